@@ -1,0 +1,16 @@
+// swsearch._native: the one door between Python and the C++ of simd/. Each folder binds its own functions.
+
+#include <nanobind/nanobind.h>
+
+namespace swsearch {
+void bind_align(nanobind::module_& module);
+void bind_pack(nanobind::module_& module);
+void bind_score(nanobind::module_& module);
+}  // namespace swsearch
+
+NB_MODULE(_native, module) {
+    module.doc() = "Native kernels: scores of many subjects, alignments of single pairs, packing.";
+    swsearch::bind_align(module);
+    swsearch::bind_pack(module);
+    swsearch::bind_score(module);
+}

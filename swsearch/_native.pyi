@@ -1,0 +1,1 @@
+"""Types of the native module; simd/ documents each function beside its code."""

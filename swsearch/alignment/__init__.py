@@ -1,0 +1,1 @@
+"""Alignments of reported hits: traceback, CIGAR, and the check that rescores them."""

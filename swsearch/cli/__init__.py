@@ -1,0 +1,1 @@
+"""The ``swsearch`` command: a thin module a command over the library."""

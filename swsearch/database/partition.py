@@ -1,0 +1,62 @@
+"""Partitions: ranges of stored subjects, of like length because the database is stored by length.
+
+A partition is what one call of an engine works on. It holds views of the mapped arrays, no copies. How a database is
+cut changes when results come, never which: hits carry the subject's place in the FASTA.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from swsearch.typing import Codes, Lengths, Offsets, SubjectIndex
+
+
+@dataclass(frozen=True, eq=False)
+class Partition:
+    """Stored subjects side by side.
+
+    Attributes
+    ----------
+    residues : uint8 array
+        The whole segment's residues, with the padding the format promises.
+    starts : uint64 array, shape (n_subjects,)
+        First byte of each subject in ``residues``; a multiple of 16, growing.
+    lengths : uint32 array, shape (n_subjects,)
+        Residues of each subject, growing.
+    subject_index : uint32 array, shape (n_subjects,)
+        Place of each subject in the database's FASTA order.
+    """
+
+    residues: Codes
+    starts: Offsets
+    lengths: Lengths
+    subject_index: SubjectIndex
+
+    def __len__(self) -> int:
+        return len(self.lengths)
+
+    @property
+    def n_residues(self) -> int:
+        """Residues of all subjects, padding left out."""
+        return int(self.lengths.sum(dtype=np.uint64))
+
+    def codes(self, place: int) -> Codes:
+        """Residue codes of the subject at ``place`` in this partition, 0 ≤ place < len(self)."""
+        start = int(self.starts[place])
+        return self.residues[start : start + int(self.lengths[place])]
+
+    def split(self, max_residues: int) -> Iterator[Partition]:
+        """This partition in pieces of at most ``max_residues`` residues, or of one subject where that has more."""
+        ends = np.cumsum(self.lengths, dtype=np.uint64)
+        first = 0
+        while first < len(self):
+            before = int(ends[first - 1]) if first else 0
+            stop = max(first + 1, int(np.searchsorted(ends, before + max_residues, side="right")))
+            yield self[first:stop]
+            first = stop
+
+    def __getitem__(self, places: slice) -> Partition:
+        return Partition(self.residues, self.starts[places], self.lengths[places], self.subject_index[places])

@@ -1,0 +1,1 @@
+"""The CPU engine: one subject a SIMD lane, several threads."""

@@ -1,0 +1,96 @@
+"""What an engine is: it scores query profiles against a partition of the database. Nothing else.
+
+Statistics, ranking and alignments come after and are the same for all engines; so an engine that returns the exact
+scores gives the same bytes as any other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Protocol, Self, runtime_checkable
+
+from swsearch.database.partition import Partition
+from swsearch.hits.score_block import ScoreBlock
+from swsearch.query.profile import QueryProfile
+
+Progress = Callable[[int], None]
+"""Called now and then from the calling thread with the cells scored since the last call."""
+
+
+@dataclass(frozen=True)
+class EngineInfo:
+    """What is built, what is usable here, and why not.
+
+    Attributes
+    ----------
+    name : str
+        ``cuda``, ``cpu`` or ``reference``.
+    built, usable : bool
+        Two facts: the program has it; this machine can run it.
+    detail : str
+        Instruction set and threads, or device and memory.
+    reason : str
+        Why it is not usable and what would mend that; empty where it is.
+    """
+
+    name: str
+    built: bool
+    usable: bool
+    detail: str
+    reason: str = ""
+
+
+@runtime_checkable
+class ScoreEngine(Protocol):
+    """Scores profiles against partitions. A context manager; not shared between threads.
+
+    An engine returns for each profile the subjects that score at least the profile's floor, with their exact optimal
+    local scores, in stored order. A floor is a promise of the caller that lower scores are of no use; an engine may use
+    it to do less.
+    """
+
+    name: str
+
+    def score(
+        self,
+        profiles: Sequence[QueryProfile],
+        partition: Partition,
+        floors: Sequence[int] | None = None,
+        progress: Progress | None = None,
+    ) -> list[ScoreBlock]:
+        """Score every profile against every subject of the partition.
+
+        Parameters
+        ----------
+        profiles : sequence of QueryProfile
+            Queries, or both strands of one; an engine may work on several at once.
+        partition : Partition
+        floors : sequence of int, one a profile, optional
+            Lowest score that is wanted, at least 1. Without it every subject is returned, 0 scores included.
+        progress : callable, optional
+
+        Returns
+        -------
+        list of ScoreBlock
+            One a profile.
+
+        Raises
+        ------
+        EngineError
+            The engine failed; nothing is returned of a partition that was not finished.
+        KeyboardInterrupt
+            The user stopped the search; worker threads have ended when this is raised.
+        """
+        ...
+
+    def close(self) -> None:
+        """Give back threads and device memory; the engine cannot be used after."""
+        ...
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None: ...

@@ -1,0 +1,141 @@
+"""Every error this package raises on purpose, as one tree.
+
+    SwSearchError
+    ├── InputError (ValueError)        sequences or parameters a person gave
+    │   ├── FastaFormatError           a record that cannot be read: file, record, line, column
+    │   ├── AlphabetMismatch           protein where DNA is needed, or the reverse
+    │   └── ScoringError               a matrix, gap cost or profile that cannot be used
+    ├── DatabaseError                  a packed database that is missing, foreign, damaged or in the way
+    ├── EngineError                    an engine that fails while it works
+    │   ├── EngineUnavailable          an engine that cannot be used here, with the reason
+    │   └── KernelCompileError         a kernel the compiler rejects, with its log
+    └── StoreError                     a store of hits that cannot be read or written
+        ├── RunNotFound                no such run
+        └── SchemaOutdated             a store of another program version, with the command that mends it
+
+The first line of ``str(error)`` says what is wrong, where, and what to do. The command line prints that line alone
+(:mod:`swsearch.cli`) and exits with 1; a script catches :class:`SwSearchError`.
+"""
+
+from __future__ import annotations
+
+
+class SwSearchError(Exception):
+    """Base of all errors that this package raises on purpose."""
+
+
+class InputError(SwSearchError, ValueError):
+    """Sequences or parameters that cannot be used as given."""
+
+
+class FastaFormatError(InputError):
+    """A sequence file that cannot be read.
+
+    Attributes
+    ----------
+    path : str
+        The file's name, ``<stdin>`` for standard input.
+    record : int or None
+        Number of the record in the file, counted from 1.
+    identifier : str or None
+        First word of that record's header.
+    line, column : int or None
+        Where in the (decompressed) file, counted from 1.
+    """
+
+    def __init__(
+        self,
+        problem: str,
+        path: str,
+        *,
+        record: int | None = None,
+        identifier: str | None = None,
+        line: int | None = None,
+        column: int | None = None,
+    ) -> None:
+        self.problem = problem
+        self.path = path
+        self.record = record
+        self.identifier = identifier
+        self.line = line
+        self.column = column
+        place = [path]
+        if record is not None:
+            place.append(f"record {record}" + (f" ({identifier})" if identifier else ""))
+        if line is not None:
+            place.append(f"line {line}")
+        if column is not None:
+            place.append(f"column {column}")
+        super().__init__(f"{', '.join(place)}: {problem}")
+
+
+class AlphabetMismatch(InputError):
+    """Query, database and scoring scheme do not speak the same alphabet.
+
+    Attributes
+    ----------
+    expected, actual : str
+        Names of the alphabets.
+    """
+
+    def __init__(self, expected: str, actual: str, where: str, advice: str) -> None:
+        self.expected = expected
+        self.actual = actual
+        super().__init__(f"{where} is {actual}, but {expected} is needed; {advice}")
+
+
+class ScoringError(InputError):
+    """A substitution matrix, gap cost or query profile that cannot be used."""
+
+
+class DatabaseError(SwSearchError):
+    """A packed database that is missing, foreign, damaged or in the way."""
+
+
+class EngineError(SwSearchError):
+    """An engine failed while it worked."""
+
+
+class EngineUnavailable(EngineError):
+    """An engine cannot be used on this machine.
+
+    Attributes
+    ----------
+    engine, reason : str
+    """
+
+    def __init__(self, engine: str, reason: str) -> None:
+        self.engine = engine
+        self.reason = reason
+        super().__init__(f"the {engine} engine cannot be used here: {reason}")
+
+
+class KernelCompileError(EngineError):
+    """The compiler rejected a kernel; ``log`` is what it printed."""
+
+    def __init__(self, kernel: str, log: str) -> None:
+        self.kernel = kernel
+        self.log = log
+        first = next((line for line in log.splitlines() if line.strip()), "no message")
+        super().__init__(f"kernel {kernel} does not compile: {first} (whole log with --debug)")
+
+
+class StoreError(SwSearchError):
+    """A store of hits that cannot be read or written."""
+
+
+class RunNotFound(StoreError):
+    """The store has no such run."""
+
+    def __init__(self, run: str, store: str) -> None:
+        self.run = run
+        super().__init__(f"{store} has no run {run!r}; `swsearch runs list --store {store}` lists them")
+
+
+class SchemaOutdated(StoreError):
+    """The store was written by another version of the program."""
+
+    def __init__(self, store: str, found: str, needed: str, advice: str) -> None:
+        self.found = found
+        self.needed = needed
+        super().__init__(f"{store} has schema {found}, this program needs {needed}; {advice}")

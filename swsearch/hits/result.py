@@ -1,0 +1,131 @@
+"""The outcome of a search and what it took, as plain records that the store keeps and the reports print."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from swsearch.hits.hit import Hit
+
+
+@dataclass(frozen=True)
+class SearchStats:
+    """What one query cost.
+
+    Attributes
+    ----------
+    cells : int
+        Cells of the alignment matrices that were scored, both strands counted.
+    score_seconds, total_seconds : float
+        Wall time of the engine, and of everything for this query.
+    n_rescored : int
+        Subjects scored again in a wider type.
+    """
+
+    cells: int
+    score_seconds: float
+    total_seconds: float
+    n_rescored: int
+
+    @property
+    def gcups(self) -> float:
+        """Billions of cell updates a second of engine time."""
+        return self.cells / self.score_seconds / 1e9 if self.score_seconds > 0 else 0.0
+
+
+@dataclass(frozen=True)
+class QueryResult:
+    """One query and its ranked hits.
+
+    Attributes
+    ----------
+    number : int
+        Place of the query in the run, from 0.
+    header : str
+        The query's header without ``>``.
+    letters : str
+        The query as written.
+    hits : tuple of Hit
+        In rank order.
+    n_passed : int
+        Subjects that passed the filters before the list was cut at the top N.
+    stats : SearchStats
+    """
+
+    number: int
+    header: str
+    letters: str
+    hits: tuple[Hit, ...]
+    n_passed: int
+    stats: SearchStats
+
+    @property
+    def length(self) -> int:
+        """Query length in residues."""
+        return len(self.letters)
+
+
+@dataclass(frozen=True)
+class DatabaseInfo:
+    """The database a run searched: enough to know it again."""
+
+    path: str
+    digest: str
+    generation: int
+    alphabet: str
+    n_subjects: int
+    n_residues: int
+
+
+@dataclass(frozen=True)
+class RunInfo:
+    """One run: what was searched, with what, by what.
+
+    Everything that decides the hits is here, so that a stored hit can be reproduced. ``engine`` and ``threads`` do not
+    decide them and are kept for the record only; no report of hits prints them.
+
+    Attributes
+    ----------
+    command : str
+        The command line, or ``python`` for a call from a script.
+    parameters : dict of str to str, int, float, bool or None
+        Search options by their names, as JSON can hold them.
+    matrix : str
+        Name of the substitution matrix.
+    matrix_scores : str
+        The matrix as text in NCBI's format, so that positives can be shown without the file it came from.
+    gap_open, gap_extend : int
+    lam, k : float or None
+        Karlin-Altschul λ and K that made the bit scores.
+    statistics : str
+        Where λ and K come from, or why there are none.
+    search_space : int
+        Residues that E-values are scaled to.
+    database : DatabaseInfo
+    program : str
+        Name and version.
+    engine : str
+    threads : int
+    """
+
+    command: str
+    parameters: dict[str, str | int | float | bool | None]
+    matrix: str
+    matrix_scores: str
+    gap_open: int
+    gap_extend: int
+    lam: float | None
+    k: float | None
+    statistics: str
+    search_space: int
+    database: DatabaseInfo
+    program: str
+    engine: str
+    threads: int
+
+
+@dataclass(frozen=True)
+class SearchResult:
+    """A run and the results of its queries, in their order."""
+
+    run: RunInfo
+    queries: tuple[QueryResult, ...] = field(default_factory=tuple)

@@ -1,0 +1,47 @@
+"""Scores as an engine hands them on: columns, one row a subject."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from swsearch.typing import Scores, SubjectIndex
+
+
+@dataclass(frozen=True, eq=False)
+class ScoreBlock:
+    """Exact raw scores of subjects against one query.
+
+    Attributes
+    ----------
+    subject_index : uint32 array, shape (n,)
+        Place of each subject in the database's FASTA order.
+    score : int32 array, shape (n,)
+        Optimal local score, 0 where nothing aligns.
+    n_rescored : int
+        Subjects whose score left the narrow type and was computed again in a wider one.
+    """
+
+    subject_index: SubjectIndex
+    score: Scores
+    n_rescored: int = field(default=0)
+
+    def __len__(self) -> int:
+        return len(self.score)
+
+    def at_least(self, floor: int) -> ScoreBlock:
+        """The rows that score ``floor`` or more."""
+        keep = np.flatnonzero(self.score >= floor)
+        return ScoreBlock(self.subject_index[keep], self.score[keep], self.n_rescored)
+
+    @staticmethod
+    def concatenate(blocks: list[ScoreBlock]) -> ScoreBlock:
+        """Rows of all blocks, in their order."""
+        if not blocks:
+            return ScoreBlock(np.empty(0, np.uint32), np.empty(0, np.int32))
+        return ScoreBlock(
+            np.concatenate([block.subject_index for block in blocks]),
+            np.concatenate([block.score for block in blocks]),
+            sum(block.n_rescored for block in blocks),
+        )

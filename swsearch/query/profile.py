@@ -1,0 +1,70 @@
+"""The query profile: what an engine needs to know of a query.
+
+Row ``i`` of the query scores ``table[rows[i], subject code & 31]``. A plain query has one table row for each different
+letter it holds, so an engine may build one score vector a row and reuse it at every position with that row; a
+position-specific matrix has a row of its own for each position. The engines see no other difference.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from swsearch.errors import ScoringError
+from swsearch.scoring.gap import GapPenalty
+from swsearch.scoring.scheme import ScoringScheme
+from swsearch.sequences.alphabet import CODE_MASK, N_CODES
+from swsearch.typing import Codes, ScoreTable
+
+
+@dataclass(frozen=True, eq=False)
+class QueryProfile:
+    """Scores of every query position against every subject letter, with the gap cost.
+
+    Attributes
+    ----------
+    rows : int32 array, shape (query_length,)
+        Table row of each query position.
+    table : int8 array, shape (n_rows, 32), C order
+        Score of a row against each subject code; -128 for codes that are no letter.
+    gap : GapPenalty
+    """
+
+    rows: NDArray[np.int32]
+    table: ScoreTable
+    gap: GapPenalty
+
+    def __post_init__(self) -> None:
+        if self.table.ndim != 2 or self.table.shape[1] != N_CODES or self.table.dtype != np.int8:
+            raise ScoringError(f"a profile's table is int8 of shape (n, {N_CODES}), not {self.table.shape}")
+        if self.rows.size == 0:
+            raise ScoringError("the query is empty; give a sequence of at least one residue")
+
+    @property
+    def length(self) -> int:
+        """Query length in residues."""
+        return int(self.rows.size)
+
+    @property
+    def max_score(self) -> int:
+        """Largest score of any position."""
+        return int(self.table.max())
+
+    def reversed(self) -> QueryProfile:
+        """The profile of the query read backwards, as the search for a start position needs it."""
+        return QueryProfile(np.ascontiguousarray(self.rows[::-1]), self.table, self.gap)
+
+
+def sequence_profile(codes: Codes, scheme: ScoringScheme) -> QueryProfile:
+    """Profile of a plain sequence.
+
+    Parameters
+    ----------
+    codes : uint8 array, shape (query_length,)
+        Residue codes; soft-mask flags do not score.
+    scheme : ScoringScheme
+    """
+    used, rows = np.unique(codes & CODE_MASK, return_inverse=True)
+    return QueryProfile(rows.astype(np.int32), np.ascontiguousarray(scheme.matrix.scores[used]), scheme.gap)

@@ -1,0 +1,1 @@
+"""Reports: one file a format, each written from the records alone."""

@@ -1,0 +1,1 @@
+"""Scoring: substitution matrices, gap costs, and the scheme that holds both."""

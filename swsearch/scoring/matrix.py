@@ -1,0 +1,168 @@
+"""Substitution matrices: NCBI's by name, a file in NCBI's format, or match and mismatch for DNA.
+
+A matrix is held for the 32 codes of an alphabet (:mod:`swsearch.sequences.alphabet`), rows the query's letter, columns
+the subject's. Letters that score as another (``U`` as ``X`` in protein, ``U`` as ``T`` in DNA) have that letter's row
+and column; codes that are no letter, padding above all, score -128 against everything.
+
+DNA letters that stand for several bases score the mean over the pairs of bases they stand for, rounded down: with
+2/-3, ``N`` against ``A`` is ``floor((2 - 3 - 3 - 3) / 4) = -2``.
+"""
+
+from __future__ import annotations
+
+import os
+from functools import cache, cached_property
+from typing import Final
+
+import numpy as np
+
+from swsearch.errors import ScoringError
+from swsearch.sequences.alphabet import DNA, IUPAC_BASES, N_CODES, PROTEIN, Alphabet
+from swsearch.typing import ScoreTable
+
+PAD_SCORE: Final = -128
+MIN_SCORE: Final = -127
+MAX_SCORE: Final = 127
+
+
+class SubstitutionMatrix:
+    """Scores of letter pairs. Immutable, hashable by content.
+
+    Parameters
+    ----------
+    name : str
+        ``BLOSUM62``, a file's name, or ``match 2, mismatch -3``.
+    alphabet : Alphabet
+    scores : int8 array, shape (32, 32)
+        Score of query letter (row) against subject letter (column).
+    """
+
+    def __init__(self, name: str, alphabet: Alphabet, scores: ScoreTable) -> None:
+        if scores.shape != (N_CODES, N_CODES):
+            raise ScoringError(f"matrix {name} has shape {scores.shape}; {N_CODES} rows and columns are needed")
+        if int(scores.max()) <= 0:
+            raise ScoringError(f"matrix {name} has no positive score, so nothing can align; choose another")
+        self.name = name
+        self.alphabet = alphabet
+        self.scores: ScoreTable = np.array(scores, dtype=np.int8)
+        self.scores.setflags(write=False)
+
+    @cached_property
+    def max_score(self) -> int:
+        """Largest score of any pair."""
+        return int(self.scores.max())
+
+    def score(self, query: str, subject: str) -> int:
+        """Score of two upper-case letters.
+
+        >>> named_matrix("BLOSUM62").score("W", "W")
+        11
+        """
+        return int(self.scores[self.alphabet.code(query), self.alphabet.code(subject)])
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, SubstitutionMatrix)
+            and self.alphabet.name == other.alphabet.name
+            and bool(np.array_equal(self.scores, other.scores))
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.alphabet.name, self.scores.tobytes()))
+
+    def __repr__(self) -> str:
+        return f"SubstitutionMatrix({self.name!r})"
+
+
+def _from_letters(name: str, alphabet: Alphabet, letters: str, values: np.ndarray) -> SubstitutionMatrix:
+    """A matrix from the letters that label ``values``; letters the file lacks score as ``scored_as``, X or N say."""
+    if not np.all(values == np.rint(values)):
+        raise ScoringError(f"matrix {name} has scores that are not whole numbers; scale and round it first")
+    if values.min() < MIN_SCORE or values.max() > MAX_SCORE:
+        raise ScoringError(f"matrix {name} has scores outside {MIN_SCORE} … {MAX_SCORE}; scale it down")
+    place = {letter: i for i, letter in enumerate(letters.upper())}
+    fallback = "X" if alphabet is PROTEIN else "N"
+    chosen: list[tuple[int, int]] = []
+    missing: list[str] = []
+    for code, letter in enumerate(alphabet.letters):
+        source = next((x for x in (letter, alphabet.scored_as.get(letter, ""), fallback) if x in place), None)
+        if letter in alphabet.scored_as and alphabet.scored_as[letter] in place:
+            source = alphabet.scored_as[letter]  # U, O and J always score as X, whatever the file says of them
+        if source is None:
+            missing.append(letter)
+        else:
+            chosen.append((code, place[source]))
+    if missing:
+        raise ScoringError(f"matrix {name} has no row for {''.join(missing)} and none for {fallback}; add one of them")
+    scores = np.full((N_CODES, N_CODES), PAD_SCORE, dtype=np.int8)
+    codes = np.array([code for code, _ in chosen])
+    rows = np.array([row for _, row in chosen])
+    scores[np.ix_(codes, codes)] = values[np.ix_(rows, rows)].astype(np.int8)
+    return SubstitutionMatrix(name, alphabet, scores)
+
+
+def matrix_names() -> list[str]:
+    """Names that :func:`named_matrix` takes: the BLOSUM and PAM matrices that Biopython carries."""
+    from Bio.Align import substitution_matrices
+
+    return [name for name in substitution_matrices.load() if name.startswith(("BLOSUM", "PAM"))]
+
+
+@cache
+def named_matrix(name: str) -> SubstitutionMatrix:
+    """One of NCBI's protein matrices, through Biopython.
+
+    Raises
+    ------
+    ScoringError
+        There is no such matrix; the message lists those there are.
+    """
+    from Bio.Align import substitution_matrices
+
+    wanted = name.upper()
+    if wanted not in matrix_names():
+        raise ScoringError(f"there is no matrix {name!r}; choose a file or one of {', '.join(matrix_names())}")
+    loaded = substitution_matrices.load(wanted)
+    return _from_letters(wanted, PROTEIN, str(loaded.alphabet), np.asarray(loaded))
+
+
+def matrix_file(path: str | os.PathLike[str], alphabet: Alphabet) -> SubstitutionMatrix:
+    """A matrix from a text file in NCBI's format: ``#`` comments, a line of column letters, a labelled line a row.
+
+    Raises
+    ------
+    ScoringError
+        The file cannot be read as a matrix, or lacks letters of ``alphabet``.
+    """
+    from Bio.Align import substitution_matrices
+
+    try:
+        loaded = substitution_matrices.read(os.fspath(path))
+        values = np.asarray(loaded, dtype=float)
+    except OSError as error:
+        raise ScoringError(f"matrix file {os.fspath(path)}: {error.strerror}") from error
+    except Exception as error:  # the parser raises whatever its string handling meets
+        raise ScoringError(f"matrix file {os.fspath(path)} is not in NCBI's format: {error}") from error
+    if values.ndim != 2 or values.shape[0] != values.shape[1]:
+        raise ScoringError(f"matrix file {os.fspath(path)} is not square; it needs a row for each column letter")
+    return _from_letters(os.path.basename(os.fspath(path)), alphabet, "".join(loaded.alphabet), values)
+
+
+@cache
+def match_mismatch(match: int, mismatch: int) -> SubstitutionMatrix:
+    """A DNA matrix: ``match`` for equal bases, ``mismatch`` for others, means for ambiguous letters (see above).
+
+    >>> match_mismatch(2, -3).score("A", "A"), match_mismatch(2, -3).score("A", "N")
+    (2, -2)
+    """
+    if not 0 < match <= MAX_SCORE:
+        raise ScoringError(f"match score {match} is out of range; choose 1 to {MAX_SCORE}")
+    if not MIN_SCORE <= mismatch <= 0:
+        raise ScoringError(f"mismatch score {mismatch} is out of range; choose {MIN_SCORE} to 0, a penalty is negative")
+    letters = DNA.letters
+    values = np.empty((len(letters), len(letters)))
+    for row, query in enumerate(letters):
+        for column, subject in enumerate(letters):
+            pairs = [match if a == b else mismatch for a in IUPAC_BASES[query] for b in IUPAC_BASES[subject]]
+            values[row, column] = sum(pairs) // len(pairs)
+    return _from_letters(f"match {match}, mismatch {mismatch}", DNA, letters, values)

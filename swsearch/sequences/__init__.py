@@ -1,0 +1,1 @@
+"""Sequences: alphabets, records, and reading them from FASTA or FASTQ."""

@@ -1,0 +1,168 @@
+"""Alphabets: which letters a sequence may have, and the code each has in memory, on disk and in the kernels.
+
+A residue is one byte. Bits 0-4 are the letter's code, bit 5 says that the letter was written in lower case (soft
+masking); bits 6 and 7 are zero. Code 31 pads: it is no letter, and every engine scores it so that no alignment crosses
+it. So a byte decodes to exactly the letter that was read, and ``byte & 31`` is its column in a score table.
+
+Protein letters are those of the NCBI matrices, ``ARNDCQEGHILKMFPSTWYVBZX*``, then ``U``, ``O`` and ``J``, which score
+as ``X`` but are kept as they are. DNA letters are ``ACGT``, the IUPAC codes for several bases, and ``U``, which scores
+as ``T`` but is kept as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from types import MappingProxyType
+from typing import Final
+
+import numpy as np
+
+from swsearch.errors import InputError
+from swsearch.typing import Codes
+
+CODE_MASK: Final = 0x1F
+SOFT_MASK_BIT: Final = 0x20
+PAD_CODE: Final = 31
+N_CODES: Final = 32
+INVALID: Final = 0xFF
+
+
+@dataclass(frozen=True)
+class Alphabet:
+    """A set of letters with their codes. Immutable; the two instances are :data:`PROTEIN` and :data:`DNA`.
+
+    Attributes
+    ----------
+    name : str
+        ``protein`` or ``dna``.
+    letters : str
+        Upper-case letters; a letter's code is its place.
+    scored_as : mapping of str to str
+        Letters that have the scores of another letter.
+    """
+
+    name: str
+    letters: str
+    scored_as: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+
+    @cached_property
+    def encode_table(self) -> Codes:
+        """uint8, shape (256,): a letter's byte to its code with the soft-mask bit, 255 for other bytes."""
+        table = np.full(256, INVALID, dtype=np.uint8)
+        for code, letter in enumerate(self.letters):
+            table[ord(letter.lower())] = code | SOFT_MASK_BIT
+            table[ord(letter)] = code  # after the lower case, so that '*' is not flagged
+        table.setflags(write=False)
+        return table
+
+    @cached_property
+    def decode_table(self) -> Codes:
+        """uint8, shape (64,): code with soft-mask bit to the byte of its letter; 0 for codes that are no letter."""
+        table = np.zeros(64, dtype=np.uint8)
+        for code, letter in enumerate(self.letters):
+            table[code] = ord(letter)
+            table[code | SOFT_MASK_BIT] = ord(letter.lower())
+        table.setflags(write=False)
+        return table
+
+    @cached_property
+    def identity_table(self) -> Codes:
+        """uint8, shape (32,): codes that count as the same letter in ``=`` and ``X`` have the same value.
+
+        Each letter equals itself alone, but for ``U`` of DNA, which is ``T``.
+        """
+        table = np.arange(N_CODES, dtype=np.uint8)
+        if self.name == "dna":
+            table[self.code("U")] = self.code("T")
+        table.setflags(write=False)
+        return table
+
+    def encode(self, letters: bytes | str) -> Codes:
+        """Codes of a sequence of letters.
+
+        Raises
+        ------
+        InputError
+            A letter is not in the alphabet; the message names it and its place.
+
+        >>> PROTEIN.encode("ARNd").tolist()
+        [0, 1, 2, 35]
+        """
+        raw = letters.encode("utf-8", "surrogateescape") if isinstance(letters, str) else letters
+        codes: Codes = self.encode_table[np.frombuffer(raw, dtype=np.uint8)]
+        if codes.size and int(codes.max()) == INVALID:
+            place = int(np.argmax(codes == INVALID))
+            raise InputError(f"residue {place + 1}: {self.reject(raw[place])}")
+        return codes
+
+    def decode(self, codes: Codes) -> str:
+        """The letters, in the case they were written.
+
+        >>> PROTEIN.decode(PROTEIN.encode("MKUo"))
+        'MKUo'
+        """
+        return self.decode_table[codes].tobytes().decode("ascii")
+
+    def code(self, letter: str) -> int:
+        """Code of one upper-case letter."""
+        return self.letters.index(letter)
+
+    def reject(self, byte: int) -> str:
+        """Why ``byte`` cannot stand in a sequence, and what to do about it."""
+        shown = repr(chr(byte)) if 0x20 < byte < 0x7F else f"byte 0x{byte:02X}"
+        if chr(byte) in "-.":
+            return f"{shown} is a gap; remove gaps from the sequence, letters alone can be searched"
+        other = DNA if self is PROTEIN else PROTEIN
+        if other.encode_table[byte] != INVALID:
+            return f"{shown} is not in alphabet {self.name}; choose --alphabet {other.name} or mend the record"
+        return f"{shown} is not in alphabet {self.name} ({self.letters}); mend the record"
+
+
+PROTEIN: Final = Alphabet(
+    "protein",
+    "ARNDCQEGHILKMFPSTWYVBZX*UOJ",
+    MappingProxyType({"U": "X", "O": "X", "J": "X"}),
+)
+
+DNA: Final = Alphabet("dna", "ACGTRYSWKMBDHVNU", MappingProxyType({"U": "T"}))
+
+ALPHABETS: Final[Mapping[str, Alphabet]] = MappingProxyType({"protein": PROTEIN, "dna": DNA})
+
+IUPAC_BASES: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "A": "A", "C": "C", "G": "G", "T": "T", "U": "T",
+        "R": "AG", "Y": "CT", "S": "CG", "W": "AT", "K": "GT", "M": "AC",
+        "B": "CGT", "D": "AGT", "H": "ACT", "V": "ACG", "N": "ACGT",
+    }
+)  # fmt: skip
+"""The bases that each DNA letter stands for (IUPAC-IUB 1984)."""
+
+_COMPLEMENT = dict(zip("ACGTRYSWKMBDHVNU", "TGCAYRSWMKVHDBNA", strict=True))
+
+
+def reverse_complement(codes: Codes) -> Codes:
+    """The other strand of a DNA sequence, read in its own direction; soft-mask flags stay with their residues.
+
+    >>> DNA.decode(reverse_complement(DNA.encode("AACgN")))
+    'NcGTT'
+    """
+    table = np.zeros(64, dtype=np.uint8)
+    for letter, opposite in _COMPLEMENT.items():
+        table[DNA.code(letter)] = DNA.code(opposite)
+        table[DNA.code(letter) | SOFT_MASK_BIT] = DNA.code(opposite) | SOFT_MASK_BIT
+    return table[codes[::-1]]
+
+
+def detect_alphabet(letters: bytes) -> Alphabet:
+    """The alphabet a sample of letters most likely has.
+
+    DNA where every letter is an IUPAC base code and at least nine in ten are ``ACGTUN``; protein otherwise. Bytes that
+    are no letters are passed over: the reader names them. An empty sample is protein.
+    """
+    counts = np.bincount(np.frombuffer(letters.upper(), dtype=np.uint8), minlength=256)
+    total = int(sum(counts[ord(letter)] for letter in "ABCDEFGHIJKLMNOPQRSTUVWXYZ*"))
+    bases = int(sum(counts[ord(letter)] for letter in "ACGTUN"))
+    iupac = int(sum(counts[ord(letter)] for letter in DNA.letters))
+    return DNA if total > 0 and iupac == total and bases * 10 >= total * 9 else PROTEIN

@@ -1,0 +1,55 @@
+"""One sequence as it was read: its name, the rest of its header, and its residues as codes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from swsearch.sequences.alphabet import Alphabet
+from swsearch.typing import Codes
+
+
+@dataclass(frozen=True, eq=False)
+class SequenceRecord:
+    """A named sequence.
+
+    Attributes
+    ----------
+    header : str
+        The header without ``>`` and without trailing white space. Bytes that are not UTF-8 are kept as surrogate
+        escapes, so that ``header.encode("utf-8", "surrogateescape")`` gives back what was read.
+    codes : uint8 array, shape (length,)
+        Residue codes with soft-mask flags (:mod:`swsearch.sequences.alphabet`).
+    alphabet : Alphabet
+    """
+
+    header: str
+    codes: Codes
+    alphabet: Alphabet
+
+    @property
+    def identifier(self) -> str:
+        """First word of the header; empty where the header is."""
+        return split_header(self.header)[0]
+
+    @property
+    def description(self) -> str:
+        """The header after its first word; often empty."""
+        return split_header(self.header)[1]
+
+    @property
+    def letters(self) -> str:
+        """The sequence in letters, as it was written."""
+        return self.alphabet.decode(self.codes)
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+
+def split_header(header: str) -> tuple[str, str]:
+    """First word and rest of a header.
+
+    >>> split_header("sp|P02232|LGB1_VICFA Leghemoglobin-1 OS=Vicia faba")
+    ('sp|P02232|LGB1_VICFA', 'Leghemoglobin-1 OS=Vicia faba')
+    """
+    parts = header.split(None, 1)
+    return (parts[0] if parts else "", parts[1] if len(parts) > 1 else "")

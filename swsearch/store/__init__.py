@@ -1,0 +1,1 @@
+"""The store: runs, queries and ranked hits in SQLite or PostgreSQL."""

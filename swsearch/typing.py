@@ -1,0 +1,30 @@
+"""Array types by what their axes mean.
+
+NumPy's annotations name a dtype, not axes; these aliases name both, so that a signature reads like its documentation.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+Codes = NDArray[np.uint8]
+"""Residue codes, shape ``(n_residues,)``; bits 0-4 letter, bit 5 soft mask (:mod:`swsearch.sequences.alphabet`)."""
+
+ScoreTable = NDArray[np.int8]
+"""Scores of query rows against subject letters, shape ``(n_rows, 32)``."""
+
+Scores = NDArray[np.int32]
+"""Raw scores, shape ``(n_subjects,)``."""
+
+SubjectIndex = NDArray[np.uint32]
+"""Subjects by their place in the FASTA, counted from 0, shape ``(n_subjects,)``."""
+
+Lengths = NDArray[np.uint32]
+"""Lengths in residues, shape ``(n_sequences,)``."""
+
+Offsets = NDArray[np.uint64]
+"""Byte positions in a file, shape ``(n_sequences,)`` or ``(n_sequences + 1,)``."""
+
+Floats = NDArray[np.float64]
+"""Real numbers, one axis."""
