@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 import os
+import signal
 import sys
 import traceback
 from typing import Annotated, Any
@@ -20,6 +21,7 @@ from swsearch.errors import KernelCompileError, SwSearchError
 
 EXIT_BAD_INPUT = 1
 EXIT_INTERRUPTED = 130
+EXIT_TERMINATED = 143
 
 app = typer.Typer(
     name="swsearch",
@@ -58,6 +60,8 @@ def main(arguments: list[str] | None = None) -> int:
     """Run the command line; returns the exit code."""
     arguments = sys.argv[1:] if arguments is None else arguments
     debug = "--debug" in arguments[:1]
+    # A polite kill unwinds like Ctrl-C, so that temporary files go and the run is marked; the default would not.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(EXIT_TERMINATED))
     try:
         outcome: Any = app(arguments, standalone_mode=False)
         sys.stdout.flush()

@@ -1,8 +1,8 @@
-"""Searching from Python: the calls that the command line itself is made of.
+r"""Searching from Python: the calls that the command line itself is made of.
 
 >>> import swsearch, tempfile, pathlib
 >>> folder = pathlib.Path(tempfile.mkdtemp())
->>> _ = (folder / "proteins.fasta").write_text(">first a protein\\nMKVLAAGIVGLLLAQWERTY\\n>second\\nMKWVTFISLLFLFSSAYS\\n")
+>>> _ = (folder / "proteins.fasta").write_text(">first a protein\nMKVLAAGIVGLLLAQWERTY\n>second\nMKWVTFISLLFLFSSAYS\n")
 >>> _ = swsearch.build_database([folder / "proteins.fasta"], folder / "proteins.db")
 >>> with swsearch.open_searcher(folder / "proteins.db", swsearch.SearchOptions(evalue=100)) as (searcher, why):
 ...     for result in searcher.search([swsearch.sequence("MKVLAAGIVGLQWERTY", "protein", header="mine")]):

@@ -78,7 +78,7 @@ class Searcher:
         self.scheme = options.scheme(database.alphabet)
         self.strands = options.strands(database.alphabet)
         self.statistics = find_statistics(self.scheme)
-        self.search_space = (options.dbsize or database.n_residues) * len(self.strands)
+        self.search_space = options.dbsize or database.n_residues
         self._partitions = list(database.partitions(partition_residues))
 
     # --- what is searched ---
@@ -122,7 +122,7 @@ class Searcher:
             lam=statistics.lam if known else None,
             k=statistics.k if known else None,
             statistics=statistics.source if known else statistics.reason,
-            search_space=self.search_space,
+            search_space=self.search_space * len(self.strands),
             database=DatabaseInfo(
                 path=str(self.database.path),
                 digest=self.database.digest,
@@ -173,10 +173,15 @@ class Searcher:
 
     def _floor(self, query_length: int) -> int:
         """Lowest score that any subject of this database could be reported with."""
-        if not isinstance(self.statistics, Statistics) or np.isinf(self.options.evalue):
+        if not isinstance(self.statistics, Statistics):
             return 1
-        lengths = self.database.distinct_lengths
-        return max(1, self.statistics.min_score(self.options.evalue, query_length, lengths, self.search_space))
+        return self.statistics.min_score(
+            self.options.evalue,
+            query_length,
+            self.database.distinct_lengths,
+            self.search_space,
+            len(self.strands),
+        )
 
     def _score(self, strands: list[_Strand], floor: int, progress: Progress | None) -> list[ScoreBlock]:
         """One block a strand: the subjects of the whole database that score ``floor`` or more."""
@@ -193,7 +198,9 @@ class Searcher:
         evalues = None
         if isinstance(self.statistics, Statistics):
             lengths = self.database.subject_lengths(candidates.subject_index)
-            evalues = self.statistics.evalue(candidates.score, query_length, lengths, self.search_space)
+            evalues = self.statistics.evalue(
+                candidates.score, query_length, lengths, self.search_space, len(self.strands)
+            )
         return rank(candidates, evalues, self.options.evalue, self.options.top, self.options.ties)
 
     def _hits(

@@ -45,7 +45,7 @@ def test_names_are_found_in_any_case_and_unknown_ones_list_the_known():
 
 
 def test_ambiguous_bases_score_the_mean_rounded_down():
-    """Hand calculation with 2/-3: N-A (2-9)/4 -> -2; R-R (2+2-6)/4 -> -1; R-Y -3; N-N (8-36)/16 -> -2; W-A (2-3)/2 -> -1."""
+    """Hand calculation with 2/-3: NA (2-9)/4 -> -2; RR (4-6)/4 -> -1; RY -3; NN (8-36)/16 -> -2; WA (2-3)/2 -> -1."""
     matrix = match_mismatch(2, -3)
     assert [matrix.score(*pair) for pair in ("NA", "RR", "RY", "NN", "WA", "UT", "UA")] == [-2, -1, -3, -2, -1, 2, -3]
     assert all(matrix.score(a, b) == matrix.score(b, a) for a in IUPAC_BASES for b in IUPAC_BASES)
