@@ -66,9 +66,11 @@ def query(
                 say(f"no E-values: {run.statistics}")
         recorder = None
         if store != "none":
+            from swsearch.store.recorder import recorded_run
             from swsearch.store.repository import HitStore
 
-            recorder = stack.enter_context(stack.enter_context(HitStore.open(store)).record(run))
+            opened = stack.enter_context(HitStore(store, create=True))
+            recorder = stack.enter_context(recorded_run(opened, run))
         stream = stack.enter_context(result_stream(out))
         total = sum(searcher.cells(record) for record in queries)
         progress = stack.enter_context(ProgressReport("searching", total, "GCUPS", 1e9, quiet))

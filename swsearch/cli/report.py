@@ -25,7 +25,7 @@ def report(
     from swsearch.store.repository import HitStore
 
     chosen = get_format(format_name, options.field_list(fields))
-    with HitStore.open(store, create=False) as opened:
+    with HitStore(store) as opened:
         stored = opened.run(run)
         with result_stream(out) as stream:
             chosen.write(stored.info, opened.queries(stored.id), stream)

@@ -21,7 +21,7 @@ def list_runs(store: options.Store = options.DEFAULT_STORE) -> None:
     """
     from swsearch.store.repository import HitStore
 
-    with HitStore.open(store, create=False) as opened:
+    with HitStore(store) as opened:
         stored = opened.runs()
     print(f"{'run':>5}  {'started (UTC)':<19}  {'state':<11}  {'queries':>8}  {'hits':>10}  database")
     for run in stored:
@@ -39,7 +39,7 @@ def show(run: Run, store: options.Store = options.DEFAULT_STORE) -> None:
     """
     from swsearch.store.repository import HitStore
 
-    with HitStore.open(store, create=False) as opened:
+    with HitStore(store) as opened:
         stored = opened.run(run)
     info = stored.info
     seconds = "" if stored.finished is None else f", {(stored.finished - stored.started).total_seconds():.1f} s"
@@ -72,10 +72,9 @@ def delete(run: Run, store: options.Store = options.DEFAULT_STORE) -> None:
     """
     from swsearch.store.repository import HitStore
 
-    with HitStore.open(store, create=False) as opened:
-        stored = opened.run(run)
-        opened.delete_run(stored.id)
-    print(f"run {stored.id} deleted")
+    with HitStore(store) as opened:
+        run_id = opened.delete_run(run)
+    print(f"run {run_id} deleted")
 
 
 @app.command()

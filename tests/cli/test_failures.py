@@ -142,7 +142,7 @@ def wait_for_queries(store: Path, at_least: int) -> None:
     while time.monotonic() < deadline:
         if store.exists():
             try:
-                with HitStore.open(str(store), create=False) as opened:
+                with HitStore(store) as opened:
                     runs = opened.runs()
                     if runs and runs[-1].n_queries >= at_least:
                         return
@@ -167,7 +167,7 @@ def test_a_search_that_is_stopped_keeps_its_committed_queries_and_leaves_no_out_
     assert "Traceback" not in errors
     assert not (tmp_path / "hits.jsonl").exists()
     state = swsearch("runs", "list").out.splitlines()[1]
-    assert ("running" if number == signal.SIGKILL else "interrupted") in state
+    assert "interrupted" in state
     kept = swsearch("report", "latest", "--format", "blast6").out.splitlines()
     whole = swsearch("query", QUERIES, protein_db, "--format", "blast6", "--store", "none").out.splitlines()
     assert kept
