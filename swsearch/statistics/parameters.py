@@ -32,7 +32,7 @@ from typing import Final
 import numpy as np
 
 from swsearch.scoring.scheme import ScoringScheme
-from swsearch.sequences.alphabet import DNA, PROTEIN
+from swsearch.sequences.alphabet import PROTEIN
 from swsearch.statistics.karlin_altschul import Statistics
 
 SOURCE: Final = "NCBI BLAST tables (blast_stat.c)"
