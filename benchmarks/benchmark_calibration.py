@@ -2,9 +2,11 @@
 
 Queries have no homologues. There are two kinds. "average": residues drawn from all sequences together, a piece of the
 whole database's shuffle, with its average composition: what the theory describes. "own": a piece of one sequence,
-shuffled, with that piece's composition; few of these are very biased and meet subjects with the same bias, so
-their mean lies far above their median. Scores are exact local scores from Opal (pyopal) or, for one long subject, parasail: the statistics are
-judged apart from this project's engines. Opal charges open + (k - 1) * extend, so it gets open + extend.
+shuffled, with that piece's composition; a few of these are very biased and meet subjects with the same bias, so their
+mean lies far above their median.
+
+Scores are exact local scores from Opal (pyopal) or, for one long subject, parasail: the statistics are judged apart
+from this project's engines. Opal charges open + (k - 1) * extend, so it gets open + extend.
 
     python benchmarks/benchmark_calibration.py --protein swissprot.fasta.gz --dna ecoli.fasta.gz --queries 40
 
@@ -124,7 +126,7 @@ def expected_hits(
     return expected
 
 
-def calibrate(
+def calibrate(  # noqa: PLR0917
     statistics: Statistics,
     score: Callable[[str], np.ndarray],
     lengths: np.ndarray,
@@ -199,7 +201,7 @@ def main() -> None:
     sets: list[dict[str, object]] = []
     began = time.perf_counter()
 
-    def run(
+    def run(  # noqa: PLR0917
         what: str, scheme: ScoringScheme, score: Callable[[str], np.ndarray], subjects: list[str],
         queries: str, sources: list[str], n_queries: int, strands: int,
     ) -> None:  # fmt: skip
@@ -217,8 +219,8 @@ def main() -> None:
         print("  query", *(f"  E<={x:<8g}" for x in THRESHOLDS))
         rows = calibrate(statistics, score, lengths, draw, options.lengths, n_queries, strands, rng)
         sets.append(
-            {"subjects": what, "queries": queries, "n_subjects": len(subjects), "residues": int(lengths.sum()), "strands": strands,
-             "scoring": str(scheme), "statistics": statistics.source, "rows": rows}
+            {"subjects": what, "queries": queries, "n_subjects": len(subjects), "residues": int(lengths.sum()),
+             "strands": strands, "scoring": str(scheme), "statistics": statistics.source, "rows": rows}
         )  # fmt: skip
 
     if options.protein:
@@ -244,8 +246,9 @@ def main() -> None:
         )
 
     commit = subprocess.run(["git", "describe", "--always", "--dirty"], capture_output=True, text=True, check=False)
+    arguments = [Path(a).name if os.sep in a else a for a in sys.argv[1:]]
     result = {
-        "command": " ".join(["python", "benchmarks/benchmark_calibration.py", *(Path(a).name if os.sep in a else a for a in sys.argv[1:])]),
+        "command": " ".join(["python", "benchmarks/benchmark_calibration.py", *arguments]),
         "commit": commit.stdout.strip(),
         "device": cpu_model(),
         "seconds": round(time.perf_counter() - began, 1),

@@ -8,10 +8,10 @@ parameters depend. So BLOSUM62 read from a file is BLOSUM62, and one with a chan
 distributes one in thirds of a bit (A with A scores 7; Biopython has this one) and uses another, in half bits (A with A
 scores 5), in BLAST. The published parameters are those of the second.
 
-DNA follows BLAST's rules. Match and mismatch are reduced by their common factor, gap costs with them; a pair's
-own rows come first; above the pair's thresholds gaps do not matter and the ungapped values apply; for 2/-3,
-2/-5 and 2/-7, whose odd scores are rare, scores are rounded down to even ones. NCBI's linear rows ("0/0") are stored with the costs they mean,
-open 0 and extend match/2 - mismatch, and apply to those alone.
+DNA follows BLAST's rules. Match and mismatch are reduced by their common factor, gap costs with them; a pair's own
+rows come first; from the pair's thresholds on gaps do not matter and the ungapped values apply; for 2/-3, 2/-5 and
+2/-7 scores are rounded down to even ones. NCBI's linear rows ("0/0") are stored with the costs they mean, open 0 and
+extend match/2 - mismatch, and apply to those alone.
 
 Variances of the aligned length are published for protein only. For DNA, ungapped ones are exact, α_u = s²/μ³ with μ and
 s² the mean and variance of a column's score in a true alignment; with gaps they are scaled as the mean length is,
@@ -142,8 +142,8 @@ def _protein(scheme: ScoringScheme) -> Statistics | NoStatistics:
     digest = hashlib.sha256(scores.tobytes()).hexdigest()[:16]
     if digest == _THIRD_BIT_BLOSUM80:
         return NoStatistics(
-            f"no E-values: {scheme.matrix.name} is NCBI's BLOSUM80 in thirds of a bit, and the published parameters are "
-            "for BLAST's BLOSUM80 in half bits; give that one as a matrix file, or choose BLOSUM62 or BLOSUM90"
+            f"no E-values: {scheme.matrix.name} is NCBI's BLOSUM80 in thirds of a bit, and the published parameters "
+            "are for BLAST's BLOSUM80 in half bits; give that one as a matrix file, or choose BLOSUM62 or BLOSUM90"
         )
     name = _MATRIX_DIGESTS.get(digest)
     if name is None:
@@ -197,7 +197,7 @@ def _dna(scheme: ScoringScheme) -> Statistics | NoStatistics:
     return _statistics(row, system.ungapped, scheme, factor, 2 * factor if name in _EVEN_SCORES else 1, source)
 
 
-def _statistics(
+def _statistics(  # noqa: PLR0917
     row: _Row, ungapped: _Row, scheme: ScoringScheme, factor: int, score_step: int, source: str
 ) -> Statistics:
     """Statistics from a table row; ``factor`` is what the scheme's scores are of the row's."""
