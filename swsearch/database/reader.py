@@ -135,6 +135,19 @@ class PackedDatabase:
         segment, place = self._find(subject_index)
         return int(segment.lengths[segment.positions[place]])
 
+    def lengths(self, subject_index: SubjectIndex) -> Lengths:
+        """Residues of many subjects, uint32, in the shape of ``subject_index``; each must be below ``n_subjects``."""
+        lengths = np.empty(subject_index.shape, dtype=np.uint32)
+        for segment in self.segments:
+            inside = (subject_index >= segment.base) & (subject_index < segment.base + segment.entry.n_subjects)
+            lengths[inside] = segment.lengths[segment.positions[subject_index[inside] - segment.base]]
+        return lengths
+
+    def distinct_lengths(self) -> Lengths:
+        """Every length that some subject has, once, growing; uint32."""
+        found = [segment.lengths[np.flatnonzero(np.diff(segment.lengths, prepend=0))] for segment in self.segments]
+        return np.unique(np.concatenate(found)) if found else np.empty(0, dtype=np.uint32)
+
     def codes(self, subject_index: int) -> Codes:
         """Residue codes of a subject, uint8, shape (length,); a read-only view of the map."""
         residues, start, length = self.stored_range(subject_index)

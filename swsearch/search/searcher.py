@@ -80,6 +80,7 @@ class Searcher:
         self.statistics = find_statistics(self.scheme)
         self.search_space = options.dbsize or database.n_residues
         self._partitions = list(database.partitions(partition_residues))
+        self._distinct_lengths = database.distinct_lengths()
 
     # --- what is searched ---
 
@@ -178,7 +179,7 @@ class Searcher:
         return self.statistics.min_score(
             self.options.evalue,
             query_length,
-            self.database.distinct_lengths,
+            self._distinct_lengths,
             self.search_space,
             len(self.strands),
         )
@@ -197,7 +198,7 @@ class Searcher:
     def _rank(self, candidates: Candidates, query_length: int) -> Ranking:
         evalues = None
         if isinstance(self.statistics, Statistics):
-            lengths = self.database.subject_lengths(candidates.subject_index)
+            lengths = self.database.lengths(candidates.subject_index)
             evalues = self.statistics.evalue(
                 candidates.score, query_length, lengths, self.search_space, len(self.strands)
             )
@@ -221,7 +222,7 @@ class Searcher:
                     rank=place + 1,
                     subject_index=subject,
                     subject_header=self.database.header(subject),
-                    subject_length=int(self.database.subject_lengths(np.array([subject], np.uint32))[0]),
+                    subject_length=self.database.length(subject),
                     score=int(candidates.score[row]),
                     bits=None if bits is None else float(bits[place]),
                     evalue=None if ranking.evalues is None else float(ranking.evalues[place]),
