@@ -43,15 +43,15 @@ class Segment:
 
 
 class PackedDatabase:
-    """A packed database, open for reading. A context manager.
+    r"""A packed database, open for reading. A context manager.
 
-    Promises: nothing is read but the catalogue until it is asked for; threads may share it; arrays that it gave out stay
-    valid after :meth:`close`, which only lets go of the maps. It pickles as its path and opens again elsewhere.
+    Promises: nothing is read but the catalogue until it is asked for; threads may share it; arrays that it gave out
+    stay valid after :meth:`close`, which only lets go of the maps. It pickles as its path and opens again elsewhere.
 
     >>> import tempfile
     >>> from swsearch.database.builder import build_database
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     _ = Path(folder, "two.fa").write_text(">P1 a kinase\\nMKVLL\\n>P2\\nWYr\\n")
+    ...     _ = Path(folder, "two.fa").write_text(">P1 a kinase\nMKVLL\n>P2\nWYr\n")
     ...     _ = build_database(f"{folder}/two.fa", f"{folder}/two.swdb")
     ...     with PackedDatabase.open(f"{folder}/two.swdb") as database:
     ...         print(database.n_subjects, database.header(0), database.record(1).letters)
