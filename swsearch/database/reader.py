@@ -14,6 +14,7 @@ from types import TracebackType
 from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from swsearch.database.format import ARRAY_DTYPES, CATALOGUE, Catalogue, SegmentEntry, read_catalogue
 from swsearch.database.partition import Partition
@@ -161,6 +162,26 @@ class PackedDatabase:
         segment, place = self._find(subject_index)
         stored = int(segment.positions[place])
         return segment.residues, int(segment.starts[stored]), int(segment.lengths[stored])
+
+    def stored_ranges(self, subject_index: SubjectIndex) -> Iterator[tuple[NDArray[np.intp], Codes, Offsets, Lengths]]:
+        """:meth:`stored_range` of many subjects, for each segment that holds some of them.
+
+        Yields
+        ------
+        places : int array
+            Which of ``subject_index`` lie in the segment, growing.
+        residues : uint8 array
+            The segment's whole residues.
+        starts : uint64 array
+            First byte of each of these subjects in ``residues``.
+        lengths : uint32 array
+        """
+        for segment in self.segments:
+            inside = (subject_index >= segment.base) & (subject_index < segment.base + segment.entry.n_subjects)
+            places = np.flatnonzero(inside)
+            if places.size:
+                stored = segment.positions[subject_index[places] - segment.base]
+                yield places, segment.residues, segment.starts[stored], segment.lengths[stored]
 
     def record(self, subject_index: int) -> SequenceRecord:
         """A subject as a record."""
