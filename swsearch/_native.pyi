@@ -2,10 +2,10 @@
 
 from collections.abc import Callable
 
-from swsearch.typing import Codes, Lengths, Offsets, ScoreTable
-
 import numpy as np
 from numpy.typing import NDArray
+
+from swsearch.typing import Codes, Lengths, Offsets, ScoreTable
 
 def align_local(
     query_codes: Codes,
