@@ -11,10 +11,11 @@ from dataclasses import dataclass
 from typing import Final
 
 from swsearch.errors import InputError
+from swsearch.hits.cigar import btop, gapped
 from swsearch.hits.hit import Hit
 from swsearch.hits.result import QueryResult, RunInfo
 from swsearch.report.numbers import percent, whole_percent
-from swsearch.report.rows import aligned_rows, btop
+from swsearch.report.rows import shown
 from swsearch.sequences.record import split_header
 
 Value = str | int | float | None
@@ -59,17 +60,13 @@ def _coverage(query: QueryResult, hit: Hit) -> int:
     return whole_percent(hit.alignment.query_end - hit.alignment.query_start, query.length)
 
 
-def _subject_frame(run: RunInfo, hit: Hit) -> int:
-    """1 or -1 in DNA. Protein has no frames; BLAST prints 1 there as well in the version followed here."""
+def _subject_frame(hit: Hit) -> int:
+    """1, or -1 for a subject shown turned; protein has no frames, and BLAST 2.12 prints 1."""
     return -1 if hit.strand == "minus" else 1
 
 
 def _subject_strand(run: RunInfo, hit: Hit) -> str | None:
     return hit.strand if run.database.alphabet == "dna" else None
-
-
-def _btop(run: RunInfo, query: QueryResult, hit: Hit) -> str:
-    return btop(*aligned_rows(query, hit), run.database.alphabet)
 
 
 _ALL: Final = (
@@ -87,8 +84,8 @@ _ALL: Final = (
     Field("qend", "q. end", lambda r, q, h: h.alignment.query_end),
     Field("sstart", "s. start", lambda r, q, h: _subject_start(h)),
     Field("send", "s. end", lambda r, q, h: _subject_end(h)),
-    Field("qseq", "query seq", lambda r, q, h: aligned_rows(q, h)[0]),
-    Field("sseq", "subject seq", lambda r, q, h: aligned_rows(q, h)[1]),
+    Field("qseq", "query seq", lambda r, q, h: gapped(*shown(q, h))[0]),
+    Field("sseq", "subject seq", lambda r, q, h: gapped(*shown(q, h))[1]),
     Field("evalue", "evalue", lambda r, q, h: h.evalue),
     Field("bitscore", "bit score", lambda r, q, h: h.bits),
     Field("score", "score", lambda r, q, h: h.score),
@@ -100,10 +97,10 @@ _ALL: Final = (
     Field("gapopen", "gap opens", lambda r, q, h: h.alignment.gap_openings),
     Field("gaps", "gaps", lambda r, q, h: h.alignment.gap_residues),
     Field("ppos", "% positives", lambda r, q, h: percent(h.alignment.positives, h.alignment.columns), 2),
-    Field("frames", "query/sbjct frames", lambda r, q, h: f"1/{_subject_frame(r, h)}"),
+    Field("frames", "query/sbjct frames", lambda r, q, h: f"1/{_subject_frame(h)}"),
     Field("qframe", "query frame", lambda r, q, h: 1),
-    Field("sframe", "sbjct frame", lambda r, q, h: _subject_frame(r, h)),
-    Field("btop", "BTOP", _btop),
+    Field("sframe", "sbjct frame", lambda r, q, h: _subject_frame(h)),
+    Field("btop", "BTOP", lambda r, q, h: btop(*shown(q, h))),
     Field("stitle", "subject title", lambda r, q, h: h.subject_header),
     Field("salltitles", "subject titles", lambda r, q, h: h.subject_header),
     Field("sstrand", "subject strand", lambda r, q, h: _subject_strand(r, h)),
