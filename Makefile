@@ -43,7 +43,11 @@ lint: $(VENV)/.installed-test
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
 
-test: lint
+$(VENV)/.peers: $(VENV)/.created scripts/install_peers.sh
+	sh scripts/install_peers.sh
+	@touch $@
+
+test: lint $(VENV)/.peers
 	$(BIN)/pytest -n $(JOBS) -m 'not gpu' $(TESTS)
 
 # On a machine with an NVIDIA GPU.

@@ -35,7 +35,9 @@ def index(
         raise InputError(f"--alphabet {alphabet!r}: choose {' or '.join(ALPHABETS)}")
     chosen = None if alphabet is None else ALPHABETS[alphabet]
     with ProgressReport("indexing", 0, "M residues/s", 1e6, quiet) as progress:
-        built = build_database(fasta, output, chosen, overwrite=force, progress=progress.advance)
+        built = build_database(
+            fasta, output, chosen, overwrite=force, progress=lambda _, residues: progress.reach(residues)
+        )
     if quiet:
         return
     catalogue = built.catalogue

@@ -88,7 +88,11 @@ class ProgressReport:
 
     def advance(self, units: int) -> None:
         """Count ``units`` more as done; says so when it is time to."""
-        self._done += units
+        self.reach(self._done + units)
+
+    def reach(self, units: int) -> None:
+        """Note that ``units`` are done in all; says so when it is time to."""
+        self._done = units
         if self._quiet:
             return
         if self._bar is not None and self._task is not None:

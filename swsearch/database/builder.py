@@ -79,7 +79,7 @@ def build_database(
     overwrite: bool = False,
     progress: Progress | None = None,
 ) -> BuildReport:
-    """Pack FASTA or FASTQ files into a new database.
+    r"""Pack FASTA or FASTQ files into a new database.
 
     Parameters
     ----------
@@ -102,7 +102,7 @@ def build_database(
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     _ = Path(folder, "two.fa").write_text(">P1\\nMKVLL\\n>P2\\nWYR\\n")
+    ...     _ = Path(folder, "two.fa").write_text(">P1\nMKVLL\n>P2\nWYR\n")
     ...     report = build_database(f"{folder}/two.fa", f"{folder}/two.swdb")
     >>> report.catalogue.n_subjects, report.catalogue.n_residues, report.catalogue.alphabet
     (2, 8, 'protein')
@@ -197,7 +197,7 @@ def _take_in(
             for chunk in read_chunks(path, alphabet):
                 alphabet = chunk.alphabet
                 _check_limits(chunk.lengths, chunk.headers, n_subjects, shown_name(path))
-                rest = memoryview(chunk.codes)
+                rest = chunk.codes.data
                 while rest:
                     rest = rest[spool.write(rest) or 0 :]
                 headers.write(b"".join(chunk.headers))
@@ -242,15 +242,16 @@ def _write_segment(segment: Path, intake: _Intake) -> SegmentEntry:
     ends = np.cumsum(room, dtype=np.uint64)
     starts = ends - room
     spool_starts = (np.cumsum(lengths, dtype=np.uint64) - lengths)[order]
+    plan = _Plan(spool_starts, stored_lengths, starts, ends)
     files = {
-        "residues": _write_residues(segment, intake.spool, spool_starts, stored_lengths, starts, ends),
+        "residues": _write_residues(array_path(segment, "residues"), intake.spool, plan),
         "headers": intake.headers,
         "header_ends": intake.header_ends,
     }
     small = {"starts": starts, "lengths": stored_lengths, "order": order, "positions": positions}
     for name, array in small.items():
         with _HashingFile(array_path(segment, name)) as file:
-            file.write(memoryview(array.astype(ARRAY_DTYPES[name], copy=False)).cast("B"))
+            file.write(array.astype(ARRAY_DTYPES[name], copy=False).data.cast("B"))
             files[name] = file.finish()
     os.unlink(intake.spool)
     sync_folder(segment)
@@ -264,21 +265,31 @@ def _write_segment(segment: Path, intake: _Intake) -> SegmentEntry:
     )
 
 
-def _write_residues(
-    segment: Path, spool: Path, spool_starts: Offsets, lengths: Lengths, starts: Offsets, ends: Offsets
-) -> FileEntry:
-    with open(spool, "rb", buffering=0) as source, _HashingFile(array_path(segment, "residues")) as file:
+@dataclass(frozen=True, eq=False)
+class _Plan:
+    """Where the residues of each stored subject come from and go to."""
+
+    spool_starts: Offsets
+    lengths: Lengths
+    starts: Offsets
+    ends: Offsets
+    """Byte behind each subject and its padding; the next one's start."""
+
+
+def _write_residues(path: Path, spool: Path, plan: _Plan) -> FileEntry:
+    with open(spool, "rb", buffering=0) as source, _HashingFile(path) as file:
         first = 0
-        while first < len(lengths):
-            base = int(starts[first])
-            stop = max(first + 1, int(np.searchsorted(ends, np.uint64(base + BLOCK_BYTES), side="right")))
-            block = np.empty(int(ends[stop - 1]) - base, dtype=np.uint8)
+        while first < len(plan.lengths):
+            base = plan.starts[first]
+            stop = max(first + 1, int(np.searchsorted(plan.ends, base + np.uint64(BLOCK_BYTES), side="right")))
+            block = np.empty(int(plan.ends[stop - 1] - base), dtype=np.uint8)
             part = slice(first, stop)
-            to = starts[part] - np.uint64(base)
-            failure = _native.gather(source.fileno(), spool_starts[part], lengths[part], to, block, PAD_CODE)
+            failure = _native.gather(
+                source.fileno(), plan.spool_starts[part], plan.lengths[part], plan.starts[part] - base, block, PAD_CODE
+            )
             if failure:
                 raise OSError(failure, os.strerror(failure), str(spool))
-            file.write(memoryview(block))
+            file.write(block.data)
             first = stop
         file.write(bytes([PAD_CODE]) * TAIL_PADDING)
         return file.finish()

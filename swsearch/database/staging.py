@@ -1,8 +1,8 @@
 """A database folder in the making: hidden beside its target, made visible by one rename, removed on any failure.
 
-The folder is ``.NAME.building-HOST-PID-RANDOM`` in the target's own parent, so that the rename stays in one file system.
-Its builder holds a lock (``flock``) on it for as long as it lives; the system drops the lock when the process dies, even
-by ``kill -9``, so the next build of the same target tells a dead leftover from a build that is under way.
+The folder is ``.NAME.building-HOST-PID-RANDOM`` in the target's own parent, so that the rename stays in one file
+system. Its builder holds a lock (``flock``) on it for as long as it lives; the system drops the lock when the process
+dies, even by ``kill -9``, so the next build of the same target tells a dead leftover from a build that is under way.
 """
 
 from __future__ import annotations
@@ -161,7 +161,9 @@ def _publish(folder: Path, target: Path, *, overwrite: bool) -> None:
 def _disk_error(error: OSError, target: Path) -> DatabaseError:
     place = target.parent
     if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
-        return DatabaseError(f"no room left on the disk of {place} ({error.strerror}); nothing was kept of {target.name}")
+        return DatabaseError(
+            f"no room left on the disk of {place} ({error.strerror}); nothing was kept of {target.name}"
+        )
     return DatabaseError(f"{target} cannot be written: {error.strerror or error} ({error.filename or place})")
 
 

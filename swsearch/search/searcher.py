@@ -10,8 +10,6 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from swsearch import __version__
 from swsearch.alignment.traceback import align_hits
 from swsearch.database.reader import PackedDatabase
@@ -28,6 +26,7 @@ from swsearch.sequences.alphabet import reverse_complement
 from swsearch.sequences.record import SequenceRecord
 from swsearch.statistics.karlin_altschul import Statistics
 from swsearch.statistics.parameters import find_statistics
+from swsearch.typing import Codes
 
 MAX_QUERY_LENGTH = 2**24
 """Longest query in residues: a score stays below 127 * 2**24, inside signed 32 bits."""
@@ -35,9 +34,10 @@ MAX_QUERY_LENGTH = 2**24
 
 @dataclass(frozen=True, eq=False)
 class _Strand:
-    """A query in one reading direction."""
+    """A query in one reading direction: its codes and profile along that direction."""
 
     name: str
+    codes: Codes
     profile: QueryProfile
 
 
@@ -80,6 +80,7 @@ class Searcher:
         self.statistics = find_statistics(self.scheme)
         self.search_space = options.dbsize or database.n_residues
         self._partitions = list(database.partitions(partition_residues))
+        self._distinct_lengths = database.distinct_lengths()
 
     # --- what is searched ---
 
@@ -156,7 +157,7 @@ class Searcher:
         scored = time.perf_counter()
         candidates = merge_strands(blocks)
         ranking = self._rank(candidates, len(query))
-        hits = self._hits(query, strands, candidates, ranking)
+        hits = self._hits(strands, candidates, ranking)
         stats = SearchStats(
             cells=self.cells(query),
             score_seconds=scored - began,
@@ -166,10 +167,11 @@ class Searcher:
         return QueryResult(number, query.header, query.letters, hits, ranking.n_passed, stats)
 
     def _strands(self, query: SequenceRecord) -> list[_Strand]:
-        codes = {"plus": query.codes, "minus": query.codes}
-        if "minus" in self.strands:
-            codes["minus"] = reverse_complement(query.codes)
-        return [_Strand(name, sequence_profile(codes[name], self.scheme)) for name in self.strands]
+        strands = []
+        for name in self.strands:
+            codes = reverse_complement(query.codes) if name == "minus" else query.codes
+            strands.append(_Strand(name, codes, sequence_profile(codes, self.scheme)))
+        return strands
 
     def _floor(self, query_length: int) -> int:
         """Lowest score that any subject of this database could be reported with."""
@@ -178,7 +180,7 @@ class Searcher:
         return self.statistics.min_score(
             self.options.evalue,
             query_length,
-            self.database.distinct_lengths,
+            self._distinct_lengths,
             self.search_space,
             len(self.strands),
         )
@@ -197,31 +199,44 @@ class Searcher:
     def _rank(self, candidates: Candidates, query_length: int) -> Ranking:
         evalues = None
         if isinstance(self.statistics, Statistics):
-            lengths = self.database.subject_lengths(candidates.subject_index)
+            lengths = self.database.lengths(candidates.subject_index)
             evalues = self.statistics.evalue(
                 candidates.score, query_length, lengths, self.search_space, len(self.strands)
             )
         return rank(candidates, evalues, self.options.evalue, self.options.top, self.options.ties)
 
-    def _hits(
-        self, query: SequenceRecord, strands: list[_Strand], candidates: Candidates, ranking: Ranking
-    ) -> tuple[Hit, ...]:
+    def _align(self, strands: list[_Strand], candidates: Candidates, ranking: Ranking) -> dict[int, Alignment]:
+        """The alignment of each ranked row."""
         alignments: dict[int, Alignment] = {}
         for number, strand in enumerate(strands):
-            rows = [int(row) for row in ranking.rows if candidates.strand[row] == number]
-            ranges = self.database.stored_ranges(candidates.subject_index[rows])
-            aligned = align_hits(query.codes, strand.profile, self.database.alphabet, ranges, strand.name, self.threads)
-            alignments.update(zip(rows, aligned, strict=True))
+            rows = ranking.rows[candidates.strand[ranking.rows] == number]
+            for places, residues, starts, lengths in self.database.stored_ranges(candidates.subject_index[rows]):
+                found = align_hits(
+                    strand.codes,
+                    strand.profile,
+                    self.database.alphabet,
+                    residues,
+                    starts,
+                    lengths,
+                    n_threads=self.threads,
+                    strand=strand.name,
+                    scores=candidates.score[rows[places]],
+                )
+                alignments.update(zip(rows[places].tolist(), found, strict=True))
+        return alignments
+
+    def _hits(self, strands: list[_Strand], candidates: Candidates, ranking: Ranking) -> tuple[Hit, ...]:
+        alignments = self._align(strands, candidates, ranking)
         bits = self.statistics.bits(candidates.score[ranking.rows]) if isinstance(self.statistics, Statistics) else None
         hits = []
-        for place, row in enumerate(int(row) for row in ranking.rows):
+        for place, row in enumerate(ranking.rows.tolist()):
             subject = int(candidates.subject_index[row])
             hits.append(
                 Hit(
                     rank=place + 1,
                     subject_index=subject,
                     subject_header=self.database.header(subject),
-                    subject_length=int(self.database.subject_lengths(np.array([subject], np.uint32))[0]),
+                    subject_length=self.database.length(subject),
                     score=int(candidates.score[row]),
                     bits=None if bits is None else float(bits[place]),
                     evalue=None if ranking.evalues is None else float(ranking.evalues[place]),

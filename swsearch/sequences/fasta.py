@@ -1,6 +1,6 @@
 """Reading FASTA and FASTQ: from files or standard input, compressed or not, as records or as chunks of many records.
 
-Parsing is dnaio's and decompression xopen's; this module adds what a search must have: letters are checked against an
+Parsing is dnaio's and decompression xopen's (bzip2 and xz: the standard library's); this module adds what a search must have: letters are checked against an
 alphabet, an error names file, record, line and column, and no record is lost in silence. It stands before the database
 builder, which takes chunks, and before a search, which takes records.
 
@@ -22,15 +22,17 @@ Memory: one chunk, or the longest record where that is longer.
 
 from __future__ import annotations
 
+import bz2
 import io
+import lzma
 import os
 import re
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import BinaryIO, Final, NoReturn
+from typing import Any, BinaryIO, Final, NoReturn, Protocol, cast
 
 import dnaio
 import numpy as np
@@ -83,7 +85,7 @@ class SequenceChunk:
 def read_sequences(
     paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]], alphabet: Alphabet | None = None
 ) -> Iterator[SequenceRecord]:
-    """The records of one or several files, in order.
+    r"""The records of one or several files, in order.
 
     Parameters
     ----------
@@ -99,7 +101,7 @@ def read_sequences(
 
     >>> import tempfile
     >>> with tempfile.NamedTemporaryFile("w", suffix=".fa") as file:
-    ...     _ = file.write(">P1 first\\nMKV\\n>P2\\nwyLL\\n")
+    ...     _ = file.write(">P1 first\nMKV\n>P2\nwyLL\n")
     ...     file.flush()
     ...     [(record.identifier, record.letters) for record in read_sequences(file.name)]
     [('P1', 'MKV'), ('P2', 'wyLL')]
@@ -140,6 +142,7 @@ class _SequenceFile:
 
     def __init__(self, path: str) -> None:
         self.name = shown_name(path)
+        self.is_fastq = False
         try:
             self._raw: BinaryIO = _spooled_stdin() if path == STDIN else open(path, "rb")  # noqa: SIM115
             start = self._raw.read(6)
@@ -196,16 +199,13 @@ class _SequenceFile:
     def _records(self, alphabet: Alphabet | None) -> Iterator[tuple[str, str]]:
         """Header and letters of each record; bytes over 127 as surrogate escapes."""
         stream = io.BufferedReader(self._open(), _BLOCK_BYTES)
-        start = stream.peek(_BLOCK_BYTES)
-        self.is_fastq = start.startswith(b"@")
-        if start.startswith((b"\xff\xfe", b"\xfe\xff")) or 0 in start[:4]:
-            raise FastaFormatError("the text is UTF-16 or no text at all; save it as UTF-8", self.name, line=1)
         try:
+            self.is_fastq = stream.peek(1).startswith(b"@")
             if self.is_fastq:
                 for record in FastqReader(stream):
                     yield record.name, record.sequence
             else:
-                yield from _EscapingFastaReader(stream)
+                yield from cast("Iterator[tuple[str, str]]", _EscapingFastaReader(stream))
         except dnaio.exceptions.FastqFormatError as error:
             line = None if error.line is None else error.line + 1
             record_number = None if line is None else (line + 3) // 4
@@ -218,6 +218,8 @@ class _SequenceFile:
         self._raw.seek(0)
         if self._format is None:
             return _CheckedStream(self._raw, self.name)
+        if self._format in _STRICT:
+            return _CheckedStream(_StrictArchive(self._raw, _STRICT[self._format]), self.name)
         return _CheckedStream(xopen(self._raw, "rb", threads=0, format=self._format), self.name)
 
     def _fail(self, alphabet: Alphabet | None, record: int | None, problem: str, column: int | None = None) -> NoReturn:
@@ -228,9 +230,7 @@ class _SequenceFile:
             words = header.encode("ascii", "surrogateescape").decode("utf-8", "replace").split()
             identifier = words[0] if words else None
             problem = problem.partition(": ")[2] if column else problem
-            raise FastaFormatError(
-                problem, self.name, record=record, identifier=identifier, line=line, column=column
-            )
+            raise FastaFormatError(problem, self.name, record=record, identifier=identifier, line=line, column=column)
         stream = io.TextIOWrapper(
             io.BufferedReader(self._open_unchecked(), _BLOCK_BYTES), encoding="ascii", errors="surrogateescape"
         )
@@ -258,7 +258,56 @@ def _spooled_stdin() -> BinaryIO:
     spool = tempfile.TemporaryFile(prefix="swsearch-stdin-")  # noqa: SIM115 - the caller closes it
     shutil.copyfileobj(sys.stdin.buffer, spool, _BLOCK_BYTES)
     spool.seek(0)
-    return spool  # type: ignore[return-value]
+    return spool
+
+
+class _StrictArchive:
+    """A bzip2 or xz archive of one or several streams, in which everything up to the end of the file must be a stream.
+
+    The standard library's file classes, which xopen opens, take any damage between streams for the end of the file: an
+    archive that ``pbzip2`` or ``xz -T`` wrote would lose records in silence.
+    """
+
+    def __init__(self, file: BinaryIO, new: Callable[[], bz2.BZ2Decompressor | lzma.LZMADecompressor]) -> None:
+        self._file = file
+        self._new = new
+        self._decompressor = new()
+
+    def read(self, size: int) -> bytes:
+        """Up to ``size`` bytes; empty at the end."""
+        while True:
+            if self._decompressor.eof:
+                rest = self._decompressor.unused_data or self._file.read(_BLOCK_BYTES)
+                if rest.startswith(b"\0") and self._new is _new_xz:  # xz pads streams with NUL bytes
+                    while rest and not rest.strip(b"\0"):
+                        rest = self._file.read(_BLOCK_BYTES)
+                    rest = rest.lstrip(b"\0")
+                if not rest:
+                    return b""
+                self._decompressor = self._new()
+            elif self._decompressor.needs_input:
+                rest = self._file.read(_BLOCK_BYTES)
+                if not rest:
+                    raise EOFError("the archive ends within a stream")
+            else:
+                rest = b""
+            block = self._decompressor.decompress(rest, size)
+            if block:
+                return block
+
+
+def _new_xz() -> lzma.LZMADecompressor:
+    return lzma.LZMADecompressor(format=lzma.FORMAT_XZ)
+
+
+_STRICT: Final[Mapping[str | None, Callable[[], bz2.BZ2Decompressor | lzma.LZMADecompressor]]] = {
+    "bz2": bz2.BZ2Decompressor,
+    "xz": _new_xz,
+}
+
+
+class _Readable(Protocol):
+    def read(self, size: int, /) -> bytes: ...
 
 
 class _Refused(Exception):
@@ -266,9 +315,9 @@ class _Refused(Exception):
 
 
 class _CheckedStream(io.RawIOBase):
-    """A decompressed file that drops a UTF-8 mark, names damage to the archive, and refuses what dnaio would not see."""
+    """A decompressed file that drops a UTF-8 mark, names damage to the archive, refuses what dnaio would not see."""
 
-    def __init__(self, file: BinaryIO, name: str) -> None:
+    def __init__(self, file: _Readable, name: str) -> None:
         self._file = file
         self._name = name
         self._at_start = True
@@ -278,8 +327,8 @@ class _CheckedStream(io.RawIOBase):
     def readable(self) -> bool:
         return True
 
-    def readinto(self, buffer: object) -> int:
-        view = memoryview(buffer)  # type: ignore[arg-type]
+    def readinto(self, buffer: Any) -> int:
+        view = memoryview(buffer)
         try:
             block = self._file.read(len(view))
             if self._at_start and block.startswith(_UTF8_MARK):
@@ -287,6 +336,10 @@ class _CheckedStream(io.RawIOBase):
         except Exception as error:  # each decompressor has exceptions of its own
             problem = f"cannot be read to its end, it may be damaged or cut short: {error}"
             raise FastaFormatError(problem, self._name) from error
+        if self._at_start and (block.startswith((b"\xff\xfe", b"\xfe\xff")) or 0 in block[:4]):
+            raise FastaFormatError("the text is UTF-16 or no text at all; save it as UTF-8", self._name, line=1)
+        if self._at_start and block.startswith(b"@"):
+            self.refuses = False  # a line of qualities may begin with any sign
         self._at_start = False
         if self.refuses:
             for byte in _FORBIDDEN:
@@ -299,7 +352,7 @@ class _CheckedStream(io.RawIOBase):
         return len(block)
 
 
-class _EscapingFastaReader(FastaReader):  # type: ignore[misc]
+class _EscapingFastaReader(FastaReader):
     """dnaio's reader, with one change: its text layer keeps every byte of a header.
 
     dnaio decodes by the locale. ASCII with surrogate escapes gives each byte over 127 a character of its own, which no
@@ -323,9 +376,7 @@ def _first_problem(lines: Iterable[str], name: str, alphabet: Alphabet | None) -
     n_residues = 0
 
     def problem(text: str, line: int | None, column: int | None = None) -> FastaFormatError:
-        return FastaFormatError(
-            text, name, record=record or None, identifier=identifier, line=line, column=column
-        )
+        return FastaFormatError(text, name, record=record or None, identifier=identifier, line=line, column=column)
 
     for number, line in enumerate(lines, start=1):
         raw = line.rstrip("\n").encode("ascii", "surrogateescape")
@@ -338,7 +389,9 @@ def _first_problem(lines: Iterable[str], name: str, alphabet: Alphabet | None) -
         if not content:
             continue
         if content[:1] in (b"#", b";"):
-            text = f"a line that begins with {content[:1].decode()!r} is a comment, which FASTA does not have; remove it"
+            text = (
+                f"a line that begins with {content[:1].decode()!r} is a comment, which FASTA does not have; remove it"
+            )
             return problem(text, number, first + 1)
         if content[:1] == b">":
             if record and not n_residues:
@@ -348,11 +401,14 @@ def _first_problem(lines: Iterable[str], name: str, alphabet: Alphabet | None) -
             identifier = words[0] if words else None
             continue
         if not record:
-            return problem(f"expected '>' or '@' at the beginning, found {content[:20]!r}", number, first + 1)
+            found = content[:20].decode("ascii", "backslashreplace")
+            return problem(f"expected '>' or '@' at the beginning of the file, found {found!r}", number, first + 1)
         n_residues += len(content)
         bad = -1 if alphabet is None else content.translate(alphabet.encode_table.tobytes()).find(INVALID)
         if alphabet is not None and bad >= 0:
-            return problem(alphabet.reject(content[bad]), number, first + bad + 1)
+            is_blank = content[bad : bad + 1].isspace()
+            text = "white space among residues; remove it" if is_blank else alphabet.reject(content[bad])
+            return problem(text, number, first + bad + 1)
     if record and not n_residues:
         return problem("has no residues; remove the record or give it a sequence", header_line)
     return None
