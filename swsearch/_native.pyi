@@ -1,7 +1,11 @@
 """Types of the native module; simd/ documents each function beside its code."""
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import NDArray
+
+from swsearch.typing import Codes, Lengths, Offsets, ScoreTable
 
 # simd/pack
 def gather(
@@ -14,3 +18,33 @@ def gather(
 ) -> int: ...
 def rename_without_replacing(from_: str, to: str) -> int: ...
 def exchange(one: str, other: str) -> int: ...
+
+# simd/align
+def align_local(
+    query_codes: Codes,
+    rows: NDArray[np.int32],
+    table: ScoreTable,
+    gap_open: int,
+    gap_extend: int,
+    identity: Codes,
+    residues: Codes,
+    starts: Offsets,
+    lengths: Lengths,
+    n_threads: int = 1,
+    memory_bytes: int = 67108864,
+    progress: Callable[[int], None] | None = None,
+    isa: str = "auto",
+) -> list[tuple[int, int, int, int, int, str, int, int, int, int, int]]: ...
+def score_ends(
+    rows: NDArray[np.int32],
+    table: ScoreTable,
+    gap_open: int,
+    gap_extend: int,
+    residues: Codes,
+    starts: Offsets,
+    lengths: Lengths,
+    n_threads: int = 1,
+    progress: Callable[[int], None] | None = None,
+    isa: str = "auto",
+) -> list[tuple[int, int, int]]: ...
+def align_isas() -> list[str]: ...

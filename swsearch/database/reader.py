@@ -14,6 +14,7 @@ from types import TracebackType
 from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from swsearch.database.format import ARRAY_DTYPES, CATALOGUE, Catalogue, SegmentEntry, read_catalogue
 from swsearch.database.partition import Partition
@@ -135,6 +136,19 @@ class PackedDatabase:
         segment, place = self._find(subject_index)
         return int(segment.lengths[segment.positions[place]])
 
+    def lengths(self, subject_index: SubjectIndex) -> Lengths:
+        """Residues of many subjects, uint32, in the shape of ``subject_index``; each must be below ``n_subjects``."""
+        lengths = np.empty(subject_index.shape, dtype=np.uint32)
+        for segment in self.segments:
+            inside = (subject_index >= segment.base) & (subject_index < segment.base + segment.entry.n_subjects)
+            lengths[inside] = segment.lengths[segment.positions[subject_index[inside] - segment.base]]
+        return lengths
+
+    def distinct_lengths(self) -> Lengths:
+        """Every length that some subject has, once, growing; uint32."""
+        found = [segment.lengths[np.flatnonzero(np.diff(segment.lengths, prepend=0))] for segment in self.segments]
+        return np.unique(np.concatenate(found)) if found else np.empty(0, dtype=np.uint32)
+
     def codes(self, subject_index: int) -> Codes:
         """Residue codes of a subject, uint8, shape (length,); a read-only view of the map."""
         residues, start, length = self.stored_range(subject_index)
@@ -148,6 +162,26 @@ class PackedDatabase:
         segment, place = self._find(subject_index)
         stored = int(segment.positions[place])
         return segment.residues, int(segment.starts[stored]), int(segment.lengths[stored])
+
+    def stored_ranges(self, subject_index: SubjectIndex) -> Iterator[tuple[NDArray[np.intp], Codes, Offsets, Lengths]]:
+        """:meth:`stored_range` of many subjects, for each segment that holds some of them.
+
+        Yields
+        ------
+        places : int array
+            Which of ``subject_index`` lie in the segment, growing.
+        residues : uint8 array
+            The segment's whole residues.
+        starts : uint64 array
+            First byte of each of these subjects in ``residues``.
+        lengths : uint32 array
+        """
+        for segment in self.segments:
+            inside = (subject_index >= segment.base) & (subject_index < segment.base + segment.entry.n_subjects)
+            places = np.flatnonzero(inside)
+            if places.size:
+                stored = segment.positions[subject_index[places] - segment.base]
+                yield places, segment.residues, segment.starts[stored], segment.lengths[stored]
 
     def record(self, subject_index: int) -> SequenceRecord:
         """A subject as a record."""
