@@ -51,7 +51,7 @@ def choose_engine(name: str) -> tuple[str, str]:
         if not info.usable:
             raise EngineUnavailable(name, info.reason)
         return name, f"{name} engine ({info.detail}), as asked"
-    passed_over = []
+    passed_over: list[str] = []
     for info in engine_infos():
         if info.usable:
             why = f"; not {', '.join(passed_over)}" if passed_over else ""

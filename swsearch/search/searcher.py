@@ -112,7 +112,7 @@ class Searcher:
     def run_info(self, command: str) -> RunInfo:
         """The record of this run; ``command`` is how it was asked for."""
         statistics = self.statistics
-        known = isinstance(statistics, Statistics)
+        known = statistics if isinstance(statistics, Statistics) else None
         return RunInfo(
             command=command,
             parameters=self.options.as_parameters(),
@@ -120,9 +120,9 @@ class Searcher:
             matrix_scores=matrix_text(self.scheme.matrix),
             gap_open=self.scheme.gap.open,
             gap_extend=self.scheme.gap.extend,
-            lam=statistics.lam if known else None,
-            k=statistics.k if known else None,
-            statistics=statistics.source if known else statistics.reason,
+            lam=None if known is None else known.lam,
+            k=None if known is None else known.k,
+            statistics=statistics.source if isinstance(statistics, Statistics) else statistics.reason,
             search_space=self.search_space * len(self.strands),
             database=DatabaseInfo(
                 path=str(self.database.path),
