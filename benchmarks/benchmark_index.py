@@ -18,9 +18,9 @@ import time
 from pathlib import Path
 
 from swsearch.database.builder import build_database
-from swsearch.database.export import export_fasta
+from swsearch.database.export import export
 from swsearch.database.reader import PackedDatabase
-from swsearch.database.verify import verify_database
+from swsearch.database.verify import verify
 
 
 def index_once(fasta: Path, target: Path) -> None:
@@ -52,11 +52,11 @@ def main() -> None:
         database = PackedDatabase.open(path)
         opened = time.perf_counter() - began
         began = time.perf_counter()
-        problems = verify_database(path)
+        problems = verify(database)
         verified = time.perf_counter() - began
         began = time.perf_counter()
-        with open(Path(folder, "back.fa"), "wb") as out:
-            export_fasta(database, out)
+        with open(Path(folder, "back.fa"), "w", encoding="utf-8", errors="surrogateescape", newline="\n") as out:
+            export(database, out)
             size = out.tell()
         exported = time.perf_counter() - began
         print(f"{options.fasta.name}: {database.n_subjects:,} sequences, {database.n_residues:,} residues")

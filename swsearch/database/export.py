@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import BinaryIO, Final
+from typing import Final, TextIO
 
 import numpy as np
 
@@ -13,13 +13,15 @@ _PIECE_LINES: Final = 1 << 14
 """Lines of a long subject that are written at a time."""
 
 
-def export_fasta(database: PackedDatabase, out: BinaryIO, width: int = LINE_WIDTH) -> None:
+def export(database: PackedDatabase, out: TextIO, width: int = LINE_WIDTH) -> None:
     r"""Write all subjects as FASTA, in the order in which they were indexed.
 
     Parameters
     ----------
     database : PackedDatabase
-    out : binary stream
+    out : text stream
+        Its encoding must be UTF-8 with ``errors="surrogateescape"``, so that headers of other bytes come out as they
+        were read, and ``newline="\n"``.
     width : int
         Residues a line, at least 1; 0 writes each sequence on one line.
 
@@ -35,18 +37,18 @@ def export_fasta(database: PackedDatabase, out: BinaryIO, width: int = LINE_WIDT
     ...     _ = Path(folder, "one.fa").write_text(">P1 a kinase\nMKv\nLL\n")
     ...     _ = build_database(f"{folder}/one.fa", f"{folder}/one.swdb")
     ...     with PackedDatabase.open(f"{folder}/one.swdb") as database:
-    ...         out = io.BytesIO()
-    ...         export_fasta(database, out, width=4)
+    ...         out = io.StringIO()
+    ...         export(database, out, width=4)
     >>> out.getvalue()
-    b'>P1 a kinase\nMKvL\nL\n'
+    '>P1 a kinase\nMKvL\nL\n'
     """
     if width < 0:
         raise ValueError(f"a line cannot have {width} residues")
     decode = database.alphabet.decode_table
     for record in database:
-        out.write(b">" + record.header.encode("utf-8", "surrogateescape") + b"\n")
+        out.write(f">{record.header}\n")
         piece = width * _PIECE_LINES or max(len(record), 1)
         for first in range(0, len(record), piece):
-            letters = decode[np.asarray(record.codes[first : first + piece])].tobytes()
+            letters = decode[np.asarray(record.codes[first : first + piece])].tobytes().decode("ascii")
             step = width or len(letters)
-            out.write(b"\n".join(letters[i : i + step] for i in range(0, len(letters), step)) + b"\n")
+            out.write("\n".join([letters[i : i + step] for i in range(0, len(letters), step)]) + "\n")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
@@ -12,38 +11,25 @@ import numpy as np
 
 from swsearch.database.format import ARRAY_DTYPES, SUBJECT_ALIGNMENT, TAIL_PADDING, SegmentEntry, content_digest
 from swsearch.database.reader import PackedDatabase, Segment
-from swsearch.errors import DatabaseError
 from swsearch.sequences.alphabet import PAD_CODE, Alphabet
 
 _BLOCK_BYTES: Final = 16 << 20
 
 
-def verify_database(path: str | os.PathLike[str]) -> list[str]:
-    """All problems of a database, one line each; an empty list where there are none.
+def verify(database: PackedDatabase) -> list[str]:
+    """All problems of an open database, one line each; an empty list where there are none.
 
-    A byte that changed in any file of the database, the catalogue among them, is found. Memory: one block of
-    residues and a few bytes a subject.
-
-    Raises
-    ------
-    DatabaseError
-        There is no database at ``path``, or its catalogue cannot be trusted: the first problem is then the last.
+    A byte that changed in any file is found: in the arrays here, in the catalogue when the database is opened.
+    Memory: one block of residues and a few bytes a subject.
     """
-    folder = Path(path)
-    try:
-        database = PackedDatabase.open(folder)
-    except DatabaseError as error:
-        if not (folder / "catalogue.json").is_file():
-            raise
-        return [str(error)]
-    with database:
-        catalogue = database.catalogue
-        problems: list[str] = []
-        if catalogue.digest != content_digest(catalogue.alphabet, catalogue.segments):
-            problems.append(f"{folder}: the digest in the catalogue is not that of its files")
-        for segment in database.segments:
-            damaged = list(_changed_files(folder / segment.entry.name, segment.entry))
-            problems += damaged or _structure_problems(segment, str(folder / segment.entry.name), database.alphabet)
+    catalogue = database.catalogue
+    problems: list[str] = []
+    if catalogue.digest != content_digest(catalogue.alphabet, catalogue.segments):
+        problems.append(f"{database.path}: the digest in the catalogue is not that of its files")
+    for segment in database.segments:
+        folder = database.path / segment.entry.name
+        damaged = list(_changed_files(folder, segment.entry))
+        problems += damaged or _structure_problems(segment, str(folder), database.alphabet)
     return problems
 
 

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from swsearch.database.builder import build_database
+from swsearch.database.reader import PackedDatabase
+from swsearch.database.verify import verify
+from swsearch.errors import DatabaseError
 
 LETTERS = "ARNDCQEGHILKMFPSTWYVBZX*UOJ"
 
@@ -31,6 +35,21 @@ def fasta_text(records: list[tuple[str, str]], width: int = 60) -> bytes:
         lines.append(f">{header}")
         lines += [letters[start : start + width] for start in range(0, len(letters), width)]
     return ("\n".join(lines) + "\n").encode()
+
+
+@pytest.fixture(scope="session")
+def problems_of() -> Callable[[Path], list[str]]:
+    """What opening and verifying a database find wrong; opening raises its first problem."""
+
+    def problems_of(path: Path) -> list[str]:
+        try:
+            database = PackedDatabase.open(path)
+        except DatabaseError as error:
+            return [str(error)]
+        with database:
+            return verify(database)
+
+    return problems_of
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ import io
 import json
 import pickle
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -16,14 +17,21 @@ from hypothesis import strategies as st
 
 from swsearch.database import builder
 from swsearch.database.builder import build_database
-from swsearch.database.export import export_fasta
+from swsearch.database.export import export
 from swsearch.database.format import ARRAY_DTYPES
 from swsearch.database.reader import PackedDatabase
-from swsearch.database.verify import verify_database
 from swsearch.errors import DatabaseError, FastaFormatError
 from swsearch.sequences.alphabet import CODE_MASK, DNA, PAD_CODE, PROTEIN
 
 Records = list[tuple[str, str]]
+
+
+def exported(database: PackedDatabase, width: int) -> bytes:
+    raw = io.BytesIO()
+    out = io.TextIOWrapper(raw, encoding="utf-8", errors="surrogateescape", newline="\n")
+    export(database, out, width)
+    out.flush()
+    return raw.getvalue()
 
 
 def test_every_record_comes_back_in_its_place(fasta: Path, database_path: Path) -> None:
@@ -41,20 +49,18 @@ def test_every_record_comes_back_in_its_place(fasta: Path, database_path: Path) 
 
 def test_export_is_the_fasta_that_was_read(fasta: Path, database_path: Path) -> None:
     """Expected value: the indexed file itself, which has lines of 60."""
-    out = io.BytesIO()
     with PackedDatabase.open(database_path) as database:
-        export_fasta(database, out, width=60)
-    assert out.getvalue() == fasta.read_bytes()
+        text = exported(database, 60)
+    assert text == fasta.read_bytes()
 
 
 def test_export_without_line_breaks(database_path: Path, records: Records) -> None:
     """Expected value: the records, each sequence on one line."""
-    out = io.BytesIO()
     with PackedDatabase.open(database_path) as database:
-        export_fasta(database, out, width=0)
+        text = exported(database, 0)
         with pytest.raises(ValueError, match="-1 residues"):
-            export_fasta(database, out, width=-1)
-    assert out.getvalue() == "".join(f">{header}\n{letters}\n" for header, letters in records).encode()
+            exported(database, -1)
+    assert text == "".join(f">{header}\n{letters}\n" for header, letters in records).encode()
 
 
 @given(
@@ -70,7 +76,10 @@ def test_export_without_line_breaks(database_path: Path, records: Records) -> No
 )
 @settings(max_examples=80, deadline=None)
 def test_any_headers_and_letters_survive(
-    tmp_path_factory: pytest.TempPathFactory, records: list[tuple[bytes, str]], block_bytes: int
+    tmp_path_factory: pytest.TempPathFactory,
+    records: list[tuple[bytes, str]],
+    block_bytes: int,
+    problems_of: Callable[[Path], list[str]],
 ) -> None:
     """Expected value: the text that was indexed; also for blocks smaller than a subject."""
     folder = tmp_path_factory.mktemp("round-trip")
@@ -79,11 +88,9 @@ def test_any_headers_and_letters_survive(
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(builder, "BLOCK_BYTES", block_bytes)
         build_database(folder / "some.fa", folder / "some.swdb", PROTEIN)
-    out = io.BytesIO()
     with PackedDatabase.open(folder / "some.swdb") as database:
-        export_fasta(database, out, width=0)
-    assert out.getvalue() == text
-    assert verify_database(folder / "some.swdb") == []
+        assert exported(database, 0) == text
+    assert problems_of(folder / "some.swdb") == []
 
 
 def test_arrays_are_what_the_format_says(database_path: Path, records: Records) -> None:
@@ -243,12 +250,14 @@ def test_no_input_is_an_error(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_an_existing_database_is_kept_unless_replaced(tmp_path: Path, fasta: Path, database_path: Path) -> None:
+def test_an_existing_database_is_kept_unless_replaced(
+    tmp_path: Path, fasta: Path, database_path: Path, problems_of: Callable[[Path], list[str]]
+) -> None:
     """Expected values: the old content after a refusal, the new content after a replacement, and nothing else there."""
     (tmp_path / "new.fa").write_bytes(b">a\nMKVL\n")
     with pytest.raises(DatabaseError, match=r"exists already; .*--force"):
         build_database(tmp_path / "new.fa", database_path)
-    assert verify_database(database_path) == []
+    assert problems_of(database_path) == []
     build_database(tmp_path / "new.fa", database_path, overwrite=True)
     with PackedDatabase.open(database_path) as database:
         assert [record.header for record in database] == ["a"]

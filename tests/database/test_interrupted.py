@@ -6,14 +6,13 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from swsearch.database.builder import build_database
 from swsearch.database.reader import PackedDatabase
-from swsearch.database.verify import verify_database
 from swsearch.errors import DatabaseError
 
 MOMENTS = {
@@ -73,7 +72,9 @@ def names(folder: Path) -> set[str]:
 
 
 @pytest.mark.parametrize("moment", MOMENTS)
-def test_a_killed_build_leaves_no_database(tmp_path: Path, fasta: Path, moment: str) -> None:
+def test_a_killed_build_leaves_no_database(
+    tmp_path: Path, fasta: Path, moment: str, problems_of: Callable[[Path], list[str]]
+) -> None:
     """kill -9: expected values: no target, a leftover that is refused by name, and none after the next build."""
     target = tmp_path / "db"
     child = start_build(fasta, target, moment)
@@ -87,7 +88,7 @@ def test_a_killed_build_leaves_no_database(tmp_path: Path, fasta: Path, moment: 
             PackedDatabase.open(path)
     build_database(fasta, target)
     assert names(tmp_path) == {fasta.name, "db"}
-    assert verify_database(target) == []
+    assert problems_of(target) == []
 
 
 @pytest.mark.parametrize("moment", MOMENTS)
@@ -101,7 +102,7 @@ def test_a_stopped_build_removes_its_files(tmp_path: Path, fasta: Path, moment: 
     assert names(tmp_path) == {fasta.name}
 
 
-def test_a_build_under_way_is_left_alone(tmp_path: Path, fasta: Path) -> None:
+def test_a_build_under_way_is_left_alone(tmp_path: Path, fasta: Path, problems_of: Callable[[Path], list[str]]) -> None:
     """A second build of the same target wins; the first one's folder stays until it is done, and it then gives way."""
     target = tmp_path / "db"
     child = start_build(fasta, target, "before the catalogue")
@@ -112,7 +113,7 @@ def test_a_build_under_way_is_left_alone(tmp_path: Path, fasta: Path) -> None:
     assert child.returncode == 1
     assert "came into being during the build" in errors
     assert names(tmp_path) == {fasta.name, "db"}
-    assert verify_database(target) == []
+    assert problems_of(target) == []
 
 
 def test_a_file_that_may_not_grow_ends_the_build_in_one_line(tmp_path: Path, fasta: Path) -> None:
