@@ -49,10 +49,12 @@ def verify(database: Database) -> None:
 
     Example: swsearch db verify proteins.db
     """
-    from swsearch.database.verify import verify_database
+    from swsearch.database.reader import PackedDatabase
+    from swsearch.database.verify import verify as find_problems
     from swsearch.errors import DatabaseError
 
-    problems = verify_database(database)
+    with PackedDatabase.open(database) as opened:
+        problems = find_problems(opened)
     if problems:
         raise DatabaseError(f"{database} is damaged: {'; '.join(problems)}; index its FASTA again")
     print(f"{database} is whole")
@@ -69,8 +71,8 @@ def export(
     Example: swsearch db export proteins.db --out proteins.fasta
     """
     from swsearch.cli.output import result_stream
-    from swsearch.database.export import export_fasta
+    from swsearch.database.export import export as write_fasta
     from swsearch.database.reader import PackedDatabase
 
     with PackedDatabase.open(database) as opened, result_stream(out) as stream:
-        export_fasta(opened, stream.buffer, width)
+        write_fasta(opened, stream, width)

@@ -4,7 +4,7 @@ r"""Searching from Python: the calls that the command line itself is made of.
 >>> folder = pathlib.Path(tempfile.mkdtemp())
 >>> _ = (folder / "proteins.fasta").write_text(">first a protein\nMKVLAAGIVGLLLAQWERTY\n>second\nMKWVTFISLLFLFSSAYS\n")
 >>> _ = swsearch.build_database([folder / "proteins.fasta"], folder / "proteins.db")
->>> with swsearch.open_searcher(folder / "proteins.db", swsearch.SearchOptions(evalue=100)) as (searcher, why):
+>>> with swsearch.open_searcher(folder / "proteins.db", swsearch.SearchOptions(top=1)) as (searcher, why):
 ...     for result in searcher.search([swsearch.sequence("MKVLAAGIVGLQWERTY", "protein", header="mine")]):
 ...         for hit in result.hits:
 ...             print(hit.rank, hit.subject_header, hit.score, hit.alignment.cigar)
