@@ -126,7 +126,7 @@ def expected_hits(
     return expected
 
 
-def calibrate(  # noqa: PLR0917
+def calibrate(
     statistics: Statistics,
     score: Callable[[str], np.ndarray],
     lengths: np.ndarray,
@@ -201,7 +201,7 @@ def main() -> None:
     sets: list[dict[str, object]] = []
     began = time.perf_counter()
 
-    def run(  # noqa: PLR0917
+    def run(
         what: str, scheme: ScoringScheme, score: Callable[[str], np.ndarray], subjects: list[str],
         queries: str, sources: list[str], n_queries: int, strands: int,
     ) -> None:  # fmt: skip

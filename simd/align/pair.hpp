@@ -38,11 +38,9 @@ public:
     const std::int32_t extend;
     const std::uint8_t* const identity;
     const ForwardKernels& kernels;
-    std::int32_t max_score;
+    const std::int32_t max_score;
 
 private:
-    const std::int32_t* rows_;
-    const std::int8_t* table_;
     std::vector<std::int8_t> plain_;
     mutable std::mutex mutex_;
     mutable std::vector<std::int8_t> striped_[2];

@@ -29,9 +29,10 @@ std::unique_ptr<void, Free> zeroed(std::size_t bytes) {
     return memory;
 }
 
-// One pass in lanes of one width; false where they were too narrow.
+// One pass in lanes of one width; false where they were too narrow. `counted` is how many columns the watch has been
+// told of, so that a second pass does not count them again.
 bool pass(const Query& query, const std::uint8_t* subject, std::size_t length, Watch& watch, ColumnBest* groups,
-          bool narrow, End& end) {
+          bool narrow, std::size_t& counted, End& end) {
     const int lanes = narrow ? query.kernels.narrow_lanes : query.kernels.wide_lanes;
     const ForwardKernel kernel = narrow ? query.kernels.narrow : query.kernels.wide;
     const std::size_t value_bytes = narrow ? 2 : 4;
@@ -62,7 +63,8 @@ bool pass(const Query& query, const std::uint8_t* subject, std::size_t length, W
         const std::size_t to = std::min(length, from + step);
         kernel(state, from, to);
         if (state.overflow) return false;
-        watch.done((to - from) * query.length);
+        watch.done((std::max(to, counted) - counted) * query.length);
+        counted = std::max(to, counted);
     }
     end = End{};
     if (state.best == 0) return true;
@@ -93,12 +95,12 @@ Query::Query(const std::uint8_t* codes_in, const std::int32_t* rows, std::size_t
       identity(identity_in),
       kernels(kernels_in),
       max_score(table_rows == 0 ? 0 : *std::max_element(table, table + table_rows * codes_count)),
-      rows_(rows),
-      table_(table),
       plain_(codes_count * length_in) {
     for (std::size_t code = 0; code < codes_count; ++code) {
         std::int8_t* out = plain_.data() + code * length;
-        for (std::size_t row = 0; row < length; ++row) out[row] = table[static_cast<std::size_t>(rows[row]) * codes_count + code];
+        for (std::size_t row = 0; row < length; ++row) {
+            out[row] = table[static_cast<std::size_t>(rows[row]) * codes_count + code];
+        }
     }
 }
 
@@ -128,8 +130,10 @@ End find_end(const Query& query, const std::uint8_t* subject, std::size_t length
     if (most > static_cast<std::uint64_t>(std::numeric_limits<std::int32_t>::max() / 2)) {
         throw std::length_error("query and subject are so long that their score may leave 30 bits; split the query");
     }
-    if (narrow_gaps(query.first, query.extend) && pass(query, subject, length, watch, groups, true, end)) return end;
-    pass(query, subject, length, watch, groups, false, end);
+    std::size_t counted = 0;
+    const bool narrow = narrow_gaps(query.first, query.extend);
+    if (narrow && pass(query, subject, length, watch, groups, true, counted, end)) return end;
+    pass(query, subject, length, watch, groups, false, counted, end);
     return end;
 }
 

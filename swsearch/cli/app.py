@@ -17,6 +17,7 @@ import typer
 
 from swsearch import __version__
 from swsearch.cli import db, engines, index, query, report, runs
+from swsearch.cli.output import OutputClosed
 from swsearch.errors import KernelCompileError, SwSearchError
 
 EXIT_BAD_INPUT = 1
@@ -65,7 +66,7 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         outcome: Any = app(arguments, standalone_mode=False)
         sys.stdout.flush()
-    except BrokenPipeError:
+    except (OutputClosed, BrokenPipeError):
         # Nobody reads on. Point stdout elsewhere, so that the interpreter's last flush does not complain either.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0

@@ -12,6 +12,10 @@ from typing import TextIO
 from swsearch.errors import InputError
 
 
+class OutputClosed(Exception):
+    """Whoever read stdout reads no more."""
+
+
 def say(message: str) -> None:
     """One line of talk, to stderr."""
     print(f"swsearch: {message}", file=sys.stderr, flush=True)
@@ -28,13 +32,18 @@ def result_stream(path: Path | None) -> Iterator[TextIO]:
     ------
     InputError
         The file cannot be created.
+    OutputClosed
+        Nobody reads stdout any more, as after ``| head``.
     """
     if path is None or str(path) == "-":
         reconfigure = getattr(sys.stdout, "reconfigure", None)
         if reconfigure is not None:
             reconfigure(encoding="utf-8", errors="surrogateescape", newline="\n")
-        yield sys.stdout
-        sys.stdout.flush()
+        try:
+            yield sys.stdout
+            sys.stdout.flush()
+        except BrokenPipeError as error:
+            raise OutputClosed from error
         return
     if path.exists() and not path.is_file():
         # A device or a pipe, /dev/null say, cannot be replaced by a rename and need not be.

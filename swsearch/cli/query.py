@@ -64,6 +64,7 @@ def query(
             say(why)
             if run.lam is None:
                 say(f"no E-values: {run.statistics}")
+        stream = stack.enter_context(result_stream(out))
         recorder = None
         if store != "none":
             from swsearch.store.recorder import recorded_run
@@ -71,7 +72,6 @@ def query(
 
             opened = stack.enter_context(HitStore(store, create=True))
             recorder = stack.enter_context(recorded_run(opened, run))
-        stream = stack.enter_context(result_stream(out))
         total = sum(searcher.cells(record) for record in queries)
         progress = stack.enter_context(ProgressReport("searching", total, "GCUPS", 1e9, quiet))
 

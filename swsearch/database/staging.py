@@ -162,7 +162,7 @@ def _disk_error(error: OSError, target: Path) -> DatabaseError:
     place = target.parent
     if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
         return DatabaseError(
-            f"no room left on the disk of {place} ({error.strerror}); nothing was kept of {target.name}"
+            f"no room left on the disk of {place} ({error.strerror}); {target.name} is as it was before"
         )
     return DatabaseError(f"{target} cannot be written: {error.strerror or error} ({error.filename or place})")
 

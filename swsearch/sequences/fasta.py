@@ -1,8 +1,8 @@
 """Reading FASTA and FASTQ: from files or standard input, compressed or not, as records or as chunks of many records.
 
-Parsing is dnaio's and decompression xopen's (bzip2 and xz: the standard library's); this module adds what a search must have: letters are checked against an
-alphabet, an error names file, record, line and column, and no record is lost in silence. It stands before the database
-builder, which takes chunks, and before a search, which takes records.
+Parsing is dnaio's and decompression xopen's (bzip2 and xz: the standard library's); this module adds what a search
+must have: letters are checked against an alphabet, an error names file, record, line and column, and no record is lost
+in silence. It stands before the database builder, which takes chunks, and before a search, which takes records.
 
 What a file may hold
 --------------------

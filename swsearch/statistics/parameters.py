@@ -197,7 +197,7 @@ def _dna(scheme: ScoringScheme) -> Statistics | NoStatistics:
     return _statistics(row, system.ungapped, scheme, factor, 2 * factor if name in _EVEN_SCORES else 1, source)
 
 
-def _statistics(  # noqa: PLR0917
+def _statistics(
     row: _Row, ungapped: _Row, scheme: ScoringScheme, factor: int, score_step: int, source: str
 ) -> Statistics:
     """Statistics from a table row; ``factor`` is what the scheme's scores are of the row's."""

@@ -14,7 +14,7 @@ from tests.cli.conftest import DATA
 QUERIES = DATA / "queries.fasta"
 
 BAD_FILES = {
-    "empty": (b"", "holds no sequences|is empty"),
+    "empty": (b"", "no sequences"),
     "no header": (b"MKVLAAGIVG\n", "line 1"),
     "header only": (b">first\n", r"record 1 \(first\)"),
     "record without residues": (b">first\nMKV\n>second\n>third\nMKV\n", r"record 2 \(second\)"),
