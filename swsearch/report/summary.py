@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from swsearch.hits.result import QueryResult, RunInfo
-from swsearch.report.text import one_line
+from swsearch.report.text import cut, one_line
 
 
-def query_line(run: RunInfo, query: QueryResult) -> str:
-    """The query's header and length."""
-    unit = "bases" if run.database.alphabet == "dna" else "residues"
-    return f"{one_line(query.header) or 'unnamed'} ({query.length:,} {unit})"
+def query_line(run: RunInfo, query: QueryResult, width: int | None = None) -> str:
+    """The query's header, cut where the line would be longer than ``width``, and its length."""
+    size = f"({query.length:,} {'bases' if run.database.alphabet == 'dna' else 'residues'})"
+    header = one_line(query.header) or "unnamed"
+    return f"{header if width is None else cut(header, width - len(size) - 1)} {size}"
 
 
 def database_line(run: RunInfo) -> str:
@@ -31,10 +32,12 @@ def scoring_line(run: RunInfo) -> str:
 def hits_line(run: RunInfo, query: QueryResult) -> str:
     """How many subjects passed and how many are shown, or why there is none."""
     limit = run.parameters.get("evalue")
-    ruled = f"an E-value of at most {limit}" if run.lam is not None and limit is not None else "a score above 0"
+    if run.lam is None or limit in (None, "inf"):
+        ruled, advice = "a score above 0", ""
+    else:
+        ruled, advice = f"an E-value of at most {limit:g}", "; a larger --evalue shows weaker ones"
     n_subjects = f"{run.database.n_subjects:,}"
     if query.n_passed == 0:
-        advice = "; a larger --evalue shows weaker ones" if run.lam is not None and limit not in (None, "inf") else ""
         return f"none of {n_subjects} subjects has {ruled}{advice}"
     shown = len(query.hits)
     rest = "all are shown" if shown >= query.n_passed else f"the best {shown:,} are shown"

@@ -35,14 +35,13 @@ class TableReport:
             if not first:
                 stream.write("\n")
             first = False
-            stream.write(f"Query:    {query_line(run, query)}\n")
+            stream.write(f"Query:    {query_line(run, query, WIDTH - 10)}\n")
             stream.write(f"Database: {database_line(run)}\n")
             stream.write(f"Scoring:  {scoring_line(run)}\n")
             stream.write(f"Hits:     {hits_line(run, query)}\n")
             if query.hits:
                 stream.write("\n")
-                for line in _table(run, query):
-                    stream.write(line + "\n")
+                stream.writelines(line + "\n" for line in _table(run, query))
 
 
 def _cells(run: RunInfo, query: QueryResult, hit: Hit) -> list[str]:
@@ -74,7 +73,7 @@ def _table(run: RunInfo, query: QueryResult) -> list[str]:
     rank_width = max(map(len, ranks))
     left = WIDTH - rank_width - sum(widths) - len(widths) - 2
     name_width = min(max(map(len, names)), _MAX_NAME, max(_MIN_NAME, left - _MIN_DESCRIPTION))
-    description_width = max(_MIN_DESCRIPTION, left - name_width)
+    description_width = min(max(map(len, described)), max(_MIN_DESCRIPTION, left - name_width))
     lines = []
     for rank, name, description, cells in zip(ranks, names, described, numbers, strict=True):
         texts = f"{cut(name, name_width):<{name_width}} {cut(description, description_width):<{description_width}}"

@@ -10,10 +10,12 @@ lock when its transaction begins and waits for another writer up to :data:`BUSY_
 from __future__ import annotations
 
 import os
+import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
+from urllib.parse import unquote
 
 from sqlalchemy import Connection, Engine, create_engine, event, inspect, select, text
 from sqlalchemy.engine import URL, make_url
@@ -55,7 +57,9 @@ def store_url(target: str | os.PathLike[str]) -> URL:
 
 def display_name(url: URL) -> str:
     """How messages name a store: its file, or its URL without the password."""
-    return str(url.database) if url.drivername == "sqlite" else url.render_as_string(hide_password=True)
+    if url.drivername != "sqlite":
+        return url.render_as_string(hide_password=True)
+    return unquote(str(url.database).removeprefix("file://")) if "uri" in url.query else str(url.database)
 
 
 def make_engine(url: URL, *, busy_seconds: float = BUSY_SECONDS) -> Engine:
@@ -72,9 +76,8 @@ def make_engine(url: URL, *, busy_seconds: float = BUSY_SECONDS) -> Engine:
         except (ModuleNotFoundError, NoSuchModuleError) as error:
             advice = "`pip install 'swsearch[postgresql]'` adds it"
             raise StoreError(f"{display_name(url)} needs psycopg, which is not installed; {advice}") from error
-    database = str(url.database)
-    if database not in ("", ":memory:") and _is_frozen(Path(database)):
-        frozen = f"file:{Path(database).resolve().as_uri().removeprefix('file://')}"
+    if _is_frozen(Path(str(url.database))):
+        frozen = Path(str(url.database)).absolute().as_uri()
         url = url.set(database=frozen, query={"mode": "ro", "immutable": "1", "uri": "true"})
     engine = create_engine(url, connect_args={"timeout": busy_seconds})
 
@@ -93,8 +96,12 @@ def make_engine(url: URL, *, busy_seconds: float = BUSY_SECONDS) -> Engine:
 
 
 def _is_frozen(path: Path) -> bool:
-    """Whether a store lies where nothing can be written, so that SQLite must read it without its side files."""
-    return path.is_file() and not os.access(path.parent, os.W_OK) and not Path(f"{path}-wal").exists()
+    """Whether a store can only be read, so that SQLite must do without its side files.
+
+    They could not be made, or would be left behind with an owner that keeps the store's own from writing.
+    """
+    writable = os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)
+    return path.is_file() and not writable and not Path(f"{path}-wal").exists()
 
 
 @contextmanager
@@ -120,14 +127,16 @@ def translated(url: URL) -> Iterator[None]:
     try:
         yield
     except DBAPIError as error:
+        raise StoreError(f"{display_name(url)}: {_explain(error.orig, url)}") from error
+    except sqlite3.Error as error:  # while a connection is set up, SQLAlchemy hands errors on as they are
         raise StoreError(f"{display_name(url)}: {_explain(error, url)}") from error
 
 
-def _explain(error: DBAPIError, url: URL) -> str:
+def _explain(error: BaseException | None, url: URL) -> str:
     """What a driver's error means to a person."""
-    code = str(getattr(error.orig, "sqlite_errorname", ""))
-    first_line = next((line.strip() for line in str(error.orig).splitlines() if line.strip()), "no message")
-    folder = Path(str(url.database)).parent
+    code = str(getattr(error, "sqlite_errorname", ""))
+    first_line = next((line.strip() for line in str(error).splitlines() if line.strip()), "no message")
+    folder = Path(display_name(url)).parent
     if code.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
         return "another process is writing to it and does not finish; try again when it is done"
     if code.startswith("SQLITE_FULL"):
