@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from swsearch.errors import SwSearchError
     from swsearch.hits.hit import Alignment, Hit
     from swsearch.hits.result import QueryResult
-    from swsearch.search.api import open_searcher, read_queries, search, sequence
+    from swsearch.search.api import open_searcher, read_queries, search_database, sequence
     from swsearch.search.options import SearchOptions
     from swsearch.sequences.record import SequenceRecord
 
@@ -47,7 +47,7 @@ __all__ = [
     "build_database",
     "open_searcher",
     "read_queries",
-    "search",
+    "search_database",
     "sequence",
 ]
 
@@ -62,7 +62,7 @@ _HOMES = {
     "build_database": "swsearch.database.builder",
     "open_searcher": "swsearch.search.api",
     "read_queries": "swsearch.search.api",
-    "search": "swsearch.search.api",
+    "search_database": "swsearch.search.api",
     "sequence": "swsearch.search.api",
 }
 

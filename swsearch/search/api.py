@@ -100,7 +100,7 @@ def open_searcher(
         yield searcher, why
 
 
-def search(
+def search_database(
     queries: str | os.PathLike[str] | Sequence[SequenceRecord],
     database: str | os.PathLike[str],
     options: SearchOptions | None = None,
