@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final, TextIO
 
-from swsearch.hits.cigar import GAP, gapped, midline
+from swsearch.hits.cigar import GAP, gapped, row_midline
 from swsearch.hits.hit import Hit
 from swsearch.hits.result import QueryResult, RunInfo
 from swsearch.report.numbers import blast_bits, blast_evalue, whole_percent
@@ -57,9 +57,8 @@ def _write_hit(run: RunInfo, query: QueryResult, hit: Hit, stream: TextIO) -> No
 def _write_blocks(run: RunInfo, query: QueryResult, hit: Hit, stream: TextIO) -> None:
     """The rows with their coordinates. A block without residues of a sequence repeats the place before it."""
     alignment = hit.alignment
-    alignment_shown = shown(query, hit)
-    query_row, subject_row = gapped(*alignment_shown)
-    marks = midline(*alignment_shown, matrix_of(run))
+    query_row, subject_row = gapped(*shown(query, hit))
+    marks = row_midline(query_row, subject_row, matrix_of(run))
     step = 1 if hit.strand == "plus" else -1
     query_place = alignment.query_start + 1
     subject_place = alignment.subject_start + 1 if step == 1 else alignment.subject_end
