@@ -18,4 +18,59 @@ shell            ``cli``        the ``swsearch`` command
 ===============  ===============================================================================
 """
 
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from swsearch.database.builder import build_database
+    from swsearch.database.reader import PackedDatabase
+    from swsearch.errors import SwSearchError
+    from swsearch.hits.hit import Alignment, Hit
+    from swsearch.hits.result import QueryResult
+    from swsearch.search.api import open_searcher, read_queries, search_database, sequence
+    from swsearch.search.options import SearchOptions
+    from swsearch.sequences.record import SequenceRecord
+
 __version__ = "0.1.0"
+
+__all__ = [
+    "Alignment",
+    "Hit",
+    "PackedDatabase",
+    "QueryResult",
+    "SearchOptions",
+    "SequenceRecord",
+    "SwSearchError",
+    "__version__",
+    "build_database",
+    "open_searcher",
+    "read_queries",
+    "search_database",
+    "sequence",
+]
+
+_HOMES = {
+    "Alignment": "swsearch.hits.hit",
+    "Hit": "swsearch.hits.hit",
+    "PackedDatabase": "swsearch.database.reader",
+    "QueryResult": "swsearch.hits.result",
+    "SearchOptions": "swsearch.search.options",
+    "SequenceRecord": "swsearch.sequences.record",
+    "SwSearchError": "swsearch.errors",
+    "build_database": "swsearch.database.builder",
+    "open_searcher": "swsearch.search.api",
+    "read_queries": "swsearch.search.api",
+    "search_database": "swsearch.search.api",
+    "sequence": "swsearch.search.api",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Public names are imported when they are first used, so that ``import swsearch`` costs nothing."""
+    if name not in _HOMES:
+        raise AttributeError(f"module 'swsearch' has no attribute {name!r}")
+    value = getattr(import_module(_HOMES[name]), name)
+    globals()[name] = value
+    return value

@@ -5,6 +5,51 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from swsearch.typing import Codes, Lengths, Offsets, ScoreTable
+
+# simd/pack
+def gather(
+    fd: int,
+    from_: NDArray[np.uint64],
+    lengths: NDArray[np.uint32],
+    to: NDArray[np.uint64],
+    out: NDArray[np.uint8],
+    fill: int,
+) -> int: ...
+def rename_without_replacing(from_: str, to: str) -> int: ...
+def exchange(one: str, other: str) -> int: ...
+
+# simd/align
+def align_local(
+    query_codes: Codes,
+    rows: NDArray[np.int32],
+    table: ScoreTable,
+    gap_open: int,
+    gap_extend: int,
+    identity: Codes,
+    residues: Codes,
+    starts: Offsets,
+    lengths: Lengths,
+    n_threads: int = 1,
+    memory_bytes: int = 67108864,
+    progress: Callable[[int], None] | None = None,
+    isa: str = "auto",
+) -> list[tuple[int, int, int, int, int, str, int, int, int, int, int]]: ...
+def score_ends(
+    rows: NDArray[np.int32],
+    table: ScoreTable,
+    gap_open: int,
+    gap_extend: int,
+    residues: Codes,
+    starts: Offsets,
+    lengths: Lengths,
+    n_threads: int = 1,
+    progress: Callable[[int], None] | None = None,
+    isa: str = "auto",
+) -> list[tuple[int, int, int]]: ...
+def align_isas() -> list[str]: ...
+
+# simd/score
 def score_partition(
     profiles: list[tuple[NDArray[np.int32], NDArray[np.int8]]],
     gap_open: int,

@@ -99,7 +99,7 @@ class RunInfo:
     statistics : str
         Where λ and K come from, or why there are none.
     search_space : int
-        Residues that E-values are scaled to.
+        Residues that E-values are scaled to, both strands counted where both are searched.
     database : DatabaseInfo
     program : str
         Name and version.

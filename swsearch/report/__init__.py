@@ -1,1 +1,6 @@
-"""Reports: one file a format, each written from the records alone."""
+"""Reports: a run and a stream of query results as text, one module a format.
+
+A format writes each query as it comes and holds none, so a report of a million queries takes the memory of one. Formats
+print what decides the hits and the hits; never the engine, threads or times, so a report is the same bytes whatever
+computed it.
+"""

@@ -166,3 +166,37 @@ def match_mismatch(match: int, mismatch: int) -> SubstitutionMatrix:
             pairs = [match if a == b else mismatch for a in IUPAC_BASES[query] for b in IUPAC_BASES[subject]]
             values[row, column] = sum(pairs) // len(pairs)
     return _from_letters(f"match {match}, mismatch {mismatch}", DNA, letters, values)
+
+
+def matrix_text(matrix: SubstitutionMatrix) -> str:
+    """A matrix in NCBI's text format: all letters of its alphabet, rows the query's.
+
+    >>> matrix_text(match_mismatch(2, -3)).splitlines()[0]
+    '#  match 2, mismatch -3'
+    """
+    letters = matrix.alphabet.letters
+    lines = [f"#  {matrix.name}", "   " + " ".join(f"{letter:>4}" for letter in letters)]
+    for code, letter in enumerate(letters):
+        row = " ".join(f"{score:>4}" for score in matrix.scores[code, : len(letters)].tolist())
+        lines.append(f"{letter}  {row}")
+    return "\n".join(lines) + "\n"
+
+
+def parse_matrix_text(text: str, name: str, alphabet: Alphabet) -> SubstitutionMatrix:
+    """The matrix that :func:`matrix_text` wrote.
+
+    Raises
+    ------
+    ScoringError
+        The text is not a square table of whole numbers.
+    """
+    lines = [line.split() for line in text.splitlines() if line.strip() and not line.startswith("#")]
+    try:
+        letters = "".join(lines[0])
+        labels = "".join(line[0] for line in lines[1:])
+        values = np.array([[int(score) for score in line[1:]] for line in lines[1:]])
+    except (IndexError, ValueError) as error:
+        raise ScoringError(f"the stored scores of matrix {name} cannot be read: {error}") from error
+    if labels != letters or values.shape != (len(letters), len(letters)):
+        raise ScoringError(f"the stored scores of matrix {name} are not a square table")
+    return _from_letters(name, alphabet, letters, values)

@@ -1,0 +1,63 @@
+# The verbs of this project. `make demo` and `make test` need Python 3.11 or newer, a C++ compiler and make; the rest they
+# install into .venv, from PyPI (and from Debian's packages where Python's own venv or headers are missing).
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+DEMO := demo
+
+NATIVE_SOURCES := CMakeLists.txt pyproject.toml $(shell find simd -name '*.cpp' -o -name '*.hpp')
+TESTS ?= tests swsearch
+JOBS ?= auto
+
+.PHONY: demo test test-gpu lint bench install clean
+
+$(VENV)/.created: scripts/create_venv.sh
+	PYTHON=$(PYTHON) sh scripts/create_venv.sh $(VENV)
+	@touch $@
+
+$(VENV)/.installed: $(VENV)/.created $(NATIVE_SOURCES)
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable .
+	@touch $@
+
+$(VENV)/.installed-test: $(VENV)/.installed
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[test]'
+	@touch $@
+
+install: $(VENV)/.installed
+
+# Index real sequences, search them, print the hits, and print them again from the store. Protein first, then DNA.
+demo: $(VENV)/.installed
+	rm -rf $(DEMO) && mkdir $(DEMO)
+	$(BIN)/swsearch engines
+	$(BIN)/swsearch index data/proteins.fasta.gz -o $(DEMO)/proteins.db
+	$(BIN)/swsearch query data/queries.fasta $(DEMO)/proteins.db --top 5 --store $(DEMO)/hits.sqlite
+	$(BIN)/swsearch index data/lambda_phage.fasta -o $(DEMO)/lambda.db
+	$(BIN)/swsearch query data/lambda_reads.fastq $(DEMO)/lambda.db --format blast6 --store $(DEMO)/hits.sqlite
+	$(BIN)/swsearch runs list --store $(DEMO)/hits.sqlite
+	$(BIN)/swsearch report 1 --store $(DEMO)/hits.sqlite --format tsv | head -n 4
+
+lint: $(VENV)/.installed-test
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
+
+$(VENV)/.peers: $(VENV)/.created scripts/install_peers.sh
+	sh scripts/install_peers.sh
+	@touch $@
+
+test: lint $(VENV)/.peers
+	$(BIN)/pytest -n $(JOBS) -m 'not gpu' $(TESTS)
+
+# On a machine with an NVIDIA GPU.
+test-gpu: $(VENV)/.installed-test
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[cuda,test]'
+	$(BIN)/pytest -m gpu tests
+
+bench: $(VENV)/.installed-test
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[bench]'
+	$(BIN)/python benchmarks/benchmark_cpu.py
+
+clean:
+	rm -rf $(VENV) build $(DEMO)

@@ -1,0 +1,21 @@
+"""Alembic's door: runs the revisions on the connection that :func:`swsearch.store.session.upgrade` hands in.
+
+It sees the tables of :mod:`swsearch.store.models` alone. The version table has a name of its own, so that a store can
+share a PostgreSQL database with another program's tables.
+"""
+
+from __future__ import annotations
+
+from alembic import context
+
+from swsearch.store.models import Base, SchemaRow
+
+connection = context.config.attributes["connection"]
+context.configure(
+    connection=connection,
+    target_metadata=Base.metadata,
+    version_table=SchemaRow.__tablename__,
+    render_as_batch=connection.dialect.name == "sqlite",  # SQLite alters a table by copying it
+    transaction_per_migration=False,
+)
+context.run_migrations()

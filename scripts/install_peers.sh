@@ -1,0 +1,16 @@
+#!/bin/sh
+# Install the Debian programs that the tests compare with or run against, where this user may do that: ssearch36 and
+# blastp (oracles), the PostgreSQL server (the second home of the store). Tests whose program is missing are skipped and say so.
+set -eu
+missing=
+command -v ssearch36 >/dev/null 2>&1 || missing="$missing fasta3"
+command -v blastp >/dev/null 2>&1 || missing="$missing ncbi-blast+"
+ls /usr/lib/postgresql/*/bin/postgres >/dev/null 2>&1 || missing="$missing postgresql"
+[ -n "$missing" ] || exit 0
+
+if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then
+    apt-get update -qq
+    # shellcheck disable=SC2086  # a list of packages
+    DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $missing >/dev/null && exit 0
+fi
+printf 'swsearch: tests that need%s will be skipped; to run them: apt-get install%s\n' "$missing" "$missing" >&2

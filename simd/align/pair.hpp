@@ -1,0 +1,94 @@
+// The alignment of one query with one subject: where it ends, the band that holds it, and its path.
+//
+// docs/design/traceback.md defines the alignment and proves the steps.
+
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "align/forward.hpp"
+
+namespace swsearch::align {
+
+// Thrown in a worker when the caller wants it to end.
+struct Stopped {};
+
+// A query as all its subjects share it. The arrays given belong to the caller and outlive this.
+class Query {
+public:
+    Query(const std::uint8_t* codes, const std::int32_t* rows, std::size_t length, const std::int8_t* table,
+          std::size_t table_rows, std::int32_t gap_open, std::int32_t gap_extend, const std::uint8_t* identity,
+          const ForwardKernels& kernels);
+
+    // Scores in the striped order of `lanes` lanes; made on first use.
+    const std::int8_t* striped(int lanes) const;
+    std::size_t segments(int lanes) const { return (length + std::size_t(lanes) - 1) / std::size_t(lanes); }
+
+    // Scores of all query rows against one subject code.
+    const std::int8_t* scores(std::uint8_t residue) const { return plain_.data() + (residue & 31u) * length; }
+
+    const std::uint8_t* const codes;
+    const std::size_t length;
+    const std::int32_t first;
+    const std::int32_t extend;
+    const std::uint8_t* const identity;
+    const ForwardKernels& kernels;
+    const std::int32_t max_score;
+
+private:
+    std::vector<std::int8_t> plain_;
+    mutable std::mutex mutex_;
+    mutable std::vector<std::int8_t> striped_[2];
+    mutable int striped_lanes_[2] = {0, 0};
+};
+
+// What a worker tells the calling thread and hears from it.
+struct Watch {
+    std::atomic<bool> stop{false};
+    std::atomic<std::uint64_t> cells{0};
+
+    void done(std::uint64_t more) {
+        cells.fetch_add(more, std::memory_order_relaxed);
+        if (stop.load(std::memory_order_relaxed)) throw Stopped{};
+    }
+};
+
+// The end of the best local alignment. Nodes of the matrix: `query_end` residues of the query and `subject_end` of the
+// subject lie before it. All 0 where nothing scores above 0.
+struct End {
+    std::int32_t score = 0;
+    std::size_t query_end = 0;
+    std::size_t subject_end = 0;
+};
+
+// Largest H of each group of 2^shift subject columns; without groups where none are wanted.
+struct ColumnBest {
+    std::vector<std::int32_t> best;
+    unsigned shift = 0;
+};
+
+struct Path {
+    End end;
+    std::size_t query_start = 0;
+    std::size_t subject_start = 0;
+    std::string cigar;
+    std::uint64_t identities = 0;
+    std::uint64_t positives = 0;
+    std::uint64_t columns = 0;
+    std::uint64_t gap_openings = 0;
+    std::uint64_t gap_residues = 0;
+};
+
+// Smallest subject end, then smallest query end, of the optimal score. `groups` is filled where it is given.
+End find_end(const Query& query, const std::uint8_t* subject, std::size_t length, Watch& watch, ColumnBest* groups);
+
+// The alignment; uses about `memory_bytes` beyond what is linear in the lengths, and gives the same path for all values.
+Path find_path(const Query& query, const std::uint8_t* subject, std::size_t length, std::size_t memory_bytes,
+               Watch& watch);
+
+}  // namespace swsearch::align

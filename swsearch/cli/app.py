@@ -1,0 +1,105 @@
+"""The ``swsearch`` command: its subcommands, and the one place where an error becomes a message and an exit code.
+
+Results go to stdout, talk to stderr. Exit codes: 0 done, 1 bad input or state, 2 usage, 130 interrupted. A closed pipe
+(``swsearch query … | head``) ends the program quietly. ``--debug`` shows the traceback of an expected error as well.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import signal
+import sys
+import traceback
+from typing import Annotated, Any
+
+import typer
+
+from swsearch import __version__
+from swsearch.cli import db, engines, index, query, report, runs
+from swsearch.cli.output import OutputClosed
+from swsearch.errors import KernelCompileError, SwSearchError
+
+EXIT_BAD_INPUT = 1
+EXIT_INTERRUPTED = 130
+EXIT_TERMINATED = 143
+
+app = typer.Typer(
+    name="swsearch",
+    help="Exhaustive Smith-Waterman search of protein and DNA databases: exact scores, no filter, no lost hit.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command("index")(index.index)
+app.add_typer(db.app, name="db")
+app.command("query")(query.query)
+app.add_typer(runs.app, name="runs")
+app.command("report")(report.report)
+app.command("engines")(engines.engines)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        print(f"swsearch {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and leave.")
+    ] = False,
+) -> None:
+    """Options that stand before the command."""
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the command line; returns the exit code."""
+    arguments = sys.argv[1:] if arguments is None else arguments
+    debug = "--debug" in arguments[:1]
+    # A polite kill unwinds like Ctrl-C, so that temporary files go and the run is marked; the default would not.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(EXIT_TERMINATED))
+    try:
+        outcome: Any = app(arguments, standalone_mode=False)
+        sys.stdout.flush()
+    except (OutputClosed, BrokenPipeError):
+        # Nobody reads on. Point stdout elsewhere, so that the interpreter's last flush does not complain either.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except KeyboardInterrupt:
+        print("swsearch: interrupted", file=sys.stderr)
+        return EXIT_INTERRUPTED
+    except SwSearchError as error:
+        return _fail(error, str(error), debug)
+    except OSError as error:
+        return _fail(error, _describe(error), debug)
+    except MemoryError as error:
+        return _fail(error, "out of memory; search a smaller database, or give fewer --threads", debug)
+    except Exception as error:
+        # Typer's own errors carry an exit code and know how to show themselves; anything else is a bug.
+        show = getattr(error, "show", None)
+        if show is None:
+            raise
+        show()
+        return int(getattr(error, "exit_code", 2))
+    return int(outcome) if isinstance(outcome, int) else 0
+
+
+def _fail(error: BaseException, message: str, debug: bool) -> int:
+    if debug:
+        traceback.print_exception(error, file=sys.stderr)
+        if isinstance(error, KernelCompileError):
+            print(error.log, file=sys.stderr)
+    print(f"swsearch: error: {message}", file=sys.stderr)
+    return EXIT_BAD_INPUT
+
+
+def _describe(error: OSError) -> str:
+    """One line for an error of the operating system that no part of the program foresaw."""
+    place = f"{error.filename}: " if error.filename else ""
+    advice = "; free some space and run the command again" if error.errno == errno.ENOSPC else ""
+    return f"{place}{error.strerror or error}{advice}"

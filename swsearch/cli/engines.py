@@ -1,0 +1,16 @@
+"""``swsearch engines``: which engines are built, usable here, and why not."""
+
+from __future__ import annotations
+
+
+def engines() -> None:
+    """Show which engines are built, which can be used here, and what would mend a "no".
+
+    Example: swsearch engines
+    """
+    from swsearch.engine.registry import choose_engine, engine_infos
+
+    for info in engine_infos():
+        state = "usable" if info.usable else "built, not usable here" if info.built else "not built"
+        print(f"{info.name:<10} {state:<24} {info.detail if info.usable else info.reason}")
+    print(f"auto       {choose_engine('auto')[1]}")

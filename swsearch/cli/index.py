@@ -1,0 +1,49 @@
+"""``swsearch index``: pack FASTA files into a database."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def index(
+    fasta: Annotated[
+        list[Path], typer.Argument(help="FASTA or FASTQ files; gzip, bzip2, xz and zstd are read; - is stdin.")
+    ],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Database to build, a folder that does not exist.")],
+    alphabet: Annotated[
+        str | None, typer.Option(help="protein or dna; detected and shown where it is not given.")
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace an existing database.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but errors.")] = False,
+) -> None:
+    """Pack FASTA files into a database that every query opens in no time.
+
+    Nothing is visible under the database's name until it is whole.
+
+    Example: swsearch index proteins.fasta.gz -o proteins.db
+    """
+    from swsearch.cli.output import say
+    from swsearch.cli.progress import ProgressReport
+    from swsearch.database.builder import build_database
+    from swsearch.errors import InputError
+    from swsearch.sequences.alphabet import ALPHABETS
+
+    if alphabet is not None and alphabet not in ALPHABETS:
+        raise InputError(f"--alphabet {alphabet!r}: choose {' or '.join(ALPHABETS)}")
+    chosen = None if alphabet is None else ALPHABETS[alphabet]
+    with ProgressReport("indexing", 0, "M residues/s", 1e6, quiet) as progress:
+        built = build_database(
+            fasta, output, chosen, overwrite=force, progress=lambda _, residues: progress.reach(residues)
+        )
+    if quiet:
+        return
+    catalogue = built.catalogue
+    how = "as asked" if alphabet else "detected"
+    say(
+        f"{output}: {catalogue.n_subjects:,} sequences, {catalogue.n_residues:,} residues, {catalogue.alphabet} ({how})"
+    )
+    if built.n_duplicates:
+        say(f"warning: {built.n_duplicates:,} identifiers occur more than once, {built.first_duplicate!r} for one")

@@ -1,0 +1,114 @@
+"""How far a command is: a bar on a terminal; elsewhere one plain line every few seconds, so that a log file tells the
+same story in a few lines. Both go to stderr.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from types import TracebackType
+from typing import TYPE_CHECKING, Final, Self
+
+if TYPE_CHECKING:
+    from rich.progress import Progress, TaskID
+
+PLAIN_INTERVAL_SECONDS: Final = 5.0
+
+
+def duration(seconds: float) -> str:
+    """Seconds as people say them.
+
+    >>> duration(3.2), duration(75), duration(7320)
+    ('3 s', '1 min 15 s', '2 h 2 min')
+    """
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60} s"
+    return f"{whole // 3600} h {whole % 3600 // 60} min"
+
+
+class ProgressReport:
+    """Tells how much of ``total`` units is done, how fast, and what is left. A context manager.
+
+    Parameters
+    ----------
+    what : str
+        Word before the figures, such as ``searching``.
+    total : int
+        Units in all, 0 where that is not known.
+    unit : str
+        What a billion units a second are called (``GCUPS``), or a unit of its own where ``scale`` is 1.
+    scale : float
+        Units that make one of ``unit``.
+    quiet : bool
+        Say nothing at all.
+    """
+
+    def __init__(self, what: str, total: int, unit: str, scale: float, quiet: bool = False) -> None:
+        self._what = what
+        self._total = total
+        self._unit = unit
+        self._scale = scale
+        self._done = 0
+        self._note = ""
+        self._began = self._last = time.monotonic()
+        self._bar: Progress | None = None
+        self._task: TaskID | None = None
+        self._quiet = quiet
+        self._terminal = sys.stderr.isatty()
+
+    def __enter__(self) -> Self:
+        self._began = self._last = time.monotonic()
+        if self._terminal and not self._quiet:
+            from rich.console import Console
+            from rich.progress import BarColumn, Progress, TextColumn
+
+            self._bar = Progress(
+                TextColumn("{task.description}"),
+                BarColumn(),
+                TextColumn("{task.fields[figures]}"),
+                console=Console(stderr=True),
+                transient=True,
+            )
+            self._task = self._bar.add_task(self._what, total=self._total or None, figures="")
+            self._bar.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+
+    def note(self, text: str) -> None:
+        """What is being worked on, such as ``query 3 of 20``."""
+        self._note = text
+
+    def advance(self, units: int) -> None:
+        """Count ``units`` more as done; says so when it is time to."""
+        self.reach(self._done + units)
+
+    def reach(self, units: int) -> None:
+        """Note that ``units`` are done in all; says so when it is time to."""
+        self._done = units
+        if self._quiet:
+            return
+        if self._bar is not None and self._task is not None:
+            self._bar.update(self._task, completed=self._done, description=self._heading(), figures=self._figures())
+            return
+        now = time.monotonic()
+        if not self._terminal and now - self._last >= PLAIN_INTERVAL_SECONDS:
+            self._last = now
+            share = f"{100 * self._done / self._total:.1f} % done, " if self._total else ""
+            print(f"swsearch: {self._heading()}: {share}{self._figures()}", file=sys.stderr, flush=True)
+
+    def _heading(self) -> str:
+        return f"{self._what} {self._note}".strip()
+
+    def _figures(self) -> str:
+        seconds = time.monotonic() - self._began
+        rate = self._done / seconds if seconds > 0 else 0.0
+        left = f", {duration((self._total - self._done) / rate)} left" if self._total and rate > 0 else ""
+        return f"{rate / self._scale:.1f} {self._unit}{left}"

@@ -1,0 +1,89 @@
+"""``swsearch runs``: list, show and delete stored runs, and bring an old store up to date."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from swsearch.cli import options
+
+app = typer.Typer(help="List, show and delete stored runs.", no_args_is_help=True, rich_markup_mode=None)
+
+Run = Annotated[str, typer.Argument(metavar="RUN", help="Number of a run, or latest.")]
+
+
+@app.command("list")
+def list_runs(store: options.Store = options.DEFAULT_STORE) -> None:
+    """List the runs of a store, oldest first.
+
+    Example: swsearch runs list --store hits.sqlite
+    """
+    from swsearch.store.repository import HitStore
+
+    with HitStore(store) as opened:
+        stored = opened.runs()
+    print(f"{'run':>5}  {'started (UTC)':<19}  {'state':<11}  {'queries':>8}  {'hits':>10}  database")
+    for run in stored:
+        started = run.started.strftime("%Y-%m-%d %H:%M:%S")
+        print(
+            f"{run.id:>5}  {started}  {run.state:<11}  {run.n_queries:>8,}  {run.n_hits:>10,}  {run.info.database.path}"
+        )
+
+
+@app.command()
+def show(run: Run, store: options.Store = options.DEFAULT_STORE) -> None:
+    """Show everything that decided a run's hits: command, options, scoring, database, versions.
+
+    Example: swsearch runs show latest
+    """
+    from swsearch.store.repository import HitStore
+
+    with HitStore(store) as opened:
+        stored = opened.run(run)
+    info = stored.info
+    seconds = "" if stored.finished is None else f", {(stored.finished - stored.started).total_seconds():.1f} s"
+    rows = [
+        ("run", str(stored.id)),
+        ("state", f"{stored.state}{seconds}"),
+        ("started", f"{stored.started.isoformat(timespec='seconds')}"),
+        ("command", info.command),
+        ("program", info.program),
+        ("engine", f"{info.engine}, {info.threads} threads"),
+        ("scoring", f"{info.matrix}, gap of k costs {info.gap_open} + {info.gap_extend}k"),
+        ("statistics", info.statistics),
+        ("E-values for", f"{info.search_space:,} residues"),
+        ("database", f"{info.database.path}: {info.database.n_subjects:,} {info.database.alphabet} sequences"),
+        ("digest", f"{info.database.digest} (generation {info.database.generation})"),
+        ("queries", f"{stored.n_queries:,} with {stored.n_hits:,} hits"),
+    ]
+    rows += [
+        (f"--{name.replace('_', '-')}", str(value)) for name, value in info.parameters.items() if value is not None
+    ]
+    for name, text in rows:
+        print(f"{name:<14}{text}")
+
+
+@app.command()
+def delete(run: Run, store: options.Store = options.DEFAULT_STORE) -> None:
+    """Delete a run with its queries and hits.
+
+    Example: swsearch runs delete 3
+    """
+    from swsearch.store.repository import HitStore
+
+    with HitStore(store) as opened:
+        run_id = opened.delete_run(run)
+    print(f"run {run_id} deleted")
+
+
+@app.command()
+def upgrade(store: options.Store = options.DEFAULT_STORE) -> None:
+    """Bring a store written by an older version of the program up to date.
+
+    Example: swsearch runs upgrade --store hits.sqlite
+    """
+    from swsearch.store.session import upgrade as upgrade_store
+
+    upgrade_store(store)
+    print(f"{store} is up to date")

@@ -1,0 +1,192 @@
+"""A database folder in the making: hidden beside its target, made visible by one rename, removed on any failure.
+
+The folder is ``.NAME.building-HOST-PID-RANDOM`` in the target's own parent, so that the rename stays in one file
+system. Its builder holds a lock (``flock``) on it for as long as it lives; the system drops the lock when the process
+dies, even by ``kill -9``, so the next build of the same target tells a dead leftover from a build that is under way.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import re
+import secrets
+import shutil
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+
+from swsearch import _native
+from swsearch.database.format import CATALOGUE, read_catalogue
+from swsearch.errors import DatabaseError
+
+_MARK = ".building-"
+_GRACE_SECONDS = 60.0
+"""A folder this young may be one whose builder has not locked it yet."""
+
+
+def is_staging(path: Path) -> bool:
+    """Whether a folder's name is that of a database in the making, finished or not."""
+    return path.name.startswith(".") and _MARK in path.name
+
+
+@contextmanager
+def staged_folder(target: Path, *, overwrite: bool) -> Iterator[Path]:
+    """An empty folder to build in; it becomes ``target`` when the block ends without an exception.
+
+    While the block runs, SIGTERM raises ``SystemExit(143)`` where the program has no handler of its own and this is the
+    main thread, so that the folder is removed then too.
+
+    Parameters
+    ----------
+    target : path
+    overwrite : bool
+        Whether a database that lies at ``target`` is exchanged for the new one, in one step where the file system can.
+
+    Raises
+    ------
+    DatabaseError
+        ``target`` exists and may not be replaced, its parent cannot be written to, or the disk is full.
+    """
+    target = Path(os.path.abspath(target))
+    _check_target(target, overwrite=overwrite)
+    _remove_leftovers(target)
+    folder: Path | None = None
+    lock = -1
+    try:
+        with _termination_as_exception():
+            try:
+                folder, lock = _make_folder(target)
+                yield folder
+                sync_folder(folder)
+                _publish(folder, target, overwrite=overwrite)
+                sync_folder(target.parent)
+            except OSError as error:
+                raise _disk_error(error, target) from error
+    finally:
+        if folder is not None:
+            shutil.rmtree(folder, ignore_errors=True)
+        if lock >= 0:
+            os.close(lock)
+
+
+def _check_target(target: Path, *, overwrite: bool) -> None:
+    if not os.path.lexists(target):
+        return
+    if not overwrite:
+        raise DatabaseError(f"{target} exists already; choose another name, remove it, or give --force to replace it")
+    try:
+        read_catalogue((target / CATALOGUE).read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise DatabaseError(
+            f"{target} exists and is no packed database, so --force does not replace it; choose another name"
+        ) from error
+
+
+def _make_folder(target: Path) -> tuple[Path, int]:
+    folder = target.with_name(f".{target.name}{_MARK}{_host()}-{os.getpid()}-{secrets.token_hex(4)}")
+    folder.mkdir()
+    try:
+        lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        fcntl.flock(lock, fcntl.LOCK_EX)
+    except BaseException:
+        folder.rmdir()
+        raise
+    return folder, lock
+
+
+def _remove_leftovers(target: Path) -> None:
+    """Remove folders that dead builds of the same target on this machine left behind."""
+    pattern = re.compile(re.escape(f".{target.name}{_MARK}{_host()}-") + r"(\d+)-[0-9a-f]{8}")
+    try:
+        siblings = os.listdir(target.parent)
+    except OSError:
+        return  # making the new folder says what is wrong with the parent
+    for name in siblings:
+        match = pattern.fullmatch(name)
+        if match and not _is_alive(target.with_name(name), int(match[1])):
+            shutil.rmtree(target.with_name(name), ignore_errors=True)
+
+
+def _is_alive(folder: Path, pid: int) -> bool:
+    try:
+        lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    except OSError:
+        return True
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        is_young = time.time() - os.fstat(lock).st_mtime < _GRACE_SECONDS
+        return is_young and os.path.exists(f"/proc/{pid}")
+    except OSError:
+        return True
+    finally:
+        os.close(lock)
+
+
+def _host() -> str:
+    return re.sub(r"[^A-Za-z0-9]", "_", os.uname().nodename)
+
+
+def _publish(folder: Path, target: Path, *, overwrite: bool) -> None:
+    """Rename the folder to the target; what lay there is at ``folder`` afterwards, and removed with it."""
+    if overwrite and os.path.lexists(target):
+        failure = _native.exchange(str(folder), str(target))
+        if failure in (errno.EINVAL, errno.ENOSYS):
+            aside = folder.with_name(f"{folder.name}.old")
+            os.rename(target, aside)
+            try:
+                os.rename(folder, target)
+            except BaseException:
+                os.rename(aside, target)
+                raise
+            os.rename(aside, folder)
+            return
+    else:
+        failure = _native.rename_without_replacing(str(folder), str(target))
+        if failure in (errno.EINVAL, errno.ENOSYS):
+            _check_target(target, overwrite=False)
+            os.rename(folder, target)
+            return
+    if failure == errno.EEXIST:
+        raise DatabaseError(f"{target} came into being during the build; choose another name or remove it")
+    if failure:
+        raise OSError(failure, os.strerror(failure), str(target))
+
+
+def _disk_error(error: OSError, target: Path) -> DatabaseError:
+    place = target.parent
+    if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+        return DatabaseError(
+            f"no room left on the disk of {place} ({error.strerror}); {target.name} is as it was before"
+        )
+    return DatabaseError(f"{target} cannot be written: {error.strerror or error} ({error.filename or place})")
+
+
+def sync_folder(path: Path) -> None:
+    """Wait until a folder's entries are on the disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def _termination_as_exception() -> Iterator[None]:
+    def stop(_signal: int, _frame: FrameType | None) -> None:
+        raise SystemExit(128 + signal.SIGTERM)
+
+    may_handle = threading.current_thread() is threading.main_thread()
+    if not may_handle or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
+        yield
+        return
+    signal.signal(signal.SIGTERM, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)

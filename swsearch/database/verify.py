@@ -1,0 +1,98 @@
+"""Checking a packed database: every byte against its SHA-256, every array against what the format promises."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+
+from swsearch.database.format import ARRAY_DTYPES, SUBJECT_ALIGNMENT, TAIL_PADDING, SegmentEntry, content_digest
+from swsearch.database.reader import PackedDatabase, Segment
+from swsearch.sequences.alphabet import PAD_CODE, Alphabet
+
+_BLOCK_BYTES: Final = 16 << 20
+
+
+def verify(database: PackedDatabase) -> list[str]:
+    """All problems of an open database, one line each; an empty list where there are none.
+
+    A byte that changed in any file is found: in the arrays here, in the catalogue when the database is opened.
+    Memory: one block of residues and a few bytes a subject.
+    """
+    catalogue = database.catalogue
+    problems: list[str] = []
+    if catalogue.digest != content_digest(catalogue.alphabet, catalogue.segments):
+        problems.append(f"{database.path}: the digest in the catalogue is not that of its files")
+    for segment in database.segments:
+        folder = database.path / segment.entry.name
+        damaged = list(_changed_files(folder, segment.entry))
+        problems += damaged or _structure_problems(segment, str(folder), database.alphabet)
+    return problems
+
+
+def _changed_files(folder: Path, entry: SegmentEntry) -> Iterator[str]:
+    for name in ARRAY_DTYPES:
+        path = folder / f"{name}.bin"
+        try:
+            with open(path, "rb") as file:
+                found = hashlib.file_digest(file, "sha256").hexdigest()
+        except OSError as error:
+            yield f"{path} cannot be read: {error.strerror or error}"
+            continue
+        if found != entry.files[name].sha256:
+            yield f"{path} has changed since it was written: SHA-256 {found}, expected {entry.files[name].sha256}"
+
+
+def _structure_problems(segment: Segment, where: str, alphabet: Alphabet) -> list[str]:
+    """What whole files of a faulty writer would break."""
+    entry = segment.entry
+    lengths = segment.lengths.astype(np.int64)
+    starts = segment.starts.astype(np.int64)
+    indices = np.arange(entry.n_subjects)
+    room = -(-lengths // SUBJECT_ALIGNMENT) * SUBJECT_ALIGNMENT
+    ends = segment.header_ends.astype(np.int64)
+    claims = {
+        "the residues are not as many as the catalogue says": int(lengths.sum()) == entry.n_residues,
+        "subjects are not stored by length": bool((np.diff(lengths) >= 0).all()),
+        "order is no permutation": np.array_equal(np.sort(segment.order), indices),
+        "starts are not those of subjects side by side": np.array_equal(starts, np.cumsum(room) - room),
+        "residues have not the size of all subjects": len(segment.residues) == int(room.sum()) + TAIL_PADDING,
+        "header ends do not grow up to the end of the headers": bool(
+            (np.diff(ends, prepend=0) >= 0).all() and (int(ends[-1]) if len(ends) else 0) == len(segment.headers)
+        ),
+    }
+    problems = [f"{where}: {claim}" for claim, holds in claims.items() if not holds]
+    if problems:
+        return problems
+    if not np.array_equal(segment.positions[segment.order], indices):
+        problems.append(f"{where}: positions are not the inverse of order")
+    is_tie = np.diff(lengths) == 0
+    if not bool((np.diff(segment.order.astype(np.int64))[is_tie] > 0).all()):
+        problems.append(f"{where}: subjects of equal length are not in the order of the FASTA")
+    if not _residues_hold(segment, room, alphabet):
+        problems.append(f"{where}: a residue is no letter of the alphabet, or padding is not code {PAD_CODE}")
+    return problems
+
+
+def _residues_hold(segment: Segment, room: np.ndarray[tuple[int], np.dtype[np.int64]], alphabet: Alphabet) -> bool:
+    valid = np.zeros(256, dtype=bool)
+    valid[: len(alphabet.decode_table)] = alphabet.decode_table != 0
+    stops = np.cumsum(room)
+    first = 0
+    while first < len(room):
+        base = int(stops[first] - room[first])
+        stop = max(first + 1, int(np.searchsorted(stops, base + _BLOCK_BYTES, side="right")))
+        block = segment.residues[base : int(stops[stop - 1])]
+        # +1 where a subject begins, -1 behind its last residue: the running sum is 1 on residues, 0 on padding.
+        change = np.zeros(len(block) + 1, dtype=np.int8)
+        starts = segment.starts[first:stop].astype(np.int64) - base
+        change[starts] += 1
+        np.add.at(change, starts + segment.lengths[first:stop], -1)
+        is_residue = np.cumsum(change[:-1], dtype=np.int8).astype(bool)
+        if not bool(np.where(is_residue, valid[block], block == PAD_CODE).all()):
+            return False
+        first = stop
+    return bool((segment.residues[int(stops[-1]) if len(stops) else 0 :] == PAD_CODE).all())

@@ -1,0 +1,137 @@
+"""The columns of tabular reports, by BLAST's names, with ``cigar``, ``rank`` and ``strand`` beside them.
+
+A field computes a value from the records; a format turns it into text. Coordinates are BLAST's: 1-based, inclusive, on
+the query as given with ``qstart <= qend``; a hit of the query's minus strand has ``sstart >= send``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from swsearch.errors import InputError
+from swsearch.hits.cigar import btop, gapped
+from swsearch.hits.hit import Hit
+from swsearch.hits.result import QueryResult, RunInfo
+from swsearch.report.numbers import percent, whole_percent
+from swsearch.report.rows import shown
+from swsearch.sequences.record import split_header
+
+Value = str | int | float | None
+
+
+@dataclass(frozen=True)
+class Field:
+    """One column.
+
+    Attributes
+    ----------
+    name : str
+        As ``--fields`` takes it.
+    title : str
+        As BLAST names it in its ``# Fields:`` line.
+    value : callable
+        The value for a run, a query and a hit; None where it is not known.
+    decimals : int or None
+        Decimals that a real number is printed with; None for whole numbers, text, E-values and bit scores.
+    """
+
+    name: str
+    title: str
+    value: Callable[[RunInfo, QueryResult, Hit], Value]
+    decimals: int | None = None
+
+
+def identifier(header: str) -> str:
+    """First word of a header; ``unnamed`` where it is empty, so that no column is."""
+    return split_header(header)[0] or "unnamed"
+
+
+def _subject_start(hit: Hit) -> int:
+    return hit.alignment.subject_start + 1 if hit.strand == "plus" else hit.alignment.subject_end
+
+
+def _subject_end(hit: Hit) -> int:
+    return hit.alignment.subject_end if hit.strand == "plus" else hit.alignment.subject_start + 1
+
+
+def _coverage(query: QueryResult, hit: Hit) -> int:
+    return whole_percent(hit.alignment.query_end - hit.alignment.query_start, query.length)
+
+
+def _subject_frame(hit: Hit) -> int:
+    """1, or -1 for a subject shown turned; protein has no frames, and BLAST 2.12 prints 1."""
+    return -1 if hit.strand == "minus" else 1
+
+
+def _subject_strand(run: RunInfo, hit: Hit) -> str | None:
+    return hit.strand if run.database.alphabet == "dna" else None
+
+
+_ALL: Final = (
+    Field("qseqid", "query id", lambda r, q, h: identifier(q.header)),
+    Field("qacc", "query acc.", lambda r, q, h: identifier(q.header)),
+    Field("qaccver", "query acc.ver", lambda r, q, h: identifier(q.header)),
+    Field("qlen", "query length", lambda r, q, h: q.length),
+    Field("sseqid", "subject id", lambda r, q, h: identifier(h.subject_header)),
+    Field("sallseqid", "subject ids", lambda r, q, h: identifier(h.subject_header)),
+    Field("sacc", "subject acc.", lambda r, q, h: identifier(h.subject_header)),
+    Field("saccver", "subject acc.ver", lambda r, q, h: identifier(h.subject_header)),
+    Field("sallacc", "subject accs.", lambda r, q, h: identifier(h.subject_header)),
+    Field("slen", "subject length", lambda r, q, h: h.subject_length),
+    Field("qstart", "q. start", lambda r, q, h: h.alignment.query_start + 1),
+    Field("qend", "q. end", lambda r, q, h: h.alignment.query_end),
+    Field("sstart", "s. start", lambda r, q, h: _subject_start(h)),
+    Field("send", "s. end", lambda r, q, h: _subject_end(h)),
+    Field("qseq", "query seq", lambda r, q, h: gapped(*shown(q, h))[0]),
+    Field("sseq", "subject seq", lambda r, q, h: gapped(*shown(q, h))[1]),
+    Field("evalue", "evalue", lambda r, q, h: h.evalue),
+    Field("bitscore", "bit score", lambda r, q, h: h.bits),
+    Field("score", "score", lambda r, q, h: h.score),
+    Field("length", "alignment length", lambda r, q, h: h.alignment.columns),
+    Field("pident", "% identity", lambda r, q, h: percent(h.alignment.identities, h.alignment.columns), 3),
+    Field("nident", "identical", lambda r, q, h: h.alignment.identities),
+    Field("mismatch", "mismatches", lambda r, q, h: h.alignment.mismatches),
+    Field("positive", "positives", lambda r, q, h: h.alignment.positives),
+    Field("gapopen", "gap opens", lambda r, q, h: h.alignment.gap_openings),
+    Field("gaps", "gaps", lambda r, q, h: h.alignment.gap_residues),
+    Field("ppos", "% positives", lambda r, q, h: percent(h.alignment.positives, h.alignment.columns), 2),
+    Field("frames", "query/sbjct frames", lambda r, q, h: f"1/{_subject_frame(h)}"),
+    Field("qframe", "query frame", lambda r, q, h: 1),
+    Field("sframe", "sbjct frame", lambda r, q, h: _subject_frame(h)),
+    Field("btop", "BTOP", lambda r, q, h: btop(*shown(q, h))),
+    Field("stitle", "subject title", lambda r, q, h: h.subject_header),
+    Field("salltitles", "subject titles", lambda r, q, h: h.subject_header),
+    Field("sstrand", "subject strand", lambda r, q, h: _subject_strand(r, h)),
+    Field("qcovs", "% query coverage per subject", lambda r, q, h: _coverage(q, h)),
+    Field("qcovhsp", "% query coverage per hsp", lambda r, q, h: _coverage(q, h)),
+    Field("cigar", "CIGAR", lambda r, q, h: h.alignment.cigar),
+    Field("rank", "rank", lambda r, q, h: h.rank),
+    Field("strand", "query strand", lambda r, q, h: h.strand),
+)
+
+FIELDS: Final = {field.name: field for field in _ALL}
+
+STANDARD: Final = (
+    "qaccver", "saccver", "pident", "length", "mismatch", "gapopen",
+    "qstart", "qend", "sstart", "send", "evalue", "bitscore",
+)  # fmt: skip
+"""BLAST's twelve columns, its ``std``."""
+
+
+def select_fields(names: Sequence[str]) -> tuple[Field, ...]:
+    """The fields of these names; ``std`` stands for BLAST's twelve.
+
+    Raises
+    ------
+    InputError
+        A name is unknown, or there is none.
+    """
+    expanded = [name for given in names for name in (STANDARD if given == "std" else (given,))]
+    unknown = [name for name in expanded if name not in FIELDS]
+    if unknown:
+        raise InputError(f"there is no field {', '.join(unknown)}; choose from std, {', '.join(FIELDS)}")
+    if not expanded:
+        raise InputError(f"--fields names no field; choose from std, {', '.join(FIELDS)}")
+    return tuple(FIELDS[name] for name in expanded)

@@ -1,0 +1,125 @@
+"""``json`` and ``jsonl``: every number a number, every unknown value null, so programs read them as they are.
+
+Coordinates are 0-based and half-open, as in the Python interface. Text is ASCII with JSON's escapes; a header byte that
+is not UTF-8 is a lone surrogate, as Python's ``surrogateescape`` reads it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import Any, Final, TextIO
+
+from swsearch.hits.hit import Hit
+from swsearch.hits.result import QueryResult, RunInfo
+from swsearch.report.fields import identifier
+from swsearch.report.numbers import percent
+
+SCHEMA_VERSION: Final = 1
+"""Raised when a name or a meaning changes; new names may be added without."""
+
+
+def describe_run(run: RunInfo) -> dict[str, Any]:
+    """What was searched and how; all of it decides the hits."""
+    database = run.database
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "program": run.program,
+        "matrix": run.matrix,
+        "gap_open": run.gap_open,
+        "gap_extend": run.gap_extend,
+        "lambda": run.lam,
+        "k": run.k,
+        "statistics": run.statistics,
+        "search_space": run.search_space,
+        "database": {
+            "path": database.path,
+            "digest": database.digest,
+            "generation": database.generation,
+            "alphabet": database.alphabet,
+            "n_subjects": database.n_subjects,
+            "n_residues": database.n_residues,
+        },
+    }
+
+
+def describe_query(query: QueryResult) -> dict[str, Any]:
+    """A query without its hits."""
+    return {
+        "number": query.number,
+        "id": identifier(query.header),
+        "header": query.header,
+        "length": query.length,
+        "n_passed": query.n_passed,
+    }
+
+
+def describe_hit(query: QueryResult, hit: Hit) -> dict[str, Any]:
+    """A hit with its alignment, flat."""
+    alignment = hit.alignment
+    return {
+        "rank": hit.rank,
+        "subject_id": identifier(hit.subject_header),
+        "subject_header": hit.subject_header,
+        "subject_index": hit.subject_index,
+        "subject_length": hit.subject_length,
+        "score": hit.score,
+        "bits": hit.bits,
+        "evalue": hit.evalue,
+        "strand": hit.strand,
+        "query_start": alignment.query_start,
+        "query_end": alignment.query_end,
+        "subject_start": alignment.subject_start,
+        "subject_end": alignment.subject_end,
+        "cigar": alignment.cigar,
+        "columns": alignment.columns,
+        "identities": alignment.identities,
+        "positives": alignment.positives,
+        "mismatches": alignment.mismatches,
+        "gap_openings": alignment.gap_openings,
+        "gap_residues": alignment.gap_residues,
+        "identity_percent": percent(alignment.identities, alignment.columns),
+        "query_coverage_percent": percent(alignment.query_end - alignment.query_start, query.length),
+    }
+
+
+def _text(value: dict[str, Any]) -> str:
+    return json.dumps(value, allow_nan=False)
+
+
+class JsonReport:
+    """One object: the run, its parameters, and ``queries``, each with its ``hits``; a line a hit."""
+
+    name = "json"
+
+    def write(self, run: RunInfo, queries: Iterable[QueryResult], stream: TextIO) -> None:
+        """Write the report (:class:`swsearch.report.protocol.ReportFormat`)."""
+        head = _text({**describe_run(run), "parameters": run.parameters})
+        stream.write(f'{head[:-1]}, "queries": [')
+        for place, query in enumerate(queries):
+            stream.write(",\n" if place else "\n")
+            stream.write(f'{_text(describe_query(query))[:-1]}, "hits": [')
+            for hit_place, hit in enumerate(query.hits):
+                stream.write(",\n" if hit_place else "\n")
+                stream.write(_text(describe_hit(query, hit)))
+            stream.write("]}")
+        stream.write("\n]}\n")
+
+
+class JsonLinesReport:
+    """A line an object: first the run, then each query followed by its hits, which carry the query's number and id.
+
+    ``type`` says which it is: ``run``, ``query`` or ``hit``. A longer list of hits adds lines and changes none, so the
+    run's parameters, the length of the list among them, are in ``json`` alone.
+    """
+
+    name = "jsonl"
+
+    def write(self, run: RunInfo, queries: Iterable[QueryResult], stream: TextIO) -> None:
+        """Write the report (:class:`swsearch.report.protocol.ReportFormat`)."""
+        stream.write(_text({"type": "run", **describe_run(run)}) + "\n")
+        for query in queries:
+            stream.write(_text({"type": "query", **describe_query(query)}) + "\n")
+            names = {"type": "hit", "query_number": query.number, "query_id": identifier(query.header)}
+            for hit in query.hits:
+                stream.write(_text({**names, **describe_hit(query, hit)}) + "\n")

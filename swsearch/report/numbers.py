@@ -1,0 +1,72 @@
+"""Numbers as text, the same on every machine.
+
+``blast_*`` follow what NCBI BLAST+ 2.12 prints, checked against its output: fewer digits as a value matters less, an
+E-value below 1e-180 as ``0.0``, a bit score above 99.9 without decimals and cut rather than rounded.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+UNKNOWN: Final = "N/A"
+"""What BLAST prints where it knows no value, and the BLAST formats here too."""
+
+_ZERO_BELOW = 1e-180
+
+
+def blast_evalue(evalue: float | None, *, digits: int = 0) -> str:
+    """An E-value as BLAST prints it, with ``digits`` decimals where it is in scientific notation.
+
+    BLAST's reports for people have 0 digits, its tabular ones 2.
+
+    >>> [blast_evalue(value) for value in (1e-200, 2.58e-103, 1.2e-5, 0.0123, 0.5, 3.14, 138.4)]
+    ['0.0', '3e-103', '1e-05', '0.012', '0.50', '3.1', '138']
+    """
+    if evalue is None:
+        return UNKNOWN
+    if evalue < _ZERO_BELOW:
+        return "0.0"
+    if evalue < 0.0009:
+        return f"{evalue:.{digits}e}"
+    if evalue < 0.1:
+        return f"{evalue:.3f}"
+    if evalue < 1.0:
+        return f"{evalue:.2f}"
+    if evalue < 10.0:
+        return f"{evalue:.1f}"
+    return f"{evalue:.0f}"
+
+
+def blast_bits(bits: float | None) -> str:
+    """A bit score as BLAST prints it, in at least four characters below 100.
+
+    >>> [blast_bits(value) for value in (8.81, 99.9, 175.9, 123456.0)]
+    [' 8.8', '99.9', '175', '1.235e+05']
+    """
+    if bits is None:
+        return UNKNOWN
+    if bits > 99_999:
+        return f"{bits:.3e}"
+    if bits > 99.9:
+        return str(int(bits))
+    return f"{bits:4.1f}"
+
+
+def percent(part: int, whole: int) -> float:
+    """``part`` of ``whole`` in percent; 0 where there is nothing.
+
+    >>> percent(1, 3)
+    33.333333333333336
+    """
+    return 100 * part / whole if whole else 0.0
+
+
+def whole_percent(part: int, whole: int) -> int:
+    """Percent as BLAST rounds it to a whole number: half up, and 100 only where nothing lacks.
+
+    >>> whole_percent(299, 300), whole_percent(300, 300), whole_percent(1, 8)
+    (99, 100, 13)
+    """
+    if part >= whole:
+        return 100
+    return min(99, (200 * part + whole) // (2 * whole))

@@ -1,0 +1,60 @@
+"""The report formats by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from swsearch.errors import InputError
+from swsearch.report.blast import Blast6Report, Blast7Report
+from swsearch.report.jsons import JsonLinesReport, JsonReport
+from swsearch.report.pairwise import PairwiseReport
+from swsearch.report.protocol import ReportFormat
+from swsearch.report.separated import CsvReport, TsvReport
+from swsearch.report.table import TableReport
+
+_WITH_COLUMNS: Final[dict[str, Callable[[Sequence[str] | None], ReportFormat]]] = {
+    "blast6": Blast6Report,
+    "blast7": Blast7Report,
+    "tsv": TsvReport,
+    "csv": CsvReport,
+}
+_WITHOUT_COLUMNS: Final[dict[str, Callable[[], ReportFormat]]] = {
+    "table": TableReport,
+    "json": JsonReport,
+    "jsonl": JsonLinesReport,
+    "pairwise": PairwiseReport,
+}
+
+
+def formats() -> list[str]:
+    """Names that :func:`get_format` takes.
+
+    >>> formats()
+    ['table', 'blast6', 'blast7', 'tsv', 'csv', 'json', 'jsonl', 'pairwise']
+    """
+    return ["table", *_WITH_COLUMNS, *(name for name in _WITHOUT_COLUMNS if name != "table")]
+
+
+def get_format(name: str, fields: Sequence[str] | None = None) -> ReportFormat:
+    """A format by its name.
+
+    Parameters
+    ----------
+    name : str
+        One of :func:`formats`.
+    fields : sequence of str, optional
+        Columns (:mod:`swsearch.report.fields`); the format's own where not given.
+
+    Raises
+    ------
+    InputError
+        There is no such format or field, or the format has no columns to choose.
+    """
+    if name in _WITH_COLUMNS:
+        return _WITH_COLUMNS[name](fields)
+    if name not in _WITHOUT_COLUMNS:
+        raise InputError(f"there is no format {name!r}; choose from {', '.join(formats())}")
+    if fields is not None:
+        raise InputError(f"format {name} has no columns to choose; give --fields with {', '.join(_WITH_COLUMNS)}")
+    return _WITHOUT_COLUMNS[name]()

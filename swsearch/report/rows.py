@@ -1,0 +1,47 @@
+"""The two rows of an alignment as reports show them.
+
+Inside, an alignment runs along the strand of the query that aligned. BLAST shows the other way round: the query as it
+was given, the subject turned. So for the minus strand the CIGAR is read backwards and the subject's letters are
+reverse-complemented; the query's letters stay exactly as written.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Final, NamedTuple
+
+from swsearch.hits.cigar import parse
+from swsearch.hits.hit import Hit
+from swsearch.hits.result import QueryResult, RunInfo
+from swsearch.scoring.matrix import SubstitutionMatrix, parse_matrix_text
+from swsearch.sequences.alphabet import ALPHABETS
+
+_COMPLEMENT: Final = str.maketrans("ACGTRYSWKMBDHVNUacgtryswkmbdhvnu", "TGCAYRSWMKVHDBNAtgcayrswmkvhdbna")
+
+
+class ShownAlignment(NamedTuple):
+    """What the functions of :mod:`swsearch.hits.cigar` take, in the direction of the query as given."""
+
+    query_letters: str
+    subject_letters: str
+    cigar: str
+
+
+def shown(query: QueryResult, hit: Hit) -> ShownAlignment:
+    """A hit's alignment in the direction of the query as given."""
+    alignment = hit.alignment
+    letters = query.letters[alignment.query_start : alignment.query_end]
+    if hit.strand == "plus":
+        return ShownAlignment(letters, alignment.subject_letters, alignment.cigar)
+    backwards = "".join(f"{length}{operation}" for length, operation in reversed(parse(alignment.cigar)))
+    return ShownAlignment(letters, alignment.subject_letters.translate(_COMPLEMENT)[::-1], backwards)
+
+
+def matrix_of(run: RunInfo) -> SubstitutionMatrix:
+    """The matrix that a run searched with, from the text that the run keeps."""
+    return _parsed(run.matrix_scores, run.matrix, run.database.alphabet)
+
+
+@lru_cache(maxsize=4)
+def _parsed(text: str, name: str, alphabet: str) -> SubstitutionMatrix:
+    return parse_matrix_text(text, name, ALPHABETS[alphabet])

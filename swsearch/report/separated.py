@@ -1,0 +1,71 @@
+"""``tsv`` and ``csv``: a header line and a line a hit, for spreadsheets and data frames.
+
+Unknown values are empty. Real numbers have fixed decimals; E-values have three significant digits.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterable, Sequence
+from typing import Final, TextIO
+
+from swsearch.hits.hit import Hit
+from swsearch.hits.result import QueryResult, RunInfo
+from swsearch.report.fields import Field, select_fields
+from swsearch.report.numbers import blast_evalue
+from swsearch.report.text import one_line
+
+DEFAULT_FIELDS: Final = (
+    "qseqid", "sseqid", "rank", "score", "bitscore", "evalue", "pident", "qcovs", "length", "mismatch", "gapopen",
+    "gaps", "qstart", "qend", "sstart", "send", "qlen", "slen", "strand", "cigar", "stitle",
+)  # fmt: skip
+
+
+def plain_cell(field: Field, run: RunInfo, query: QueryResult, hit: Hit) -> str:
+    """A field's value as text; empty where it is not known."""
+    value = field.value(run, query, hit)
+    if value is None:
+        return ""
+    if field.name == "evalue":
+        return blast_evalue(hit.evalue, digits=2)
+    if field.name == "bitscore":
+        return f"{value:.1f}"
+    return f"{value:.{field.decimals}f}" if field.decimals is not None else str(value)
+
+
+class _HeadedReport:
+    """What both have in common: the fields and the header line."""
+
+    name: str
+
+    def __init__(self, fields: Sequence[str] | None = None) -> None:
+        self.fields = select_fields(DEFAULT_FIELDS if fields is None else fields)
+
+    def _lines(self, run: RunInfo, queries: Iterable[QueryResult]) -> Iterable[list[str]]:
+        yield [field.name for field in self.fields]
+        for query in queries:
+            for hit in query.hits:
+                yield [plain_cell(field, run, query, hit) for field in self.fields]
+
+
+class TsvReport(_HeadedReport):
+    """Columns separated by tabs; a tab or line end inside a value becomes a space."""
+
+    name = "tsv"
+
+    def write(self, run: RunInfo, queries: Iterable[QueryResult], stream: TextIO) -> None:
+        """Write the report (:class:`swsearch.report.protocol.ReportFormat`)."""
+        for line in self._lines(run, queries):
+            stream.write("\t".join(one_line(cell) for cell in line) + "\n")
+
+
+class CsvReport(_HeadedReport):
+    """Columns separated by commas, quoted where RFC 4180 asks for it; lines end with a line feed."""
+
+    name = "csv"
+
+    def write(self, run: RunInfo, queries: Iterable[QueryResult], stream: TextIO) -> None:
+        """Write the report (:class:`swsearch.report.protocol.ReportFormat`)."""
+        writer = csv.writer(stream, lineterminator="\n")
+        for line in self._lines(run, queries):
+            writer.writerow(line)

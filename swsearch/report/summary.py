@@ -1,0 +1,44 @@
+"""Sentences that the reports for people share: what was searched, how many subjects passed, why none did."""
+
+from __future__ import annotations
+
+from swsearch.hits.result import QueryResult, RunInfo
+from swsearch.report.text import cut, one_line
+
+
+def query_line(run: RunInfo, query: QueryResult, width: int | None = None) -> str:
+    """The query's header, cut where the line would be longer than ``width``, and its length."""
+    size = f"({query.length:,} {'bases' if run.database.alphabet == 'dna' else 'residues'})"
+    header = one_line(query.header) or "unnamed"
+    return f"{header if width is None else cut(header, width - len(size) - 1)} {size}"
+
+
+def database_line(run: RunInfo) -> str:
+    """The database and its size."""
+    database = run.database
+    size = f"{database.n_subjects:,} {database.alphabet} sequences, {database.n_residues:,} residues"
+    return f"{one_line(database.path)}: {size}"
+
+
+def scoring_line(run: RunInfo) -> str:
+    """The scoring scheme and what E-values are scaled to."""
+    opening = f"{run.gap_open} + " if run.gap_open else ""
+    scheme = f"{run.matrix}, a gap of k residues costs {opening}{run.gap_extend}k"
+    if run.lam is None:
+        return f"{scheme}; no E-values: {run.statistics}"
+    return f"{scheme}; E-values for {run.search_space:,} residues"
+
+
+def hits_line(run: RunInfo, query: QueryResult) -> str:
+    """How many subjects passed and how many are shown, or why there is none."""
+    limit = run.parameters.get("evalue")
+    if run.lam is None or limit in (None, "inf"):
+        ruled, advice = "a score above 0", ""
+    else:
+        ruled, advice = f"an E-value of at most {limit:g}", "; a larger --evalue shows weaker ones"
+    n_subjects = f"{run.database.n_subjects:,}"
+    if query.n_passed == 0:
+        return f"none of {n_subjects} subjects has {ruled}{advice}"
+    shown = len(query.hits)
+    rest = "all are shown" if shown >= query.n_passed else f"the best {shown:,} are shown"
+    return f"{query.n_passed:,} of {n_subjects} subjects have {ruled}; {rest}"

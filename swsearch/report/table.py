@@ -1,0 +1,82 @@
+"""``table``: the hits of each query as a table for people, in 100 columns wherever its numbers let it.
+
+Coordinates are 1-based and inclusive. A hit of the minus strand of a DNA query has its subject's places from high to
+low, as BLAST prints them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final, TextIO
+
+from swsearch.hits.hit import Hit
+from swsearch.hits.result import QueryResult, RunInfo
+from swsearch.report.fields import FIELDS, identifier
+from swsearch.report.numbers import blast_bits, blast_evalue, whole_percent
+from swsearch.report.summary import database_line, hits_line, query_line, scoring_line
+from swsearch.report.text import cut, one_line
+from swsearch.sequences.record import split_header
+
+WIDTH: Final = 100
+_MIN_NAME: Final = 12
+_MAX_NAME: Final = 24
+_MIN_DESCRIPTION: Final = 10
+
+
+class TableReport:
+    """A few lines on each query and a line a hit."""
+
+    name = "table"
+
+    def write(self, run: RunInfo, queries: Iterable[QueryResult], stream: TextIO) -> None:
+        """Write the report (:class:`swsearch.report.protocol.ReportFormat`)."""
+        first = True
+        for query in queries:
+            if not first:
+                stream.write("\n")
+            first = False
+            stream.write(f"Query:    {query_line(run, query, WIDTH - 10)}\n")
+            stream.write(f"Database: {database_line(run)}\n")
+            stream.write(f"Scoring:  {scoring_line(run)}\n")
+            stream.write(f"Hits:     {hits_line(run, query)}\n")
+            if query.hits:
+                stream.write("\n")
+                stream.writelines(line + "\n" for line in _table(run, query))
+
+
+def _cells(run: RunInfo, query: QueryResult, hit: Hit) -> list[str]:
+    """A hit's numbers, each in the width it needs."""
+    alignment = hit.alignment
+    cells = [
+        str(hit.subject_length),
+        str(hit.score),
+        "" if hit.bits is None else blast_bits(hit.bits).strip(),
+        "" if hit.evalue is None else blast_evalue(hit.evalue),
+        f"{whole_percent(alignment.identities, alignment.columns)}%",
+        f"{whole_percent(alignment.query_end - alignment.query_start, query.length)}%",
+        f"{FIELDS['qstart'].value(run, query, hit)}-{FIELDS['qend'].value(run, query, hit)}",
+        f"{FIELDS['sstart'].value(run, query, hit)}-{FIELDS['send'].value(run, query, hit)}",
+    ]
+    return [*cells, hit.strand] if run.database.alphabet == "dna" else cells
+
+
+def _table(run: RunInfo, query: QueryResult) -> list[str]:
+    """The table's lines; names and descriptions share what the numbers leave of the width."""
+    titles = ["length", "score", "bits", "E-value", "ident", "cover", "query", "subject"]
+    if run.database.alphabet == "dna":
+        titles.append("strand")
+    numbers = [titles, *(_cells(run, query, hit) for hit in query.hits)]
+    widths = [max(len(line[column]) for line in numbers) for column in range(len(titles))]
+    ranks = ["#", *(str(hit.rank) for hit in query.hits)]
+    names = ["id", *(one_line(identifier(hit.subject_header)) for hit in query.hits)]
+    described = ["description", *(one_line(split_header(hit.subject_header)[1]) for hit in query.hits)]
+    rank_width = max(map(len, ranks))
+    left = WIDTH - rank_width - sum(widths) - len(widths) - 2
+    name_width = min(max(map(len, names)), _MAX_NAME, max(_MIN_NAME, left - _MIN_DESCRIPTION))
+    description_width = min(max(map(len, described)), max(_MIN_DESCRIPTION, left - name_width))
+    lines = []
+    for rank, name, description, cells in zip(ranks, names, described, numbers, strict=True):
+        texts = f"{cut(name, name_width):<{name_width}} {cut(description, description_width):<{description_width}}"
+        padded = " ".join(f"{cell:>{width}}" for cell, width in zip(cells, widths, strict=True))
+        lines.append(f"{rank:>{rank_width}} {texts} {padded}".rstrip())
+    return lines

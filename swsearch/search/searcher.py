@@ -1,0 +1,247 @@
+"""The search, step by step: profile, scores, candidates, statistics, the top N, alignments, hits.
+
+:class:`Searcher` holds what all queries of a run share (database, scheme, statistics, engine) and turns one query
+after another into a :class:`swsearch.hits.result.QueryResult`. It computes; it neither stores nor prints.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from swsearch import __version__
+from swsearch.alignment.traceback import align_hits
+from swsearch.database.reader import PackedDatabase
+from swsearch.engine.protocol import Progress, ScoreEngine
+from swsearch.errors import AlphabetMismatch, InputError
+from swsearch.hits.hit import Alignment, Hit
+from swsearch.hits.result import DatabaseInfo, QueryResult, RunInfo, SearchStats
+from swsearch.hits.score_block import ScoreBlock
+from swsearch.query.profile import QueryProfile, sequence_profile
+from swsearch.scoring.matrix import matrix_text
+from swsearch.search.options import SearchOptions
+from swsearch.search.ranking import Candidates, Ranking, merge_strands, rank
+from swsearch.sequences.alphabet import reverse_complement
+from swsearch.sequences.record import SequenceRecord
+from swsearch.statistics.karlin_altschul import Statistics
+from swsearch.statistics.parameters import find_statistics
+from swsearch.typing import Codes
+
+MAX_QUERY_LENGTH = 2**24
+"""Longest query in residues: a score stays below 127 * 2**24, inside signed 32 bits."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Strand:
+    """A query in one reading direction: its codes and profile along that direction."""
+
+    name: str
+    codes: Codes
+    profile: QueryProfile
+
+
+class Searcher:
+    """Searches one database with one set of options and one engine. Not shared between threads.
+
+    Parameters
+    ----------
+    database : PackedDatabase
+        Open; stays the caller's.
+    engine : ScoreEngine
+        Open; stays the caller's.
+    options : SearchOptions
+    threads : int
+        Threads that make alignments, at least 1.
+    partition_residues : int, optional
+        Residues handed to the engine at a time; decides memory and how often progress is told, never the hits.
+
+    Raises
+    ------
+    ScoringError
+        The options do not fit the database's alphabet.
+    """
+
+    def __init__(
+        self,
+        database: PackedDatabase,
+        engine: ScoreEngine,
+        options: SearchOptions,
+        *,
+        threads: int = 1,
+        partition_residues: int | None = None,
+    ) -> None:
+        self.database = database
+        self.engine = engine
+        self.options = options
+        self.threads = threads
+        self.scheme = options.scheme(database.alphabet)
+        self.strands = options.strands(database.alphabet)
+        self.statistics = find_statistics(self.scheme)
+        self.search_space = options.dbsize or database.n_residues
+        self._partitions = list(database.partitions(partition_residues))
+        self._distinct_lengths = database.distinct_lengths()
+
+    # --- what is searched ---
+
+    def check(self, query: SequenceRecord) -> None:
+        """Refuse a query that this search cannot take.
+
+        Raises
+        ------
+        AlphabetMismatch
+            The query's alphabet is not the database's.
+        InputError
+            The query is empty, or longer than 16,777,216 residues.
+        """
+        name = query.identifier or "the query"
+        if query.alphabet is not self.database.alphabet:
+            raise AlphabetMismatch(
+                self.database.alphabet.name,
+                query.alphabet.name,
+                f"query {name}",
+                f"the database {self.database.path} holds {self.database.alphabet.name}; search another one",
+            )
+        if not 0 < len(query) <= MAX_QUERY_LENGTH:
+            raise InputError(f"query {name} has {len(query)} residues; 1 to {MAX_QUERY_LENGTH} can be searched")
+
+    def cells(self, query: SequenceRecord) -> int:
+        """Cells of the alignment matrices that the query's scores take, all strands counted."""
+        return len(query) * self.database.n_residues * len(self.strands)
+
+    def run_info(self, command: str) -> RunInfo:
+        """The record of this run; ``command`` is how it was asked for."""
+        statistics = self.statistics
+        known = statistics if isinstance(statistics, Statistics) else None
+        return RunInfo(
+            command=command,
+            parameters=self.options.as_parameters(),
+            matrix=self.scheme.matrix.name,
+            matrix_scores=matrix_text(self.scheme.matrix),
+            gap_open=self.scheme.gap.open,
+            gap_extend=self.scheme.gap.extend,
+            lam=None if known is None else known.lam,
+            k=None if known is None else known.k,
+            statistics=statistics.source if isinstance(statistics, Statistics) else statistics.reason,
+            search_space=self.search_space * len(self.strands),
+            database=DatabaseInfo(
+                path=str(self.database.path),
+                digest=self.database.digest,
+                generation=self.database.catalogue.generation,
+                alphabet=self.database.alphabet.name,
+                n_subjects=self.database.n_subjects,
+                n_residues=self.database.n_residues,
+            ),
+            program=f"swsearch {__version__}",
+            engine=self.engine.name,
+            threads=self.threads,
+        )
+
+    # --- the steps ---
+
+    def search(self, queries: Sequence[SequenceRecord], progress: Progress | None = None) -> Iterator[QueryResult]:
+        """Results of the queries, in their order, each as soon as it is there.
+
+        All queries are checked before the first is searched.
+        """
+        for query in queries:
+            self.check(query)
+        for number, query in enumerate(queries):
+            yield self.search_one(number, query, progress)
+
+    def search_one(self, number: int, query: SequenceRecord, progress: Progress | None = None) -> QueryResult:
+        """The ranked hits of one query; ``number`` is its place in the run."""
+        began = time.perf_counter()
+        strands = self._strands(query)
+        blocks = self._score(strands, self._floor(len(query)), progress)
+        scored = time.perf_counter()
+        candidates = merge_strands(blocks)
+        ranking = self._rank(candidates, len(query))
+        hits = self._hits(strands, candidates, ranking)
+        stats = SearchStats(
+            cells=self.cells(query),
+            score_seconds=scored - began,
+            total_seconds=time.perf_counter() - began,
+            n_rescored=sum(block.n_rescored for block in blocks),
+        )
+        return QueryResult(number, query.header, query.letters, hits, ranking.n_passed, stats)
+
+    def _strands(self, query: SequenceRecord) -> list[_Strand]:
+        strands = []
+        for name in self.strands:
+            codes = reverse_complement(query.codes) if name == "minus" else query.codes
+            strands.append(_Strand(name, codes, sequence_profile(codes, self.scheme)))
+        return strands
+
+    def _floor(self, query_length: int) -> int:
+        """Lowest score that any subject of this database could be reported with."""
+        if not isinstance(self.statistics, Statistics):
+            return 1
+        return self.statistics.min_score(
+            self.options.evalue,
+            query_length,
+            self._distinct_lengths,
+            self.search_space,
+            len(self.strands),
+        )
+
+    def _score(self, strands: list[_Strand], floor: int, progress: Progress | None) -> list[ScoreBlock]:
+        """One block a strand: the subjects of the whole database that score ``floor`` or more."""
+        profiles = [strand.profile for strand in strands]
+        collected: list[list[ScoreBlock]] = [[] for _ in strands]
+        for partition in self._partitions:
+            for blocks, block in zip(
+                collected, self.engine.score(profiles, partition, [floor] * len(profiles), progress), strict=True
+            ):
+                blocks.append(block)
+        return [ScoreBlock.concatenate(blocks) for blocks in collected]
+
+    def _rank(self, candidates: Candidates, query_length: int) -> Ranking:
+        evalues = None
+        if isinstance(self.statistics, Statistics):
+            lengths = self.database.lengths(candidates.subject_index)
+            evalues = self.statistics.evalue(
+                candidates.score, query_length, lengths, self.search_space, len(self.strands)
+            )
+        return rank(candidates, evalues, self.options.evalue, self.options.top, self.options.ties)
+
+    def _align(self, strands: list[_Strand], candidates: Candidates, ranking: Ranking) -> dict[int, Alignment]:
+        """The alignment of each ranked row."""
+        alignments: dict[int, Alignment] = {}
+        for number, strand in enumerate(strands):
+            rows = ranking.rows[candidates.strand[ranking.rows] == number]
+            for places, residues, starts, lengths in self.database.stored_ranges(candidates.subject_index[rows]):
+                found = align_hits(
+                    strand.codes,
+                    strand.profile,
+                    self.database.alphabet,
+                    residues=residues,
+                    starts=starts,
+                    lengths=lengths,
+                    n_threads=self.threads,
+                    strand=strand.name,
+                    scores=candidates.score[rows[places]],
+                )
+                alignments.update(zip(rows[places].tolist(), found, strict=True))
+        return alignments
+
+    def _hits(self, strands: list[_Strand], candidates: Candidates, ranking: Ranking) -> tuple[Hit, ...]:
+        alignments = self._align(strands, candidates, ranking)
+        bits = self.statistics.bits(candidates.score[ranking.rows]) if isinstance(self.statistics, Statistics) else None
+        hits = []
+        for place, row in enumerate(ranking.rows.tolist()):
+            subject = int(candidates.subject_index[row])
+            hits.append(
+                Hit(
+                    rank=place + 1,
+                    subject_index=subject,
+                    subject_header=self.database.header(subject),
+                    subject_length=self.database.length(subject),
+                    score=int(candidates.score[row]),
+                    bits=None if bits is None else float(bits[place]),
+                    evalue=None if ranking.evalues is None else float(ranking.evalues[place]),
+                    strand=strands[int(candidates.strand[row])].name,
+                    alignment=alignments[row],
+                )
+            )
+        return tuple(hits)

@@ -1,0 +1,414 @@
+"""Reading FASTA and FASTQ: from files or standard input, compressed or not, as records or as chunks of many records.
+
+Parsing is dnaio's and decompression xopen's (bzip2 and xz: the standard library's); this module adds what a search
+must have: letters are checked against an alphabet, an error names file, record, line and column, and no record is lost
+in silence. It stands before the database builder, which takes chunks, and before a search, which takes records.
+
+What a file may hold
+--------------------
+- FASTA (``>``) or FASTQ (``@``, four lines a record; qualities are dropped), told apart by the first byte.
+- gzip, bzip2, xz or zstd, told by the first bytes. An archive that is damaged or ends early is an error.
+- Lines ending in LF, CRLF or CR (FASTQ: LF or CRLF); blank lines; blanks at either end of a FASTA line; a UTF-8 byte
+  order mark. Headers may have any bytes but NUL, VT, FF and FS to US; trailing white space is not part of a header.
+- An empty header: the record's identifier is then the empty word.
+
+What is an error: a file without records, a record without residues, a comment line (``#`` or ``;``), a letter outside
+the alphabet, white space within a line of residues, UTF-16, a directory. The first problem in the file is the one
+reported: dnaio does not tell where it is, so the file is read a second time to find it. Standard input is copied to a
+temporary file for that reason, and because an archive is told by its first bytes.
+
+Memory: one chunk, or the longest record where that is longer.
+"""
+
+from __future__ import annotations
+
+import bz2
+import io
+import lzma
+import os
+import re
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, BinaryIO, Final, NoReturn, Protocol, cast
+
+import dnaio
+import numpy as np
+from dnaio.readers import FastaReader, FastqReader
+from xopen import xopen
+
+from swsearch.errors import FastaFormatError
+from swsearch.sequences.alphabet import INVALID, Alphabet, detect_alphabet
+from swsearch.sequences.record import SequenceRecord
+from swsearch.typing import Codes, Lengths
+
+STDIN: Final = "-"
+CHUNK_RESIDUES: Final = 4 << 20
+"""Residues after which a chunk ends; the last record is always whole."""
+SAMPLE_RESIDUES: Final = 1 << 20
+"""Residues of the first chunk by which the alphabet is told."""
+
+_MAGIC: Final = {b"\x1f\x8b": "gz", b"BZh": "bz2", b"\xfd7zXZ\x00": "xz", b"\x28\xb5\x2f\xfd": "zst"}
+_BLOCK_BYTES: Final = 1 << 20
+_UTF8_MARK: Final = b"\xef\xbb\xbf"
+_FORBIDDEN: Final = tuple(bytes([byte]) for byte in (0, 0x0B, 0x0C, 0x1C, 0x1D, 0x1E, 0x1F))
+"""Bytes that no line may have: NUL, and those that ``str.strip`` would take from the end of a line unseen."""
+_COMMENT: Final = re.compile(rb"[\r\n][ \t]*[#;]")
+
+
+@dataclass(frozen=True, eq=False)
+class SequenceChunk:
+    """Records that stand one after another in the input.
+
+    Attributes
+    ----------
+    alphabet : Alphabet
+    codes : uint8 array, shape (n_residues,)
+        Residue codes of all records, end to end.
+    lengths : uint32 array, shape (n_records,)
+        Residues of each record, each at least 1.
+    headers : list of bytes
+        Header of each record as it was read, without ``>`` or ``@`` and without trailing white space.
+    """
+
+    alphabet: Alphabet
+    codes: Codes
+    lengths: Lengths
+    headers: list[bytes]
+
+    def __len__(self) -> int:
+        return len(self.headers)
+
+
+def read_sequences(
+    paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]], alphabet: Alphabet | None = None
+) -> Iterator[SequenceRecord]:
+    r"""The records of one or several files, in order.
+
+    Parameters
+    ----------
+    paths : path or sequence of paths
+        Files; ``-`` is standard input.
+    alphabet : Alphabet, optional
+        What the letters must belong to; told by the first million letters where it is not given.
+
+    Raises
+    ------
+    FastaFormatError
+        A file that cannot be read as sequences of this alphabet.
+
+    >>> import tempfile
+    >>> with tempfile.NamedTemporaryFile("w", suffix=".fa") as file:
+    ...     _ = file.write(">P1 first\nMKV\n>P2\nwyLL\n")
+    ...     file.flush()
+    ...     [(record.identifier, record.letters) for record in read_sequences(file.name)]
+    [('P1', 'MKV'), ('P2', 'wyLL')]
+    """
+    for chunk in read_chunks(paths, alphabet):
+        stop = 0
+        for header, length in zip(chunk.headers, chunk.lengths.tolist(), strict=True):
+            start, stop = stop, stop + length
+            yield SequenceRecord(header.decode("utf-8", "surrogateescape"), chunk.codes[start:stop], chunk.alphabet)
+
+
+def read_chunks(
+    paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
+    alphabet: Alphabet | None = None,
+    *,
+    chunk_residues: int = CHUNK_RESIDUES,
+) -> Iterator[SequenceChunk]:
+    """The records of one or several files, many at a time; parameters and errors as for :func:`read_sequences`.
+
+    Chunks of one file never hold records of another, and all have the same alphabet.
+    """
+    several = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
+    for path in several:
+        with _SequenceFile(os.fspath(path)) as file:
+            for chunk in file.chunks(alphabet, chunk_residues):
+                alphabet = chunk.alphabet
+                yield chunk
+
+
+def shown_name(path: str | os.PathLike[str]) -> str:
+    """How messages and catalogues call a source: ``<stdin>`` for ``-``."""
+    name = os.fspath(path)
+    return "<stdin>" if name == STDIN else name
+
+
+class _SequenceFile:
+    """One source, which can be read from its beginning as often as needed. A context manager; not for two threads."""
+
+    def __init__(self, path: str) -> None:
+        self.name = shown_name(path)
+        self.is_fastq = False
+        try:
+            self._raw: BinaryIO = _spooled_stdin() if path == STDIN else open(path, "rb")  # noqa: SIM115
+            start = self._raw.read(6)
+        except OSError as error:
+            raise FastaFormatError(f"cannot be read: {error.strerror or error}", self.name) from error
+        self._format = next((name for magic, name in _MAGIC.items() if start.startswith(magic)), None)
+        suffix = os.path.splitext(path)[1].removeprefix(".")
+        if self._format is None and suffix in _MAGIC.values():
+            problem = "an empty file, not" if not start else "not"
+            self._raw.close()
+            raise FastaFormatError(f"{problem} a {suffix} archive, as its name says; fetch or rename it", self.name)
+
+    def __enter__(self) -> _SequenceFile:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._raw.close()
+
+    def chunks(self, alphabet: Alphabet | None, chunk_residues: int) -> Iterator[SequenceChunk]:
+        """All records of the file; ``alphabet`` None: told by the first chunk."""
+        headers: list[str] = []
+        letters: list[str] = []
+        n_residues = n_before = 0
+        goal = max(chunk_residues, SAMPLE_RESIDUES) if alphabet is None else chunk_residues
+        for header, sequence in self._records(alphabet):
+            if not sequence:
+                self._fail(alphabet or _detect(letters), n_before + len(headers) + 1, "has no residues")
+            headers.append(header)
+            letters.append(sequence)
+            n_residues += len(sequence)
+            if n_residues >= goal:
+                alphabet = alphabet or _detect(letters)
+                yield self._encode(alphabet, headers, letters, n_before)
+                n_before += len(headers)
+                headers, letters, n_residues, goal = [], [], 0, chunk_residues
+        if headers:
+            yield self._encode(alphabet or _detect(letters), headers, letters, n_before)
+        elif not n_before:
+            raise FastaFormatError("no sequences; a FASTA file begins with '>'", self.name)
+
+    def _encode(self, alphabet: Alphabet, headers: list[str], letters: list[str], n_before: int) -> SequenceChunk:
+        lengths = np.fromiter(map(len, letters), dtype=np.int64, count=len(letters))
+        raw = "".join(letters).encode("ascii", "surrogateescape")
+        codes = raw.translate(alphabet.encode_table.tobytes())
+        bad = codes.find(INVALID)
+        if bad >= 0:
+            record = int(np.searchsorted(np.cumsum(lengths), bad, side="right"))
+            column = bad - int(lengths[:record].sum()) + 1
+            self._fail(alphabet, n_before + record + 1, f"residue {column}: {alphabet.reject(raw[bad])}", column)
+        # A header has no line feed, so one joined text is encoded at once.
+        names = "\n".join(headers).encode("ascii", "surrogateescape").split(b"\n")
+        return SequenceChunk(alphabet, np.frombuffer(codes, dtype=np.uint8), lengths.astype(np.uint32), names)
+
+    def _records(self, alphabet: Alphabet | None) -> Iterator[tuple[str, str]]:
+        """Header and letters of each record; bytes over 127 as surrogate escapes."""
+        stream = io.BufferedReader(self._open(), _BLOCK_BYTES)
+        try:
+            self.is_fastq = stream.peek(1).startswith(b"@")
+            if self.is_fastq:
+                for record in FastqReader(stream):
+                    yield record.name, record.sequence
+            else:
+                yield from cast("Iterator[tuple[str, str]]", _EscapingFastaReader(stream))
+        except dnaio.exceptions.FastqFormatError as error:
+            line = None if error.line is None else error.line + 1
+            record_number = None if line is None else (line + 3) // 4
+            problem = str(error.args[0]) if error.args else "broken record"
+            raise FastaFormatError(f"broken FASTQ: {problem}", self.name, record=record_number, line=line) from error
+        except (dnaio.exceptions.FastaFormatError, _Refused) as error:
+            self._fail(alphabet, None, str(error))
+
+    def _open(self) -> _CheckedStream:
+        self._raw.seek(0)
+        if self._format is None:
+            return _CheckedStream(self._raw, self.name)
+        if self._format in _STRICT:
+            return _CheckedStream(_StrictArchive(self._raw, _STRICT[self._format]), self.name)
+        return _CheckedStream(xopen(self._raw, "rb", threads=0, format=self._format), self.name)
+
+    def _fail(self, alphabet: Alphabet | None, record: int | None, problem: str, column: int | None = None) -> NoReturn:
+        """Raise the file's first problem with its place."""
+        if self.is_fastq and record is not None:
+            line = 4 * record - 2
+            header = next(h for n, (h, _) in enumerate(self._records(alphabet), 1) if n == record)
+            words = header.encode("ascii", "surrogateescape").decode("utf-8", "replace").split()
+            identifier = words[0] if words else None
+            problem = problem.partition(": ")[2] if column else problem
+            raise FastaFormatError(problem, self.name, record=record, identifier=identifier, line=line, column=column)
+        stream = io.TextIOWrapper(
+            io.BufferedReader(self._open_unchecked(), _BLOCK_BYTES), encoding="ascii", errors="surrogateescape"
+        )
+        found = _first_problem(stream, self.name, alphabet)
+        raise found or FastaFormatError(problem, self.name, record=record)
+
+    def _open_unchecked(self) -> _CheckedStream:
+        stream = self._open()
+        stream.refuses = False
+        return stream
+
+
+def _detect(letters: Iterable[str]) -> Alphabet:
+    sample: list[str] = []
+    size = 0
+    for sequence in letters:
+        sample.append(sequence[: SAMPLE_RESIDUES - size])
+        size += len(sample[-1])
+        if size >= SAMPLE_RESIDUES:
+            break
+    return detect_alphabet("".join(sample).encode("ascii", "replace"))
+
+
+def _spooled_stdin() -> BinaryIO:
+    spool = tempfile.TemporaryFile(prefix="swsearch-stdin-")  # noqa: SIM115 - the caller closes it
+    shutil.copyfileobj(sys.stdin.buffer, spool, _BLOCK_BYTES)
+    spool.seek(0)
+    return spool
+
+
+class _StrictArchive:
+    """A bzip2 or xz archive of one or several streams, in which everything up to the end of the file must be a stream.
+
+    The standard library's file classes, which xopen opens, take any damage between streams for the end of the file: an
+    archive that ``pbzip2`` or ``xz -T`` wrote would lose records in silence.
+    """
+
+    def __init__(self, file: BinaryIO, new: Callable[[], bz2.BZ2Decompressor | lzma.LZMADecompressor]) -> None:
+        self._file = file
+        self._new = new
+        self._decompressor = new()
+
+    def read(self, size: int) -> bytes:
+        """Up to ``size`` bytes; empty at the end."""
+        while True:
+            if self._decompressor.eof:
+                rest = self._decompressor.unused_data or self._file.read(_BLOCK_BYTES)
+                if rest.startswith(b"\0") and self._new is _new_xz:  # xz pads streams with NUL bytes
+                    while rest and not rest.strip(b"\0"):
+                        rest = self._file.read(_BLOCK_BYTES)
+                    rest = rest.lstrip(b"\0")
+                if not rest:
+                    return b""
+                self._decompressor = self._new()
+            elif self._decompressor.needs_input:
+                rest = self._file.read(_BLOCK_BYTES)
+                if not rest:
+                    raise EOFError("the archive ends within a stream")
+            else:
+                rest = b""
+            block = self._decompressor.decompress(rest, size)
+            if block:
+                return block
+
+
+def _new_xz() -> lzma.LZMADecompressor:
+    return lzma.LZMADecompressor(format=lzma.FORMAT_XZ)
+
+
+_STRICT: Final[Mapping[str | None, Callable[[], bz2.BZ2Decompressor | lzma.LZMADecompressor]]] = {
+    "bz2": bz2.BZ2Decompressor,
+    "xz": _new_xz,
+}
+
+
+class _Readable(Protocol):
+    def read(self, size: int, /) -> bytes: ...
+
+
+class _Refused(Exception):
+    """A block has bytes that dnaio would pass over in silence."""
+
+
+class _CheckedStream(io.RawIOBase):
+    """A decompressed file that drops a UTF-8 mark, names damage to the archive, refuses what dnaio would not see."""
+
+    def __init__(self, file: _Readable, name: str) -> None:
+        self._file = file
+        self._name = name
+        self._at_start = True
+        self._last = b"\n"
+        self.refuses = True
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        view = memoryview(buffer)
+        try:
+            block = self._file.read(len(view))
+            if self._at_start and block.startswith(_UTF8_MARK):
+                block = block[len(_UTF8_MARK) :] or self._file.read(len(view))
+        except Exception as error:  # each decompressor has exceptions of its own
+            problem = f"cannot be read to its end, it may be damaged or cut short: {error}"
+            raise FastaFormatError(problem, self._name) from error
+        if self._at_start and (block.startswith((b"\xff\xfe", b"\xfe\xff")) or 0 in block[:4]):
+            raise FastaFormatError("the text is UTF-16 or no text at all; save it as UTF-8", self._name, line=1)
+        if self._at_start and block.startswith(b"@"):
+            self.refuses = False  # a line of qualities may begin with any sign
+        self._at_start = False
+        if self.refuses:
+            for byte in _FORBIDDEN:
+                if byte in block:
+                    raise _Refused(f"byte 0x{byte[0]:02X} has no place in a sequence file")
+            if (b"#" in block or b";" in block) and _COMMENT.search(self._last + block):
+                raise _Refused("a line is a comment")
+            self._last = block[-1:]
+        view[: len(block)] = block
+        return len(block)
+
+
+class _EscapingFastaReader(FastaReader):
+    """dnaio's reader, with one change: its text layer keeps every byte of a header.
+
+    dnaio decodes by the locale. ASCII with surrogate escapes gives each byte over 127 a character of its own, which no
+    ``strip`` takes for white space, and is the fastest decoder there is.
+    """
+
+    def __init__(self, stream: BinaryIO) -> None:
+        super().__init__(stream, sequence_class=_header_and_letters)
+        binary = self._file.detach()
+        self._file = io.TextIOWrapper(binary, encoding="ascii", errors="surrogateescape")
+
+
+def _header_and_letters(header: str, letters: str, _qualities: None) -> tuple[str, str]:
+    return header, letters
+
+
+def _first_problem(lines: Iterable[str], name: str, alphabet: Alphabet | None) -> FastaFormatError | None:
+    """The first problem of a FASTA text with its place, by the rules of this module; None where there is none."""
+    record = header_line = 0
+    identifier: str | None = None
+    n_residues = 0
+
+    def problem(text: str, line: int | None, column: int | None = None) -> FastaFormatError:
+        return FastaFormatError(text, name, record=record or None, identifier=identifier, line=line, column=column)
+
+    for number, line in enumerate(lines, start=1):
+        raw = line.rstrip("\n").encode("ascii", "surrogateescape")
+        content = raw.strip(b" \t")
+        first = len(raw) - len(raw.lstrip(b" \t"))
+        for column, byte in enumerate(raw, start=1):
+            if bytes([byte]) in _FORBIDDEN:
+                hint = " (UTF-16 text or a binary file?)" if byte == 0 else ""
+                return problem(f"byte 0x{byte:02X} has no place in a sequence file{hint}; remove it", number, column)
+        if not content:
+            continue
+        if content[:1] in (b"#", b";"):
+            text = (
+                f"a line that begins with {content[:1].decode()!r} is a comment, which FASTA does not have; remove it"
+            )
+            return problem(text, number, first + 1)
+        if content[:1] == b">":
+            if record and not n_residues:
+                return problem("has no residues; remove the record or give it a sequence", header_line)
+            words = content[1:].decode("utf-8", "replace").split()
+            record, header_line, n_residues = record + 1, number, 0
+            identifier = words[0] if words else None
+            continue
+        if not record:
+            found = content[:20].decode("ascii", "backslashreplace")
+            return problem(f"expected '>' or '@' at the beginning of the file, found {found!r}", number, first + 1)
+        n_residues += len(content)
+        bad = -1 if alphabet is None else content.translate(alphabet.encode_table.tobytes()).find(INVALID)
+        if alphabet is not None and bad >= 0:
+            is_blank = content[bad : bad + 1].isspace()
+            text = "white space among residues; remove it" if is_blank else alphabet.reject(content[bad])
+            return problem(text, number, first + bad + 1)
+    if record and not n_residues:
+        return problem("has no residues; remove the record or give it a sequence", header_line)
+    return None

@@ -1,0 +1,203 @@
+"""Bit scores and E-values of raw scores: Karlin-Altschul statistics with Spouge's finite-size correction.
+
+Called once for a search, after all scores are merged, with the residues of the whole database: so an E-value does not
+depend on how the database was cut. For a raw score S, a query of m and a subject of n residues, and a search space of
+D residues::
+
+    E = k * area(S, m, n) * exp(-lam * S) * (D / n) * strands
+    bits = (lam * S - ln k) / ln 2
+
+    area = P(m) * P(n) + C * Phi(m) * Phi(n)
+    P(m) = mean of max(0, room),  Phi(m) = probability of room > 0,  where room is normal with
+           mean m - (a * S + b)  and variance max(2 * alpha / lam, alpha * S + beta)
+    C    = max(2 * sigma / lam, sigma * S + tau)
+
+``room`` is the part of a sequence where an alignment of score S can still begin: a * S + b residues is its mean length.
+The floors matter: without them a subject of ten residues gets E near 1e-298 (Park, Sheetlin, Ma, Madden & Spouge 2012,
+doi 10.1186/1756-0500-5-286, give the theory).
+
+E falls as S grows, for each length of the subject; across lengths it does not follow S. All arithmetic is that of
+:mod:`swsearch.statistics.deterministic`: the same bytes on every machine, alone or in an array.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Decimal
+from functools import cached_property
+from typing import Final
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from swsearch.errors import InputError
+from swsearch.statistics.deterministic import exp_parts, normal
+from swsearch.typing import Floats
+
+_LN2: Final = 0.6931471805599453
+_LEAST_POWER: Final = -100_000
+
+
+@dataclass(frozen=True)
+class Statistics:
+    """Parameters of one scoring scheme, and the significance of its scores.
+
+    Attributes
+    ----------
+    lam : float
+        λ, decay of the score distribution, nats a score unit.
+    k : float
+        Scale of the score distribution.
+    a, b : float
+        Mean aligned length of score S is ``a * S + b`` residues.
+    alpha, beta : float
+        Variance of that length is ``alpha * S + beta``.
+    sigma, tau : float
+        Covariance of the lengths in query and subject is ``sigma * S + tau``.
+    score_step : int
+        Scores are rounded down to a multiple of this before they are judged: 2 for DNA pairs whose odd scores are
+        so rare that NCBI's parameters hold for even ones only; 1 otherwise.
+    source : str
+        Where the parameters come from, a sentence for reports.
+    """
+
+    lam: float
+    k: float
+    a: float
+    b: float
+    alpha: float
+    beta: float
+    sigma: float
+    tau: float
+    score_step: int
+    source: str
+
+    @cached_property
+    def _log_k(self) -> float:
+        return float(Decimal(self.k).ln())  # correctly rounded, unlike the C library's logarithm
+
+    def _judged(self, scores: ArrayLike) -> Floats:
+        raw = np.asarray(scores, dtype=np.int64)
+        return np.asarray(raw // self.score_step * self.score_step, dtype=np.float64)
+
+    def bits(self, scores: ArrayLike) -> Floats:
+        """Bit scores.
+
+        Parameters
+        ----------
+        scores : int array of any shape
+            Raw scores, at least 0.
+
+        Returns
+        -------
+        float64 array of the same shape
+        """
+        value: Floats = (self.lam * self._judged(scores) - self._log_k) / _LN2
+        return value
+
+    def evalue(
+        self,
+        scores: ArrayLike,
+        query_length: int,
+        subject_lengths: ArrayLike,
+        search_space_residues: int,
+        strands: int = 1,
+    ) -> Floats:
+        """Expected number of subjects that reach each score by chance.
+
+        Parameters
+        ----------
+        scores : int array
+            Raw scores, at least 0.
+        query_length : int
+            Residues of the query, at least 1.
+        subject_lengths : int array, of a shape that broadcasts with ``scores``
+            Residues of each score's subject, at least 1.
+        search_space_residues : int
+            Residues of the whole database, or those the user set for it; at least 1.
+        strands : int
+            1, or 2 where both strands of a DNA query are searched: twice the chances.
+
+        Returns
+        -------
+        float64 array
+            At least 0, finite; 0 where the value is below 5e-324.
+
+        Raises
+        ------
+        InputError
+            A score is negative, a length or the search space is below 1, or ``strands`` is neither 1 nor 2.
+        """
+        judged = self._judged(scores)
+        lengths = np.asarray(subject_lengths, dtype=np.float64)
+        if judged.size and judged.min() < 0:
+            raise InputError(f"a raw score of {int(judged.min())} has no E-value; scores are at least 0")
+        if query_length < 1 or search_space_residues < 1 or (lengths.size and lengths.min() < 1):
+            raise InputError("E-values need a query, subjects and a search space of at least 1 residue")
+        if strands not in (1, 2):
+            raise InputError(f"strands is {strands}; choose 1, or 2 for both strands of DNA")
+
+        mean = self.a * judged + self.b
+        spread = np.sqrt(np.maximum(2.0 * self.alpha / self.lam, self.alpha * judged + self.beta))
+        covariance = np.maximum(2.0 * self.sigma / self.lam, self.sigma * judged + self.tau)
+        query_some, query_excess = normal((float(query_length) - mean) / spread)
+        subject_some, subject_excess = normal((lengths - mean) / spread)
+        area = (spread * query_excess) * (spread * subject_excess) + covariance * (query_some * subject_some)
+
+        tail, power = exp_parts(-self.lam * judged)
+        factor = self.k * area * (float(search_space_residues) * strands / lengths) * tail
+        value: Floats = np.ldexp(factor, np.maximum(power, _LEAST_POWER))
+        return value
+
+    def min_score(
+        self,
+        evalue: float,
+        query_length: int,
+        subject_lengths: ArrayLike,
+        search_space_residues: int,
+        strands: int = 1,
+    ) -> int:
+        """The smallest raw score with which some subject can have an E-value of at most ``evalue``.
+
+        A search may drop lower scores and lose no hit: at that score and below, the bound is taken over every length
+        that is there, and E falls with the score at each.
+
+        Parameters
+        ----------
+        evalue : float
+            Cut-off, at least 0; infinity lets every score from 1 pass.
+        query_length, search_space_residues, strands
+            As for :meth:`evalue`.
+        subject_lengths : int array
+            Lengths of the database's subjects; duplicates and order do not matter.
+
+        Returns
+        -------
+        int
+            At least 1.
+
+        Raises
+        ------
+        InputError
+            ``evalue`` is negative or not a number, there are no subjects, or as for :meth:`evalue`.
+        """
+        if not evalue >= 0:
+            raise InputError(f"E-value cut-off {evalue} is out of range; choose 0 or more")
+        lengths = np.unique(np.asarray(subject_lengths))
+        if lengths.size == 0:
+            raise InputError("there are no subjects, so no score can be significant; index at least one sequence")
+
+        def reachable(score: int) -> bool:
+            values = self.evalue(score, query_length, lengths, search_space_residues, strands)
+            return bool(values.min() <= evalue)
+
+        failing, passing = 0, 1
+        while not reachable(passing):
+            failing, passing = passing, passing * 2
+        while passing - failing > 1:
+            middle = (failing + passing) // 2
+            if reachable(middle):
+                passing = middle
+            else:
+                failing = middle
+        return passing

@@ -1,0 +1,223 @@
+"""Which published parameters belong to a scoring scheme: the way from a scheme to its :class:`Statistics`.
+
+The table ``karlin_altschul.tsv`` beside this file states its source and columns. A scheme outside it has no statistics
+and gets a sentence why, never a neighbour's numbers.
+
+Protein matrices are known by content, not by name: the scores of the 20 amino acids among each other, on which the
+parameters depend. So BLOSUM62 read from a file is BLOSUM62, and one with a changed score is not. Beware BLOSUM80: NCBI
+distributes one in thirds of a bit (A with A scores 7; Biopython has this one) and uses another, in half bits (A with A
+scores 5), in BLAST. The published parameters are those of the second.
+
+DNA follows BLAST's rules. Match and mismatch are reduced by their common factor, gap costs with them; a pair's own
+rows come first; from the pair's thresholds on gaps do not matter and the ungapped values apply; for 2/-3, 2/-5 and
+2/-7 scores are rounded down to even ones. NCBI's linear rows ("0/0") are stored with the costs they mean, open 0 and
+extend match/2 - mismatch, and apply to those alone.
+
+Variances of the aligned length are published for protein only. For DNA, ungapped ones are exact, α_u = s²/μ³ with μ and
+s² the mean and variance of a column's score in a true alignment; with gaps they are scaled as the mean length is,
+``alpha = α_u * max(1, a/a_u) ** 2.5``: the exponent that fits the protein rows (2.48). The true
+covariance lies close to the variance (within 3 % in most protein rows) and is taken as equal.
+"""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from math import gcd
+from typing import Final
+
+import numpy as np
+
+from swsearch.scoring.scheme import ScoringScheme
+from swsearch.sequences.alphabet import PROTEIN
+from swsearch.statistics.karlin_altschul import Statistics
+
+SOURCE: Final = "NCBI BLAST tables (blast_stat.c)"
+
+_N_AMINO_ACIDS: Final = 20
+_N_BASES: Final = 4
+_UNGAPPED: Final = "none"
+_EVEN_SCORES: Final = frozenset({"2/-3", "2/-5", "2/-7"})
+_LENGTH_VARIANCE_EXPONENT: Final = 2.5
+
+_MATRIX_DIGESTS: Final = {
+    "afe1980c0323001d": "BLOSUM45",
+    "9912e2267a314d57": "BLOSUM50",
+    "9b2ded231b0a76ed": "BLOSUM62",
+    "dd731afc43071672": "BLOSUM80",
+    "585cb3a639334bab": "BLOSUM90",
+    "b15e7fd103f618d5": "PAM30",
+    "bd2702cbf0c0258e": "PAM70",
+    "350661c8ad10196b": "PAM250",
+}
+"""First 16 digits of the SHA-256 of a matrix's int8 scores, 20 by 20 in the order ARNDCQEGHILKMFPSTWYV."""
+
+_THIRD_BIT_BLOSUM80: Final = "d8a824cff07fe072"
+
+
+@dataclass(frozen=True)
+class NoStatistics:
+    """A scoring scheme without known statistics: hits have raw scores, no bit scores and no E-values.
+
+    Attributes
+    ----------
+    reason : str
+        Why, and which schemes close to this one have them.
+    """
+
+    reason: str
+
+
+@dataclass(frozen=True)
+class _Row:
+    """One row of the table; ``gap`` is (open, extend), ``alpha`` and ``sigma`` are None where not published."""
+
+    gap: tuple[float, float]
+    lam: float
+    k: float
+    a: float
+    alpha: float | None
+    sigma: float | None
+
+
+@dataclass(frozen=True)
+class _System:
+    """Rows of one matrix or one reduced match/mismatch pair.
+
+    ``ungapped_from`` holds the gap costs from which the ungapped row applies, None for protein, where it never does.
+    """
+
+    name: str
+    gapped: tuple[_Row, ...]
+    ungapped: _Row
+    ungapped_from: tuple[float, float] | None
+
+    def gaps(self, factor: int, near: tuple[int, int]) -> str:
+        """Gap pairs that scores of ``factor`` times this system can take, nearest to ``near`` first."""
+        pairs = [(row.gap[0] * factor, row.gap[1] * factor) for row in self.gapped]
+        whole = [pair for pair in pairs if pair[1] == int(pair[1])]
+        whole.sort(key=lambda pair: (abs(pair[0] - near[0]) + 2 * abs(pair[1] - near[1]), pair))
+        text = ", ".join(f"{opening:.0f}/{extend:.0f}" for opening, extend in whole)
+        if self.ungapped_from is not None:
+            opening, extend = self.ungapped_from
+            text += f", or open {opening * factor:.0f} and extend {extend * factor:.0f} or more"
+        return text
+
+
+@cache
+def _systems() -> dict[str, _System]:
+    text = resources.files(__package__).joinpath("karlin_altschul.tsv").read_text("utf-8")
+    lines = (line for line in text.splitlines() if not line.startswith("#"))
+    gapped: dict[str, list[_Row]] = {}
+    ungapped: dict[str, tuple[_Row, tuple[float, float] | None]] = {}
+    for record in csv.DictReader(lines, delimiter="\t"):
+        name, costs = record["scoring"], (record["gap_open"], record["gap_extend"])
+        threshold = costs[0].endswith("+")
+        gap = (0.0, 0.0) if costs[0] == _UNGAPPED else (float(costs[0].rstrip("+")), float(costs[1].rstrip("+")))
+        alpha, sigma = (None if record[key] == "-" else float(record[key]) for key in ("alpha", "sigma"))
+        row = _Row(gap, float(record["lambda"]), float(record["k"]), float(record["a"]), alpha, sigma)
+        if threshold or costs[0] == _UNGAPPED:
+            ungapped[name] = (row, gap if threshold else None)
+        else:
+            gapped.setdefault(name, []).append(row)
+    return {name: _System(name, tuple(gapped[name]), row, start) for name, (row, start) in ungapped.items()}
+
+
+def find_statistics(scheme: ScoringScheme) -> Statistics | NoStatistics:
+    """Statistics of a scoring scheme, or the reason why there are none.
+
+    >>> from swsearch.scoring.scheme import default_scheme
+    >>> found = find_statistics(default_scheme(PROTEIN))
+    >>> found.lam, found.k
+    (0.267, 0.041)
+    """
+    return _protein(scheme) if scheme.alphabet is PROTEIN else _dna(scheme)
+
+
+def _protein(scheme: ScoringScheme) -> Statistics | NoStatistics:
+    scores = np.ascontiguousarray(scheme.matrix.scores[:_N_AMINO_ACIDS, :_N_AMINO_ACIDS])
+    digest = hashlib.sha256(scores.tobytes()).hexdigest()[:16]
+    if digest == _THIRD_BIT_BLOSUM80:
+        return NoStatistics(
+            f"no E-values: {scheme.matrix.name} is NCBI's BLOSUM80 in thirds of a bit, and the published parameters "
+            "are for BLAST's BLOSUM80 in half bits; give that one as a matrix file, or choose BLOSUM62 or BLOSUM90"
+        )
+    name = _MATRIX_DIGESTS.get(digest)
+    if name is None:
+        return NoStatistics(
+            f"no E-values: no parameters are published for the scores of matrix {scheme.matrix.name}; "
+            f"choose one of {', '.join(_MATRIX_DIGESTS.values())}"
+        )
+    system = _systems()[name]
+    gap = (scheme.gap.open, scheme.gap.extend)
+    row = next((row for row in system.gapped if row.gap == gap), None)
+    if row is None:
+        return NoStatistics(
+            f"no E-values: no parameters are published for {name} with gap costs {scheme.gap}; "
+            f"choose one of {system.gaps(1, gap)}"
+        )
+    return _statistics(row, system.ungapped, scheme, 1, 1, f"{SOURCE}, {name} {scheme.gap}")
+
+
+def _dna(scheme: ScoringScheme) -> Statistics | NoStatistics:
+    scores = scheme.matrix.scores[:_N_BASES, :_N_BASES].astype(np.int64)
+    match, mismatch = int(scores[0, 0]), int(scores[0, 1])
+    if not np.array_equal(scores, np.where(np.eye(_N_BASES, dtype=bool), match, mismatch)):
+        return NoStatistics(
+            f"no E-values: the bases of matrix {scheme.matrix.name} have more than one match or mismatch score; "
+            "choose a match and a mismatch score"
+        )
+    factor = gcd(match, mismatch)
+    name = f"{match // factor}/{mismatch // factor}"
+    system = _systems().get(name)
+    if system is None:
+        known = [key for key, value in _systems().items() if value.ungapped_from is not None]
+        return NoStatistics(
+            f"no E-values: no parameters are published for match {match}, mismatch {mismatch}; "
+            f"choose one of {', '.join(known)} or a multiple"
+        )
+    gap = (scheme.gap.open, scheme.gap.extend)
+    row = next((row for row in system.gapped if (row.gap[0] * factor, row.gap[1] * factor) == gap), None)
+    source = f"{SOURCE}, match/mismatch {name}, gap costs {scheme.gap}"
+    if row is None and system.ungapped_from is not None:
+        opening, extend = system.ungapped_from
+        if gap[0] >= opening * factor and gap[1] >= extend * factor:
+            row = system.ungapped
+            source = f"ungapped Karlin-Altschul theory, match/mismatch {name}, as BLAST does for gap costs {scheme.gap}"
+    if row is None:
+        return NoStatistics(
+            f"no E-values: no parameters are published for match {match}, mismatch {mismatch} "
+            f"with gap costs {scheme.gap}; choose one of {system.gaps(factor, gap)}"
+        )
+    if factor > 1:
+        source += f", scaled by {factor}"
+    return _statistics(row, system.ungapped, scheme, factor, 2 * factor if name in _EVEN_SCORES else 1, source)
+
+
+def _statistics(
+    row: _Row, ungapped: _Row, scheme: ScoringScheme, factor: int, score_step: int, source: str
+) -> Statistics:
+    """Statistics from a table row; ``factor`` is what the scheme's scores are of the row's."""
+    free = ungapped.alpha
+    if free is None:
+        raise ValueError(f"the ungapped row for {scheme} has no variance")
+    alpha = row.alpha if row.alpha is not None else free * max(1.0, row.a / ungapped.a) ** _LENGTH_VARIANCE_EXPONENT
+    sigma = row.sigma if row.sigma is not None else alpha
+    opening = 2.0 * (scheme.gap.open + scheme.gap.extend)  # G, the cost of a first gap residue, on both sides
+    if row is ungapped:
+        opening = 0.0
+    return Statistics(
+        lam=row.lam / factor,
+        k=row.k,
+        a=row.a / factor,
+        b=opening * (ungapped.a - row.a) / factor,
+        alpha=alpha / factor,
+        beta=opening * (free - alpha) / factor,
+        sigma=sigma / factor,
+        tau=opening * (free - sigma) / factor,
+        score_step=score_step,
+        source=source,
+    )

@@ -1,0 +1,182 @@
+"""The tables: ``runs`` have ``queries``, which have ``hits``; ``swsearch_schema`` says which revision they are.
+
+Rows are not the records that the rest of the program sees: :mod:`swsearch.store.repository` translates. The SQL is the
+same for SQLite and PostgreSQL; :data:`SCHEMA` names the Alembic revision that these classes describe, and a test holds
+them against what the migrations build.
+
+Text comes from sequence files, where any byte may stand in a header. :class:`FileText` keeps it readable in SQL and
+gives back exactly what was put in.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from sqlalchemy import BigInteger, DateTime, Dialect, Double, ForeignKey, Index, Integer, String, Text, UniqueConstraint
+from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
+from sqlalchemy.types import TypeDecorator
+
+SCHEMA: Final = "0.1.0_a"
+"""The revision that these tables are."""
+
+RUNNING: Final = "running"
+FINISHED: Final = "finished"
+INTERRUPTED: Final = "interrupted"
+
+_UNSTORABLE = re.compile("[\\\\\0\ud800-\udfff]")
+_ESCAPE = re.compile(r"\\(\\|u[0-9a-f]{4})")
+
+
+def storable(given: str) -> str:
+    r"""Text as the database holds it: NUL and surrogates as ``\uXXXX``, a backslash as ``\\``, the rest as it is.
+
+    >>> print(storable("caf\u00e9 \udcff"))
+    café \udcff
+    """
+    if not _UNSTORABLE.search(given):
+        return given
+    return _UNSTORABLE.sub(lambda found: "\\\\" if found[0] == "\\" else f"\\u{ord(found[0]):04x}", given)
+
+
+def _restored(stored: str) -> str:
+    """What :func:`storable` was given."""
+    if "\\" not in stored:
+        return stored
+    return _ESCAPE.sub(lambda found: "\\" if found[1] == "\\" else chr(int(found[1][1:], 16)), stored)
+
+
+class FileText(TypeDecorator[str]):
+    """Text that may hold what databases refuse: NUL, and bytes that are not UTF-8 (surrogate escapes)."""
+
+    impl = Text
+    cache_ok = True
+
+    def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:
+        """Text as the database holds it."""
+        return None if value is None else storable(value)
+
+    def process_result_value(self, value: Any, dialect: Dialect) -> str | None:
+        """Text as it was put in."""
+        return None if value is None else _restored(value)
+
+
+class UtcTime(TypeDecorator[datetime]):
+    """A moment; in UTC on its way in and out, also where the database keeps no time zone (SQLite)."""
+
+    impl = DateTime(timezone=True)
+    cache_ok = True
+
+    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+        """The moment in UTC."""
+        return None if value is None else value.astimezone(UTC)
+
+    def process_result_value(self, value: Any, dialect: Dialect) -> datetime | None:
+        """The moment, with UTC as its zone."""
+        if value is None:
+            return None
+        return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)  # type: ignore[no-any-return]
+
+
+Big = BigInteger().with_variant(Integer(), "sqlite")
+"""64 bits; SQLite's own integers are, and its row ids must be called INTEGER."""
+
+
+class Base(DeclarativeBase):
+    """Base of the tables."""
+
+
+class SchemaRow(Base):
+    """Alembic's version table under a name of its own, so that no other program's database passes for a store."""
+
+    __tablename__ = "swsearch_schema"
+
+    version_num: Mapped[str] = mapped_column(String(32), primary_key=True)
+
+
+class RunRow(Base):
+    """One run: everything of :class:`~swsearch.hits.result.RunInfo`, when it ran, and how far it got."""
+
+    __tablename__ = "runs"
+    __table_args__ = ({"sqlite_autoincrement": True},)  # the number of a deleted run is not given to another
+
+    id: Mapped[int] = mapped_column(Big, primary_key=True)
+    state: Mapped[str] = mapped_column(String(16))
+    started_at: Mapped[datetime] = mapped_column(UtcTime)
+    finished_at: Mapped[datetime | None] = mapped_column(UtcTime)
+    host: Mapped[str] = mapped_column(Text)
+    process: Mapped[int] = mapped_column(Integer)
+    command: Mapped[str] = mapped_column(FileText)
+    parameters: Mapped[str] = mapped_column(Text)
+    matrix: Mapped[str] = mapped_column(FileText)
+    matrix_scores: Mapped[str] = mapped_column(FileText)
+    gap_open: Mapped[int] = mapped_column(Integer)
+    gap_extend: Mapped[int] = mapped_column(Integer)
+    lam: Mapped[float | None] = mapped_column(Double)
+    k: Mapped[float | None] = mapped_column(Double)
+    statistics: Mapped[str] = mapped_column(FileText)
+    search_space: Mapped[int] = mapped_column(Big)
+    database_path: Mapped[str] = mapped_column(FileText)
+    database_digest: Mapped[str] = mapped_column(FileText)
+    database_generation: Mapped[int] = mapped_column(Big)
+    database_alphabet: Mapped[str] = mapped_column(FileText)
+    database_n_subjects: Mapped[int] = mapped_column(Big)
+    database_n_residues: Mapped[int] = mapped_column(Big)
+    program: Mapped[str] = mapped_column(FileText)
+    engine: Mapped[str] = mapped_column(FileText)
+    threads: Mapped[int] = mapped_column(Integer)
+
+
+class QueryRow(Base):
+    """One query whose search is complete; a query that is not here has not been searched."""
+
+    __tablename__ = "queries"
+    __table_args__ = (
+        UniqueConstraint("run_id", "number", name="uq_queries_run_number"),
+        Index("ix_queries_run_digest", "run_id", "digest"),
+        {"sqlite_autoincrement": True},
+    )
+
+    id: Mapped[int] = mapped_column(Big, primary_key=True)
+    run_id: Mapped[int] = mapped_column(Big, ForeignKey("runs.id", ondelete="CASCADE", name="fk_queries_run"))
+    number: Mapped[int] = mapped_column(Big)
+    digest: Mapped[str] = mapped_column(String(64))
+    header: Mapped[str] = mapped_column(FileText)
+    letters: Mapped[str] = mapped_column(FileText)
+    n_hits: Mapped[int] = mapped_column(Big)
+    n_passed: Mapped[int] = mapped_column(Big)
+    cells: Mapped[int] = mapped_column(Big)
+    score_seconds: Mapped[float] = mapped_column(Double)
+    total_seconds: Mapped[float] = mapped_column(Double)
+    n_rescored: Mapped[int] = mapped_column(Big)
+    committed_at: Mapped[datetime] = mapped_column(UtcTime)
+
+
+class HitRow(Base):
+    """One hit with its alignment; its key is its place in the query's list."""
+
+    __tablename__ = "hits"
+
+    query_id: Mapped[int] = mapped_column(
+        Big, ForeignKey("queries.id", ondelete="CASCADE", name="fk_hits_query"), primary_key=True
+    )
+    rank: Mapped[int] = mapped_column(Big, primary_key=True)
+    subject_index: Mapped[int] = mapped_column(Big)
+    subject_header: Mapped[str] = mapped_column(FileText)
+    subject_length: Mapped[int] = mapped_column(Big)
+    score: Mapped[int] = mapped_column(Big)
+    bits: Mapped[float | None] = mapped_column(Double)
+    evalue: Mapped[float | None] = mapped_column(Double)
+    strand: Mapped[str] = mapped_column(String(5))
+    query_start: Mapped[int] = mapped_column(Big)
+    query_end: Mapped[int] = mapped_column(Big)
+    subject_start: Mapped[int] = mapped_column(Big)
+    subject_end: Mapped[int] = mapped_column(Big)
+    cigar: Mapped[str] = mapped_column(Text)
+    identities: Mapped[int] = mapped_column(Big)
+    positives: Mapped[int] = mapped_column(Big)
+    columns: Mapped[int] = mapped_column(Big)
+    gap_openings: Mapped[int] = mapped_column(Big)
+    gap_residues: Mapped[int] = mapped_column(Big)
+    subject_letters: Mapped[str] = mapped_column(FileText)

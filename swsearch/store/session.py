@@ -1,0 +1,299 @@
+"""Connections to a store: how they are opened, what state its schema is in, and what a failure means to a person.
+
+A store is named by a file path, or by a URL: ``sqlite:///hits.sqlite``, ``postgresql://user@host/database``.
+
+SQLite runs in WAL mode (readers and one writer do not block each other) with ``synchronous=NORMAL``: a killed process
+loses nothing that was committed, a power cut may lose the last commits but never damages the file. A writer takes the
+lock when its transaction begins and waits for another writer up to :data:`BUSY_SECONDS`.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import unquote
+
+from sqlalchemy import Connection, Engine, create_engine, event, inspect, select, text
+from sqlalchemy.engine import URL, make_url
+from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
+
+from swsearch.errors import SchemaOutdated, StoreError
+from swsearch.resources import resource_folder
+from swsearch.store.models import SCHEMA, Base, SchemaRow
+
+BUSY_SECONDS: Final = 60.0
+"""How long a writer waits for another."""
+
+_SQLITE_MAGIC: Final = b"SQLite format 3\0"
+_CREATION_LOCK: Final = 0x73775365
+"""Key of PostgreSQL's advisory lock while a store is created or upgraded."""
+
+
+def store_url(target: str | os.PathLike[str]) -> URL:
+    """The URL of a store given as a path or as a URL.
+
+    Raises
+    ------
+    StoreError
+        The URL cannot be read, or names a database that is neither SQLite nor PostgreSQL.
+    """
+    given = os.fspath(target)
+    if "://" not in given:
+        return URL.create("sqlite", database=given)
+    try:
+        url = make_url(given)
+    except (ArgumentError, ValueError) as error:
+        raise StoreError(f"{given!r} is not a store; give a file, or postgresql://user@host/database") from error
+    if url.drivername in ("postgresql", "postgres", "postgresql+psycopg"):
+        return url.set(drivername="postgresql+psycopg")
+    if url.drivername in ("sqlite", "sqlite+pysqlite"):
+        return url.set(drivername="sqlite")
+    raise StoreError(f"a store cannot be kept in {url.drivername}; give a file, or postgresql://user@host/database")
+
+
+def display_name(url: URL) -> str:
+    """How messages name a store: its file, or its URL without the password."""
+    if url.drivername != "sqlite":
+        return url.render_as_string(hide_password=True)
+    return unquote(str(url.database).removeprefix("file://")) if "uri" in url.query else str(url.database)
+
+
+def make_engine(url: URL, *, busy_seconds: float = BUSY_SECONDS) -> Engine:
+    """An engine whose connections are set up as the module says; nothing is opened yet.
+
+    Raises
+    ------
+    StoreError
+        PostgreSQL's driver is not installed.
+    """
+    if url.drivername != "sqlite":
+        try:
+            return create_engine(url)
+        except (ModuleNotFoundError, NoSuchModuleError) as error:
+            advice = "`pip install 'swsearch[postgresql]'` adds it"
+            raise StoreError(f"{display_name(url)} needs psycopg, which is not installed; {advice}") from error
+    if _is_frozen(Path(str(url.database))):
+        frozen = Path(str(url.database)).absolute().as_uri()
+        url = url.set(database=frozen, query={"mode": "ro", "immutable": "1", "uri": "true"})
+    engine = create_engine(url, connect_args={"timeout": busy_seconds})
+
+    @event.listens_for(engine, "connect")
+    def set_up(connection: Any, _record: Any) -> None:
+        connection.isolation_level = None  # transactions begin where `begin` says, not where the driver guesses
+        connection.execute("PRAGMA foreign_keys = ON")
+        connection.execute("PRAGMA synchronous = NORMAL")
+
+    @event.listens_for(engine, "begin")
+    def begin(connection: Connection) -> None:
+        writes = connection.get_execution_options().get("swsearch_writes", False)
+        connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+
+    return engine
+
+
+def _is_frozen(path: Path) -> bool:
+    """Whether a store can only be read, so that SQLite must do without its side files.
+
+    They could not be made, or would be left behind with an owner that keeps the store's own from writing.
+    """
+    writable = os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)
+    return path.is_file() and not writable and not Path(f"{path}-wal").exists()
+
+
+@contextmanager
+def reading(engine: Engine) -> Iterator[Connection]:
+    """A connection that sees the store as it is now, whatever others write meanwhile."""
+    with translated(engine.url):
+        if engine.dialect.name == "postgresql":
+            engine = engine.execution_options(isolation_level="REPEATABLE READ")
+        with engine.begin() as connection:
+            yield connection
+
+
+@contextmanager
+def writing(engine: Engine) -> Iterator[Connection]:
+    """A connection in a transaction that commits whole, or not at all."""
+    with translated(engine.url), engine.execution_options(swsearch_writes=True).begin() as connection:
+        yield connection
+
+
+@contextmanager
+def translated(url: URL) -> Iterator[None]:
+    """Database errors as :class:`StoreError`: one line that says what is wrong and what to do."""
+    try:
+        yield
+    except DBAPIError as error:
+        raise StoreError(f"{display_name(url)}: {_explain(error.orig, url)}") from error
+    except sqlite3.Error as error:  # while a connection is set up, SQLAlchemy hands errors on as they are
+        raise StoreError(f"{display_name(url)}: {_explain(error, url)}") from error
+
+
+def _explain(error: BaseException | None, url: URL) -> str:
+    """What a driver's error means to a person."""
+    code = str(getattr(error, "sqlite_errorname", ""))
+    first_line = next((line.strip() for line in str(error).splitlines() if line.strip()), "no message")
+    folder = Path(display_name(url)).parent
+    if code.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
+        return "another process is writing to it and does not finish; try again when it is done"
+    if code.startswith("SQLITE_FULL"):
+        return "the disk is full; nothing of this query was stored, what was stored before is intact; free some space"
+    if code.startswith("SQLITE_READONLY"):
+        return "it cannot be written to; change its permissions, or choose another file with --store"
+    if code.startswith("SQLITE_CANTOPEN"):
+        if not folder.is_dir():
+            return f"the folder {folder} does not exist; create it, or choose another file with --store"
+        return "it cannot be opened or created; check the permissions of the file and of its folder"
+    if code.startswith("SQLITE_NOTADB"):
+        return "this is not an SQLite database; choose another file with --store"
+    if code.startswith("SQLITE_CORRUPT"):
+        return "the database is damaged; `sqlite3 FILE .recover` may save what is left"
+    if code.startswith("SQLITE_IOERR"):
+        return f"the disk does not answer as it should ({code}); check it and its free space"
+    return first_line
+
+
+def revision_of(connection: Connection) -> str | None:
+    """The schema revision of a database; None where it holds no store."""
+    if not inspect(connection).has_table(SchemaRow.__tablename__):
+        return None
+    return connection.execute(select(SchemaRow.version_num)).scalar()
+
+
+def create_or_check(engine: Engine, *, create: bool) -> None:
+    """Make sure that the store is there and has this program's schema.
+
+    A new store is built in one transaction from the models and stamped with their revision, so that Alembic need not be
+    loaded; a test holds the result against what the migrations build.
+
+    Raises
+    ------
+    StoreError
+        There is no store and ``create`` is False; or the file is something else, or cannot be read or written.
+    SchemaOutdated
+        The store has another schema.
+    """
+    _check_file(engine.url, create=create)
+    with reading(engine) as connection:
+        found = revision_of(connection)
+        foreign = found is None and engine.dialect.name == "sqlite" and bool(inspect(connection).get_table_names())
+    if foreign:
+        name = display_name(engine.url)
+        raise StoreError(f"{name} is another program's SQLite database, not a store of hits; choose another file")
+    if found is None:
+        if not create:
+            raise StoreError(f"{display_name(engine.url)} holds no runs yet; `swsearch query --store` makes a store")
+        found = _create(engine)
+    if found != SCHEMA:
+        raise _outdated(engine.url, found)
+
+
+def _check_file(url: URL, *, create: bool) -> None:
+    """Refuse what SQLite would misread: a missing file that is to be read, a folder, another kind of file."""
+    if url.drivername != "sqlite" or "uri" in url.query:
+        return
+    path = Path(str(url.database))
+    try:
+        if path.is_dir():
+            raise StoreError(f"{path} is a folder; a store is a file, choose one with --store")
+        if not path.exists():
+            if not create:
+                raise StoreError(f"there is no store {path}; `swsearch query --store {path}` makes one")
+            return
+        with path.open("rb") as file:
+            start = file.read(len(_SQLITE_MAGIC))
+    except OSError as error:
+        raise StoreError(f"{path}: {error.strerror}") from error
+    if start and start != _SQLITE_MAGIC:
+        raise StoreError(f"{path} is not an SQLite database; choose another file with --store")
+
+
+def _create(engine: Engine) -> str:
+    """Build the tables unless another process just did; the revision that is then there."""
+    if engine.dialect.name == "sqlite":
+        with translated(engine.url), engine.connect() as connection:
+            driver: Any = connection.connection.driver_connection
+            driver.execute("PRAGMA journal_mode = WAL")  # kept in the file; cannot be set inside a transaction
+    with writing(engine) as connection:
+        _lock_schema(connection)
+        found = revision_of(connection)
+        if found is not None:
+            return found
+        Base.metadata.create_all(connection)
+        connection.execute(SchemaRow.__table__.insert().values(version_num=SCHEMA))  # type: ignore[attr-defined]
+    return SCHEMA
+
+
+def _lock_schema(connection: Connection) -> None:
+    """Keep other processes from creating or upgrading at the same time; SQLite's writer is alone already."""
+    if connection.dialect.name == "postgresql":
+        connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _CREATION_LOCK})
+
+
+def _outdated(url: URL, found: str) -> SchemaOutdated:
+    """The error for a schema that is not this program's."""
+    name = display_name(url)
+    advice = f"`swsearch runs upgrade --store {name}` brings it up to date"
+    if found not in _known_revisions():
+        advice = "a newer swsearch wrote it; install that version or a later one"
+    return SchemaOutdated(name, found, SCHEMA, advice)
+
+
+def _alembic_config() -> Any:
+    from alembic.config import Config
+
+    config = Config()
+    config.set_main_option("script_location", str(resource_folder("migrations")).replace("%", "%%"))
+    return config
+
+
+def _known_revisions() -> set[str]:
+    """Every revision that this program can upgrade from, the current one included."""
+    from alembic.script import ScriptDirectory
+
+    return {script.revision for script in ScriptDirectory.from_config(_alembic_config()).walk_revisions()}
+
+
+def upgrade(target: str | os.PathLike[str]) -> tuple[str, str]:
+    """Bring a store to this program's schema, in one transaction.
+
+    Returns
+    -------
+    tuple of str
+        The revisions before and after; equal where there was nothing to do.
+
+    Raises
+    ------
+    StoreError
+        There is no store, or it cannot be written.
+    SchemaOutdated
+        A newer program wrote it.
+    """
+    url = store_url(target)
+    _check_file(url, create=False)
+    engine = make_engine(url)
+    try:
+        with writing(engine) as connection:
+            _lock_schema(connection)
+            found = revision_of(connection)
+            if found is None:
+                raise StoreError(f"{display_name(url)} is not a store of hits; there is nothing to upgrade")
+            if found not in _known_revisions():
+                raise _outdated(url, found)
+            if found != SCHEMA:
+                migrate(connection)
+        return found, SCHEMA
+    finally:
+        engine.dispose()
+
+
+def migrate(connection: Connection) -> None:
+    """Run the migrations that ``connection``'s database lacks, inside its transaction."""
+    from alembic import command
+
+    config = _alembic_config()
+    config.attributes["connection"] = connection
+    command.upgrade(config, "head")

@@ -1,0 +1,167 @@
+"""Alignments as a search gets them: both strands, rescored letter by letter, with Biopython's scores."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+from Bio import Align
+from Bio.Align import substitution_matrices
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from swsearch.alignment.rescore import rescore
+from swsearch.alignment.traceback import align_hits
+from swsearch.errors import EngineError, InputError
+from swsearch.hits.cigar import count
+from swsearch.query.profile import sequence_profile
+from swsearch.scoring.gap import GapPenalty
+from swsearch.scoring.matrix import match_mismatch, named_matrix
+from swsearch.scoring.scheme import ScoringScheme, default_scheme
+from swsearch.sequences.alphabet import DNA, PROTEIN, reverse_complement
+
+
+def hits(query, subjects, scheme, strand="plus", **more):
+    """Alignments of one query with some subjects, laid side by side as a partition lays them."""
+    lengths = np.array([len(s) for s in subjects], np.uint32)
+    starts = np.concatenate([[0], np.cumsum(lengths)[:-1]]).astype(np.uint64)
+    along = reverse_complement(query) if strand == "minus" else query
+    profile = sequence_profile(along, scheme)
+    return align_hits(
+        along,
+        profile,
+        scheme.alphabet,
+        residues=np.concatenate(subjects),
+        starts=starts,
+        lengths=lengths,
+        strand=strand,
+        **more,
+    )
+
+
+gaps = st.sampled_from([(0, 1), (1, 0), (3, 0), (2, 1), (5, 2), (11, 1)])
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    query=st.text("ACGTNRUacg", min_size=1, max_size=60),
+    subject=st.text("ACGTNYUtg", min_size=1, max_size=60),
+    gap=gaps,
+    strand=st.sampled_from(["plus", "minus"]),
+)
+def test_dna_rescores_to_its_score_on_both_strands(query, subject, gap, strand):
+    """Expected: Biopython's PairwiseAligner score of the strand, and the letter-by-letter score of the CIGAR."""
+    scheme = ScoringScheme(match_mismatch(2, -3), GapPenalty(*gap))
+    codes, other = DNA.encode(query), DNA.encode(subject)
+    aligner = Align.PairwiseAligner(mode="local")
+    matrix = substitution_matrices.Array(DNA.letters, dims=2)
+    matrix[:, :] = scheme.matrix.scores[: len(DNA.letters), : len(DNA.letters)]
+    aligner.substitution_matrix = matrix
+    aligner.open_gap_score, aligner.extend_gap_score = -scheme.gap.first, -scheme.gap.extend
+    along = DNA.decode(reverse_complement(codes) if strand == "minus" else codes).upper()
+    want = int(aligner.score(along, subject.upper()))
+    if want == 0:
+        with pytest.raises(InputError, match="subject 0 does not align"):
+            hits(codes, [other], scheme, strand)
+        return
+    (found,) = hits(codes, [other], scheme, strand, scores=np.array([want], np.int32))
+    assert rescore(codes, other, found, scheme, strand) == want
+    assert subject[found.subject_start : found.subject_end] == found.subject_letters
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    query=st.text(PROTEIN.letters, min_size=1, max_size=60),
+    subject=st.text(PROTEIN.letters, min_size=1, max_size=60),
+    gap=gaps,
+    name=st.sampled_from(["BLOSUM62", "PAM250"]),
+)
+def test_protein_rescores_to_its_score(query, subject, gap, name):
+    """Expected: the letter-by-letter score of the CIGAR equals the native score, which `scores` checks."""
+    scheme = ScoringScheme(named_matrix(name), GapPenalty(*gap))
+    codes, other = PROTEIN.encode(query), PROTEIN.encode(subject)
+    try:
+        (found,) = hits(codes, [other], scheme)
+    except InputError:
+        assert scheme.matrix.scores[np.ix_(codes, other)].max() <= 0
+        return
+    score = rescore(codes, other, found, scheme)
+    hits(codes, [other], scheme, scores=np.array([score], np.int32))
+    counts = count(found.cigar)
+    assert (counts.identities, counts.columns, counts.gap_openings) == (
+        found.identities, found.columns, found.gap_openings,
+    )  # fmt: skip
+
+
+def test_a_minus_strand_alignment_is_placed_on_the_query_as_given():
+    """Expected by hand: residues 2 to 8 of the query, read on the other strand, are the whole subject."""
+    query = DNA.encode("TTACGGATCC")
+    subject = reverse_complement(query[2:8])
+    (found,) = hits(query, [subject], default_scheme(DNA), "minus")
+    assert (found.query_start, found.query_end, found.cigar) == (2, 8, "6=")
+    assert rescore(query, subject, found, default_scheme(DNA), "minus") == 12
+
+
+def test_letters_are_kept_and_rna_equals_dna():
+    """Expected by hand: U pairs with T as an identity; case and letters of the subject stay as written."""
+    (found,) = hits(DNA.encode("ACGTT"), [DNA.encode("acGUu")], default_scheme(DNA))
+    assert (found.cigar, found.identities, found.positives, found.subject_letters) == ("5=", 5, 5, "acGUu")
+
+
+def test_the_tie_rule_by_hand():
+    """Expected by hand: of two equal ends the first of the subject; a gap lies as far left as it can."""
+    scheme = ScoringScheme(match_mismatch(2, -3), GapPenalty(0, 1))
+    (first,) = hits(DNA.encode("ACG"), [DNA.encode("ACGTACG")], scheme)
+    assert (first.subject_start, first.subject_end) == (0, 3)
+    (gap,) = hits(DNA.encode("AACC"), [DNA.encode("AATTCC")], scheme)
+    assert gap.cigar == "2=2D2="
+    (repeat,) = hits(DNA.encode("CAAAG"), [DNA.encode("CAAG")], scheme)
+    assert repeat.cigar == "1=1I3="  # from the end, the diagonal is taken as long as it is optimal
+
+
+def test_a_score_that_differs_from_the_engines_is_an_error():
+    """Expected by hand: 8 is the score of four equal bases."""
+    query = DNA.encode("ACGT")
+    with pytest.raises(EngineError, match="subject 1: the engine's score is 9, its alignment's 8"):
+        hits(query, [query, query], default_scheme(DNA), scores=np.array([8, 9], np.int32))
+
+
+def test_arguments_of_two_strands_are_refused():
+    """Expected by hand: the profile is of another query, or the strand is no strand."""
+    query = DNA.encode("ACGT")
+    with pytest.raises(InputError, match="choose plus or minus"):
+        hits(query, [query], default_scheme(DNA), "both")
+    with pytest.raises(InputError, match="3 residues, its profile 4"):
+        align_hits(
+            query[:3], sequence_profile(query, default_scheme(DNA)), DNA, residues=query,
+            starts=np.zeros(1, np.uint64), lengths=np.full(1, 4, np.uint32),
+        )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"cigar": "5=1D5="}, "= stands on|covers|needs more"),
+        ({"cigar": "10="}, "covers 10 query and 10 subject"),
+        ({"cigar": "12="}, "needs more than 11"),
+        ({"cigar": "11X"}, "X stands on A and A"),
+        ({"cigar": "10=1I"}, "gap at an end"),
+        ({"cigar": "5=6="}, "continues the one before"),
+        ({"cigar": "5=0X6="}, "is empty"),
+        ({"cigar": "5=1M5="}, "'M' is none of"),
+        ({"cigar": "=11"}, "no list of counts"),
+        ({"cigar": ""}, "no list of counts"),
+        ({"query_start": -1}, "query -1 to 11 is no part"),
+        ({"subject_end": 12}, "subject 0 to 12 is no part"),
+        ({"subject_letters": "ACGTACGTACC"}, "subject letters"),
+        ({"identities": 10}, "identities, positives"),
+    ],
+)
+def test_rescore_refuses_what_is_no_alignment(change, message):
+    """Expected by hand: each change makes one statement of a true alignment false."""
+    query = DNA.encode("ACGTACGTACG")
+    (found,) = hits(query, [query], default_scheme(DNA))
+    assert rescore(query, query, found, default_scheme(DNA)) == 22
+    with pytest.raises(InputError, match=message):
+        rescore(query, query, dataclasses.replace(found, **change), default_scheme(DNA))

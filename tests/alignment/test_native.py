@@ -1,0 +1,251 @@
+"""The native alignments against the definition, against parasail, and against themselves in other circumstances."""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+
+import numpy as np
+import parasail
+import pytest
+from full_matrix_path import full_matrix_alignment
+
+from swsearch import _native
+
+IDENTITY = np.arange(32, dtype=np.uint8)
+GAPS = [(0, 1), (0, 2), (1, 0), (3, 0), (2, 1), (5, 2), (1, 1), (11, 1), (100, 50), (16383, 16383)]
+EMPTY = (0, 0, 0, 0, 0, "", 0, 0, 0, 0, 0)
+
+
+def align(query, rows, table, gap, subject, *, memory_bytes=1 << 26, isa="auto"):
+    starts, lengths = np.array([0], np.uint64), np.array([len(subject)], np.uint32)
+    return _native.align_local(
+        query, rows, table, *gap, IDENTITY, subject, starts, lengths, 1, memory_bytes, None, isa
+    )[0]
+
+
+def expected(query, rows, table, gap, subject):
+    """The whole tuple by the definition; CIGAR and counts from the operations, one column at a time."""
+    pairs = table[rows][:, subject].astype(int) if len(rows) and len(subject) else np.zeros((len(rows), len(subject)))
+    score, i, i_end, j, j_end, operations = full_matrix_alignment(pairs, *gap)
+    row, column, letters, positives = i, j, "", 0
+    for operation in operations:
+        if operation == "M":
+            letters += "=" if query[row] == subject[column] else "X"
+            positives += int(pairs[row, column] > 0)
+        else:
+            letters += operation
+        row += operation != "D"
+        column += operation != "I"
+    cigar, start = "", 0
+    gaps = 0
+    for place in range(1, len(letters) + 1):
+        if place == len(letters) or letters[place] != letters[start]:
+            cigar += f"{place - start}{letters[start]}"
+            gaps += letters[start] in "ID"
+            start = place
+    filled = letters.count("I") + letters.count("D")
+    return (score, i, i_end, j, j_end, cigar, letters.count("="), positives, len(letters), gaps, filled)
+
+
+def random_case(rng):
+    """A pair of few letters, so that ties abound; half of them related, three in ten with a table row a position."""
+    m, n = (int(x) for x in rng.integers(0, 60, 2))
+    n_letters = int(rng.integers(1, 6))
+    query = rng.integers(0, n_letters, m).astype(np.uint8)
+    subject = rng.integers(0, n_letters, n).astype(np.uint8)
+    if m and rng.random() < 0.5:
+        subject = np.concatenate([subject[: n // 2], query, query[m // 2 :]])
+        subject = np.ascontiguousarray(np.delete(subject, rng.integers(0, len(subject), len(subject) // 8)))
+    if rng.random() < 0.3:
+        table = rng.integers(-5, 6, (max(m, 1), 32)).astype(np.int8)
+        return query, np.arange(m, dtype=np.int32), table, GAPS[rng.integers(len(GAPS))], subject
+    table = rng.integers(-4, 1, (32, 32)).astype(np.int8)
+    np.fill_diagonal(table, rng.integers(1, 6))
+    return query, query.astype(np.int32), table, GAPS[rng.integers(len(GAPS))], subject
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_alignments_are_those_of_the_definition(seed):
+    """Expected: the full-matrix traceback of full_matrix_path.py, every field, every instruction set."""
+    rng = np.random.default_rng(seed)
+    isas = _native.align_isas()
+    for _ in range(400):
+        case = random_case(rng)
+        want = expected(*case)
+        for isa in isas:
+            assert align(*case, isa=isa) == want, (isa, case)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_memory_changes_nothing(seed):
+    """Expected: the full-matrix traceback, whatever may be spent on decisions."""
+    rng = np.random.default_rng(100 + seed)
+    for _ in range(250):
+        case = random_case(rng)
+        want = expected(*case)
+        for memory_bytes in (0, 1, 17, 100, 1000):
+            assert align(*case, memory_bytes=memory_bytes) == want, (memory_bytes, case)
+
+
+def test_long_pairs_give_the_same_path_in_little_memory():
+    """Expected: the path found with room for all decisions; lengths where lanes, groups and parts are many."""
+    rng = np.random.default_rng(7)
+    table = np.full((32, 32), -2, np.int8)
+    np.fill_diagonal(table, 1)
+    for gap in ((0, 1), (2, 1), (1, 0)):
+        query = rng.integers(0, 3, 1500).astype(np.uint8)
+        subject = np.ascontiguousarray(np.delete(query, rng.integers(0, 1500, 300)))
+        subject[rng.integers(0, len(subject), 100)] = 1
+        want = align(query, query.astype(np.int32), table, gap, subject)
+        assert want[0] > 0
+        for memory_bytes in (10, 5000):
+            assert align(query, query.astype(np.int32), table, gap, subject, memory_bytes=memory_bytes) == want
+
+
+def test_scores_beyond_16_bits_are_exact():
+    """Expected by hand: 6,000 identical tryptophans at 11 each, one gap of 3 residues at 11 + 3."""
+    table = np.full((32, 32), -4, np.int8)
+    table[17, 17] = 11
+    query = np.full(6000, 17, np.uint8)
+    rng = np.random.default_rng(3)
+    other = rng.integers(0, 20, 6000).astype(np.uint8)
+    blosum = np.full((32, 32), -4, np.int8)
+    np.fill_diagonal(blosum, 11)
+    broken = np.ascontiguousarray(np.concatenate([other[:3000], (other[3000:3003] + 1) % 20, other[3000:]]))
+    for isa in _native.align_isas():
+        assert align(query, query.astype(np.int32), table, (11, 1), query, isa=isa)[:6] == (
+            66000, 0, 6000, 0, 6000, "6000=",
+        )  # fmt: skip
+        found = align(other, other.astype(np.int32), blosum, (11, 1), broken, isa=isa)
+        assert found[0] == 66000 - 14
+        assert found[10] == 3
+
+
+def test_scores_are_parasails():
+    """Expected: parasail's striped 32-bit Smith-Waterman, given open + extend; its ends are one of the optimal ones."""
+    rng = np.random.default_rng(11)
+    letters = "ARNDCQEGHILKMFPSTWYV"
+    matrix = parasail.blosum62
+    table = np.full((32, 32), -4, np.int8)
+    table[:20, :20] = matrix.matrix[:20, :20]
+    for _ in range(150):
+        m, n = rng.integers(1, 500, 2)
+        query, subject = (rng.integers(0, 20, k).astype(np.uint8) for k in (m, n))
+        if rng.random() < 0.5:
+            subject = np.ascontiguousarray(np.concatenate([subject[:20], query[m // 4 :]]))
+        text = ["".join(letters[c] for c in codes) for codes in (query, subject)]
+        open_, extend = ((11, 1), (9, 2), (3, 3))[rng.integers(3)]
+        theirs = parasail.sw_trace_striped_32(*text, open_ + extend, extend, matrix).score
+        assert align(query, query.astype(np.int32), table, (open_, extend), subject)[0] == theirs
+
+
+def test_degenerate_pairs():
+    """Expected by hand: nothing to align gives zeros and an empty CIGAR; one equal residue gives 1=."""
+    table = np.full((32, 32), -1, np.int8)
+    np.fill_diagonal(table, 2)
+    none, a, c = np.zeros(0, np.uint8), np.array([0], np.uint8), np.array([1], np.uint8)
+    for isa in _native.align_isas():
+        for query, subject in ((none, none), (none, a), (a, none), (a, c)):
+            assert align(query, query.astype(np.int32), table, (1, 1), subject, isa=isa) == EMPTY
+        assert align(a, a.astype(np.int32), table, (1, 1), a, isa=isa) == (2, 0, 1, 0, 1, "1=", 1, 1, 1, 0, 0)
+
+
+def test_soft_mask_and_strange_bytes_do_not_score():
+    """Expected: the alignment of the same letters without flags; bits above the code carry no score."""
+    rng = np.random.default_rng(5)
+    table = np.full((32, 32), -1, np.int8)
+    np.fill_diagonal(table, 2)
+    query = rng.integers(0, 4, 80).astype(np.uint8)
+    subject = rng.integers(0, 4, 90).astype(np.uint8)
+    masked = subject | np.where(rng.random(90) < 0.5, 0x20, 0).astype(np.uint8)
+    rows = query.astype(np.int32)
+    assert align(query | 0x20, rows, table, (1, 1), masked) == align(query, rows, table, (1, 1), subject)
+
+
+def batch(n_subjects, seed=21):
+    rng = np.random.default_rng(seed)
+    lengths = rng.integers(0, 300, n_subjects).astype(np.uint32)
+    starts = (np.concatenate([[0], np.cumsum(lengths)[:-1]]) + 5).astype(np.uint64)
+    residues = rng.integers(0, 4, int(lengths.sum()) + 10).astype(np.uint8)
+    table = np.full((32, 32), -3, np.int8)
+    np.fill_diagonal(table, 2)
+    query = rng.integers(0, 4, 120).astype(np.uint8)
+    return query, table, residues, starts, lengths
+
+
+def test_threads_change_nothing_and_ends_agree():
+    """Expected: each subject by itself; `score_ends` gives the ends of the alignments."""
+    query, table, residues, starts, lengths = batch(60)
+    rows = query.astype(np.int32)
+    alone = [
+        align(query, rows, table, (5, 2), residues[int(s) : int(s) + int(n)])
+        for s, n in zip(starts, lengths, strict=True)
+    ]
+    cells = []
+    for n_threads in (1, 2, 5):
+        args = (residues, starts, lengths, n_threads)
+        assert _native.align_local(query, rows, table, 5, 2, IDENTITY, *args, progress=cells.append) == alone
+        ends = _native.score_ends(rows, table, 5, 2, *args)
+        assert ends == [(row[0], row[2], row[4]) for row in alone]
+    assert sum(cells) == 3 * len(query) * int(lengths.sum())
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"rows": np.array([0, 40], np.int32)}, r"rows\[1\] is not a row"),
+        ({"rows": np.array([0, -1], np.int32)}, r"rows\[1\] is not a row"),
+        ({"rows": np.array([0], np.int32)}, "differ in length"),
+        ({"starts": np.array([11], np.uint64)}, "subject 0 leaves"),
+        ({"starts": np.array([2**64 - 1], np.uint64)}, "subject 0 leaves"),
+        ({"lengths": np.array([11], np.uint32)}, "subject 0 leaves"),
+        ({"lengths": np.array([1, 1], np.uint32)}, "starts and lengths"),
+        ({"gap_open": -1}, "gap costs"),
+        ({"gap_open": 0, "gap_extend": 0}, "cost nothing"),
+        ({"identity": np.zeros(4, np.uint8)}, "32 entries"),
+        ({"isa": "mmx"}, "isa mmx is unknown"),
+    ],
+)
+def test_arrays_that_do_not_fit_are_refused(change, message):
+    """Expected by hand: every index that would leave its array is found before anything is read."""
+    given = {
+        "query_codes": np.zeros(2, np.uint8), "rows": np.zeros(2, np.int32), "table": np.zeros((32, 32), np.int8),
+        "gap_open": 1, "gap_extend": 1, "identity": IDENTITY, "residues": np.zeros(10, np.uint8),
+        "starts": np.zeros(1, np.uint64), "lengths": np.full(1, 10, np.uint32),
+    }  # fmt: skip
+    with pytest.raises(ValueError, match=message):
+        _native.align_local(**(given | change))
+
+
+def long_work():
+    """Arguments that take the scalar kernel a minute: 200 subjects of 100,000 residues."""
+    rng = np.random.default_rng(1)
+    table = np.full((32, 32), -3, np.int8)
+    np.fill_diagonal(table, 2)
+    query = rng.integers(0, 4, 1000).astype(np.uint8)
+    residues = rng.integers(0, 4, 100_000).astype(np.uint8)
+    starts, lengths = np.zeros(200, np.uint64), np.full(200, 100_000, np.uint32)
+    return query, query.astype(np.int32), table, 5, 2, IDENTITY, residues, starts, lengths, 2
+
+
+def test_an_interrupt_ends_the_work_soon():
+    """Expected: KeyboardInterrupt long before the minute that the work takes, with no thread left."""
+    timer = threading.Timer(0.3, signal.raise_signal, [signal.SIGINT])
+    started = time.perf_counter()
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        _native.align_local(*long_work(), isa="scalar")
+    timer.join()
+    assert time.perf_counter() - started < 10
+
+
+def test_what_progress_raises_is_passed_on():
+    """Expected: the caller's own exception."""
+
+    def refuse(cells: int) -> None:
+        raise RuntimeError(f"enough after {cells > 0}")
+
+    with pytest.raises(RuntimeError, match="enough after True"):
+        _native.align_local(*long_work(), progress=refuse, isa="scalar")

@@ -1,0 +1,79 @@
+"""The command line as a user meets it: in this process for speed, as a process of its own where it is killed."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from swsearch.cli.app import main
+
+DATA = Path(__file__).parents[2] / "data"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a command left behind."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def error(self) -> str:
+        """The one line that an expected error prints."""
+        lines = [line for line in self.err.splitlines() if "error:" in line]
+        assert len(lines) == 1, self.err
+        assert "Traceback" not in self.err
+        return lines[0]
+
+
+@pytest.fixture
+def swsearch(capfd, monkeypatch, tmp_path) -> Callable[..., Outcome]:
+    """Runs ``swsearch`` with the arguments given, in an empty folder."""
+    monkeypatch.chdir(tmp_path)
+
+    def call(*arguments: object) -> Outcome:
+        capfd.readouterr()
+        code = main([str(argument) for argument in arguments])
+        captured = capfd.readouterr()
+        return Outcome(code, captured.out, captured.err)
+
+    return call
+
+
+@pytest.fixture
+def spawn(tmp_path) -> Callable[..., subprocess.Popen[str]]:
+    """Starts ``swsearch`` as a process of its own, in an empty folder."""
+
+    def call(*arguments: object, **options: object) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            [sys.executable, "-m", "swsearch", *map(str, arguments)],
+            cwd=tmp_path,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "PYTHONUNBUFFERED": "1"},
+            **options,
+        )
+
+    return call
+
+
+@pytest.fixture(scope="session")
+def protein_db(tmp_path_factory) -> Path:
+    """A database of the 1,500 real proteins of data/."""
+    path = tmp_path_factory.mktemp("db") / "proteins.db"
+    assert main(["index", str(DATA / "proteins.fasta.gz"), "-o", str(path), "--quiet"]) == 0
+    return path
+
+
+@pytest.fixture(scope="session")
+def lambda_db(tmp_path_factory) -> Path:
+    """A database of one subject: the genome of phage lambda."""
+    path = tmp_path_factory.mktemp("db") / "lambda.db"
+    assert main(["index", str(DATA / "lambda_phage.fasta"), "-o", str(path), "--quiet"]) == 0
+    return path

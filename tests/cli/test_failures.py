@@ -1,0 +1,174 @@
+"""Bad input and bad luck: one clear line, the right exit code, nothing half-written, nothing committed lost."""
+
+import os
+import re
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import DATA
+
+QUERIES = DATA / "queries.fasta"
+
+BAD_FILES = {
+    "empty": (b"", "no sequences"),
+    "no header": (b"MKVLAAGIVG\n", "line 1"),
+    "header only": (b">first\n", r"record 1 \(first\)"),
+    "record without residues": (b">first\nMKV\n>second\n>third\nMKV\n", r"record 2 \(second\)"),
+    "digits": (b">first\nMKVL\nAAG7IVG\n", r"record 1 \(first\), line 3, column 4: '7'"),
+    "NUL byte": (b">first\nMKVL\nA\0AG\n", r"record 1 \(first\), line 3, column 2: byte 0x00"),
+    "interior blank": (b">first\nMKV LAA\n", r"line 2, column 4"),
+    "gap": (b">first\nMKV-LAA\n", r"line 2, column 4: '-' is a gap"),
+    "UTF-16": ("\ufeff>first\nMKVL\n".encode("utf-16-le"), "UTF-16"),
+    "truncated gzip": ((DATA / "proteins.fasta.gz").read_bytes()[:200_000], "truncated|ended before|ends"),
+    "broken FASTQ": (b"@first\nACGT\n+\nII\n", "bad.fasta"),
+}
+
+
+@pytest.mark.parametrize("name", BAD_FILES)
+def test_bad_files_are_refused_by_index_and_leave_nothing(swsearch, tmp_path, name):
+    """Source: hand-made files; the words are those a person needs to find the place."""
+    content, words = BAD_FILES[name]
+    (tmp_path / "bad.fasta").write_bytes(content)
+    outcome = swsearch("index", "bad.fasta", "-o", "bad.db")
+    assert outcome.code == 1
+    assert "bad.fasta" in outcome.error
+    assert re.search(words, outcome.error), outcome.error
+    assert [path.name for path in tmp_path.iterdir()] == ["bad.fasta"]
+
+
+@pytest.mark.parametrize("name", BAD_FILES)
+def test_bad_files_are_refused_as_queries_before_anything_is_stored(swsearch, tmp_path, protein_db, name):
+    content, words = BAD_FILES[name]
+    (tmp_path / "bad.fasta").write_bytes(content)
+    outcome = swsearch("query", "bad.fasta", protein_db)
+    assert outcome.code == 1
+    assert re.search(words, outcome.error), outcome.error
+    assert outcome.out == ""
+    assert [path.name for path in tmp_path.iterdir()] == ["bad.fasta"]
+
+
+def test_protein_given_as_dna_names_the_letter_and_the_way_out(swsearch, tmp_path):
+    (tmp_path / "p.fasta").write_text(">p\nACGT\nMKVL\n")
+    outcome = swsearch("index", "p.fasta", "-o", "p.db", "--alphabet", "dna")
+    assert outcome.code == 1
+    assert "line 3, column 4: 'L'" in outcome.error
+    assert "--alphabet protein" in outcome.error
+
+
+def test_dna_queries_against_a_protein_database_are_refused(swsearch, lambda_db, protein_db):
+    outcome = swsearch("query", QUERIES, lambda_db)
+    assert outcome.code == 1
+    assert "not in alphabet dna" in outcome.error
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["query", QUERIES, "nowhere.db"], "nowhere.db"),
+        (["query", QUERIES, DATA / "proteins.fasta.gz"], "swsearch index"),
+        (["query", "nowhere.fasta", "{db}"], "nowhere.fasta"),
+        (["query", QUERIES, "{db}", "--matrix", "BLOSUM61"], "BLOSUM62"),
+        (["query", QUERIES, "{db}", "--match", "2"], "for DNA"),
+        (["query", QUERIES, "{db}", "--format", "docx"], "blast6"),
+        (["query", QUERIES, "{db}", "--format", "tsv", "--fields", "qseqid,colour"], "colour"),
+        (["query", QUERIES, "{db}", "--engine", "abacus"], "auto, cuda, cpu, reference"),
+        (["query", QUERIES, "{db}", "--threads", "0"], "--threads 0"),
+        (["query", QUERIES, "{db}", "--evalue", "0"], "--evalue"),
+        (["query", QUERIES, "{db}", "--out", "no/such/folder/hits.txt"], "no/such/folder"),
+        (["query", QUERIES, "{db}", "--store", "no/such/folder/hits.sqlite"], "no/such/folder"),
+        (["report", "7"], "hits.sqlite"),
+        (["runs", "list"], "hits.sqlite"),
+        (["db", "info", "."], "catalogue"),
+        (["index", QUERIES, "-o", "{db}"], "exists"),
+        (["index", QUERIES, "-o", "x.db", "--alphabet", "rna"], "protein or dna"),
+    ],
+)
+def test_wrong_arguments_are_one_line_with_advice(swsearch, tmp_path, protein_db, arguments, words):
+    outcome = swsearch(*[protein_db if argument == "{db}" else argument for argument in arguments])
+    assert outcome.code == 1
+    assert words in outcome.error
+    assert outcome.out == ""
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("arguments", [["query"], ["nonsense"], ["query", "--nonsense"], ["index", "x.fasta"]])
+def test_wrong_usage_exits_with_2(swsearch, arguments):
+    outcome = swsearch(*arguments)
+    assert outcome.code == 2
+    assert outcome.out == ""
+    assert "Usage" in outcome.err
+
+
+def test_a_closed_pipe_ends_quietly(protein_db, tmp_path):
+    """Source: what `head` does to every well-behaved program."""
+    command = f"python -m swsearch query {QUERIES} {protein_db} --format blast6 --top 500 --store none | head -n 1"
+    environment = {**os.environ, "PATH": f"{Path(os.sys.executable).parent}:{os.environ['PATH']}"}
+    outcome = subprocess.run(
+        ["bash", "-c", f"set -o pipefail; {command}"],
+        check=True,
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        env=environment,
+    )
+    assert outcome.stdout.count("\n") == 1
+    assert "Traceback" not in outcome.stderr
+    assert "error" not in outcome.stderr
+
+
+def test_a_full_disk_is_one_line(protein_db, tmp_path):
+    """Source: /dev/full, on which every write fails with ENOSPC."""
+    with open("/dev/full", "w") as full:
+        outcome = subprocess.run(
+            [os.sys.executable, "-m", "swsearch", "query", str(QUERIES), str(protein_db), "--store", "none"],
+            check=False, stdout=full, stderr=subprocess.PIPE, text=True, cwd=tmp_path,
+        )  # fmt: skip
+    assert outcome.returncode == 1
+    errors = [line for line in outcome.stderr.splitlines() if "error:" in line]
+    assert len(errors) == 1
+    assert "No space left on device" in errors[0]
+    assert "Traceback" not in outcome.stderr
+
+
+def wait_for_queries(store: Path, at_least: int) -> None:
+    """Until the store holds that many committed queries of its run."""
+    from swsearch.store.repository import HitStore
+
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        if store.exists():
+            try:
+                with HitStore(store) as opened:
+                    runs = opened.runs()
+                    if runs and runs[-1].n_queries >= at_least:
+                        return
+            except Exception:  # the other process may be half way through creating the store
+                time.sleep(0.05)
+        time.sleep(0.05)
+    raise AssertionError(f"{store} never held {at_least} queries")
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGKILL, -9), (signal.SIGTERM, 143)])
+def test_a_search_that_is_stopped_keeps_its_committed_queries_and_leaves_no_out_file(
+    swsearch, spawn, tmp_path, protein_db, number, code
+):
+    """Source: the same queries searched without interruption."""
+    process = spawn(
+        "query", QUERIES, protein_db, "--engine", "reference", "--format", "jsonl", "--out", "hits.jsonl"
+    )  # fmt: skip
+    wait_for_queries(tmp_path / "hits.sqlite", 1)
+    process.send_signal(number)
+    _, errors = process.communicate(timeout=30)
+    assert process.returncode == code
+    assert "Traceback" not in errors
+    assert not (tmp_path / "hits.jsonl").exists()
+    state = swsearch("runs", "list").out.splitlines()[1]
+    assert "interrupted" in state
+    kept = swsearch("report", "latest", "--format", "blast6").out.splitlines()
+    whole = swsearch("query", QUERIES, protein_db, "--format", "blast6", "--store", "none").out.splitlines()
+    assert kept
+    assert kept == whole[: len(kept)]

@@ -1,0 +1,137 @@
+"""`swsearch query` and `report` from end to end, on real sequences."""
+
+import json
+import shutil
+import subprocess
+
+import pytest
+
+from swsearch.errors import SwSearchError
+from tests.cli.conftest import DATA
+
+QUERIES = DATA / "queries.fasta"
+
+
+def test_hits_are_printed_and_stored_and_printed_again_to_the_byte(swsearch, protein_db):
+    """Source: the first run's own output, in every format."""
+    first = swsearch("query", QUERIES, protein_db, "--top", "5")
+    assert first.code == 0, first.err
+    assert "GTPase Obg" in first.out
+    assert "stored as run 1 in hits.sqlite" in first.err
+    for name in ("table", "blast6", "blast7", "tsv", "csv", "json", "jsonl", "pairwise"):
+        again = swsearch("query", QUERIES, protein_db, "--top", "5", "--format", name, "--store", "none")
+        stored = swsearch("report", "latest", "--format", name)
+        assert again.code == 0, again.err
+        assert stored.out == again.out, name
+
+
+@pytest.mark.parametrize(
+    "variant",
+    [
+        ["--threads", "1"],
+        ["--threads", "2"],
+        ["--threads", "2", "--partition-residues", "1"],
+        ["--threads", "1", "--partition-residues", "50000"],
+        ["--engine", "cpu"],
+    ],
+)
+def test_threads_and_partitions_do_not_change_a_byte(swsearch, protein_db, variant):
+    """Source: the same search with the defaults."""
+    arguments = ["query", QUERIES, protein_db, "--format", "json", "--store", "none"]
+    assert swsearch(*arguments, *variant).out == swsearch(*arguments).out
+
+
+def test_the_reference_engine_gives_the_same_bytes(swsearch, tmp_path):
+    """Source: the reference engine; 60 real proteins, so that it ends soon."""
+    lines = subprocess.run(
+        ["gzip", "-dc", DATA / "proteins.fasta.gz"], capture_output=True, text=True, check=True
+    ).stdout.split(">")
+    (tmp_path / "few.fasta").write_text("".join(">" + record for record in lines[1:61]))
+    assert swsearch("index", "few.fasta", "-o", "few.db").code == 0
+    outputs = {
+        engine: swsearch(
+            "query", QUERIES, "few.db", "--engine", engine, "--evalue", "inf", "--format", "json", "--store", "none"
+        ).out
+        for engine in ("reference", "cpu")
+    }
+    assert outputs["reference"] == outputs["cpu"]
+    assert json.loads(outputs["cpu"])["queries"]
+
+
+def test_dna_is_searched_on_both_strands(swsearch, lambda_db):
+    """Source: reads simulated from lambda on both strands: each finds it, and one strand alone finds its half."""
+    found = {}
+    for strand in ("both", "plus", "minus"):
+        outcome = swsearch(
+            "query", DATA / "lambda_reads.fastq", lambda_db, "--strand", strand, "--format", "tsv", "--fields",
+            "qseqid,sstrand", "--evalue", "1e-6", "--store", "none",
+        )  # fmt: skip
+        assert outcome.code == 0, outcome.err
+        found[strand] = {tuple(line.split("\t")) for line in outcome.out.splitlines()[1:]}
+    assert {strand for _, strand in found["both"]} == {"plus", "minus"}
+    assert found["plus"] | found["minus"] == found["both"]
+    assert len(found["both"]) >= 18  # two of the twenty are mostly N
+
+
+def test_top_changes_nothing_but_the_length_of_the_list(swsearch, protein_db):
+    """Source: the longer list's own beginning."""
+    arguments = ["query", QUERIES, protein_db, "--format", "jsonl", "--store", "none", "--top"]
+    long = [json.loads(line) for line in swsearch(*arguments, "30").out.splitlines()]
+    short = [json.loads(line) for line in swsearch(*arguments, "3").out.splitlines()]
+    assert any("rank" in row for row in short)
+    assert [row for row in long if row.get("rank", 0) <= 3] == short
+
+
+def test_an_out_file_is_whole_or_not_there(swsearch, protein_db, tmp_path, monkeypatch):
+    assert swsearch("query", QUERIES, protein_db, "--out", "hits.txt", "--store", "none").code == 0
+    before = (tmp_path / "hits.txt").read_text()
+    from swsearch.search.searcher import Searcher
+
+    real = Searcher.search_one
+
+    def broken(self, number, query, progress=None):
+        if number == 3:
+            raise SwSearchError("broken on purpose")
+        return real(self, number, query, progress)
+
+    monkeypatch.setattr(Searcher, "search_one", broken)
+    outcome = swsearch("query", QUERIES, protein_db, "--out", "hits.txt", "--top", "1")
+    assert outcome.code == 1
+    assert "broken on purpose" in outcome.error
+    assert (tmp_path / "hits.txt").read_text() == before
+    assert not list(tmp_path.glob(".hits.txt*"))
+    listed = swsearch("runs", "list").out.splitlines()
+    assert "interrupted" in listed[1]
+    assert " 3 " in listed[1]  # three queries were committed before
+
+
+@pytest.mark.skipif(shutil.which("ssearch36") is None, reason="ssearch36 is not installed (Debian package fasta3)")
+def test_the_top_50_scores_are_ssearchs(swsearch, protein_db, tmp_path):
+    """Source: ssearch36 with BLOSUM62, gap 11 + k."""
+    library = tmp_path / "library.fasta"
+    with library.open("wb") as stream:
+        subprocess.run(["gzip", "-dc", DATA / "proteins.fasta.gz"], stdout=stream, check=True)
+    peer = subprocess.run(
+        ["ssearch36", "-q", "-T", "1", "-s", "BL62", "-f", "-11", "-g", "-1", "-b", "=50", "-d", "0", "-E", "1e9",
+         QUERIES, library],
+        capture_output=True, text=True, check=True,
+    ).stdout  # fmt: skip
+    expected: list[dict[str, int]] = []
+    for line in peer.splitlines():
+        if line.startswith("The best scores are"):
+            expected.append({})
+        elif expected and line[:3] in {"sp|", "tr|"}:
+            fields = line.split(")")[-1].split()
+            expected[-1][line.split()[0]] = int(fields[0])
+    outcome = swsearch(
+        "query", QUERIES, protein_db, "--evalue", "inf", "--top", "1500", "--format", "tsv", "--fields",
+        "qseqid,sseqid,score", "--store", "none",
+    )  # fmt: skip
+    ours: dict[str, dict[str, int]] = {}
+    for line in outcome.out.splitlines()[1:]:
+        query, subject, score = line.split("\t")
+        ours.setdefault(query, {})[subject] = int(score)
+    assert len(expected) == len(ours) == 7
+    for query, scores in zip(ours, expected, strict=True):
+        assert len(scores) >= 50
+        assert {subject: ours[query][subject] for subject in scores} == scores

@@ -1,0 +1,71 @@
+"""A small database of proteins for the tests of this folder."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from swsearch.database.builder import build_database
+from swsearch.database.reader import PackedDatabase
+from swsearch.database.verify import verify
+from swsearch.errors import DatabaseError
+
+LETTERS = "ARNDCQEGHILKMFPSTWYVBZX*UOJ"
+
+
+def some_records(n_records: int = 200, seed: int = 5) -> list[tuple[str, str]]:
+    """Headers and letters: lengths 1 to 300, every letter, lower case, some equal lengths."""
+    source = random.Random(seed)
+    records = [
+        (f"P{n} made-up x{'x' * source.randrange(9)}", "".join(source.choices(LETTERS, k=source.randrange(1, 300))))
+        for n in range(n_records)
+    ]
+    return [
+        (header, letters.lower() if n % 7 == 0 else letters[:3] + letters[3:9].lower() + letters[9:])
+        for n, (header, letters) in enumerate(records)
+    ]
+
+
+def fasta_text(records: list[tuple[str, str]], width: int = 60) -> bytes:
+    lines = []
+    for header, letters in records:
+        lines.append(f">{header}")
+        lines += [letters[start : start + width] for start in range(0, len(letters), width)]
+    return ("\n".join(lines) + "\n").encode()
+
+
+@pytest.fixture(scope="session")
+def problems_of() -> Callable[[Path], list[str]]:
+    """What opening and verifying a database find wrong; opening raises its first problem."""
+
+    def problems_of(path: Path) -> list[str]:
+        try:
+            database = PackedDatabase.open(path)
+        except DatabaseError as error:
+            return [str(error)]
+        with database:
+            return verify(database)
+
+    return problems_of
+
+
+@pytest.fixture
+def records() -> list[tuple[str, str]]:
+    return some_records()
+
+
+@pytest.fixture
+def fasta(tmp_path: Path, records: list[tuple[str, str]]) -> Path:
+    path = tmp_path / "some.fa"
+    path.write_bytes(fasta_text(records))
+    return path
+
+
+@pytest.fixture
+def database_path(tmp_path: Path, fasta: Path) -> Path:
+    path = tmp_path / "some.swdb"
+    build_database(fasta, path)
+    return path

@@ -1,0 +1,290 @@
+"""Building, reading back and exporting: nothing is lost or altered on the way."""
+
+from __future__ import annotations
+
+import io
+import json
+import pickle
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from Bio.SeqIO.FastaIO import SimpleFastaParser
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from swsearch.database import builder
+from swsearch.database.builder import build_database
+from swsearch.database.export import export
+from swsearch.database.format import ARRAY_DTYPES
+from swsearch.database.reader import PackedDatabase
+from swsearch.errors import DatabaseError, FastaFormatError
+from swsearch.sequences.alphabet import CODE_MASK, DNA, PAD_CODE, PROTEIN
+
+Records = list[tuple[str, str]]
+
+
+def exported(database: PackedDatabase, width: int) -> bytes:
+    raw = io.BytesIO()
+    out = io.TextIOWrapper(raw, encoding="utf-8", errors="surrogateescape", newline="\n")
+    export(database, out, width)
+    out.flush()
+    return raw.getvalue()
+
+
+def test_every_record_comes_back_in_its_place(fasta: Path, database_path: Path) -> None:
+    """Oracle: Biopython's SimpleFastaParser on the FASTA that was indexed."""
+    with open(fasta) as file:
+        expected = list(SimpleFastaParser(file))
+    with PackedDatabase.open(database_path) as database:
+        assert [(record.header, record.letters) for record in database] == expected
+        assert database.n_subjects == len(database) == len(expected)
+        assert database.n_residues == sum(len(letters) for _, letters in expected)
+        assert [database.length(n) for n in range(len(expected))] == [len(letters) for _, letters in expected]
+        assert database.header(17) == expected[17][0]
+        assert database.alphabet is PROTEIN
+
+
+def test_export_is_the_fasta_that_was_read(fasta: Path, database_path: Path) -> None:
+    """Expected value: the indexed file itself, which has lines of 60."""
+    with PackedDatabase.open(database_path) as database:
+        text = exported(database, 60)
+    assert text == fasta.read_bytes()
+
+
+def test_export_without_line_breaks(database_path: Path, records: Records) -> None:
+    """Expected value: the records, each sequence on one line."""
+    with PackedDatabase.open(database_path) as database:
+        text = exported(database, 0)
+        with pytest.raises(ValueError, match="-1 residues"):
+            exported(database, -1)
+    assert text == "".join(f">{header}\n{letters}\n" for header, letters in records).encode()
+
+
+@given(
+    records=st.lists(
+        st.tuples(
+            st.binary(max_size=12).map(lambda raw: raw.translate(None, b"\n\r\0\x0b\x0c\x1c\x1d\x1e\x1f").strip()),
+            st.text("ARNDCQEGHILKMFPSTWYVBZX*UOJarndcuoj", min_size=1, max_size=70),
+        ),
+        min_size=1,
+        max_size=15,
+    ),
+    block_bytes=st.sampled_from([16, 64, 1 << 20]),
+)
+@settings(max_examples=80, deadline=None)
+def test_any_headers_and_letters_survive(
+    tmp_path_factory: pytest.TempPathFactory,
+    records: list[tuple[bytes, str]],
+    block_bytes: int,
+    problems_of: Callable[[Path], list[str]],
+) -> None:
+    """Expected value: the text that was indexed; also for blocks smaller than a subject."""
+    folder = tmp_path_factory.mktemp("round-trip")
+    text = b"".join(b">%s\n%s\n" % (header, letters.encode()) for header, letters in records)
+    (folder / "some.fa").write_bytes(text)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(builder, "BLOCK_BYTES", block_bytes)
+        build_database(folder / "some.fa", folder / "some.swdb", PROTEIN)
+    with PackedDatabase.open(folder / "some.swdb") as database:
+        assert exported(database, 0) == text
+    assert problems_of(folder / "some.swdb") == []
+
+
+def test_arrays_are_what_the_format_says(database_path: Path, records: Records) -> None:
+    """Expected values: from the written format (swsearch/database/format.py), computed here in plain Python."""
+    order = sorted(range(len(records)), key=lambda n: (len(records[n][1]), n))
+    expected = bytearray()
+    starts = []
+    for n in order:
+        starts.append(len(expected))
+        expected += bytes(PROTEIN.encode(records[n][1]))
+        expected += bytes([PAD_CODE]) * (-len(expected) % 16)
+    expected += bytes([PAD_CODE]) * 64
+    (segment,) = [path for path in database_path.iterdir() if path.is_dir()]
+    assert {path.name for path in segment.iterdir()} == {f"{name}.bin" for name in ARRAY_DTYPES}
+    arrays = {name: np.fromfile(segment / f"{name}.bin", dtype) for name, dtype in ARRAY_DTYPES.items()}
+    assert arrays["residues"].tobytes() == bytes(expected)
+    assert arrays["starts"].tolist() == starts
+    assert arrays["order"].tolist() == order
+    assert arrays["lengths"].tolist() == [len(records[n][1]) for n in order]
+    assert [order[place] for place in arrays["positions"].tolist()] == list(range(len(records)))
+    assert arrays["headers"].tobytes() == "".join(header for header, _ in records).encode()
+    assert arrays["header_ends"].tolist() == np.cumsum([len(header) for header, _ in records]).tolist()
+
+
+@given(max_residues=st.integers(1, 60_000))
+@settings(max_examples=60, deadline=None)
+def test_partitions_hold_each_subject_once(shared_database: PackedDatabase, max_residues: int) -> None:
+    """Expected values: the subjects themselves; a partition may pass the limit only with a single subject."""
+    database = shared_database
+    seen: list[int] = []
+    for partition in database.partitions(max_residues):
+        assert len(partition) == 1 or partition.n_residues <= max_residues
+        for place, subject_index in enumerate(partition.subject_index.tolist()):
+            assert np.array_equal(partition.codes(place), database.codes(subject_index))
+            seen.append(subject_index)
+    assert sorted(seen) == list(range(database.n_subjects))
+    (whole,) = database.partitions()
+    assert seen == whole.subject_index.tolist()
+
+
+@pytest.fixture(scope="module")
+def shared_database(tmp_path_factory: pytest.TempPathFactory) -> PackedDatabase:
+    folder = tmp_path_factory.mktemp("shared")
+    source = np.random.default_rng(3)
+    with open(folder / "some.fa", "w") as file:
+        for n, length in enumerate(source.integers(1, 400, 150)):
+            file.write(f">s{n}\n{''.join(source.choice(list('ARNDCQEGHILKMFPSTWYV'), length))}\n")
+    build_database(folder / "some.fa", folder / "some.swdb")
+    return PackedDatabase.open(folder / "some.swdb")
+
+
+def test_stored_range_has_the_promised_padding(shared_database: PackedDatabase) -> None:
+    """Expected values: the format's promise of padding up to 16 bytes, and of 64 bytes at the end."""
+    for subject_index in range(shared_database.n_subjects):
+        residues, start, length = shared_database.stored_range(subject_index)
+        assert start % 16 == 0
+        stop = start + -(-length // 16) * 16
+        assert (residues[start + length : stop] == PAD_CODE).all()
+        assert (residues[start : start + length] & CODE_MASK != PAD_CODE).all()
+        assert stop + 64 <= len(residues)
+
+
+def test_arrays_cannot_be_written_to(shared_database: PackedDatabase) -> None:
+    """A search must not be able to alter a database."""
+    with pytest.raises(ValueError, match="read-only"):
+        shared_database.codes(0)[0] = 1
+
+
+def test_threads_may_read_at_once(shared_database: PackedDatabase) -> None:
+    """Expected values: what one thread reads."""
+    expected = [(record.header, record.letters) for record in shared_database]
+    found: list[bool] = []
+
+    def read() -> None:
+        found.append([(record.header, record.letters) for record in shared_database] == expected)
+
+    threads = [threading.Thread(target=read) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == [True] * 4
+
+
+def test_a_database_pickles_as_its_path(shared_database: PackedDatabase) -> None:
+    """Expected value: the same content after the journey."""
+    assert pickle.loads(pickle.dumps(shared_database)).record(3).letters == shared_database.record(3).letters
+
+
+@pytest.mark.parametrize("subject_index", [-1, 150])
+def test_subjects_that_do_not_exist_are_refused(shared_database: PackedDatabase, subject_index: int) -> None:
+    """A negative index is no index from the end: it would hide an error of the caller."""
+    with pytest.raises(IndexError, match="of 150"):
+        shared_database.header(subject_index)
+
+
+def test_the_same_input_gives_the_same_bytes(tmp_path: Path, fasta: Path, database_path: Path) -> None:
+    """Expected value: the first build, byte for byte, but for the catalogue's time and so its checksum."""
+    build_database(fasta, tmp_path / "again.swdb")
+    for first in sorted(path for path in database_path.rglob("*") if path.is_file()):
+        second = tmp_path / "again.swdb" / first.relative_to(database_path)
+        if first.name == "catalogue.json":
+            fields = [json.loads(path.read_text()) for path in (first, second)]
+            for catalogue in fields:
+                del catalogue["created"], catalogue["checksum"]
+            assert fields[0] == fields[1]
+        else:
+            assert first.read_bytes() == second.read_bytes()
+
+
+def test_several_files_make_one_database(tmp_path: Path) -> None:
+    """Expected values: the records of both files, in the order of the command line."""
+    (tmp_path / "1.fa").write_bytes(b">a\nMKVL\n>b\nW\n")
+    (tmp_path / "2.fq").write_bytes(b"@c\nMKA\n+\nIII\n")
+    report = build_database([tmp_path / "1.fa", tmp_path / "2.fq"], tmp_path / "db")
+    assert report.catalogue.sources == ("1.fa", "2.fq")
+    with PackedDatabase.open(tmp_path / "db") as database:
+        assert [(record.header, record.letters) for record in database] == [("a", "MKVL"), ("b", "W"), ("c", "MKA")]
+
+
+def test_dna_is_told_and_kept(tmp_path: Path) -> None:
+    """Expected values: the letters as written, U and lower case among them."""
+    (tmp_path / "1.fa").write_bytes(b">g\nACGTnnACGUACGTACGTACGT\n")
+    build_database(tmp_path / "1.fa", tmp_path / "db")
+    with PackedDatabase.open(tmp_path / "db") as database:
+        assert database.alphabet is DNA
+        assert database.record(0).letters == "ACGTnnACGUACGTACGTACGT"
+
+
+def test_duplicate_identifiers_are_counted_and_kept(tmp_path: Path) -> None:
+    """Expected values: b and a come again, b first; the words after the identifier do not matter."""
+    (tmp_path / "1.fa").write_bytes(b">a x\nMK\n>b\nMV\n>b y\nML\n>a\nMW\n>c\nMM\n>b\nMA\n")
+    report = build_database(tmp_path / "1.fa", tmp_path / "db")
+    assert (report.n_duplicates, report.first_duplicate) == (3, "b")
+    assert report.catalogue.n_subjects == 6
+
+
+def test_progress_is_told(tmp_path: Path, fasta: Path, records: Records) -> None:
+    """Expected values: the last call has everything."""
+    calls: list[tuple[int, int]] = []
+    build_database(fasta, tmp_path / "db", progress=lambda *counts: calls.append(counts))
+    assert calls[-1] == (len(records), sum(len(letters) for _, letters in records))
+
+
+def test_bad_input_leaves_nothing_behind(tmp_path: Path) -> None:
+    """Expected value: the folder as it was before the build."""
+    (tmp_path / "1.fa").write_bytes(b">a\nMKVL\n>b\nM1\n")
+    with pytest.raises(FastaFormatError, match="line 4, column 2"):
+        build_database(tmp_path / "1.fa", tmp_path / "db", PROTEIN)
+    assert [path.name for path in tmp_path.iterdir()] == ["1.fa"]
+
+
+def test_no_input_is_an_error(tmp_path: Path) -> None:
+    """An empty list of files is no database of nothing."""
+    with pytest.raises(FastaFormatError, match="no sequence file"):
+        build_database([], tmp_path / "db")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_existing_database_is_kept_unless_replaced(
+    tmp_path: Path, fasta: Path, database_path: Path, problems_of: Callable[[Path], list[str]]
+) -> None:
+    """Expected values: the old content after a refusal, the new content after a replacement, and nothing else there."""
+    (tmp_path / "new.fa").write_bytes(b">a\nMKVL\n")
+    with pytest.raises(DatabaseError, match=r"exists already; .*--force"):
+        build_database(tmp_path / "new.fa", database_path)
+    assert problems_of(database_path) == []
+    build_database(tmp_path / "new.fa", database_path, overwrite=True)
+    with PackedDatabase.open(database_path) as database:
+        assert [record.header for record in database] == ["a"]
+    assert {path.name for path in tmp_path.iterdir()} == {"new.fa", fasta.name, database_path.name}
+
+
+def test_replacing_works_where_names_cannot_be_exchanged(
+    tmp_path: Path, database_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """File systems without RENAME_EXCHANGE answer EINVAL; expected value: the new database, and no old one."""
+    import errno
+
+    from swsearch import _native
+
+    monkeypatch.setattr(_native, "exchange", lambda *_: errno.EINVAL)
+    (tmp_path / "new.fa").write_bytes(b">a\nMKVL\n")
+    build_database(tmp_path / "new.fa", database_path, overwrite=True)
+    with PackedDatabase.open(database_path) as database:
+        assert database.n_subjects == 1
+    assert not [path for path in tmp_path.iterdir() if path.name.startswith(".")]
+
+
+def test_replacing_spares_what_is_no_database(tmp_path: Path, fasta: Path) -> None:
+    """Expected value: a folder of other things stays as it is, even when told to replace."""
+    (tmp_path / "thesis").mkdir()
+    (tmp_path / "thesis" / "chapter.tex").write_text("text")
+    for target in (tmp_path / "thesis", fasta):
+        with pytest.raises(DatabaseError, match="no packed database"):
+            build_database(fasta, target, overwrite=True)
+    assert (tmp_path / "thesis" / "chapter.tex").read_text() == "text"

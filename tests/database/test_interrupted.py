@@ -1,0 +1,167 @@
+"""Builds that are killed, stopped or run out of disk: nothing that looks like a database stays behind."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from swsearch.database.builder import build_database
+from swsearch.database.reader import PackedDatabase
+from swsearch.errors import DatabaseError
+
+MOMENTS = {
+    "while it reads": "sources.read_chunks = paused_iteration(sources.read_chunks)",
+    "before it gathers": "builder._write_residues = paused_before(builder._write_residues)",
+    "before the catalogue": "builder.write_catalogue_file = paused_before(builder.write_catalogue_file)",
+    "before the rename": "staging._publish = paused_before(staging._publish)",
+}
+
+CHILD = """
+import sys
+from swsearch.database import builder, staging
+from swsearch.errors import DatabaseError
+sources = builder
+
+def pause():
+    print("here", flush=True)
+    sys.stdin.readline()
+
+def paused_before(function):
+    def paused(*arguments, **options):
+        pause()
+        return function(*arguments, **options)
+    return paused
+
+def paused_iteration(function):
+    def paused(*arguments, **options):
+        for item in function(*arguments, **options):
+            yield item
+            pause()
+    return paused
+
+{moment}
+try:
+    builder.build_database(sys.argv[1], sys.argv[2])
+except DatabaseError as error:
+    sys.exit("refused: " + str(error))
+"""
+
+
+def start_build(fasta: Path, target: Path, moment: str) -> subprocess.Popen[str]:
+    """A build in a process of its own, which waits at a moment until it reads a line."""
+    child = subprocess.Popen(
+        [sys.executable, "-c", CHILD.format(moment=MOMENTS[moment]), str(fasta), str(target)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert child.stdout is not None
+    assert child.stdout.readline() == "here\n"
+    return child
+
+
+def names(folder: Path) -> set[str]:
+    return {path.name for path in folder.iterdir()}
+
+
+@pytest.mark.parametrize("moment", MOMENTS)
+def test_a_killed_build_leaves_no_database(
+    tmp_path: Path, fasta: Path, moment: str, problems_of: Callable[[Path], list[str]]
+) -> None:
+    """kill -9: expected values: no target, a leftover that is refused by name, and none after the next build."""
+    target = tmp_path / "db"
+    child = start_build(fasta, target, moment)
+    child.kill()
+    child.communicate()
+    assert child.returncode == -signal.SIGKILL
+    (leftover,) = names(tmp_path) - {fasta.name}
+    assert leftover.startswith(".db.building-")
+    for path in (target, tmp_path / leftover):
+        with pytest.raises(DatabaseError):
+            PackedDatabase.open(path)
+    build_database(fasta, target)
+    assert names(tmp_path) == {fasta.name, "db"}
+    assert problems_of(target) == []
+
+
+@pytest.mark.parametrize("moment", MOMENTS)
+@pytest.mark.parametrize("sent", [signal.SIGTERM, signal.SIGINT])
+def test_a_stopped_build_removes_its_files(tmp_path: Path, fasta: Path, moment: str, sent: signal.Signals) -> None:
+    """Expected values: nothing but the FASTA; exit codes are those of a shell for SIGTERM, Python's for Ctrl-C."""
+    child = start_build(fasta, tmp_path / "db", moment)
+    child.send_signal(sent)
+    child.communicate()
+    assert child.returncode == (143 if sent is signal.SIGTERM else -signal.SIGINT)
+    assert names(tmp_path) == {fasta.name}
+
+
+def test_a_build_under_way_is_left_alone(tmp_path: Path, fasta: Path, problems_of: Callable[[Path], list[str]]) -> None:
+    """A second build of the same target wins; the first one's folder stays until it is done, and it then gives way."""
+    target = tmp_path / "db"
+    child = start_build(fasta, target, "before the catalogue")
+    (under_way,) = names(tmp_path) - {fasta.name}
+    build_database(fasta, target)
+    assert names(tmp_path) == {fasta.name, "db", under_way}
+    _, errors = child.communicate("\n")
+    assert child.returncode == 1
+    assert "came into being during the build" in errors
+    assert names(tmp_path) == {fasta.name, "db"}
+    assert problems_of(target) == []
+
+
+def test_a_file_that_may_not_grow_ends_the_build_in_one_line(tmp_path: Path, fasta: Path) -> None:
+    """A limit on file sizes gives EFBIG, which takes the way of a full disk; it needs no rights to mount."""
+    script = (
+        "import resource, signal\n"
+        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (20000, 20000))\n" + CHILD.format(moment="")
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script, str(fasta), str(tmp_path / "db")], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 1
+    assert done.stderr.startswith(f"refused: no room left on the disk of {tmp_path}")
+    assert done.stderr.count("\n") == 1
+    assert names(tmp_path) == {fasta.name}
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of 64 kB, where this process may mount one."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    command = ["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(disk)]
+    if os.geteuid() != 0 or subprocess.run(command, capture_output=True, check=False).returncode:
+        pytest.skip("mounting a small disk needs rights that this process does not have")
+    yield disk
+    subprocess.run(["umount", str(disk)], check=True)
+
+
+def test_a_full_disk_ends_the_build_in_one_line(small_disk: Path, tmp_path: Path) -> None:
+    """A real ENOSPC at growing sizes, so that each file is the one that fails; expected value: an empty disk after."""
+    fasta = tmp_path / "big.fa"
+    for n_subjects in range(250, 800, 25):
+        fasta.write_text("".join(f">s{n}\n{'MKVLW' * 20}\n" for n in range(n_subjects)))
+        with pytest.raises(DatabaseError, match=f"^no room left on the disk of {small_disk}"):
+            build_database(fasta, small_disk / "db")
+        assert list(small_disk.iterdir()) == []
+
+
+def test_a_read_only_disk_is_named(small_disk: Path, fasta: Path) -> None:
+    """Expected words: the system's for EROFS."""
+    subprocess.run(["mount", "-o", "remount,ro", str(small_disk)], check=True)
+    with pytest.raises(DatabaseError, match="Read-only file system"):
+        build_database(fasta, small_disk / "db")
+
+
+def test_a_missing_parent_is_named(tmp_path: Path, fasta: Path) -> None:
+    """Expected words: the system's for ENOENT."""
+    with pytest.raises(DatabaseError, match="No such file or directory"):
+        build_database(fasta, tmp_path / "none" / "db")

@@ -1,0 +1,81 @@
+"""Records whose reports are known: pairs that NCBI BLAST+ 2.12 was given, with what it found and printed for them.
+
+The protein pairs were searched with ``blastp -comp_based_stats 0 -seg no``, the DNA pairs with ``blastn -task
+blastn -reward 2 -penalty -3 -gapopen 5 -gapextend 2``; coordinates, counts, raw scores and E-values are BLAST's.
+"""
+
+import io
+
+import pytest
+
+from swsearch.hits.hit import Alignment, Hit
+from swsearch.hits.result import DatabaseInfo, QueryResult, RunInfo, SearchStats
+from swsearch.report.registry import get_format
+from swsearch.scoring.matrix import match_mismatch, matrix_text, named_matrix
+
+STATS = SearchStats(cells=57_888, score_seconds=0.5, total_seconds=1.0, n_rescored=0)
+
+LEGHEMOGLOBIN = (
+    "MGAFTEKQEALVNSSYEAFKANVPQYSVVFYTSILEKAPAAKDLFSFLANGVDPTNPKLTGHAEKLFALVRDSAGQLKASGTVVADAALGSVHAQKAVTDPQFVVVKE"
+    "ALLKTIKAAVGDKWSDELSRAWEVAYDELAAAIKKA"
+)
+SHORTENED = "MGAFTEKQEALVNSSYEAFKANVPQYSVAAFLANGVDPTNPKLTGHAEKLFALVRDSAGQLRASGTVVADAWWWALGSVHAQKAVTDPQFVVVKEALLKTIKAA"
+BASES = "ACGTGACCTGATCGATTACGGCATGCATCGATCGATTTAGCGCGATATCGGGATCTAGCTAGGCTA"
+TURNED = "TAGCCTAGCTAGATCCCGATATCGCGCTAAATCGATGCATGCCGTAATCGATCAGGTCACGT"
+
+
+def make_run(alphabet: str, **changes: object) -> RunInfo:
+    matrix = named_matrix("BLOSUM62") if alphabet == "protein" else match_mismatch(2, -3)
+    protein = alphabet == "protein"
+    values: dict[str, object] = {
+        "command": "swsearch query q.fa d.fa --threads 2",
+        "parameters": {"top": 25, "evalue": 10.0, "ties": "cut", "matrix": None},
+        "matrix": matrix.name,
+        "matrix_scores": matrix_text(matrix),
+        "gap_open": 11 if protein else 5,
+        "gap_extend": 1 if protein else 2,
+        "lam": 0.267 if protein else 0.625,
+        "k": 0.041 if protein else 0.41,
+        "statistics": "table",
+        "search_space": 402 if protein else 143,
+        "database": DatabaseInfo("d.fa", "0af3", 0, alphabet, 3 if protein else 2, 402 if protein else 143),
+        "program": "swsearch 0.1.0",
+        "engine": "cpu",
+        "threads": 2,
+    }
+    return RunInfo(**{**values, **changes})  # type: ignore[arg-type]
+
+
+PROTEIN_RUN = make_run("protein")
+DNA_RUN = make_run("dna")
+
+SELF = Hit(
+    1, 0, "s1 leghemoglobin desc one", 144, 715, 280.03, 2.58e-103, "plus",
+    Alignment(0, 144, 0, 144, "144=", 144, 144, 144, 0, 0, LEGHEMOGLOBIN),
+)  # fmt: skip
+GAPPED = Hit(
+    2, 2, "s3", 104, 444, 175.64, 1.42e-62, "plus",
+    Alignment(0, 117, 0, 104, "28=1X16I1X31=1X9=3D30=", 98, 100, 120, 2, 19, SHORTENED),
+)  # fmt: skip
+PROTEIN_QUERIES = (
+    QueryResult(0, "q1 some query protein", LEGHEMOGLOBIN, (SELF, GAPPED), 2, STATS),
+    QueryResult(1, "q2 short nothing", "WCWCHHW", (), 0, STATS),
+)
+PLUS = Hit(1, 0, "m1 plus", 74, 132, 120.3, 4.47e-33, "plus", Alignment(0, 66, 4, 70, "66=", 66, 66, 66, 0, 0, BASES))
+MINUS = Hit(
+    2, 1, "m2 minus", 69, 111, 101.39, 4.19e-27, "minus",
+    Alignment(0, 66, 3, 65, "30=4I32=", 62, 62, 66, 1, 4, TURNED),
+)  # fmt: skip
+DNA_QUERIES = (QueryResult(0, "n1 dna query", BASES, (PLUS, MINUS), 2, STATS),)
+
+
+@pytest.fixture
+def written():
+    """Writes a report of a run and its queries into a string."""
+
+    def write(name, run=PROTEIN_RUN, queries=PROTEIN_QUERIES, fields=None):
+        stream = io.StringIO(newline="")
+        get_format(name, fields).write(run, iter(queries), stream)
+        return stream.getvalue()
+
+    return write

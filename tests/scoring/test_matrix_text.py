@@ -1,0 +1,39 @@
+"""A matrix as text and back."""
+
+import io
+
+import numpy as np
+import pytest
+from Bio.Align import substitution_matrices
+
+from swsearch.errors import ScoringError
+from swsearch.scoring.matrix import match_mismatch, matrix_names, matrix_text, named_matrix, parse_matrix_text
+from swsearch.sequences.alphabet import DNA, PROTEIN
+
+
+@pytest.mark.parametrize("name", matrix_names())
+def test_a_named_matrix_comes_back_from_its_text(name):
+    """Source: the matrix itself, as Biopython carries it."""
+    matrix = named_matrix(name)
+    assert parse_matrix_text(matrix_text(matrix), name, PROTEIN) == matrix
+
+
+def test_a_dna_matrix_comes_back_from_its_text():
+    matrix = match_mismatch(2, -3)
+    assert parse_matrix_text(matrix_text(matrix), matrix.name, DNA) == matrix
+
+
+def test_biopython_reads_the_text():
+    """Source: Biopython's own BLOSUM62, for the letters that it has."""
+    ours = substitution_matrices.read(io.StringIO(matrix_text(named_matrix("BLOSUM62"))))
+    theirs = substitution_matrices.load("BLOSUM62")
+    letters = "".join(theirs.alphabet)
+    assert np.array_equal(ours.select(letters), theirs)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "# nothing\n", "  A R\nA 1 2\n", "  A R\nA 1 2\nN 1 2\n", "  A X\nA 1 x\nX 1 2\n"]
+)
+def test_what_is_no_matrix_is_refused(text):
+    with pytest.raises(ScoringError, match="the stored scores of matrix M"):
+        parse_matrix_text(text, "M", PROTEIN)

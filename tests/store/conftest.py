@@ -1,0 +1,123 @@
+"""Stores to test: SQLite files, and a PostgreSQL server of our own where Debian's is installed."""
+
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from swsearch.hits.hit import Alignment, Hit
+from swsearch.hits.result import DatabaseInfo, QueryResult, RunInfo, SearchStats
+
+POSTGRES = sorted(Path("/usr/lib/postgresql").glob("*/bin")) if Path("/usr/lib/postgresql").is_dir() else []
+NOBODY = 65534
+
+
+def unprivileged() -> list[str]:
+    """What to put before a command that must not run as root; nothing where the tests do not."""
+    if os.geteuid() != 0:
+        return []
+    return ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"]
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[str]:
+    """A database server on a socket in a folder of its own; the socket's folder."""
+    if not POSTGRES:
+        pytest.skip("PostgreSQL's server is not installed (Debian package postgresql)")
+    if os.geteuid() == 0 and shutil.which("setpriv") is None:
+        pytest.skip("PostgreSQL's server refuses to run as root, and setpriv is not there to run it as nobody")
+    folder = Path(tempfile.mkdtemp(prefix="swsearch-pg-", dir="/tmp"))  # a socket's path must be short
+    if os.geteuid() == 0:
+        os.chown(folder, NOBODY, NOBODY)
+    data = folder / "data"
+
+    def run(program: str, *arguments: str) -> None:
+        command = [*unprivileged(), str(POSTGRES[-1] / program), *arguments]
+        done = subprocess.run(
+            command, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False
+        )
+        assert done.returncode == 0, done.stdout.decode()
+
+    try:
+        run("initdb", "-D", str(data), "-U", "swsearch", "-A", "trust", "-E", "UTF8", "--no-sync", "--locale=C")
+        options = f"-k {folder} -c listen_addresses= -c fsync=off"
+        run("pg_ctl", "-D", str(data), "-w", "-l", str(folder / "log"), "-o", options, "start")
+        try:
+            yield str(folder)
+        finally:
+            run("pg_ctl", "-D", str(data), "-w", "-m", "immediate", "stop")
+    finally:
+        shutil.rmtree(folder)
+
+
+@pytest.fixture
+def postgres_url(postgres: str) -> Iterator[str]:
+    """An empty PostgreSQL database."""
+    import psycopg
+
+    name = f"store_{os.getpid()}"
+    with psycopg.connect(f"host={postgres} user=swsearch dbname=postgres", autocommit=True) as admin:
+        admin.execute(f"CREATE DATABASE {name}")
+        try:
+            yield f"postgresql://swsearch@/{name}?host={postgres}"
+        finally:
+            admin.execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def target(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """Where a store can be made, in each kind of database."""
+    if request.param == "sqlite":
+        return str(tmp_path / "hits.sqlite")
+    url: str = request.getfixturevalue("postgres_url")
+    return url
+
+
+DATABASE = DatabaseInfo("proteins.db", "0af3", 2, "protein", 516_371, 187_000_000)
+RUN = RunInfo(
+    command="swsearch query q.fa proteins.db",
+    parameters={"top": 25, "evalue": 10.0, "ties": "cut", "matrix": None, "quiet": True},
+    matrix="BLOSUM62",
+    matrix_scores="   A\nA  4\n",
+    gap_open=11,
+    gap_extend=1,
+    lam=0.267,
+    k=0.041,
+    statistics="NCBI's table",
+    search_space=187_000_000,
+    database=DATABASE,
+    program="swsearch 0.1.0",
+    engine="cpu",
+    threads=2,
+)
+
+
+def make_hit(rank: int, **changes: object) -> Hit:
+    alignment = Alignment(3, 60, 1, 57, "20=1I30=6X", 50, 52, 57, 1, 1, "ACDEFGHIKL" * 5 + "ACDEFG")
+    values: dict[str, object] = {
+        "rank": rank,
+        "subject_index": rank * 7,
+        "subject_header": f"sp|P{rank:05}|NAME_ORGANISM Some protein OS=Some organism OX=9606",
+        "subject_length": 300,
+        "score": 1000 - rank,
+        "bits": 389.795 - 0.385 * rank,
+        "evalue": 1.1e-200 * 10.0**rank if rank < 200 else 0.5,
+        "strand": "plus",
+        "alignment": alignment,
+    }
+    return Hit(**{**values, **changes})  # type: ignore[arg-type]
+
+
+def make_query(number: int, n_hits: int = 3) -> QueryResult:
+    return QueryResult(
+        number=number,
+        header=f"query_{number} of a test",
+        letters="MKVLAAGIVGLCAKAYLEnnnXU*" * 3,
+        hits=tuple(make_hit(rank) for rank in range(1, n_hits + 1)),
+        n_passed=n_hits + 40,
+        stats=SearchStats(cells=13_464_000_000, score_seconds=0.1, total_seconds=0.3, n_rescored=1),
+    )

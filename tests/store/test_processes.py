@@ -1,0 +1,105 @@
+"""Several processes and one store: killed, waiting, creating at once."""
+
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from pathlib import Path
+
+import pytest
+
+from swsearch.errors import StoreError
+from swsearch.store.repository import HitStore
+from tests.store.conftest import RUN, make_query
+
+REPOSITORY = Path(__file__).parents[2]
+
+WRITER = """
+import itertools, sys
+from swsearch.store.repository import HitStore
+from tests.store.conftest import RUN, make_query
+store = HitStore(sys.argv[1], create=True)
+run_id = store.start_run(RUN)
+for number in itertools.count():
+    store.add_query(run_id, make_query(number, n_hits=200))
+    print(number, flush=True)
+"""
+
+
+def test_a_killed_process_loses_no_committed_query(target):
+    """A writer says which queries were committed, and is killed with SIGKILL in the middle of the next."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", WRITER, target], cwd=REPOSITORY, stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    with process:
+        said = [int(process.stdout.readline()) for _ in range(5)]
+        with HitStore(target) as store:
+            assert store.run("latest").state == "running"
+        time.sleep(0.02)
+        process.send_signal(signal.SIGKILL)
+        said += [int(line) for line in process.stdout]
+    assert process.returncode == -signal.SIGKILL
+    with HitStore(target) as store:
+        stored = store.run("latest")
+        assert stored.state == "interrupted"
+        assert stored.finished is None
+        kept = list(store.queries(stored.id))
+        # One more may be committed than was said: the kill can fall between the commit and the line.
+        assert len(kept) - len(said) in {0, 1}
+        assert kept == [make_query(number, n_hits=200) for number in range(len(kept))]
+        assert stored.n_hits == 200 * len(kept)
+        store.resume_run(stored.id)
+        store.add_query(stored.id, make_query(len(kept)))
+        store.finish_run(stored.id)
+
+
+def test_a_writer_waits_for_another_and_says_so_when_it_does_not_end(tmp_path):
+    path = tmp_path / "hits.sqlite"
+    with HitStore(path, create=True, busy_seconds=0.3) as store:
+        run_id = store.start_run(RUN)
+        other = sqlite3.connect(path, isolation_level=None)
+        try:
+            other.execute("BEGIN IMMEDIATE")
+            started = time.monotonic()
+            with pytest.raises(StoreError, match="another process is writing to it") as caught:
+                store.add_query(run_id, make_query(0))
+            assert time.monotonic() - started >= 0.2
+            assert "\n" not in str(caught.value)
+            assert store.run(run_id).n_queries == 0  # readers do not wait
+            other.execute("COMMIT")
+        finally:
+            other.close()
+        store.add_query(run_id, make_query(0))
+        assert store.run(run_id).n_queries == 1
+
+
+def _write_ten(target: str, number: int) -> int:
+    with HitStore(target, create=True) as store:
+        run_id = store.start_run(RUN)
+        for query in range(10):
+            store.add_query(run_id, make_query(query, n_hits=20))
+        store.finish_run(run_id)
+    return number
+
+
+def test_processes_that_create_and_write_at_once_all_succeed(target):
+    """Four start with no store there; each finds its own ten queries in the end."""
+    with ProcessPoolExecutor(4, mp_context=get_context("spawn")) as pool:
+        assert sorted(pool.map(_write_ten, [target] * 4, range(4))) == [0, 1, 2, 3]
+    with HitStore(target) as store:
+        assert [(run.state, run.n_queries, run.n_hits) for run in store.runs()] == [("finished", 10, 200)] * 4
+
+
+def test_a_run_of_another_machine_is_not_called_interrupted(tmp_path, monkeypatch):
+    """Nobody here can know whether its process lives."""
+    with HitStore(tmp_path / "hits.sqlite", create=True) as store:
+        with monkeypatch.context() as elsewhere:
+            elsewhere.setattr("socket.gethostname", lambda: "elsewhere")
+            elsewhere.setattr(os, "getpid", lambda: 2**22 + 1)  # above any process number of Linux
+            run_id = store.start_run(RUN)
+        assert store.run(run_id).state == "running"

@@ -1,0 +1,189 @@
+"""Stores that cannot be opened, read or written: one line that says why, and nothing is damaged."""
+
+import os
+import shutil
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from swsearch.errors import StoreError
+from swsearch.store.repository import HitStore
+from swsearch.store.session import upgrade
+from tests.store.conftest import RUN, make_query, unprivileged
+
+REPOSITORY = Path(__file__).parents[2]
+
+
+def refusal(target: object, *, create: bool = True) -> str:
+    """The line that opening a store is refused with."""
+    with pytest.raises(StoreError) as caught:
+        HitStore(target, create=create)  # type: ignore[arg-type]
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+def test_a_missing_store_is_not_made_by_a_reader(tmp_path):
+    path = tmp_path / "hits.sqlite"
+    assert f"there is no store {path}" in refusal(path, create=False)
+    assert not path.exists()
+
+
+@pytest.mark.parametrize("content", [b">a\nACGT\n", b"\0" * 5000, b"SQLite format 2\0"])
+def test_another_kind_of_file_is_refused_and_left_alone(tmp_path, content):
+    path = tmp_path / "hits.sqlite"
+    path.write_bytes(content)
+    assert f"{path} is not an SQLite database" in refusal(path)
+    assert path.read_bytes() == content
+
+
+@pytest.mark.parametrize("create", [True, False])
+def test_another_programs_database_is_refused_and_left_alone(tmp_path, create):
+    path = tmp_path / "places.sqlite"
+    with sqlite3.connect(path) as other:
+        other.execute("CREATE TABLE runs (id INTEGER, title TEXT)")
+    other.close()
+    before = path.read_bytes()
+    assert "another program's SQLite database" in refusal(path, create=create)
+    assert path.read_bytes() == before
+
+
+def test_a_damaged_store_is_refused(tmp_path):
+    """The pages after the first are overwritten."""
+    path = tmp_path / "hits.sqlite"
+    with HitStore(path, create=True) as store:
+        store.start_run(RUN)
+    content = path.read_bytes()
+    path.write_bytes(content[:4096] + b"\xa5" * (len(content) - 4096))
+    with pytest.raises(StoreError, match=r"damaged|malformed|file is not a database"), HitStore(path) as store:
+        store.runs()
+
+
+def test_a_folder_is_refused(tmp_path):
+    assert "is a folder" in refusal(tmp_path)
+
+
+def test_a_missing_folder_is_named(tmp_path):
+    assert f"the folder {tmp_path / 'no'} does not exist" in refusal(tmp_path / "no" / "hits.sqlite")
+
+
+@pytest.mark.parametrize(
+    ("url", "words"),
+    [
+        ("mysql://user@host/name", "cannot be kept in mysql"),
+        ("://", "is not a store"),
+        ("postgresql://swsearch:secret@localhost:1/none", "postgresql+psycopg://swsearch:***@localhost:1/none: "),
+    ],
+)
+def test_urls_that_lead_nowhere_are_refused_without_their_password(url, words):
+    message = refusal(url)
+    assert words in message
+    assert "secret" not in message
+
+
+def test_a_full_disk_loses_nothing_that_was_committed(tmp_path):
+    """The file may not grow beyond its pages, as on a full disk: SQLite reports the same error."""
+    path = tmp_path / "hits.sqlite"
+    with HitStore(path, create=True) as store:
+        run_id = store.start_run(RUN)
+        store.add_query(run_id, make_query(0))
+        with store._engine.connect() as connection:
+            pages = connection.exec_driver_sql("PRAGMA page_count").scalar()
+            connection.exec_driver_sql(f"PRAGMA max_page_count = {pages + 2}")
+        with pytest.raises(StoreError, match="the disk is full") as caught:
+            store.add_query(run_id, make_query(1, n_hits=2000))
+        assert "\n" not in str(caught.value)
+        assert list(store.queries(run_id)) == [make_query(0)]
+    with HitStore(path) as store:
+        store.add_query(run_id, make_query(1, n_hits=2000))
+        assert list(store.queries(run_id)) == [make_query(0), make_query(1, n_hits=2000)]
+    with sqlite3.connect(path) as connection:
+        assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+    connection.close()
+
+
+READER = """
+import sys
+from swsearch.errors import StoreError
+from swsearch.store.repository import HitStore
+from tests.store.conftest import RUN, make_query
+try:
+    with HitStore(sys.argv[1], create=True) as store:
+        print([query == make_query(0) for query in store.queries("latest")])
+        store.start_run(RUN)
+    print("written")
+except StoreError as error:
+    print(f"refused: {error}")
+"""
+
+
+def readable_folder(tmp_path: Path) -> Path:
+    """A folder that a user without rights can reach."""
+    folder = tmp_path / "shared"
+    folder.mkdir()
+    for parent in (tmp_path, *tmp_path.parents[:3]):
+        if parent != Path("/tmp") and parent.owner() == folder.owner():
+            parent.chmod(0o755)
+    return folder
+
+
+def read_unprivileged(path: Path) -> subprocess.CompletedProcess[str]:
+    """What a user without rights gets to see of a store, and whether it can write."""
+    return subprocess.run(
+        [*unprivileged(), sys.executable, "-c", READER, str(path)],
+        cwd=REPOSITORY, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+
+
+@pytest.mark.skipif(
+    os.geteuid() == 0 and shutil.which("setpriv") is None, reason="root may write anywhere, and setpriv is not there"
+)
+@pytest.mark.parametrize(("mode", "folder_mode"), [(0o444, 0o555), (0o444, 0o777), (0o644, 0o555)])
+def test_a_store_that_cannot_be_written_can_be_read(tmp_path, mode, folder_mode):
+    """As a user without the right to write: a read-only file, its folder, or both."""
+    folder = readable_folder(tmp_path)
+    path = folder / "hits.sqlite"
+    with HitStore(path, create=True) as store:
+        store.add_query(store.start_run(RUN), make_query(0))
+    path.chmod(mode)
+    folder.chmod(folder_mode)
+    try:
+        done = read_unprivileged(path)
+    finally:
+        folder.chmod(0o755)
+    read, refused = done.stdout.splitlines() or [done.stderr, ""]
+    assert read == "[True]"
+    assert refused.startswith(f"refused: {path}")
+    assert "cannot be written to" in refused
+    assert not path.with_name("hits.sqlite-wal").exists()
+
+
+@pytest.mark.skipif(
+    os.geteuid() == 0 and shutil.which("setpriv") is None, reason="root may write anywhere, and setpriv is not there"
+)
+@pytest.mark.parametrize(("empty_file", "words"), [(True, "it cannot be written to"), (False, "cannot be opened")])
+def test_no_store_is_made_where_nothing_can_be_written(tmp_path, empty_file, words):
+    """An empty file that may only be read, and a folder where no file may be made."""
+    folder = readable_folder(tmp_path)
+    path = folder / "hits.sqlite"
+    if empty_file:
+        path.touch(mode=0o444)
+    folder.chmod(0o555)
+    done = read_unprivileged(path)
+    folder.chmod(0o755)
+    assert done.stdout.startswith(f"refused: {path}: "), done.stderr
+    assert words in done.stdout
+    assert path.exists() == empty_file
+
+
+def test_nothing_but_a_store_is_upgraded(tmp_path):
+    path = tmp_path / "places.sqlite"
+    with pytest.raises(StoreError, match="there is no store"):
+        upgrade(path)
+    with sqlite3.connect(path) as other:
+        other.execute("CREATE TABLE places (id INTEGER)")
+    other.close()
+    with pytest.raises(StoreError, match="is not a store of hits"):
+        upgrade(path)

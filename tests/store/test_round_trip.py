@@ -1,0 +1,183 @@
+"""What is put in comes out: runs, queries and hits, in each kind of database."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from swsearch.errors import RunNotFound, StoreError
+from swsearch.hits.hit import Alignment, Hit
+from swsearch.hits.result import QueryResult, SearchStats
+from swsearch.store.repository import HitStore, query_digest
+from tests.store.conftest import RUN, make_hit, make_query
+
+
+def test_a_run_comes_back_as_it_was_put_in(target):
+    """Source: the records that were put in."""
+    queries = [make_query(number, n_hits) for number, n_hits in enumerate((3, 0, 500))]
+    before = datetime.now(UTC)
+    with HitStore(target, create=True) as store:
+        run_id = store.start_run(RUN)
+        for query in queries:
+            store.add_query(run_id, query)
+        assert store.run(run_id).state == "running"
+        assert store.run(run_id).finished is None
+        store.finish_run(run_id)
+    with HitStore(target) as store:
+        stored = store.run("latest")
+        assert stored == store.runs()[0] == store.run(run_id) == store.run(str(run_id))
+        assert stored.info == RUN
+        assert (stored.id, stored.state, stored.n_queries, stored.n_hits) == (run_id, "finished", 3, 503)
+        assert stored.finished is not None
+        assert before <= stored.started <= stored.finished <= before + timedelta(minutes=5)
+        assert stored.started.utcoffset() == timedelta(0)
+        assert list(store.queries(run_id)) == queries
+
+
+def test_values_that_are_not_known_stay_so(target):
+    """Source: the records that were put in."""
+    run = replace(RUN, lam=None, k=None, statistics="no table has it", parameters={})
+    query = replace(make_query(0), hits=(make_hit(1, bits=None, evalue=None, strand="minus"),))
+    with HitStore(target, create=True) as store:
+        run_id = store.start_run(run)
+        store.add_query(run_id, query)
+        assert store.run(run_id).info == run
+        assert list(store.queries(run_id)) == [query]
+
+
+counts = st.integers(0, 2**63 - 1)
+seconds = st.floats(0, allow_infinity=False)
+bytes_as_text = st.binary(max_size=40).map(lambda raw: raw.decode("utf-8", "surrogateescape"))
+texts = st.text(max_size=40) | bytes_as_text | st.sampled_from(["\\", "\\u0041", "\0", "\\\\u0000\0", "\\udcff\udcff"])
+alignments = st.builds(
+    Alignment, *[counts] * 4, st.from_regex(r"([1-9][0-9]{0,3}[=XID]){0,9}", fullmatch=True), *[counts] * 5, texts
+)
+hits = st.builds(
+    Hit,
+    rank=st.just(1), subject_index=counts, subject_header=texts, subject_length=counts,
+    score=st.integers(0, 2**62), bits=st.none() | st.floats(allow_nan=False),
+    evalue=st.none() | st.floats(0), strand=st.sampled_from(["plus", "minus"]), alignment=alignments,
+)  # fmt: skip
+results = st.builds(
+    QueryResult,
+    number=counts, header=texts, letters=texts,
+    hits=st.lists(hits, max_size=4).map(lambda found: tuple(replace(h, rank=i) for i, h in enumerate(found, 1))),
+    n_passed=counts, stats=st.builds(SearchStats, counts, seconds, seconds, counts),
+)  # fmt: skip
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(result=results, command=texts)
+def test_any_query_comes_back_as_it_was_put_in(target, result, command):
+    """Source: the drawn records. Headers may hold any byte, so they are drawn as bytes too."""
+    with HitStore(target, create=True) as store:
+        run_id = store.start_run(replace(RUN, command=command, parameters={"out": command}))
+        store.add_query(run_id, result)
+        assert list(store.queries(run_id)) == [result]
+        assert store.run(run_id).info.command == store.run(run_id).info.parameters["out"] == command
+        store.delete_run(run_id)
+
+
+def test_queries_come_in_order_of_their_numbers(target):
+    with HitStore(target, create=True) as store:
+        run_id = store.start_run(RUN)
+        for number in (5, 0, 12, 3):
+            store.add_query(run_id, make_query(number))
+        assert [query.number for query in store.queries(run_id)] == [0, 3, 5, 12]
+
+
+def test_a_stream_shows_the_store_as_it_was_when_it_began(target):
+    """The run is deleted while it is read; the reader still gets all of it."""
+    with HitStore(target, create=True) as store:
+        run_id = store.start_run(RUN)
+        for number in range(3):
+            store.add_query(run_id, make_query(number))
+        stream = store.queries(run_id)
+        first = next(stream)
+        store.delete_run(run_id)
+        assert [first, *stream] == [make_query(number) for number in range(3)]
+        with pytest.raises(RunNotFound):
+            next(store.queries(run_id))
+
+
+def test_deleting_a_run_leaves_the_others_and_its_number_unused(target):
+    with HitStore(target, create=True) as store:
+        first, second = store.start_run(RUN), store.start_run(RUN)
+        for run_id in (first, second):
+            store.add_query(run_id, make_query(0))
+        assert store.delete_run("latest") == second
+        assert store.run("latest").id == first
+        assert list(store.queries(first)) == [make_query(0)]
+        assert store.start_run(RUN) > second
+
+
+@pytest.mark.parametrize("name", ["7", "newest", "-1", "", "1.0", "٣", "9" * 30])
+def test_a_run_that_is_not_there_is_named(target, name):
+    with HitStore(target, create=True) as store:
+        store.start_run(RUN)
+        for use in (store.run, store.delete_run, lambda run: next(store.queries(run))):
+            with pytest.raises(RunNotFound, match=f"has no run '{name}'"):
+                use(name)
+
+
+def test_latest_of_an_empty_store_is_not_found(target):
+    with HitStore(target, create=True) as store:
+        assert store.runs() == []
+        with pytest.raises(RunNotFound):
+            store.run("latest")
+
+
+def test_a_query_is_stored_once(target):
+    """The second attempt changes nothing of the first."""
+    with HitStore(target, create=True) as store:
+        run_id = store.start_run(RUN)
+        store.add_query(run_id, make_query(4))
+        with pytest.raises(StoreError, match=f"run {run_id} has its query 4 already"):
+            store.add_query(run_id, make_query(4, n_hits=1))
+        assert list(store.queries(run_id)) == [make_query(4)]
+
+
+def test_a_query_of_a_run_that_is_gone_is_refused(target):
+    with HitStore(target, create=True) as store:
+        with pytest.raises(RunNotFound):
+            store.add_query(99, make_query(0))
+        for use in (store.finish_run, store.interrupt_run, store.resume_run):
+            with pytest.raises(RunNotFound):
+                use(99)
+
+
+def test_a_query_whose_hits_cannot_be_stored_is_not_stored_at_all(target):
+    """Two hits of one rank break the tables' key after the query's own row went in."""
+    with HitStore(target, create=True) as store:
+        run_id = store.start_run(RUN)
+        with pytest.raises(StoreError):
+            store.add_query(run_id, replace(make_query(0), hits=(make_hit(1), make_hit(1))))
+        assert store.committed(run_id) == {}
+        assert list(store.queries(run_id)) == []
+
+
+def test_committed_queries_are_known_by_number_and_digest(target):
+    """Source: SHA-256 of "h\\nACD" by sha256sum."""
+    assert query_digest("h", "ACD") == "52dfd1aecf7382faa439020c27de519bf6be0216e27636f43a3ac1b05c6d5cb4"
+    with HitStore(target, create=True) as store:
+        run_id = store.start_run(RUN)
+        for number in (7, 2):
+            store.add_query(run_id, make_query(number))
+        assert store.committed(run_id) == {
+            number: query_digest(make_query(number).header, make_query(number).letters) for number in (2, 7)
+        }
+
+
+def test_an_interrupted_run_can_go_on(target):
+    with HitStore(target, create=True) as store:
+        run_id = store.start_run(RUN)
+        store.add_query(run_id, make_query(0))
+        store.interrupt_run(run_id)
+        assert store.run(run_id).state == "interrupted"
+        store.resume_run(run_id)
+        assert store.run(run_id).state == "running"
+        store.add_query(run_id, make_query(1))
+        store.finish_run(run_id)
+        assert (store.run(run_id).state, store.run(run_id).n_queries) == ("finished", 2)

@@ -1,0 +1,167 @@
+"""The schema: models and migrations agree, old stores are upgraded, newer ones are refused."""
+
+import shutil
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from sqlalchemy import MetaData, inspect
+
+from swsearch import resources
+from swsearch.errors import SchemaOutdated
+from swsearch.store import models, session
+from swsearch.store.repository import HitStore
+from tests.store.conftest import RUN, make_query
+
+ASSETS = sorted((Path(__file__).parent / "upgrade_assets").glob("*.db"))
+
+NEXT_REVISION = '''
+"""A column for a note on a run."""
+
+import sqlalchemy as sa
+from alembic import op
+
+revision = "9.9.9_a"
+down_revision = "{head}"
+
+
+def upgrade() -> None:
+    op.add_column("runs", sa.Column("note", sa.Text))
+'''
+
+
+def described(engine):
+    """Everything an inspector tells of the tables, by name."""
+    inspector = inspect(engine)
+    tables = {}
+    for table in sorted(inspector.get_table_names()):
+        tables[table] = {
+            "columns": {
+                column["name"]: (str(column["type"]), column["nullable"], column.get("autoincrement"))
+                for column in inspector.get_columns(table)
+            },
+            "order": [column["name"] for column in inspector.get_columns(table)],
+            "primary key": inspector.get_pk_constraint(table)["constrained_columns"],
+            "foreign keys": inspector.get_foreign_keys(table),
+            "unique": inspector.get_unique_constraints(table),
+            "indexes": inspector.get_indexes(table),
+        }
+    return tables
+
+
+def test_migrations_build_what_the_models_describe(target):
+    """Source: a store built by the migrations alone, against one built from the models."""
+    url = session.store_url(target)
+    engine = session.make_engine(url)
+    try:
+        with session.writing(engine) as connection:
+            session.migrate(connection)
+            assert session.revision_of(connection) == models.SCHEMA
+        migrated = described(engine)
+        with session.writing(engine) as connection:
+            reflected = MetaData()
+            reflected.reflect(connection)
+            reflected.drop_all(connection)
+    finally:
+        engine.dispose()
+    HitStore(target, create=True).close()
+    engine = session.make_engine(url)
+    try:
+        assert described(engine) == migrated
+        assert set(migrated) == {"hits", "queries", "runs", "swsearch_schema"}
+    finally:
+        engine.dispose()
+
+
+def test_the_models_name_the_newest_revision():
+    from alembic.script import ScriptDirectory
+
+    script = ScriptDirectory.from_config(session._alembic_config())
+    assert script.get_current_head() == models.SCHEMA
+    for revision in script.walk_revisions():
+        assert revision.doc, f"{revision.revision} does not say why"
+
+
+def test_every_revision_has_an_asset():
+    assert {path.stem for path in ASSETS} == session._known_revisions()
+
+
+@pytest.mark.parametrize("asset", ASSETS, ids=lambda path: path.stem)
+def test_old_stores_are_upgraded_and_used(tmp_path, asset):
+    """Source: the records that the program of that time stored."""
+    path = tmp_path / "hits.sqlite"
+    shutil.copy(asset, path)
+    assert session.upgrade(path) == (asset.stem, models.SCHEMA)
+    with HitStore(path) as store:
+        stored = store.run("latest")
+        assert stored.info == RUN
+        assert stored.state == "finished"
+        assert list(store.queries(stored.id)) == [make_query(0), make_query(1, n_hits=0)]
+        store.add_query(store.start_run(RUN), make_query(0))
+    assert session.upgrade(path) == (models.SCHEMA, models.SCHEMA)
+
+
+def test_an_old_schema_is_met_with_the_command_that_upgrades_it(target, tmp_path, monkeypatch):
+    """This program's own store becomes the old one: a next revision is put beside the real ones."""
+    with HitStore(target, create=True) as store:
+        run_id = store.start_run(RUN)
+        store.add_query(run_id, make_query(0))
+    folder = shutil.copytree(resources.resource_folder("migrations"), tmp_path / "migrations")
+    (folder / "versions" / "9.9.9_a_note.py").write_text(NEXT_REVISION.format(head=models.SCHEMA))
+    with monkeypatch.context() as later:
+        later.setattr(session, "resource_folder", lambda name: folder)
+        later.setattr(session, "SCHEMA", "9.9.9_a")
+        with pytest.raises(SchemaOutdated, match=r"`swsearch runs upgrade --store .*` brings it up to date") as caught:
+            HitStore(target)
+        assert "\n" not in str(caught.value)
+        assert (caught.value.found, caught.value.needed) == (models.SCHEMA, "9.9.9_a")
+        assert session.upgrade(target) == (models.SCHEMA, "9.9.9_a")
+        with HitStore(target) as store:
+            assert list(store.queries(run_id)) == [make_query(0)]
+    # And back in today's program, that store is a newer one.
+    with pytest.raises(SchemaOutdated, match="a newer swsearch wrote it; install that version or a later one"):
+        HitStore(target)
+    with pytest.raises(SchemaOutdated, match="a newer swsearch wrote it"):
+        session.upgrade(target)
+
+
+def test_a_failed_upgrade_changes_nothing(target, tmp_path, monkeypatch):
+    HitStore(target, create=True).close()
+    folder = shutil.copytree(resources.resource_folder("migrations"), tmp_path / "migrations")
+    broken = NEXT_REVISION.format(head=models.SCHEMA) + "    raise RuntimeError('stop')\n"
+    (folder / "versions" / "9.9.9_a_note.py").write_text(broken)
+    with monkeypatch.context() as later:
+        later.setattr(session, "resource_folder", lambda name: folder)
+        later.setattr(session, "SCHEMA", "9.9.9_a")
+        with pytest.raises(RuntimeError, match="stop"):
+            session.upgrade(target)
+    with HitStore(target) as store:
+        store.start_run(RUN)
+
+
+def test_a_sqlite_store_is_in_wal_mode(tmp_path):
+    path = tmp_path / "hits.sqlite"
+    HitStore(path, create=True).close()
+    with sqlite3.connect(path) as connection:
+        assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+    connection.close()
+
+
+def test_importing_the_package_does_not_load_sqlalchemy_nor_using_a_store_alembic(tmp_path):
+    code = (
+        "import sys, swsearch, swsearch.report.registry; assert 'sqlalchemy' not in sys.modules\n"
+        "from swsearch.store.repository import HitStore\n"
+        "HitStore(sys.argv[1], create=True).close(); assert 'alembic' not in sys.modules\n"
+    )
+    subprocess.run([sys.executable, "-c", code, str(tmp_path / "hits.sqlite")], check=True)
+
+
+def test_resources_are_found_and_missing_ones_named():
+    from swsearch.errors import SwSearchError
+
+    assert (resources.resource_folder("migrations") / "env.py").is_file()
+    assert resources.resource_folder("cuda").is_dir()
+    with pytest.raises(SwSearchError, match="lacks its folder _nothing; install swsearch again"):
+        resources.resource_folder("nothing")
