@@ -7,7 +7,6 @@ subjects that leave their range are scored again in 16 and 32 bits.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from types import TracebackType
 from typing import Self
@@ -15,6 +14,7 @@ from typing import Self
 import numpy as np
 
 from swsearch import _native
+from swsearch.cores import usable_cores
 from swsearch.database.partition import Partition
 from swsearch.engine.protocol import EngineInfo, Progress
 from swsearch.errors import EngineError, EngineUnavailable, InputError
@@ -25,11 +25,6 @@ from swsearch.query.profile import QueryProfile
 def usable_instruction_sets() -> list[str]:
     """Instruction sets that are built and that this processor can run, best first."""
     return [name for name, usable in _native.instruction_sets() if usable]
-
-
-def usable_cores() -> int:
-    """Cores this process may run on."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 class CpuEngine:
