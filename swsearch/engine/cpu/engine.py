@@ -1,7 +1,7 @@
 """The CPU engine: many subjects at once in the lanes of the processor's vectors, on several threads.
 
-The kernels are C++ (``simd/score``), the same source for every instruction set; the best one this processor has is taken
-unless another is asked for. Scores do not depend on it, nor on the number of threads: 8-bit lanes come first, and
+The kernels are C++ (``simd/score``), the same source for every instruction set; the best one this processor has is
+taken unless another is asked for. Scores do not depend on it, nor on the number of threads: 8-bit lanes come first, and
 subjects that leave their range are scored again in 16 and 32 bits.
 """
 
