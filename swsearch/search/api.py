@@ -17,8 +17,9 @@ import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
+from swsearch.cores import usable_cores
 from swsearch.database.reader import PackedDatabase
-from swsearch.engine.registry import choose_engine, open_engine, usable_cores
+from swsearch.engine.registry import choose_engine, open_engine
 from swsearch.errors import InputError
 from swsearch.hits.result import QueryResult
 from swsearch.search.options import SearchOptions
