@@ -22,6 +22,9 @@ from swsearch.report.text import one_line
 from swsearch.sequences.record import split_header
 
 _POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"
+ROWS_SHOWN: Final = 500
+"""Rows of a table that are shown at first; the style sheet has the number too."""
+
 _BEST_IS_LARGEST: Final = ("score", "bits", "ident", "cover")
 
 
@@ -57,7 +60,9 @@ def _opening(run: RunInfo) -> Iterator[str]:
     yield '<body>\n<a class="skip" href="#hits">Skip to the hits</a>\n<header>\n<h1>Smith-Waterman search</h1>\n<dl>\n'
     facts = {"Database": database_line(run), "Scoring": scoring_line(run), "Program": run.program}
     yield from (f"<dt>{name}</dt><dd>{_text(fact)}</dd>\n" for name, fact in facts.items())
-    yield "</dl>\n<noscript><p>Sorting the tables needs JavaScript; all else works without.</p></noscript>\n</header>\n"
+    yield "</dl>\n<noscript><p>Sorting the tables needs JavaScript; all else works without.</p>"
+    yield "<style>table.short tbody tr { display: table-row !important; } .all { display: none; }</style></noscript>\n"
+    yield "</header>\n"
     yield '<nav aria-label="Queries" hidden><details><summary></summary></details></nav>\n'
     yield '<p class="status" role="status"></p>\n<main id="hits">\n'
 
@@ -89,7 +94,9 @@ def _figure(query: QueryResult, name: str) -> Iterator[str]:
 
 def _table(run: RunInfo, query: QueryResult, name: str) -> Iterator[str]:
     titles = ["#", "id", "description", *number_titles(run)]
-    yield f'<div class="scroll" role="region" aria-labelledby="{name}-caption" tabindex="0">\n<table>\n'
+    short = len(query.hits) > ROWS_SHOWN
+    yield f'<div class="scroll" role="region" aria-labelledby="{name}-caption" tabindex="0">\n'
+    yield f'<table id="{name}-table" class="short">\n' if short else "<table>\n"
     yield f'<caption id="{name}-caption">Hits of {_text(identifier(query.header))}</caption>\n<thead>\n<tr>'
     for title in titles:
         first = "descending" if title in _BEST_IS_LARGEST else "ascending"
@@ -107,6 +114,8 @@ def _table(run: RunInfo, query: QueryResult, name: str) -> Iterator[str]:
             yield f"<td>{cell}</td>" if title == "strand" else f'<td class="number">{cell}</td>'
         yield "</tr>\n"
     yield "</tbody>\n</table>\n</div>\n"
+    if short:
+        yield f'<button type="button" class="all" aria-controls="{name}-table">Show all {len(query.hits):,} rows</button>\n'
 
 
 def _alignments(run: RunInfo, query: QueryResult, name: str) -> Iterator[str]:

@@ -2,6 +2,7 @@
 
 // Sort a table by the column whose header is pressed: first in the direction the header names, then in the other.
 // Rows of equal value stay in the order they had; rows without a value come last either way.
+const words = new Intl.Collator("en", { numeric: true });
 document.addEventListener("click", (event) => {
   const button = event.target.closest("th > button");
   if (!button) return;
@@ -11,7 +12,7 @@ document.addEventListener("click", (event) => {
   const direction = other[header.getAttribute("aria-sort")] ?? header.dataset.first;
   const sign = direction === "ascending" ? 1 : -1;
   const read = (cell) => (cell.className === "number" ? Number.parseFloat(cell.textContent) : cell.textContent);
-  const compare = (a, b) => (typeof a === "number" ? a - b : a.localeCompare(b, "en", { numeric: true }));
+  const compare = (a, b) => (typeof a === "number" ? a - b : words.compare(a, b));
   const missing = (value) => value === "" || Number.isNaN(value);
   const rows = Array.from(table.tBodies[0].rows, (row) => ({ row, value: read(row.cells[header.cellIndex]) }));
   rows.sort((a, b) => missing(a.value) - missing(b.value) || (missing(a.value) ? 0 : sign * compare(a.value, b.value)));
@@ -21,6 +22,12 @@ document.addEventListener("click", (event) => {
   for (const cell of header.parentElement.cells) cell.removeAttribute("aria-sort");
   header.setAttribute("aria-sort", direction);
   document.querySelector(".status").textContent = `Sorted by ${button.textContent}, ${direction}.`;
+});
+
+document.addEventListener("click", (event) => {
+  if (!event.target.matches("button.all")) return;
+  document.getElementById(event.target.getAttribute("aria-controls")).classList.remove("short");
+  event.target.remove();
 });
 
 // A list of the queries where there are several, made when it is first opened.
