@@ -24,9 +24,7 @@ UNKNOWN: Final = "NaN"
 NO_HEADER: Final = "No definition line"
 """What BLAST writes for a sequence without a header."""
 
-_DOCTYPE: Final = (
-    '<!DOCTYPE BlastOutput PUBLIC "-//NCBI//NCBI BlastOutput/EN" "http://www.ncbi.nlm.nih.gov/dtd/NCBI_BlastOutput.dtd">'
-)
+_DOCTYPE: Final = '<!DOCTYPE BlastOutput PUBLIC "-//NCBI//NCBI BlastOutput/EN" "http://www.ncbi.nlm.nih.gov/dtd/NCBI_BlastOutput.dtd">'
 _NOT_XML: Final = re.compile("[\ud800-\udfff\ufffe\uffff]")
 _Value = str | int | float | None
 

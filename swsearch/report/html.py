@@ -115,7 +115,8 @@ def _table(run: RunInfo, query: QueryResult, name: str) -> Iterator[str]:
         yield "</tr>\n"
     yield "</tbody>\n</table>\n</div>\n"
     if short:
-        yield f'<button type="button" class="all" aria-controls="{name}-table">Show all {len(query.hits):,} rows</button>\n'
+        label = f"Show all {len(query.hits):,} rows"
+        yield f'<button type="button" class="all" aria-controls="{name}-table">{label}</button>\n'
 
 
 def _alignments(run: RunInfo, query: QueryResult, name: str) -> Iterator[str]:

@@ -48,10 +48,12 @@ def overview(query: QueryResult, name: str) -> Iterator[str]:
     """
     hits = query.hits[:MAX_BARS]
     height = _TOP + _ROW * len(hits) + 4
-    described = f"{name}-described"
-    yield f'<svg viewBox="0 0 {_WIDTH} {height}" role="img" aria-labelledby="{name}-title {described}">\n'
-    yield f'<title id="{name}-title">Where on the query the hits align</title>\n'
-    yield f'<desc id="{described}">A bar for each of the best {len(hits)} hits; the table below has the same places.</desc>\n'
+    title, description = f"{name}-title", f"{name}-description"
+    described = f"A bar for each of the best {len(hits)} hits; the table below has the same places."
+    names = f'role="img" aria-labelledby="{title}" aria-describedby="{description}"'
+    yield f'<svg viewBox="0 0 {_WIDTH} {height}" {names}>\n'
+    yield f'<title id="{title}">Where on the query the hits align</title>\n'
+    yield f'<desc id="{description}">{described}</desc>\n'
     yield f'<line x1="{_LEFT}" y1="{_TOP - 4}" x2="{_WIDTH}" y2="{_TOP - 4}" stroke="#1b1b1b"/>\n'
     for place in ticks(query.length):
         x = _x(place - 1, query.length)

@@ -1,12 +1,12 @@
 """``sam``: alignments as read mappers write them (SAM 1.6), for DNA and for protein.
 
-A query's best hit is its primary line and has the whole query, soft-clipped; its other hits are secondary lines with the
-aligned letters alone, hard-clipped; a query without hits is one unmapped line. So the CIGAR of every line covers its
+A query's best hit is its primary line and has the whole query, soft-clipped; its other hits are secondary lines with
+the aligned letters alone, hard-clipped; a query without hits is one unmapped line. So every line's CIGAR covers its
 SEQ. A hit of the minus strand has the reverse complement and flag 16, and its CIGAR runs along the subject as given, as
-the records' own does.
+the record's own does.
 
-SAM names all subjects in its header, which are known at the end only: the lines are put in a temporary file on disk, and
-copied behind the header. In memory is what the header holds, the name and length of each subject reported.
+SAM names all subjects in its header, which are known at the end only: the lines are put in a temporary file, and copied
+behind the header. In memory is what the header holds: name, length and description of each subject reported.
 """
 
 from __future__ import annotations

@@ -18,7 +18,9 @@ from typing import Any, Self
 import pytest
 
 PROGRAM = shutil.which("chromium") or shutil.which("chromium-headless-shell")
-SKIPPED = "no browser (Debian package chromium, or chromium-headless-shell; too large a download to be installed unasked)"
+SKIPPED = (
+    "no browser (Debian package chromium, or chromium-headless-shell; too large a download to be installed unasked)"
+)
 SECONDS = 60.0
 
 needs_browser = pytest.mark.skipif(PROGRAM is None, reason=SKIPPED)
@@ -128,8 +130,9 @@ class Browser:
     def click(self, selector: str) -> None:
         """Click an element in its middle with the mouse."""
         x, y = self.evaluate(
-            f"(() => {{ const e = document.querySelector({json.dumps(selector)}); e.scrollIntoView({{block: 'center'}});"
-            " const r = e.getBoundingClientRect(); return [r.x + r.width / 2, r.y + r.height / 2]; })()"
+            f"(() => {{ const element = document.querySelector({json.dumps(selector)});"
+            " element.scrollIntoView({block: 'center'}); const box = element.getBoundingClientRect();"
+            " return [box.x + box.width / 2, box.y + box.height / 2]; })()"
         )
         for kind in ("mousePressed", "mouseReleased"):
             self.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1)

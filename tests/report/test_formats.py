@@ -123,7 +123,10 @@ def test_engine_threads_times_and_command_are_in_no_report(written, name):
 
 @pytest.mark.parametrize("name", sorted({*formats()} - {"sam", "parquet"}))
 def test_queries_are_written_as_they_come(name):
-    """``sam`` must know all subjects first, ``parquet`` writes row groups. A format that held the queries back would not have written the first before it takes the second."""
+    """A format that held the queries back would not have written the first before it takes the second.
+
+    ``sam`` must know all subjects first, and ``parquet`` writes row groups.
+    """
     stream = io.StringIO()
 
     def queries():

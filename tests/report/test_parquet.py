@@ -90,7 +90,7 @@ def test_row_groups_leave_as_they_fill():
 
 
 def test_a_field_named_twice_is_refused():
-    with pytest.raises(InputError, match="names score, evalue|names evalue, score"):
+    with pytest.raises(InputError, match="names evalue, score twice"):
         get_format("parquet", ["std", "score", "evalue", "score"])
 
 
@@ -130,5 +130,6 @@ def test_the_example_of_the_docs_runs_on_a_real_search(tmp_path, monkeypatch, ca
     lines = [line.split("\t") for line in capfdbinary.readouterr().out.decode().splitlines()]
     (statement,) = re.findall(r"```sql\n(.*?)```", (ROOT / "docs/reference/formats.md").read_text(), re.DOTALL)
     rows = duckdb.sql(statement).fetchall()
-    best = {query: [line for line in lines if line[0] == query][0] for query in {line[0] for line in lines}}
-    assert sorted((query, subject) for query, subject, *_ in rows) == sorted((x[0], x[1]) for x in best.values())
+    best = {query: subject for query, subject, *_ in reversed(lines)}
+    assert {query: subject for query, subject, *_ in rows} == best
+    assert len(rows) == len(best)

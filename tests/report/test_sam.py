@@ -67,7 +67,8 @@ def test_names_keep_to_the_format_and_apart(written):
     """By the format's grammar of names; three subjects have one identifier, one of them made to look like another's."""
     headers = ["od,d(1) x", "od_d_1_ y", "od_d_1_~2", "*star", ""]
     hits = tuple(
-        replace(SELF, rank=place + 1, subject_index=place, subject_header=header) for place, header in enumerate(headers)
+        replace(SELF, rank=place + 1, subject_index=place, subject_header=header)
+        for place, header in enumerate(headers)
     )
     query = replace(PROTEIN_QUERIES[0], header="a@b\udcff", hits=hits)
     report = written("sam", queries=(query,))
