@@ -14,11 +14,12 @@ document.addEventListener("click", (event) => {
   const read = (cell) => (cell.className === "number" ? Number.parseFloat(cell.textContent) : cell.textContent);
   const compare = (a, b) => (typeof a === "number" ? a - b : words.compare(a, b));
   const missing = (value) => value === "" || Number.isNaN(value);
-  const rows = Array.from(table.tBodies[0].rows, (row) => ({ row, value: read(row.cells[header.cellIndex]) }));
+  const body = table.tBodies[0];
+  body.remove(); // rows that move outside the page cost the browser nothing
+  const rows = Array.from(body.rows, (row) => ({ row, value: read(row.cells[header.cellIndex]) }));
   rows.sort((a, b) => missing(a.value) - missing(b.value) || (missing(a.value) ? 0 : sign * compare(a.value, b.value)));
-  const sorted = document.createDocumentFragment();
-  for (const { row } of rows) sorted.append(row);
-  table.tBodies[0].append(sorted);
+  for (const { row } of rows) body.append(row);
+  table.append(body);
   for (const cell of header.parentElement.cells) cell.removeAttribute("aria-sort");
   header.setAttribute("aria-sort", direction);
   document.querySelector(".status").textContent = `Sorted by ${button.textContent}, ${direction}.`;
