@@ -72,10 +72,12 @@ def _section(run: RunInfo, query: QueryResult) -> Iterator[str]:
     yield f'<section aria-labelledby="{name}">\n<h2 id="{name}">{_text(query_line(run, query))}</h2>\n'
     yield f"<p>{_text(hits_line(run, query))}</p>\n"
     if query.hits:
+        yield '<div class="results">\n'
         yield from _figure(query, name)
         yield from _table(run, query, name)
         yield "<h3>Alignments</h3>\n"
         yield from _alignments(run, query, name)
+        yield "</div>\n"
     yield "</section>\n"
 
 
@@ -123,8 +125,8 @@ def _alignments(run: RunInfo, query: QueryResult, name: str) -> Iterator[str]:
     for hit in query.hits:
         title = _text(hit.subject_header or "unnamed")
         yield f'<article id="{name}h{hit.rank}" aria-labelledby="{name}h{hit.rank}t">\n'
-        yield f'<h4 id="{name}h{hit.rank}t">{hit.rank}. {title}</h4>\n'
+        yield f'<h4 id="{name}h{hit.rank}t">{hit.rank}. {title}</h4>\n<div>\n'
         worth = "<br>\n".join(map(_text, [f"Length = {hit.subject_length}", *value_lines(run, hit)]))
         yield f"<p>{worth}</p>\n<pre>\n"
         yield escape("\n".join(blocks(run, query, hit)))
-        yield f'</pre>\n<p class="back"><a href="#{name}">Back to the query</a></p>\n</article>\n'
+        yield f'</pre>\n<p class="back"><a href="#{name}">Back to the query</a></p>\n</div>\n</article>\n'

@@ -181,12 +181,18 @@ def test_the_keyboard_reaches_and_sorts_a_column_and_says_so(show):
     assert browser.evaluate("document.activeElement.textContent") == "id"
 
 
+def accessible(browser):
+    """Role and name of everything that the browser tells a screen reader, once the page is drawn."""
+    browser.evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
+    nodes = browser.call("Accessibility.getFullAXTree")["nodes"]
+    return {(node["role"]["value"], node.get("name", {}).get("value", "")) for node in nodes if not node["ignored"]}
+
+
 @needs_browser
 def test_a_screen_reader_finds_names_and_roles(show):
     """Source: the browser's accessibility tree."""
     browser = show()
-    nodes = browser.call("Accessibility.getFullAXTree")["nodes"]
-    named = {(node["role"]["value"], node.get("name", {}).get("value", "")) for node in nodes if not node["ignored"]}
+    named = accessible(browser)
     assert ("image", "Where on the query the hits align") in named
     assert ("table", "Hits of q1") in named
     assert ("columnheader", "E-value") in named
@@ -196,6 +202,18 @@ def test_a_screen_reader_finds_names_and_roles(show):
     assert ("article", "1. s1 leghemoglobin desc one") in named
     assert {role for role, _ in named} >= {"main", "banner", "navigation", "status", "region"}
     assert browser.evaluate("document.documentElement.lang") == "en"
+
+
+@needs_browser
+def test_a_screen_reader_finds_the_titles_of_what_is_far_off_the_screen(show):
+    """Source: the browser's accessibility tree of a page of 30 queries with 20 hits each."""
+    named = accessible(
+        show(queries=[replace(many(20), number=number, header=f"query_{number}") for number in range(30)])
+    )
+    assert {("heading", f"query_{number} (144 residues)") for number in range(30)} <= named
+    assert {name for role, name in named if role == "heading"} >= {
+        f"{rank}. s{rank * 7 % 20 + 1} some protein" for rank in range(1, 21)
+    }
 
 
 @needs_browser
