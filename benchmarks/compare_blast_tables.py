@@ -41,7 +41,7 @@ ROWS = ["qseq", "sseq"]
 
 @dataclass(frozen=True)
 class Row:
-    """One alignment as a table gives it: ``pairs`` are its columns without gaps, ``rows`` its letters where it has them."""
+    """An alignment as a table gives it: ``pairs`` are its columns without gaps, ``rows`` its letters if it has them."""
 
     score: int
     places: tuple[int, int, int, int]
