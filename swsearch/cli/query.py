@@ -76,11 +76,10 @@ def query(
         progress = stack.enter_context(ProgressReport("searching", total, "GCUPS", 1e9, quiet))
 
         def results() -> Iterator[QueryResult]:
-            for number, record in enumerate(queries):
-                progress.note(f"query {number + 1} of {len(queries)}")
-                result = searcher.search_one(number, record, progress.advance)
+            for result in searcher.search(queries, progress.advance):
                 if recorder is not None:
                     recorder.add(result)
+                progress.note(f"{result.number + 1} of {len(queries)} queries done")
                 yield result
 
         report.write(run, results(), stream)
