@@ -112,7 +112,7 @@ def changed_path(tmp_path: Path, database_path: Path, more: Path) -> Path:
 def arguments_of(moment: str, more: Path) -> list[str]:
     """What is done at a moment, as the child takes it."""
     changes = {"add": ["add", str(more)], "remove": ["remove", "P9", "NP8", "NP9"], "compact": ["compact"]}
-    return changes[moment.split(",")[0]]
+    return changes[moment.split(",", maxsplit=1)[0]]
 
 
 def start_change(database: Path, moment: str, more: Path) -> subprocess.Popen[str]:
