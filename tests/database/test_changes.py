@@ -80,16 +80,25 @@ RECORDS = st.lists(
     max_size=8,
 )
 CHANGES = st.lists(
-    st.one_of(RECORDS, st.sets(IDENTIFIERS, min_size=1, max_size=4), st.just("compact")), min_size=1, max_size=7
+    st.one_of(
+        RECORDS,
+        st.sets(IDENTIFIERS, min_size=1, max_size=4),
+        st.integers(0, 30),
+        st.integers(0, 30),
+        st.just("compact"),
+    ),
+    min_size=1,
+    max_size=7,
 )
+"""Records to add, identifiers to remove, a subject whose identifier is removed, or a compaction."""
 
 
 @given(first=RECORDS, changes=CHANGES)
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_any_changes_give_the_records_that_lists_give(
     tmp_path_factory: pytest.TempPathFactory,
     first: Records,
-    changes: list[Records | set[str] | str],
+    changes: list[Records | set[str] | int | str],
     problems_of: Callable[[Path], list[str]],
 ) -> None:
     """Expected values: a Python list to which the same is done; after compaction, the files of a fresh build."""
@@ -100,6 +109,8 @@ def test_any_changes_give_the_records_that_lists_give(
     records, generation = list(first), 1
     for change in changes:
         before = files_of(database)
+        if isinstance(change, int):
+            change = {records[change % len(records)][0]}  # noqa: PLW2901
         if isinstance(change, list):
             fasta.write_bytes(fasta_text(change))
             add_to_database(database, fasta)

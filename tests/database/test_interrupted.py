@@ -22,9 +22,11 @@ MOMENTS = {
 }
 
 CHILD = """
-import sys
+import signal, sys
 from swsearch.database import builder, segment_writer, staging
 from swsearch.errors import DatabaseError
+
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it, and so their children
 
 def pause():
     print("here", flush=True)

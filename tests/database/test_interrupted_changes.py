@@ -23,9 +23,11 @@ from swsearch.errors import DatabaseError
 from tests.database.conftest import exported, fasta_text, some_records
 
 CHILD = """
-import os, sys
+import os, signal, sys
 from swsearch.database import changes, segment_writer, staging
 from swsearch.errors import SwSearchError
+
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it, and so their children
 
 def pause():
     print("here", flush=True)
