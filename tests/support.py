@@ -16,7 +16,7 @@ from swsearch.typing import Codes
 ROBINSON_FREQUENCIES = np.array(
     [78, 51, 45, 54, 19, 43, 63, 74, 22, 51, 90, 57, 22, 39, 52, 71, 58, 13, 32, 64], dtype=np.float64
 )
-"""Residues in a thousand of natural proteins, in the order ARNDCQEGHILKMFPSTWYV (Robinson and Robinson 1991, rounded)."""
+"""Residues in a thousand of natural proteins, in the order ARNDCQEGHILKMFPSTWYV (Robinson and Robinson 1991)."""
 
 
 def make_partition(subjects: Sequence[Codes]) -> Partition:

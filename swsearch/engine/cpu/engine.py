@@ -1,13 +1,12 @@
 """The CPU engine: many subjects at once in the lanes of the processor's vectors, on several threads.
 
-The kernels are C++ (``simd/score``), the same source for every instruction set; the best one this processor has is taken
-unless another is asked for. Scores do not depend on it, nor on the number of threads: 8-bit lanes come first, and
+The kernels are C++ (``simd/score``), the same source for every instruction set; the best one this processor has is
+taken unless another is asked for. Scores do not depend on it, nor on the number of threads: 8-bit lanes come first, and
 subjects that leave their range are scored again in 16 and 32 bits.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from types import TracebackType
 from typing import Self
@@ -15,6 +14,7 @@ from typing import Self
 import numpy as np
 
 from swsearch import _native
+from swsearch.cores import usable_cores
 from swsearch.database.partition import Partition
 from swsearch.engine.protocol import EngineInfo, Progress
 from swsearch.errors import EngineError, EngineUnavailable, InputError
@@ -25,11 +25,6 @@ from swsearch.query.profile import QueryProfile
 def usable_instruction_sets() -> list[str]:
     """Instruction sets that are built and that this processor can run, best first."""
     return [name for name, usable in _native.instruction_sets() if usable]
-
-
-def usable_cores() -> int:
-    """Cores this process may run on."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 class CpuEngine:
@@ -51,6 +46,7 @@ class CpuEngine:
     """
 
     name = "cpu"
+    profiles_per_call = 1
 
     def __init__(self, threads: int | None = None, instruction_set: str | None = None) -> None:
         if threads is not None and threads < 1:
