@@ -22,11 +22,9 @@ MOMENTS = {
 }
 
 CHILD = """
-import signal, sys
+import sys
 from swsearch.database import builder, segment_writer, staging
 from swsearch.errors import DatabaseError
-
-signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it, and so their children
 
 def pause():
     print("here", flush=True)
