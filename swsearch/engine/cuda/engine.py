@@ -1,0 +1,468 @@
+"""The CUDA engine: scores profiles against partitions on one GPU.
+
+One batch (a query, or two of like length that share words) against one piece of the database is: a launch a strip of the
+query over all subjects but the longest; beside it the kernel that gives each of the longest a warp; then the subjects
+whose score left the narrow type, or passed a deferred kernel's limit, are listed on the device and scored again in 16 and,
+where that is not enough, in 32 bits; then scores are copied to the host. Launches of one query never overlap those of the
+next, and the host reads one count between the stages.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, Final, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from swsearch.database.partition import Partition
+from swsearch.engine.cuda.device import Buffer, Device, OutOfDeviceMemory, PyCudaDevice, Stream, Texture
+from swsearch.engine.cuda.kernels import (
+    COLLECT_KERNEL,
+    WARP,
+    Arithmetic,
+    KernelSpec,
+    list_kernel,
+    range_kernel,
+)
+from swsearch.engine.cuda.plan import (
+    Batch,
+    deferred_limit,
+    first_long,
+    pair_queries,
+    plan_list,
+    plan_range,
+)
+from swsearch.engine.cuda.profile import pack_profile
+from swsearch.engine.cuda.subjects import SMALLEST_CHUNK, DeviceSubjects, SubjectStore
+from swsearch.engine.protocol import Progress
+from swsearch.errors import EngineError
+from swsearch.hits.score_block import ScoreBlock
+from swsearch.query.profile import QueryProfile
+
+DATABASE_SHARE: Final = 0.1
+"""Share of the device's free memory that databases may take: the boundary between the strips of a long query, or of two,
+takes eight bytes a residue beside."""
+MOST_DEFERRED: Final = 1 / 16
+"""If more than this share of the subjects passes a deferred kernel, the exact kernel scores all of them again."""
+EDGE_BYTES: Final = 256 << 20
+"""Memory for the boundaries of the kernel for listed subjects, at most, unless a single subject needs more."""
+
+
+@dataclass
+class Timing:
+    """What the kernels of an engine did since it was made or the timing was reset.
+
+    Attributes
+    ----------
+    cells : int
+        Query residues times subject residues, each pair counted once.
+    seconds : float
+        Kernel time, by events on the device.
+    """
+
+    cells: int = 0
+    seconds: float = 0.0
+
+
+def _int(value: int) -> np.int32:
+    return np.int32(value)
+
+
+def _uint(value: int) -> np.uint32:
+    return np.uint32(value)
+
+
+def _address(buffer: Buffer | None) -> np.uint64:
+    return np.uint64(0 if buffer is None else buffer.address)
+
+
+@dataclass
+class _DeviceProfile:
+    """A packed profile on the device; a texture object over it where profiles are read as textures."""
+
+    buffer: Buffer
+    texture: Texture | None
+
+    @property
+    def arguments(self) -> list[np.generic]:
+        return [_address(self.buffer), np.uint64(0 if self.texture is None else self.texture.handle)]
+
+
+class CudaEngine:
+    """Scores on one GPU; see :class:`swsearch.engine.protocol.ScoreEngine`.
+
+    Parameters
+    ----------
+    device : Device, optional
+        The first GPU by default.
+    memory_limit : int, optional
+        Bytes of device memory that databases may take; what does not fit is streamed. By default what is free, less
+        room for the kernels.
+    texture : bool
+        Read profiles as textures rather than from global memory.
+    pairs : bool
+        Let two queries of like length share words.
+    deferred : bool
+        Use the deferred maximum where the caller gives floors.
+
+    Raises
+    ------
+    EngineUnavailable
+        No device that can be used; the message says what would mend it.
+    """
+
+    name = "cuda"
+
+    def __init__(
+        self,
+        device: Device | None = None,
+        memory_limit: int | None = None,
+        *,
+        texture: bool = True,
+        pairs: bool = True,
+        deferred: bool = True,
+    ) -> None:
+        self._device: Device = PyCudaDevice() if device is None else device
+        self._texture = texture
+        self._pairs = pairs
+        self._deferred = deferred
+        self.timing = Timing()
+        self._scratch: dict[str, Buffer] = {}
+        if memory_limit is None:
+            memory_limit = int(self._device.free_bytes() * DATABASE_SHARE)
+        self._store = SubjectStore(self._device, memory_limit)
+
+    # --- The protocol ---
+
+    def score(
+        self,
+        profiles: Sequence[QueryProfile],
+        partition: Partition,
+        floors: Sequence[int] | None = None,
+        progress: Progress | None = None,
+    ) -> list[ScoreBlock]:
+        """See :class:`swsearch.engine.protocol.ScoreEngine`.
+
+        Where the device runs out of memory, databases get half as much of it, down to a megabyte, and the partition is
+        scored again from its beginning.
+        """
+        if len(partition) == 0:
+            return [ScoreBlock.concatenate([]) for _ in profiles]
+        architecture = self._device.facts.architecture
+        if self._pairs:
+            batches = pair_queries(profiles, architecture)
+        else:
+            batches = [Batch((place,)) for place in range(len(profiles))]
+        while True:
+            try:
+                return self._score_partition(profiles, batches, partition, floors, progress)
+            except OutOfDeviceMemory:
+                self._free_scratch()
+                self._store.clear()
+                if self._store.limit_bytes <= SMALLEST_CHUNK:
+                    raise
+                self._store.limit_bytes = max(self._store.limit_bytes // 2, SMALLEST_CHUNK)
+
+    def close(self) -> None:
+        """See :class:`swsearch.engine.protocol.ScoreEngine`."""
+        self._store.clear()
+        self._free_scratch()
+        self._device.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    # --- A partition, piece by piece ---
+
+    def _score_partition(
+        self,
+        profiles: Sequence[QueryProfile],
+        batches: Sequence[Batch],
+        partition: Partition,
+        floors: Sequence[int] | None,
+        progress: Progress | None,
+    ) -> list[ScoreBlock]:
+        blocks: list[list[ScoreBlock]] = [[] for _ in profiles]
+        with contextlib.closing(self._store.pieces(partition)) as pieces:
+            for subjects in pieces:
+                residues = subjects.partition.n_residues
+                for batch in batches:
+                    chosen = [profiles[place] for place in batch.places]
+                    wanted = None if floors is None else [floors[place] for place in batch.places]
+                    scored = self._score_batch(chosen, subjects, wanted)
+                    for place, block in zip(batch.places, scored, strict=True):
+                        blocks[place].append(block)
+                    cells = residues * sum(profile.length for profile in chosen)
+                    self.timing.cells += cells
+                    self._store.advance()
+                    if progress is not None:
+                        progress(cells)
+        return [ScoreBlock.concatenate(found) for found in blocks]
+
+    # --- A batch against a piece ---
+
+    def _score_batch(
+        self, profiles: list[QueryProfile], subjects: DeviceSubjects, floors: list[int] | None
+    ) -> list[ScoreBlock]:
+        limits = [deferred_limit(p, None if floors is None else floors[i]) for i, p in enumerate(profiles)]
+        deferred = self._deferred and all(limit is not None for limit in limits)
+        plan = plan_range(profiles, self._device.facts.architecture, deferred=deferred)
+        scores = [self._room(f"scores {i}", len(subjects) * 4) for i in range(len(profiles))]
+        self._score_all(profiles, subjects, scores, deferred=plan.deferred)
+        if not plan.deferred:
+            return [
+                self._finish_exact(profile, subjects, scores[i], plan.arithmetic, None if floors is None else floors[i])
+                for i, profile in enumerate(profiles)
+            ]
+        blocks = []
+        for i, profile in enumerate(profiles):
+            limit, floor = limits[i], None if floors is None else floors[i]
+            assert limit is not None and floor is not None
+            n_passed = self._collect(scores[i], subjects, limit, "passed")
+            if n_passed > max(len(subjects) * MOST_DEFERRED, WARP):
+                self._score_all([profile], subjects, [scores[i]], deferred=False)
+                blocks.append(self._finish_exact(profile, subjects, scores[i], plan.arithmetic, floor))
+                continue
+            self._rescore(profile, subjects, scores[i], Arithmetic.SHORT, "passed", n_passed)
+            block = self._at_least(subjects, scores[i], floor, "passed", n_passed)
+            left = int((block.score > Arithmetic.FAST.largest_exact(profile.max_score)).sum())
+            blocks.append(ScoreBlock(block.subject_index, block.score, left))
+        return blocks
+
+    @contextlib.contextmanager
+    def _measured(self) -> Iterator[None]:
+        with self._device.timed(Stream.COMPUTE) as seconds:
+            yield
+        self.timing.seconds += seconds[0]
+
+    def _score_all(
+        self, profiles: list[QueryProfile], subjects: DeviceSubjects, scores: list[Buffer], *, deferred: bool
+    ) -> None:
+        """Every subject's best score, or in deferred kernels its result, in its place of ``scores``."""
+        device = self._device
+        plan = plan_range(profiles, device.facts.architecture, deferred=deferred)
+        tile = plan.shape.tile
+        spec = range_kernel(
+            plan.arithmetic,
+            tile,
+            profiles[0].gap,
+            deferred=plan.deferred,
+            boundary=plan.strips > 1,
+            texture=self._texture,
+            threads=plan.shape.threads,
+            blocks=plan.shape.blocks,
+        )
+        resident = device.resident_blocks(spec, tile.shared_bytes)
+        warps = resident * plan.shape.threads // WARP
+        n_short = first_long(subjects.partition.lengths, device.facts.multiprocessors, warps, tile.group)
+        long_places = np.arange(n_short, len(subjects), dtype=np.uint32)[::-1]
+
+        counters = self._room("counters", (plan.strips + len(profiles)) * 4)
+        device.clear(counters, counters.n_bytes, Stream.COMPUTE)
+        boundary = None
+        if plan.strips > 1:
+            boundary = self._room("boundary", subjects.residue_bytes * tile.boundary_words * 4)
+        with contextlib.ExitStack() as held:
+            packed = self._upload_profile(pack_profile(profiles, tile, plan.arithmetic), held)
+            alone = [self._list_profile(p, plan.arithmetic, held) for p in profiles] if len(long_places) else []
+            if len(long_places):
+                places = self._room("long places", len(long_places) * 4)
+                count = self._room("long count", 4)
+                device.upload(places, np.ascontiguousarray(long_places), Stream.COMPUTE)
+                device.upload(count, np.array([len(long_places)], np.uint32), Stream.COMPUTE)
+            held.callback(device.synchronize)
+            held.enter_context(self._measured())
+            for i, profile_alone in enumerate(alone):
+                device.follow(Stream.SIDE, Stream.COMPUTE)
+                self._launch_list(
+                    profiles[i], profile_alone, subjects, scores[i], plan.arithmetic, places, count,
+                    len(long_places), counters.address + (plan.strips + i) * 4, Stream.SIDE,
+                )  # fmt: skip
+            groups = WARP // tile.group * (plan.shape.threads // WARP)
+            grid = min(device.facts.multiprocessors * resident, -(-n_short // groups))
+            for strip in range(plan.strips if n_short else 0):
+                arguments = [
+                    *packed.arguments, _int(strip), _int(plan.strips),
+                    _address(subjects.residues), _address(subjects.starts), _address(subjects.lengths),
+                    _uint(n_short), _address(boundary), _address(scores[0]), _address(scores[-1]),
+                    np.uint64(counters.address + strip * 4),
+                ]  # fmt: skip
+                device.launch(spec, grid, tile.shared_bytes, arguments, Stream.COMPUTE)
+            if alone:
+                device.follow(Stream.COMPUTE, Stream.SIDE)
+
+    def _finish_exact(
+        self,
+        profile: QueryProfile,
+        subjects: DeviceSubjects,
+        scores: Buffer,
+        arithmetic: Arithmetic,
+        floor: int | None,
+    ) -> ScoreBlock:
+        """Score again what left the type, and copy to the host what is wanted."""
+        n_left = 0
+        wider = arithmetic.wider
+        if wider is not None and self._may_exceed(profile, subjects, arithmetic):
+            n_left = self._collect(scores, subjects, arithmetic.largest_exact(profile.max_score) + 1, "left")
+            self._rescore(profile, subjects, scores, wider, "left", n_left)
+        if floor is not None:
+            block = self._at_least(subjects, scores, floor, None, len(subjects))
+            return ScoreBlock(block.subject_index, block.score, n_left)
+        values = np.empty(len(subjects), dtype=np.int32)
+        self._device.download(values, scores, Stream.COMPUTE)
+        return ScoreBlock(subjects.partition.subject_index, values, n_left)
+
+    @staticmethod
+    def _may_exceed(profile: QueryProfile, subjects: DeviceSubjects, arithmetic: Arithmetic) -> bool:
+        highest = profile.max_score * min(profile.length, subjects.longest)
+        return highest > arithmetic.largest_exact(profile.max_score)
+
+    def _rescore(
+        self,
+        profile: QueryProfile,
+        subjects: DeviceSubjects,
+        scores: Buffer,
+        arithmetic: Arithmetic,
+        listed: str,
+        n_listed: int,
+    ) -> None:
+        """Score the listed subjects in a wider type, and those it cannot hold in the widest."""
+        if n_listed == 0:
+            return
+        device = self._device
+        counter = self._room("list counter", 4)
+        device.clear(counter, 4, Stream.COMPUTE)
+        with contextlib.ExitStack() as held:
+            on_device = self._list_profile(profile, arithmetic, held)
+            held.callback(device.synchronize)
+            held.enter_context(self._measured())
+            self._launch_list(
+                profile, on_device, subjects, scores, arithmetic, self._scratch[listed],
+                self._scratch[f"{listed} count"], n_listed, counter.address, Stream.COMPUTE,
+            )  # fmt: skip
+        wider = arithmetic.wider
+        if wider is not None and self._may_exceed(profile, subjects, arithmetic):
+            limit = arithmetic.largest_exact(profile.max_score) + 1
+            n_left = self._collect(scores, subjects, limit, f"{listed} {wider.name}", listed, n_listed)
+            self._rescore(profile, subjects, scores, wider, f"{listed} {wider.name}", n_left)
+
+    # --- Launches ---
+
+    def _launch_list(
+        self,
+        profile: QueryProfile,
+        on_device: _DeviceProfile,
+        subjects: DeviceSubjects,
+        scores: Buffer,
+        arithmetic: Arithmetic,
+        places: Buffer,
+        count: Buffer,
+        n_listed: int,
+        counter_address: int,
+        stream: Stream,
+    ) -> None:
+        device = self._device
+        shape = plan_list(profile, device.facts.architecture, arithmetic)
+        tile = shape.tile
+        spec: KernelSpec = list_kernel(
+            arithmetic, tile, profile.gap, texture=self._texture, blocks=shape.blocks
+        )
+        grid = min(n_listed, device.facts.multiprocessors * device.resident_blocks(spec, tile.shared_bytes))
+        stride = -(-subjects.longest // 16) * 16
+        strips = tile.strips(profile.length)
+        edge = None
+        if strips > 1:
+            edge_bytes = stride * tile.boundary_words * 4
+            grid = max(1, min(grid, EDGE_BYTES // edge_bytes))
+            edge = self._room(f"edge {stream.name}", grid * edge_bytes)
+        arguments = [
+            *on_device.arguments, _int(strips),
+            _address(subjects.residues), _address(subjects.starts), _address(subjects.lengths),
+            _address(places), _address(count), _address(edge), _uint(stride), _address(scores),
+            np.uint64(counter_address),
+        ]  # fmt: skip
+        device.launch(spec, grid, tile.shared_bytes, arguments, stream)
+
+    def _collect(
+        self,
+        scores: Buffer,
+        subjects: DeviceSubjects,
+        limit: int,
+        name: str,
+        among: str | None = None,
+        n_among: int = 0,
+        values: Buffer | None = None,
+    ) -> int:
+        """List in scratch ``name`` the subjects, of all or of the list ``among``, that reach ``limit``; their number."""
+        device = self._device
+        n_candidates = len(subjects) if among is None else n_among
+        listed = self._room(name, max(n_candidates, 1) * 4)
+        count = self._room(f"{name} count", 4)
+        device.clear(count, 4, Stream.COMPUTE)
+        grid = max(1, min(-(-n_candidates // COLLECT_KERNEL.threads), device.facts.multiprocessors * 8))
+        arguments = [
+            _address(scores), _address(None if among is None else self._scratch[among]), _uint(n_candidates),
+            _int(limit), _address(listed), _address(values), _address(count),
+        ]  # fmt: skip
+        device.launch(COLLECT_KERNEL, grid, 0, arguments, Stream.COMPUTE)
+        found = np.empty(1, dtype=np.uint32)
+        device.download(found, count, Stream.COMPUTE)
+        return int(found[0])
+
+    def _at_least(
+        self, subjects: DeviceSubjects, scores: Buffer, floor: int, among: str | None, n_among: int
+    ) -> ScoreBlock:
+        """Subjects that score ``floor`` or more, in stored order."""
+        values_on_device = self._room("wanted scores", max(n_among, 1) * 4)
+        n_wanted = self._collect(scores, subjects, floor, "wanted", among, n_among, values_on_device)
+        places = np.empty(n_wanted, dtype=np.uint32)
+        values = np.empty(n_wanted, dtype=np.int32)
+        self._device.download(places, self._scratch["wanted"], Stream.COMPUTE)
+        self._device.download(values, values_on_device, Stream.COMPUTE)
+        order = np.argsort(places)
+        return ScoreBlock(subjects.partition.subject_index[places[order]], values[order])
+
+    # --- Memory ---
+
+    def _upload_profile(self, words: NDArray[np.uint32], held: contextlib.ExitStack) -> _DeviceProfile:
+        """The words on the device until ``held`` lets go of them."""
+        buffer = self._device.allocate(words.nbytes)
+        held.callback(buffer.free)
+        self._device.upload(buffer, words, Stream.COMPUTE)
+        texture = None
+        if self._texture:
+            texture = self._device.texture(buffer)
+            held.callback(texture.close)
+        # The words are not pinned and not held: the copy must have read them.
+        self._device.synchronize()
+        return _DeviceProfile(buffer, texture)
+
+    def _list_profile(self, profile: QueryProfile, arithmetic: Arithmetic, held: contextlib.ExitStack) -> _DeviceProfile:
+        tile = plan_list(profile, self._device.facts.architecture, arithmetic).tile
+        return self._upload_profile(pack_profile([profile], tile, arithmetic), held)
+
+    def _room(self, name: str, n_bytes: int) -> Buffer:
+        """Memory that is kept between launches under a name, at least this large; what it held may be lost."""
+        buffer: Any = self._scratch.get(name)
+        if buffer is None or buffer.n_bytes < n_bytes:
+            if buffer is not None:
+                self._device.synchronize()
+                buffer.free()
+                del self._scratch[name]
+            buffer = self._device.allocate(n_bytes)
+            self._scratch[name] = buffer
+        return buffer  # type: ignore[no-any-return]
+
+    def _free_scratch(self) -> None:
+        for buffer in self._scratch.values():
+            buffer.free()
+        self._scratch.clear()
