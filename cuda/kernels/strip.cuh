@@ -32,21 +32,6 @@
 
 namespace swsearch {
 
-constexpr int kColumnsPerStep = 4;
-
-// How a lane's first row gets its upper neighbour: the words of the lane above, or of the boundary for the first lane.
-template <class Shape>
-struct Above {
-    // bottom: this lane's last row after its previous step; incoming: that of the lane above, or the boundary's column.
-    static SWS_DEVICE u32 join(u32 incoming, u32 bottom, u32 selector) {
-        if constexpr (Shape::kPairing == Pairing::kRowBlocks) {
-            return permute_bytes(incoming, bottom, selector);
-        } else {
-            return incoming;
-        }
-    }
-};
-
 // Best score of `length` columns of a subject against the staged strip, in every lane of the group that has the subject.
 // All lanes of a warp call this together; `n_steps` is the largest of the warp, others run on in padding.
 //
@@ -65,10 +50,14 @@ SWS_DEVICE typename Arithmetic::Word align_strip(const uint4* strip, const u32* 
     const int lane = static_cast<int>(threadIdx.x) % Shape::kGroup;
     const int slot = static_cast<int>(threadIdx.x) % Shape::kSlots;
     const bool top = lane == 0;
-    const bool bottom = lane == Shape::kGroup - 1;
-    // High half of the lane above, low half of this one; the first lane of a first strip has zeros above, the sign of a
-    // number that is never negative.
-    const u32 selector = top && !kBoundary ? 0x54BBu : 0x5432u;
+    // Row blocks: the bottom row's H and F are handed on in one word, and a lane's upper neighbours are the lane above for
+    // its low half, its own low half for the high one. The first lane of a first strip has zeros above: the sign of numbers
+    // that are never negative.
+    constexpr u32 kHandOn = 0x7632u;
+    const u32 take_h = top && !kBoundary ? 0x5499u : 0x5410u;
+    const u32 take_f = top && !kBoundary ? 0x54BBu : 0x5432u;
+    // Columns that this lane writes to the boundary; 0 for lanes that do not.
+    const u32 writes_to = kBoundary && lane == Shape::kGroup - 1 && writes ? static_cast<u32>(length) : 0;
 
     Word diagonal[kWords];
     Word e[kWords];
@@ -82,39 +71,41 @@ SWS_DEVICE typename Arithmetic::Word align_strip(const uint4* strip, const u32* 
     Word last_f = 0;
 
     ResidueStream stream(residues, length, Shape::kLag * lane);
-    BoundaryQuad<Shape> quad;
-    BoundaryQuad<Shape> quad_ahead;
-    if (kBoundary && top && reads && length > 0) {
-        quad_ahead.load(boundary, 0);
-    }
+    BoundaryAbove<Shape> above(boundary, kBoundary && reads ? length : 0, lane);
 
-    for (int step = 0; step < n_steps; step += kColumnsPerStep) {
+    for (int step = 0; step < n_steps; step += kColumnsPerRound) {
         const u32 codes = stream.next();
         if constexpr (kBoundary) {
-            quad = quad_ahead;
-            const int ahead = step + kColumnsPerStep;
-            if (top && reads && ahead < length) {
-                quad_ahead.load(boundary, ahead);
-            } else {
-                quad_ahead.clear();
-            }
+            above.advance();
         }
+        // Where the bottom row's columns of this round go; before the subject's first column, not to be written to.
+        u32* const below = boundary + static_cast<long long>(step - Shape::kDepth) * Shape::kBoundaryWords;
 #pragma unroll
-        for (int column = 0; column < kColumnsPerStep; ++column) {
+        for (int column = 0; column < kColumnsPerRound; ++column) {
             const ScoreColumn<Shape> scores(strip, slot, permute_bytes(codes, 0, 0x4440u + static_cast<u32>(column)));
 
-            u32 above_h = __shfl_up_sync(kWholeWarp, static_cast<u32>(last_h), 1, Shape::kGroup);
-            u32 above_f = __shfl_up_sync(kWholeWarp, static_cast<u32>(last_f), 1, Shape::kGroup);
-            if constexpr (kBoundary) {
-                const BoundaryColumn<Shape> edge = quad.column(column);
-                above_h = top ? edge.h : above_h;
-                above_f = top ? edge.f : above_f;
-            } else if constexpr (!kRowBlocks) {
-                above_h = top ? 0 : above_h;
-                above_f = top ? 0 : above_f;
+            Word h, f;
+            if constexpr (kRowBlocks) {
+                const u32 handed_on = permute_bytes(last_h, last_f, kHandOn);
+                u32 incoming = __shfl_up_sync(kWholeWarp, handed_on, 1, Shape::kGroup);
+                if constexpr (kBoundary) {
+                    const u32 edge = above.word(column, 0);
+                    incoming = top ? edge : incoming;
+                }
+                h = permute_bytes(incoming, last_h, take_h);
+                f = permute_bytes(incoming, last_f, take_f);
+            } else {
+                const u32 incoming_h = __shfl_up_sync(kWholeWarp, static_cast<u32>(last_h), 1, Shape::kGroup);
+                const u32 incoming_f = __shfl_up_sync(kWholeWarp, static_cast<u32>(last_f), 1, Shape::kGroup);
+                u32 edge_h = 0;
+                u32 edge_f = 0;
+                if constexpr (kBoundary) {
+                    edge_h = above.word(column, 0);
+                    edge_f = above.word(column, 1);
+                }
+                h = static_cast<Word>(top ? edge_h : incoming_h);
+                f = static_cast<Word>(top ? edge_f : incoming_f);
             }
-            Word h = static_cast<Word>(Above<Shape>::join(above_h, static_cast<u32>(last_h), selector));
-            Word f = static_cast<Word>(Above<Shape>::join(above_f, static_cast<u32>(last_f), selector));
 
             Word pending = 0;  // H of an even row, which waits for its neighbour to be compared together
 #pragma unroll
@@ -151,10 +142,12 @@ SWS_DEVICE typename Arithmetic::Word align_strip(const uint4* strip, const u32* 
             }
             last_h = h;
             last_f = f;
-            if (kBoundary && bottom && writes) {
-                const int place = step + column - Shape::kDepth;
-                if (place >= 0 && place < length) {
-                    store_boundary<Shape>(boundary, place, static_cast<u32>(h), static_cast<u32>(f));
+            if constexpr (kBoundary) {
+                const bool wanted = static_cast<u32>(step - Shape::kDepth + column) < writes_to;
+                if constexpr (kRowBlocks) {
+                    store_if(wanted, below + column, permute_bytes(last_h, last_f, kHandOn));
+                } else {
+                    store_pair_if(wanted, below + 2 * column, static_cast<u32>(last_h), static_cast<u32>(last_f));
                 }
             }
         }
@@ -174,7 +167,7 @@ SWS_DEVICE typename Arithmetic::Word align_strip(const uint4* strip, const u32* 
     return best;
 }
 
-// Steps that a subject of `length` columns takes, in whole rounds; the same for all lanes of the warp.
+// Steps that a subject of `length` columns takes, until the bottom row's last column; the same for all lanes of the warp.
 template <class Shape>
 SWS_DEVICE int warp_steps(int length) {
     int longest = length;

@@ -1,7 +1,8 @@
 // What one strip of the query hands to the next: H and F of its last row, for every subject column, in global memory.
 //
-// One array serves all strips in place: the first lane reads column j a whole tile depth before the last lane writes it.
-// Row blocks pack H (low) and F (high) of a column in one word; the other pairings have a word of H, then one of F.
+// One array serves all strips in place: the first lane needs column j a whole tile depth before the last lane writes it.
+// Row blocks pack H (low) and F (high) of a column in one word, as the lanes hand them on; the other pairings have a word of
+// H, then one of F.
 
 #pragma once
 
@@ -10,56 +11,54 @@
 
 namespace swsearch {
 
-template <class Shape>
-struct BoundaryColumn {
-    u32 h;
-    u32 f;
-};
+constexpr int kColumnsPerRound = 4;
 
-// Four columns of a subject's boundary, read as whole 16-byte units.
+// The boundary above a strip as a group reads it: the words of a round's columns lie in the group's lanes, one a lane
+// where it has enough of them, and come to the first lane by a shuffle. (Held by the first lane alone they would take
+// 8 to 16 registers of every lane.) They are asked for a round before their use.
 template <class Shape>
-class BoundaryQuad {
+class BoundaryAbove {
    public:
-    SWS_DEVICE BoundaryQuad() : first_{0, 0, 0, 0}, second_{0, 0, 0, 0} {}
-
-    // place: the first column, a multiple of 4. A subject's boundary is as long as its residues, padding included.
-    SWS_DEVICE void load(const u32* boundary, int place) {
-        const uint4* units = reinterpret_cast<const uint4*>(boundary + static_cast<u64>(place) * Shape::kBoundaryWords);
-        first_ = units[0];
-        if (Shape::kBoundaryWords == 2) {
-            second_ = units[1];
-        }
+    // columns: how many there are; 0 where there is no strip above.
+    SWS_DEVICE BoundaryAbove(const u32* boundary, int columns, int lane)
+        : boundary_(boundary), words_(columns * Shape::kBoundaryWords), place_(lane) {
+        load();
     }
 
-    SWS_DEVICE void clear() {
-        first_ = {0, 0, 0, 0};
-        second_ = {0, 0, 0, 0};
+    // Goes on to the next round.
+    SWS_DEVICE void advance() {
+#pragma unroll
+        for (int i = 0; i < kHeld; ++i) {
+            now_[i] = ahead_[i];
+        }
+        place_ += kRoundWords;
+        load();
     }
 
-    // H and F of column `place` + `which`. Of row blocks each stands in the high half, the low one is of no meaning:
-    // that is the half a lane takes from its neighbour above.
-    SWS_DEVICE BoundaryColumn<Shape> column(int which) const {
-        if (Shape::kBoundaryWords == 1) {
-            const u32 packed = which == 0 ? first_.x : which == 1 ? first_.y : which == 2 ? first_.z : first_.w;
-            return {packed << 16, packed};
-        }
-        const uint4& pair = which < 2 ? first_ : second_;
-        return which % 2 == 0 ? BoundaryColumn<Shape>{pair.x, pair.y} : BoundaryColumn<Shape>{pair.z, pair.w};
+    // Word `which` of column `column` of this round, in every lane; all lanes of the warp call this together. Zero beyond
+    // the last column.
+    SWS_DEVICE u32 word(int column, int which) const {
+        const int place = column * Shape::kBoundaryWords + which;
+        return __shfl_sync(kWholeWarp, now_[place / Shape::kGroup], place % Shape::kGroup, Shape::kGroup);
     }
 
    private:
-    uint4 first_;
-    uint4 second_;
-};
+    static constexpr int kRoundWords = kColumnsPerRound * Shape::kBoundaryWords;
+    static constexpr int kHeld = (kRoundWords + Shape::kGroup - 1) / Shape::kGroup;
 
-// Writes the last row's H and F of one column; of row blocks their high halves.
-template <class Shape>
-SWS_DEVICE void store_boundary(u32* boundary, int place, u32 h, u32 f) {
-    if (Shape::kBoundaryWords == 1) {
-        boundary[place] = permute_bytes(h, f, 0x7632u);
-    } else {
-        *reinterpret_cast<uint2*>(boundary + 2 * static_cast<u64>(place)) = uint2{h, f};
+    SWS_DEVICE void load() {
+#pragma unroll
+        for (int i = 0; i < kHeld; ++i) {
+            const int place = place_ + i * Shape::kGroup;
+            ahead_[i] = load_if(place < words_, boundary_ + place, 0);
+        }
     }
-}
+
+    const u32* boundary_;
+    int words_;
+    int place_;
+    u32 now_[kHeld] = {};
+    u32 ahead_[kHeld];
+};
 
 }  // namespace swsearch

@@ -73,6 +73,30 @@ SWS_DEVICE u32 permute_bytes(u32 low, u32 high, u32 selector) {
     return chosen;
 }
 
+// A load, and stores, that happen where `wanted` holds. As predicated instructions they leave no branch in the inner loop;
+// around branches the compiler copies a lane's whole state from register to register.
+SWS_DEVICE u32 load_if(bool wanted, const u32* address, u32 otherwise) {
+    u32 value = otherwise;
+    asm volatile("{ .reg .pred p; setp.ne.s32 p, %1, 0; @p ld.global.u32 %0, [%2]; }"
+                 : "+r"(value)
+                 : "r"(static_cast<int>(wanted)), "l"(address)
+                 : "memory");
+    return value;
+}
+
+SWS_DEVICE void store_if(bool wanted, u32* address, u32 value) {
+    asm volatile("{ .reg .pred p; setp.ne.s32 p, %0, 0; @p st.global.u32 [%1], %2; }" ::"r"(static_cast<int>(wanted)),
+                 "l"(address), "r"(value)
+                 : "memory");
+}
+
+SWS_DEVICE void store_pair_if(bool wanted, u32* address, u32 first, u32 second) {
+    asm volatile("{ .reg .pred p; setp.ne.s32 p, %0, 0; @p st.global.v2.u32 [%1], {%2, %3}; }" ::"r"(
+                     static_cast<int>(wanted)),
+                 "l"(address), "r"(first), "r"(second)
+                 : "memory");
+}
+
 // One element of a texture over linear memory of uint4.
 SWS_DEVICE uint4 texture_element(u64 texture, int place) {
     uint4 element;

@@ -6,6 +6,7 @@ stream and not between streams. A device belongs to the thread that opened it.
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -16,13 +17,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from swsearch.engine.cuda.compiler import KernelCache, find_compiler
-from swsearch.engine.cuda.kernels import UNIT_BYTES, KernelSpec
+from swsearch.engine.cuda.kernels import UNIT_BYTES, WARP, KernelSpec
 from swsearch.errors import EngineError, EngineUnavailable
 
 Argument = np.generic
 """A kernel's argument: a NumPy scalar of the parameter's size; addresses are uint64."""
 
 OLDEST_ARCHITECTURE: Final = 75
+REGISTER_UNIT: Final = 256
+RESERVED_SHARED_BYTES: Final = 1024
+MOST_BLOCKS: Final = 16
+"""Blocks a multiprocessor takes on every architecture served (some take more)."""
 
 
 class OutOfDeviceMemory(EngineError):
@@ -61,6 +66,34 @@ class DeviceFacts:
     multiprocessors: int
     shared_bytes: int
     memory_bytes: int
+
+
+@dataclass(frozen=True)
+class MultiprocessorLimits:
+    """What the blocks on one multiprocessor share: threads, registers, bytes of shared memory."""
+
+    threads: int
+    registers: int
+    shared_bytes: int
+
+
+def fitting_blocks(limits: MultiprocessorLimits, threads: int, registers: int, shared_bytes: int) -> int:
+    """Blocks that run on a multiprocessor at a time, at least 1.
+
+    Parameters
+    ----------
+    limits : MultiprocessorLimits
+    threads : int
+        Threads a block, a multiple of 32.
+    registers : int
+        Registers a thread; a warp gets them in units of 256.
+    shared_bytes : int
+        Dynamic shared memory a block; the driver keeps 1,024 bytes beside.
+    """
+    warp_registers = -(-registers * WARP // REGISTER_UNIT) * REGISTER_UNIT
+    by_registers = limits.registers // warp_registers // (threads // WARP) if warp_registers else MOST_BLOCKS
+    by_shared = limits.shared_bytes // (shared_bytes + RESERVED_SHARED_BYTES)
+    return max(1, min(MOST_BLOCKS, limits.threads // threads, by_registers, by_shared))
 
 
 class Buffer(Protocol):
@@ -235,8 +268,13 @@ class PyCudaDevice:
             raise
         self._kernels: dict[KernelSpec, Any] = {}
         self._modules: list[Any] = []
-        self._occupancy: dict[tuple[KernelSpec, int], int] = {}
+        self._limits = MultiprocessorLimits(
+            threads=device.get_attribute(attribute.MAX_THREADS_PER_MULTIPROCESSOR),
+            registers=device.get_attribute(attribute.MAX_REGISTERS_PER_MULTIPROCESSOR),
+            shared_bytes=device.get_attribute(attribute.MAX_SHARED_MEMORY_PER_MULTIPROCESSOR),
+        )
         self._open = True
+        atexit.register(self.close)  # a context that is still current at the end would abort the process
 
     @contextlib.contextmanager
     def _errors(self, doing: str) -> Iterator[None]:
@@ -333,16 +371,8 @@ class PyCudaDevice:
 
     def resident_blocks(self, spec: KernelSpec, shared_bytes: int) -> int:
         """See :class:`Device`."""
-        key = (spec, shared_bytes)
-        if key not in self._occupancy:
-            from cuda.bindings import driver
-
-            handle = driver.CUfunction(self._function(spec).handle)
-            status, blocks = driver.cuOccupancyMaxActiveBlocksPerMultiprocessor(handle, spec.threads, shared_bytes)
-            if status != driver.CUresult.CUDA_SUCCESS:
-                raise EngineError(f"{self.facts.name} does not say how many blocks fit ({status.name})")
-            self._occupancy[key] = max(int(blocks), 1)
-        return self._occupancy[key]
+        registers = int(self._function(spec).num_regs)
+        return fitting_blocks(self._limits, spec.threads, registers, shared_bytes)
 
     def follow(self, stream: Stream, leader: Stream) -> None:
         """See :class:`Device`."""
@@ -375,5 +405,6 @@ class PyCudaDevice:
             self._kernels.clear()
             self._modules.clear()
             self._streams.clear()
+            atexit.unregister(self.close)
             self._context.pop()
             self._context.detach()

@@ -253,8 +253,9 @@ inline void __syncthreads() { emulation::meet(*emulation::machine().running->who
 inline void __syncwarp() { emulation::meet(*emulation::machine().running->warp); }
 
 template <class T>
-T __shfl_sync(unsigned, T value, int from) {
-    return static_cast<T>(emulation::exchange(static_cast<unsigned>(value), from));
+T __shfl_sync(unsigned, T value, int from, int width = emulation::kWarp) {
+    const int lane = static_cast<int>(threadIdx.x) % emulation::kWarp;
+    return static_cast<T>(emulation::exchange(static_cast<unsigned>(value), lane / width * width + from % width));
 }
 
 template <class T>
@@ -341,6 +342,16 @@ inline unsigned permute_bytes(unsigned low, unsigned high, unsigned selector) {
         chosen |= byte << (8 * i);
     }
     return chosen;
+}
+
+inline unsigned load_if(bool wanted, const unsigned* address, unsigned otherwise) { return wanted ? *address : otherwise; }
+
+inline void store_if(bool wanted, unsigned* address, unsigned value) {
+    if (wanted) *address = value;
+}
+
+inline void store_pair_if(bool wanted, unsigned* address, unsigned first, unsigned second) {
+    if (wanted) *reinterpret_cast<uint2*>(address) = uint2{first, second};
 }
 
 inline uint4 texture_element(unsigned long long texture, int place) {

@@ -30,7 +30,8 @@ HERE = Path(__file__).parent
 class HostBuffer:
     def __init__(self, device: EmulatedDevice, n_bytes: int) -> None:
         self._device = device
-        self.array = np.full(-(-n_bytes // 16) * 16, 0xA5, dtype=np.uint8)[:n_bytes]
+        # What new memory holds is large as a score in every type: a kernel that reads what none wrote is found out.
+        self.array = np.full(n_bytes, 0x5A, dtype=np.uint8)
         self.address = int(self.array.__array_interface__["data"][0])
         assert self.address % 16 == 0
         self.n_bytes = n_bytes
@@ -145,7 +146,10 @@ class EmulatedDevice:
             options.append("-DSWS_HALF_MAXIMA")
         options += [f"-I{root}", f"-I{root / 'include'}", f"-I{HERE}", *spec.defines]
         options += [f'-DSWS_ENTRY_FILE="entry/{spec.entry}.cu"', f"-DSWS_ENTRY={spec.function}"]
-        output = self._folder / f"{spec.entry}-{hashlib.sha256(' '.join(options).encode()).hexdigest()[:24]}.so"
+        digest = hashlib.sha256(" ".join(options).encode())
+        for source in sorted([*root.rglob("*.cu*"), *HERE.glob("*.h"), *HERE.glob("*.cpp")]):
+            digest.update(source.read_bytes())
+        output = self._folder / f"{spec.entry}-{digest.hexdigest()[:24]}.so"
         if not output.exists():
             scratch = output.with_suffix(f".{os.getpid()}")
             command = ["g++", *options, "-o", str(scratch), str(HERE / "entry.cpp")]
