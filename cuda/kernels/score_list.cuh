@@ -30,7 +30,7 @@ SWS_DEVICE void score_list(uint4* strip, const ProfileSource& profile, int n_str
             item = atomicAdd(work_counter, 1u);
         }
         item = __shfl_sync(kWholeWarp, item, 0);
-        if (item >= n_places) {
+        if (__all_sync(kWholeWarp, item >= n_places)) {
             return;
         }
         const u32 place = subjects.places[item];
@@ -43,7 +43,7 @@ SWS_DEVICE void score_list(uint4* strip, const ProfileSource& profile, int n_str
                                   static_cast<int>(threadIdx.x), kWarpSize);
             __syncwarp();
             const auto best = align_strip<Arithmetic, Shape, kOpen, kExtend, false, true>(
-                strip, subjects.residues + subjects.starts[place] / 4, length, warp_steps<Shape>(length), edge,
+                strip, subjects.residues + subjects.starts[place] / 4, length, edge,
                 number > 0, number + 1 < n_strips);
             const int found = single_score<Arithmetic>(best);
             score = found > score ? found : score;

@@ -36,7 +36,7 @@ SWS_DEVICE void score_range(uint4* strip, const ProfileSource& profile, int stri
             item = atomicAdd(work_counter, 1u);
         }
         const u32 taken = __shfl_sync(kWholeWarp, item, 0) * Shape::kGroupsPerWarp;
-        if (taken >= subjects.n_subjects) {
+        if (__all_sync(kWholeWarp, taken >= subjects.n_subjects)) {
             return;
         }
         const bool real = taken + group < subjects.n_subjects;
@@ -45,7 +45,7 @@ SWS_DEVICE void score_range(uint4* strip, const ProfileSource& profile, int stri
         const int length = real ? static_cast<int>(subjects.lengths[place]) : 0;
 
         const auto best = align_strip<Arithmetic, Shape, kOpen, kExtend, kDeferred, kBoundary>(
-            strip, subjects.residues + start / 4, length, warp_steps<Shape>(length),
+            strip, subjects.residues + start / 4, length,
             boundary + start * Shape::kBoundaryWords, strip_number > 0, strip_number + 1 < n_strips);
 
         if (writer && real) {

@@ -33,14 +33,14 @@
 namespace swsearch {
 
 // Best score of `length` columns of a subject against the staged strip, in every lane of the group that has the subject.
-// All lanes of a warp call this together; `n_steps` is the largest of the warp, others run on in padding.
+// All lanes of a warp call this together; groups whose subject has ended run on in padding until the last one has.
 //
 // Of pairs, the result has a score in each half: for row blocks the larger is the strip's, for two queries each is one's.
 // boundary: the subject's columns, or null where the query is a single strip; `reads` and `writes` say whether a strip lies
 // above and below this one.
 template <class Arithmetic, class Shape, int kOpen, int kExtend, bool kDeferred, bool kBoundary>
-SWS_DEVICE typename Arithmetic::Word align_strip(const uint4* strip, const u32* residues, int length, int n_steps,
-                                                 u32* boundary, bool reads, bool writes) {
+SWS_DEVICE typename Arithmetic::Word align_strip(const uint4* strip, const u32* residues, int length, u32* boundary,
+                                                 bool reads, bool writes) {
     using Word = typename Arithmetic::Word;
     constexpr int kWords = Shape::kWords;
     constexpr int kChunks = (kWords + 3) / 4;
@@ -73,7 +73,10 @@ SWS_DEVICE typename Arithmetic::Word align_strip(const uint4* strip, const u32* 
     ResidueStream stream(residues, length, Shape::kLag * lane);
     BoundaryAbove<Shape> above(boundary, kBoundary && reads ? length : 0, lane);
 
-    for (int step = 0; step < n_steps; step += kColumnsPerRound) {
+    // A vote, since its outcome is known to be the same in all lanes: the compiler then keeps no second copy of the loop
+    // for warps that have come apart.
+    const int n_steps = length + Shape::kDepth;
+    for (int step = 0; __any_sync(kWholeWarp, step < n_steps); step += kColumnsPerRound) {
         const u32 codes = stream.next();
         if constexpr (kBoundary) {
             above.advance();
@@ -165,18 +168,6 @@ SWS_DEVICE typename Arithmetic::Word align_strip(const uint4* strip, const u32* 
         best = Arithmetic::max3(best, other, other);
     }
     return best;
-}
-
-// Steps that a subject of `length` columns takes, until the bottom row's last column; the same for all lanes of the warp.
-template <class Shape>
-SWS_DEVICE int warp_steps(int length) {
-    int longest = length;
-#pragma unroll
-    for (int distance = kWarpSize / 2; distance > 0; distance /= 2) {
-        const int other = __shfl_xor_sync(kWholeWarp, longest, distance);
-        longest = other > longest ? other : longest;
-    }
-    return longest == 0 ? 0 : longest + Shape::kDepth;
 }
 
 SWS_DEVICE int low_half(u32 word) { return static_cast<int>(word & 0xFFFFu); }

@@ -92,6 +92,16 @@ class _DeviceProfile:
         return [_address(self.buffer), np.uint64(0 if self.texture is None else self.texture.handle)]
 
 
+@dataclass(frozen=True)
+class _Candidates:
+    """Subjects to pick from: places first to first + n_places, or the first n_places of a list; and the least score."""
+
+    first: int
+    n_places: int
+    limit: int
+    among: str | None = None
+
+
 class CudaEngine:
     """Scores on one GPU; see :class:`swsearch.engine.protocol.ScoreEngine`.
 
@@ -217,7 +227,7 @@ class CudaEngine:
         deferred = self._deferred and all(limit is not None for limit in limits)
         plan = plan_range(profiles, self._device.facts.architecture, deferred=deferred)
         scores = [self._room(f"scores {i}", len(subjects) * 4) for i in range(len(profiles))]
-        self._score_all(profiles, subjects, scores, deferred=plan.deferred)
+        n_short = self._score_all(profiles, subjects, scores, deferred=plan.deferred)
         if not plan.deferred:
             return [
                 self._finish_exact(profile, subjects, scores[i], plan.arithmetic, None if floors is None else floors[i])
@@ -227,15 +237,18 @@ class CudaEngine:
         for i, profile in enumerate(profiles):
             limit, floor = limits[i], None if floors is None else floors[i]
             assert limit is not None and floor is not None
-            n_passed = self._collect(scores[i], subjects, limit, "passed")
+            beyond = plan.arithmetic.largest_exact(profile.max_score) + 1
+            candidates = [_Candidates(0, n_short, limit), _Candidates(n_short, len(subjects) - n_short, beyond)]
+            n_passed = self._collect(scores[i], candidates, "passed")
             if n_passed > max(len(subjects) * MOST_DEFERRED, WARP):
                 self._score_all([profile], subjects, [scores[i]], deferred=False)
                 blocks.append(self._finish_exact(profile, subjects, scores[i], plan.arithmetic, floor))
                 continue
             self._rescore(profile, subjects, scores[i], Arithmetic.SHORT, "passed", n_passed)
-            block = self._at_least(subjects, scores[i], floor, "passed", n_passed)
-            left = int((block.score > Arithmetic.FAST.largest_exact(profile.max_score)).sum())
-            blocks.append(ScoreBlock(block.subject_index, block.score, left))
+            # The others' places hold what the deferred kernel left there, which is below the limit and so below the floor.
+            block = self._at_least(subjects, scores[i], floor)
+            n_left = int((block.score >= beyond).sum())
+            blocks.append(ScoreBlock(block.subject_index, block.score, n_left))
         return blocks
 
     @contextlib.contextmanager
@@ -246,8 +259,12 @@ class CudaEngine:
 
     def _score_all(
         self, profiles: list[QueryProfile], subjects: DeviceSubjects, scores: list[Buffer], *, deferred: bool
-    ) -> None:
-        """Every subject's best score, or in deferred kernels its result, in its place of ``scores``."""
+    ) -> int:
+        """Every subject's best score, or in deferred kernels its result, in its place of ``scores``.
+
+        Returns the place of the first subject that got a warp of its own: its score and those after it are exact also
+        where deferred kernels ran, as far as the type holds them.
+        """
         device = self._device
         plan = plan_range(profiles, device.facts.architecture, deferred=deferred)
         tile = plan.shape.tile
@@ -299,6 +316,7 @@ class CudaEngine:
                 device.launch(spec, grid, tile.shared_bytes, arguments, Stream.COMPUTE)
             if alone:
                 device.follow(Stream.COMPUTE, Stream.SIDE)
+        return n_short
 
     def _finish_exact(
         self,
@@ -312,10 +330,11 @@ class CudaEngine:
         n_left = 0
         wider = arithmetic.wider
         if wider is not None and self._may_exceed(profile, subjects, arithmetic):
-            n_left = self._collect(scores, subjects, arithmetic.largest_exact(profile.max_score) + 1, "left")
+            everyone = _Candidates(0, len(subjects), arithmetic.largest_exact(profile.max_score) + 1)
+            n_left = self._collect(scores, [everyone], "left")
             self._rescore(profile, subjects, scores, wider, "left", n_left)
         if floor is not None:
-            block = self._at_least(subjects, scores, floor, None, len(subjects))
+            block = self._at_least(subjects, scores, floor)
             return ScoreBlock(block.subject_index, block.score, n_left)
         values = np.empty(len(subjects), dtype=np.int32)
         self._device.download(values, scores, Stream.COMPUTE)
@@ -351,8 +370,8 @@ class CudaEngine:
             )  # fmt: skip
         wider = arithmetic.wider
         if wider is not None and self._may_exceed(profile, subjects, arithmetic):
-            limit = arithmetic.largest_exact(profile.max_score) + 1
-            n_left = self._collect(scores, subjects, limit, f"{listed} {wider.name}", listed, n_listed)
+            same = _Candidates(0, n_listed, arithmetic.largest_exact(profile.max_score) + 1, listed)
+            n_left = self._collect(scores, [same], f"{listed} {wider.name}")
             self._rescore(profile, subjects, scores, wider, f"{listed} {wider.name}", n_left)
 
     # --- Launches ---
@@ -393,37 +412,31 @@ class CudaEngine:
         device.launch(spec, grid, tile.shared_bytes, arguments, stream)
 
     def _collect(
-        self,
-        scores: Buffer,
-        subjects: DeviceSubjects,
-        limit: int,
-        name: str,
-        among: str | None = None,
-        n_among: int = 0,
-        values: Buffer | None = None,
+        self, scores: Buffer, candidates: Sequence[_Candidates], name: str, values: Buffer | None = None
     ) -> int:
-        """List in scratch ``name`` the subjects, of all or of the list ``among``, that reach ``limit``; their number."""
+        """List in scratch ``name`` the candidates that reach their limits; their number."""
         device = self._device
-        n_candidates = len(subjects) if among is None else n_among
-        listed = self._room(name, max(n_candidates, 1) * 4)
+        listed = self._room(name, max(sum(group.n_places for group in candidates), 1) * 4)
         count = self._room(f"{name} count", 4)
         device.clear(count, 4, Stream.COMPUTE)
-        grid = max(1, min(-(-n_candidates // COLLECT_KERNEL.threads), device.facts.multiprocessors * 8))
-        arguments = [
-            _address(scores), _address(None if among is None else self._scratch[among]), _uint(n_candidates),
-            _int(limit), _address(listed), _address(values), _address(count),
-        ]  # fmt: skip
-        device.launch(COLLECT_KERNEL, grid, 0, arguments, Stream.COMPUTE)
+        for group in candidates:
+            if group.n_places == 0:
+                continue
+            grid = max(1, min(-(-group.n_places // COLLECT_KERNEL.threads), device.facts.multiprocessors * 8))
+            arguments = [
+                _address(scores), _address(None if group.among is None else self._scratch[group.among]),
+                _uint(group.first), _uint(group.n_places), _int(group.limit),
+                _address(listed), _address(values), _address(count),
+            ]  # fmt: skip
+            device.launch(COLLECT_KERNEL, grid, 0, arguments, Stream.COMPUTE)
         found = np.empty(1, dtype=np.uint32)
         device.download(found, count, Stream.COMPUTE)
         return int(found[0])
 
-    def _at_least(
-        self, subjects: DeviceSubjects, scores: Buffer, floor: int, among: str | None, n_among: int
-    ) -> ScoreBlock:
+    def _at_least(self, subjects: DeviceSubjects, scores: Buffer, floor: int) -> ScoreBlock:
         """Subjects that score ``floor`` or more, in stored order."""
-        values_on_device = self._room("wanted scores", max(n_among, 1) * 4)
-        n_wanted = self._collect(scores, subjects, floor, "wanted", among, n_among, values_on_device)
+        values_on_device = self._room("wanted scores", len(subjects) * 4)
+        n_wanted = self._collect(scores, [_Candidates(0, len(subjects), floor)], "wanted", values_on_device)
         places = np.empty(n_wanted, dtype=np.uint32)
         values = np.empty(n_wanted, dtype=np.int32)
         self._device.download(places, self._scratch["wanted"], Stream.COMPUTE)

@@ -271,6 +271,17 @@ T __shfl_xor_sync(unsigned, T value, int mask) {
     return static_cast<T>(emulation::exchange(static_cast<unsigned>(value), lane ^ mask));
 }
 
+inline bool __any_sync(unsigned, bool vote) {
+    bool any = false;
+    for (int distance = 0; distance < emulation::kWarp; ++distance) {
+        const int lane = static_cast<int>(threadIdx.x) % emulation::kWarp;
+        any = emulation::exchange(vote, (lane + distance) % emulation::kWarp) != 0 || any;
+    }
+    return any;
+}
+
+inline bool __all_sync(unsigned mask, bool vote) { return !__any_sync(mask, !vote); }
+
 inline unsigned atomicAdd(unsigned* address, unsigned value) {
     const unsigned before = *address;
     *address = before + value;
