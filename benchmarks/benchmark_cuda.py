@@ -5,9 +5,9 @@
 The database is made here: proteins with log-normal lengths (mean 358, 20 to 3,000), residues at the frequencies of
 Swiss-Prot, 25 subjects of 8,000 to 35,000, and a few mutated copies of each query, so that high scores occur. Giga cell
 updates a second (GCUPS) are query residues times subject residues over the kernels' time by device events; wall time
-is that of the engine's call, profile, launches and copying of scores included. ``floors`` asks for scores that an E-value
-of about 10 needs, as a search for the top hits does; ``all`` for every score. ``--check`` compares that many subjects a
-query, the highest scores among them, with parasail.
+is that of the engine's call, profile, launches and copying of scores included. ``floors`` asks for scores that an
+E-value of about 10 needs, as a search for the top hits does; ``all`` for every score. ``--check`` compares
+that many subjects a query, the highest scores among them, with parasail.
 """
 
 from __future__ import annotations
@@ -85,11 +85,12 @@ def synthetic(n_subjects: int, queries: list[tuple[str, np.ndarray]], seed: int,
 
 
 def differences(
-    query: np.ndarray, scheme: ScoringScheme, partition: Partition, index: np.ndarray, score: np.ndarray, n: int
+    query: np.ndarray, scheme: ScoringScheme, partition: Partition, found: tuple[np.ndarray, np.ndarray], n: int
 ) -> tuple[int, int]:
     """Subjects whose score is not parasail's, and how many were compared: the n / 2 highest and n / 2 drawn."""
     import parasail
 
+    index, score = found
     letters = PROTEIN.letters[:24]
     matrix = parasail.matrix_create(letters, 1, -1)
     for row in range(24):
@@ -207,9 +208,9 @@ def main() -> None:
             if options.check:
                 wrong = compared = 0
                 for group, found in zip(groups, results, strict=True):
-                    for profile, (index, score) in zip(group, found, strict=True):
+                    for profile, columns in zip(group, found, strict=True):
                         codes = queries[next(i for i, p in enumerate(profiles) if p is profile)][1]
-                        bad, n = differences(codes, scheme, partition, index, score, options.check)
+                        bad, n = differences(codes, scheme, partition, columns, options.check)
                         wrong, compared = wrong + bad, compared + n
                 summary["differences"], summary["compared"] = wrong, compared
             report[mode] = summary

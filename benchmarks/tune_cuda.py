@@ -2,8 +2,8 @@
 
     python benchmarks/tune_cuda.py [--pairing kRowBlocks] [--groups 8] [--words 8,16,28] [--launches 256x2]
 
-Every combination of the options is run with queries that fill exactly one strip, so that the figure is the tile's own; a
-JSON line a shape gives GCUPS, registers and spilled bytes.
+Every combination of the options is run with queries that fill exactly one strip, so that the figure is the tile's own.
+A JSON line a shape gives GCUPS, registers and spilled bytes.
 """
 
 from __future__ import annotations

@@ -130,7 +130,7 @@ def find_nvcc() -> str | None:
 
 
 def find_compiler() -> Compiler | None:
-    """nvcc where there is one, else NVRTC, else None."""
+    """The compiler to use: nvcc where there is one, else NVRTC, else None."""
     path = find_nvcc()
     if path is not None:
         return Nvcc(path)

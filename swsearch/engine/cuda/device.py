@@ -135,7 +135,7 @@ class Device(Protocol):
         ...
 
     def upload(self, buffer: Buffer, values: NDArray[Any], stream: Stream, offset: int = 0) -> None:
-        """Copy to the device. From pinned memory it may end after the call: do not change it before the stream is done."""
+        """Copy to the device. From pinned memory it may end after the call: leave that as it is till then."""
         ...
 
     def download(self, values: NDArray[Any], buffer: Buffer, stream: Stream) -> None:
@@ -223,7 +223,7 @@ class PyCudaDevice:
 
     def __init__(self, ordinal: int = 0) -> None:
         try:
-            import pycuda.driver as driver
+            from pycuda import driver
         except ImportError as error:
             raise EngineUnavailable(
                 "cuda", f"PyCUDA cannot be imported ({error}); pip install 'swsearch[cuda]' mends that"
@@ -256,7 +256,9 @@ class PyCudaDevice:
             )
         compiler = find_compiler()
         if compiler is None:
-            raise EngineUnavailable("cuda", "there is no compiler; install the CUDA toolkit or pip install nvidia-cuda-nvrtc")
+            raise EngineUnavailable(
+                "cuda", "there is no compiler; install the CUDA toolkit or pip install nvidia-cuda-nvrtc"
+            )
         self.compiler = compiler
         self._cache = KernelCache(compiler)
         self._context = device.retain_primary_context()

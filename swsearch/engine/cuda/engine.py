@@ -1,10 +1,10 @@
 """The CUDA engine: scores profiles against partitions on one GPU.
 
-One batch (a query, or two of like length that share words) against one piece of the database is: a launch a strip of the
-query over all subjects but the longest; beside it the kernel that gives each of the longest a warp; then the subjects
-whose score left the narrow type, or passed a deferred kernel's limit, are listed on the device and scored again in 16 and,
-where that is not enough, in 32 bits; then scores are copied to the host. Launches of one query never overlap those of the
-next, and the host reads one count between the stages.
+One batch (a query, or two of like length that share words) against one piece of the database is: a launch a strip of
+the query over all subjects but the longest; beside it the kernel that gives each of the longest a warp; then the
+subjects whose score left the narrow type, or passed a deferred kernel's limit, are listed on the device and scored
+again in 16 and, where that is not enough, in 32 bits; then scores are copied to the host. Launches of one query never overlap
+those of the next, and the host reads one count between the stages.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from swsearch.database.partition import Partition
-from swsearch.engine.cuda.device import Buffer, Device, OutOfDeviceMemory, PyCudaDevice, Stream, Texture
+from swsearch.engine.cuda.device import Argument, Buffer, Device, OutOfDeviceMemory, PyCudaDevice, Stream, Texture
 from swsearch.engine.cuda.kernels import (
     COLLECT_KERNEL,
     WARP,
@@ -39,13 +39,12 @@ from swsearch.engine.cuda.plan import (
 from swsearch.engine.cuda.profile import pack_profile
 from swsearch.engine.cuda.subjects import SMALLEST_CHUNK, DeviceSubjects, SubjectStore
 from swsearch.engine.protocol import Progress
-from swsearch.errors import EngineError
 from swsearch.hits.score_block import ScoreBlock
 from swsearch.query.profile import QueryProfile
 
 DATABASE_SHARE: Final = 0.1
-"""Share of the device's free memory that databases may take: the boundary between the strips of a long query, or of two,
-takes eight bytes a residue beside."""
+"""Share of the device's free memory that databases may take: the boundary between the strips of a long query, or of
+two, takes eight bytes a residue beside."""
 MOST_DEFERRED: Final = 1 / 16
 """If more than this share of the subjects passes a deferred kernel, the exact kernel scores all of them again."""
 EDGE_BYTES: Final = 256 << 20
@@ -204,7 +203,7 @@ class CudaEngine:
         blocks: list[list[ScoreBlock]] = [[] for _ in profiles]
         with contextlib.closing(self._store.pieces(partition)) as pieces:
             for subjects in pieces:
-                residues = subjects.partition.n_residues
+                residues = subjects.n_residues
                 for batch in batches:
                     chosen = [profiles[place] for place in batch.places]
                     wanted = None if floors is None else [floors[place] for place in batch.places]
@@ -236,7 +235,8 @@ class CudaEngine:
         blocks = []
         for i, profile in enumerate(profiles):
             limit, floor = limits[i], None if floors is None else floors[i]
-            assert limit is not None and floor is not None
+            assert limit is not None
+            assert floor is not None
             beyond = plan.arithmetic.largest_exact(profile.max_score) + 1
             candidates = [_Candidates(0, n_short, limit), _Candidates(n_short, len(subjects) - n_short, beyond)]
             n_passed = self._collect(scores[i], candidates, "passed")
@@ -244,8 +244,8 @@ class CudaEngine:
                 self._score_all([profile], subjects, [scores[i]], deferred=False)
                 blocks.append(self._finish_exact(profile, subjects, scores[i], plan.arithmetic, floor))
                 continue
-            self._rescore(profile, subjects, scores[i], Arithmetic.SHORT, "passed", n_passed)
-            # The others' places hold what the deferred kernel left there, which is below the limit and so below the floor.
+            self._rescore(profile, subjects, scores[i], Arithmetic.SHORT, listed="passed", n_listed=n_passed)
+            # The others' places hold what the deferred kernel left there: below the limit, and so below the floor.
             block = self._at_least(subjects, scores[i], floor)
             n_left = int((block.score >= beyond).sum())
             blocks.append(ScoreBlock(block.subject_index, block.score, n_left))
@@ -280,7 +280,8 @@ class CudaEngine:
         )
         resident = device.resident_blocks(spec, tile.shared_bytes)
         warps = resident * plan.shape.threads // WARP
-        n_short = first_long(subjects.partition.lengths, device.facts.multiprocessors, warps, tile.group)
+        n_groups = device.facts.multiprocessors * warps * (WARP // tile.group)
+        n_short = first_long(subjects.partition.lengths, subjects.n_residues, n_groups)
         long_places = np.arange(n_short, len(subjects), dtype=np.uint32)[::-1]
 
         counters = self._room("counters", (plan.strips + len(profiles)) * 4)
@@ -289,8 +290,10 @@ class CudaEngine:
         if plan.strips > 1:
             boundary = self._room("boundary", subjects.residue_bytes * tile.boundary_words * 4)
         with contextlib.ExitStack() as held:
-            packed = self._upload_profile(pack_profile(profiles, tile, plan.arithmetic), held)
-            alone = [self._list_profile(p, plan.arithmetic, held) for p in profiles] if len(long_places) else []
+            packed = self._upload_profile("profile", pack_profile(profiles, tile, plan.arithmetic), held)
+            alone = []
+            if len(long_places):
+                alone = [self._list_profile(f"profile {i}", p, plan.arithmetic, held) for i, p in enumerate(profiles)]
             if len(long_places):
                 places = self._room("long places", len(long_places) * 4)
                 count = self._room("long count", 4)
@@ -301,11 +304,12 @@ class CudaEngine:
             for i, profile_alone in enumerate(alone):
                 device.follow(Stream.SIDE, Stream.COMPUTE)
                 self._launch_list(
-                    profiles[i], profile_alone, subjects, scores[i], plan.arithmetic, places, count,
-                    len(long_places), counters.address + (plan.strips + i) * 4, Stream.SIDE,
+                    profiles[i], profile_alone, subjects, scores[i], arithmetic=plan.arithmetic, places=places,
+                    count=count, n_listed=len(long_places), stream=Stream.SIDE,
+                    counter_address=counters.address + (plan.strips + i) * 4,
                 )  # fmt: skip
-            groups = WARP // tile.group * (plan.shape.threads // WARP)
-            grid = min(device.facts.multiprocessors * resident, -(-n_short // groups))
+            a_block = WARP // tile.group * (plan.shape.threads // WARP)
+            grid = min(device.facts.multiprocessors * resident, -(-n_short // a_block))
             for strip in range(plan.strips if n_short else 0):
                 arguments = [
                     *packed.arguments, _int(strip), _int(plan.strips),
@@ -332,7 +336,7 @@ class CudaEngine:
         if wider is not None and self._may_exceed(profile, subjects, arithmetic):
             everyone = _Candidates(0, len(subjects), arithmetic.largest_exact(profile.max_score) + 1)
             n_left = self._collect(scores, [everyone], "left")
-            self._rescore(profile, subjects, scores, wider, "left", n_left)
+            self._rescore(profile, subjects, scores, wider, listed="left", n_listed=n_left)
         if floor is not None:
             block = self._at_least(subjects, scores, floor)
             return ScoreBlock(block.subject_index, block.score, n_left)
@@ -351,6 +355,7 @@ class CudaEngine:
         subjects: DeviceSubjects,
         scores: Buffer,
         arithmetic: Arithmetic,
+        *,
         listed: str,
         n_listed: int,
     ) -> None:
@@ -361,18 +366,19 @@ class CudaEngine:
         counter = self._room("list counter", 4)
         device.clear(counter, 4, Stream.COMPUTE)
         with contextlib.ExitStack() as held:
-            on_device = self._list_profile(profile, arithmetic, held)
+            on_device = self._list_profile("profile", profile, arithmetic, held)
             held.callback(device.synchronize)
             held.enter_context(self._measured())
             self._launch_list(
-                profile, on_device, subjects, scores, arithmetic, self._scratch[listed],
-                self._scratch[f"{listed} count"], n_listed, counter.address, Stream.COMPUTE,
+                profile, on_device, subjects, scores, arithmetic=arithmetic, places=self._scratch[listed],
+                count=self._scratch[f"{listed} count"], n_listed=n_listed, stream=Stream.COMPUTE,
+                counter_address=counter.address,
             )  # fmt: skip
         wider = arithmetic.wider
         if wider is not None and self._may_exceed(profile, subjects, arithmetic):
             same = _Candidates(0, n_listed, arithmetic.largest_exact(profile.max_score) + 1, listed)
             n_left = self._collect(scores, [same], f"{listed} {wider.name}")
-            self._rescore(profile, subjects, scores, wider, f"{listed} {wider.name}", n_left)
+            self._rescore(profile, subjects, scores, wider, listed=f"{listed} {wider.name}", n_listed=n_left)
 
     # --- Launches ---
 
@@ -382,6 +388,7 @@ class CudaEngine:
         on_device: _DeviceProfile,
         subjects: DeviceSubjects,
         scores: Buffer,
+        *,
         arithmetic: Arithmetic,
         places: Buffer,
         count: Buffer,
@@ -392,9 +399,7 @@ class CudaEngine:
         device = self._device
         shape = plan_list(profile, device.facts.architecture, arithmetic)
         tile = shape.tile
-        spec: KernelSpec = list_kernel(
-            arithmetic, tile, profile.gap, texture=self._texture, blocks=shape.blocks
-        )
+        spec: KernelSpec = list_kernel(arithmetic, tile, profile.gap, texture=self._texture, blocks=shape.blocks)
         grid = min(n_listed, device.facts.multiprocessors * device.resident_blocks(spec, tile.shared_bytes))
         stride = -(-subjects.longest // 16) * 16
         strips = tile.strips(profile.length)
@@ -423,7 +428,7 @@ class CudaEngine:
             if group.n_places == 0:
                 continue
             grid = max(1, min(-(-group.n_places // COLLECT_KERNEL.threads), device.facts.multiprocessors * 8))
-            arguments = [
+            arguments: list[Argument] = [
                 _address(scores), _address(None if group.among is None else self._scratch[group.among]),
                 _uint(group.first), _uint(group.n_places), _int(group.limit),
                 _address(listed), _address(values), _address(count),
@@ -446,10 +451,9 @@ class CudaEngine:
 
     # --- Memory ---
 
-    def _upload_profile(self, words: NDArray[np.uint32], held: contextlib.ExitStack) -> _DeviceProfile:
-        """The words on the device until ``held`` lets go of them."""
-        buffer = self._device.allocate(words.nbytes)
-        held.callback(buffer.free)
+    def _upload_profile(self, name: str, words: NDArray[np.uint32], held: contextlib.ExitStack) -> _DeviceProfile:
+        """The words on the device, in scratch ``name``; the texture lives until ``held`` lets go of it."""
+        buffer = self._room(name, words.nbytes)
         self._device.upload(buffer, words, Stream.COMPUTE)
         texture = None
         if self._texture:
@@ -459,9 +463,11 @@ class CudaEngine:
         self._device.synchronize()
         return _DeviceProfile(buffer, texture)
 
-    def _list_profile(self, profile: QueryProfile, arithmetic: Arithmetic, held: contextlib.ExitStack) -> _DeviceProfile:
+    def _list_profile(
+        self, name: str, profile: QueryProfile, arithmetic: Arithmetic, held: contextlib.ExitStack
+    ) -> _DeviceProfile:
         tile = plan_list(profile, self._device.facts.architecture, arithmetic).tile
-        return self._upload_profile(pack_profile([profile], tile, arithmetic), held)
+        return self._upload_profile(name, pack_profile([profile], tile, arithmetic), held)
 
     def _room(self, name: str, n_bytes: int) -> Buffer:
         """Memory that is kept between launches under a name, at least this large; what it held may be lost."""

@@ -8,7 +8,7 @@ from typing import Final
 
 import numpy as np
 
-from swsearch.engine.cuda.kernels import WARP, Arithmetic, Pairing
+from swsearch.engine.cuda.kernels import Arithmetic, Pairing
 from swsearch.engine.cuda.profile import residue_columns
 from swsearch.engine.cuda.tuning import TunedTile, choose_list_tile, choose_tile
 from swsearch.query.profile import QueryProfile
@@ -22,7 +22,7 @@ PAIRING_GAIN: Final = 1.08
 """Speed of two queries a word over one, at equal padding; pairs whose padding costs more are not made."""
 LONG_SHARE: Final = 0.7
 LONG_LEAST: Final = 1500
-"""Subjects longer than this share of a group's fair share of the residues, and than this length, get a warp of their own."""
+"""Subjects longer than this part of a group's fair share of all residues, and than this length, get a warp each."""
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ def deferred_limit(profile: QueryProfile, floor: int | None) -> int | None:
     return limit if limit > 0 else None
 
 
-def first_long(lengths: Lengths, multiprocessors: int, warps: int, group: int) -> int:
+def first_long(lengths: Lengths, n_residues: int, n_groups: int) -> int:
     """Place of the first subject that gets a warp of its own; lengths grow.
 
     A group of lanes that gets a subject of more than its fair share of all residues would end after all others.
@@ -92,15 +92,12 @@ def first_long(lengths: Lengths, multiprocessors: int, warps: int, group: int) -
     Parameters
     ----------
     lengths : uint32 array, growing
-    multiprocessors : int
-    warps : int
-        Warps that run on a multiprocessor at a time.
-    group : int
-        Lanes of a group.
+    n_residues : int
+        Their sum.
+    n_groups : int
+        Groups of lanes that the device runs at a time.
     """
-    groups = multiprocessors * warps * (WARP // group)
-    share = int(lengths.sum(dtype=np.uint64)) / max(groups, 1)
-    limit = max(int(share * LONG_SHARE), LONG_LEAST)
+    limit = max(int(n_residues / max(n_groups, 1) * LONG_SHARE), LONG_LEAST)
     return int(np.searchsorted(lengths, limit, side="right"))
 
 

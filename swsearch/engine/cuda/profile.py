@@ -61,10 +61,10 @@ def pack_profile(profiles: Sequence[QueryProfile], tile: Tile, arithmetic: Arith
     encoded = [_encode(_row_scores(profile, tile, strips * tile.rows), arithmetic) for profile in profiles]
     if tile.pairing is Pairing.ROW_BLOCKS:
         halves = encoded[0].reshape(strips, tile.group, 2, tile.words, tile.columns)
-        words = halves[:, :, 0] | (halves[:, :, 1] << 16)
+        words: Words = halves[:, :, 0] | (halves[:, :, 1] << np.uint32(16))
     else:
         shaped = [scores.reshape(strips, tile.group, tile.words, tile.columns) for scores in encoded]
-        words = shaped[0] | (shaped[1] << 16) if tile.pairing is Pairing.TWO_QUERIES else shaped[0]
+        words = shaped[0] | (shaped[1] << np.uint32(16)) if tile.pairing is Pairing.TWO_QUERIES else shaped[0]
     # words: strip, lane, word, column -> strip, then for each chunk: column, slot, word of the chunk
     words = words[:, np.arange(tile.slots) % tile.group].transpose(0, 3, 1, 2)
     packed = np.zeros((strips, tile.strip_units * 4), dtype=np.uint32)

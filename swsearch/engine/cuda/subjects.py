@@ -1,17 +1,18 @@
 """The database on the device: kept for the run where it fits, else streamed chunk by chunk.
 
 A chunk is a range of stored subjects with its residues as they lie in the file, starts relative to the first residue,
-and lengths. :class:`SubjectStore` keeps uploaded partitions up to its limit of bytes, the least recently used go first. A
-partition beyond the limit goes through two slots: while the kernels work on one chunk, a thread copies the next from the
-mapped file to pinned memory and the copy stream uploads it.
+and lengths. :class:`SubjectStore` keeps uploaded partitions up to its limit of bytes, the least recently used go first.
+A partition beyond the limit goes through two slots: while the kernels work on one chunk, a thread copies the next from
+the mapped file to pinned memory and the copy stream uploads it.
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Generator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Final
 
 import numpy as np
@@ -79,6 +80,11 @@ class DeviceSubjects:
 
     def __len__(self) -> int:
         return len(self.partition)
+
+    @cached_property
+    def n_residues(self) -> int:
+        """Residues of all subjects, padding left out."""
+        return self.partition.n_residues
 
     @property
     def residue_bytes(self) -> int:
@@ -180,7 +186,7 @@ class SubjectStore:
         """Device memory of the kept partitions."""
         return sum(chunk_bytes(subjects.partition) for subjects in self._kept.values())
 
-    def pieces(self, partition: Partition) -> Iterator[DeviceSubjects]:
+    def pieces(self, partition: Partition) -> Generator[DeviceSubjects, None, None]:
         """The partition's subjects on the device, in order; each piece is valid until the next is asked for.
 
         Raises
@@ -225,7 +231,7 @@ class SubjectStore:
             raise
         return DeviceSubjects(buffers[0], buffers[1], buffers[2], partition)
 
-    def _stream(self, partition: Partition) -> Iterator[DeviceSubjects]:
+    def _stream(self, partition: Partition) -> Generator[DeviceSubjects, None, None]:
         self.clear()
         parts = chunks(partition, max(self.limit_bytes // 2, SMALLEST_CHUNK))
         spans = [residue_span(part) for part in parts]
@@ -235,16 +241,15 @@ class SubjectStore:
         copier = ThreadPoolExecutor(1, thread_name_prefix="swsearch-stage")
         try:
             slots.extend(_Slot(self._device, room, most) for _ in range(min(2, len(parts))))
-            self._next = _Staged(self._device, slots[0], parts[0], copier)
+            staged = _Staged(self._device, slots[0], parts[0], copier)
             for number in range(len(parts)):
-                subjects = self._next.subjects()
+                subjects = staged.subjects()
                 self._device.follow(Stream.COMPUTE, Stream.COPY)
-                # The other slot is free, on the device and on the host: its scores were downloaded before this piece was
-                # asked for, and its kernels had waited for its upload.
+                # The other slot is free, on the device and on the host: its scores were downloaded before this piece
+                # was asked for, and its kernels had waited for its upload.
+                self._next = None
                 if number + 1 < len(parts):
-                    self._next = _Staged(self._device, slots[(number + 1) % 2], parts[number + 1], copier)
-                else:
-                    self._next = None
+                    staged = self._next = _Staged(self._device, slots[(number + 1) % 2], parts[number + 1], copier)
                 yield subjects
         finally:
             self._next = None

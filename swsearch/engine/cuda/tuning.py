@@ -1,8 +1,8 @@
 """Which tile for which query: data of ``cuda/tuning/``, one file for a family of architectures.
 
-A file names the architectures it is for, and for each pairing the group's lanes and the tiles: words a lane, threads a
-block, and blocks that shall fit a multiprocessor. A query takes the fewest strips, and for these the narrowest tile that
-holds it.
+A file names the architectures it is for, and for each pairing its tiles: lanes a group, words a lane, threads a block,
+and blocks that shall fit a multiprocessor. A query takes the tile that costs least over all its
+strips: padding rows cost as much as others, and every strip some rows more.
 """
 
 from __future__ import annotations
@@ -10,10 +10,18 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Any, Final
 
 from swsearch.engine.cuda.kernels import Pairing, Tile, source_folder
 from swsearch.errors import EngineError
+
+COLUMN_ROWS: Final = 1.5
+"""What a column costs a lane beside its rows, in rows of one lane: loads, shuffles, the loop, the boundary."""
+
+
+def _cost(tile: Tile, query_length: int) -> float:
+    """Time of a query in this tile, in an arbitrary unit: strips times rows, a lane's overhead a column included."""
+    return tile.strips(query_length) * tile.group * (tile.words + COLUMN_ROWS)
 
 
 @dataclass(frozen=True)
@@ -51,9 +59,8 @@ def tiles(architecture: int, pairing: Pairing, columns: int) -> list[TunedTile]:
 
 
 def choose_tile(architecture: int, pairing: Pairing, columns: int, query_length: int) -> TunedTile:
-    """The tile for a query of this length: fewest strips, then fewest rows."""
-    shapes = tiles(architecture, pairing, columns)
-    return min(shapes, key=lambda shape: (shape.tile.strips(query_length), shape.tile.rows))
+    """The tile for a query of this length."""
+    return min(tiles(architecture, pairing, columns), key=lambda shape: _cost(shape.tile, query_length))
 
 
 def choose_list_tile(architecture: int, pairing: Pairing, columns: int, query_length: int) -> TunedTile:

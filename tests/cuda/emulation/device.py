@@ -139,7 +139,17 @@ class EmulatedDevice:
     def compile(self, spec: KernelSpec) -> Path:
         """The kernel's shared library."""
         root = source_folder()
-        options = ["-std=c++17", "-O1", "-g1", "-Wall", "-Wextra", "-Werror", "-Wno-unknown-pragmas", "-shared", "-fPIC"]
+        options = [
+            "-std=c++17",
+            "-O1",
+            "-g1",
+            "-Wall",
+            "-Wextra",
+            "-Werror",
+            "-Wno-unknown-pragmas",
+            "-shared",
+            "-fPIC",
+        ]
         if self._sanitize:
             options += ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
         if self.facts.architecture in HALF_MAXIMA:
