@@ -3,8 +3,8 @@
 One batch (a query, or two of like length that share words) against one piece of the database is: a launch a strip of
 the query over all subjects but the longest; beside it the kernel that gives each of the longest a warp; then the
 subjects whose score left the narrow type, or passed a deferred kernel's limit, are listed on the device and scored
-again in 16 and, where that is not enough, in 32 bits; then scores are copied to the host. Launches of one query never overlap
-those of the next, and the host reads one count between the stages.
+again in 16 and, where that is not enough, in 32 bits; then scores are copied to the host. Launches of one query never
+overlap those of the next, and the host reads one count between the stages.
 """
 
 from __future__ import annotations

@@ -124,14 +124,17 @@ inline void meet(Meeting& meeting) {
     }
 }
 
-inline unsigned exchange(unsigned value, int from) {
+// The values of all lanes of the warp; to be read before the next collective.
+inline const unsigned* gather(unsigned value) {
     Fiber* const self = machine().running;
     Meeting& warp = *self->warp;
     unsigned* const values = warp.values[warp.round % 2];
     values[self->thread.x % kWarp] = value;
     meet(warp);
-    return values[from];
+    return values;
 }
+
+inline unsigned exchange(unsigned value, int from) { return gather(value)[from]; }
 
 template <class T>
 T* dynamic_shared() {
@@ -272,12 +275,11 @@ T __shfl_xor_sync(unsigned, T value, int mask) {
 }
 
 inline bool __any_sync(unsigned, bool vote) {
-    bool any = false;
-    for (int distance = 0; distance < emulation::kWarp; ++distance) {
-        const int lane = static_cast<int>(threadIdx.x) % emulation::kWarp;
-        any = emulation::exchange(vote, (lane + distance) % emulation::kWarp) != 0 || any;
+    const unsigned* const votes = emulation::gather(vote);
+    for (int lane = 0; lane < emulation::kWarp; ++lane) {
+        if (votes[lane] != 0) return true;
     }
-    return any;
+    return false;
 }
 
 inline bool __all_sync(unsigned mask, bool vote) { return !__any_sync(mask, !vote); }

@@ -25,6 +25,8 @@ from swsearch.engine.cuda.kernels import KernelSpec, source_folder
 from swsearch.errors import EngineError
 
 HERE = Path(__file__).parent
+SANITIZE = "SWSEARCH_EMULATION_SANITIZE"
+"""Set by the test that runs others under the sanitizers, in a process that has their library preloaded."""
 
 
 class HostBuffer:
@@ -82,6 +84,7 @@ class EmulatedDevice:
     ) -> None:
         self.facts = DeviceFacts("emulated device", "none", architecture, multiprocessors, 227 * 1024, memory_bytes)
         self.used_bytes = 0
+        self.most_bytes = 0
         self.launches: list[tuple[str, int]] = []
         self._folder = folder
         self._sanitize = sanitize
@@ -95,6 +98,7 @@ class EmulatedDevice:
         if n_bytes > self.free_bytes():
             raise OutOfDeviceMemory(f"emulated device is out of memory while allocating {n_bytes:,} bytes")
         self.used_bytes += n_bytes
+        self.most_bytes = max(self.most_bytes, self.used_bytes)
         return HostBuffer(self, n_bytes)
 
     def pinned(self, n_bytes: int) -> NDArray[np.uint8]:
