@@ -69,7 +69,7 @@ def main() -> None:
         buffer = device.allocate(packed.nbytes)
         device.upload(buffer, packed, Stream.COMPUTE)
         view = device.texture(buffer)
-        resident = device.resident_blocks(spec, tile.shared_bytes)
+        resident = device.resident_blocks(spec, tile.shared_bytes())
         seconds: list[float] = []
         for _ in range(options.repeat):
             device.clear(counter, 64, Stream.COMPUTE)
@@ -82,7 +82,7 @@ def main() -> None:
                         np.uint64(scores.address), np.uint64(scores.address), np.uint64(counter.address + 4 * strip),
                     ]  # fmt: skip
                     device.launch(
-                        spec, device.facts.multiprocessors * resident, tile.shared_bytes, arguments, Stream.COMPUTE
+                        spec, device.facts.multiprocessors * resident, tile.shared_bytes(), arguments, Stream.COMPUTE
                     )
             seconds += taken
         _, log = compiler.compile(spec, device.facts.architecture)

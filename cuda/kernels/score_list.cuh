@@ -1,8 +1,10 @@
 // A warp for each subject of a list, all strips of the query one after another: for subjects that are scored again in a
 // wider type, and for those so long that a group of lanes alone would keep a whole launch waiting.
 //
-// A block is one warp, persistent, with the list's entries from a counter. It stages a strip, aligns it, and goes on to
-// the next strip; the boundary between them is the block's own stretch of global memory, `boundary_stride` columns long.
+// Warps are persistent and take the list's entries from a counter. Each stages a strip in its own part of the block's
+// shared memory, aligns it, and goes on to the next strip; the boundary between them is the warp's own stretch of global
+// memory, `boundary_stride` columns long. Several warps share a block only to stand together on few multiprocessors, where
+// they displace few blocks of the inter-task kernel beside them.
 
 #pragma once
 
@@ -19,14 +21,21 @@ struct SubjectList {
 };
 
 template <class Arithmetic, class Shape, int kOpen, int kExtend, bool kTexture>
-SWS_DEVICE void score_list(uint4* strip, const ProfileSource& profile, int n_strips, const SubjectList& subjects,
+SWS_DEVICE void score_list(uint4* strips, const ProfileSource& profile, int n_strips, const SubjectList& subjects,
                            u32* boundary, u32 boundary_stride, int* scores, u32* work_counter) {
     static_assert(Shape::kGroup == kWarpSize, "a warp works on one subject");
     const u32 n_places = *subjects.n_places;
-    u32* const edge = boundary + static_cast<u64>(blockIdx.x) * boundary_stride * Shape::kBoundaryWords;
+    const u32 warp = threadIdx.x / kWarpSize;
+    const int lane = static_cast<int>(threadIdx.x % kWarpSize);
+    uint4* const strip = strips + warp * Shape::kStripUnits;
+    u32* edge = nullptr;
+    if (n_strips > 1) {
+        edge = boundary + static_cast<u64>(blockIdx.x * (blockDim.x / kWarpSize) + warp) * boundary_stride *
+                              Shape::kBoundaryWords;
+    }
     for (;;) {
         u32 item = 0;
-        if (threadIdx.x == 0) {
+        if (lane == 0) {
             item = atomicAdd(work_counter, 1u);
         }
         item = __shfl_sync(kWholeWarp, item, 0);
@@ -39,16 +48,14 @@ SWS_DEVICE void score_list(uint4* strip, const ProfileSource& profile, int n_str
         for (int number = 0; number < n_strips; ++number) {
             // Every lane is past the last strip, and what its last lane wrote to the boundary is seen by the first.
             __syncwarp();
-            stage_strip<kTexture>(strip, profile, number * Shape::kStripUnits, Shape::kStripUnits,
-                                  static_cast<int>(threadIdx.x), kWarpSize);
+            stage_strip<kTexture>(strip, profile, number * Shape::kStripUnits, Shape::kStripUnits, lane, kWarpSize);
             __syncwarp();
             const auto best = align_strip<Arithmetic, Shape, kOpen, kExtend, false, true>(
-                strip, subjects.residues + subjects.starts[place] / 4, length, edge,
-                number > 0, number + 1 < n_strips);
+                strip, subjects.residues + subjects.starts[place] / 4, length, edge, number > 0, number + 1 < n_strips);
             const int found = single_score<Arithmetic>(best);
             score = found > score ? found : score;
         }
-        if (threadIdx.x == 0) {
+        if (lane == 0) {
             scores[place] = score;
         }
     }

@@ -46,7 +46,7 @@ SWS_DEVICE void score_range(uint4* strip, const ProfileSource& profile, int stri
 
         const auto best = align_strip<Arithmetic, Shape, kOpen, kExtend, kDeferred, kBoundary>(
             strip, subjects.residues + start / 4, length,
-            boundary + start * Shape::kBoundaryWords, strip_number > 0, strip_number + 1 < n_strips);
+            kBoundary ? boundary + start * Shape::kBoundaryWords : nullptr, strip_number > 0, strip_number + 1 < n_strips);
 
         if (writer && real) {
             const bool further = kBoundary && strip_number > 0;

@@ -82,7 +82,7 @@ SWS_DEVICE typename Arithmetic::Word align_strip(const uint4* strip, const u32* 
             above.advance();
         }
         // Where the bottom row's columns of this round go; before the subject's first column, not to be written to.
-        u32* const below = boundary + static_cast<long long>(step - Shape::kDepth) * Shape::kBoundaryWords;
+        u32* const below = words_from(boundary, static_cast<long long>(step - Shape::kDepth) * Shape::kBoundaryWords);
 #pragma unroll
         for (int column = 0; column < kColumnsPerRound; ++column) {
             const ScoreColumn<Shape> scores(strip, slot, permute_bytes(codes, 0, 0x4440u + static_cast<u32>(column)));
@@ -148,9 +148,9 @@ SWS_DEVICE typename Arithmetic::Word align_strip(const uint4* strip, const u32* 
             if constexpr (kBoundary) {
                 const bool wanted = static_cast<u32>(step - Shape::kDepth + column) < writes_to;
                 if constexpr (kRowBlocks) {
-                    store_if(wanted, below + column, permute_bytes(last_h, last_f, kHandOn));
+                    store_if(wanted, words_from(below, column), permute_bytes(last_h, last_f, kHandOn));
                 } else {
-                    store_pair_if(wanted, below + 2 * column, static_cast<u32>(last_h), static_cast<u32>(last_f));
+                    store_pair_if(wanted, words_from(below, 2 * column), static_cast<u32>(last_h), static_cast<u32>(last_f));
                 }
             }
         }

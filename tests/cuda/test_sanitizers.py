@@ -30,7 +30,7 @@ def test_kernels_stay_in_bounds_and_defined() -> None:
         "ASAN_OPTIONS": "detect_leaks=0:halt_on_error=1",
         "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1",
     }
-    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-k", CHOSEN]
+    command = [sys.executable, "-m", "pytest", "-q", "-x", "-s", "-p", "no:cacheprovider", "-k", CHOSEN]
     command.append(str(Path(__file__).parent / "test_emulated_engine.py"))
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment, timeout=280)
     assert done.returncode == 0, (done.stdout + done.stderr)[-6000:]

@@ -50,7 +50,7 @@ class BoundaryAbove {
 #pragma unroll
         for (int i = 0; i < kHeld; ++i) {
             const int place = place_ + i * Shape::kGroup;
-            ahead_[i] = load_if(place < words_, boundary_ + place, 0);
+            ahead_[i] = load_if(place < words_, words_from(boundary_, place), 0);
         }
     }
 

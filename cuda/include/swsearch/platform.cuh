@@ -31,6 +31,12 @@ using u64 = unsigned long long;
 constexpr u32 kWholeWarp = 0xFFFFFFFFu;
 constexpr int kWarpSize = 32;
 
+// The address `words` from another, which may lie outside what that points into as long as it is not used.
+template <class Word>
+SWS_DEVICE Word* words_from(Word* address, long long words) {
+    return reinterpret_cast<Word*>(reinterpret_cast<u64>(address) + static_cast<u64>(words) * sizeof(Word));
+}
+
 #if defined(__CUDACC__)
 
 // Sum of two pairs of half-precision numbers, subnormals kept.

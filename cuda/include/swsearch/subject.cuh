@@ -38,7 +38,7 @@ class ResidueStream {
    private:
     // Padding before the subject's first word and after its last.
     SWS_DEVICE u32 word(int place) const {
-        return load_if(static_cast<u32>(place) < static_cast<u32>(n_words_), residues_ + place, kPadding);
+        return load_if(static_cast<u32>(place) < static_cast<u32>(n_words_), words_from(residues_, place), kPadding);
     }
 
     const u32* residues_;

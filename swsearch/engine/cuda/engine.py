@@ -24,7 +24,6 @@ from swsearch.engine.cuda.kernels import (
     COLLECT_KERNEL,
     WARP,
     Arithmetic,
-    KernelSpec,
     list_kernel,
     range_kernel,
 )
@@ -278,7 +277,7 @@ class CudaEngine:
             threads=plan.shape.threads,
             blocks=plan.shape.blocks,
         )
-        resident = device.resident_blocks(spec, tile.shared_bytes)
+        resident = device.resident_blocks(spec, tile.shared_bytes())
         warps = resident * plan.shape.threads // WARP
         n_groups = device.facts.multiprocessors * warps * (WARP // tile.group)
         n_short = first_long(subjects.partition.lengths, subjects.n_residues, n_groups)
@@ -317,7 +316,7 @@ class CudaEngine:
                     _uint(n_short), _address(boundary), _address(scores[0]), _address(scores[-1]),
                     np.uint64(counters.address + strip * 4),
                 ]  # fmt: skip
-                device.launch(spec, grid, tile.shared_bytes, arguments, Stream.COMPUTE)
+                device.launch(spec, grid, tile.shared_bytes(), arguments, Stream.COMPUTE)
             if alone:
                 device.follow(Stream.COMPUTE, Stream.SIDE)
         return n_short
@@ -399,13 +398,17 @@ class CudaEngine:
         device = self._device
         shape = plan_list(profile, device.facts.architecture, arithmetic)
         tile = shape.tile
-        spec: KernelSpec = list_kernel(arithmetic, tile, profile.gap, texture=self._texture, blocks=shape.blocks)
-        grid = min(n_listed, device.facts.multiprocessors * device.resident_blocks(spec, tile.shared_bytes))
+        spec = list_kernel(
+            arithmetic, tile, profile.gap, texture=self._texture, threads=shape.threads, blocks=shape.blocks
+        )
+        warps = shape.threads // WARP
+        shared_bytes = tile.shared_bytes(warps)
+        grid = min(-(-n_listed // warps), device.facts.multiprocessors * device.resident_blocks(spec, shared_bytes))
         stride = -(-subjects.longest // 16) * 16
         strips = tile.strips(profile.length)
         edge = None
         if strips > 1:
-            edge_bytes = stride * tile.boundary_words * 4
+            edge_bytes = warps * stride * tile.boundary_words * 4
             grid = max(1, min(grid, EDGE_BYTES // edge_bytes))
             edge = self._room(f"edge {stream.name}", grid * edge_bytes)
         arguments = [
@@ -414,7 +417,7 @@ class CudaEngine:
             _address(places), _address(count), _address(edge), _uint(stride), _address(scores),
             np.uint64(counter_address),
         ]  # fmt: skip
-        device.launch(spec, grid, tile.shared_bytes, arguments, stream)
+        device.launch(spec, grid, shared_bytes, arguments, stream)
 
     def _collect(
         self, scores: Buffer, candidates: Sequence[_Candidates], name: str, values: Buffer | None = None

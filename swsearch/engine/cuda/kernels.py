@@ -88,14 +88,13 @@ class Tile:
         """16-byte units of a strip."""
         return sum((self.columns * self.slots * width + 3) // 4 for width in self.chunk_widths)
 
-    @property
-    def shared_bytes(self) -> int:
-        """Shared memory of a block.
+    def shared_bytes(self, strips: int = 1) -> int:
+        """Shared memory of a block that stages a number of strips.
 
-        A strip, and room for the columns that no letter has: a byte that is no residue then reads a wrong score, never
+        There is room for the columns that no letter has: a byte that is no residue then reads a wrong score, never
         beside the block's memory.
         """
-        return (self.strip_units + (CODE_COLUMNS - self.columns) * self.slots) * UNIT_BYTES
+        return (strips * self.strip_units + (CODE_COLUMNS - self.columns) * self.slots) * UNIT_BYTES
 
     @property
     def boundary_words(self) -> int:
@@ -171,8 +170,10 @@ def range_kernel(
     )
 
 
-def list_kernel(arithmetic: Arithmetic, tile: Tile, gap: GapPenalty, *, texture: bool, blocks: int) -> KernelSpec:
-    """The kernel for listed subjects, ``score_list``: one warp a block."""
+def list_kernel(
+    arithmetic: Arithmetic, tile: Tile, gap: GapPenalty, *, texture: bool, threads: int, blocks: int
+) -> KernelSpec:
+    """The kernel for listed subjects, ``score_list``: a warp a subject."""
     return KernelSpec(
         "score_list",
         "score_list",
@@ -184,9 +185,10 @@ def list_kernel(arithmetic: Arithmetic, tile: Tile, gap: GapPenalty, *, texture:
             gap_open=gap.open,
             gap_extend=gap.extend,
             texture=texture,
+            threads=threads,
             blocks=blocks,
         ),
-        WARP,
+        threads,
     )
 
 

@@ -15,7 +15,7 @@ from typing import Any, Final
 from swsearch.engine.cuda.kernels import Pairing, Tile, source_folder
 from swsearch.errors import EngineError
 
-COLUMN_ROWS: Final = 1.5
+COLUMN_ROWS: Final = 3.5
 """What a column costs a lane beside its rows, in rows of one lane: loads, shuffles, the loop, the boundary."""
 
 
@@ -66,7 +66,7 @@ def choose_tile(architecture: int, pairing: Pairing, columns: int, query_length:
 def choose_list_tile(architecture: int, pairing: Pairing, columns: int, query_length: int) -> TunedTile:
     """The same for the kernel that gives a warp to each subject."""
     shapes = [
-        TunedTile(Tile(pairing, 32, entry["words"], columns), 32, entry["blocks"])
+        TunedTile(Tile(pairing, 32, entry["words"], columns), entry["threads"], entry["blocks"])
         for entry in tuned_for(architecture)["score_list"][pairing.value]
     ]
     return min(shapes, key=lambda shape: (shape.tile.strips(query_length), shape.tile.rows))
