@@ -34,6 +34,7 @@ def batch(
     dbsize: options.DbSize = None,
     engine: options.Engine = "auto",
     threads: options.Threads = None,
+    devices: options.Devices = "0",
     partition_residues: options.PartitionResidues = None,
     store: options.Store = options.DEFAULT_STORE,
     quiet: options.Quiet = False,
@@ -63,7 +64,14 @@ def batch(
     share = Shard.parse(shard)
     with ExitStack() as stack:
         searcher, why = stack.enter_context(
-            open_searcher(database, chosen, engine=engine, threads=threads, partition_residues=partition_residues)
+            open_searcher(
+                database,
+                chosen,
+                engine=engine,
+                threads=threads,
+                devices=options.device_list(devices),
+                partition_residues=partition_residues,
+            )
         )
         cells = count_cells(paths, searcher, share)
         if not quiet:

@@ -7,6 +7,8 @@ from typing import Annotated, Final
 
 import typer
 
+from swsearch.errors import InputError
+
 DEFAULT_STORE: Final = "hits.sqlite"
 
 _SCORING = "Scoring"
@@ -41,6 +43,9 @@ Engine = Annotated[str, typer.Option(help="auto, cuda, cpu or reference.", rich_
 Threads = Annotated[
     int | None, typer.Option(help="CPU threads. [the cores this process may use]", rich_help_panel=_MACHINE)
 ]
+Devices = Annotated[
+    str, typer.Option(help="GPUs by their CUDA numbers, such as 0,1; for the cuda engine.", rich_help_panel=_MACHINE)
+]
 PartitionResidues = Annotated[
     int | None,
     typer.Option(help="Residues given to the engine at a time; never changes the hits.", rich_help_panel=_MACHINE),
@@ -67,6 +72,23 @@ Store = Annotated[
     ),
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but errors.", rich_help_panel=_OUTPUT)]
+
+
+def device_list(devices: str) -> list[int]:
+    """Device numbers from ``--devices``.
+
+    Raises
+    ------
+    InputError
+        It is no list of numbers.
+
+    >>> device_list("0,1")
+    [0, 1]
+    """
+    parts = devices.split(",")
+    if not all(part.strip().isdecimal() for part in parts):
+        raise InputError(f"--devices {devices!r}: give CUDA numbers separated by commas, such as 0,1")
+    return [int(part) for part in parts]
 
 
 def field_list(fields: str | None) -> list[str] | None:

@@ -32,6 +32,7 @@ def query(
     dbsize: options.DbSize = None,
     engine: options.Engine = "auto",
     threads: options.Threads = None,
+    devices: options.Devices = "0",
     partition_residues: options.PartitionResidues = None,
     format_name: options.Format = "table",
     fields: options.Fields = None,
@@ -56,7 +57,14 @@ def query(
     report = get_format(format_name, options.field_list(fields))
     with ExitStack() as stack:
         searcher, why = stack.enter_context(
-            open_searcher(database_path, chosen, engine=engine, threads=threads, partition_residues=partition_residues)
+            open_searcher(
+                database_path,
+                chosen,
+                engine=engine,
+                threads=threads,
+                devices=options.device_list(devices),
+                partition_residues=partition_residues,
+            )
         )
         expected = searcher.database.alphabet
         if alphabet not in (None, expected.name):

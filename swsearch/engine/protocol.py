@@ -53,12 +53,14 @@ class ScoreEngine(Protocol):
     Attributes
     ----------
     name : str
-    profiles_per_call : int
-        Profiles that a call gains from being given together; one with fewer is as exact.
     """
 
     name: str
-    profiles_per_call: int
+
+    @property
+    def profiles_per_call(self) -> int:
+        """Profiles that a call gains from being given together; one with fewer is as exact."""
+        ...
 
     def score(
         self,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from swsearch.engine.protocol import EngineInfo, ScoreEngine
@@ -13,7 +14,9 @@ ENGINES: Final = ("auto", "cuda", "cpu", "reference")
 def engine_info(name: str) -> EngineInfo:
     """What one engine is and whether it can be used here; ``name`` is not ``auto``."""
     if name == "cuda":
-        return EngineInfo("cuda", built=False, usable=False, detail="", reason="this version has no CUDA engine")
+        from swsearch.engine.cuda.info import cuda_info
+
+        return cuda_info()
     if name == "cpu":
         from swsearch.engine.cpu.engine import cpu_info
 
@@ -54,7 +57,7 @@ def choose_engine(name: str) -> tuple[str, str]:
     raise EngineUnavailable("auto", "; ".join(passed_over))
 
 
-def open_engine(name: str, threads: int | None = None) -> ScoreEngine:
+def open_engine(name: str, threads: int | None = None, devices: Sequence[int] = (0,)) -> ScoreEngine:
     """An open engine; ``name`` is one that :func:`choose_engine` gave.
 
     Parameters
@@ -62,9 +65,20 @@ def open_engine(name: str, threads: int | None = None) -> ScoreEngine:
     name : str
     threads : int, optional
         CPU threads, at least 1; the cores this process may use where it is not given.
+    devices : sequence of int
+        GPUs by their CUDA numbers; the CUDA engine uses all of them.
     """
     if threads is not None and threads < 1:
         raise InputError(f"--threads {threads}: at least 1 thread is needed")
+    if name == "cuda":
+        if len(devices) > 1:
+            from swsearch.engine.cuda.devices import CudaDevices
+
+            return CudaDevices(devices)
+        from swsearch.engine.cuda.device import PyCudaDevice
+        from swsearch.engine.cuda.engine import CudaEngine
+
+        return CudaEngine(PyCudaDevice(devices[0]))
     if name == "cpu":
         from swsearch.engine.cpu.engine import CpuEngine
 

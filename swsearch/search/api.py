@@ -85,6 +85,7 @@ def open_searcher(
     *,
     engine: str = "auto",
     threads: int | None = None,
+    devices: Sequence[int] = (0,),
     partition_residues: int | None = None,
 ) -> Iterator[tuple[Searcher, str]]:
     """Open a database and an engine; both are closed with the context.
@@ -107,7 +108,7 @@ def open_searcher(
     if partition_residues is not None and partition_residues < 1:
         raise InputError(f"--partition-residues {partition_residues}: at least 1 residue is needed")
     name, why = choose_engine(engine)
-    with PackedDatabase.open(database) as opened, open_engine(name, threads) as scorer:
+    with PackedDatabase.open(database) as opened, open_engine(name, threads, devices) as scorer:
         searcher = Searcher(
             opened,
             scorer,

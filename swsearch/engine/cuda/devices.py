@@ -1,12 +1,13 @@
 """Several GPUs as one engine: each is driven by a thread of its own and holds the database, or a share of it.
 
 With many queries at once each device takes whole queries, balanced by length, against the whole partition: the devices
-never wait for one another. With fewer queries than that, each device takes every query against its share of the subjects.
-Which device scored what changes no score, so it changes no hit.
+never wait for one another. With fewer queries than that, each device takes every query against its share of the
+subjects. Which device scored what changes no score, so it changes no hit.
 """
 
 from __future__ import annotations
 
+import itertools
 import queue
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -163,7 +164,7 @@ class CudaDevices:
             count = len(self._engines)
             cuts = [int(np.searchsorted(ends, total * share / count)) for share in range(1, count)]
             bounds = [0, *cuts, len(partition)]
-            shares = [partition[start:stop] for start, stop in zip(bounds, bounds[1:], strict=False)]
+            shares = [partition[start:stop] for start, stop in itertools.pairwise(bounds)]
             known = self._shares[id(partition)] = (partition, shares)
         return known[1]
 

@@ -1,0 +1,117 @@
+// What the kernels ask of the machine, under one name each, so that the same sources run on a GPU (nvcc or NVRTC) and,
+// through a small emulation, under an ordinary C++ compiler.
+//
+// No header is included on the device side: NVRTC then needs none, and a kernel compiles from these files alone.
+
+#pragma once
+
+#if defined(__CUDACC__)
+
+#define SWS_DEVICE __device__ __forceinline__
+#define SWS_CONSTANT __host__ __device__ constexpr
+#define SWS_KERNEL(threads, blocks) extern "C" __global__ void __launch_bounds__(threads, blocks)
+#define SWS_DYNAMIC_SHARED(type, name) extern __shared__ type name[]
+
+#else
+
+#include "cuda_emulation.h"
+
+#define SWS_DEVICE inline
+#define SWS_CONSTANT constexpr
+#define SWS_KERNEL(threads, blocks) extern "C" void
+#define SWS_DYNAMIC_SHARED(type, name) type* const name = emulation::dynamic_shared<type>()
+
+#endif
+
+namespace swsearch {
+
+using u32 = unsigned int;
+using u64 = unsigned long long;
+
+constexpr u32 kWholeWarp = 0xFFFFFFFFu;
+constexpr int kWarpSize = 32;
+
+// The address `words` from another, which may lie outside what that points into as long as it is not used.
+template <class Word>
+SWS_DEVICE Word* words_from(Word* address, long long words) {
+    return reinterpret_cast<Word*>(reinterpret_cast<u64>(address) + static_cast<u64>(words) * sizeof(Word));
+}
+
+#if defined(__CUDACC__)
+
+// Sum of two pairs of half-precision numbers, subnormals kept.
+SWS_DEVICE u32 half2_add(u32 a, u32 b) {
+    u32 sum;
+    asm("add.rn.f16x2 %0, %1, %2;" : "=r"(sum) : "r"(a), "r"(b));
+    return sum;
+}
+
+// a * b + c of pairs of half-precision numbers, rounded once, subnormals kept.
+SWS_DEVICE u32 half2_fma(u32 a, u32 b, u32 c) {
+    u32 sum;
+    asm("fma.rn.f16x2 %0, %1, %2, %3;" : "=r"(sum) : "r"(a), "r"(b), "r"(c));
+    return sum;
+}
+
+#if __CUDA_ARCH__ >= 800
+
+// max(a * b + c, 0) of pairs.
+SWS_DEVICE u32 half2_fma_relu(u32 a, u32 b, u32 c) {
+    u32 sum;
+    asm("fma.rn.relu.f16x2 %0, %1, %2, %3;" : "=r"(sum) : "r"(a), "r"(b), "r"(c));
+    return sum;
+}
+
+// The larger of each pair; +0 is larger than -0.
+SWS_DEVICE u32 half2_max(u32 a, u32 b) {
+    u32 larger;
+    asm("max.f16x2 %0, %1, %2;" : "=r"(larger) : "r"(a), "r"(b));
+    return larger;
+}
+
+#endif
+
+// Four bytes of the eight in low and high, chosen by the nibbles of selector, lowest first; a nibble with its top bit set
+// takes the byte's sign, eight times. (`__byte_perm` does not promise the signs.)
+SWS_DEVICE u32 permute_bytes(u32 low, u32 high, u32 selector) {
+    u32 chosen;
+    asm("prmt.b32 %0, %1, %2, %3;" : "=r"(chosen) : "r"(low), "r"(high), "r"(selector));
+    return chosen;
+}
+
+// A load, and stores, that happen where `wanted` holds. As predicated instructions they leave no branch in the inner loop;
+// around branches the compiler copies a lane's whole state from register to register.
+SWS_DEVICE u32 load_if(bool wanted, const u32* address, u32 otherwise) {
+    u32 value = otherwise;
+    asm volatile("{ .reg .pred p; setp.ne.s32 p, %1, 0; @p ld.global.u32 %0, [%2]; }"
+                 : "+r"(value)
+                 : "r"(static_cast<int>(wanted)), "l"(address)
+                 : "memory");
+    return value;
+}
+
+SWS_DEVICE void store_if(bool wanted, u32* address, u32 value) {
+    asm volatile("{ .reg .pred p; setp.ne.s32 p, %0, 0; @p st.global.u32 [%1], %2; }" ::"r"(static_cast<int>(wanted)),
+                 "l"(address), "r"(value)
+                 : "memory");
+}
+
+SWS_DEVICE void store_pair_if(bool wanted, u32* address, u32 first, u32 second) {
+    asm volatile("{ .reg .pred p; setp.ne.s32 p, %0, 0; @p st.global.v2.u32 [%1], {%2, %3}; }" ::"r"(
+                     static_cast<int>(wanted)),
+                 "l"(address), "r"(first), "r"(second)
+                 : "memory");
+}
+
+// One element of a texture over linear memory of uint4.
+SWS_DEVICE uint4 texture_element(u64 texture, int place) {
+    uint4 element;
+    asm("tex.1d.v4.u32.s32 {%0, %1, %2, %3}, [%4, {%5}];"
+        : "=r"(element.x), "=r"(element.y), "=r"(element.z), "=r"(element.w)
+        : "l"(texture), "r"(place));
+    return element;
+}
+
+#endif
+
+}  // namespace swsearch

@@ -1,0 +1,18 @@
+"""The CUDA engine: the kernels of ``cuda/``, compiled at run time and driven by PyCUDA.
+
+======================  ==============================================================================
+module                  holds
+======================  ==============================================================================
+``kernels``             kernels by their compile-time constants; tiles, and how a strip lies in memory
+``profile``             query profiles as the words a tile reads
+``tuning``              which tile for which architecture and query length, from ``cuda/tuning/``
+``compiler``            nvcc or NVRTC, and the cache of compiled kernels on disk
+``device``              one GPU: memory, streams, texture objects, launches
+``subjects``            the database on the device, kept or streamed
+``plan``                how a query is scored: type, tile, strips, who goes where
+``engine``              :class:`CudaEngine`
+``info``                whether it can be used here, and why not
+======================  ==============================================================================
+
+PyCUDA and cuda-bindings are imported when a device is opened, not before.
+"""

@@ -1,0 +1,419 @@
+"""One GPU: memory, streams, texture objects and launches, behind a narrow interface.
+
+:class:`Device` is all that the engine asks of a GPU; :class:`PyCudaDevice` is the real one. Work is ordered within a
+stream and not between streams. A device belongs to the thread that opened it.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Any, Final, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from swsearch.engine.cuda.compiler import KernelCache, find_compiler
+from swsearch.engine.cuda.kernels import UNIT_BYTES, WARP, KernelSpec
+from swsearch.errors import EngineError, EngineUnavailable
+
+Argument = np.generic
+"""A kernel's argument: a NumPy scalar of the parameter's size; addresses are uint64."""
+
+OLDEST_ARCHITECTURE: Final = 75
+SHARED_PERCENT: Final = 58
+"""Part of a multiprocessor's memory that kernels ask for as shared memory; the rest is its first-level cache. The same
+for all kernels, so that they run side by side; left to the driver, the kernel for listed subjects takes nearly all of
+it, and the cache then holds less than the residues and boundaries that the inter-task kernel reads (a third of the
+speed)."""
+REGISTER_UNIT: Final = 256
+RESERVED_SHARED_BYTES: Final = 1024
+MOST_BLOCKS: Final = 16
+"""Blocks a multiprocessor takes on every architecture served (some take more)."""
+
+
+class OutOfDeviceMemory(EngineError):
+    """The device has no room for an allocation; the engine goes on with less at a time."""
+
+
+class Stream(IntEnum):
+    """The streams of a device."""
+
+    COMPUTE = 0
+    SIDE = 1
+    """Long subjects, beside the others."""
+    COPY = 2
+    """Uploads of a streamed database."""
+
+
+@dataclass(frozen=True)
+class DeviceFacts:
+    """What a device is.
+
+    Attributes
+    ----------
+    name, driver : str
+    architecture : int
+        90 for compute capability 9.0.
+    multiprocessors : int
+    shared_bytes : int
+        Largest dynamic shared memory of a block.
+    memory_bytes : int
+        All of it, used or free.
+    """
+
+    name: str
+    driver: str
+    architecture: int
+    multiprocessors: int
+    shared_bytes: int
+    memory_bytes: int
+
+
+@dataclass(frozen=True)
+class MultiprocessorLimits:
+    """What the blocks on one multiprocessor share: threads, registers, bytes of shared memory."""
+
+    threads: int
+    registers: int
+    shared_bytes: int
+
+
+def fitting_blocks(limits: MultiprocessorLimits, threads: int, registers: int, shared_bytes: int) -> int:
+    """Blocks that run on a multiprocessor at a time, at least 1.
+
+    Parameters
+    ----------
+    limits : MultiprocessorLimits
+    threads : int
+        Threads a block, a multiple of 32.
+    registers : int
+        Registers a thread; a warp gets them in units of 256.
+    shared_bytes : int
+        Dynamic shared memory a block; the driver keeps 1,024 bytes beside.
+    """
+    warp_registers = -(-registers * WARP // REGISTER_UNIT) * REGISTER_UNIT
+    by_registers = limits.registers // warp_registers // (threads // WARP) if warp_registers else MOST_BLOCKS
+    by_shared = limits.shared_bytes // (shared_bytes + RESERVED_SHARED_BYTES)
+    return max(1, min(MOST_BLOCKS, limits.threads // threads, by_registers, by_shared))
+
+
+class Buffer(Protocol):
+    """Device memory; freed when told to."""
+
+    address: int
+    n_bytes: int
+
+    def free(self) -> None:
+        """Give the memory back; a second call does nothing."""
+        ...
+
+
+class Texture(Protocol):
+    """A texture object over a buffer of 16-byte units."""
+
+    handle: int
+
+    def close(self) -> None:
+        """Destroy the object; a second call does nothing."""
+        ...
+
+
+class Device(Protocol):
+    """What the engine asks of a GPU."""
+
+    facts: DeviceFacts
+
+    def free_bytes(self) -> int:
+        """Memory that is free now."""
+        ...
+
+    def allocate(self, n_bytes: int) -> Buffer:
+        """Memory, aligned to 256 bytes. Raises :class:`OutOfDeviceMemory`."""
+        ...
+
+    def pinned(self, n_bytes: int) -> NDArray[np.uint8]:
+        """Host memory that uploads run from at full speed, beside kernels."""
+        ...
+
+    def upload(self, buffer: Buffer, values: NDArray[Any], stream: Stream, offset: int = 0) -> None:
+        """Copy to the device. From pinned memory it may end after the call: leave that as it is till then."""
+        ...
+
+    def download(self, values: NDArray[Any], buffer: Buffer, stream: Stream) -> None:
+        """Copy from the device and wait for the stream's work so far."""
+        ...
+
+    def clear(self, buffer: Buffer, n_bytes: int, stream: Stream) -> None:
+        """Set the first bytes, a multiple of 4, to zero."""
+        ...
+
+    def texture(self, buffer: Buffer) -> Texture:
+        """A texture object over the whole buffer."""
+        ...
+
+    def launch(
+        self,
+        spec: KernelSpec,
+        grid: int,
+        shared_bytes: int,
+        arguments: Sequence[Argument],
+        stream: Stream,
+    ) -> None:
+        """Start a kernel; it is compiled or loaded at its first launch."""
+        ...
+
+    def resident_blocks(self, spec: KernelSpec, shared_bytes: int) -> int:
+        """Blocks of a kernel that fit one multiprocessor at a time, at least 1."""
+        ...
+
+    def follow(self, stream: Stream, leader: Stream) -> None:
+        """Let what `stream` is given from now on wait for what `leader` was given so far."""
+        ...
+
+    def synchronize(self) -> None:
+        """Wait for all streams."""
+        ...
+
+    def timed(self, stream: Stream) -> contextlib.AbstractContextManager[list[float]]:
+        """Seconds between the stream's work at the start and at the end of a with-block, appended when it ends."""
+        ...
+
+    def close(self) -> None:
+        """Free everything."""
+        ...
+
+
+class _PyCudaBuffer:
+    def __init__(self, allocation: Any, n_bytes: int) -> None:
+        self._allocation = allocation
+        self.address = int(allocation)
+        self.n_bytes = n_bytes
+
+    def free(self) -> None:
+        if self._allocation is not None:
+            self._allocation.free()
+            self._allocation = None
+
+
+class _PyCudaTexture:
+    def __init__(self, handle: int) -> None:
+        self.handle = handle
+        self._open = True
+
+    def close(self) -> None:
+        if self._open:
+            from cuda.bindings import driver
+
+            driver.cuTexObjectDestroy(self.handle)
+            self._open = False
+
+
+class PyCudaDevice:
+    """A GPU through PyCUDA; texture objects, which PyCUDA lacks, through cuda-bindings on the same context.
+
+    Parameters
+    ----------
+    ordinal : int
+        Number of the device among those the driver shows.
+
+    Raises
+    ------
+    EngineUnavailable
+        No driver, no such device, no compiler, or too old a device; the message says what would mend it.
+    """
+
+    def __init__(self, ordinal: int = 0) -> None:
+        try:
+            from pycuda import driver
+        except ImportError as error:
+            raise EngineUnavailable(
+                "cuda", f"PyCUDA cannot be imported ({error}); pip install 'swsearch[cuda]' mends that"
+            ) from error
+        self._driver = driver
+        try:
+            driver.init()
+            count = driver.Device.count()
+        except driver.Error as error:
+            raise EngineUnavailable(
+                "cuda", f"the NVIDIA driver does not answer ({error}); install or mend it"
+            ) from error
+        if not 0 <= ordinal < count:
+            raise EngineUnavailable("cuda", f"there is no device {ordinal}, the driver shows {count}; choose another")
+        device = driver.Device(ordinal)
+        major, minor = device.compute_capability()
+        attribute = driver.device_attribute
+        version = driver.get_driver_version()
+        self.facts = DeviceFacts(
+            name=device.name(),
+            driver=f"CUDA {version // 1000}.{version % 1000 // 10}",
+            architecture=major * 10 + minor,
+            multiprocessors=device.get_attribute(attribute.MULTIPROCESSOR_COUNT),
+            shared_bytes=device.get_attribute(attribute.MAX_SHARED_MEMORY_PER_BLOCK_OPTIN),
+            memory_bytes=device.total_memory(),
+        )
+        if self.facts.architecture < OLDEST_ARCHITECTURE:
+            raise EngineUnavailable(
+                "cuda", f"{self.facts.name} has compute capability {major}.{minor}; 7.5 or newer is needed"
+            )
+        compiler = find_compiler()
+        if compiler is None:
+            raise EngineUnavailable(
+                "cuda", "there is no compiler; install the CUDA toolkit or pip install nvidia-cuda-nvrtc"
+            )
+        self.compiler = compiler
+        self._cache = KernelCache(compiler)
+        self._context = device.retain_primary_context()
+        self._context.push()
+        try:
+            self._streams = [driver.Stream() for _ in Stream]
+        except driver.Error:
+            self._context.pop()
+            raise
+        self._kernels: dict[KernelSpec, Any] = {}
+        self._modules: list[Any] = []
+        self._limits = MultiprocessorLimits(
+            threads=device.get_attribute(attribute.MAX_THREADS_PER_MULTIPROCESSOR),
+            registers=device.get_attribute(attribute.MAX_REGISTERS_PER_MULTIPROCESSOR),
+            shared_bytes=device.get_attribute(attribute.MAX_SHARED_MEMORY_PER_MULTIPROCESSOR),
+        )
+        self._open = True
+        atexit.register(self.close)  # a context that is still current at the end would abort the process
+
+    @contextlib.contextmanager
+    def _errors(self, doing: str) -> Iterator[None]:
+        """PyCUDA's errors as this package's, with the device's name."""
+        try:
+            yield
+        except self._driver.MemoryError as error:
+            raise OutOfDeviceMemory(f"{self.facts.name} is out of memory while {doing}") from error
+        except self._driver.Error as error:
+            raise EngineError(f"{self.facts.name} failed while {doing}: {error}") from error
+
+    def free_bytes(self) -> int:
+        """See :class:`Device`."""
+        with self._errors("asking for free memory"):
+            return int(self._driver.mem_get_info()[0])
+
+    def allocate(self, n_bytes: int) -> Buffer:
+        """See :class:`Device`."""
+        with self._errors(f"allocating {n_bytes:,} bytes"):
+            return _PyCudaBuffer(self._driver.mem_alloc(max(n_bytes, UNIT_BYTES)), max(n_bytes, UNIT_BYTES))
+
+    def pinned(self, n_bytes: int) -> NDArray[np.uint8]:
+        """See :class:`Device`."""
+        with self._errors(f"pinning {n_bytes:,} bytes of host memory"):
+            array: NDArray[np.uint8] = self._driver.pagelocked_empty(n_bytes, np.uint8)
+            return array
+
+    def upload(self, buffer: Buffer, values: NDArray[Any], stream: Stream, offset: int = 0) -> None:
+        """See :class:`Device`."""
+        if values.nbytes:
+            with self._errors("uploading"):
+                self._driver.memcpy_htod_async(buffer.address + offset, values, self._streams[stream])
+
+    def download(self, values: NDArray[Any], buffer: Buffer, stream: Stream) -> None:
+        """See :class:`Device`."""
+        with self._errors("finishing kernels and downloading"):
+            if values.nbytes:
+                self._driver.memcpy_dtoh_async(values, buffer.address, self._streams[stream])
+            self._streams[stream].synchronize()
+
+    def clear(self, buffer: Buffer, n_bytes: int, stream: Stream) -> None:
+        """See :class:`Device`."""
+        with self._errors("clearing memory"):
+            self._driver.memset_d32_async(buffer.address, 0, n_bytes // 4, self._streams[stream])
+
+    def texture(self, buffer: Buffer) -> Texture:
+        """See :class:`Device`."""
+        from cuda.bindings import driver
+
+        resource = driver.CUDA_RESOURCE_DESC()
+        resource.resType = driver.CUresourcetype.CU_RESOURCE_TYPE_LINEAR
+        resource.res.linear.devPtr = buffer.address
+        resource.res.linear.format = driver.CUarray_format.CU_AD_FORMAT_UNSIGNED_INT32
+        resource.res.linear.numChannels = 4
+        resource.res.linear.sizeInBytes = buffer.n_bytes
+        texture = driver.CUDA_TEXTURE_DESC()
+        texture.flags = driver.CU_TRSF_READ_AS_INTEGER
+        status, handle = driver.cuTexObjectCreate(resource, texture, None)
+        if status != driver.CUresult.CUDA_SUCCESS:
+            raise EngineError(f"{self.facts.name} cannot make a texture object ({status.name})")
+        return _PyCudaTexture(int(handle))
+
+    def _function(self, spec: KernelSpec) -> Any:
+        function = self._kernels.get(spec)
+        if function is None:
+            code = self._cache.load(spec, self.facts.architecture)
+            with self._errors(f"loading kernel {spec.entry}"):
+                module = self._driver.module_from_buffer(code)
+                function = module.get_function(spec.function)
+                room = self.facts.shared_bytes
+                function.set_attribute(self._driver.function_attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES, room)
+                attribute = self._driver.function_attribute.PREFERRED_SHARED_MEMORY_CARVEOUT
+                function.set_attribute(attribute, SHARED_PERCENT)
+            self._modules.append(module)
+            self._kernels[spec] = function
+        return function
+
+    def launch(
+        self,
+        spec: KernelSpec,
+        grid: int,
+        shared_bytes: int,
+        arguments: Sequence[Argument],
+        stream: Stream,
+    ) -> None:
+        """See :class:`Device`."""
+        function = self._function(spec)
+        with self._errors(f"starting kernel {spec.entry}"):
+            function(
+                *arguments,
+                grid=(grid, 1),
+                block=(spec.threads, 1, 1),
+                shared=shared_bytes,
+                stream=self._streams[stream],
+            )
+
+    def resident_blocks(self, spec: KernelSpec, shared_bytes: int) -> int:
+        """See :class:`Device`."""
+        registers = int(self._function(spec).num_regs)
+        return fitting_blocks(self._limits, spec.threads, registers, shared_bytes)
+
+    def follow(self, stream: Stream, leader: Stream) -> None:
+        """See :class:`Device`."""
+        with self._errors("ordering streams"):
+            event = self._driver.Event(self._driver.event_flags.DISABLE_TIMING)
+            event.record(self._streams[leader])
+            self._streams[stream].wait_for_event(event)
+
+    def synchronize(self) -> None:
+        """See :class:`Device`."""
+        with self._errors("finishing its work"):
+            self._context.synchronize()
+
+    @contextlib.contextmanager
+    def timed(self, stream: Stream) -> Iterator[list[float]]:
+        """See :class:`Device`."""
+        seconds: list[float] = []
+        start, end = self._driver.Event(), self._driver.Event()
+        start.record(self._streams[stream])
+        yield seconds
+        end.record(self._streams[stream])
+        with self._errors("finishing timed work"):
+            end.synchronize()
+        seconds.append(end.time_since(start) / 1000.0)
+
+    def close(self) -> None:
+        """See :class:`Device`."""
+        if self._open:
+            self._open = False
+            self._kernels.clear()
+            self._modules.clear()
+            self._streams.clear()
+            atexit.unregister(self.close)
+            self._context.pop()
+            self._context.detach()

@@ -1,0 +1,491 @@
+"""The CUDA engine: scores profiles against partitions on one GPU.
+
+One batch (a query, or two of like length that share words) against one piece of the database is: a launch a strip of
+the query over all subjects but the longest; beside it the kernel that gives each of the longest a warp; then the
+subjects whose score left the narrow type, or passed a deferred kernel's limit, are listed on the device and scored
+again in 16 and, where that is not enough, in 32 bits; then scores are copied to the host. Launches of one query never
+overlap those of the next, and the host reads one count between the stages.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, Final, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from swsearch.database.partition import Partition
+from swsearch.engine.cuda.device import Argument, Buffer, Device, OutOfDeviceMemory, PyCudaDevice, Stream, Texture
+from swsearch.engine.cuda.kernels import (
+    COLLECT_KERNEL,
+    WARP,
+    Arithmetic,
+    list_kernel,
+    range_kernel,
+)
+from swsearch.engine.cuda.plan import (
+    Batch,
+    deferred_limit,
+    first_long,
+    pair_queries,
+    plan_list,
+    plan_range,
+)
+from swsearch.engine.cuda.profile import pack_profile
+from swsearch.engine.cuda.subjects import SMALLEST_CHUNK, DeviceSubjects, SubjectStore
+from swsearch.engine.protocol import Progress
+from swsearch.hits.score_block import ScoreBlock
+from swsearch.query.profile import QueryProfile
+
+DATABASE_SHARE: Final = 0.1
+"""Share of the device's free memory that databases may take: the boundary between the strips of a long query, or of
+two, takes eight bytes a residue beside."""
+MOST_DEFERRED: Final = 1 / 16
+"""If more than this share of the subjects passes a deferred kernel, the exact kernel scores all of them again."""
+EDGE_BYTES: Final = 256 << 20
+"""Memory for the boundaries of the kernel for listed subjects, at most, unless a single subject needs more."""
+
+
+@dataclass
+class Timing:
+    """What the kernels of an engine did since it was made or the timing was reset.
+
+    Attributes
+    ----------
+    cells : int
+        Query residues times subject residues, each pair counted once.
+    seconds : float
+        Kernel time, by events on the device.
+    """
+
+    cells: int = 0
+    seconds: float = 0.0
+
+
+def _int(value: int) -> np.int32:
+    return np.int32(value)
+
+
+def _uint(value: int) -> np.uint32:
+    return np.uint32(value)
+
+
+def _address(buffer: Buffer | None) -> np.uint64:
+    return np.uint64(0 if buffer is None else buffer.address)
+
+
+@dataclass
+class _DeviceProfile:
+    """A packed profile on the device; a texture object over it where profiles are read as textures."""
+
+    buffer: Buffer
+    texture: Texture | None
+
+    @property
+    def arguments(self) -> list[np.generic]:
+        return [_address(self.buffer), np.uint64(0 if self.texture is None else self.texture.handle)]
+
+
+@dataclass(frozen=True)
+class _Candidates:
+    """Subjects to pick from: places first to first + n_places, or the first n_places of a list; and the least score."""
+
+    first: int
+    n_places: int
+    limit: int
+    among: str | None = None
+
+
+class CudaEngine:
+    """Scores on one GPU; see :class:`swsearch.engine.protocol.ScoreEngine`.
+
+    Parameters
+    ----------
+    device : Device, optional
+        The first GPU by default.
+    memory_limit : int, optional
+        Bytes of device memory that databases may take; what does not fit is streamed. By default what is free, less
+        room for the kernels.
+    texture : bool
+        Read profiles as textures rather than from global memory.
+    pairs : bool
+        Let two queries of like length share words.
+    deferred : bool
+        Use the deferred maximum where the caller gives floors.
+
+    Raises
+    ------
+    EngineUnavailable
+        No device that can be used; the message says what would mend it.
+    """
+
+    name = "cuda"
+    profiles_per_call = 64
+
+    def __init__(
+        self,
+        device: Device | None = None,
+        memory_limit: int | None = None,
+        *,
+        texture: bool = True,
+        pairs: bool = True,
+        deferred: bool = True,
+    ) -> None:
+        self._device: Device = PyCudaDevice() if device is None else device
+        self._texture = texture
+        self._pairs = pairs
+        self._deferred = deferred
+        self.timing = Timing()
+        self._scratch: dict[str, Buffer] = {}
+        if memory_limit is None:
+            memory_limit = int(self._device.free_bytes() * DATABASE_SHARE)
+        self._store = SubjectStore(self._device, memory_limit)
+
+    # --- The protocol ---
+
+    def score(
+        self,
+        profiles: Sequence[QueryProfile],
+        partition: Partition,
+        floors: Sequence[int] | None = None,
+        progress: Progress | None = None,
+    ) -> list[ScoreBlock]:
+        """See :class:`swsearch.engine.protocol.ScoreEngine`.
+
+        Where the device runs out of memory, databases get half as much of it, down to a megabyte, and the partition is
+        scored again from its beginning.
+        """
+        if len(partition) == 0:
+            return [ScoreBlock.concatenate([]) for _ in profiles]
+        architecture = self._device.facts.architecture
+        if self._pairs:
+            batches = pair_queries(profiles, architecture)
+        else:
+            batches = [Batch((place,)) for place in range(len(profiles))]
+        while True:
+            try:
+                return self._score_partition(profiles, batches, partition, floors, progress)
+            except OutOfDeviceMemory:
+                self._free_scratch()
+                self._store.clear()
+                if self._store.limit_bytes <= SMALLEST_CHUNK:
+                    raise
+                self._store.limit_bytes = max(self._store.limit_bytes // 2, SMALLEST_CHUNK)
+
+    def close(self) -> None:
+        """See :class:`swsearch.engine.protocol.ScoreEngine`."""
+        self._store.clear()
+        self._free_scratch()
+        self._device.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    # --- A partition, piece by piece ---
+
+    def _score_partition(
+        self,
+        profiles: Sequence[QueryProfile],
+        batches: Sequence[Batch],
+        partition: Partition,
+        floors: Sequence[int] | None,
+        progress: Progress | None,
+    ) -> list[ScoreBlock]:
+        blocks: list[list[ScoreBlock]] = [[] for _ in profiles]
+        with contextlib.closing(self._store.pieces(partition)) as pieces:
+            for subjects in pieces:
+                residues = subjects.n_residues
+                for batch in batches:
+                    chosen = [profiles[place] for place in batch.places]
+                    wanted = None if floors is None else [floors[place] for place in batch.places]
+                    scored = self._score_batch(chosen, subjects, wanted)
+                    for place, block in zip(batch.places, scored, strict=True):
+                        blocks[place].append(block)
+                    cells = residues * sum(profile.length for profile in chosen)
+                    self.timing.cells += cells
+                    self._store.advance()
+                    if progress is not None:
+                        progress(cells)
+        return [ScoreBlock.concatenate(found) for found in blocks]
+
+    # --- A batch against a piece ---
+
+    def _score_batch(
+        self, profiles: list[QueryProfile], subjects: DeviceSubjects, floors: list[int] | None
+    ) -> list[ScoreBlock]:
+        limits = [deferred_limit(p, None if floors is None else floors[i]) for i, p in enumerate(profiles)]
+        deferred = self._deferred and all(limit is not None for limit in limits)
+        plan = plan_range(profiles, self._device.facts.architecture, deferred=deferred)
+        scores = [self._room(f"scores {i}", len(subjects) * 4) for i in range(len(profiles))]
+        n_short = self._score_all(profiles, subjects, scores, deferred=plan.deferred)
+        if not plan.deferred:
+            return [
+                self._finish_exact(profile, subjects, scores[i], plan.arithmetic, None if floors is None else floors[i])
+                for i, profile in enumerate(profiles)
+            ]
+        blocks = []
+        for i, profile in enumerate(profiles):
+            limit, floor = limits[i], None if floors is None else floors[i]
+            assert limit is not None
+            assert floor is not None
+            beyond = plan.arithmetic.largest_exact(profile.max_score) + 1
+            candidates = [_Candidates(0, n_short, limit), _Candidates(n_short, len(subjects) - n_short, beyond)]
+            n_passed = self._collect(scores[i], candidates, "passed")
+            if n_passed > max(len(subjects) * MOST_DEFERRED, WARP):
+                self._score_all([profile], subjects, [scores[i]], deferred=False)
+                blocks.append(self._finish_exact(profile, subjects, scores[i], plan.arithmetic, floor))
+                continue
+            self._rescore(profile, subjects, scores[i], Arithmetic.SHORT, listed="passed", n_listed=n_passed)
+            # The others' places hold what the deferred kernel left there: below the limit, and so below the floor.
+            block = self._at_least(subjects, scores[i], floor)
+            n_left = int((block.score >= beyond).sum())
+            blocks.append(ScoreBlock(block.subject_index, block.score, n_left))
+        return blocks
+
+    @contextlib.contextmanager
+    def _measured(self) -> Iterator[None]:
+        with self._device.timed(Stream.COMPUTE) as seconds:
+            yield
+        self.timing.seconds += seconds[0]
+
+    def _score_all(
+        self, profiles: list[QueryProfile], subjects: DeviceSubjects, scores: list[Buffer], *, deferred: bool
+    ) -> int:
+        """Every subject's best score, or in deferred kernels its result, in its place of ``scores``.
+
+        Returns the place of the first subject that got a warp of its own: its score and those after it are exact also
+        where deferred kernels ran, as far as the type holds them.
+        """
+        device = self._device
+        plan = plan_range(profiles, device.facts.architecture, deferred=deferred)
+        tile = plan.shape.tile
+        spec = range_kernel(
+            plan.arithmetic,
+            tile,
+            profiles[0].gap,
+            deferred=plan.deferred,
+            boundary=plan.strips > 1,
+            texture=self._texture,
+            threads=plan.shape.threads,
+            blocks=plan.shape.blocks,
+        )
+        resident = device.resident_blocks(spec, tile.shared_bytes())
+        warps = resident * plan.shape.threads // WARP
+        n_groups = device.facts.multiprocessors * warps * (WARP // tile.group)
+        n_short = first_long(subjects.partition.lengths, subjects.n_residues, n_groups)
+        long_places = np.arange(n_short, len(subjects), dtype=np.uint32)[::-1]
+
+        counters = self._room("counters", (plan.strips + len(profiles)) * 4)
+        device.clear(counters, counters.n_bytes, Stream.COMPUTE)
+        boundary = None
+        if plan.strips > 1:
+            boundary = self._room("boundary", subjects.residue_bytes * tile.boundary_words * 4)
+        with contextlib.ExitStack() as held:
+            packed = self._upload_profile("profile", pack_profile(profiles, tile, plan.arithmetic), held)
+            alone = []
+            if len(long_places):
+                alone = [self._list_profile(f"profile {i}", p, plan.arithmetic, held) for i, p in enumerate(profiles)]
+            if len(long_places):
+                places = self._room("long places", len(long_places) * 4)
+                count = self._room("long count", 4)
+                device.upload(places, np.ascontiguousarray(long_places), Stream.COMPUTE)
+                device.upload(count, np.array([len(long_places)], np.uint32), Stream.COMPUTE)
+            held.callback(device.synchronize)
+            held.enter_context(self._measured())
+            for i, profile_alone in enumerate(alone):
+                device.follow(Stream.SIDE, Stream.COMPUTE)
+                self._launch_list(
+                    profiles[i], profile_alone, subjects, scores[i], arithmetic=plan.arithmetic, places=places,
+                    count=count, n_listed=len(long_places), stream=Stream.SIDE,
+                    counter_address=counters.address + (plan.strips + i) * 4,
+                )  # fmt: skip
+            a_block = WARP // tile.group * (plan.shape.threads // WARP)
+            grid = min(device.facts.multiprocessors * resident, -(-n_short // a_block))
+            for strip in range(plan.strips if n_short else 0):
+                arguments = [
+                    *packed.arguments, _int(strip), _int(plan.strips),
+                    _address(subjects.residues), _address(subjects.starts), _address(subjects.lengths),
+                    _uint(n_short), _address(boundary), _address(scores[0]), _address(scores[-1]),
+                    np.uint64(counters.address + strip * 4),
+                ]  # fmt: skip
+                device.launch(spec, grid, tile.shared_bytes(), arguments, Stream.COMPUTE)
+            if alone:
+                device.follow(Stream.COMPUTE, Stream.SIDE)
+        return n_short
+
+    def _finish_exact(
+        self,
+        profile: QueryProfile,
+        subjects: DeviceSubjects,
+        scores: Buffer,
+        arithmetic: Arithmetic,
+        floor: int | None,
+    ) -> ScoreBlock:
+        """Score again what left the type, and copy to the host what is wanted."""
+        n_left = 0
+        wider = arithmetic.wider
+        if wider is not None and self._may_exceed(profile, subjects, arithmetic):
+            everyone = _Candidates(0, len(subjects), arithmetic.largest_exact(profile.max_score) + 1)
+            n_left = self._collect(scores, [everyone], "left")
+            self._rescore(profile, subjects, scores, wider, listed="left", n_listed=n_left)
+        if floor is not None:
+            block = self._at_least(subjects, scores, floor)
+            return ScoreBlock(block.subject_index, block.score, n_left)
+        values = np.empty(len(subjects), dtype=np.int32)
+        self._device.download(values, scores, Stream.COMPUTE)
+        return ScoreBlock(subjects.partition.subject_index, values, n_left)
+
+    @staticmethod
+    def _may_exceed(profile: QueryProfile, subjects: DeviceSubjects, arithmetic: Arithmetic) -> bool:
+        highest = profile.max_score * min(profile.length, subjects.longest)
+        return highest > arithmetic.largest_exact(profile.max_score)
+
+    def _rescore(
+        self,
+        profile: QueryProfile,
+        subjects: DeviceSubjects,
+        scores: Buffer,
+        arithmetic: Arithmetic,
+        *,
+        listed: str,
+        n_listed: int,
+    ) -> None:
+        """Score the listed subjects in a wider type, and those it cannot hold in the widest."""
+        if n_listed == 0:
+            return
+        device = self._device
+        counter = self._room("list counter", 4)
+        device.clear(counter, 4, Stream.COMPUTE)
+        with contextlib.ExitStack() as held:
+            on_device = self._list_profile("profile", profile, arithmetic, held)
+            held.callback(device.synchronize)
+            held.enter_context(self._measured())
+            self._launch_list(
+                profile, on_device, subjects, scores, arithmetic=arithmetic, places=self._scratch[listed],
+                count=self._scratch[f"{listed} count"], n_listed=n_listed, stream=Stream.COMPUTE,
+                counter_address=counter.address,
+            )  # fmt: skip
+        wider = arithmetic.wider
+        if wider is not None and self._may_exceed(profile, subjects, arithmetic):
+            same = _Candidates(0, n_listed, arithmetic.largest_exact(profile.max_score) + 1, listed)
+            n_left = self._collect(scores, [same], f"{listed} {wider.name}")
+            self._rescore(profile, subjects, scores, wider, listed=f"{listed} {wider.name}", n_listed=n_left)
+
+    # --- Launches ---
+
+    def _launch_list(
+        self,
+        profile: QueryProfile,
+        on_device: _DeviceProfile,
+        subjects: DeviceSubjects,
+        scores: Buffer,
+        *,
+        arithmetic: Arithmetic,
+        places: Buffer,
+        count: Buffer,
+        n_listed: int,
+        counter_address: int,
+        stream: Stream,
+    ) -> None:
+        device = self._device
+        shape = plan_list(profile, device.facts.architecture, arithmetic)
+        tile = shape.tile
+        spec = list_kernel(
+            arithmetic, tile, profile.gap, texture=self._texture, threads=shape.threads, blocks=shape.blocks
+        )
+        warps = shape.threads // WARP
+        shared_bytes = tile.shared_bytes(warps)
+        grid = min(-(-n_listed // warps), device.facts.multiprocessors * device.resident_blocks(spec, shared_bytes))
+        stride = -(-subjects.longest // 16) * 16
+        strips = tile.strips(profile.length)
+        edge = None
+        if strips > 1:
+            edge_bytes = warps * stride * tile.boundary_words * 4
+            grid = max(1, min(grid, EDGE_BYTES // edge_bytes))
+            edge = self._room(f"edge {stream.name}", grid * edge_bytes)
+        arguments = [
+            *on_device.arguments, _int(strips),
+            _address(subjects.residues), _address(subjects.starts), _address(subjects.lengths),
+            _address(places), _address(count), _address(edge), _uint(stride), _address(scores),
+            np.uint64(counter_address),
+        ]  # fmt: skip
+        device.launch(spec, grid, shared_bytes, arguments, stream)
+
+    def _collect(
+        self, scores: Buffer, candidates: Sequence[_Candidates], name: str, values: Buffer | None = None
+    ) -> int:
+        """List in scratch ``name`` the candidates that reach their limits; their number."""
+        device = self._device
+        listed = self._room(name, max(sum(group.n_places for group in candidates), 1) * 4)
+        count = self._room(f"{name} count", 4)
+        device.clear(count, 4, Stream.COMPUTE)
+        for group in candidates:
+            if group.n_places == 0:
+                continue
+            grid = max(1, min(-(-group.n_places // COLLECT_KERNEL.threads), device.facts.multiprocessors * 8))
+            arguments: list[Argument] = [
+                _address(scores), _address(None if group.among is None else self._scratch[group.among]),
+                _uint(group.first), _uint(group.n_places), _int(group.limit),
+                _address(listed), _address(values), _address(count),
+            ]  # fmt: skip
+            device.launch(COLLECT_KERNEL, grid, 0, arguments, Stream.COMPUTE)
+        found = np.empty(1, dtype=np.uint32)
+        device.download(found, count, Stream.COMPUTE)
+        return int(found[0])
+
+    def _at_least(self, subjects: DeviceSubjects, scores: Buffer, floor: int) -> ScoreBlock:
+        """Subjects that score ``floor`` or more, in stored order."""
+        values_on_device = self._room("wanted scores", len(subjects) * 4)
+        n_wanted = self._collect(scores, [_Candidates(0, len(subjects), floor)], "wanted", values_on_device)
+        places = np.empty(n_wanted, dtype=np.uint32)
+        values = np.empty(n_wanted, dtype=np.int32)
+        self._device.download(places, self._scratch["wanted"], Stream.COMPUTE)
+        self._device.download(values, values_on_device, Stream.COMPUTE)
+        order = np.argsort(places)
+        return ScoreBlock(subjects.partition.subject_index[places[order]], values[order])
+
+    # --- Memory ---
+
+    def _upload_profile(self, name: str, words: NDArray[np.uint32], held: contextlib.ExitStack) -> _DeviceProfile:
+        """The words on the device, in scratch ``name``; the texture lives until ``held`` lets go of it."""
+        buffer = self._room(name, words.nbytes)
+        self._device.upload(buffer, words, Stream.COMPUTE)
+        texture = None
+        if self._texture:
+            texture = self._device.texture(buffer)
+            held.callback(texture.close)
+        # The words are not pinned and not held: the copy must have read them.
+        self._device.synchronize()
+        return _DeviceProfile(buffer, texture)
+
+    def _list_profile(
+        self, name: str, profile: QueryProfile, arithmetic: Arithmetic, held: contextlib.ExitStack
+    ) -> _DeviceProfile:
+        tile = plan_list(profile, self._device.facts.architecture, arithmetic).tile
+        return self._upload_profile(name, pack_profile([profile], tile, arithmetic), held)
+
+    def _room(self, name: str, n_bytes: int) -> Buffer:
+        """Memory that is kept between launches under a name, at least this large; what it held may be lost."""
+        buffer: Any = self._scratch.get(name)
+        if buffer is None or buffer.n_bytes < n_bytes:
+            if buffer is not None:
+                self._device.synchronize()
+                buffer.free()
+                del self._scratch[name]
+            buffer = self._device.allocate(n_bytes)
+            self._scratch[name] = buffer
+        return buffer  # type: ignore[no-any-return]
+
+    def _free_scratch(self) -> None:
+        for buffer in self._scratch.values():
+            buffer.free()
+        self._scratch.clear()

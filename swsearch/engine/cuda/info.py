@@ -1,0 +1,50 @@
+"""Whether the CUDA engine can be used here, and if not, why and what would mend it; never raises."""
+
+from __future__ import annotations
+
+import importlib.util
+
+from swsearch.engine.cuda.device import PyCudaDevice
+from swsearch.engine.cuda.kernels import COLLECT_KERNEL, source_folder
+from swsearch.engine.protocol import EngineInfo
+from swsearch.errors import EngineError, EngineUnavailable
+
+
+def _unusable(reason: str, *, built: bool = True) -> EngineInfo:
+    return EngineInfo("cuda", built=built, usable=False, detail="", reason=reason)
+
+
+def cuda_info(ordinal: int = 0) -> EngineInfo:
+    """What there is: device, compute capability, free memory, driver, compiler; with a kernel compiled and loaded.
+
+    Missing things are named in the order in which a person would mend them, one at a time: sources, PyCUDA, driver,
+    device, compiler, texture objects.
+    """
+    try:
+        source_folder()
+    except EngineError as error:
+        return _unusable(str(error), built=False)
+    if importlib.util.find_spec("pycuda") is None:
+        return _unusable("PyCUDA is not installed; pip install 'swsearch[cuda]' mends that")
+    try:
+        device = PyCudaDevice(ordinal)
+    except EngineUnavailable as error:
+        return _unusable(error.reason)
+    except EngineError as error:
+        return _unusable(str(error))
+    try:
+        if importlib.util.find_spec("cuda") is None or importlib.util.find_spec("cuda.bindings") is None:
+            return _unusable("cuda-bindings is not installed; pip install 'swsearch[cuda]' mends that")
+        facts = device.facts
+        try:
+            device.resident_blocks(COLLECT_KERNEL, 0)
+        except EngineError as error:
+            return _unusable(f"a kernel cannot be compiled and loaded: {error}")
+        detail = (
+            f"{facts.name}, compute capability {facts.architecture // 10}.{facts.architecture % 10}, "
+            f"{device.free_bytes() / 1e9:.1f} of {facts.memory_bytes / 1e9:.1f} GB free, driver {facts.driver}, "
+            f"{device.compiler.name} {device.compiler.version}"
+        )
+        return EngineInfo("cuda", built=True, usable=True, detail=detail)
+    finally:
+        device.close()

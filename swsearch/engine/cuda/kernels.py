@@ -1,0 +1,211 @@
+"""Kernels by name: the entries of ``cuda/entry/`` with their compile-time constants, and the shape of their tiles.
+
+The layout that :class:`Tile` computes is that of ``cuda/include/swsearch/tile.cuh``, where it is explained.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+from swsearch.errors import EngineError
+from swsearch.scoring.gap import GapPenalty
+
+WARP: Final = 32
+UNIT_BYTES: Final = 16
+"""Profiles are read in units of four 32-bit words."""
+CODE_COLUMNS: Final = 32
+
+
+class Arithmetic(Enum):
+    """How scores are held; the values are types of ``arithmetic.cuh``."""
+
+    FAST = "FastPair"
+    SHORT = "ShortPair"
+    WIDE = "Wide"
+
+    def largest_exact(self, max_profile_score: int) -> int:
+        """The largest best score that proves itself exact; above it, a wider type must score the subject again."""
+        if self is Arithmetic.FAST:
+            return 2047
+        return (32_767 if self is Arithmetic.SHORT else 2**31 - 1) - max_profile_score
+
+    @property
+    def wider(self) -> Arithmetic | None:
+        """The next wider type."""
+        return {Arithmetic.FAST: Arithmetic.SHORT, Arithmetic.SHORT: Arithmetic.WIDE}.get(self)
+
+
+class Pairing(Enum):
+    """What the halves of a word are; the values are those of ``tile.cuh``."""
+
+    ROW_BLOCKS = "kRowBlocks"
+    TWO_QUERIES = "kTwoQueries"
+    SINGLE = "kSingle"
+
+
+@dataclass(frozen=True)
+class Tile:
+    """A tile's shape.
+
+    Attributes
+    ----------
+    pairing : Pairing
+    group : int
+        Lanes that align one subject: 4, 8, 16 or 32.
+    words : int
+        Words of H, and of E, a lane.
+    columns : int
+        Residue columns that are staged, the padding's included; 1 to 32.
+    """
+
+    pairing: Pairing
+    group: int
+    words: int
+    columns: int
+
+    @property
+    def rows(self) -> int:
+        """Query rows of a strip (of each query, where there are two)."""
+        return self.group * self.words * (2 if self.pairing is Pairing.ROW_BLOCKS else 1)
+
+    @property
+    def slots(self) -> int:
+        """Lanes that have words of their own in a strip; groups of four have theirs twice."""
+        return max(self.group, 8)
+
+    @property
+    def chunk_widths(self) -> list[int]:
+        """Words a lane reads of each chunk, in order."""
+        full, rest = divmod(self.words, 4)
+        return [4] * full + ([4 if rest == 3 else rest] if rest else [])
+
+    @property
+    def strip_units(self) -> int:
+        """16-byte units of a strip."""
+        return sum((self.columns * self.slots * width + 3) // 4 for width in self.chunk_widths)
+
+    def shared_bytes(self, strips: int = 1) -> int:
+        """Shared memory of a block that stages a number of strips.
+
+        There is room for the columns that no letter has: a byte that is no residue then reads a wrong score, never
+        beside the block's memory.
+        """
+        return (strips * self.strip_units + (CODE_COLUMNS - self.columns) * self.slots) * UNIT_BYTES
+
+    @property
+    def boundary_words(self) -> int:
+        """32-bit words a column that a strip hands to the next."""
+        return 1 if self.pairing is Pairing.ROW_BLOCKS else 2
+
+    def strips(self, query_length: int) -> int:
+        """Strips that a query takes."""
+        return -(-query_length // self.rows)
+
+
+@dataclass(frozen=True)
+class KernelSpec:
+    """An entry with its constants: all that decides its code but for architecture and compiler.
+
+    Attributes
+    ----------
+    entry : str
+        Function, and file in ``cuda/entry/`` without ``.cu``.
+    function : str
+        The function's name.
+    constants : tuple of (str, str)
+        Macros without their prefix ``SWS_``.
+    threads : int
+        Threads a block.
+    """
+
+    entry: str
+    function: str
+    constants: tuple[tuple[str, str], ...]
+    threads: int
+
+    @property
+    def defines(self) -> list[str]:
+        """Compiler options."""
+        return [f"-DSWS_{name}={value}" for name, value in self.constants]
+
+
+def _constants(**values: object) -> tuple[tuple[str, str], ...]:
+    return tuple((name.upper(), str(int(v) if isinstance(v, bool) else v)) for name, v in values.items())
+
+
+def range_kernel(
+    arithmetic: Arithmetic,
+    tile: Tile,
+    gap: GapPenalty,
+    *,
+    deferred: bool,
+    boundary: bool,
+    texture: bool,
+    threads: int,
+    blocks: int,
+) -> KernelSpec:
+    """The inter-task kernel ``score_range``; ``blocks`` is how many shall fit a multiprocessor."""
+    return KernelSpec(
+        "score_range",
+        "score_range",
+        _constants(
+            arithmetic=arithmetic.value,
+            pairing=tile.pairing.value,
+            group=tile.group,
+            words=tile.words,
+            columns=tile.columns,
+            gap_open=gap.open,
+            gap_extend=gap.extend,
+            deferred=deferred,
+            boundary=boundary,
+            texture=texture,
+            threads=threads,
+            blocks=blocks,
+        ),
+        threads,
+    )
+
+
+def list_kernel(
+    arithmetic: Arithmetic, tile: Tile, gap: GapPenalty, *, texture: bool, threads: int, blocks: int
+) -> KernelSpec:
+    """The kernel for listed subjects, ``score_list``: a warp a subject."""
+    return KernelSpec(
+        "score_list",
+        "score_list",
+        _constants(
+            arithmetic=arithmetic.value,
+            pairing=tile.pairing.value,
+            words=tile.words,
+            columns=tile.columns,
+            gap_open=gap.open,
+            gap_extend=gap.extend,
+            texture=texture,
+            threads=threads,
+            blocks=blocks,
+        ),
+        threads,
+    )
+
+
+COLLECT_KERNEL: Final = KernelSpec("collect", "collect_at_least", (), 256)
+
+
+@cache
+def source_folder() -> Path:
+    """The folder of the kernels' sources: of the checkout where there is one, else of the installed package.
+
+    Raises
+    ------
+    EngineError
+        Neither is there.
+    """
+    package = Path(__file__).resolve().parents[2]
+    for folder in (package.parent / "cuda", package / "_cuda"):
+        if (folder / "include" / "swsearch" / "tile.cuh").is_file():
+            return folder
+    raise EngineError(f"the CUDA sources are missing from {package / '_cuda'}; install the package again")

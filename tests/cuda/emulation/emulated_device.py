@@ -1,0 +1,194 @@
+"""A device on the host: memory is NumPy arrays, kernels run under the emulation of ``cuda_emulation.h``.
+
+It stands in for a GPU behind the engine's own interface, so that the engine, its launches and the kernels' sources are
+tested whole where there is no GPU. Kernels are compiled by g++ at their first launch, once for all devices of a folder.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import hashlib
+import os
+import subprocess
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from swsearch.engine.cuda.compiler import HALF_MAXIMA
+from swsearch.engine.cuda.device import Argument, Buffer, DeviceFacts, OutOfDeviceMemory, Stream, Texture
+from swsearch.engine.cuda.kernels import KernelSpec, source_folder
+from swsearch.errors import EngineError
+
+HERE = Path(__file__).parent
+SANITIZE = "SWSEARCH_EMULATION_SANITIZE"
+"""Set by the test that runs others under the sanitizers, in a process that has their library preloaded."""
+
+
+class HostBuffer:
+    def __init__(self, device: EmulatedDevice, n_bytes: int) -> None:
+        self._device = device
+        # What new memory holds is large as a score in every type: a kernel that reads what none wrote is found out.
+        self.array = np.full(n_bytes, 0x5A, dtype=np.uint8)
+        self.address = int(self.array.__array_interface__["data"][0])
+        assert self.address % 16 == 0
+        self.n_bytes = n_bytes
+        self._open = True
+
+    def free(self) -> None:
+        if self._open:
+            self._open = False
+            self._device.used_bytes -= self.n_bytes
+            self.array = np.empty(0, np.uint8)
+
+
+class HostTexture:
+    def __init__(self, handle: int) -> None:
+        self.handle = handle
+
+    def close(self) -> None:
+        self.handle = 0
+
+
+class EmulatedDevice:
+    """See :class:`swsearch.engine.cuda.device.Device`.
+
+    Parameters
+    ----------
+    folder : Path
+        Where compiled kernels go.
+    architecture : int
+        Chooses tiles and arithmetic, as on a GPU.
+    memory_bytes : int
+        Allocations beyond it fail as a GPU's do.
+    sanitize : bool
+        Compile with the address and undefined-behaviour sanitizers; the process must have their library preloaded.
+    reversed_order : bool
+        Run threads from the last to the first.
+    multiprocessors : int
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        architecture: int = 90,
+        memory_bytes: int = 1 << 30,
+        sanitize: bool = False,
+        reversed_order: bool = False,
+        multiprocessors: int = 2,
+    ) -> None:
+        self.facts = DeviceFacts("emulated device", "none", architecture, multiprocessors, 227 * 1024, memory_bytes)
+        self.used_bytes = 0
+        self.most_bytes = 0
+        self.launches: list[tuple[str, int]] = []
+        self._folder = folder
+        self._sanitize = sanitize
+        self._reversed = reversed_order
+        self._kernels: dict[KernelSpec, Any] = {}
+
+    def free_bytes(self) -> int:
+        return self.facts.memory_bytes - self.used_bytes
+
+    def allocate(self, n_bytes: int) -> Buffer:
+        if n_bytes > self.free_bytes():
+            raise OutOfDeviceMemory(f"emulated device is out of memory while allocating {n_bytes:,} bytes")
+        self.used_bytes += n_bytes
+        self.most_bytes = max(self.most_bytes, self.used_bytes)
+        return HostBuffer(self, n_bytes)
+
+    def pinned(self, n_bytes: int) -> NDArray[np.uint8]:
+        return np.empty(n_bytes, dtype=np.uint8)
+
+    def upload(self, buffer: Buffer, values: NDArray[Any], stream: Stream, offset: int = 0) -> None:
+        assert offset + values.nbytes <= buffer.n_bytes
+        ctypes.memmove(buffer.address + offset, values.ctypes.data, values.nbytes)
+
+    def download(self, values: NDArray[Any], buffer: Buffer, stream: Stream) -> None:
+        assert values.nbytes <= buffer.n_bytes
+        ctypes.memmove(values.ctypes.data, buffer.address, values.nbytes)
+
+    def clear(self, buffer: Buffer, n_bytes: int, stream: Stream) -> None:
+        assert n_bytes <= buffer.n_bytes
+        assert n_bytes % 4 == 0
+        ctypes.memset(buffer.address, 0, n_bytes)
+
+    def texture(self, buffer: Buffer) -> Texture:
+        return HostTexture(buffer.address)
+
+    def launch(
+        self, spec: KernelSpec, grid: int, shared_bytes: int, arguments: Sequence[Argument], stream: Stream
+    ) -> None:
+        if shared_bytes > self.facts.shared_bytes:
+            raise EngineError(f"{spec.entry} asks for {shared_bytes} bytes of shared memory")
+        held = [np.array([argument]) for argument in arguments]
+        pointers = (ctypes.c_void_p * len(held))(*(array.ctypes.data for array in held))
+        self.launches.append((spec.entry, grid))
+        status = self._kernel(spec)(
+            pointers, ctypes.c_uint(grid), ctypes.c_uint(spec.threads), ctypes.c_ulong(shared_bytes),
+            ctypes.c_int(self._reversed),
+        )  # fmt: skip
+        if status != 0:
+            raise EngineError(f"{spec.entry} hangs: threads wait at different barriers")
+
+    def _kernel(self, spec: KernelSpec) -> Any:
+        if spec not in self._kernels:
+            self._kernels[spec] = ctypes.CDLL(str(self.compile(spec))).emulate
+        return self._kernels[spec]
+
+    def compile(self, spec: KernelSpec) -> Path:
+        """The kernel's shared library."""
+        root = source_folder()
+        options = [
+            "-std=c++17",
+            "-O1",
+            "-g1",
+            "-Wall",
+            "-Wextra",
+            "-Werror",
+            "-Wno-unknown-pragmas",
+            "-shared",
+            "-fPIC",
+        ]
+        if self._sanitize:
+            options += ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
+        if self.facts.architecture in HALF_MAXIMA:
+            options.append("-DSWS_HALF_MAXIMA")
+        options += [f"-I{root}", f"-I{root / 'include'}", f"-I{HERE}", *spec.defines]
+        options += [f'-DSWS_ENTRY_FILE="entry/{spec.entry}.cu"', f"-DSWS_ENTRY={spec.function}"]
+        digest = hashlib.sha256(" ".join(options).encode())
+        for source in sorted([*root.rglob("*.cu*"), *HERE.glob("*.h"), *HERE.glob("*.cpp")]):
+            digest.update(source.read_bytes())
+        output = self._folder / f"{spec.entry}-{digest.hexdigest()[:24]}.so"
+        if not output.exists():
+            scratch = output.with_suffix(f".{os.getpid()}")
+            command = ["g++", *options, "-o", str(scratch), str(HERE / "entry.cpp")]
+            environment = {key: value for key, value in os.environ.items() if key != "LD_PRELOAD"}
+            done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+            if done.returncode != 0:
+                raise EngineError(done.stderr)
+            os.replace(scratch, output)
+        return output
+
+    def resident_blocks(self, spec: KernelSpec, shared_bytes: int) -> int:
+        return 1
+
+    def follow(self, stream: Stream, leader: Stream) -> None:
+        """Every call here has ended when it returns."""
+
+    def synchronize(self) -> None:
+        """Every call here has ended when it returns."""
+
+    @contextlib.contextmanager
+    def timed(self, stream: Stream) -> Iterator[list[float]]:
+        seconds: list[float] = []
+        start = time.perf_counter()
+        yield seconds
+        seconds.append(time.perf_counter() - start)
+
+    def close(self) -> None:
+        self._kernels.clear()

@@ -1,0 +1,7 @@
+// One entry of cuda/entry/ as a function of a shared library. SWS_ENTRY_FILE and SWS_ENTRY name it.
+
+#include SWS_ENTRY_FILE
+
+extern "C" int emulate(void** args, unsigned grid, unsigned block, unsigned long shared_bytes, int reversed) {
+    return emulation::launch(SWS_ENTRY, args, grid, block, shared_bytes, reversed != 0);
+}

@@ -1,0 +1,203 @@
+"""The CUDA engine whole, kernels included, on the emulated device. The expected scores are the reference engine's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import pytest
+from emulated_device import EmulatedDevice
+from sequences import partition_of, random_codes
+
+from swsearch.database.partition import Partition
+from swsearch.engine.cuda.device import OutOfDeviceMemory
+from swsearch.engine.cuda.engine import CudaEngine
+from swsearch.engine.cuda.subjects import chunk_bytes
+from swsearch.engine.protocol import ScoreEngine
+from swsearch.engine.reference import ReferenceEngine
+from swsearch.errors import EngineError
+from swsearch.hits.score_block import ScoreBlock
+from swsearch.query.profile import QueryProfile, sequence_profile
+from swsearch.scoring.gap import GapPenalty
+from swsearch.scoring.matrix import match_mismatch, named_matrix
+from swsearch.scoring.scheme import ScoringScheme, default_scheme
+from swsearch.sequences.alphabet import DNA, PROTEIN, SOFT_MASK_BIT, reverse_complement
+from swsearch.typing import Codes
+
+MakeDevice = Callable[..., EmulatedDevice]
+
+
+def assert_same(found: Sequence[ScoreBlock], wanted: Sequence[ScoreBlock]) -> None:
+    assert len(found) == len(wanted)
+    for one, other in zip(found, wanted, strict=True):
+        np.testing.assert_array_equal(one.subject_index, other.subject_index)
+        np.testing.assert_array_equal(one.score, other.score)
+
+
+def profiles_of(queries: Sequence[Codes], scheme: ScoringScheme) -> list[QueryProfile]:
+    return [sequence_profile(query, scheme) for query in queries]
+
+
+def protein_case(seed: int, lengths: Sequence[int]) -> tuple[list[Codes], Partition]:
+    """Queries of the given lengths, and subjects that are random, short, related, soft-masked or have rare letters."""
+    rng = np.random.default_rng(seed)
+    queries = [random_codes(rng, length) for length in lengths]
+    subjects = [random_codes(rng, length, 27) for length in [1, 2, 3, 4, 15, 16, 17, 33, *rng.integers(5, 70, 9)]]
+    for query in queries:
+        related = query.copy()
+        related[::7] = 3
+        subjects += [query[5:60], np.concatenate([related[:40], related[60:90]]) | SOFT_MASK_BIT]
+    return queries, partition_of(subjects)
+
+
+@pytest.mark.parametrize("architecture", [75, 86, 90])
+def test_scores_are_those_of_the_reference(emulated: MakeDevice, architecture: int) -> None:
+    """Ampere's half-precision maxima and Hopper's integer ones, one strip and several, two queries a word and one."""
+    queries, partition = protein_case(1, (1, 61, 64, 250))
+    profiles = profiles_of(queries, default_scheme(PROTEIN))
+    wanted = ReferenceEngine().score(profiles, partition)
+    for pairs in (True, False) if architecture == 90 else (False,):
+        with CudaEngine(emulated(architecture=architecture), pairs=pairs) as engine:
+            assert isinstance(engine, ScoreEngine)
+            assert_same(engine.score(profiles, partition), wanted)
+
+
+@pytest.mark.parametrize("gap", [GapPenalty(0, 2), GapPenalty(13, 2), GapPenalty(2100, 5)], ids=str)
+def test_gap_costs_are_exact(emulated: MakeDevice, gap: GapPenalty) -> None:
+    """Linear, affine, and beyond what the fast type adds exactly (then 16 bits from the start)."""
+    queries, partition = protein_case(2, (70,))
+    profiles = profiles_of(queries, ScoringScheme(named_matrix("BLOSUM50"), gap))
+    with CudaEngine(emulated()) as engine:
+        assert_same(engine.score(profiles, partition), ReferenceEngine().score(profiles, partition))
+
+
+def test_both_strands_of_dna_share_words(emulated: MakeDevice) -> None:
+    rng = np.random.default_rng(3)
+    query = random_codes(rng, 90, 4)
+    query[::20] = DNA.code("N")
+    subjects = [random_codes(rng, length, 16) for length in (3, 40, 64, 65)]
+    subjects += [np.concatenate([random_codes(rng, 30, 4), reverse_complement(query)[10:70]]), query]
+    partition = partition_of(subjects)
+    profiles = profiles_of([query, reverse_complement(query)], default_scheme(DNA))
+    device = emulated()
+    with CudaEngine(device) as engine:
+        assert_same(engine.score(profiles, partition), ReferenceEngine().score(profiles, partition))
+    assert sum(entry == "score_range" for entry, _ in device.launches) <= 2  # strips of one batch, not of two
+
+
+def test_scores_beyond_each_type_are_scored_again_exactly(emulated: MakeDevice) -> None:
+    """Match 127: 20 matches leave the fast type, 270 leave 16 bits. Self-scores are 127 a residue."""
+    rng = np.random.default_rng(4)
+    query = random_codes(rng, 270, 4)
+    partition = partition_of([query[:16], query[:17], query[100:140], query, random_codes(rng, 50, 4)])
+    profiles = profiles_of([query], ScoringScheme(match_mismatch(127, -100), GapPenalty(200, 10)))
+    with CudaEngine(emulated()) as engine:
+        (block,) = engine.score(profiles, partition)
+        (above,) = engine.score(profiles, partition, [2100])
+    assert_same([block], ReferenceEngine().score(profiles, partition))
+    assert block.score[-1] == 270 * 127
+    assert block.n_rescored == int((block.score > 2047).sum()) >= 3
+    assert_same([above], ReferenceEngine().score(profiles, partition, [2100]))
+
+
+def test_floors_return_the_subjects_that_reach_them_and_no_other(emulated: MakeDevice) -> None:
+    """Few subjects pass the deferred kernel, or so many that the exact one runs after it."""
+    queries, partition = protein_case(5, (62, 300))
+    profiles = profiles_of(queries, default_scheme(PROTEIN))
+    scores = [block.score for block in ReferenceEngine().score(profiles, partition)]
+    with CudaEngine(emulated()) as engine:
+        for floor in (1, 16, 40, int(scores[1].max()), int(scores[1].max()) + 1, 5000):
+            floors = [floor, floor]
+            assert_same(engine.score(profiles, partition, floors), ReferenceEngine().score(profiles, partition, floors))
+
+
+def test_long_subjects_get_a_warp_and_all_strips_of_a_long_query(emulated: MakeDevice) -> None:
+    rng = np.random.default_rng(6)
+    query = random_codes(rng, 530)
+    subjects = [random_codes(rng, 1501), np.concatenate([random_codes(rng, 1400), query]), random_codes(rng, 30), query]
+    partition = partition_of(subjects)
+    profiles = profiles_of([query], default_scheme(PROTEIN))
+    device = emulated()
+    with CudaEngine(device) as engine:
+        assert_same(engine.score(profiles, partition), ReferenceEngine().score(profiles, partition))
+        assert "score_list" in [entry for entry, _ in device.launches]
+        assert_same(engine.score(profiles, partition, [100]), ReferenceEngine().score(profiles, partition, [100]))
+
+
+def test_the_order_of_threads_and_the_profile_memory_change_nothing(emulated: MakeDevice) -> None:
+    queries, partition = protein_case(7, (61, 250))
+    profiles = profiles_of(queries, default_scheme(PROTEIN))
+    wanted = ReferenceEngine().score(profiles, partition)
+    with CudaEngine(emulated(reversed_order=True, multiprocessors=3), pairs=False) as engine:
+        assert_same(engine.score(profiles, partition), wanted)
+    with CudaEngine(emulated(), texture=False, pairs=False) as engine:
+        assert_same(engine.score(profiles[:1], partition), wanted[:1])
+
+
+def test_partitions_are_kept_while_they_fit(emulated: MakeDevice) -> None:
+    queries, partition = protein_case(8, (61,))
+    profiles = profiles_of(queries, default_scheme(PROTEIN))
+    device = emulated()
+    with CudaEngine(device, memory_limit=1 << 20) as engine:
+        engine.score(profiles, partition)
+        used = device.used_bytes
+        assert_same(engine.score(profiles, partition), ReferenceEngine().score(profiles, partition))
+        assert device.used_bytes == used
+    assert device.used_bytes == 0
+
+
+def test_a_streamed_database_gives_the_same_blocks(emulated: MakeDevice, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The smallest chunk is lowered from a megabyte, so that a small database has many."""
+    monkeypatch.setattr("swsearch.engine.cuda.subjects.SMALLEST_CHUNK", 400)
+    queries, partition = protein_case(9, (61, 250))
+    profiles = profiles_of(queries, default_scheme(PROTEIN))
+    cells: list[int] = []
+    device = emulated()
+    with CudaEngine(device, memory_limit=900, pairs=False) as engine:
+        found = engine.score(profiles, partition, progress=cells.append)
+    assert_same(found, ReferenceEngine().score(profiles, partition))
+    assert len(cells) > 4
+    assert sum(cells) == partition.n_residues * sum(profile.length for profile in profiles)
+    assert device.used_bytes == 0
+
+
+def test_a_full_device_gets_smaller_pieces(emulated: MakeDevice, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("swsearch.engine.cuda.subjects.SMALLEST_CHUNK", 256)
+    monkeypatch.setattr("swsearch.engine.cuda.engine.SMALLEST_CHUNK", 256)
+    queries, partition = protein_case(10, (250,))
+    profiles = profiles_of(queries, default_scheme(PROTEIN))
+    roomy = emulated()
+    with CudaEngine(roomy) as engine:
+        wanted = engine.score(profiles, partition)
+    device = emulated(memory_bytes=roomy.most_bytes - 1000)
+    with CudaEngine(device, memory_limit=chunk_bytes(partition)) as engine:
+        assert_same(engine.score(profiles, partition), wanted)
+    assert len(device.launches) > len(roomy.launches)
+    with CudaEngine(emulated(memory_bytes=3000)) as engine, pytest.raises(OutOfDeviceMemory, match="out of memory"):
+        engine.score(profiles, partition)
+
+
+def test_an_empty_partition_gives_empty_blocks(emulated: MakeDevice) -> None:
+    profiles = profiles_of([random_codes(np.random.default_rng(0), 10)], default_scheme(PROTEIN))
+    with CudaEngine(emulated()) as engine:
+        (block,) = engine.score(profiles, partition_of([]))
+    assert len(block) == 0
+
+
+def test_a_byte_that_is_no_residue_stays_inside_shared_memory(emulated: MakeDevice) -> None:
+    """Codes 27 to 30 are no letters; a damaged database may hold them. What they score does not matter."""
+    rng = np.random.default_rng(11)
+    damaged = partition_of([np.full(40, code, dtype=np.uint8) for code in (27, 28, 29, 30)])
+    profiles = profiles_of([random_codes(rng, 61)], default_scheme(PROTEIN))
+    with CudaEngine(emulated()) as engine:
+        assert len(engine.score(profiles, damaged)[0]) == 4
+
+
+def test_shared_memory_beyond_the_device_is_refused(emulated: MakeDevice) -> None:
+    """The emulation's own check, as a GPU's: it would hide a tile that is too large otherwise."""
+    device = emulated()
+    from swsearch.engine.cuda.device import Stream
+    from swsearch.engine.cuda.kernels import COLLECT_KERNEL
+
+    with pytest.raises(EngineError, match="shared memory"):
+        device.launch(COLLECT_KERNEL, 1, 1 << 20, [], Stream.COMPUTE)

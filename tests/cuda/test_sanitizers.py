@@ -1,0 +1,37 @@
+"""The kernels under the address and undefined-behaviour sanitizers, on the emulated device.
+
+A process of its own runs some of ``test_emulated_engine.py`` with the sanitizers' library preloaded: device buffers and
+shared memory are heap blocks of their exact size there, so an access beside them ends that process.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from emulated_device import SANITIZE
+
+CHOSEN = "gap_costs or strands or beyond_each_type or streamed or no_residue"
+
+
+@pytest.mark.skipif(shutil.which("g++") is None, reason="g++ is not installed")
+@pytest.mark.skipif(SANITIZE in os.environ, reason="this is the process under the sanitizers")
+def test_kernels_stay_in_bounds_and_defined() -> None:
+    library = subprocess.run(["g++", "-print-file-name=libasan.so"], capture_output=True, text=True, check=True)
+    if not Path(library.stdout.strip()).is_absolute():
+        pytest.skip("g++ has no address sanitizer here")
+    environment = os.environ | {
+        SANITIZE: "1",
+        "LD_PRELOAD": library.stdout.strip(),
+        "ASAN_OPTIONS": "detect_leaks=0:halt_on_error=1",
+        "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1",
+    }
+    command = [sys.executable, "-m", "pytest", "-q", "-x", "-s", "-p", "no:cacheprovider", "-k", CHOSEN]
+    command.append(str(Path(__file__).parent / "test_emulated_engine.py"))
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment, timeout=280)
+    assert done.returncode == 0, (done.stdout + done.stderr)[-6000:]
+    assert " passed" in done.stdout
