@@ -28,7 +28,7 @@ void do_steps(Steps& state, std::ptrdiff_t from, std::ptrdiff_t to) {
     const Vector extend = Lanes::set(state.extend);
     const Vector zero = Lanes::set(state.zero);
     const Lane* const query = static_cast<const Lane*>(state.query);
-    const Lane* const subject = static_cast<const Lane*>(state.subject);
+    const Lane* const subject[2] = {static_cast<const Lane*>(state.subject[0]), static_cast<const Lane*>(state.subject[1])};
     const Lane* const top_h = static_cast<const Lane*>(state.top_h);
     const Lane* const top_f = static_cast<const Lane*>(state.top_f);
     const Lane* const allowed = static_cast<const Lane*>(state.allowed);
@@ -45,21 +45,28 @@ void do_steps(Steps& state, std::ptrdiff_t from, std::ptrdiff_t to) {
         e[k] = Lanes::load(e_memory + k * lanes);
     }
     Vector before = Lanes::load(static_cast<const Lane*>(state.before));
-    Vector f = Lanes::load(static_cast<const Lane*>(state.f));
+    Vector older = Lanes::load(static_cast<const Lane*>(state.older));
+    Vector newer_f = Lanes::load(static_cast<const Lane*>(state.f));
+    Vector older_f = Lanes::load(static_cast<const Lane*>(state.older_f));
     Vector best = zero;
     Vector place = zero;
     if constexpr (best_kept) best = Lanes::load(static_cast<const Lane*>(state.best));
     if constexpr (kind == tracked) place = Lanes::load(static_cast<const Lane*>(state.place));
 
     for (std::ptrdiff_t t = from; t < to; ++t) {
-        const Vector above = Lanes::shift_in(h[rows - 1], top_h[t - from]);
-        f = Lanes::shift_in(f, top_f[t - from]);
+        const Vector above = Lanes::shift_in(older, top_h[t - from]);
+        Vector f = Lanes::shift_in(older_f, top_f[t - from]);
+        older = h[rows - 1];
+        older_f = newer_f;
         Vector diagonal = before;
         before = above;
         Vector letters = zero;
-        if constexpr (compare) letters = Lanes::load(subject - t);
+        if constexpr (compare) letters = Lanes::load(subject[(state.from + t) & 1] - ((state.from + t) >> 1));
         typename Lanes::Mask active{};
-        if constexpr (kind != plain) active = Lanes::between(t - state.columns, t);
+        if constexpr (kind != plain) {
+            const std::ptrdiff_t past = t - state.columns;
+            active = Lanes::between(past < 0 ? -1 : past / skew, t / skew);
+        }
 #pragma GCC unroll 8
         for (int k = 0; k < rows; ++k) {
             Vector score;
@@ -68,10 +75,10 @@ void do_steps(Steps& state, std::ptrdiff_t from, std::ptrdiff_t to) {
             } else {
                 score = Lanes::load_scores(state.scores + ((t - from) * rows + k) * lanes);
             }
-            Vector now = Lanes::max(Lanes::add(diagonal, score), e[k]);
-            if constexpr (local) now = Lanes::max(now, zero);
+            Vector without_f = Lanes::max(Lanes::add(diagonal, score), e[k]);
+            if constexpr (local) without_f = Lanes::max(without_f, zero);
             diagonal = h[k];
-            now = Lanes::max(now, f);
+            Vector now = Lanes::max(without_f, f);
             if constexpr (kind != plain) now = Lanes::select(active, now, h[k]);
             if constexpr (kind == tracked) {
                 const Vector permitted = Lanes::load(allowed + k * lanes);
@@ -87,7 +94,8 @@ void do_steps(Steps& state, std::ptrdiff_t from, std::ptrdiff_t to) {
             Vector e_next = opened;
             if constexpr (affine) {
                 e_next = Lanes::max(Lanes::sub(e[k], extend), opened);
-                f = Lanes::max(Lanes::sub(f, extend), opened);
+                // As from `opened`, since F - first <= F - extend; a shorter chain from row to row.
+                f = Lanes::max(Lanes::sub(f, extend), Lanes::sub(without_f, first));
             } else {
                 f = opened;
             }
@@ -96,6 +104,7 @@ void do_steps(Steps& state, std::ptrdiff_t from, std::ptrdiff_t to) {
         }
         bottom_h[t - from] = Lanes::last(h[rows - 1]);
         bottom_f[t - from] = Lanes::last(f);
+        newer_f = f;
     }
 
 #pragma GCC unroll 8
@@ -104,7 +113,9 @@ void do_steps(Steps& state, std::ptrdiff_t from, std::ptrdiff_t to) {
         Lanes::store(e_memory + k * lanes, e[k]);
     }
     Lanes::store(static_cast<Lane*>(state.before), before);
-    Lanes::store(static_cast<Lane*>(state.f), f);
+    Lanes::store(static_cast<Lane*>(state.older), older);
+    Lanes::store(static_cast<Lane*>(state.f), newer_f);
+    Lanes::store(static_cast<Lane*>(state.older_f), older_f);
     if constexpr (best_kept) Lanes::store(static_cast<Lane*>(state.best), best);
     if constexpr (kind == tracked) Lanes::store(static_cast<Lane*>(state.place), place);
 }

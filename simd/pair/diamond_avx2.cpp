@@ -1,4 +1,4 @@
-// The diamond steps for AVX2: 16 or 8 lanes of four rows. Compiled with -mavx2 and called only where the machine has it.
+// The diamond steps for AVX2: 16 or 8 lanes of eight rows. Compiled with -mavx2 and called only where the machine has it.
 
 #if defined(__x86_64__)
 
@@ -22,7 +22,7 @@ struct Lanes16 {
     using Mask = __m256i;
     using Lane = std::int16_t;
     static constexpr int count = 16;
-    static constexpr int rows = 4;
+    static constexpr int rows = 8;
     static Vector set(std::int32_t value) { return _mm256_set1_epi16(static_cast<short>(value)); }
     static Vector load(const Lane* from) { return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from)); }
     static void store(Lane* to, Vector a) { _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), a); }
@@ -49,7 +49,7 @@ struct Lanes32 {
     using Mask = __m256i;
     using Lane = std::int32_t;
     static constexpr int count = 8;
-    static constexpr int rows = 4;
+    static constexpr int rows = 8;
     static Vector set(std::int32_t value) { return _mm256_set1_epi32(value); }
     static Vector load(const Lane* from) { return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from)); }
     static void store(Lane* to, Vector a) { _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), a); }

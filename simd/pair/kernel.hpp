@@ -1,8 +1,9 @@
 // The door between the pair aligner and its kernels: what one call computes, and the kernels of each instruction set.
 //
 // A strip is `lanes · rows` consecutive query rows: lane a holds the rows a·rows … a·rows + rows - 1. In step t lane a
-// does column t - a, so all cells of a step lie on one anti-diagonal band and need nothing from each other but what
-// the step before left in the lane above: the diamond of docs/design/diamond.md, `lanes` processing units wide.
+// does column t - skew · a, so no lane needs what another one does in the same step: the diamond of
+// docs/design/diamond.md, `lanes` processing units wide. With a skew of 2 it does not even need the step before, so a
+// core works on two steps at once and the chain of F down a lane's rows does not hold it up.
 
 #pragma once
 
@@ -10,6 +11,8 @@
 #include <cstdint>
 
 namespace swsearch::pair {
+
+constexpr std::ptrdiff_t skew = 2;  // columns that a lane is behind the one above it
 
 // What a call does besides computing the cells.
 enum Kind {
@@ -26,9 +29,12 @@ struct Steps {
     void* h;             // lane [rows][lanes] H of each row at its last column
     void* e;             // lane [rows][lanes] next E
     void* before;        // lane [lanes] H of the row above each lane, at the lane's last column
+    void* older;         // lane [lanes] H of each lane's last row, a column before its last
     void* f;             // lane [lanes] next F of each lane's last row
+    void* older_f;       // lane [lanes] the same, a column before
     const void* query;   // lane [rows][lanes] letters, where letters are compared
-    const void* subject;  // lane: the letter of lane a in step t is subject[a - t], where letters are compared
+    const void* subject[2];  // lane: letters of even and of odd columns backwards; that of column c is subject[c & 1][-c / 2]
+    std::ptrdiff_t from;     // the column of lane 0 in step 0
     const std::int8_t* scores;  // [step][rows][lanes] of this call, where a table gives them
     const void* top_h;   // lane [step] of this call: H of the row above lane 0
     const void* top_f;   // lane [step] next F of that row
@@ -55,6 +61,8 @@ struct Width {
     StepsFunction steps[2][2][2][n_kinds];  // [local][affine][letters are compared][kind]
 
     std::size_t strip() const { return static_cast<std::size_t>(lanes) * static_cast<std::size_t>(rows); }
+    // Columns that the last lane is behind the first.
+    std::size_t behind() const { return static_cast<std::size_t>(skew * (lanes - 1)); }
 };
 
 struct Kernels {

@@ -54,10 +54,10 @@ public:
     std::int32_t left_border(std::size_t i) const { return border(i, ends.local || ends.query_free); }
     std::int32_t top_border(std::size_t j) const { return border(j, ends.local || ends.subject_free); }
 
-    // The subject backwards with fill at both ends: entry a - t is the letter of lane a in step t of a strip whose steps
-    // begin at column `from`.
+    // Letters of the even or the odd columns, backwards and with fill at both ends: entry -c / 2 is that of column c, and
+    // the lanes of one step, two columns apart, lie side by side.
     template <class Lane>
-    const Lane* letters(std::size_t from) const;
+    const Lane* letters(std::size_t odd) const;
 
     // Scores of a query letter against the subject from column `from` on, with the worst score at both ends; only with a
     // table. `query_fill` has the worst score everywhere.
@@ -79,6 +79,8 @@ public:
     static constexpr std::size_t margin = 128;  // no kernel reads further past an end
 
 private:
+    std::size_t half_columns() const { return (columns + 1) / 2; }
+
     std::int32_t border(std::size_t k, bool free) const {
         if (free || k == 0) return 0;
         return -(costs.gap_open + static_cast<std::int32_t>(k) * costs.gap_extend);

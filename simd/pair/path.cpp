@@ -94,7 +94,7 @@ private:
         runner.column(state, lefts.data(), lefts.data() + strip_rows);
         for (std::size_t block = 0; block + 1 < n_blocks; ++block) {
             const std::size_t from = block * block_columns;
-            const Part part{from, block_columns, 0, block_columns + static_cast<std::size_t>(cut_.width.lanes) - 1};
+            const Part part{from, block_columns, 0, block_columns + cut_.width.behind()};
             runner.run(state, number, part, top.h.data() + from, top.f.data() + from, nullptr, nullptr);
             std::int32_t* const left = lefts.data() + (block + 1) * 2 * strip_rows;
             runner.column(state, left, left + strip_rows);

@@ -52,6 +52,7 @@ StripRunner<Lane>::StripRunner(const Pair& pair, const Width& width)
       width_(width),
       n_lanes_(static_cast<std::size_t>(width.lanes)),
       n_rows_(static_cast<std::size_t>(width.rows)),
+      behind_(width.behind()),
       functions_(width.steps[pair.ends.local][pair.costs.gap_open != 0][pair.costs.table == nullptr]),
       query_(width.strip()),
       best_(n_lanes_),
@@ -69,6 +70,7 @@ void StripRunner<Lane>::begin(StripState<Lane>& state, std::int32_t corner, cons
     state.e.resize(strip_rows);
     state.before.assign(n_lanes_, 0);
     state.f.assign(n_lanes_, 0);
+    state.older_f.assign(n_lanes_, 0);
     for (std::size_t row = 0; row < strip_rows; ++row) {
         state.h[place(row)] = static_cast<Lane>(left_h[row] - state.base);
         state.e[place(row)] = static_cast<Lane>(next_e[row] - state.base);
@@ -76,6 +78,7 @@ void StripRunner<Lane>::begin(StripState<Lane>& state, std::int32_t corner, cons
             state.before[row / n_rows_] = static_cast<Lane>((row == 0 ? corner : left_h[row - 1]) - state.base);
         }
     }
+    state.older.assign(state.h.end() - std::ptrdiff_t(n_lanes_), state.h.end());
 }
 
 template <class Lane>
@@ -102,7 +105,7 @@ template <class Lane>
 void StripRunner<Lane>::rebase(StripState<Lane>& state, std::int32_t base) const {
     const std::int32_t change = state.base - base;
     if (change == 0) return;
-    for (std::vector<Lane>* values : {&state.h, &state.e, &state.before, &state.f}) {
+    for (std::vector<Lane>* values : {&state.h, &state.e, &state.before, &state.older, &state.f, &state.older_f}) {
         for (Lane& value : *values) value = clipped<Lane>(std::int64_t{value} + change);
     }
     state.base = base;
@@ -137,7 +140,8 @@ void StripRunner<Lane>::lay_out_scores(std::size_t strip, const Part& part, std:
         for (std::size_t y = 0; y < block; ++y) {
             const std::size_t lane = (x + y) % n_lanes_;
             const std::size_t row = strip * strip_rows + lane * n_rows_ + (x + y) / n_lanes_;
-            lines[y] = pair_.line(row < pair_.rows ? pair_.query[row] : query_fill, part.from) + from - lane;
+            lines[y] = pair_.line(row < pair_.rows ? pair_.query[row] : query_fill, part.from) + from -
+                       static_cast<std::size_t>(skew) * lane;
         }
         for (std::size_t t = from; t < to; t += block) {
             transpose(lines, scores_.data() + (t - from) * strip_rows + x, strip_rows);
@@ -152,9 +156,14 @@ void StripRunner<Lane>::steps(StripState<Lane>& state, std::size_t strip, const 
     call.h = state.h.data();
     call.e = state.e.data();
     call.before = state.before.data();
+    call.older = state.older.data();
     call.f = state.f.data();
+    call.older_f = state.older_f.data();
     call.query = query_.data();
-    if (pair_.costs.table == nullptr) call.subject = pair_.template letters<Lane>(part.from);
+    for (std::size_t odd : {0u, 1u}) {
+        if (pair_.costs.table == nullptr) call.subject[odd] = pair_.template letters<Lane>(odd);
+    }
+    call.from = static_cast<std::ptrdiff_t>(part.from);
     call.best = best_.data();
     call.place = place_.data();
     call.allowed = allowed_.data();
@@ -168,8 +177,8 @@ void StripRunner<Lane>::steps(StripState<Lane>& state, std::size_t strip, const 
     for (std::size_t from = part.begin; from < part.end;) {
         Kind kind = with_ends ? tracked : masked;
         std::size_t to = part.end;
-        if (!with_ends && from + 1 < n_lanes_) {
-            to = std::min(to, n_lanes_ - 1);
+        if (!with_ends && from < behind_) {
+            to = std::min(to, behind_);
         } else if (!with_ends && from < part.count) {
             kind = plain;
             to = std::min(to, part.count);
@@ -193,12 +202,11 @@ template <class Lane>
 void StripRunner<Lane>::finish(const StripState<Lane>& state, const Part& part, std::int32_t* bottom_h,
                                std::int32_t* bottom_f) const {
     if (bottom_h == nullptr) return;
-    const std::size_t behind = n_lanes_ - 1;  // columns that the last lane is behind the first
-    const std::size_t from = std::max(part.begin, behind);
-    const std::size_t to = std::min(part.end, part.count + behind);
+    const std::size_t from = std::max(part.begin, behind_);
+    const std::size_t to = std::min(part.end, part.count + behind_);
     for (std::size_t t = from; t < to; ++t) {
-        bottom_h[t - behind] = bottom_h_[t - part.begin] + state.base;
-        bottom_f[t - behind] = bottom_f_[t - part.begin] + state.base;
+        bottom_h[t - behind_] = bottom_h_[t - part.begin] + state.base;
+        bottom_f[t - behind_] = bottom_f_[t - part.begin] + state.base;
     }
 }
 
@@ -245,7 +253,7 @@ void StripRunner<Lane>::run_tracked(StripState<Lane>& state, std::size_t strip, 
         const std::size_t at = static_cast<std::size_t>(place_[lane]);
         Best found;
         found.score = best_[lane] + state.base;
-        found.column = part.from + part.begin + at / n_rows_ - lane + 1;
+        found.column = part.from + part.begin + at / n_rows_ - static_cast<std::size_t>(skew) * lane + 1;
         found.row = above + lane * n_rows_ + at % n_rows_ + 1;
         if (best.loses_to(found)) best = found;
     }

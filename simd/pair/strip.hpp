@@ -13,13 +13,15 @@
 
 namespace swsearch::pair {
 
-// What a strip hands from tile to tile: the two rightmost cells of each row, as lanes.
+// What a strip hands from tile to tile: the rightmost cells of each row, as lanes (kernel.hpp).
 template <class Lane>
 struct StripState {
     std::vector<Lane> h;
     std::vector<Lane> e;
     std::vector<Lane> before;
+    std::vector<Lane> older;
     std::vector<Lane> f;
+    std::vector<Lane> older_f;
     std::int32_t base = 0;
 };
 
@@ -73,6 +75,7 @@ private:
     const Width& width_;
     const std::size_t n_lanes_;
     const std::size_t n_rows_;
+    const std::size_t behind_;
     const StepsFunction* const functions_;
     std::size_t query_strip_ = std::numeric_limits<std::size_t>::max();
     std::vector<Lane> query_;

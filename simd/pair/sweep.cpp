@@ -27,7 +27,7 @@ std::int64_t step_of(const Pair& pair) { return std::int64_t{std::max(pair.max_s
 std::size_t narrow_steps(const Pair& pair, const Width& width) {
     const std::int64_t slack = std::int64_t{pair.first} + pair.costs.gap_extend + std::abs(std::int64_t{pair.min_score});
     const std::int64_t nodes = (narrow_reach - slack) / std::max<std::int64_t>(step_of(pair), 1);
-    const std::int64_t steps = nodes - static_cast<std::int64_t>(width.strip()) - width.lanes - 2;
+    const std::int64_t steps = nodes - static_cast<std::int64_t>(width.strip() + width.behind()) - 4;
     return static_cast<std::size_t>(std::clamp<std::int64_t>(steps, 0, most_steps));
 }
 
@@ -44,7 +44,7 @@ public:
           kept_(kept),
           best_(best),
           watch_(watch),
-          n_steps_(columns + static_cast<std::size_t>(cut.width.lanes) - 1),
+          n_steps_(columns + cut.width.behind()),
           n_tiles_((n_steps_ + cut.steps - 1) / cut.steps),
           states_(last - first),
           done_(last - first, 0),
@@ -158,7 +158,7 @@ private:
         const auto keep = std::lower_bound(kept_.begin(), kept_.end(), strip,
                                            [](const Kept& kept, std::size_t wanted) { return kept.strip < wanted; });
         if (keep != kept_.end() && keep->strip == strip) {
-            const std::size_t behind = static_cast<std::size_t>(cut_.width.lanes) - 1;
+            const std::size_t behind = cut_.width.behind();
             const std::size_t from = std::max(part.begin, behind) - behind;
             const std::size_t to = std::max(part.end, behind) - behind;
             std::copy(row_.h.begin() + std::ptrdiff_t(from), row_.h.begin() + std::ptrdiff_t(to),
@@ -221,11 +221,13 @@ Pair::Pair(const std::uint16_t* query_in, std::size_t rows_in, const std::uint16
     if (costs.table == nullptr) {
         max_score = std::max(costs.match, costs.mismatch);
         min_score = std::min(costs.match, costs.mismatch);
-        narrow_.assign(columns + 2 * margin, static_cast<std::int16_t>(subject_fill));
-        wide_.assign(columns + 2 * margin, static_cast<std::int32_t>(subject_fill));
+        const std::size_t half = half_columns() + 2 * margin;
+        narrow_.assign(2 * half, static_cast<std::int16_t>(subject_fill));
+        wide_.assign(2 * half, static_cast<std::int32_t>(subject_fill));
         for (std::size_t j = 0; j < columns; ++j) {
-            narrow_[margin + columns - 1 - j] = static_cast<std::int16_t>(subject[j]);
-            wide_[margin + columns - 1 - j] = subject[j];
+            const std::size_t at = (j & 1) * half + margin + half_columns() - 1 - j / 2;
+            narrow_[at] = static_cast<std::int16_t>(subject[j]);
+            wide_[at] = subject[j];
         }
     } else {
         constexpr std::int8_t worst = -128;
@@ -252,13 +254,13 @@ Pair::Pair(const std::uint16_t* query_in, std::size_t rows_in, const std::uint16
 }
 
 template <>
-const std::int16_t* Pair::letters<std::int16_t>(std::size_t from) const {
-    return narrow_.data() + margin + columns - 1 - from;
+const std::int16_t* Pair::letters<std::int16_t>(std::size_t odd) const {
+    return narrow_.data() + odd * (half_columns() + 2 * margin) + margin + half_columns() - 1;
 }
 
 template <>
-const std::int32_t* Pair::letters<std::int32_t>(std::size_t from) const {
-    return wide_.data() + margin + columns - 1 - from;
+const std::int32_t* Pair::letters<std::int32_t>(std::size_t odd) const {
+    return wide_.data() + odd * (half_columns() + 2 * margin) + margin + half_columns() - 1;
 }
 
 Cut::Cut(const Pair& pair, const Kernels& kernels)
