@@ -48,3 +48,23 @@ def score_ends(
     isa: str = "auto",
 ) -> list[tuple[int, int, int]]: ...
 def align_isas() -> list[str]: ...
+
+# simd/pair
+def align_pair(
+    query: NDArray[np.uint16],
+    subject: NDArray[np.uint16],
+    table: ScoreTable | None,
+    match: int,
+    mismatch: int,
+    gap_open: int,
+    gap_extend: int,
+    local: bool,
+    query_free: bool,
+    subject_free: bool,
+    path: bool,
+    n_threads: int = 1,
+    memory_bytes: int = 268435456,
+    progress: Callable[[int], None] | None = None,
+    isa: str = "auto",
+) -> tuple[int, int, int, int, int, list[tuple[str, int]] | None]: ...
+def pair_isas() -> list[str]: ...
