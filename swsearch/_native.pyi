@@ -68,3 +68,52 @@ def align_pair(
     isa: str = "auto",
 ) -> tuple[int, int, int, int, int, list[tuple[str, int]] | None]: ...
 def pair_isas() -> list[str]: ...
+
+# simd/score
+def score_partition(
+    profiles: list[tuple[NDArray[np.int32], NDArray[np.int8]]],
+    gap_open: int,
+    gap_extend: int,
+    residues: NDArray[np.uint8],
+    starts: NDArray[np.uint64],
+    lengths: NDArray[np.uint32],
+    scores: NDArray[np.int32],
+    instruction_set: str,
+    n_threads: int,
+    progress: Callable[[int], None] | None = None,
+) -> list[int]:
+    """Local scores of every subject against every profile, into ``scores[profile, subject]``.
+
+    Parameters
+    ----------
+    profiles : list of (rows, table)
+        int32 shape (query_length,) and int8 shape (n_rows, 32); a query has at most 2**24 residues.
+    gap_open, gap_extend : int
+        0 to 16,383, not both 0; a gap of k residues costs ``open + k * extend``.
+    residues, starts, lengths
+        uint8; uint64 and uint32 shape (n_subjects,). Each subject must lie inside ``residues``; order does not matter,
+        but growing lengths spare a sort.
+    scores : int32 array, shape (n_profiles, n_subjects), C order
+    instruction_set : str
+        One of :func:`instruction_sets` that is usable here.
+    n_threads : int
+        1 to 4,096.
+    progress : callable, optional
+        Called on the calling thread about every 100 ms and at the end with the cells scored since the last call. What
+        it raises stops the workers and is raised from here, as is an interrupt.
+
+    Returns
+    -------
+    list of int
+        Subjects of each profile that left the narrowest lanes and were scored again.
+
+    Raises
+    ------
+    ValueError
+        Anything is out of its range; the message says what.
+    TypeError
+        An array has another dtype, shape or order.
+    """
+
+def instruction_sets() -> list[tuple[str, bool]]:
+    """Name of each instruction set that is built and whether this processor can run it, best first."""

@@ -16,7 +16,7 @@ from typing import Annotated, Any
 import typer
 
 from swsearch import __version__
-from swsearch.cli import align, db, engines, index, query, report, runs
+from swsearch.cli import align, batch, db, engines, index, query, report, runs
 from swsearch.cli.output import OutputClosed
 from swsearch.errors import KernelCompileError, SwSearchError
 
@@ -37,6 +37,7 @@ app.command("index")(index.index)
 app.add_typer(db.app, name="db")
 app.command("query")(query.query)
 app.command("align")(align.align)
+app.command("batch")(batch.batch)
 app.add_typer(runs.app, name="runs")
 app.command("report")(report.report)
 app.command("engines")(engines.engines)

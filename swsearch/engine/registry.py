@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from typing import Final
 
 from swsearch.engine.protocol import EngineInfo, ScoreEngine
 from swsearch.errors import EngineUnavailable, InputError
 
 ENGINES: Final = ("auto", "cuda", "cpu", "reference")
-
-
-def usable_cores() -> int:
-    """Cores that this process may run on."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def engine_info(name: str) -> EngineInfo:
@@ -74,7 +68,7 @@ def open_engine(name: str, threads: int | None = None) -> ScoreEngine:
     if name == "cpu":
         from swsearch.engine.cpu.engine import CpuEngine
 
-        return CpuEngine(threads or usable_cores())
+        return CpuEngine(threads)
     from swsearch.engine.reference import ReferenceEngine
 
     return ReferenceEngine()

@@ -24,7 +24,7 @@ FREE_ENDS: Final = ("both", "query", "subject")
 CIGAR_CELLS: Final = 25_000_000
 """Cells of the largest pair whose alignment is found without being asked for: 5,000 by 5,000."""
 MEMORY_BYTES: Final = 256 << 20
-"""Bytes of kept rows on the way to an alignment, beyond what grows with the lengths; the alignment is the same for all."""
+"""Bytes of rows kept on the way to an alignment, beyond what grows with the lengths; it is the same for all."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -193,7 +193,7 @@ def _up_to(cells: int, progress: Callable[[int], None] | None) -> Callable[[int]
 def _kernel_scoring(
     query: PairSequence, subject: PairSequence, compared: tuple[Letters, Letters], scoring: PairScoring
 ) -> tuple[tuple[Letters, Letters], np.ndarray | None, int, int]:
-    """Letters, table, match and mismatch for the kernels: comparing is faster than looking up, where it gives the same."""
+    """Letters, table, match and mismatch for the kernels: comparing is faster than looking up, and often the same."""
     matrix = scoring.matrix
     if matrix is None:
         return compared, None, scoring.match, scoring.mismatch

@@ -1,4 +1,4 @@
-"""A dot-plot: words that both sequences have, and over them the way of the alignment. Needs matplotlib (extra ``plot``).
+"""A dot-plot: words that both sequences have, and over them the alignment's way. Needs matplotlib (extra ``plot``).
 
 A dot stands where the same k letters begin in both; k is the smallest with which no more dots than :data:`MAX_DOTS` are
 left, so that a plot of two genomes is as readable as one of two words. Query down, subject across.

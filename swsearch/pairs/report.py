@@ -127,7 +127,7 @@ def _write_summary(pair: PairAlignment, stream: TextIO) -> None:
 
 
 def _write_blocks(pair: PairAlignment, stream: TextIO) -> None:
-    """The rows in blocks, ``|`` between equal letters. A block without letters of a side repeats the place before it."""
+    """The rows in blocks, ``|`` between equal letters. A block without letters of a side repeats its last place."""
     if not pair.cigar:
         return
     assert pair.query_start is not None

@@ -218,6 +218,22 @@ class HitStore:
                 hits = connection.execute(select(_HITS).where(_HITS.c.query_id == query_id).order_by(_HITS.c.rank))
                 yield _query_result(row, tuple(_hit(hit) for hit in hits))
 
+    def query(self, run_id: int, number: int) -> QueryResult:
+        """The result of one committed query.
+
+        Raises
+        ------
+        StoreError
+            The run has no query of this number.
+        """
+        with reading(self._engine) as connection:
+            wanted = (_QUERIES.c.run_id == run_id) & (_QUERIES.c.number == number)
+            row = connection.execute(select(_QUERIES).where(wanted)).first()
+            if row is None:
+                raise StoreError(f"{self.name}: run {run_id} has no query {number}")
+            hits = connection.execute(select(_HITS).where(_HITS.c.query_id == row.id).order_by(_HITS.c.rank))
+            return _query_result(row, tuple(_hit(hit) for hit in hits))
+
     def committed(self, run_id: int) -> dict[int, str]:
         """Numbers of a run's committed queries, each with its :func:`query_digest`."""
         with reading(self._engine) as connection:

@@ -8,9 +8,9 @@ import pytest
 import swsearch as package
 
 COMMANDS = [
-    ["index"], ["query"], ["report"], ["engines"],
+    ["index"], ["query"], ["batch"], ["report"], ["engines"],
     ["db", "info"], ["db", "verify"], ["db", "export"],
-    ["runs", "list"], ["runs", "show"], ["runs", "delete"], ["runs", "upgrade"],
+    ["runs", "list"], ["runs", "show"], ["runs", "merge"], ["runs", "export"], ["runs", "delete"], ["runs", "upgrade"],
 ]  # fmt: skip
 
 

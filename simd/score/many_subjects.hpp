@@ -1,0 +1,235 @@
+// The kernel for many subjects: one subject a lane, Gotoh's recurrence with scores of 8, 16 or 32 bits.
+//
+// A vector holds one cell of each subject. Four columns go down the query together, so H and E of a row are read and
+// written once per four columns; F and H of the row above stay in registers. The scores of the four columns against
+// each table row are laid out first (the score profile), and the loop reads them as memory operands; a query with many
+// table rows, or a very short one, looks them up in the loop instead.
+//
+//     E[i, j] = max(H[i, j-1] - first, E[i, j-1] - extend)     gap that consumes the subject, kept per row
+//     F[i, j] = max(H[i-1, j] - first, F[i-1, j] - extend)     gap that consumes the query, kept per column
+//     H[i, j] = max(0, H[i-1, j-1] + s, E[i, j], F[i, j])
+//
+// Numbers of 8 and 16 bits are kept less 2^(bits-1) as signed saturating integers: 0 is the smallest number there is, so
+// that the additions themselves never fall below it. The largest number marks a lane whose score must be computed again
+// in a wider type. 32 bits hold any score: 2^31 residues of a query of 2^24 cannot be held in memory long before.
+//
+// Long queries go in blocks of rows whose H and E stay in the second-level cache; the last row's H and F of every column
+// are kept for the next block.
+
+#pragma once
+
+#include "score/kernel.hpp"
+
+namespace swsearch::score {
+namespace {
+
+constexpr int32_t kBlockRows = 2048;
+constexpr int32_t kProfileRows = 32;  // a query with more table rows looks its scores up in the loop
+
+template <class Lane, int kVectors>
+struct ManySubjects {
+    using V = typename Lane::V;
+    static constexpr int kVectorLanes = Lane::kLanes;
+    static constexpr int kLanes = kVectorLanes * kVectors;
+    static constexpr int kColumns = kColumnsPerPass;
+    static constexpr int kStride = kLanes < 16 ? 16 : kLanes;  // bytes of one transposed column
+
+    struct Cell {
+        V h[kVectors];
+        V e[kVectors];
+    };
+    struct Border {
+        V h[kVectors];
+        V f[kVectors];
+    };
+
+    static size_t round_up(size_t bytes) { return (bytes + 63) & ~size_t{63}; }
+
+    // Residues are read a whole vector at a time, so one vector more than there are.
+    static size_t columns_bytes() { return round_up(static_cast<size_t>(kStride) * kBlockColumns) + 64; }
+
+    static uint32_t padded(uint32_t length) {
+        return (length + kBlockColumns - 1) / kBlockColumns * kBlockColumns;
+    }
+
+    static int32_t block_rows(const Query& query) { return query.length < kBlockRows ? query.length : kBlockRows; }
+
+    static size_t scratch_bytes(const Query& query, uint32_t longest) {
+        size_t bytes = round_up(sizeof(Cell) * static_cast<size_t>(block_rows(query)));
+        bytes += round_up(sizeof(V) * kVectors * kColumns * kProfileRows);
+        bytes += columns_bytes();
+        if (query.length > kBlockRows) {
+            bytes += round_up(sizeof(Border) * padded(longest));
+        }
+        return bytes;
+    }
+
+    // Residues of columns first ... first + 15 of every lane, transposed: 16 rows of kStride bytes. Lanes without a
+    // residue there hold code 31.
+    static void transpose(const Subject* subjects, int n, uint32_t first, uint8_t* columns) {
+        alignas(64) uint8_t gathered[16][kBlockColumns];
+        for (int lane = 0; lane < kLanes; lane += 16) {
+            const uint8_t* rows[16];
+            for (int i = 0; i < 16; ++i) {
+                const int place = lane + i;
+                const uint32_t length = place < n && place < kLanes ? subjects[place].length : 0;
+                if (length >= first + kBlockColumns) {
+                    rows[i] = subjects[place].residues + first;
+                } else {
+                    const uint32_t rest = length > first ? length - first : 0;
+                    for (uint32_t column = 0; column < kBlockColumns; ++column) {
+                        gathered[i][column] = column < rest ? subjects[place].residues[first + column] : kCodes - 1;
+                    }
+                    rows[i] = gathered[i];
+                }
+            }
+            Lane::Isa::transpose16(rows, columns + lane, kStride);
+        }
+    }
+
+    template <bool kLookUp>
+    static void pass(const Query& query, int32_t first_row, int32_t n_rows, Cell* cells, const V* profile,
+                     const V (&residues)[kColumns][kVectors], V (&top_h)[kColumns][kVectors],
+                     V (&top_f)[kColumns][kVectors], V (&corner)[kVectors], V (&best)[kVectors]) {
+        const V first = Lane::cost(query.open + query.extend);
+        const V extend = Lane::cost(query.extend);
+        V h[kColumns][kVectors];
+        V f[kColumns][kVectors];
+        V diagonal[kVectors];
+        V peak[kVectors];
+        for (int v = 0; v < kVectors; ++v) {
+            diagonal[v] = corner[v];
+            peak[v] = best[v];
+            for (int c = 0; c < kColumns; ++c) {
+                h[c][v] = top_h[c][v];
+                f[c][v] = top_f[c][v];
+            }
+        }
+        const int32_t* rows = query.rows + first_row;
+        for (int32_t i = 0; i < n_rows; ++i) {
+            const V* scores = profile + static_cast<ptrdiff_t>(rows[i]) * (kColumns * kVectors);
+            const int8_t* row = query.table + static_cast<ptrdiff_t>(rows[i]) * kCodes;
+#pragma GCC unroll 2
+            for (int v = 0; v < kVectors; ++v) {
+                V e = cells[i].e[v];
+                V d = diagonal[v];
+                diagonal[v] = cells[i].h[v];
+#pragma GCC unroll 4
+                for (int c = 0; c < kColumns; ++c) {
+                    const V s = kLookUp ? Lane::look_up(row, residues[c][v]) : scores[c * kVectors + v];
+                    V x = Lane::max(Lane::add_score(d, s), e);
+                    x = Lane::max(x, f[c][v]);
+                    peak[v] = Lane::max(peak[v], x);
+                    const V opened = Lane::subtract(x, first);
+                    f[c][v] = Lane::max(Lane::subtract(f[c][v], extend), opened);
+                    e = Lane::max(Lane::subtract(e, extend), opened);
+                    d = h[c][v];
+                    h[c][v] = x;
+                }
+                cells[i].h[v] = h[kColumns - 1][v];
+                cells[i].e[v] = e;
+            }
+        }
+        for (int v = 0; v < kVectors; ++v) {
+            best[v] = peak[v];
+            for (int c = 0; c < kColumns; ++c) {
+                top_h[c][v] = h[c][v];
+                top_f[c][v] = f[c][v];
+            }
+        }
+    }
+
+    static void score(const Query& query, const Subject* subjects, int n, uint8_t* scratch, int32_t* scores,
+                      const Control& control) {
+        const bool look_up = query.n_rows > kProfileRows;
+        const bool blocked = query.length > kBlockRows;
+        uint32_t longest = 0;
+        for (int i = 0; i < n; ++i) {
+            longest = subjects[i].length > longest ? subjects[i].length : longest;
+        }
+        Cell* cells = reinterpret_cast<Cell*>(scratch);
+        scratch += round_up(sizeof(Cell) * static_cast<size_t>(block_rows(query)));
+        V* profile = reinterpret_cast<V*>(scratch);
+        scratch += round_up(sizeof(V) * kVectors * kColumns * kProfileRows);
+        uint8_t* columns = scratch;
+        scratch += columns_bytes();
+        Border* border = reinterpret_cast<Border*>(scratch);
+
+        const V zero = Lane::zero();
+        V best[kVectors];
+        for (int v = 0; v < kVectors; ++v) {
+            best[v] = zero;
+        }
+        for (int32_t first_row = 0; first_row < query.length; first_row += kBlockRows) {
+            const int32_t n_rows = query.length - first_row < kBlockRows ? query.length - first_row : kBlockRows;
+            const bool last = first_row + n_rows == query.length;
+            for (int32_t i = 0; i < n_rows; ++i) {
+                for (int v = 0; v < kVectors; ++v) {
+                    cells[i].h[v] = zero;
+                    cells[i].e[v] = zero;
+                }
+            }
+            V corner[kVectors];
+            for (int v = 0; v < kVectors; ++v) {
+                corner[v] = zero;
+            }
+            for (uint32_t block = 0; block < longest; block += kBlockColumns) {
+                if (__atomic_load_n(control.stop, __ATOMIC_RELAXED) != 0) {
+                    return;
+                }
+                transpose(subjects, n, block, columns);
+                for (uint32_t column = block; column < block + kBlockColumns && column < longest; column += kColumns) {
+                    V residues[kColumns][kVectors];
+                    V top_h[kColumns][kVectors];
+                    V top_f[kColumns][kVectors];
+                    for (int c = 0; c < kColumns; ++c) {
+                        for (int v = 0; v < kVectors; ++v) {
+                            residues[c][v] = Lane::residues(columns + static_cast<size_t>(column - block + static_cast<uint32_t>(c)) * kStride +
+                                                          v * kVectorLanes);
+                            top_h[c][v] = first_row == 0 ? zero : border[column + static_cast<uint32_t>(c)].h[v];
+                            top_f[c][v] = first_row == 0 ? zero : border[column + static_cast<uint32_t>(c)].f[v];
+                        }
+                    }
+                    V next_corner[kVectors];
+                    for (int v = 0; v < kVectors; ++v) {
+                        next_corner[v] = top_h[kColumns - 1][v];
+                    }
+                    if (look_up) {
+                        pass<true>(query, first_row, n_rows, cells, profile, residues, top_h, top_f, corner, best);
+                    } else {
+                        for (int32_t row = 0; row < query.n_rows; ++row) {
+                            for (int c = 0; c < kColumns; ++c) {
+                                for (int v = 0; v < kVectors; ++v) {
+                                    profile[(row * kColumns + c) * kVectors + v] =
+                                        Lane::look_up(query.table + row * kCodes, residues[c][v]);
+                                }
+                            }
+                        }
+                        pass<false>(query, first_row, n_rows, cells, profile, residues, top_h, top_f, corner, best);
+                    }
+                    for (int v = 0; v < kVectors; ++v) {
+                        corner[v] = next_corner[v];
+                    }
+                    if (blocked && !last) {
+                        for (int c = 0; c < kColumns; ++c) {
+                            for (int v = 0; v < kVectors; ++v) {
+                                border[column + static_cast<uint32_t>(c)].h[v] = top_h[c][v];
+                                border[column + static_cast<uint32_t>(c)].f[v] = top_f[c][v];
+                            }
+                        }
+                    }
+                }
+            }
+        }
+        for (int v = 0; v < kVectors; ++v) {
+            int32_t values[kVectorLanes];
+            Lane::values(best[v], values);
+            for (int lane = 0; lane < kVectorLanes && v * kVectorLanes + lane < n; ++lane) {
+                scores[v * kVectorLanes + lane] = values[lane];
+            }
+        }
+    }
+};
+
+}  // namespace
+}  // namespace swsearch::score

@@ -1,0 +1,238 @@
+"""What only the CPU engine promises: its paths for long subjects, its rescoring, interruption, and a strict door."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from functools import cache
+
+import numpy as np
+import pytest
+
+from swsearch import _native
+from swsearch.database.partition import Partition
+from swsearch.engine.cpu.engine import CpuEngine, cpu_info, usable_instruction_sets
+from swsearch.engine.protocol import ScoreEngine
+from swsearch.engine.reference import ReferenceEngine, local_score
+from swsearch.errors import EngineError, EngineUnavailable, InputError
+from swsearch.query.profile import QueryProfile, sequence_profile
+from swsearch.scoring.gap import GapPenalty
+from swsearch.scoring.matrix import match_mismatch
+from swsearch.scoring.scheme import ScoringScheme, default_scheme
+from swsearch.sequences.alphabet import DNA, PROTEIN
+from swsearch.typing import Scores
+from tests.support import make_partition, random_dna, random_profile, random_protein
+
+
+@pytest.fixture(params=usable_instruction_sets())
+def instruction_set(request: pytest.FixtureRequest) -> str:
+    name: str = request.param
+    return name
+
+
+def test_it_is_a_score_engine() -> None:
+    """The protocol's own check."""
+    assert isinstance(CpuEngine(), ScoreEngine)
+
+
+def test_info_names_the_instruction_set_it_takes() -> None:
+    """The best usable one comes first, and the scalar kernels run everywhere."""
+    names = [name for name, _ in _native.instruction_sets()]
+    assert names[-1] == "scalar"
+    assert "scalar" in usable_instruction_sets()
+    info = cpu_info()
+    assert info.usable
+    assert info.detail.startswith(usable_instruction_sets()[0])
+
+
+def test_a_long_subject_in_windows_scores_as_a_whole(instruction_set: str) -> None:
+    """Expected values: the reference engine. Copies of the query lie across the ends of windows of every size."""
+    rng = np.random.default_rng(1)
+    query = random_dna(rng, 24)
+    for period in (997, 1500):
+        genome = random_dna(rng, 60_000)
+        for start in range(period, 59_000, period):
+            copy = np.delete(query, rng.integers(2, 22))
+            genome[start : start + 11] = copy[:11]
+            genome[start + 14 : start + 14 + 12] = copy[11:]
+        profile = sequence_profile(query, default_scheme(DNA))
+        for threads in (1, 3):
+            (block,) = CpuEngine(threads, instruction_set).score([profile], make_partition([genome, genome[:70]]))
+            assert block.score.tolist() == [local_score(profile, genome[:70]), local_score(profile, genome)]
+
+
+def test_saturated_windows_are_rescored_exactly(instruction_set: str) -> None:
+    """Expected values: the reference engine; one repeat scores beyond 8 bits, in one window of many."""
+    rng = np.random.default_rng(2)
+    query = random_dna(rng, 40)
+    genome = random_dna(rng, 200_000)
+    genome[123_456 : 123_456 + 40] = query
+    scheme = ScoringScheme(match_mismatch(9, -20), GapPenalty(90, 30))
+    profile = sequence_profile(query, scheme)
+    (block,) = CpuEngine(2, instruction_set).score([profile], make_partition([genome, query]))
+    assert block.score.tolist() == [360, 360]
+    assert block.n_rescored == 2
+
+
+def test_a_gap_without_extension_cost_may_span_anything(instruction_set: str) -> None:
+    """Expected value by hand: two halves 49,000 residues apart, 60 matches of 5 less 7 for the gap, however long."""
+    rng = np.random.default_rng(3)
+    left, right = random_dna(rng, 30), random_dna(rng, 30)
+    genome = np.concatenate([left, random_dna(rng, 49_000), right])
+    profile = sequence_profile(np.concatenate([left, right]), ScoringScheme(match_mismatch(5, -9), GapPenalty(7, 0)))
+    (block,) = CpuEngine(2, instruction_set).score([profile], make_partition([genome]))
+    assert block.score[0] == local_score(profile, genome) >= 293
+
+
+@cache
+def _query_of_several_blocks() -> tuple[QueryProfile, Partition, Scores]:
+    """A query whose best alignments cross the borders of its blocks of rows, with the reference engine's scores."""
+    rng = np.random.default_rng(4)
+    query = random_protein(rng, 4200)
+    subjects = [query[start : start + 90].copy() for start in (0, 2000, 2040, 4050, 4110)]
+    subjects += [random_protein(rng, int(length)) for length in rng.integers(80, 100, 120)]
+    partition = make_partition(subjects)
+    profile = sequence_profile(query, ScoringScheme(default_scheme(PROTEIN).matrix, GapPenalty(3, 1)))
+    (expected,) = ReferenceEngine().score([profile], partition)
+    return profile, partition, expected.score
+
+
+def test_queries_longer_than_a_block_of_rows(instruction_set: str) -> None:
+    """Expected values: the reference engine."""
+    profile, partition, expected = _query_of_several_blocks()
+    (block,) = CpuEngine(2, instruction_set).score([profile], partition)
+    np.testing.assert_array_equal(block.score, expected)
+
+
+def test_all_instruction_sets_agree_on_random_profiles() -> None:
+    """Expected values: the scalar kernels, which share only the recurrence's template with the others."""
+    for seed in range(12):
+        rng = np.random.default_rng(100 + seed)
+        gap = GapPenalty(int(rng.integers(0, 30)), int(rng.integers(1, 12)))
+        subjects = [rng.integers(0, 31, int(n), dtype=np.uint8) for n in rng.integers(0, 400, rng.integers(1, 400))]
+        partition = make_partition(subjects)
+        high = int(rng.integers(1, 60))
+        profiles = [
+            random_profile(rng, int(rng.integers(1, 150)), int(rng.integers(1, 60)), gap, -high, high // 2 + 1)
+            for _ in range(3)
+        ]
+        judged = CpuEngine(1, "scalar").score(profiles, partition)
+        for name in usable_instruction_sets():
+            for block, expected in zip(CpuEngine(2, name).score(profiles, partition), judged, strict=True):
+                np.testing.assert_array_equal(block.score, expected.score, err_msg=f"seed {seed}, {name}")
+
+
+def test_only_saturated_subjects_are_counted_as_rescored(instruction_set: str) -> None:
+    """Expected values by hand: 255 cannot be told from more in 8 bits, 254 can."""
+    table = np.full((1, 32), -1, dtype=np.int8)
+    table[0, 0] = 1
+    profile = QueryProfile(np.zeros(300, np.int32), table, GapPenalty(5, 5))
+    subjects = [np.zeros(length, np.uint8) for length in (10, 253, 254, 255, 256, 300)]
+    (block,) = CpuEngine(1, instruction_set).score([profile], make_partition(subjects))
+    assert block.score.tolist() == [10, 253, 254, 255, 256, 300]
+    assert block.n_rescored == 3
+
+
+@pytest.mark.parametrize("kind", ["many", "one"])
+def test_an_interrupt_ends_a_search_quickly(kind: str) -> None:
+    """Ctrl-C must be heard within a fraction of a second, also in the middle of one very long pair."""
+    rng = np.random.default_rng(5)
+    length = 4_000_000 if kind == "one" else 3000
+    query = random_dna(rng, 20_000 if kind == "many" else 60_000)
+    partition = make_partition([random_dna(rng, length) for _ in range(1 if kind == "one" else 4000)])
+    threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
+    started = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        CpuEngine(2).score([sequence_profile(query, default_scheme(DNA))], partition)
+    assert time.monotonic() - started < 1.5
+
+
+def test_progress_is_heard_within_one_long_pair() -> None:
+    """One pair that takes a second or more reports on its way, and all its cells in the end."""
+    rng = np.random.default_rng(6)
+    query = random_protein(rng, 1500)
+    partition = make_partition([random_protein(rng, 400_000)])
+    seen: list[int] = []
+    CpuEngine(1, "scalar").score([sequence_profile(query, default_scheme(PROTEIN))], partition, progress=seen.append)
+    assert len(seen) > 2
+    assert sum(seen) == query.size * partition.n_residues
+
+
+def test_a_closed_engine_refuses_work() -> None:
+    """A clear error instead of a result."""
+    engine = CpuEngine(1)
+    engine.close()
+    with pytest.raises(EngineError, match="was closed"):
+        engine.score([], make_partition([]))
+
+
+def test_parameters_that_cannot_be_used_are_refused() -> None:
+    """Errors name what is wrong and what there is."""
+    with pytest.raises(InputError, match="at least 1"):
+        CpuEngine(0)
+    with pytest.raises(EngineUnavailable, match=r"'mmx' is not among .*scalar"):
+        CpuEngine(1, "mmx")
+
+
+class TestDoor:
+    """The native function refuses what would lead it outside of its arrays."""
+
+    def call(self, **changes: object) -> None:
+        arguments: dict[str, object] = {
+            "profiles": [(np.zeros(3, np.int32), np.ones((1, 32), np.int8))],
+            "gap_open": 1,
+            "gap_extend": 1,
+            "residues": np.zeros(64, np.uint8),
+            "starts": np.array([0, 16], np.uint64),
+            "lengths": np.array([3, 4], np.uint32),
+            "scores": np.zeros((1, 2), np.int32),
+            "instruction_set": "scalar",
+            "n_threads": 1,
+        }
+        _native.score_partition(**{**arguments, **changes})  # type: ignore[arg-type]
+
+    def test_it_takes_what_is_right(self) -> None:
+        self.call()
+
+    @pytest.mark.parametrize(
+        ("changes", "message"),
+        [
+            ({"gap_open": -1}, "gap costs"),
+            ({"gap_open": 0, "gap_extend": 0}, "gap costs"),
+            ({"gap_extend": 16384}, "gap costs"),
+            ({"profiles": [(np.array([1], np.int32), np.ones((1, 32), np.int8))]}, "inside its table"),
+            ({"profiles": [(np.array([-1], np.int32), np.ones((1, 32), np.int8))]}, "inside its table"),
+            ({"profiles": [(np.zeros(0, np.int32), np.ones((1, 32), np.int8))]}, "1 to 16777216"),
+            ({"profiles": [(np.zeros(1, np.int32), np.ones((0, 32), np.int8))]}, "1 to 16777216"),
+            ({"starts": np.array([0, 61], np.uint64)}, "subject 1 reaches beyond"),
+            ({"starts": np.array([0, 2**64 - 1], np.uint64)}, "subject 1 reaches beyond"),
+            ({"lengths": np.array([65, 1], np.uint32)}, "subject 0 reaches beyond"),
+            ({"starts": np.zeros(3, np.uint64)}, "one element a subject"),
+            ({"scores": np.zeros((2, 2), np.int32)}, "scores must have shape"),
+            ({"n_threads": 0}, "threads"),
+            ({"n_threads": 5000}, "threads"),
+            ({"instruction_set": "z80"}, "no instruction set is named z80"),
+        ],
+    )
+    def test_values_out_of_range(self, changes: dict[str, object], message: str) -> None:
+        with pytest.raises(ValueError, match=message):
+            self.call(**changes)
+
+    @pytest.mark.parametrize(
+        "changes",
+        [
+            {"residues": np.zeros(64, np.int8)},
+            {"residues": np.zeros(128, np.uint8)[::2]},
+            {"starts": np.array([0, 16], np.int64)},
+            {"lengths": np.array([3, 4], np.uint64)},
+            {"scores": np.zeros((1, 2), np.int64)},
+            {"scores": np.zeros((1, 4), np.int32)[:, ::2]},
+            {"profiles": [(np.zeros(3, np.int64), np.ones((1, 32), np.int8))]},
+            {"profiles": [(np.zeros(3, np.int32), np.ones((1, 31), np.int8))]},
+        ],
+    )
+    def test_arrays_of_another_kind(self, changes: dict[str, object]) -> None:
+        with pytest.raises(TypeError):
+            self.call(**changes)

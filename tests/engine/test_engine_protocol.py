@@ -1,0 +1,261 @@
+"""One list of cases, run on every engine: the exact local scores, in stored order, whatever computes them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import cache
+
+import numpy as np
+import parasail
+import pytest
+
+from swsearch.database.partition import Partition
+from swsearch.engine.protocol import ScoreEngine
+from swsearch.engine.reference import ReferenceEngine
+from swsearch.query.profile import QueryProfile, sequence_profile
+from swsearch.scoring.gap import GapPenalty
+from swsearch.scoring.matrix import match_mismatch, named_matrix
+from swsearch.scoring.scheme import ScoringScheme, default_scheme
+from swsearch.sequences.alphabet import DNA, N_CODES, PAD_CODE, PROTEIN, SOFT_MASK_BIT
+from tests.engine.engines import ENGINES, EngineCase
+from tests.support import make_partition, random_dna, random_profile, random_protein
+
+Case = tuple[list[QueryProfile], Partition]
+
+
+@pytest.fixture(params=[case.param() for case in ENGINES])
+def engine(request: pytest.FixtureRequest) -> Iterator[ScoreEngine]:
+    case: EngineCase = request.param
+    with case.build() as built:
+        yield built
+
+
+def _ladder(profile_length: int) -> np.ndarray:
+    return np.arange(profile_length, dtype=np.int32)
+
+
+def _proteins() -> Case:
+    rng = np.random.default_rng(1)
+    subjects = [random_protein(rng, int(length)) for length in rng.integers(0, 150, 200)]
+    scheme = default_scheme(PROTEIN)
+    return [sequence_profile(random_protein(rng, length), scheme) for length in (1, 2, 40, 77)], make_partition(
+        subjects
+    )
+
+
+def _dna() -> Case:
+    rng = np.random.default_rng(2)
+    subjects = [random_dna(rng, int(length)) for length in rng.integers(1, 300, 70)]
+    return [sequence_profile(random_dna(rng, 90), default_scheme(DNA))], make_partition(subjects)
+
+
+def _long_subject_among_short() -> Case:
+    rng = np.random.default_rng(3)
+    query = random_protein(rng, 35)
+    far = random_protein(rng, 6000)
+    far[4000:4035] = query
+    subjects = [random_protein(rng, 30) for _ in range(140)] + [far]
+    return [sequence_profile(query, default_scheme(PROTEIN))], make_partition(subjects)
+
+
+def _one_subject() -> Case:
+    rng = np.random.default_rng(4)
+    return [sequence_profile(random_protein(rng, 200), default_scheme(PROTEIN))], make_partition(
+        [random_protein(rng, 501)]
+    )
+
+
+def _single_residues() -> Case:
+    scheme = default_scheme(PROTEIN)
+    subjects = [np.array([code], dtype=np.uint8) for code in range(len(PROTEIN.letters))]
+    return [sequence_profile(PROTEIN.encode(letter), scheme) for letter in "AW*X"], make_partition(subjects)
+
+
+def _empty_subjects() -> Case:
+    rng = np.random.default_rng(5)
+    empty = np.empty(0, dtype=np.uint8)
+    return [sequence_profile(random_protein(rng, 20), default_scheme(PROTEIN))], make_partition(
+        [empty, random_protein(rng, 9), empty]
+    )
+
+
+def _no_subjects() -> Case:
+    return [sequence_profile(PROTEIN.encode("MKV"), default_scheme(PROTEIN))], make_partition([])
+
+
+def _soft_masked() -> Case:
+    rng = np.random.default_rng(6)
+    subjects = [random_protein(rng, 60) | (rng.integers(0, 2, 60, dtype=np.uint8) * SOFT_MASK_BIT) for _ in range(20)]
+    return [sequence_profile(subjects[0], default_scheme(PROTEIN))], make_partition(subjects)
+
+
+def _position_specific() -> Case:
+    rng = np.random.default_rng(7)
+    subjects = [random_protein(rng, int(length)) for length in rng.integers(1, 120, 150)]
+    table = rng.integers(-8, 9, size=(95, N_CODES)).astype(np.int8)
+    table[:, PAD_CODE] = -128
+    return [QueryProfile(_ladder(95), table, GapPenalty(11, 1))], make_partition(subjects)
+
+
+def _gaps(gap: GapPenalty) -> Callable[[], Case]:
+    def case() -> Case:
+        rng = np.random.default_rng(8)
+        subjects = [rng.integers(0, 31, int(length), dtype=np.uint8) for length in rng.integers(1, 90, 140)]
+        profiles = [
+            random_profile(rng, 60, 20, gap, -127, 127),
+            random_profile(rng, 45, 45, gap, -20, 20),
+            random_profile(rng, 30, 12, gap, -3, 2),
+        ]
+        return profiles, make_partition(subjects)
+
+    return case
+
+
+def _two_gap_costs() -> Case:
+    rng = np.random.default_rng(9)
+    query, matrix = random_protein(rng, 50), named_matrix("BLOSUM62")
+    subjects = [random_protein(rng, 80) for _ in range(30)]
+    return [
+        sequence_profile(query, ScoringScheme(matrix, GapPenalty(*gap))) for gap in ((11, 1), (0, 3), (11, 1))
+    ], make_partition(subjects)
+
+
+def _borders() -> Case:
+    """Scores on both sides of where signed and unsigned bytes and words end, each with a query of its own.
+
+    The query is one letter repeated; against a subject of that letter repeated k times it scores k times the letter's
+    score (plus one of another score), which is the whole range about each border.
+    """
+    table = np.full((2, N_CODES), -4, dtype=np.int8)
+    table[:, PAD_CODE] = -128
+    table[0, 0] = 1
+    table[1, 1] = 127
+    profiles, subjects = [], []
+    for border in (127, 128, 255, 256, 32767, 32768, 65535, 65536):
+        for score in (border - 2, border - 1, border, border + 1):
+            high, low = divmod(score, 127)
+            rows = np.concatenate([np.zeros(low, np.int32), np.ones(high, np.int32)])
+            subjects.append(rows.astype(np.uint8))
+            if score % 5 == 0 or score == border:
+                profiles.append(QueryProfile(rows, table, GapPenalty(3, 1)))
+    return profiles, make_partition(subjects)
+
+
+GAPS = ((0, 1), (0, 6), (5, 0), (11, 1), (126, 1), (127, 1), (254, 2), (16383, 0), (16383, 16383))
+
+CASES: dict[str, Callable[[], Case]] = {
+    "proteins": _proteins,
+    "dna": _dna,
+    "long_subject_among_short": _long_subject_among_short,
+    "one_subject": _one_subject,
+    "single_residues": _single_residues,
+    "empty_subjects": _empty_subjects,
+    "no_subjects": _no_subjects,
+    "soft_masked": _soft_masked,
+    "position_specific": _position_specific,
+    "two_gap_costs": _two_gap_costs,
+    "borders": _borders,
+    **{
+        f"gap_{opening}_{extend}": _gaps(GapPenalty(opening, extend))
+        for opening, extend in (
+            (0, 1),
+            (0, 6),
+            (5, 0),
+            (11, 1),
+            (126, 1),
+            (127, 1),
+            (254, 2),
+            (16383, 0),
+            (16383, 16383),
+        )
+    },
+}
+
+
+@cache
+def expected(name: str) -> tuple[Case, tuple[np.ndarray, ...]]:
+    """A case and the reference engine's scores of it."""
+    profiles, partition = CASES[name]()
+    return (profiles, partition), tuple(block.score for block in ReferenceEngine().score(profiles, partition))
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_scores_are_those_of_the_reference(engine: ScoreEngine, name: str) -> None:
+    """Expected values: the reference engine, itself judged by parasail below."""
+    (profiles, partition), scores = expected(name)
+    blocks = engine.score(profiles, partition)
+    assert len(blocks) == len(profiles)
+    for block, score in zip(blocks, scores, strict=True):
+        assert block.score.dtype == np.int32
+        np.testing.assert_array_equal(block.subject_index, partition.subject_index)
+        np.testing.assert_array_equal(block.score, score)
+
+
+@pytest.mark.parametrize(("opening", "extend"), [(11, 1), (10, 2), (5, 2), (0, 4)])
+def test_scores_are_those_of_parasail(engine: ScoreEngine, opening: int, extend: int) -> None:
+    """Expected values: parasail 1.3, its plain loop, with BLOSUM62; it charges open + (k - 1) * extend."""
+    rng = np.random.default_rng(11)
+    query = PROTEIN.decode(random_protein(rng, 64))
+    subjects = [random_protein(rng, int(length)) for length in rng.integers(1, 140, 60)]
+    partition = make_partition(subjects)
+    scheme = ScoringScheme(named_matrix("BLOSUM62"), GapPenalty(opening, extend))
+    (block,) = engine.score([sequence_profile(PROTEIN.encode(query), scheme)], partition)
+    found = dict(zip(block.subject_index.tolist(), block.score.tolist(), strict=True))
+    for place, subject in enumerate(subjects):
+        judge = parasail.sw(query, PROTEIN.decode(subject), opening + extend, extend, parasail.blosum62)
+        assert found[place] == judge.score
+
+
+def test_identical_sequences_score_their_length(engine: ScoreEngine) -> None:
+    """Expected value by hand: 300 matches of 2."""
+    query = random_dna(np.random.default_rng(12), 300)
+    scheme = ScoringScheme(match_mismatch(2, -3), GapPenalty(5, 2))
+    (block,) = engine.score([sequence_profile(query, scheme)], make_partition([query]))
+    assert block.score.tolist() == [600]
+
+
+def test_a_long_gap_costs_open_and_its_extensions(engine: ScoreEngine) -> None:
+    """Expected value by hand: 80 matches of 5, less 11 + 30 for a gap of 30, in the query and in the subject."""
+    scheme = ScoringScheme(match_mismatch(5, -4), GapPenalty(11, 1))
+    whole = np.concatenate([np.tile([0, 1], 20), np.full(30, 3), np.tile([0, 1, 1, 0], 10)]).astype(np.uint8)
+    short = np.concatenate([whole[:40], whole[70:]])
+    for query, subject in ((whole, short), (short, whole)):
+        (block,) = engine.score([sequence_profile(query, scheme)], make_partition([subject]))
+        assert block.score.tolist() == [80 * 5 - 41]
+
+
+def test_floors_keep_the_subjects_that_reach_them(engine: ScoreEngine) -> None:
+    """Expected values: the reference engine's scores, cut at the floor."""
+    (profiles, partition), scores = expected("proteins")
+    floors = [1, 5, 30, 34]
+    for block, score, floor in zip(engine.score(profiles, partition, floors), scores, floors, strict=True):
+        kept = np.flatnonzero(score >= floor)
+        np.testing.assert_array_equal(block.subject_index, partition.subject_index[kept])
+        np.testing.assert_array_equal(block.score, score[kept])
+
+
+def test_progress_adds_up_to_all_cells(engine: ScoreEngine) -> None:
+    """Expected value by hand: query residues times subject residues, each pair counted once."""
+    (profiles, partition), _ = expected("borders")
+    reported: list[int] = []
+    engine.score(profiles[:3], partition, progress=reported.append)
+    assert sum(reported) == sum(profile.length for profile in profiles[:3]) * partition.n_residues
+
+
+def test_what_progress_raises_ends_the_call(engine: ScoreEngine) -> None:
+    """An engine must not go on, nor return, when the caller's callback fails."""
+    (profiles, partition), _ = expected("proteins")
+
+    def stop(_: int) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        engine.score(profiles, partition, progress=stop)
+
+
+def test_a_part_of_a_partition_scores_as_in_the_whole(engine: ScoreEngine) -> None:
+    """Expected values: the reference engine on the whole partition."""
+    (profiles, partition), scores = expected("proteins")
+    blocks = engine.score(profiles, partition[17:101])
+    for block, score in zip(blocks, scores, strict=True):
+        np.testing.assert_array_equal(block.score, score[17:101])
