@@ -52,7 +52,7 @@ def align(
     """
     from swsearch.cli.output import result_stream
     from swsearch.cli.progress import ProgressReport
-    from swsearch.engine.registry import usable_cores
+    from swsearch.cores import usable_cores
     from swsearch.errors import InputError
     from swsearch.pairs import report
     from swsearch.pairs.align import CIGAR_CELLS, align_pair, mode_scoring
@@ -107,7 +107,7 @@ def align(
                     scoring,
                     free_ends=free_ends,
                     path=path,
-                    n_threads=threads or usable_cores(),
+                    n_threads=usable_cores() if threads is None else threads,
                     progress=progress.advance,
                 )
                 if plot is not None:
