@@ -1,9 +1,9 @@
-"""Pairs of long DNA sequences: cells a second of the pair aligner by mode, instruction set and threads, beside parasail.
+"""Pairs of long DNA sequences: cells a second by mode, instruction set and threads, beside parasail.
 
     python benchmarks/benchmark_pairs.py [--length 30000] [--fasta FILE]
 
-Prints a line a case: CPU seconds, GCUPS of CPU time (billions of cells a CPU second), wall seconds, and how much faster
-several threads are by the clock. With ``--fasta`` the first two records of a DNA file are the pair; else one is drawn at
+Prints a line a case: CPU seconds, GCUPS (billions of cells a CPU second), seconds by the clock, and how much faster two
+threads are by the clock. With ``--fasta`` the first two records of a DNA file are the pair; else one is drawn at
 random and the other made from it by changes, insertions and deletions.
 """
 
