@@ -47,7 +47,11 @@ PartitionResidues = Annotated[
 ]
 Format = Annotated[
     str,
-    typer.Option("--format", help="table, blast6, blast7, tsv, csv, json, jsonl or pairwise.", rich_help_panel=_OUTPUT),
+    typer.Option(
+        "--format",
+        help="table, pairwise, html, blast6, blast7, xml (BLAST's), tsv, csv, parquet, json, jsonl or sam.",
+        rich_help_panel=_OUTPUT,
+    ),
 ]
 Fields = Annotated[
     str | None,

@@ -70,7 +70,7 @@ def query(
             say(why)
             if run.lam is None:
                 say(f"no E-values: {run.statistics}")
-        stream = stack.enter_context(result_stream(out))
+        stream = stack.enter_context(result_stream(out, binary=report.binary))
         recorder = None
         if store != "none":
             from swsearch.store.recorder import recorded_run
