@@ -5,6 +5,7 @@
 namespace swsearch {
 void bind_align(nanobind::module_& module);
 void bind_pack(nanobind::module_& module);
+void bind_pair(nanobind::module_& module);
 void bind_score(nanobind::module_& module);
 }  // namespace swsearch
 
@@ -12,5 +13,6 @@ NB_MODULE(_native, module) {
     module.doc() = "Native kernels: scores of many subjects, alignments of single pairs, packing.";
     swsearch::bind_align(module);
     swsearch::bind_pack(module);
+    swsearch::bind_pair(module);
     swsearch::bind_score(module);
 }

@@ -11,6 +11,7 @@ engine           ``engine``     scores of every subject: ``reference``, ``cpu``,
 top hits         ``hits``       the records: score columns, hits, alignments, results
 traceback        ``alignment``  coordinates and CIGAR of reported hits, and the check that rescores them
 statistics       ``statistics`` bit scores and E-values
+pairs            ``pairs``      two sequences over all their cells: local to edit distance
 composition      ``search``     the steps above in order, the exact top N
 store            ``store``      runs and hits in SQLite or PostgreSQL
 report           ``report``     one file a format

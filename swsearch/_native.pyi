@@ -49,6 +49,26 @@ def score_ends(
 ) -> list[tuple[int, int, int]]: ...
 def align_isas() -> list[str]: ...
 
+# simd/pair
+def align_pair(
+    query: NDArray[np.uint16],
+    subject: NDArray[np.uint16],
+    table: ScoreTable | None,
+    match: int,
+    mismatch: int,
+    gap_open: int,
+    gap_extend: int,
+    local: bool,
+    query_free: bool,
+    subject_free: bool,
+    path: bool,
+    n_threads: int = 1,
+    memory_bytes: int = 268435456,
+    progress: Callable[[int], None] | None = None,
+    isa: str = "auto",
+) -> tuple[int, int, int, int, int, list[tuple[str, int]] | None]: ...
+def pair_isas() -> list[str]: ...
+
 # simd/score
 def score_partition(
     profiles: list[tuple[NDArray[np.int32], NDArray[np.int8]]],

@@ -1,0 +1,104 @@
+// The diamond steps in plain C++, for machines without the others, and the choice among them.
+
+#include <algorithm>
+#include <cstring>
+#include <string_view>
+
+#include "pair/diamond.hpp"
+
+namespace swsearch::pair {
+namespace {
+
+template <class T, int n>
+struct Array {
+    T at[n];
+
+    friend Array operator&(const Array& a, const Array& b) {
+        Array result;
+        for (int i = 0; i < n; ++i) result.at[i] = static_cast<T>(a.at[i] & b.at[i]);
+        return result;
+    }
+};
+
+// Loops that a compiler may turn into whatever vectors its target has.
+template <class T, int n>
+struct LanesOf {
+    using Vector = Array<T, n>;
+    using Mask = Array<T, n>;
+    using Lane = T;
+    static constexpr int count = n;
+    static constexpr int rows = 4;
+
+    template <class Function>
+    static Vector each(Function function) {
+        Vector result;
+        for (int i = 0; i < n; ++i) result.at[i] = static_cast<T>(function(i));
+        return result;
+    }
+    static Vector set(std::int32_t value) {
+        return each([&](int) { return value; });
+    }
+    static Vector load(const Lane* from) {
+        Vector result;
+        std::memcpy(result.at, from, sizeof result.at);
+        return result;
+    }
+    static void store(Lane* to, const Vector& a) { std::memcpy(to, a.at, sizeof a.at); }
+    static Vector add(const Vector& a, const Vector& b) {
+        return each([&](int i) { return a.at[i] + b.at[i]; });
+    }
+    static Vector sub(const Vector& a, const Vector& b) {
+        return each([&](int i) { return a.at[i] - b.at[i]; });
+    }
+    static Vector max(const Vector& a, const Vector& b) {
+        return each([&](int i) { return std::max(a.at[i], b.at[i]); });
+    }
+    static Mask equal(const Vector& a, const Vector& b) {
+        return each([&](int i) { return -(a.at[i] == b.at[i]); });
+    }
+    static Mask greater(const Vector& a, const Vector& b) {
+        return each([&](int i) { return -(a.at[i] > b.at[i]); });
+    }
+    static Vector select(const Mask& mask, const Vector& yes, const Vector& no) {
+        return each([&](int i) { return mask.at[i] ? yes.at[i] : no.at[i]; });
+    }
+    static Mask between(std::ptrdiff_t below, std::ptrdiff_t up_to) {  // lanes over `below`, up to `up_to`
+        return each([&](int i) { return -(i > below && i <= up_to); });
+    }
+    static Vector shift_in(const Vector& a, Lane value) {
+        return each([&](int i) { return i == 0 ? value : a.at[i - 1]; });
+    }
+    static Lane last(const Vector& a) { return a.at[n - 1]; }
+    static Vector load_scores(const std::int8_t* scores) {
+        return each([&](int i) { return scores[i]; });
+    }
+};
+
+#if defined(__x86_64__)
+bool runs_here(std::string_view name) {
+    __builtin_cpu_init();
+    if (name == "avx512") {
+        return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+               __builtin_cpu_supports("avx512vl");
+    }
+    if (name == "avx2") return __builtin_cpu_supports("avx2");
+    if (name == "sse41") return __builtin_cpu_supports("sse4.1");
+    return true;
+}
+#endif
+
+}  // namespace
+
+const Kernels kernels_scalar = {"scalar", width_of<LanesOf<std::int16_t, 8>>(), width_of<LanesOf<std::int32_t, 4>>()};
+
+const Kernels* kernels_named(const char* name) {
+    const std::string_view wanted(name);
+#if defined(__x86_64__)
+    for (const Kernels* kernels : {&kernels_avx512, &kernels_avx2, &kernels_sse41}) {
+        if ((wanted == "auto" || wanted == kernels->name) && runs_here(kernels->name)) return kernels;
+    }
+#endif
+    return wanted == "auto" || wanted == "scalar" ? &kernels_scalar : nullptr;
+}
+
+}  // namespace swsearch::pair

@@ -1,0 +1,151 @@
+// One pair of sequences, one recurrence, several problems: best score and its end, and the path, in linear memory.
+//
+// docs/design/diamond.md defines the problems and says why the steps are exact. Nodes of the matrix: row i and column j
+// have i residues of the query and j of the subject before them.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "align/pair.hpp"
+#include "pair/kernel.hpp"
+
+namespace swsearch::pair {
+
+using align::Stopped;
+using align::Watch;
+
+constexpr std::uint16_t query_fill = 0xFFFF;  // letters that equal no other
+constexpr std::uint16_t subject_fill = 0xFFFE;
+constexpr std::size_t most_letters = 0xFFF0;
+
+struct Ends {
+    bool local;         // a path begins and ends anywhere, and H is never below 0
+    bool query_free;    // end gaps that consume the query cost nothing
+    bool subject_free;  // end gaps that consume the subject cost nothing
+};
+
+struct Costs {
+    const std::int8_t* table;   // score of a query letter (row) against a subject letter, or null: letters are compared
+    std::size_t table_rows;
+    std::size_t table_columns;
+    std::int32_t match;
+    std::int32_t mismatch;
+    std::int32_t gap_open;  // a gap of k residues costs gap_open + k · gap_extend
+    std::int32_t gap_extend;
+};
+
+// The pair in the orders that the kernels read. The arrays given belong to the caller and outlive this.
+class Pair {
+public:
+    Pair(const std::uint16_t* query, std::size_t rows, const std::uint16_t* subject, std::size_t columns,
+         const Costs& costs, const Ends& ends);
+
+    std::int32_t score(std::size_t row, std::size_t column) const {
+        if (costs.table == nullptr) return query[row] == subject[column] ? costs.match : costs.mismatch;
+        return costs.table[query[row] * costs.table_columns + subject[column]];
+    }
+
+    // H on the border: of node (i, 0) and of node (0, j).
+    std::int32_t left_border(std::size_t i) const { return border(i, ends.local || ends.query_free); }
+    std::int32_t top_border(std::size_t j) const { return border(j, ends.local || ends.subject_free); }
+
+    // Letters of the even or the odd columns, backwards and with fill at both ends: entry -c / 2 is that of column c, and
+    // the lanes of one step, two columns apart, lie side by side.
+    template <class Lane>
+    const Lane* letters(std::size_t odd) const;
+
+    // Scores of a query letter against the subject from column `from` on, with the worst score at both ends; only with a
+    // table. `query_fill` has the worst score everywhere.
+    const std::int8_t* line(std::uint16_t letter, std::size_t from) const {
+        const std::size_t number = letter == query_fill ? 0 : line_of_[letter];
+        return lines_.data() + number * line_bytes_ + margin + from;
+    }
+
+    const std::uint16_t* const query;
+    const std::size_t rows;
+    const std::uint16_t* const subject;
+    const std::size_t columns;
+    const Costs costs;
+    const Ends ends;
+    const std::int32_t first;
+    std::int32_t max_score;
+    std::int32_t min_score;
+
+    static constexpr std::size_t margin = 128;  // no kernel reads further past an end
+
+private:
+    std::size_t half_columns() const { return (columns + 1) / 2; }
+
+    std::int32_t border(std::size_t k, bool free) const {
+        if (free || k == 0) return 0;
+        return -(costs.gap_open + static_cast<std::int32_t>(k) * costs.gap_extend);
+    }
+
+    std::vector<std::int16_t> narrow_;
+    std::vector<std::int32_t> wide_;
+    std::vector<std::int8_t> lines_;
+    std::vector<std::size_t> line_of_;
+    std::size_t line_bytes_ = 0;
+};
+
+// The best end that the problem allows: smallest column, then smallest row, of the largest score.
+struct Best {
+    std::int32_t score = 0;
+    std::size_t column = 0;
+    std::size_t row = 0;
+
+    bool loses_to(const Best& other) const {
+        if (score != other.score) return score < other.score;
+        return column != other.column ? column > other.column : row > other.row;
+    }
+};
+
+// H of a row of nodes and the F that the row below may take, for columns 1, 2, …; column 0 is the border.
+struct Row {
+    std::vector<std::int32_t> h;
+    std::vector<std::int32_t> f;
+};
+
+// A row that a sweep keeps: the lowest of strip `strip`.
+struct Kept {
+    std::size_t strip;
+    Row row;
+};
+
+// How the matrix is cut: strips of rows, tiles of steps, lanes wide enough for every score of a tile.
+struct Cut {
+    const Width& width;
+    bool narrow;
+    std::size_t steps;  // of a tile
+
+    Cut(const Pair& pair, const Kernels& kernels);
+    std::size_t strips(const Pair& pair) const { return (pair.rows + width.strip() - 1) / width.strip(); }
+};
+
+Row top_row(const Pair& pair);
+
+// Computes strips first … last - 1 over columns 1 … columns, in diamonds that n_threads threads take from a FIFO. `row`
+// is the row above and becomes the lowest one; `kept` are rows to keep, by ascending strip. `best` is given where ends
+// are looked for, and then columns and last are those of the whole matrix.
+void sweep(const Pair& pair, const Cut& cut, std::size_t first, std::size_t last, std::size_t columns, Row& row,
+           std::vector<Kept>& kept, Best* best, int n_threads, Watch& watch);
+
+// Score and end.
+Best find_best(const Pair& pair, const Kernels& kernels, int n_threads, Watch& watch);
+
+struct PairPath {
+    Best end;
+    std::size_t query_start = 0;
+    std::size_t subject_start = 0;
+    std::vector<std::pair<char, std::size_t>> runs;  // 'M', 'D', 'I' with lengths, from the start
+};
+
+// The alignment. Rows kept for it take about `memory_bytes`, and the path is the same for all values.
+PairPath find_path(const Pair& pair, const Kernels& kernels, std::size_t memory_bytes, int n_threads, Watch& watch);
+
+}  // namespace swsearch::pair

@@ -1,0 +1,266 @@
+// See strip.hpp.
+
+#include "pair/strip.hpp"
+
+#if defined(__x86_64__)
+#include <emmintrin.h>
+#endif
+
+namespace swsearch::pair {
+namespace {
+
+constexpr std::size_t block = 16;
+
+// out[step · stride + row] = rows[row][step] for 16 rows and 16 steps.
+#if defined(__x86_64__)
+void transpose(const std::int8_t* const* rows, std::int8_t* out, std::size_t stride) {
+    __m128i a[block];
+    __m128i b[block];
+    for (std::size_t i = 0; i < block; ++i) a[i] = _mm_loadu_si128(reinterpret_cast<const __m128i*>(rows[i]));
+    // Four rounds, each pairing row i with row i + 8, leave the columns in order.
+    const auto round = [](const __m128i* in, __m128i* to) {
+        for (std::size_t i = 0; i < block / 2; ++i) {
+            to[2 * i] = _mm_unpacklo_epi8(in[i], in[i + block / 2]);
+            to[2 * i + 1] = _mm_unpackhi_epi8(in[i], in[i + block / 2]);
+        }
+    };
+    round(a, b);
+    round(b, a);
+    round(a, b);
+    round(b, a);
+    for (std::size_t i = 0; i < block; ++i) _mm_storeu_si128(reinterpret_cast<__m128i*>(out + i * stride), a[i]);
+}
+#else
+void transpose(const std::int8_t* const* rows, std::int8_t* out, std::size_t stride) {
+    for (std::size_t step = 0; step < block; ++step) {
+        for (std::size_t row = 0; row < block; ++row) out[step * stride + row] = rows[row][step];
+    }
+}
+#endif
+
+template <class Lane>
+Lane clipped(std::int64_t value) {
+    return static_cast<Lane>(std::clamp<std::int64_t>(value, std::numeric_limits<Lane>::min(),
+                                                      std::numeric_limits<Lane>::max()));
+}
+
+}  // namespace
+
+template <class Lane>
+StripRunner<Lane>::StripRunner(const Pair& pair, const Width& width)
+    : pair_(pair),
+      width_(width),
+      n_lanes_(static_cast<std::size_t>(width.lanes)),
+      n_rows_(static_cast<std::size_t>(width.rows)),
+      behind_(width.behind()),
+      functions_(width.steps[pair.ends.local][pair.costs.gap_open != 0][pair.costs.table == nullptr]),
+      query_(width.strip()),
+      best_(n_lanes_),
+      place_(n_lanes_),
+      allowed_(width.strip()) {
+    if (pair.costs.table != nullptr) scores_.resize(steps_a_block * width.strip());
+}
+
+template <class Lane>
+void StripRunner<Lane>::begin(StripState<Lane>& state, std::int32_t corner, const std::int32_t* left_h,
+                              const std::int32_t* next_e) const {
+    const std::size_t strip_rows = width_.strip();
+    state.base = narrow ? corner : 0;
+    state.h.resize(strip_rows);
+    state.e.resize(strip_rows);
+    state.before.assign(n_lanes_, 0);
+    state.f.assign(n_lanes_, 0);
+    state.older_f.assign(n_lanes_, 0);
+    for (std::size_t row = 0; row < strip_rows; ++row) {
+        state.h[place(row)] = static_cast<Lane>(left_h[row] - state.base);
+        state.e[place(row)] = static_cast<Lane>(next_e[row] - state.base);
+        if (row % n_rows_ == 0) {
+            state.before[row / n_rows_] = static_cast<Lane>((row == 0 ? corner : left_h[row - 1]) - state.base);
+        }
+    }
+    state.older.assign(state.h.end() - std::ptrdiff_t(n_lanes_), state.h.end());
+}
+
+template <class Lane>
+void StripRunner<Lane>::begin_at_border(StripState<Lane>& state, std::size_t strip) const {
+    const std::size_t above = strip * width_.strip();
+    std::vector<std::int32_t> left_h(width_.strip());
+    std::vector<std::int32_t> next_e(width_.strip());
+    for (std::size_t row = 0; row < width_.strip(); ++row) {
+        left_h[row] = pair_.left_border(above + row + 1);
+        next_e[row] = left_h[row] - pair_.first;
+    }
+    begin(state, pair_.left_border(above), left_h.data(), next_e.data());
+}
+
+template <class Lane>
+void StripRunner<Lane>::column(const StripState<Lane>& state, std::int32_t* h, std::int32_t* next_e) const {
+    for (std::size_t row = 0; row < width_.strip(); ++row) {
+        h[row] = state.h[place(row)] + state.base;
+        next_e[row] = state.e[place(row)] + state.base;
+    }
+}
+
+template <class Lane>
+void StripRunner<Lane>::rebase(StripState<Lane>& state, std::int32_t base) const {
+    const std::int32_t change = state.base - base;
+    if (change == 0) return;
+    for (std::vector<Lane>* values : {&state.h, &state.e, &state.before, &state.older, &state.f, &state.older_f}) {
+        for (Lane& value : *values) value = clipped<Lane>(std::int64_t{value} + change);
+    }
+    state.base = base;
+}
+
+template <class Lane>
+void StripRunner<Lane>::prepare(StripState<Lane>& state, std::size_t strip, const Part& part, const std::int32_t* top_h,
+                                const std::int32_t* top_f) {
+    rebase(state, narrow ? top_h[std::min(part.begin, part.count - 1)] : 0);
+    const std::size_t n_steps = part.end - part.begin;
+    for (std::vector<Lane>* row : {&top_h_, &top_f_, &bottom_h_, &bottom_f_}) row->resize(n_steps);
+    const std::size_t inside = part.begin < part.count ? std::min(part.end, part.count) - part.begin : 0;
+    for (std::size_t x = 0; x < inside; ++x) {
+        top_h_[x] = static_cast<Lane>(top_h[part.begin + x] - state.base);
+        top_f_[x] = static_cast<Lane>(top_f[part.begin + x] - state.base);
+    }
+    std::fill(top_h_.begin() + std::ptrdiff_t(inside), top_h_.end(), Lane{0});  // lane 0 is past the last column
+    std::fill(top_f_.begin() + std::ptrdiff_t(inside), top_f_.end(), Lane{0});
+    if (query_strip_ == strip) return;
+    query_strip_ = strip;
+    for (std::size_t row = 0; row < width_.strip(); ++row) {
+        const std::size_t at = strip * width_.strip() + row;
+        query_[place(row)] = static_cast<Lane>(at < pair_.rows ? pair_.query[at] : query_fill);
+    }
+}
+
+template <class Lane>
+void StripRunner<Lane>::lay_out_scores(std::size_t strip, const Part& part, std::size_t from, std::size_t to) {
+    const std::size_t strip_rows = width_.strip();
+    const std::int8_t* lines[block];
+    for (std::size_t x = 0; x < strip_rows; x += block) {
+        for (std::size_t y = 0; y < block; ++y) {
+            const std::size_t lane = (x + y) % n_lanes_;
+            const std::size_t row = strip * strip_rows + lane * n_rows_ + (x + y) / n_lanes_;
+            lines[y] = pair_.line(row < pair_.rows ? pair_.query[row] : query_fill, part.from) + from -
+                       static_cast<std::size_t>(skew) * lane;
+        }
+        for (std::size_t t = from; t < to; t += block) {
+            transpose(lines, scores_.data() + (t - from) * strip_rows + x, strip_rows);
+            for (const std::int8_t*& line : lines) line += block;
+        }
+    }
+}
+
+template <class Lane>
+void StripRunner<Lane>::steps(StripState<Lane>& state, std::size_t strip, const Part& part, bool with_ends) {
+    Steps call{};
+    call.h = state.h.data();
+    call.e = state.e.data();
+    call.before = state.before.data();
+    call.older = state.older.data();
+    call.f = state.f.data();
+    call.older_f = state.older_f.data();
+    call.query = query_.data();
+    for (std::size_t odd : {0u, 1u}) {
+        if (pair_.costs.table == nullptr) call.subject[odd] = pair_.template letters<Lane>(odd);
+    }
+    call.from = static_cast<std::ptrdiff_t>(part.from);
+    call.best = best_.data();
+    call.place = place_.data();
+    call.allowed = allowed_.data();
+    call.first_step = static_cast<std::ptrdiff_t>(part.begin);
+    call.columns = static_cast<std::ptrdiff_t>(part.count);
+    call.match = pair_.costs.match;
+    call.mismatch = pair_.costs.mismatch;
+    call.first = pair_.first;
+    call.extend = pair_.costs.gap_extend;
+    call.zero = clipped<Lane>(-std::int64_t{state.base});
+    for (std::size_t from = part.begin; from < part.end;) {
+        Kind kind = with_ends ? tracked : masked;
+        std::size_t to = part.end;
+        if (!with_ends && from < behind_) {
+            to = std::min(to, behind_);
+        } else if (!with_ends && from < part.count) {
+            kind = plain;
+            to = std::min(to, part.count);
+        }
+        if (pair_.costs.table != nullptr) {
+            to = std::min(to, from + steps_a_block);
+            lay_out_scores(strip, part, from, to);
+            call.scores = scores_.data();
+        }
+        const std::size_t at = from - part.begin;
+        call.top_h = top_h_.data() + at;
+        call.top_f = top_f_.data() + at;
+        call.bottom_h = bottom_h_.data() + at;
+        call.bottom_f = bottom_f_.data() + at;
+        functions_[kind](call, static_cast<std::ptrdiff_t>(from), static_cast<std::ptrdiff_t>(to));
+        from = to;
+    }
+}
+
+template <class Lane>
+void StripRunner<Lane>::finish(const StripState<Lane>& state, const Part& part, std::int32_t* bottom_h,
+                               std::int32_t* bottom_f) const {
+    if (bottom_h == nullptr) return;
+    const std::size_t from = std::max(part.begin, behind_);
+    const std::size_t to = std::min(part.end, part.count + behind_);
+    for (std::size_t t = from; t < to; ++t) {
+        bottom_h[t - behind_] = bottom_h_[t - part.begin] + state.base;
+        bottom_f[t - behind_] = bottom_f_[t - part.begin] + state.base;
+    }
+}
+
+template <class Lane>
+void StripRunner<Lane>::run(StripState<Lane>& state, std::size_t strip, const Part& part, const std::int32_t* top_h,
+                            const std::int32_t* top_f, std::int32_t* bottom_h, std::int32_t* bottom_f) {
+    prepare(state, strip, part, top_h, top_f);
+    steps(state, strip, part, false);
+    finish(state, part, bottom_h, bottom_f);
+}
+
+template <class Lane>
+void StripRunner<Lane>::run_local(StripState<Lane>& state, std::size_t strip, const Part& part, std::int32_t* row_h,
+                                  std::int32_t* row_f, std::int32_t known, Best& best) {
+    prepare(state, strip, part, row_h, row_f);
+    saved_ = state;
+    std::fill(best_.begin(), best_.end(), std::numeric_limits<Lane>::min());
+    steps(state, strip, part, false);
+    const std::int32_t reached = *std::max_element(best_.begin(), best_.end()) + state.base;
+    if (reached > 0 && reached >= known) {  // again, to learn where
+        state = saved_;
+        run_tracked(state, strip, part, row_h, row_f, row_h, row_f, strip * width_.strip(), pair_.rows, best);
+        return;
+    }
+    finish(state, part, row_h, row_f);
+}
+
+template <class Lane>
+void StripRunner<Lane>::run_tracked(StripState<Lane>& state, std::size_t strip, const Part& part,
+                                    const std::int32_t* top_h, const std::int32_t* top_f, std::int32_t* bottom_h,
+                                    std::int32_t* bottom_f, std::size_t allowed_from, std::size_t allowed_to,
+                                    Best& best) {
+    prepare(state, strip, part, top_h, top_f);
+    const std::size_t above = strip * width_.strip();
+    for (std::size_t row = 0; row < width_.strip(); ++row) {
+        const bool allowed = above + row >= allowed_from && above + row < allowed_to;
+        allowed_[place(row)] = static_cast<Lane>(allowed ? -1 : 0);
+    }
+    std::fill(best_.begin(), best_.end(), std::numeric_limits<Lane>::min());
+    std::fill(place_.begin(), place_.end(), Lane{-1});
+    steps(state, strip, part, true);
+    for (std::size_t lane = 0; lane < n_lanes_; ++lane) {
+        if (place_[lane] < 0) continue;
+        const std::size_t at = static_cast<std::size_t>(place_[lane]);
+        Best found;
+        found.score = best_[lane] + state.base;
+        found.column = part.from + part.begin + at / n_rows_ - static_cast<std::size_t>(skew) * lane + 1;
+        found.row = above + lane * n_rows_ + at % n_rows_ + 1;
+        if (best.loses_to(found)) best = found;
+    }
+    finish(state, part, bottom_h, bottom_f);
+}
+
+template class StripRunner<std::int16_t>;
+template class StripRunner<std::int32_t>;
+
+}  // namespace swsearch::pair

@@ -1,0 +1,13 @@
+"""Pairs: two sequences or texts against each other over all their cells, local, global, semi-global, edit or LCS.
+
+==============  =========================================================================
+``scoring``     what letters and gaps are worth, and the named cost sets
+``sequence``    what is aligned: residues of an alphabet, or a text as it is written
+``align``       one pair through the native kernels: score, ends, CIGAR
+``edits``       an alignment in words, and the common subsequence
+``report``      table, tsv, json, jsonl, pairwise
+``dotplot``     a picture of a pair
+==============  =========================================================================
+
+docs/design/diamond.md defines the modes and which of several optimal alignments is given.
+"""

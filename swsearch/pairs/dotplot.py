@@ -1,0 +1,111 @@
+"""A dot-plot: words that both sequences have, and over them the alignment's way. Needs matplotlib (extra ``plot``).
+
+A dot stands where the same k letters begin in both; k is the smallest with which no more dots than :data:`MAX_DOTS` are
+left, so that a plot of two genomes is as readable as one of two words. Query down, subject across.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from swsearch.errors import InputError
+from swsearch.hits.cigar import parse
+from swsearch.pairs.align import PairAlignment
+from swsearch.pairs.sequence import Letters, number_letters
+
+MAX_DOTS: Final = 200_000
+SUFFIXES: Final = (".png", ".svg", ".pdf")
+
+Places = NDArray[np.int64]
+
+
+def check_plot(path: Path) -> None:
+    """Refuse a plot that could not be drawn, before anything is computed."""
+    if path.suffix.lower() not in SUFFIXES:
+        raise InputError(f"--plot {path}: choose a name that ends in {', '.join(SUFFIXES)}")
+    if not path.absolute().parent.is_dir():
+        raise InputError(f"--plot {path}: there is no folder {path.absolute().parent}")
+    try:
+        import matplotlib  # noqa: F401
+    except ImportError as error:
+        raise InputError("--plot needs matplotlib; install it with: pip install 'swsearch[plot]'") from error
+
+
+def common_words(query: Letters, subject: Letters, max_dots: int = MAX_DOTS) -> tuple[int, Places, Places]:
+    """Word length, and where the same word begins in the query and in the subject, one entry a dot.
+
+    >>> number = np.array([0, 1, 2, 0, 1], dtype=np.uint16)
+    >>> k, rows, columns = common_words(number, number[:3], max_dots=3)
+    >>> k, list(zip(rows.tolist(), columns.tolist()))
+    (2, [(0, 0), (1, 1), (3, 0)])
+    """
+    words = [query.astype(np.int64), subject.astype(np.int64)]
+    k = 1
+    while True:
+        lengths = len(words[0]), len(words[1])
+        if not all(lengths):
+            return k, np.empty(0, np.int64), np.empty(0, np.int64)
+        order = np.argsort(words[1], kind="stable")
+        ordered = words[1][order]
+        first = np.searchsorted(ordered, words[0], side="left")
+        n_dots = np.searchsorted(ordered, words[0], side="right") - first
+        total = int(n_dots.sum())
+        if total <= max_dots:
+            rows = np.repeat(np.arange(lengths[0]), n_dots)
+            offset = np.arange(total) - np.repeat(np.cumsum(n_dots) - n_dots, n_dots)
+            return k, rows, order[np.repeat(first, n_dots) + offset]
+        # Words of k + 1 letters: a word of k and the next letter, numbered anew so that the numbers stay small.
+        n_numbers = 1 + int(max(query.max(), subject.max()))
+        longer = [word[:-1] * n_numbers + side[k:] for word, side in zip(words, (query, subject), strict=True)]
+        _, numbers = np.unique(np.concatenate(longer), return_inverse=True)
+        words = [numbers[: len(longer[0])], numbers[len(longer[0]) :]]
+        k += 1
+
+
+def write_plot(pair: PairAlignment, path: Path) -> None:
+    """Draw the dot-plot of a pair into a file that appears whole or not at all."""
+    check_plot(path)
+    from matplotlib.figure import Figure
+
+    k, rows, columns = common_words(*number_letters(pair.query, pair.subject))
+    figure = Figure(figsize=(8, 8), layout="constrained")
+    axes = figure.add_subplot()
+    axes.plot(columns + 1, rows + 1, ",", color="0.45", rasterized=True)
+    if pair.cigar:
+        axes.plot(*_way(pair), color="tab:red", linewidth=1)
+    axes.set_xlim(0.5, max(len(pair.subject), 1) + 0.5)
+    axes.set_ylim(max(len(pair.query), 1) + 0.5, 0.5)
+    axes.xaxis.tick_top()
+    axes.xaxis.set_label_position("top")
+    axes.set_xlabel(_plain(pair.subject.identifier) or "subject")
+    axes.set_ylabel(_plain(pair.query.identifier) or "query")
+    axes.set_title(f"words of {k}; {pair.mode}, score {pair.score}", loc="left", fontsize="small")
+    unfinished = path.with_name(f".{path.name}.unfinished")
+    try:
+        figure.savefig(unfinished, format=path.suffix.lower().removeprefix("."), dpi=150)
+        unfinished.replace(path)
+    except OSError as error:
+        raise InputError(f"--plot {path}: {error.strerror}; choose another file") from error
+    finally:
+        unfinished.unlink(missing_ok=True)
+
+
+def _plain(name: str) -> str:
+    """A name that matplotlib does not read as a formula."""
+    return name.replace("$", r"\$")
+
+
+def _way(pair: PairAlignment) -> tuple[list[int], list[int]]:
+    """Subject and query places at which the alignment turns."""
+    assert pair.cigar is not None
+    assert pair.query_start is not None
+    assert pair.subject_start is not None
+    x, y = [pair.subject_start + 1], [pair.query_start + 1]
+    for length, operation in parse(pair.cigar):
+        x.append(x[-1] + (length if operation != "I" else 0))
+        y.append(y[-1] + (length if operation != "D" else 0))
+    return x, y

@@ -1,0 +1,54 @@
+"""An alignment in words: the edits that turn the query into the subject, and the letters that both have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from swsearch.hits.cigar import parse
+
+
+def edits(query: str, subject: str, cigar: str) -> Iterator[str]:
+    """The edits in order, one a letter; letters that stay are not named.
+
+    Parameters
+    ----------
+    query, subject : str
+        The aligned letters, without gaps.
+    cigar : str
+        ``=``, ``X``, ``I`` (consumes the query: a deletion from it), ``D`` (consumes the subject: an insertion).
+
+    >>> list(edits("RISOTTO", "PRESTO", "1D1=1X1=1I1=1I1="))
+    ['insert P', 'substitute I with E', 'delete O', 'delete T']
+    """
+    i = j = 0
+    for length, operation in parse(cigar):
+        for _ in range(length):
+            if operation == "X":
+                yield f"substitute {_shown(query[i])} with {_shown(subject[j])}"
+            elif operation == "I":
+                yield f"delete {_shown(query[i])}"
+            elif operation == "D":
+                yield f"insert {_shown(subject[j])}"
+            i += operation != "D"
+            j += operation != "I"
+
+
+def common_letters(query: str, cigar: str) -> str:
+    """The letters of the columns marked ``=``: of an LCS alignment, the longest common subsequence.
+
+    >>> common_letters("RISOTTO", "1D1=1X1=1I1=1I1=")
+    'RSTO'
+    """
+    parts = []
+    i = 0
+    for length, operation in parse(cigar):
+        if operation == "=":
+            parts.append(query[i : i + length])
+        if operation != "D":
+            i += length
+    return "".join(parts)
+
+
+def _shown(letter: str) -> str:
+    """A letter as a line can hold it."""
+    return letter if letter.isprintable() and not letter.isspace() else repr(letter)

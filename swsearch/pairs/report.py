@@ -1,0 +1,148 @@
+"""Reports of pairs: ``table``, ``tsv``, ``json``, ``jsonl``, ``pairwise``.
+
+Coordinates are 1-based and inclusive, as in the reports of searches; unknown values are empty, or null in JSON. Columns
+have BLAST's names where BLAST has them. ``score`` is the distance for ``edit`` and the length for ``lcs``.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import Final, TextIO
+
+from swsearch.errors import InputError
+from swsearch.hits.cigar import GAP, gapped, parse
+from swsearch.pairs.align import PairAlignment
+from swsearch.pairs.edits import common_letters, edits
+
+FORMATS: Final = ("table", "tsv", "json", "jsonl", "pairwise")
+FIELDS: Final = (
+    "qseqid", "sseqid", "mode", "score", "pident", "length", "mismatch", "gapopen", "gaps", "qstart", "qend", "sstart",
+    "send", "qlen", "slen", "cigar",
+)  # fmt: skip
+BLOCK: Final = 60
+_SCORE_NAMES: Final = {"edit": "Edit distance", "lcs": "Common subsequence"}
+
+Value = str | int | float | None
+
+
+def check_format(name: str) -> None:
+    """Refuse a format that pairs do not have."""
+    if name not in FORMATS:
+        raise InputError(f"--format {name!r} is unknown for pairs; choose {', '.join(FORMATS)}")
+
+
+def row(pair: PairAlignment) -> dict[str, Value]:
+    """A pair's values by the names of :data:`FIELDS`."""
+    counts = pair.counts
+    columns = counts.columns if counts is not None else 0
+    gaps = counts.insertions + counts.deletions if counts is not None else None
+    identity = None if counts is None or not columns else round(100 * counts.identities / columns, 3)
+    return {
+        "qseqid": pair.query.identifier,
+        "sseqid": pair.subject.identifier,
+        "mode": pair.mode,
+        "score": pair.score,
+        "pident": identity,
+        "length": None if counts is None else columns,
+        "mismatch": None if counts is None else counts.mismatches,
+        "gapopen": None if counts is None else counts.gap_openings,
+        "gaps": gaps,
+        "qstart": None if pair.query_start is None else pair.query_start + 1,
+        "qend": pair.query_end,
+        "sstart": None if pair.subject_start is None else pair.subject_start + 1,
+        "send": pair.subject_end,
+        "qlen": len(pair.query),
+        "slen": len(pair.subject),
+        "cigar": pair.cigar,
+    }
+
+
+def write(format_name: str, pairs: Iterable[PairAlignment], stream: TextIO) -> None:
+    """Write pairs as they come."""
+    check_format(format_name)
+    if format_name == "tsv":
+        stream.write("\t".join(FIELDS) + "\n")
+        for pair in pairs:
+            stream.write("\t".join(_cell(name, value) for name, value in row(pair).items()) + "\n")
+    elif format_name == "jsonl":
+        for pair in pairs:
+            stream.write(json.dumps(_document(pair), ensure_ascii=False) + "\n")
+    elif format_name == "json":
+        document = {"schema": 1, "pairs": [_document(pair) for pair in pairs]}
+        stream.write(json.dumps(document, ensure_ascii=False, indent=1) + "\n")
+    else:
+        for number, pair in enumerate(pairs):
+            stream.write("\n" if number else "")
+            _write_summary(pair, stream)
+            if format_name == "pairwise":
+                _write_blocks(pair, stream)
+
+
+def _cell(name: str, value: Value) -> str:
+    if value is None:
+        return ""
+    text = f"{value:.3f}" if name == "pident" else str(value)
+    return " ".join(text.split()) if isinstance(value, str) else text
+
+
+def _document(pair: PairAlignment) -> dict[str, object]:
+    """A pair for JSON: its row, and what a mode has to say beyond it."""
+    document: dict[str, object] = {**row(pair), "scoring": pair.scoring.name}
+    if pair.cigar is not None and pair.mode == "edit":
+        document["edits"] = list(edits(*pair.aligned, pair.cigar))
+    if pair.cigar is not None and pair.mode == "lcs":
+        document["subsequence"] = common_letters(pair.aligned[0], pair.cigar)
+    return document
+
+
+def _write_summary(pair: PairAlignment, stream: TextIO) -> None:
+    unit = "letters" if pair.query.record is None else "residues"
+    lines = [
+        ("Query", f"{pair.query.header or 'unnamed'} ({len(pair.query):,} {unit})"),
+        ("Subject", f"{pair.subject.header or 'unnamed'} ({len(pair.subject):,} {unit})"),
+        ("Mode", f"{pair.mode}; {pair.scoring.name}"),
+        (_SCORE_NAMES.get(pair.mode, "Score"), str(pair.score)),
+    ]
+    if pair.mode in ("local", "semiglobal"):
+        for name, start, end in (
+            ("Query part", pair.query_start, pair.query_end),
+            ("Subject part", pair.subject_start, pair.subject_end),
+        ):
+            lines.append((name, f"up to {end}" if start is None else f"{start + 1}-{end}" if end > start else "none"))
+    counts = pair.counts
+    if counts is not None and counts.columns:
+        gaps = counts.insertions + counts.deletions
+        share = 100 * counts.identities / counts.columns
+        lines.append(("Identities", f"{counts.identities} of {counts.columns} columns ({share:.1f}%), {gaps} in gaps"))
+    if pair.cigar is not None:
+        lines.append(("CIGAR", pair.cigar or "none"))
+        if pair.mode == "lcs":
+            lines.append(("Subsequence", common_letters(pair.aligned[0], pair.cigar)))
+    width = max(len(name) for name, _ in lines) + 1
+    for name, text in lines:
+        stream.write(f"{name + ':':<{width}} {' '.join(text.split())}\n")
+    if pair.cigar is not None and pair.mode == "edit":
+        stream.writelines(f"{edit}\n" for edit in edits(*pair.aligned, pair.cigar))
+
+
+def _write_blocks(pair: PairAlignment, stream: TextIO) -> None:
+    """The rows in blocks, ``|`` between equal letters. A block without letters of a side repeats its last place."""
+    if not pair.cigar:
+        return
+    assert pair.query_start is not None
+    assert pair.subject_start is not None
+    rows = ["".join(x if x.isprintable() else " " for x in side) for side in gapped(*pair.aligned, pair.cigar)]
+    marks = "".join(("|" if operation == "=" else " ") * length for length, operation in parse(pair.cigar))
+    places = [pair.query_start, pair.subject_start]
+    width = len(str(max(pair.query_end, pair.subject_end)))
+    for start in range(0, len(marks), BLOCK):
+        shown = [text[start : start + BLOCK] for text in rows]
+        counts = [len(text) - text.count(GAP) for text in shown]
+        lines = []
+        for side, name in enumerate(("Query", "Sbjct")):
+            first = places[side] + 1 if counts[side] else places[side]
+            places[side] += counts[side]
+            lines.append(f"{name}  {first:<{width}}  {shown[side]}  {places[side]}\n")
+        between = f"       {'':<{width}}  {marks[start : start + BLOCK]}".rstrip() + "\n"
+        stream.write("\n" + lines[0] + between + lines[1])

@@ -1,0 +1,154 @@
+"""What is aligned: residues of an alphabet, or a text whose letters are compared as they are written.
+
+A text file that begins with ``>`` is FASTA, each record a text without its line ends; any other file is one text, and
+only the line end at its very end does not belong to it. Texts are UTF-8, one letter a code point, case counts.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from swsearch.errors import AlphabetMismatch, InputError
+from swsearch.sequences.alphabet import CODE_MASK, Alphabet
+from swsearch.sequences.fasta import read_sequences, shown_name
+from swsearch.sequences.record import SequenceRecord, split_header
+
+Letters = NDArray[np.uint16]
+"""Numbers of letters, shape ``(length,)``; equal numbers are equal letters."""
+
+MAX_LETTERS: Final = 65_000
+"""Different letters of a pair of texts: more do not fit the kernels' numbers."""
+
+
+@dataclass(frozen=True, eq=False)
+class PairSequence:
+    """One side of a pair.
+
+    Attributes
+    ----------
+    header : str
+    letters : str
+        As written.
+    record : SequenceRecord or None
+        The residues; None for a text.
+    """
+
+    header: str
+    letters: str
+    record: SequenceRecord | None = None
+
+    @property
+    def identifier(self) -> str:
+        """First word of the header."""
+        return split_header(self.header)[0]
+
+    def __len__(self) -> int:
+        return len(self.letters)
+
+
+def from_record(record: SequenceRecord) -> PairSequence:
+    """The side that a record of a sequence file is."""
+    return PairSequence(record.header, record.letters, record)
+
+
+def read_pairs(
+    query_path: str, subject_path: str, alphabet: Alphabet | None
+) -> list[tuple[PairSequence, PairSequence]]:
+    """Residues of two files, the first record of one with the first of the other, and so on.
+
+    Raises
+    ------
+    AlphabetMismatch
+        One file looks like protein, the other like DNA.
+    InputError
+        The files cannot be read, or differ in their number of records.
+    """
+    _refuse_two_stdins(query_path, subject_path)
+    queries = [from_record(record) for record in read_sequences(query_path, alphabet)]
+    subjects = [from_record(record) for record in read_sequences(subject_path, alphabet)]
+    for query, subject in zip(queries[:1], subjects[:1], strict=True):
+        assert query.record is not None
+        assert subject.record is not None
+        if query.record.alphabet is not subject.record.alphabet:
+            raise AlphabetMismatch(
+                query.record.alphabet.name,
+                subject.record.alphabet.name,
+                shown_name(subject_path),
+                f"{shown_name(query_path)} is {query.record.alphabet.name}; if both are the same, give --alphabet",
+            )
+    return _matched(queries, subjects, query_path, subject_path)
+
+
+def read_text_pairs(query_path: str, subject_path: str) -> list[tuple[PairSequence, PairSequence]]:
+    """Texts of two files, pair by pair; errors as for :func:`read_pairs`."""
+    _refuse_two_stdins(query_path, subject_path)
+    return _matched(_read_texts(query_path), _read_texts(subject_path), query_path, subject_path)
+
+
+def _refuse_two_stdins(query_path: str, subject_path: str) -> None:
+    if query_path == subject_path == "-":
+        raise InputError("query and subject cannot both be standard input; give a file for one of them")
+
+
+def _matched(
+    queries: list[PairSequence], subjects: list[PairSequence], query_path: str, subject_path: str
+) -> list[tuple[PairSequence, PairSequence]]:
+    if len(queries) != len(subjects):
+        raise InputError(
+            f"{shown_name(query_path)} has {len(queries)} records, {shown_name(subject_path)} has {len(subjects)}; "
+            "files are aligned pair by pair, so give as many in both"
+        )
+    return list(zip(queries, subjects, strict=True))
+
+
+def _read_texts(path: str) -> list[PairSequence]:
+    import sys
+
+    from xopen import xopen
+
+    name = shown_name(path)
+    try:
+        if path == "-":
+            raw = sys.stdin.buffer.read()
+        else:
+            with xopen(path, "rb", threads=0) as file:
+                raw = file.read()
+        text = raw.decode("utf-8")
+    except OSError as error:
+        raise InputError(f"{name}: {error.strerror or error}") from error
+    except UnicodeDecodeError as error:
+        raise InputError(f"{name}: byte {error.start + 1} is no UTF-8; convert the text to UTF-8") from error
+    except EOFError as error:
+        raise InputError(f"{name}: {error}; the archive is cut short") from error
+    if not text.startswith(">"):
+        return [PairSequence(name, text.removesuffix("\n").removesuffix("\r"))]
+    texts = []
+    for part in text[1:].replace("\r\n", "\n").split("\n>"):
+        header, _, body = part.partition("\n")
+        texts.append(PairSequence(header.rstrip(), body.replace("\n", "")))
+    return texts
+
+
+def number_letters(query: PairSequence, subject: PairSequence) -> tuple[Letters, Letters]:
+    """The letters of both sides as numbers, equal where they count as equal.
+
+    Residues: codes without the soft-mask flag, U of DNA as T. Texts: one number a code point.
+
+    >>> [side.tolist() for side in number_letters(PairSequence("", "aba"), PairSequence("", "cb"))]
+    [[0, 1, 0], [2, 1]]
+    """
+    if query.record is not None and subject.record is not None:
+        table = query.record.alphabet.identity_table.astype(np.uint16)
+        return table[query.record.codes & CODE_MASK], table[subject.record.codes & CODE_MASK]
+    points = [np.frombuffer(side.letters.encode("utf-32-le"), dtype="<u4") for side in (query, subject)]
+    different, numbers = np.unique(np.concatenate(points), return_inverse=True)
+    if len(different) > MAX_LETTERS:
+        raise InputError(
+            f"the texts have {len(different):,} different letters, {MAX_LETTERS:,} at most can be told apart"
+        )
+    both = numbers.astype(np.uint16)
+    return both[: len(points[0])], both[len(points[0]) :]

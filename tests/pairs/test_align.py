@@ -1,0 +1,285 @@
+"""``swsearch align`` and the library under it: modes, texts, formats, the plot, and what is refused."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+
+import numpy as np
+import parasail
+import pytest
+from rapidfuzz.distance import Levenshtein
+
+from swsearch.cli.app import main
+from swsearch.errors import InputError
+from swsearch.pairs.align import align_pair
+from swsearch.pairs.dotplot import common_words
+from swsearch.pairs.edits import common_letters, edits
+from swsearch.pairs.scoring import COST_SETS, scheme_scoring
+from swsearch.pairs.sequence import PairSequence, from_record, number_letters
+from swsearch.scoring.scheme import default_scheme
+from swsearch.sequences.alphabet import DNA, PROTEIN
+from swsearch.sequences.record import SequenceRecord
+
+PROTEIN_SCORING = scheme_scoring(default_scheme(PROTEIN))
+DNA_SCORING = scheme_scoring(default_scheme(DNA))
+AMINO_ACIDS = "ARNDCQEGHILKMFPSTWYV"
+
+
+@pytest.fixture
+def run(capfd, monkeypatch, tmp_path):
+    """Runs ``swsearch align`` in an empty folder; returns exit code, stdout, stderr."""
+    monkeypatch.chdir(tmp_path)
+
+    def call(*arguments):
+        capfd.readouterr()
+        code = main(["align", *map(str, arguments)])
+        return (code, *capfd.readouterr())
+
+    return call
+
+
+@pytest.fixture
+def dna_files(tmp_path):
+    """Two files of two DNA records each."""
+    (tmp_path / "q.fa").write_text(">q1 one\nACGTTTGACCA\n>q2\nGGGGGCCCCC\n")
+    (tmp_path / "s.fa").write_text(">s1\nACGTTGACCATTT\n>s2\nGGGGCCCCC\n")
+    return tmp_path / "q.fa", tmp_path / "s.fa"
+
+
+def side(letters, alphabet=None, header="x"):
+    if alphabet is None:
+        return PairSequence(header, letters)
+    return from_record(SequenceRecord(header, alphabet.encode(letters), alphabet))
+
+
+def rescored(pair):
+    """The score of an alignment from its letters and CIGAR alone, one column at a time."""
+    query, subject = (text.upper().replace("U", "T") if pair.query.record else text for text in pair.aligned)
+    scoring = pair.scoring
+    score = i = j = 0
+    for digits, operation in re.findall(r"(\d+)(.)", pair.cigar):
+        length = int(digits)
+        if operation in "ID":
+            score -= scoring.gap_open + length * scoring.gap_extend
+            i, j = (i + length, j) if operation == "I" else (i, j + length)
+            continue
+        for _ in range(length):
+            assert (query[i] == subject[j]) == (operation == "=")
+            if scoring.matrix is None:
+                score += scoring.match if operation == "=" else scoring.mismatch
+            else:
+                score += scoring.matrix.score(query[i], subject[j])
+            i, j = i + 1, j + 1
+    assert (i, j) == (len(query), len(subject))
+    return -score if pair.mode == "edit" else score
+
+
+def random_pair(seed, letters, length):
+    rng = np.random.default_rng(seed)
+    query = rng.choice(list(letters), length)
+    subject = np.where(rng.random(length) < 0.25, rng.choice(list(letters), length), query)[rng.random(length) > 0.05]
+    return "".join(query), "".join(subject)
+
+
+@pytest.mark.parametrize("mode", ["local", "global", "semiglobal", "edit", "lcs"])
+@pytest.mark.parametrize(("alphabet", "letters"), [(PROTEIN, AMINO_ACIDS), (DNA, "ACGT"), (DNA, "ACGTUNacgtRY")])
+def test_every_alignment_has_the_score_that_is_reported(mode, alphabet, letters):
+    """Expected values: the score counted from letters and CIGAR."""
+    for seed, length in enumerate([1, 3, 40, 700]):
+        query, subject = random_pair(seed, letters, length)
+        of_text = mode in ("edit", "lcs")
+        scoring = None if of_text else PROTEIN_SCORING if alphabet is PROTEIN else DNA_SCORING
+        sides = [side(text, None if of_text else alphabet) for text in (query, subject)]
+        pair = align_pair(*sides, mode, scoring, n_threads=2)
+        assert rescored(pair) == pair.score
+        score_only = align_pair(*sides, mode, scoring, path=False)
+        assert (score_only.score, score_only.query_end, score_only.subject_end) == (
+            pair.score, pair.query_end, pair.subject_end,
+        )  # fmt: skip
+
+
+@pytest.mark.parametrize(("mode", "function"), [("local", "sw"), ("global", "nw"), ("semiglobal", "sg")])
+def test_protein_scores_agree_with_parasail(mode, function):
+    """Expected values: parasail's 32-bit scan kernels with BLOSUM62 and 12/1, which is 11/1 here."""
+    for seed in range(6):
+        query, subject = random_pair(seed, AMINO_ACIDS, 50 + 100 * seed)
+        expected = getattr(parasail, function + "_scan_32")(query, subject, 12, 1, parasail.blosum62).score
+        assert align_pair(side(query, PROTEIN), side(subject, PROTEIN), mode, PROTEIN_SCORING).score == expected
+
+
+def test_risotto_becomes_presto_in_four_edits(run):
+    """4, and one of the ways by hand."""
+    code, out, _ = run("--mode", "edit", "--text", "RISOTTO", "PRESTO")
+    assert code == 0
+    assert "Edit distance: 4\n" in out
+    assert out.endswith("insert P\nsubstitute I with E\ndelete O\ndelete T\n")
+
+
+def test_edits_turn_the_query_into_the_subject():
+    """Expected value: the subject itself, built by doing what the words say."""
+    query, subject = random_pair(5, "abcd ", 200)
+    pair = align_pair(side(query), side(subject), "edit")
+    words = list(edits(*pair.aligned, pair.cigar))
+    assert len(words) == pair.score
+    built, i, pending = [], 0, iter(words)
+    for digits, operation in re.findall(r"(\d+)(.)", pair.cigar):
+        for _ in range(int(digits)):
+            if operation == "=":
+                built.append(query[i])
+            else:
+                word = next(pending)
+                if operation != "I":
+                    letter = word.rsplit(" ", 1)[1] if not word.endswith("' '") else " "
+                    built.append(letter)
+            i += operation != "D"
+    assert "".join(built) == subject
+
+
+def test_a_common_subsequence_is_one_of_both():
+    query, subject = random_pair(6, "abcdefgh", 300)
+    pair = align_pair(side(query), side(subject), "lcs")
+    common = common_letters(pair.aligned[0], pair.cigar)
+    assert len(common) == pair.score
+    for text in (query, subject):
+        rest = iter(text)
+        assert all(letter in rest for letter in common)
+    assert "X" not in pair.cigar
+
+
+def test_texts_are_compared_as_they_are_written(run, tmp_path):
+    """By hand: case counts, letters beyond ASCII are one letter each, the last line end is no letter."""
+    (tmp_path / "a.txt").write_text("Straße\n日本 1\n", encoding="utf-8")
+    with gzip.open(tmp_path / "b.txt.gz", "wb") as file:
+        file.write("straſe\n日木 1".encode())
+    code, out, _ = run("a.txt", "b.txt.gz", "--mode", "edit", "--format", "jsonl")
+    assert code == 0
+    document = json.loads(out)
+    assert (document["score"], document["qlen"], document["cigar"]) == (3, 11, "1X3=1X3=1X2=")
+    assert document["edits"] == ["substitute S with s", "substitute ß with ſ", "substitute 本 with 木"]
+
+
+def test_an_empty_text_is_a_text(run):
+    """By hand: three insertions."""
+    assert json.loads(run("--mode", "edit", "--text", "", "abc", "--format", "jsonl")[1])["cigar"] == "3D"
+    assert json.loads(run("--mode", "lcs", "--text", "", "", "--format", "jsonl")[1])["score"] == 0
+
+
+def test_files_are_aligned_pair_by_pair(run, dna_files):
+    """By hand: ten matches and one gap of one (7); nine matches, the tenth letter hangs over."""
+    code, out, _ = run(*dna_files, "--mode", "semiglobal", "--format", "tsv")
+    assert code == 0
+    rows = [line.split("\t") for line in out.splitlines()]
+    assert rows[0][:4] == ["qseqid", "sseqid", "mode", "score"]
+    assert [row[:4] for row in rows[1:]] == [["q1", "s1", "semiglobal", "13"], ["q2", "s2", "semiglobal", "18"]]
+
+
+def test_formats_tell_the_same(run, dna_files):
+    """Expected values: json and tsv of the same pairs."""
+    document = json.loads(run(*dna_files, "--format", "json")[1])
+    lines = [json.loads(line) for line in run(*dna_files, "--format", "jsonl")[1].splitlines()]
+    assert document == {"schema": 1, "pairs": lines}
+    header, *rows = (line.split("\t") for line in run(*dna_files, "--format", "tsv")[1].splitlines())
+    assert [dict(zip(header, row, strict=True))["cigar"] for row in rows] == [pair["cigar"] for pair in lines]
+
+
+def test_pairwise_rows_are_the_aligned_letters(run, dna_files):
+    """By hand."""
+    out = run(*dna_files, "--mode", "global", "--format", "pairwise")[1]
+    assert "Query  1   GGGGGCCCCC  10\n           ||||| ||||\nSbjct" not in out
+    rows = re.findall(r"^(Query|Sbjct)  \d+ +(\S+)  \d+$", out, re.MULTILINE)
+    assert [letters.replace("-", "") for _, letters in rows] == [
+        "ACGTTTGACCA",
+        "ACGTTGACCATTT",
+        "GGGGGCCCCC",
+        "GGGGCCCCC",
+    ]
+
+
+def test_the_score_alone_names_no_start(run, dna_files):
+    out = run(*dna_files, "--score-only", "--format", "jsonl")[1].splitlines()
+    pair = json.loads(out[0])
+    assert (pair["score"], pair["qstart"], pair["cigar"]) == (14, None, None)
+
+
+def test_cost_sets_have_names(run, dna_files):
+    """Expected values: rapidfuzz with weights 3 for an insertion, 3 for a deletion, 1 for a substitution."""
+    assert set(COST_SETS) == {"nw2009"}
+    rows = run(*dna_files, "--mode", "global", "--costs", "nw2009", "--format", "jsonl")[1].splitlines()
+    texts = [("ACGTTTGACCA", "ACGTTGACCATTT"), ("GGGGGCCCCC", "GGGGCCCCC")]
+    expected = [-Levenshtein.distance(*pair, weights=(3, 3, 1)) for pair in texts]
+    assert [json.loads(row)["score"] for row in rows] == expected
+
+
+def test_long_pairs_give_their_path_only_on_request(run, tmp_path):
+    (tmp_path / "long.fa").write_text(">x\n" + "ACGTTGCA" * 700 + "\n")
+    assert json.loads(run("long.fa", "long.fa", "--format", "jsonl")[1])["cigar"] is None
+    assert json.loads(run("long.fa", "long.fa", "--cigar", "--format", "jsonl")[1])["cigar"] == "5600="
+
+
+def test_a_dot_plot_is_a_picture(run, dna_files, tmp_path):
+    for path in dna_files:
+        path.write_text(path.read_text().split("\n>")[0] + "\n")
+    assert run(*dna_files, "--plot", "plot.png")[0] == 0
+    assert (tmp_path / "plot.png").read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
+    assert list(tmp_path.glob(".*")) == []
+
+
+def test_dots_are_the_words_that_both_have():
+    """Expected values: every pair of places, compared one by one."""
+    sides = number_letters(*(side(text) for text in random_pair(8, "ab", 90)))
+    for most in (10**6, 2_000, 200):
+        k, rows, columns = common_words(*sides, max_dots=most)
+        query, subject = (text.tolist() for text in sides)
+        expected = {
+            (i, j)
+            for i in range(len(query) - k + 1)
+            for j in range(len(subject) - k + 1)
+            if query[i : i + k] == subject[j : j + k]
+        }
+        assert set(zip(rows.tolist(), columns.tolist(), strict=True)) == expected
+        assert len(rows) == len(expected) <= most
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--mode", "glocal"], "--mode 'glocal' is unknown"),
+        (["--free-ends", "none", "--mode", "semiglobal"], "--free-ends 'none'"),
+        (["--format", "blast6"], "--format 'blast6'"),
+        (["--costs", "nw1970"], "--costs 'nw1970'"),
+        (["--costs", "nw2009", "--match", "1"], "leave the other scoring options out"),
+        (["--costs", "nw2009"], "nothing aligns locally"),
+        (["--mode", "edit", "--match", "1"], "compares letters as written"),
+        (["--mode", "lcs", "--costs", "nw2009"], "costs of its own"),
+        (["--text"], "--text is for"),
+        (["--alphabet", "rna"], "--alphabet 'rna'"),
+        (["--threads", "0"], "--threads 0"),
+        (["--plot", "x.gif"], "--plot x.gif"),
+        (["--plot", "nowhere/x.png"], "there is no folder"),
+        (["--plot", "x.png"], "--plot draws one pair"),
+    ],
+)
+def test_what_cannot_be_done_is_refused_in_one_line(run, dna_files, arguments, message):
+    code, out, err = run(*dna_files, *arguments)
+    assert code == 1
+    assert out == ""
+    assert len(err.splitlines()) == 1
+    assert message in err
+
+
+def test_files_that_do_not_pair_are_refused(run, dna_files, tmp_path):
+    (tmp_path / "one.fa").write_text(">x\nACGT\n")
+    (tmp_path / "protein.fa").write_text(">x\nMKVLAW\n>y\nMKVLAW\n")
+    (tmp_path / "latin.txt").write_bytes(b"caf\xe9")
+    assert "has 2 records" in run(dna_files[0], "one.fa")[2]
+    assert "give --alphabet" in run(dna_files[0], "protein.fa")[2]
+    assert "byte 4 is no UTF-8" in run("latin.txt", "latin.txt", "--mode", "edit")[2]
+    assert "No such file" in run("none.txt", "none.txt", "--mode", "edit")[2]
+    assert "both be standard input" in run("-", "-", "--mode", "edit")[2]
+
+
+def test_residues_are_not_scored_in_texts():
+    with pytest.raises(InputError, match="scores residues"):
+        align_pair(side("ACGT"), side("ACGT"), "local", DNA_SCORING)

@@ -1,0 +1,232 @@
+"""The pair kernels against the whole matrix and against peers: scores, ends, paths, on every instruction set."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import edlib
+import numpy as np
+import parasail
+import pytest
+from Bio import Align
+from rapidfuzz.distance import LCSseq, Levenshtein
+from whole_matrix import free_ends, whole_matrix
+
+from swsearch import _native
+
+GAPS = [(0, 1), (0, 2), (5, 2), (11, 1), (3, 0), (1, 1), (16_383, 16_383), (2_000, 300)]
+COSTS = [(2, -3), (1, -1), (0, -1), (5, -4), (1, 0)]
+MODES = [
+    ("local", "both"),
+    ("global", "both"),
+    ("semiglobal", "both"),
+    ("semiglobal", "query"),
+    ("semiglobal", "subject"),
+]
+ISAS = _native.pair_isas()
+LETTERS = "ACGT"
+
+
+def align(query, subject, mode, *, costs=(2, -3), gap=(5, 2), table=None, free="both", path=True, threads=1,
+          memory_bytes=1 << 26, isa="auto"):  # fmt: skip
+    query_free, subject_free = free_ends(mode, free)
+    return _native.align_pair(
+        np.asarray(query, np.uint16), np.asarray(subject, np.uint16), table, *costs, *gap, mode == "local",
+        query_free, subject_free, path, threads, memory_bytes, None, isa,
+    )  # fmt: skip
+
+
+def operations(runs):
+    return "".join(operation * length for operation, length in runs)
+
+
+def letters(seed, length, n_letters=4):
+    return np.random.default_rng(seed).integers(0, n_letters, length).astype(np.uint16)
+
+
+def related(seed, length, n_letters=4):
+    """Two sequences of about equal length, one tenth of the letters changed, some dropped."""
+    rng = np.random.default_rng(seed)
+    query = rng.integers(0, n_letters, length).astype(np.uint16)
+    changed = np.where(rng.random(length) < 0.1, rng.integers(0, n_letters, length), query)
+    return query, changed[rng.random(length) > 0.03].astype(np.uint16)
+
+
+def assert_as_defined(query, subject, mode, free, costs, gap, table=None, **options):
+    """All of score, ends, start and path, by the whole matrix."""
+    if table is None:
+        pairs = np.where(query[:, None] == subject[None, :], *costs).reshape(len(query), len(subject))
+    else:
+        pairs = table[np.ix_(query, subject)].astype(int)
+    wanted = whole_matrix(pairs, *gap, mode, free)
+    found = align(query, subject, mode, free=free, costs=costs, gap=gap, table=table, **options)
+    assert (*found[:3], *found[3:5], operations(found[5])) == (
+        wanted.score, wanted.query_end, wanted.subject_end, wanted.query_start, wanted.subject_start, wanted.operations,
+    )  # fmt: skip
+    alone = align(query, subject, mode, free=free, costs=costs, gap=gap, table=table, path=False, **options)
+    assert alone == (*found[:3], 0, 0, None)
+
+
+@pytest.mark.parametrize("isa", ISAS)
+@pytest.mark.parametrize(("mode", "free"), MODES)
+def test_random_pairs_are_as_defined(isa, mode, free):
+    """Expected values: the whole matrix. Lengths from 0, compared letters and tables, all gap costs, any memory."""
+    rng = np.random.default_rng(ISAS.index(isa))
+    for case in range(60):
+        query, subject = letters(rng.integers(1 << 30), rng.integers(0, 60)), letters(case, rng.integers(0, 60))
+        shared = min(len(query), len(subject)) * case // 60
+        subject[:shared] = query[:shared]
+        gap, costs = GAPS[case % len(GAPS)], COSTS[case % len(COSTS)]
+        if mode == "local" and costs[0] <= 0:
+            costs = COSTS[0]
+        table = rng.integers(-6, 9, (4, 4)).astype(np.int8) if case % 2 else None
+        assert_as_defined(
+            query, subject, mode, free, costs, gap, table, isa=isa, memory_bytes=int(rng.choice([0, 9999]))
+        )
+
+
+STRIPS = {isa: (256 if isa == "avx512" else 128 if isa == "avx2" else 32) for isa in ISAS}
+
+
+@pytest.mark.parametrize("isa", ISAS)
+@pytest.mark.parametrize("mode", ["local", "global", "semiglobal"])
+def test_lengths_around_a_strip_are_as_defined(isa, mode):
+    """Expected values: the whole matrix. S - 1, S, S + 1 rows, 1 x n and m x 1, S a strip's rows."""
+    s = STRIPS[isa]
+    for m, n in [(1, 1), (s - 1, 9), (s, 33), (s + 1, 9), (1, 3 * s + 5), (3 * s + 5, 1), (2 * s, 2)]:
+        query, subject = letters(m, m), letters(n, n)
+        subject[: min(m, n) - 1] = query[1 : min(m, n)]
+        assert_as_defined(query, subject, mode, "both", (2, -3), (5, 2), isa=isa)
+
+
+@pytest.mark.parametrize("mode", ["local", "global", "semiglobal"])
+def test_long_pairs_are_the_same_for_all_threads_memory_and_instruction_sets(mode):
+    """Expected score: parasail's 32-bit scan kernels, given open + extend; the rest: one thread, much memory."""
+    query, subject = related(1, 3_000)
+    whole = align(query, subject, mode)
+    text = ["".join(LETTERS[x] for x in side) for side in (query, subject)]
+    function = {"local": parasail.sw_scan_32, "global": parasail.nw_scan_32, "semiglobal": parasail.sg_scan_32}[mode]
+    assert whole[0] == function(*text, 7, 2, parasail.matrix_create(LETTERS, 2, -3)).score
+    table = np.where(np.eye(4, dtype=bool), 2, -3).astype(np.int8)
+    for isa in ISAS[:3]:
+        for threads in (1, 2, 5):
+            for memory_bytes in (0, 100_000, 1 << 28):
+                got = align(query, subject, mode, isa=isa, threads=threads, memory_bytes=memory_bytes)
+                assert got == whole, (isa, threads, memory_bytes)
+        assert align(query, subject, mode, isa=isa, table=table, threads=2) == whole
+        assert align(query, subject, mode, isa=isa, path=False, threads=2)[:3] == whole[:3]
+
+
+def test_scores_beyond_sixteen_bits_are_exact():
+    """A sequence against itself, by hand: 20,000 matches at 5. Tiles keep 16-bit scores relative to a base."""
+    query = letters(7, 20_000)
+    for mode in ("local", "global", "semiglobal"):
+        found = align(query, query, mode, costs=(5, -4), gap=(10, 1), threads=2)
+        assert found == (100_000, 20_000, 20_000, 0, 0, [("M", 20_000)])
+
+
+def test_costs_too_large_for_sixteen_bits_are_exact():
+    """By hand: global, nothing in common: 300 mismatches at -16,383, since gaps cost more."""
+    query, subject = np.zeros(300, np.uint16), np.ones(300, np.uint16)
+    found = align(query, subject, "global", costs=(16_383, -16_383), gap=(16_383, 16_383))
+    assert found[0] == -300 * 16_383
+
+
+def test_edit_distance_agrees_with_edlib_and_rapidfuzz():
+    for seed, length in enumerate([1, 2, 17, 300, 2_000]):
+        query, subject = related(seed, length)
+        texts = ["".join(LETTERS[x] for x in side) for side in (query, subject)]
+        found = align(query, subject, "global", costs=(0, -1), gap=(0, 1))
+        assert -found[0] == edlib.align(*texts)["editDistance"] == Levenshtein.distance(*texts)
+
+
+def test_common_subsequence_agrees_with_rapidfuzz():
+    for seed, length in enumerate([1, 2, 17, 300, 2_000]):
+        query, subject = related(seed, length)
+        texts = ["".join(LETTERS[x] for x in side) for side in (query, subject)]
+        found = align(query, subject, "global", costs=(1, -1), gap=(0, 0))
+        assert found[0] == LCSseq.similarity(*texts)
+
+
+@pytest.mark.parametrize("mode", ["local", "global"])
+def test_scores_agree_with_biopython(mode):
+    """Expected values: PairwiseAligner, which counts open + extend for a gap's first residue."""
+    aligner = Align.PairwiseAligner(mode=mode, match_score=2, mismatch_score=-3, open_gap_score=-7, extend_gap_score=-2)
+    for seed in range(8):
+        query, subject = related(seed, 30 + 40 * seed)
+        texts = ["".join(LETTERS[x] for x in side) for side in (query, subject)]
+        assert align(query, subject, mode)[0] == aligner.score(*texts)
+
+
+@pytest.mark.parametrize(("free", "function"), [("both", "sg"), ("subject", "sg_dx"), ("query", "sg_qx")])
+def test_free_ends_are_those_that_parasail_names(free, function):
+    """parasail's sg (all ends free), sg_dx (the subject's) and sg_qx (the query's)."""
+    matrix = parasail.matrix_create(LETTERS, 2, -3)
+    for seed in range(8):
+        query, subject = related(seed, 60)
+        query, subject = (query[:40], subject) if seed % 2 else (query, subject[10:50])
+        texts = ["".join(LETTERS[x] for x in side) for side in (query, subject)]
+        expected = getattr(parasail, function + "_scan_32")(*texts, 7, 2, matrix).score
+        assert align(query, subject, "semiglobal", free=free)[0] == expected
+
+
+def test_the_cost_set_of_2009_agrees_with_a_plain_recurrence():
+    """Expected value: row by row in NumPy, indel 3, substitution 1, match 0; length no multiple of any tile."""
+    query, subject = related(3, 1_237)
+    row = 3 * np.arange(len(subject) + 1)
+    steps = 3 * np.arange(len(subject) + 1)
+    for i, letter in enumerate(query.tolist(), start=1):
+        best = np.minimum(row[1:] + 3, row[:-1] + (subject != letter))
+        now = np.concatenate([[3 * i], best])
+        row = np.minimum.accumulate(now - steps) + steps
+    assert align(query, subject, "global", costs=(0, -1), gap=(0, 3))[0] == -row[-1]
+
+
+def test_memory_is_linear():
+    """60,000 x 60,000: a byte a cell would be 3.6 GB; resident memory may grow by 200 MB, path included."""
+    code = (
+        "import resource, numpy as np\nfrom swsearch import _native\n"
+        "q = np.random.default_rng(0).integers(0, 4, 60_000).astype(np.uint16)\ns = q[500:].copy()\n"
+        "peak = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\nbefore = peak()\n"
+        "_native.align_pair(q, s, None, 2, -3, 5, 2, False, False, False, True, 2, 32 << 20)\nprint(peak() - before)"
+    )
+    grown = int(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout)
+    assert grown < 200 * 1024
+
+
+def test_ctrl_c_ends_a_long_pair():
+    query = letters(1, 200_000)
+    timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    began = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        align(query, query, "local", path=False)
+    timer.join()
+    assert time.monotonic() - began < 2
+    assert threading.active_count() == 1
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"isa": "mmx"}, "isa mmx"),
+        ({"gap": (-1, 1)}, "not negative"),
+        ({"gap": (0, 0)}, "cost nothing"),
+        ({"costs": (20_000, 0)}, "range"),
+        ({"table": np.zeros((2, 4), np.int8)}, "no score"),
+        ({"table": np.zeros((0, 0), np.int8)}, "empty"),
+    ],
+)
+def test_arguments_that_do_not_fit_are_refused(changes, message):
+    with pytest.raises(ValueError, match=message):
+        align([0, 1, 2, 3], [3, 2, 1, 0], "local", **changes)
+
+
+def test_pairs_too_long_for_thirty_bits_are_refused():
+    with pytest.raises(ValueError, match="30 bits"):
+        align(np.zeros(70_000), np.zeros(70_000), "global", costs=(16_383, -1), gap=(0, 1))

@@ -1,0 +1,102 @@
+"""Pairs by definition: three whole matrices filled cell by cell, then walked back. The judge of every faster way.
+
+Rows are the query's residues, columns the subject's; a gap of k residues costs ``gap_open + k * gap_extend``.
+
+local       any part of both; H is never below 0
+global      both from end to end
+semiglobal  ``free`` names the sequences whose end gaps cost nothing: ``both``, ``subject`` (the query is aligned whole,
+            the subject may hang over at either end) or ``query``
+
+The end is the best one allowed with the smallest column, then the smallest row. From it back: diagonal where that is
+optimal, else a gap that consumes the subject (D), else one that consumes the query (I); a gap is left as soon as it
+may begin.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+NEVER = -(10**9)
+
+
+class Judged(NamedTuple):
+    """An alignment: ``operations`` has one letter a column, ``M``, ``I`` or ``D``."""
+
+    score: int
+    query_start: int
+    query_end: int
+    subject_start: int
+    subject_end: int
+    operations: str
+
+
+def free_ends(mode: str, free: str) -> tuple[bool, bool]:
+    """Whether end gaps that consume the query, and those that consume the subject, cost nothing."""
+    if mode == "local":
+        return True, True
+    if mode == "global":
+        return False, False
+    return free in ("both", "query"), free in ("both", "subject")
+
+
+def whole_matrix(pairs: np.ndarray, gap_open: int, gap_extend: int, mode: str, free: str = "both") -> Judged:
+    """The alignment; ``pairs[i, j]`` is the score of query residue i against subject residue j."""
+    m, n = pairs.shape
+    first = gap_open + gap_extend
+    query_free, subject_free = free_ends(mode, free)
+    s = pairs.tolist()
+    h = [[0] * (n + 1) for _ in range(m + 1)]
+    e = [[NEVER] * (n + 1) for _ in range(m + 1)]
+    f = [[NEVER] * (n + 1) for _ in range(m + 1)]
+    for j in range(1, n + 1):
+        h[0][j] = 0 if subject_free else -(gap_open + j * gap_extend)
+    for i in range(1, m + 1):
+        h[i][0] = 0 if query_free else -(gap_open + i * gap_extend)
+    for i in range(1, m + 1):
+        for j in range(1, n + 1):
+            e[i][j] = max(h[i][j - 1] - first, e[i][j - 1] - gap_extend)
+            f[i][j] = max(h[i - 1][j] - first, f[i - 1][j] - gap_extend)
+            h[i][j] = max(h[i - 1][j - 1] + s[i - 1][j - 1], e[i][j], f[i][j])
+            if mode == "local":
+                h[i][j] = max(h[i][j], 0)
+
+    if mode == "local":
+        ends = [(i, j) for i in range(m + 1) for j in range(n + 1)]
+    else:
+        ends = [(m, n)]
+        ends += [(m, j) for j in range(n)] if subject_free else []
+        ends += [(i, n) for i in range(m)] if query_free else []
+    score = max(h[i][j] for i, j in ends)
+    j, i = min((j, i) for i, j in ends if h[i][j] == score)
+    query_end, subject_end = i, j
+
+    operations = []
+    state = "H"
+    while True:
+        if state == "H" and mode == "local" and h[i][j] == 0:
+            break
+        if i == 0:
+            operations += [] if subject_free else ["D"] * j
+            j = j if subject_free else 0
+            break
+        if j == 0:
+            operations += [] if query_free else ["I"] * i
+            i = i if query_free else 0
+            break
+        if state == "H":
+            if h[i][j] == h[i - 1][j - 1] + s[i - 1][j - 1]:
+                operations.append("M")
+                i, j = i - 1, j - 1
+            else:
+                state = "D" if h[i][j] == e[i][j] else "I"
+        elif state == "D":
+            operations.append("D")
+            state = "H" if e[i][j] == h[i][j - 1] - first else "D"
+            j -= 1
+        else:
+            operations.append("I")
+            state = "H" if f[i][j] == h[i - 1][j] - first else "I"
+            i -= 1
+    return Judged(score, i, query_end, j, subject_end, "".join(reversed(operations)))
