@@ -8,7 +8,7 @@ import pytest
 import swsearch as package
 
 COMMANDS = [
-    ["index"], ["query"], ["report"], ["engines"],
+    ["index"], ["query"], ["report"], ["engines"], ["bench"],
     ["db", "info"], ["db", "verify"], ["db", "export"],
     ["runs", "list"], ["runs", "show"], ["runs", "delete"], ["runs", "upgrade"],
 ]  # fmt: skip
