@@ -79,7 +79,11 @@ struct ManySubjects {
     // Residues of columns first ... first + 15 of every lane, transposed: 16 rows of kStride bytes. Lanes without a
     // residue there hold code 31.
     static void transpose(const Subject* subjects, int n, uint32_t first, uint8_t* columns) {
-        alignas(64) uint8_t gathered[16][kBlockColumns];
+        alignas(16) uint8_t gathered[16][kBlockColumns];
+        alignas(16) uint8_t padding[kBlockColumns];
+        for (int column = 0; column < kBlockColumns; ++column) {
+            padding[column] = kCodes - 1;
+        }
         for (int lane = 0; lane < kLanes; lane += 16) {
             const uint8_t* rows[16];
             for (int i = 0; i < 16; ++i) {
@@ -87,11 +91,11 @@ struct ManySubjects {
                 const uint32_t length = place < n && place < kLanes ? subjects[place].length : 0;
                 if (length >= first + kBlockColumns) {
                     rows[i] = subjects[place].residues + first;
+                } else if (length <= first) {
+                    rows[i] = padding;
                 } else {
-                    const uint32_t rest = length > first ? length - first : 0;
-                    for (uint32_t column = 0; column < kBlockColumns; ++column) {
-                        gathered[i][column] = column < rest ? subjects[place].residues[first + column] : kCodes - 1;
-                    }
+                    __builtin_memcpy(gathered[i], padding, kBlockColumns);
+                    __builtin_memcpy(gathered[i], subjects[place].residues + first, length - first);
                     rows[i] = gathered[i];
                 }
             }

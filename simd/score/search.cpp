@@ -23,13 +23,14 @@ namespace swsearch::score {
 namespace {
 
 // Cost of one vector of cells in the kernel for one subject, the kernel for many being 1, and its cost of a column.
-constexpr double kOneVectorCost = 1.7;
-constexpr double kOneColumnCost = 6.0;
+constexpr double kOneVectorCost = 1.3;
+constexpr double kOneColumnCost = 6.5;
 // Windows overlap by what an alignment can span; the new part must be so many times that for windows to be worth it.
 constexpr uint64_t kMinWindowSteps = 3;
 constexpr uint64_t kMaxWindowStep = 1 << 16;
 
-// Bounds pay where there are so many full batches, and while no more than one subject in so many reaches the floor.
+// Bounds pay where there are so many full batches, and until one subject in so many must be scored again. (Long subjects
+// come first and score higher, so the share is of all subjects and not of those seen.)
 constexpr size_t kMinBoundBatches = 16;
 constexpr uint64_t kMinBoundShare = 32;
 
@@ -81,9 +82,7 @@ struct Remaining {
     std::vector<uint32_t> places;  // shortest subject first
     std::vector<Window> windows;   // shortest first
     int first_round = 0;
-    // Items of the round for bounds that were bounded, and those among them that must be scored again.
-    uint64_t bounded = 0;
-    uint64_t reached = 0;
+    uint64_t reached = 0;  // items whose bound reached the floor
 };
 
 class Search {
@@ -257,9 +256,9 @@ private:
         Remaining& remaining = remaining_[work.query];
         const bool count_cells = round_ == remaining.first_round;
         // A floor that many subjects reach is no help; the rest of the round then scores exactly.
-        const uint64_t bounded = __atomic_load_n(&remaining.bounded, __ATOMIC_RELAXED);
+        const uint64_t n_items = remaining.places.size() + remaining.windows.size();
         const bool bounds = kRounds[round_].bounds && !work.one &&
-                            __atomic_load_n(&remaining.reached, __ATOMIC_RELAXED) * kMinBoundShare <= bounded;
+                            __atomic_load_n(&remaining.reached, __ATOMIC_RELAXED) * kMinBoundShare <= n_items;
         Subject batch[kMaxLanes];
         int32_t results[kMaxLanes];
         uint32_t longest = 0;
@@ -297,7 +296,6 @@ private:
                 results[i] = results[i] == kSaturated || results[i] >= query.floor ? kSaturated : 0;
                 reached += results[i] == kSaturated;
             }
-            __atomic_fetch_add(&remaining.bounded, static_cast<uint64_t>(work.count), __ATOMIC_RELAXED);
             __atomic_fetch_add(&remaining.reached, reached, __ATOMIC_RELAXED);
         }
         for (int i = 0; i < work.count; ++i) {

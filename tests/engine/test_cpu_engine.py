@@ -137,7 +137,7 @@ def test_only_saturated_subjects_are_counted_as_rescored(instruction_set: str) -
 
 @cache
 def _many_subjects_with_scores_everywhere() -> tuple[list[QueryProfile], Partition, list[Scores], list[int]]:
-    """Enough subjects for bounds; parts of the queries among them, so that there are scores from 0 to beyond 16 bits."""
+    """Enough subjects for bounds; parts of the queries among them, so that scores run from 0 to beyond 16 bits."""
     rng = np.random.default_rng(7)
     profiles = [
         sequence_profile(random_protein(rng, 70), default_scheme(PROTEIN)),
