@@ -1,10 +1,13 @@
 #!/bin/sh
 # Install the Debian programs that the tests compare with or run against, where this user may do that: ssearch36 and
-# blastp (oracles), the PostgreSQL server (the second home of the store). Tests whose program is missing are skipped and say so.
+# blastp (oracles), samtools (reads the SAM reports), the PostgreSQL server (the second home of the store). Tests whose
+# program is missing are skipped and say so. A browser, which the tests of the HTML reports use where there is one, is not
+# among them: chromium is a download of over 100 MB.
 set -eu
 missing=
 command -v ssearch36 >/dev/null 2>&1 || missing="$missing fasta3"
 command -v blastp >/dev/null 2>&1 || missing="$missing ncbi-blast+"
+command -v samtools >/dev/null 2>&1 || missing="$missing samtools"
 ls /usr/lib/postgresql/*/bin/postgres >/dev/null 2>&1 || missing="$missing postgresql"
 [ -n "$missing" ] || exit 0
 

@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from swsearch.database.builder import build_database
+    from swsearch.database.changes import add_to_database, compact_database, remove_from_database
     from swsearch.database.reader import PackedDatabase
     from swsearch.errors import SwSearchError
     from swsearch.hits.hit import Alignment, Hit
@@ -44,9 +45,12 @@ __all__ = [
     "SequenceRecord",
     "SwSearchError",
     "__version__",
+    "add_to_database",
     "build_database",
+    "compact_database",
     "open_searcher",
     "read_queries",
+    "remove_from_database",
     "search_database",
     "sequence",
 ]
@@ -59,9 +63,12 @@ _HOMES = {
     "SearchOptions": "swsearch.search.options",
     "SequenceRecord": "swsearch.sequences.record",
     "SwSearchError": "swsearch.errors",
+    "add_to_database": "swsearch.database.changes",
     "build_database": "swsearch.database.builder",
+    "compact_database": "swsearch.database.changes",
     "open_searcher": "swsearch.search.api",
     "read_queries": "swsearch.search.api",
+    "remove_from_database": "swsearch.database.changes",
     "search_database": "swsearch.search.api",
     "sequence": "swsearch.search.api",
 }

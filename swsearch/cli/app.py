@@ -16,7 +16,7 @@ from typing import Annotated, Any
 import typer
 
 from swsearch import __version__
-from swsearch.cli import bench, db, engines, index, query, report, runs
+from swsearch.cli import batch, bench, db, engines, index, query, report, runs
 from swsearch.cli.output import OutputClosed
 from swsearch.errors import KernelCompileError, SwSearchError
 
@@ -36,6 +36,7 @@ app = typer.Typer(
 app.command("index")(index.index)
 app.add_typer(db.app, name="db")
 app.command("query")(query.query)
+app.command("batch")(batch.batch)
 app.add_typer(runs.app, name="runs")
 app.command("report")(report.report)
 app.command("engines")(engines.engines)

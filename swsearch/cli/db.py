@@ -1,15 +1,21 @@
-"""``swsearch db``: look at, check and export a database."""
+"""``swsearch db``: look at a database, check it, export it and change it."""
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from swsearch.cli import options
 
-app = typer.Typer(help="Look at, check and export a database.", no_args_is_help=True, rich_markup_mode=None)
+if TYPE_CHECKING:
+    from swsearch.database.format import Catalogue
+
+app = typer.Typer(
+    help="Look at a database, check it, export it and change it.", no_args_is_help=True, rich_markup_mode=None
+)
 
 Database = Annotated[Path, typer.Argument(metavar="DB", help="A database made by `swsearch index`.")]
 
@@ -24,20 +30,22 @@ def info(database: Database) -> None:
 
     with PackedDatabase.open(database) as opened:
         catalogue = opened.catalogue
-        lengths = [(segment.shortest, segment.longest) for segment in catalogue.segments if segment.n_subjects]
-        shortest, longest = min(low for low, _ in lengths), max(high for _, high in lengths)
+        lengths = opened.distinct_lengths()
         mean = catalogue.n_residues / catalogue.n_subjects
-        size = sum(file.size for segment in catalogue.segments for file in segment.files.values())
+        removed_residues = sum(segment.n_removed_residues for segment in catalogue.segments)
+        removed = f"{catalogue.n_removed:,} sequences, {removed_residues:,} residues, in the files until a compaction"
         for name, value in (
             ("database", str(database)),
             ("alphabet", catalogue.alphabet),
             ("sequences", f"{catalogue.n_subjects:,}"),
             ("residues", f"{catalogue.n_residues:,}"),
-            ("lengths", f"{shortest:,} to {longest:,}, mean {mean:,.1f}"),
-            ("size", f"{size:,} bytes"),
+            ("lengths", f"{lengths[0]:,} to {lengths[-1]:,}, mean {mean:,.1f}"),
+            ("size", f"{catalogue.n_bytes:,} bytes"),
             ("sources", ", ".join(catalogue.sources)),
             ("digest", catalogue.digest),
             ("generation", str(catalogue.generation)),
+            ("segments", f"{len(catalogue.segments):,}"),
+            ("removed", removed if catalogue.n_removed else "none"),
             ("made by", f"{catalogue.program}, {catalogue.created}"),
         ):
             print(f"{name:<12}{value}")
@@ -76,3 +84,108 @@ def export(
 
     with PackedDatabase.open(database) as opened, result_stream(out) as stream:
         write_fasta(opened, stream, width)
+
+
+@app.command()
+def add(
+    database: Database,
+    fasta: Annotated[
+        list[Path],
+        typer.Argument(metavar="FASTA...", help="FASTA or FASTQ files; gzip, bzip2, xz and zstd are read; - is stdin."),
+    ],
+    quiet: options.Quiet = False,
+) -> None:
+    """Add sequences to a database, behind those it has: all of them, or none where a file is bad.
+
+    Searches that are under way go on with the database as it was. One process at a time may change a database.
+
+    Example: swsearch db add proteins.db new.fasta.gz
+    """
+    from swsearch.cli.output import say
+    from swsearch.cli.progress import ProgressReport
+    from swsearch.database.changes import add_to_database
+
+    with ProgressReport("adding", 0, "M residues/s", 1e6, quiet) as progress:
+        added = add_to_database(database, fasta, progress=lambda _, residues: progress.reach(residues))
+    if quiet:
+        return
+    new = added.catalogue.segments[-1]
+    say(f"{database}: {new.n_subjects:,} sequences, {new.n_residues:,} residues added; {_now_holds(added.catalogue)}")
+    if added.n_duplicates:
+        say(
+            f"warning: {added.n_duplicates:,} of the added identifiers occur more than once in the database, "
+            f"{added.first_duplicate!r} for one"
+        )
+
+
+@app.command()
+def remove(
+    database: Database,
+    identifiers: Annotated[
+        list[str] | None, typer.Argument(metavar="[IDENTIFIER]...", help="First words of headers.")
+    ] = None,
+    from_file: Annotated[
+        Path | None, typer.Option("--from-file", help="File of identifiers, one a line; - is stdin.")
+    ] = None,
+    quiet: options.Quiet = False,
+) -> None:
+    """Remove the sequences that have these identifiers: all of them, or none where an identifier is unknown.
+
+    From then on they are not searched and do not count in E-values. `swsearch db compact` frees their room.
+
+    Example: swsearch db remove proteins.db P02232 P02240
+
+    Example: swsearch db remove proteins.db --from-file obsolete.txt
+    """
+    from swsearch.cli.output import say
+    from swsearch.database.changes import remove_from_database
+
+    wanted = list(identifiers or [])
+    if from_file is not None:
+        wanted += _identifiers_of(from_file)
+    elif not wanted:
+        raise typer.BadParameter("give identifiers, or a file of them with --from-file")
+    removed = remove_from_database(database, wanted)
+    if not quiet:
+        gone = f"{removed.n_subjects:,} sequences, {removed.n_residues:,} residues removed"
+        say(f"{database}: {gone}; {_now_holds(removed.catalogue)}")
+
+
+@app.command()
+def compact(database: Database, quiet: options.Quiet = False) -> None:
+    """Rewrite a database as `swsearch index` would write what is left of it, and free the room of what was removed.
+
+    No search finds anything else than before. While it works it needs room for what is left, twice.
+
+    Example: swsearch db compact proteins.db
+    """
+    from swsearch.cli.output import say
+    from swsearch.cli.progress import ProgressReport
+    from swsearch.database.changes import compact_database
+
+    with ProgressReport("compacting", 0, "M residues/s", 1e6, quiet) as progress:
+        done = compact_database(database, progress=lambda _, residues: progress.reach(residues))
+    if quiet:
+        return
+    if done.catalogue is done.before:
+        say(f"{database} is compact already")
+        return
+    freed = done.before.n_bytes - done.catalogue.n_bytes
+    merged = f"{len(done.before.segments):,} segments made one, {freed:,} bytes freed"
+    say(f"{database}: {merged}; {_now_holds(done.catalogue)}")
+
+
+def _now_holds(catalogue: Catalogue) -> str:
+    return f"generation {catalogue.generation} holds {catalogue.n_subjects:,} sequences"
+
+
+def _identifiers_of(path: Path) -> list[str]:
+    """The first word of each line; empty lines have none."""
+    from swsearch.errors import InputError
+
+    try:
+        raw = sys.stdin.buffer.read() if str(path) == "-" else path.read_bytes()
+    except OSError as error:
+        raise InputError(f"--from-file {path}: {error.strerror or error}; choose another file") from error
+    lines = raw.decode("utf-8", "surrogateescape").splitlines()
+    return [words[0] for words in (line.split(None, 1) for line in lines) if words]

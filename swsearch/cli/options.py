@@ -30,6 +30,9 @@ GapOpen = Annotated[
     typer.Option(help="A gap of k residues costs open + k * extend. [protein: 11, DNA: 5]", rich_help_panel=_SCORING),
 ]
 GapExtend = Annotated[int | None, typer.Option(help="See --gap-open. [protein: 1, DNA: 2]", rich_help_panel=_SCORING)]
+Alphabet = Annotated[
+    str | None, typer.Option(help="protein or dna: what the queries are. [detected]", rich_help_panel=_CHOICE)
+]
 DbSize = Annotated[
     int | None,
     typer.Option(help="Residues that E-values are scaled to. [those of the database]", rich_help_panel=_SCORING),
@@ -44,7 +47,11 @@ PartitionResidues = Annotated[
 ]
 Format = Annotated[
     str,
-    typer.Option("--format", help="table, blast6, blast7, tsv, csv, json, jsonl or pairwise.", rich_help_panel=_OUTPUT),
+    typer.Option(
+        "--format",
+        help="table, pairwise, html, blast6, blast7, xml (BLAST's), tsv, csv, parquet, json, jsonl or sam.",
+        rich_help_panel=_OUTPUT,
+    ),
 ]
 Fields = Annotated[
     str | None,

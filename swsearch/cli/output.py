@@ -22,16 +22,16 @@ def say(message: str) -> None:
 
 
 @contextmanager
-def result_stream(path: Path | None) -> Iterator[TextIO]:
+def result_stream(path: Path | None, *, binary: bool = False) -> Iterator[TextIO]:
     r"""A text stream for results: stdout where ``path`` is None or ``-``, else a file made visible by one rename.
 
-    Text is UTF-8 with ``\n`` line ends, and header bytes that are not UTF-8 are written as they were read. Where the
-    block raises, no file is left and an older one stays as it was.
+    Text is UTF-8 with ``\n`` line ends, and header bytes that are not UTF-8 are written as they were read. ``binary``
+    results go to the stream's ``buffer``. Where the block raises, no file is left and an older one stays as it was.
 
     Raises
     ------
     InputError
-        The file cannot be created.
+        The file cannot be created, or ``binary`` results would go to a terminal.
     OutputClosed
         Nobody reads stdout any more, as after ``| head``.
     """
@@ -39,6 +39,8 @@ def result_stream(path: Path | None) -> Iterator[TextIO]:
         reconfigure = getattr(sys.stdout, "reconfigure", None)
         if reconfigure is not None:
             reconfigure(encoding="utf-8", errors="surrogateescape", newline="\n")
+        if binary and sys.stdout.isatty():
+            raise InputError("these results are binary and stdout is a terminal; give --out FILE, or redirect stdout")
         try:
             yield sys.stdout
             sys.stdout.flush()

@@ -83,7 +83,7 @@ class ProgressReport:
             self._bar.stop()
 
     def note(self, text: str) -> None:
-        """What is being worked on, such as ``query 3 of 20``."""
+        """What else to say, such as ``3 of 20 queries done``."""
         self._note = text
 
     def advance(self, units: int) -> None:
@@ -105,7 +105,7 @@ class ProgressReport:
             print(f"swsearch: {self._heading()}: {share}{self._figures()}", file=sys.stderr, flush=True)
 
     def _heading(self) -> str:
-        return f"{self._what} {self._note}".strip()
+        return f"{self._what}, {self._note}" if self._note else self._what
 
     def _figures(self) -> str:
         seconds = time.monotonic() - self._began

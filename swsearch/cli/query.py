@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 def query(
     query_file: Annotated[str, typer.Argument(metavar="QUERY.fasta", help="Queries as FASTA or FASTQ; - is stdin.")],
     database_path: Annotated[str, typer.Argument(metavar="DB", help="A database made by `swsearch index`.")],
+    alphabet: options.Alphabet = None,
     top: options.Top = 25,
     evalue: options.Evalue = 10.0,
     ties: options.Ties = "cut",
@@ -46,6 +47,7 @@ def query(
     """
     from swsearch.cli.output import result_stream, say
     from swsearch.cli.progress import ProgressReport
+    from swsearch.errors import AlphabetMismatch
     from swsearch.report.registry import get_format
     from swsearch.search.api import open_searcher, read_queries
     from swsearch.search.options import SearchOptions
@@ -56,7 +58,11 @@ def query(
         searcher, why = stack.enter_context(
             open_searcher(database_path, chosen, engine=engine, threads=threads, partition_residues=partition_residues)
         )
-        queries = read_queries(query_file, searcher.database.alphabet)
+        expected = searcher.database.alphabet
+        if alphabet not in (None, expected.name):
+            advice = f"leave --alphabet out or search a database of {alphabet}"
+            raise AlphabetMismatch(str(alphabet), expected.name, database_path, advice)
+        queries = read_queries(query_file, expected, as_asked=alphabet is not None)
         for record in queries:
             searcher.check(record)
         run = searcher.run_info(shlex.join(["swsearch", *sys.argv[1:]]))
@@ -64,7 +70,7 @@ def query(
             say(why)
             if run.lam is None:
                 say(f"no E-values: {run.statistics}")
-        stream = stack.enter_context(result_stream(out))
+        stream = stack.enter_context(result_stream(out, binary=report.binary))
         recorder = None
         if store != "none":
             from swsearch.store.recorder import recorded_run
@@ -76,11 +82,10 @@ def query(
         progress = stack.enter_context(ProgressReport("searching", total, "GCUPS", 1e9, quiet))
 
         def results() -> Iterator[QueryResult]:
-            for number, record in enumerate(queries):
-                progress.note(f"query {number + 1} of {len(queries)}")
-                result = searcher.search_one(number, record, progress.advance)
+            for result in searcher.search(queries, progress.advance):
                 if recorder is not None:
                     recorder.add(result)
+                progress.note(f"{result.number + 1} of {len(queries)} queries done")
                 yield result
 
         report.write(run, results(), stream)

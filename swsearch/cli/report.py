@@ -27,5 +27,5 @@ def report(
     chosen = get_format(format_name, options.field_list(fields))
     with HitStore(store) as opened:
         stored = opened.run(run)
-        with result_stream(out) as stream:
+        with result_stream(out, binary=chosen.binary) as stream:
             chosen.write(stored.info, opened.queries(stored.id), stream)

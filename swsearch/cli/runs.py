@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import shlex
+import sys
+from contextlib import ExitStack
 from typing import Annotated
 
 import typer
 
 from swsearch.cli import options
+from swsearch.errors import StoreError
 
 app = typer.Typer(help="List, show and delete stored runs.", no_args_is_help=True, rich_markup_mode=None)
 
@@ -62,6 +66,56 @@ def show(run: Run, store: options.Store = options.DEFAULT_STORE) -> None:
     ]
     for name, text in rows:
         print(f"{name:<14}{text}")
+
+
+@app.command()
+def merge(
+    shards: Annotated[list[str], typer.Argument(metavar="STORE…", help="Stores whose latest runs are the shards.")],
+    store: options.Store = options.DEFAULT_STORE,
+) -> None:
+    """Put the latest runs of several stores, the shards of one batch, together into one run.
+
+    Example: swsearch runs merge shard1.sqlite shard2.sqlite --store hits.sqlite
+    """
+    from swsearch.batch import merge_runs, missing_numbers
+    from swsearch.cli.output import say
+    from swsearch.store.repository import HitStore
+
+    with ExitStack() as stack:
+        target = stack.enter_context(HitStore(store, create=True))
+        sources = []
+        for name in shards:
+            source = stack.enter_context(HitStore(name))
+            sources.append((source, source.run("latest")))
+            if sources[-1][1].state != "finished":
+                raise StoreError(
+                    f"the latest run of {name} is {sources[-1][1].state}; finish it with batch --resume latest"
+                )
+        merged = merge_runs(target, sources, shlex.join(["swsearch", *sys.argv[1:]]))
+        missing = missing_numbers(target, merged)
+        n_queries = target.run(merged).n_queries
+    if missing:
+        say(f"warning: {len(missing):,} queries are in no shard, number {missing[0]} for one")
+    print(f"run {merged} in {store}: {n_queries:,} queries of {len(shards)} shards")
+
+
+@app.command()
+def export(
+    run: Run,
+    out: Annotated[str, typer.Option("--out", help="Store to write the run to.")],
+    store: options.Store = options.DEFAULT_STORE,
+) -> None:
+    """Copy one run into a store of its own, to hand on or to archive.
+
+    Example: swsearch runs export latest --out run7.sqlite
+    """
+    from swsearch.batch import merge_runs
+    from swsearch.store.repository import HitStore
+
+    with HitStore(store) as source, HitStore(out, create=True) as target:
+        stored = source.run(run)
+        copied = merge_runs(target, [(source, stored)], stored.info.command)
+    print(f"run {stored.id} of {store} is run {copied} of {out}")
 
 
 @app.command()

@@ -1,7 +1,11 @@
 """Reading a packed database: arrays mapped into memory as they lie on disk, headers fetched one by one.
 
 A search opens a database here, takes partitions for its engines and looks up headers and residues of the hits.
-``subject_index`` is a subject's place in the FASTA, counted from 0 over all segments.
+``subject_index`` is a subject's place in the FASTA, counted from 0 over all segments, removed ones left out: the place
+that it has in an export.
+
+A database may change while it is open (:mod:`swsearch.database.changes`). Whoever opened it keeps the generation that
+was there, whole, until it is closed: the files stay mapped, and no change writes to a file that is in use.
 """
 
 from __future__ import annotations
@@ -9,6 +13,7 @@ from __future__ import annotations
 import os
 from bisect import bisect_right
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final
@@ -16,7 +21,15 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from swsearch.database.format import ARRAY_DTYPES, CATALOGUE, Catalogue, SegmentEntry, read_catalogue
+from swsearch.database.format import (
+    ARRAY_DTYPES,
+    CATALOGUE,
+    TOMBSTONE_DTYPE,
+    Catalogue,
+    SegmentEntry,
+    array_path,
+    read_catalogue,
+)
 from swsearch.database.partition import Partition
 from swsearch.database.staging import is_staging
 from swsearch.errors import DatabaseError
@@ -24,30 +37,88 @@ from swsearch.sequences.alphabet import ALPHABETS, Alphabet
 from swsearch.sequences.record import SequenceRecord
 from swsearch.typing import Codes, Lengths, Offsets, SubjectIndex
 
+_MAX_ATTEMPTS: Final = 20
+"""How often a database is opened anew because it changed while it was opened."""
 _SEQUENCE_STARTS: Final = (b">", b"@", b"\x1f\x8b", b"BZh", b"\xfd7zXZ", b"\x28\xb5\x2f\xfd")
 
 
 class Segment:
-    """One segment's arrays, mapped read-only; dtypes and shapes are those of :mod:`swsearch.database.format`."""
+    """One segment's arrays, mapped read-only; dtypes and shapes are those of :mod:`swsearch.database.format`.
+
+    A *place* is one in the FASTA that the segment was built from; the subjects that are left have a ``subject_index``.
+    """
 
     def __init__(self, folder: Path, entry: SegmentEntry, base: int) -> None:
         self.entry = entry
         self.base = base
         """``subject_index`` of the segment's first subject."""
-        self.residues: Codes = _mapped(folder, entry, "residues")
-        self.starts: Offsets = _mapped(folder, entry, "starts", entry.n_subjects)
-        self.lengths: Lengths = _mapped(folder, entry, "lengths", entry.n_subjects)
-        self.order: SubjectIndex = _mapped(folder, entry, "order", entry.n_subjects)
-        self.positions: SubjectIndex = _mapped(folder, entry, "positions", entry.n_subjects)
-        self.headers: Codes = _mapped(folder, entry, "headers")
-        self.header_ends: Offsets = _mapped(folder, entry, "header_ends", entry.n_subjects)
+        self.n_subjects = entry.n_subjects - entry.n_removed
+        """Subjects that are left."""
+        self.residues: Codes = _array(folder, entry, "residues")
+        self.starts: Offsets = _array(folder, entry, "starts", entry.n_subjects)
+        self.lengths: Lengths = _array(folder, entry, "lengths", entry.n_subjects)
+        self.order: SubjectIndex = _array(folder, entry, "order", entry.n_subjects)
+        self.positions: SubjectIndex = _array(folder, entry, "positions", entry.n_subjects)
+        self.headers: Codes = _array(folder, entry, "headers")
+        self.header_ends: Offsets = _array(folder, entry, "header_ends", entry.n_subjects)
+        self.removed: SubjectIndex = _removed(folder, entry)
+        """Places of the removed subjects, growing; uint32, empty where there are none."""
+        # The subject with index i of those left is at place i + r, where r is how many of these are at most i.
+        self._left_before = self.removed - np.arange(len(self.removed), dtype=np.uint32)
+
+    def holds(self, subject_index: SubjectIndex) -> NDArray[np.bool_]:
+        """Which of the subjects lie in this segment."""
+        return (subject_index >= self.base) & (subject_index < self.base + self.n_subjects)
+
+    def place(self, subject_index: int) -> int:
+        """Place of one subject of this segment."""
+        number = subject_index - self.base
+        if len(self.removed):
+            number += int(np.searchsorted(self._left_before, np.uint32(number), side="right"))
+        return number
+
+    def stored(self, subject_index: SubjectIndex) -> SubjectIndex:
+        """Stored places of subjects of this segment, in the shape of ``subject_index``."""
+        places = subject_index - np.uint32(self.base)
+        if len(self.removed):
+            places = places + np.searchsorted(self._left_before, places, side="right").astype(np.uint32)
+        stored: SubjectIndex = self.positions[places]
+        return stored
+
+    def is_left(self) -> NDArray[np.bool_]:
+        """For each place, whether its subject is still part of the database; bool, shape (n,)."""
+        left = np.ones(self.entry.n_subjects, dtype=np.bool_)
+        left[self.removed] = False
+        return left
+
+    def partition(self) -> Partition:
+        """The subjects that are left, in stored order: views of the maps, or copies of the small arrays."""
+        if not len(self.removed):
+            subject_index = self.order if self.base == 0 else self.order + np.uint32(self.base)
+            return Partition(self.residues, self.starts, self.lengths, subject_index)
+        left = self.is_left()[self.order]
+        places = self.order[left]
+        subject_index = places - np.searchsorted(self.removed, places).astype(np.uint32) + np.uint32(self.base)
+        return Partition(self.residues, self.starts[left], self.lengths[left], subject_index)
+
+    def header(self, place: int) -> bytes:
+        """A header as it was read."""
+        return self.raw_headers(place, place + 1)[0]
+
+    def raw_headers(self, first: int, stop: int) -> list[bytes]:
+        """The headers of places side by side, removed subjects' among them, as they were read."""
+        begin = int(self.header_ends[first - 1]) if first else 0
+        ends = (self.header_ends[first:stop].astype(np.int64) - begin).tolist()
+        raw = self.headers[begin : begin + ends[-1]].tobytes() if ends else b""
+        return [raw[start:end] for start, end in pairwise([0, *ends])]
 
 
 class PackedDatabase:
     r"""A packed database, open for reading. A context manager.
 
     Promises: nothing is read but the catalogue until it is asked for; threads may share it; arrays that it gave out
-    stay valid after :meth:`close`, which only lets go of the maps. It pickles as its path and opens again elsewhere.
+    stay valid after :meth:`close`, which only lets go of the maps. It pickles as its path and digest, and opens again
+    elsewhere if the content is still the same. Changes of the database on disk do not reach an open one.
 
     >>> import tempfile
     >>> from swsearch.database.builder import build_database
@@ -75,15 +146,34 @@ class PackedDatabase:
             There is no database of this program's format at ``path``, or a file of it is missing or cut short.
         """
         folder = Path(path)
-        catalogue = _load_catalogue(folder)
-        if catalogue.alphabet not in ALPHABETS:
-            raise DatabaseError(f"{folder}: alphabet {catalogue.alphabet!r} is unknown to this program")
-        segments = []
-        base = 0
-        for entry in catalogue.segments:
-            segments.append(Segment(folder / entry.name, entry, base))
-            base += entry.n_subjects
-        return cls(folder, catalogue, tuple(segments))
+        catalogue = load_catalogue(folder)
+        for _ in range(_MAX_ATTEMPTS):
+            failure = None
+            try:
+                segments = _map_segments(folder, catalogue)
+            except DatabaseError as error:
+                failure = error
+            # A change in the meantime would have mixed two generations, or taken files away.
+            before, catalogue = catalogue, load_catalogue(folder)
+            if catalogue == before:
+                if failure is not None:
+                    raise failure
+                return cls(folder, catalogue, segments)
+        raise DatabaseError(f"{folder} changes so often that it cannot be opened; wait until its writers have ended")
+
+    @classmethod
+    def open_content(cls, path: str | os.PathLike[str], digest: str) -> PackedDatabase:
+        """Map a database that must still have the content of that digest.
+
+        Raises
+        ------
+        DatabaseError
+            It has another, or cannot be opened.
+        """
+        database = cls.open(path)
+        if database.digest != digest:
+            raise DatabaseError(f"{path} has been changed since it was opened; run the search again")
+        return database
 
     def close(self) -> None:
         """Let go of the maps; the database cannot be read through this object any more."""
@@ -99,7 +189,7 @@ class PackedDatabase:
         self.close()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return PackedDatabase.open, (self.path,)
+        return PackedDatabase.open_content, (self.path, self.digest)
 
     @property
     def alphabet(self) -> Alphabet:
@@ -108,12 +198,12 @@ class PackedDatabase:
 
     @property
     def n_subjects(self) -> int:
-        """Subjects in all segments."""
+        """Subjects, the removed left out."""
         return self.catalogue.n_subjects
 
     @property
     def n_residues(self) -> int:
-        """Residues in all segments."""
+        """Residues of these subjects."""
         return self.catalogue.n_residues
 
     @property
@@ -127,9 +217,7 @@ class PackedDatabase:
     def header(self, subject_index: int) -> str:
         """Header of a subject without ``>``; bytes that are not UTF-8 as surrogate escapes."""
         segment, place = self._find(subject_index)
-        start = int(segment.header_ends[place - 1]) if place else 0
-        raw = segment.headers[start : int(segment.header_ends[place])].tobytes()
-        return raw.decode("utf-8", "surrogateescape")
+        return segment.header(place).decode("utf-8", "surrogateescape")
 
     def length(self, subject_index: int) -> int:
         """Residues of a subject."""
@@ -140,14 +228,17 @@ class PackedDatabase:
         """Residues of many subjects, uint32, in the shape of ``subject_index``; each must be below ``n_subjects``."""
         lengths = np.empty(subject_index.shape, dtype=np.uint32)
         for segment in self.segments:
-            inside = (subject_index >= segment.base) & (subject_index < segment.base + segment.entry.n_subjects)
-            lengths[inside] = segment.lengths[segment.positions[subject_index[inside] - segment.base]]
+            inside = segment.holds(subject_index)
+            lengths[inside] = segment.lengths[segment.stored(subject_index[inside])]
         return lengths
 
     def distinct_lengths(self) -> Lengths:
         """Every length that some subject has, once, growing; uint32."""
-        found = [segment.lengths[np.flatnonzero(np.diff(segment.lengths, prepend=0))] for segment in self.segments]
-        return np.unique(np.concatenate(found)) if found else np.empty(0, dtype=np.uint32)
+        found = [np.empty(0, dtype=np.uint32)]
+        for segment in self.segments:
+            lengths = segment.partition().lengths
+            found.append(lengths[np.flatnonzero(np.diff(lengths, prepend=0))])
+        return np.unique(np.concatenate(found))
 
     def codes(self, subject_index: int) -> Codes:
         """Residue codes of a subject, uint8, shape (length,); a read-only view of the map."""
@@ -177,10 +268,9 @@ class PackedDatabase:
         lengths : uint32 array
         """
         for segment in self.segments:
-            inside = (subject_index >= segment.base) & (subject_index < segment.base + segment.entry.n_subjects)
-            places = np.flatnonzero(inside)
+            places = np.flatnonzero(segment.holds(subject_index))
             if places.size:
-                stored = segment.positions[subject_index[places] - segment.base]
+                stored = segment.stored(subject_index[places])
                 yield places, segment.residues, segment.starts[stored], segment.lengths[stored]
 
     def record(self, subject_index: int) -> SequenceRecord:
@@ -200,10 +290,7 @@ class PackedDatabase:
             Residues a piece may have; one subject that has more is a piece of its own. None: a segment is one piece.
         """
         for segment in self.segments:
-            subject_index = segment.order
-            if segment.base:
-                subject_index = segment.order + np.uint32(segment.base)
-            whole = Partition(segment.residues, segment.starts, segment.lengths, subject_index)
+            whole = segment.partition()
             if max_residues is not None:
                 yield from whole.split(max_residues)
             elif len(whole):
@@ -213,10 +300,28 @@ class PackedDatabase:
         if not 0 <= subject_index < self.n_subjects:
             raise IndexError(f"subject {subject_index} of {self.n_subjects}")
         segment = self.segments[bisect_right(self._bases, subject_index) - 1]
-        return segment, subject_index - segment.base
+        return segment, segment.place(subject_index)
 
 
-def _load_catalogue(folder: Path) -> Catalogue:
+def _map_segments(folder: Path, catalogue: Catalogue) -> tuple[Segment, ...]:
+    if catalogue.alphabet not in ALPHABETS:
+        raise DatabaseError(f"{folder}: alphabet {catalogue.alphabet!r} is unknown to this program")
+    segments: list[Segment] = []
+    base = 0
+    for entry in catalogue.segments:
+        segments.append(Segment(folder / entry.name, entry, base))
+        base += segments[-1].n_subjects
+    return tuple(segments)
+
+
+def load_catalogue(folder: Path) -> Catalogue:
+    """What a database's catalogue says.
+
+    Raises
+    ------
+    DatabaseError
+        There is none, or none of this program's format; the message tells what is there instead.
+    """
     if is_staging(Path(os.path.abspath(folder))):
         raise DatabaseError(f"{folder} is the leftover of an unfinished build, no database; index the FASTA again")
     try:
@@ -244,11 +349,20 @@ def _load_catalogue(folder: Path) -> Catalogue:
         raise DatabaseError(f"{folder} cannot be used: {error}; index the FASTA again") from error
 
 
-def _mapped(folder: Path, entry: SegmentEntry, name: str, n_items: int | None = None) -> np.ndarray[Any, np.dtype[Any]]:
-    """One array of a segment, mapped read-only, its size checked against the catalogue."""
-    path = folder / f"{name}.bin"
-    dtype = np.dtype(ARRAY_DTYPES[name])
-    expected = entry.files[name].size
+def _array(folder: Path, entry: SegmentEntry, name: str, n_items: int | None = None) -> np.ndarray[Any, np.dtype[Any]]:
+    """One array of a segment."""
+    return _mapped(array_path(folder, name), np.dtype(ARRAY_DTYPES[name]), entry.files[name].size, n_items)
+
+
+def _removed(folder: Path, entry: SegmentEntry) -> SubjectIndex:
+    if entry.removed is None:
+        return np.empty(0, dtype=np.uint32)
+    path = folder / entry.removed.name
+    return _mapped(path, np.dtype(TOMBSTONE_DTYPE), entry.removed.file.size, entry.removed.n_subjects)
+
+
+def _mapped(path: Path, dtype: np.dtype[Any], expected: int, n_items: int | None) -> np.ndarray[Any, np.dtype[Any]]:
+    """A file of ``expected`` bytes, mapped read-only, its size checked against the catalogue."""
     if n_items is not None and expected != n_items * dtype.itemsize:
         raise DatabaseError(f"{path}: the catalogue gives it {expected} bytes for {n_items} subjects")
     try:

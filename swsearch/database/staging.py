@@ -22,7 +22,8 @@ from pathlib import Path
 from types import FrameType
 
 from swsearch import _native
-from swsearch.database.format import CATALOGUE, read_catalogue
+from swsearch.database.format import CATALOGUE, Catalogue, read_catalogue, write_catalogue
+from swsearch.database.lock import writer_lock
 from swsearch.errors import DatabaseError
 
 _MARK = ".building-"
@@ -59,7 +60,7 @@ def staged_folder(target: Path, *, overwrite: bool) -> Iterator[Path]:
     folder: Path | None = None
     lock = -1
     try:
-        with _termination_as_exception():
+        with termination_as_exception():
             try:
                 folder, lock = _make_folder(target)
                 yield folder
@@ -67,7 +68,7 @@ def staged_folder(target: Path, *, overwrite: bool) -> Iterator[Path]:
                 _publish(folder, target, overwrite=overwrite)
                 sync_folder(target.parent)
             except OSError as error:
-                raise _disk_error(error, target) from error
+                raise disk_error(error, target) from error
     finally:
         if folder is not None:
             shutil.rmtree(folder, ignore_errors=True)
@@ -135,36 +136,53 @@ def _host() -> str:
 def _publish(folder: Path, target: Path, *, overwrite: bool) -> None:
     """Rename the folder to the target; what lay there is at ``folder`` afterwards, and removed with it."""
     if overwrite and os.path.lexists(target):
-        failure = _native.exchange(str(folder), str(target))
-        if failure in (errno.EINVAL, errno.ENOSYS):
-            aside = folder.with_name(f"{folder.name}.old")
-            os.rename(target, aside)
-            try:
-                os.rename(folder, target)
-            except BaseException:
-                os.rename(aside, target)
-                raise
-            os.rename(aside, folder)
-            return
-    else:
-        failure = _native.rename_without_replacing(str(folder), str(target))
-        if failure in (errno.EINVAL, errno.ENOSYS):
-            _check_target(target, overwrite=False)
-            os.rename(folder, target)
-            return
-    if failure == errno.EEXIST:
+        # A change of the old database that is under way would finish in the new one.
+        with writer_lock(target, wait=True):
+            _exchange(folder, target)
+        return
+    failure = _native.rename_without_replacing(str(folder), str(target))
+    if failure in (errno.EINVAL, errno.ENOSYS):
+        _check_target(target, overwrite=False)
+        os.rename(folder, target)
+    elif failure == errno.EEXIST:
         raise DatabaseError(f"{target} came into being during the build; choose another name or remove it")
-    if failure:
+    elif failure:
         raise OSError(failure, os.strerror(failure), str(target))
 
 
-def _disk_error(error: OSError, target: Path) -> DatabaseError:
+def _exchange(folder: Path, target: Path) -> None:
+    failure = _native.exchange(str(folder), str(target))
+    if failure in (errno.EINVAL, errno.ENOSYS):
+        aside = folder.with_name(f"{folder.name}.old")
+        os.rename(target, aside)
+        try:
+            os.rename(folder, target)
+        except BaseException:
+            os.rename(aside, target)
+            raise
+        os.rename(aside, folder)
+    elif failure:
+        raise OSError(failure, os.strerror(failure), str(target))
+
+
+def disk_error(error: OSError, target: Path) -> DatabaseError:
+    """What the system's error means for the database at ``target``, which is as it was before."""
     place = target.parent
     if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
         return DatabaseError(
             f"no room left on the disk of {place} ({error.strerror}); {target.name} is as it was before"
         )
     return DatabaseError(f"{target} cannot be written: {error.strerror or error} ({error.filename or place})")
+
+
+def write_catalogue_file(folder: Path, catalogue: Catalogue) -> None:
+    """Put ``catalogue.json`` into a folder by one rename, after everything it names is on the disk."""
+    unfinished = folder / f".{CATALOGUE}"
+    with open(unfinished, "w", encoding="utf-8") as file:
+        file.write(write_catalogue(catalogue))
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(unfinished, folder / CATALOGUE)
 
 
 def sync_folder(path: Path) -> None:
@@ -177,7 +195,9 @@ def sync_folder(path: Path) -> None:
 
 
 @contextmanager
-def _termination_as_exception() -> Iterator[None]:
+def termination_as_exception() -> Iterator[None]:
+    """SIGTERM raises ``SystemExit(143)`` in the block, where the program has no handler and this is the main thread."""
+
     def stop(_signal: int, _frame: FrameType | None) -> None:
         raise SystemExit(128 + signal.SIGTERM)
 

@@ -9,7 +9,15 @@ from typing import Final
 
 import numpy as np
 
-from swsearch.database.format import ARRAY_DTYPES, SUBJECT_ALIGNMENT, TAIL_PADDING, SegmentEntry, content_digest
+from swsearch.database.format import (
+    ARRAY_DTYPES,
+    SUBJECT_ALIGNMENT,
+    TAIL_PADDING,
+    FileEntry,
+    SegmentEntry,
+    array_path,
+    content_digest,
+)
 from swsearch.database.reader import PackedDatabase, Segment
 from swsearch.sequences.alphabet import PAD_CODE, Alphabet
 
@@ -26,6 +34,8 @@ def verify(database: PackedDatabase) -> list[str]:
     problems: list[str] = []
     if catalogue.digest != content_digest(catalogue.alphabet, catalogue.segments):
         problems.append(f"{database.path}: the digest in the catalogue is not that of its files")
+    if catalogue.n_subjects < 1:
+        problems.append(f"{database.path}: no subject is left in it")
     for segment in database.segments:
         folder = database.path / segment.entry.name
         damaged = list(_changed_files(folder, segment.entry))
@@ -34,16 +44,18 @@ def verify(database: PackedDatabase) -> list[str]:
 
 
 def _changed_files(folder: Path, entry: SegmentEntry) -> Iterator[str]:
-    for name in ARRAY_DTYPES:
-        path = folder / f"{name}.bin"
+    files: list[tuple[Path, FileEntry]] = [(array_path(folder, name), entry.files[name]) for name in ARRAY_DTYPES]
+    if entry.removed is not None:
+        files.append((folder / entry.removed.name, entry.removed.file))
+    for path, expected in files:
         try:
             with open(path, "rb") as file:
                 found = hashlib.file_digest(file, "sha256").hexdigest()
         except OSError as error:
             yield f"{path} cannot be read: {error.strerror or error}"
             continue
-        if found != entry.files[name].sha256:
-            yield f"{path} has changed since it was written: SHA-256 {found}, expected {entry.files[name].sha256}"
+        if found != expected.sha256:
+            yield f"{path} has changed since it was written: SHA-256 {found}, expected {expected.sha256}"
 
 
 def _structure_problems(segment: Segment, where: str, alphabet: Alphabet) -> list[str]:
@@ -72,9 +84,19 @@ def _structure_problems(segment: Segment, where: str, alphabet: Alphabet) -> lis
     is_tie = np.diff(lengths) == 0
     if not bool((np.diff(segment.order.astype(np.int64))[is_tie] > 0).all()):
         problems.append(f"{where}: subjects of equal length are not in the order of the FASTA")
+    if not _removals_hold(segment):
+        problems.append(f"{where}: the removed are no growing places of subjects, or not as many as the catalogue says")
     if not _residues_hold(segment, room, alphabet):
         problems.append(f"{where}: a residue is no letter of the alphabet, or padding is not code {PAD_CODE}")
     return problems
+
+
+def _removals_hold(segment: Segment) -> bool:
+    removed = segment.removed.astype(np.int64)
+    if not bool((np.diff(removed, prepend=-1) > 0).all()) or (len(removed) and removed[-1] >= segment.entry.n_subjects):
+        return False
+    n_residues = int(segment.lengths[segment.positions[removed]].sum(dtype=np.uint64))
+    return (len(removed), n_residues) == (segment.entry.n_removed, segment.entry.n_removed_residues)
 
 
 def _residues_hold(segment: Segment, room: np.ndarray[tuple[int], np.dtype[np.int64]], alphabet: Alphabet) -> bool:

@@ -49,9 +49,16 @@ class ScoreEngine(Protocol):
     An engine returns for each profile the subjects that score at least the profile's floor, with their exact optimal
     local scores, in stored order. A floor is a promise of the caller that lower scores are of no use; an engine may use
     it to do less.
+
+    Attributes
+    ----------
+    name : str
+    profiles_per_call : int
+        Profiles that a call gains from being given together; one with fewer is as exact.
     """
 
     name: str
+    profiles_per_call: int
 
     def score(
         self,

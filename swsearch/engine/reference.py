@@ -61,6 +61,7 @@ class ReferenceEngine:
     """Scores one pair after another with :func:`local_score`."""
 
     name = "reference"
+    profiles_per_call = 1
 
     def score(
         self,

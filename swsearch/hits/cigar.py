@@ -9,14 +9,21 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import groupby
 from typing import Final
 
+import numpy as np
+
 from swsearch.errors import InputError
 from swsearch.scoring.matrix import SubstitutionMatrix
+from swsearch.typing import Codes
 
 GAP: Final = "-"
 _OPERATION: Final = re.compile(r"([1-9][0-9]*)([=XID])")
+_WHOLE: Final = re.compile(r"(?:[1-9][0-9]*([=XID])(?![0-9]+\1))*")
+_GAP_RUN: Final = re.compile(r"([0-9]+)([ID])")
+_COUNT: Final = re.compile(r"[0-9]+")
 
 
 @dataclass(frozen=True)
@@ -56,19 +63,24 @@ def parse(cigar: str) -> list[tuple[int, str]]:
     >>> parse("12=1X3D")
     [(12, '='), (1, 'X'), (3, 'D')]
     """
-    operations: list[tuple[int, str]] = []
-    place = 0
-    while place < len(cigar):
-        found = _OPERATION.match(cigar, place)
-        if found is None:
-            raise InputError(
-                f"CIGAR {_short(cigar)}: no operation at character {place + 1}; give counts with =, X, I, D"
-            )
-        if operations and operations[-1][1] == found[2]:
-            raise InputError(f"CIGAR {_short(cigar)}: two runs of {found[2]} meet at character {place + 1}; join them")
-        operations.append((int(found[1]), found[2]))
-        place = found.end()
-    return operations
+    _check(cigar)
+    return [(int(length), operation) for length, operation in _OPERATION.findall(cigar)]
+
+
+def _check(cigar: str) -> None:
+    """Raise what :func:`parse` says."""
+    if _WHOLE.fullmatch(cigar) is None:
+        raise InputError(f"CIGAR {_short(cigar)}: {_flaw(cigar)}")
+
+
+def _flaw(cigar: str) -> str:
+    """What is wrong with a string that is no CIGAR, and where."""
+    place, before = 0, ""
+    while found := _OPERATION.match(cigar, place):
+        if found[2] == before:
+            return f"two runs of {before} meet at character {place + 1}; join them"
+        place, before = found.end(), found[2]
+    return f"no operation at character {place + 1}; give counts with =, X, I, D"
 
 
 def run_length(operations: str) -> str:
@@ -105,20 +117,24 @@ def gapped(query_letters: str, subject_letters: str, cigar: str) -> tuple[str, s
     >>> gapped("ACGT", "ACT", "2=1I1=")
     ('ACGT', 'AC-T')
     """
-    operations = parse(cigar)
+    _check(cigar)
     rows: tuple[list[str], list[str]] = ([], [])
     query = subject = 0
-    for length, operation in operations:
-        if operation == "D":
-            rows[0].append(GAP * length)
-        else:
-            rows[0].append(query_letters[query : query + length])
-            query += length
+    # Gaps are few: what lies between two of them, whatever its = and X, is copied at once.
+    parts = _GAP_RUN.split(cigar)
+    for between, gap, operation in zip(parts[::3], [*parts[1::3], ""], [*parts[2::3], ""], strict=True):
+        n_pairs = sum(map(int, _COUNT.findall(between)))
+        rows[0].append(query_letters[query : query + n_pairs])
+        rows[1].append(subject_letters[subject : subject + n_pairs])
+        query, subject = query + n_pairs, subject + n_pairs
         if operation == "I":
-            rows[1].append(GAP * length)
-        else:
-            rows[1].append(subject_letters[subject : subject + length])
-            subject += length
+            rows[0].append(query_letters[query : query + int(gap)])
+            rows[1].append(GAP * int(gap))
+            query += int(gap)
+        elif operation == "D":
+            rows[0].append(GAP * int(gap))
+            rows[1].append(subject_letters[subject : subject + int(gap)])
+            subject += int(gap)
     for name, covered, given in (("query", query, query_letters), ("subject", subject, subject_letters)):
         if covered != len(given):
             raise InputError(f"CIGAR {_short(cigar)} covers {covered} {name} residues, {len(given)} are given")
@@ -131,19 +147,31 @@ def midline(query_letters: str, subject_letters: str, cigar: str, matrix: Substi
     Protein: the letter where both are the same, ``+`` where the pair scores above 0. DNA: ``|`` where both are the
     same. A blank elsewhere.
     """
-    top, bottom = gapped(query_letters.upper(), subject_letters.upper(), cigar)
-    marks: list[str] = []
-    column = 0
-    for length, operation in parse(cigar):
-        for a, b in zip(top[column : column + length], bottom[column : column + length], strict=True):
-            if operation == "=":
-                marks.append("|" if matrix.alphabet.name == "dna" else a)
-            elif operation == "X" and matrix.alphabet.name != "dna" and matrix.score(a, b) > 0:
-                marks.append("+")
-            else:
-                marks.append(" ")
-        column += length
-    return "".join(marks)
+    return row_midline(*gapped(query_letters, subject_letters, cigar), matrix)
+
+
+def row_midline(query_row: str, subject_row: str, matrix: SubstitutionMatrix) -> str:
+    """:func:`midline` of rows that :func:`gapped` made."""
+    top, bottom = (np.frombuffer(row.upper().encode("ascii"), np.uint8) for row in (query_row, subject_row))
+    return _marks(matrix)[top, bottom].tobytes().decode("ascii")
+
+
+@lru_cache(maxsize=4)
+def _marks(matrix: SubstitutionMatrix) -> Codes:
+    """uint8, shape (128, 128): the midline's mark between a letter of the query (row) and one of the subject.
+
+    Looking columns up here took 1 ns each; asking the matrix for each pair in turn took a microsecond.
+    """
+    marks = np.full((128, 128), ord(" "), np.uint8)
+    letters, same = matrix.alphabet.letters, matrix.alphabet.identity_table
+    for row, a in enumerate(letters):
+        for column, b in enumerate(letters):
+            if same[row] == same[column]:
+                marks[ord(a), ord(b)] = ord("|" if matrix.alphabet.name == "dna" else a)
+            elif matrix.alphabet.name != "dna" and matrix.scores[row, column] > 0:
+                marks[ord(a), ord(b)] = ord("+")
+    marks.setflags(write=False)
+    return marks
 
 
 def btop(query_letters: str, subject_letters: str, cigar: str) -> str:

@@ -31,6 +31,7 @@ class Blast6Report:
     """A line a hit, columns separated by tabs, no header."""
 
     name = "blast6"
+    binary = False
 
     def __init__(self, fields: Sequence[str] | None = None) -> None:
         self.fields = select_fields(STANDARD if fields is None else fields)

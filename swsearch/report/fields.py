@@ -35,12 +35,15 @@ class Field:
         The value for a run, a query and a hit; None where it is not known.
     decimals : int or None
         Decimals that a real number is printed with; None for whole numbers, text, E-values and bit scores.
+    kind : type
+        ``str``, ``int`` or ``float``: what a known value is.
     """
 
     name: str
     title: str
     value: Callable[[RunInfo, QueryResult, Hit], Value]
     decimals: int | None = None
+    kind: type[str] | type[int] | type[float] = int
 
 
 def identifier(header: str) -> str:
@@ -70,45 +73,45 @@ def _subject_strand(run: RunInfo, hit: Hit) -> str | None:
 
 
 _ALL: Final = (
-    Field("qseqid", "query id", lambda r, q, h: identifier(q.header)),
-    Field("qacc", "query acc.", lambda r, q, h: identifier(q.header)),
-    Field("qaccver", "query acc.ver", lambda r, q, h: identifier(q.header)),
+    Field("qseqid", "query id", lambda r, q, h: identifier(q.header), kind=str),
+    Field("qacc", "query acc.", lambda r, q, h: identifier(q.header), kind=str),
+    Field("qaccver", "query acc.ver", lambda r, q, h: identifier(q.header), kind=str),
     Field("qlen", "query length", lambda r, q, h: q.length),
-    Field("sseqid", "subject id", lambda r, q, h: identifier(h.subject_header)),
-    Field("sallseqid", "subject ids", lambda r, q, h: identifier(h.subject_header)),
-    Field("sacc", "subject acc.", lambda r, q, h: identifier(h.subject_header)),
-    Field("saccver", "subject acc.ver", lambda r, q, h: identifier(h.subject_header)),
-    Field("sallacc", "subject accs.", lambda r, q, h: identifier(h.subject_header)),
+    Field("sseqid", "subject id", lambda r, q, h: identifier(h.subject_header), kind=str),
+    Field("sallseqid", "subject ids", lambda r, q, h: identifier(h.subject_header), kind=str),
+    Field("sacc", "subject acc.", lambda r, q, h: identifier(h.subject_header), kind=str),
+    Field("saccver", "subject acc.ver", lambda r, q, h: identifier(h.subject_header), kind=str),
+    Field("sallacc", "subject accs.", lambda r, q, h: identifier(h.subject_header), kind=str),
     Field("slen", "subject length", lambda r, q, h: h.subject_length),
     Field("qstart", "q. start", lambda r, q, h: h.alignment.query_start + 1),
     Field("qend", "q. end", lambda r, q, h: h.alignment.query_end),
     Field("sstart", "s. start", lambda r, q, h: _subject_start(h)),
     Field("send", "s. end", lambda r, q, h: _subject_end(h)),
-    Field("qseq", "query seq", lambda r, q, h: gapped(*shown(q, h))[0]),
-    Field("sseq", "subject seq", lambda r, q, h: gapped(*shown(q, h))[1]),
-    Field("evalue", "evalue", lambda r, q, h: h.evalue),
-    Field("bitscore", "bit score", lambda r, q, h: h.bits),
+    Field("qseq", "query seq", lambda r, q, h: gapped(*shown(q, h))[0], kind=str),
+    Field("sseq", "subject seq", lambda r, q, h: gapped(*shown(q, h))[1], kind=str),
+    Field("evalue", "evalue", lambda r, q, h: h.evalue, kind=float),
+    Field("bitscore", "bit score", lambda r, q, h: h.bits, kind=float),
     Field("score", "score", lambda r, q, h: h.score),
     Field("length", "alignment length", lambda r, q, h: h.alignment.columns),
-    Field("pident", "% identity", lambda r, q, h: percent(h.alignment.identities, h.alignment.columns), 3),
+    Field("pident", "% identity", lambda r, q, h: percent(h.alignment.identities, h.alignment.columns), 3, kind=float),
     Field("nident", "identical", lambda r, q, h: h.alignment.identities),
     Field("mismatch", "mismatches", lambda r, q, h: h.alignment.mismatches),
     Field("positive", "positives", lambda r, q, h: h.alignment.positives),
     Field("gapopen", "gap opens", lambda r, q, h: h.alignment.gap_openings),
     Field("gaps", "gaps", lambda r, q, h: h.alignment.gap_residues),
-    Field("ppos", "% positives", lambda r, q, h: percent(h.alignment.positives, h.alignment.columns), 2),
-    Field("frames", "query/sbjct frames", lambda r, q, h: f"1/{_subject_frame(h)}"),
+    Field("ppos", "% positives", lambda r, q, h: percent(h.alignment.positives, h.alignment.columns), 2, kind=float),
+    Field("frames", "query/sbjct frames", lambda r, q, h: f"1/{_subject_frame(h)}", kind=str),
     Field("qframe", "query frame", lambda r, q, h: 1),
     Field("sframe", "sbjct frame", lambda r, q, h: _subject_frame(h)),
-    Field("btop", "BTOP", lambda r, q, h: btop(*shown(q, h))),
-    Field("stitle", "subject title", lambda r, q, h: h.subject_header),
-    Field("salltitles", "subject titles", lambda r, q, h: h.subject_header),
-    Field("sstrand", "subject strand", lambda r, q, h: _subject_strand(r, h)),
+    Field("btop", "BTOP", lambda r, q, h: btop(*shown(q, h)), kind=str),
+    Field("stitle", "subject title", lambda r, q, h: h.subject_header, kind=str),
+    Field("salltitles", "subject titles", lambda r, q, h: h.subject_header, kind=str),
+    Field("sstrand", "subject strand", lambda r, q, h: _subject_strand(r, h), kind=str),
     Field("qcovs", "% query coverage per subject", lambda r, q, h: _coverage(q, h)),
     Field("qcovhsp", "% query coverage per hsp", lambda r, q, h: _coverage(q, h)),
-    Field("cigar", "CIGAR", lambda r, q, h: h.alignment.cigar),
+    Field("cigar", "CIGAR", lambda r, q, h: h.alignment.cigar, kind=str),
     Field("rank", "rank", lambda r, q, h: h.rank),
-    Field("strand", "query strand", lambda r, q, h: h.strand),
+    Field("strand", "query strand", lambda r, q, h: h.strand, kind=str),
 )
 
 FIELDS: Final = {field.name: field for field in _ALL}

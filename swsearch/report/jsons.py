@@ -91,6 +91,7 @@ class JsonReport:
     """One object: the run, its parameters, and ``queries``, each with its ``hits``; a line a hit."""
 
     name = "json"
+    binary = False
 
     def write(self, run: RunInfo, queries: Iterable[QueryResult], stream: TextIO) -> None:
         """Write the report (:class:`swsearch.report.protocol.ReportFormat`)."""
@@ -114,6 +115,7 @@ class JsonLinesReport:
     """
 
     name = "jsonl"
+    binary = False
 
     def write(self, run: RunInfo, queries: Iterable[QueryResult], stream: TextIO) -> None:
         """Write the report (:class:`swsearch.report.protocol.ReportFormat`)."""

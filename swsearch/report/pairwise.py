@@ -6,10 +6,10 @@ places from high to low.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Final, TextIO
 
-from swsearch.hits.cigar import GAP, gapped, midline
+from swsearch.hits.cigar import GAP, gapped, row_midline
 from swsearch.hits.hit import Hit
 from swsearch.hits.result import QueryResult, RunInfo
 from swsearch.report.numbers import blast_bits, blast_evalue, whole_percent
@@ -24,6 +24,7 @@ class PairwiseReport:
     """The alignments themselves, for reading."""
 
     name = "pairwise"
+    binary = False
 
     def write(self, run: RunInfo, queries: Iterable[QueryResult], stream: TextIO) -> None:
         """Write the report (:class:`swsearch.report.protocol.ReportFormat`)."""
@@ -37,29 +38,36 @@ class PairwiseReport:
 
 
 def _write_hit(run: RunInfo, query: QueryResult, hit: Hit, stream: TextIO) -> None:
-    alignment = hit.alignment
     stream.write(f"\n\n>{one_line(hit.subject_header) or 'unnamed'}\nLength={hit.subject_length}\n\n")
-    if hit.bits is None or hit.evalue is None:
-        stream.write(f" Score = {hit.score}\n")
-    else:
+    stream.writelines(f" {line}\n" for line in value_lines(run, hit))
+    stream.writelines(f"\n{block}" for block in blocks(run, query, hit))
+
+
+def value_lines(run: RunInfo, hit: Hit) -> list[str]:
+    """What an alignment is worth and what it is made of."""
+    alignment = hit.alignment
+    lines = [f"Score = {hit.score}"]
+    if hit.bits is not None and hit.evalue is not None:
         bits = blast_bits(hit.bits).strip()
-        stream.write(f" Score = {bits} bits ({hit.score}),  Expect = {blast_evalue(hit.evalue)}\n")
+        lines = [f"Score = {bits} bits ({hit.score}),  Expect = {blast_evalue(hit.evalue)}"]
     counts = [("Identities", alignment.identities), ("Gaps", alignment.gap_residues)]
     if run.database.alphabet != "dna":
         counts.insert(1, ("Positives", alignment.positives))
     shares = [f"{name} = {n}/{alignment.columns} ({whole_percent(n, alignment.columns)}%)" for name, n in counts]
-    stream.write(f" {', '.join(shares)}\n")
+    lines.append(", ".join(shares))
     if run.database.alphabet == "dna":
-        stream.write(f" Strand=Plus/{hit.strand.capitalize()}\n")
-    _write_blocks(run, query, hit, stream)
+        lines.append(f"Strand=Plus/{hit.strand.capitalize()}")
+    return lines
 
 
-def _write_blocks(run: RunInfo, query: QueryResult, hit: Hit, stream: TextIO) -> None:
-    """The rows with their coordinates. A block without residues of a sequence repeats the place before it."""
+def blocks(run: RunInfo, query: QueryResult, hit: Hit) -> Iterator[str]:
+    """The rows with their coordinates, three lines a block.
+
+    A block without residues of a sequence repeats the place before it.
+    """
     alignment = hit.alignment
-    alignment_shown = shown(query, hit)
-    query_row, subject_row = gapped(*alignment_shown)
-    marks = midline(*alignment_shown, matrix_of(run))
+    query_row, subject_row = gapped(*shown(query, hit))
+    marks = row_midline(query_row, subject_row, matrix_of(run))
     step = 1 if hit.strand == "plus" else -1
     query_place = alignment.query_start + 1
     subject_place = alignment.subject_start + 1 if step == 1 else alignment.subject_end
@@ -71,6 +79,8 @@ def _write_blocks(run: RunInfo, query: QueryResult, hit: Hit, stream: TextIO) ->
         subject_from = subject_place if n_subject else subject_place - step
         query_place += n_query
         subject_place += step * n_subject
-        stream.write(f"\nQuery  {query_from:<{width}}  {upper}  {query_place - 1}\n")
-        stream.write(f"       {'':<{width}}  {marks[start : start + BLOCK]}".rstrip() + "\n")
-        stream.write(f"Sbjct  {subject_from:<{width}}  {lower}  {subject_place - step}\n")
+        between = f"       {'':<{width}}  {marks[start : start + BLOCK]}".rstrip()
+        yield (
+            f"Query  {query_from:<{width}}  {upper}  {query_place - 1}\n{between}\n"
+            f"Sbjct  {subject_from:<{width}}  {lower}  {subject_place - step}\n"
+        )

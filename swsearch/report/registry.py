@@ -7,9 +7,13 @@ from typing import Final
 
 from swsearch.errors import InputError
 from swsearch.report.blast import Blast6Report, Blast7Report
+from swsearch.report.blast_xml import BlastXmlReport
+from swsearch.report.html import HtmlReport
 from swsearch.report.jsons import JsonLinesReport, JsonReport
 from swsearch.report.pairwise import PairwiseReport
+from swsearch.report.parquet import ParquetReport
 from swsearch.report.protocol import ReportFormat
+from swsearch.report.sam import SamReport
 from swsearch.report.separated import CsvReport, TsvReport
 from swsearch.report.table import TableReport
 
@@ -18,12 +22,16 @@ _WITH_COLUMNS: Final[dict[str, Callable[[Sequence[str] | None], ReportFormat]]] 
     "blast7": Blast7Report,
     "tsv": TsvReport,
     "csv": CsvReport,
+    "parquet": ParquetReport,
 }
 _WITHOUT_COLUMNS: Final[dict[str, Callable[[], ReportFormat]]] = {
     "table": TableReport,
     "json": JsonReport,
     "jsonl": JsonLinesReport,
     "pairwise": PairwiseReport,
+    "sam": SamReport,
+    "xml": BlastXmlReport,
+    "html": HtmlReport,
 }
 
 
@@ -31,7 +39,7 @@ def formats() -> list[str]:
     """Names that :func:`get_format` takes.
 
     >>> formats()
-    ['table', 'blast6', 'blast7', 'tsv', 'csv', 'json', 'jsonl', 'pairwise']
+    ['table', 'blast6', 'blast7', 'tsv', 'csv', 'parquet', 'json', 'jsonl', 'pairwise', 'sam', 'xml', 'html']
     """
     return ["table", *_WITH_COLUMNS, *(name for name in _WITHOUT_COLUMNS if name != "table")]
 
@@ -49,7 +57,7 @@ def get_format(name: str, fields: Sequence[str] | None = None) -> ReportFormat:
     Raises
     ------
     InputError
-        There is no such format or field, or the format has no columns to choose.
+        There is no such format or field, the format has no columns to choose, or needs a library that is missing.
     """
     if name in _WITH_COLUMNS:
         return _WITH_COLUMNS[name](fields)

@@ -34,7 +34,16 @@ def shown(query: QueryResult, hit: Hit) -> ShownAlignment:
     if hit.strand == "plus":
         return ShownAlignment(letters, alignment.subject_letters, alignment.cigar)
     backwards = "".join(f"{length}{operation}" for length, operation in reversed(parse(alignment.cigar)))
-    return ShownAlignment(letters, alignment.subject_letters.translate(_COMPLEMENT)[::-1], backwards)
+    return ShownAlignment(letters, reverse_complement(alignment.subject_letters), backwards)
+
+
+def reverse_complement(letters: str) -> str:
+    """The other strand of DNA as written, each letter in its case.
+
+    >>> reverse_complement("AACgN")
+    'NcGTT'
+    """
+    return letters.translate(_COMPLEMENT)[::-1]
 
 
 def matrix_of(run: RunInfo) -> SubstitutionMatrix:

@@ -52,6 +52,7 @@ class TsvReport(_HeadedReport):
     """Columns separated by tabs; a tab or line end inside a value becomes a space."""
 
     name = "tsv"
+    binary = False
 
     def write(self, run: RunInfo, queries: Iterable[QueryResult], stream: TextIO) -> None:
         """Write the report (:class:`swsearch.report.protocol.ReportFormat`)."""
@@ -63,6 +64,7 @@ class CsvReport(_HeadedReport):
     """Columns separated by commas, quoted where RFC 4180 asks for it; lines end with a line feed."""
 
     name = "csv"
+    binary = False
 
     def write(self, run: RunInfo, queries: Iterable[QueryResult], stream: TextIO) -> None:
         """Write the report (:class:`swsearch.report.protocol.ReportFormat`)."""

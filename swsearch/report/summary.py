@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import textwrap
+
 from swsearch.hits.result import QueryResult, RunInfo
 from swsearch.report.text import cut, one_line
 
@@ -21,11 +23,13 @@ def database_line(run: RunInfo) -> str:
 
 
 def scoring_line(run: RunInfo) -> str:
-    """The scoring scheme and what E-values are scaled to."""
+    """The scoring scheme and what E-values are scaled to, or, on lines of their own, why there are none."""
     opening = f"{run.gap_open} + " if run.gap_open else ""
     scheme = f"{run.matrix}, a gap of k residues costs {opening}{run.gap_extend}k"
     if run.lam is None:
-        return f"{scheme}; no E-values: {run.statistics}"
+        indent = " " * len("Scoring:  ")
+        why = textwrap.fill(f"no E-values: {run.statistics}", 100, initial_indent=indent, subsequent_indent=indent)
+        return f"{scheme}\n{why}"
     return f"{scheme}; E-values for {run.search_space:,} residues"
 
 

@@ -27,6 +27,7 @@ class TableReport:
     """A few lines on each query and a line a hit."""
 
     name = "table"
+    binary = False
 
     def write(self, run: RunInfo, queries: Iterable[QueryResult], stream: TextIO) -> None:
         """Write the report (:class:`swsearch.report.protocol.ReportFormat`)."""
@@ -44,8 +45,14 @@ class TableReport:
                 stream.writelines(line + "\n" for line in _table(run, query))
 
 
-def _cells(run: RunInfo, query: QueryResult, hit: Hit) -> list[str]:
-    """A hit's numbers, each in the width it needs."""
+def number_titles(run: RunInfo) -> list[str]:
+    """Titles of :func:`number_cells`."""
+    titles = ["length", "score", "bits", "E-value", "ident", "cover", "query", "subject"]
+    return [*titles, "strand"] if run.database.alphabet == "dna" else titles
+
+
+def number_cells(run: RunInfo, query: QueryResult, hit: Hit) -> list[str]:
+    """A hit's numbers, each in the width it needs; empty where one is not known."""
     alignment = hit.alignment
     cells = [
         str(hit.subject_length),
@@ -62,10 +69,8 @@ def _cells(run: RunInfo, query: QueryResult, hit: Hit) -> list[str]:
 
 def _table(run: RunInfo, query: QueryResult) -> list[str]:
     """The table's lines; names and descriptions share what the numbers leave of the width."""
-    titles = ["length", "score", "bits", "E-value", "ident", "cover", "query", "subject"]
-    if run.database.alphabet == "dna":
-        titles.append("strand")
-    numbers = [titles, *(_cells(run, query, hit) for hit in query.hits)]
+    titles = number_titles(run)
+    numbers = [titles, *(number_cells(run, query, hit) for hit in query.hits)]
     widths = [max(len(line[column]) for line in numbers) for column in range(len(titles))]
     ranks = ["#", *(str(hit.rank) for hit in query.hits)]
     names = ["id", *(one_line(identifier(hit.subject_header)) for hit in query.hits)]

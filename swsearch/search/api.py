@@ -16,17 +16,21 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from typing import Final
 
 from swsearch.cores import usable_cores
 from swsearch.database.reader import PackedDatabase
 from swsearch.engine.registry import choose_engine, open_engine
-from swsearch.errors import InputError
+from swsearch.errors import AlphabetMismatch, InputError
 from swsearch.hits.result import QueryResult
 from swsearch.search.options import SearchOptions
 from swsearch.search.searcher import Searcher
-from swsearch.sequences.alphabet import ALPHABETS, Alphabet
+from swsearch.sequences.alphabet import ALPHABETS, PROTEIN, Alphabet, detect_alphabet
 from swsearch.sequences.fasta import read_sequences
 from swsearch.sequences.record import SequenceRecord
+
+MIN_TELLING_RESIDUES: Final = 30
+"""Fewer residues do not tell DNA from protein: GATTACA is a peptide as well."""
 
 
 def sequence(letters: str, alphabet: str, header: str = "") -> SequenceRecord:
@@ -50,15 +54,28 @@ def sequence(letters: str, alphabet: str, header: str = "") -> SequenceRecord:
     return SequenceRecord(header, ALPHABETS[alphabet].encode(letters), ALPHABETS[alphabet])
 
 
-def read_queries(path: str | os.PathLike[str], alphabet: Alphabet) -> list[SequenceRecord]:
+def read_queries(path: str | os.PathLike[str], alphabet: Alphabet, *, as_asked: bool = False) -> list[SequenceRecord]:
     """All sequences of a FASTA or FASTQ file (``-`` is stdin), which must be of ``alphabet``.
+
+    The letters of DNA are letters of proteins too. A file of 30 residues or more that reads like DNA is not taken for
+    protein unless ``as_asked`` says that it is.
 
     Raises
     ------
     FastaFormatError
         The file cannot be read; the message names record, line and column.
+    AlphabetMismatch
+        Protein is needed, and the file reads like DNA.
     """
-    return list(read_sequences([path], alphabet))
+    records = list(read_sequences([path], alphabet))
+    letters = "".join(record.letters for record in records).encode()
+    if alphabet is PROTEIN and not as_asked and len(letters) >= MIN_TELLING_RESIDUES:
+        found = detect_alphabet(letters)
+        if found is not alphabet:
+            raise AlphabetMismatch(
+                alphabet.name, found.name, os.fspath(path), "if it holds proteins all the same, say --alphabet protein"
+            )
+    return records
 
 
 @contextmanager

@@ -142,29 +142,38 @@ class Searcher:
     def search(self, queries: Sequence[SequenceRecord], progress: Progress | None = None) -> Iterator[QueryResult]:
         """Results of the queries, in their order, each as soon as it is there.
 
-        All queries are checked before the first is searched.
+        All queries are checked before the first is searched. They are scored in batches of as many as the engine gains
+        from; the batches never change a result.
         """
         for query in queries:
             self.check(query)
-        for number, query in enumerate(queries):
-            yield self.search_one(number, query, progress)
+        step = max(1, self.engine.profiles_per_call // len(self.strands))
+        for first in range(0, len(queries), step):
+            yield from self._search_batch(first, queries[first : first + step], progress)
 
-    def search_one(self, number: int, query: SequenceRecord, progress: Progress | None = None) -> QueryResult:
-        """The ranked hits of one query; ``number`` is its place in the run."""
+    def _search_batch(
+        self, first_number: int, queries: Sequence[SequenceRecord], progress: Progress | None
+    ) -> Iterator[QueryResult]:
+        """Results of queries that are scored together; the engine's time is shared out by their cells."""
         began = time.perf_counter()
-        strands = self._strands(query)
-        blocks = self._score(strands, self._floor(len(query)), progress)
-        scored = time.perf_counter()
-        candidates = merge_strands(blocks)
-        ranking = self._rank(candidates, len(query))
-        hits = self._hits(strands, candidates, ranking)
-        stats = SearchStats(
-            cells=self.cells(query),
-            score_seconds=scored - began,
-            total_seconds=time.perf_counter() - began,
-            n_rescored=sum(block.n_rescored for block in blocks),
-        )
-        return QueryResult(number, query.header, query.letters, hits, ranking.n_passed, stats)
+        strands = [self._strands(query) for query in queries]
+        scored = self._score(strands, [self._floor(len(query)) for query in queries], progress)
+        score_seconds = time.perf_counter() - began
+        batch_cells = sum(self.cells(query) for query in queries)
+        for place, query in enumerate(queries):
+            began = time.perf_counter()
+            blocks = scored[place]
+            candidates = merge_strands(blocks)
+            ranking = self._rank(candidates, len(query))
+            hits = self._hits(strands[place], candidates, ranking)
+            share = score_seconds * self.cells(query) / batch_cells
+            stats = SearchStats(
+                cells=self.cells(query),
+                score_seconds=share,
+                total_seconds=share + time.perf_counter() - began,
+                n_rescored=sum(block.n_rescored for block in blocks),
+            )
+            yield QueryResult(first_number + place, query.header, query.letters, hits, ranking.n_passed, stats)
 
     def _strands(self, query: SequenceRecord) -> list[_Strand]:
         strands = []
@@ -185,16 +194,19 @@ class Searcher:
             len(self.strands),
         )
 
-    def _score(self, strands: list[_Strand], floor: int, progress: Progress | None) -> list[ScoreBlock]:
-        """One block a strand: the subjects of the whole database that score ``floor`` or more."""
-        profiles = [strand.profile for strand in strands]
-        collected: list[list[ScoreBlock]] = [[] for _ in strands]
+    def _score(
+        self, queries: list[list[_Strand]], floors: list[int], progress: Progress | None
+    ) -> list[list[ScoreBlock]]:
+        """For each query one block a strand: the subjects of the whole database that score its floor or more."""
+        profiles = [strand.profile for strands in queries for strand in strands]
+        floor_of_profile = [floor for floor, strands in zip(floors, queries, strict=True) for _ in strands]
+        collected: list[list[ScoreBlock]] = [[] for _ in profiles]
         for partition in self._partitions:
-            for blocks, block in zip(
-                collected, self.engine.score(profiles, partition, [floor] * len(profiles), progress), strict=True
-            ):
+            found = self.engine.score(profiles, partition, floor_of_profile, progress)
+            for blocks, block in zip(collected, found, strict=True):
                 blocks.append(block)
-        return [ScoreBlock.concatenate(blocks) for blocks in collected]
+        merged = iter([ScoreBlock.concatenate(blocks) for blocks in collected])
+        return [[next(merged) for _ in strands] for strands in queries]
 
     def _rank(self, candidates: Candidates, query_length: int) -> Ranking:
         evalues = None

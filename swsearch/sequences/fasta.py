@@ -39,9 +39,9 @@ import numpy as np
 from dnaio.readers import FastaReader, FastqReader
 from xopen import xopen
 
-from swsearch.errors import FastaFormatError
+from swsearch.errors import FastaFormatError, InputError
 from swsearch.sequences.alphabet import INVALID, Alphabet, detect_alphabet
-from swsearch.sequences.record import SequenceRecord
+from swsearch.sequences.record import SequenceRecord, split_header
 from swsearch.typing import Codes, Lengths
 
 STDIN: Final = "-"
@@ -113,6 +113,45 @@ def read_sequences(
             yield SequenceRecord(header.decode("utf-8", "surrogateescape"), chunk.codes[start:stop], chunk.alphabet)
 
 
+@dataclass(frozen=True)
+class RefusedRecord:
+    """A record that is no sequence of the alphabet, while the file it stands in can be read on.
+
+    Attributes
+    ----------
+    path : str
+    record : int
+        Its number in the file, from 1.
+    identifier : str
+    reason : str
+        What is wrong with it and what to do, without its place.
+    """
+
+    path: str
+    record: int
+    identifier: str
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.path}, record {self.record} ({self.identifier}): {self.reason}"
+
+
+def read_each(
+    paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]], alphabet: Alphabet
+) -> Iterator[SequenceRecord | RefusedRecord]:
+    """The records of one or several files, in order; one that is no sequence of ``alphabet`` stands as refused.
+
+    Raises
+    ------
+    FastaFormatError
+        A file that cannot be read as FASTA or FASTQ at all; records before the damage have been given.
+    """
+    several = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
+    for path in several:
+        with _SequenceFile(os.fspath(path)) as file:
+            yield from file.each(alphabet)
+
+
 def read_chunks(
     paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
     alphabet: Alphabet | None = None,
@@ -181,6 +220,23 @@ class _SequenceFile:
         if headers:
             yield self._encode(alphabet or _detect(letters), headers, letters, n_before)
         elif not n_before:
+            raise FastaFormatError("no sequences; a FASTA file begins with '>'", self.name)
+
+    def each(self, alphabet: Alphabet) -> Iterator[SequenceRecord | RefusedRecord]:
+        """All records of the file, each by itself."""
+        number = 0
+        for number, (text, letters) in enumerate(self._records(alphabet), 1):
+            header = text.encode("ascii", "surrogateescape").decode("utf-8", "surrogateescape")
+            try:
+                codes = alphabet.encode(letters.encode("ascii", "surrogateescape"))
+                problem = "" if letters else "has no residues"
+            except InputError as error:
+                problem = str(error)
+            if problem:
+                yield RefusedRecord(self.name, number, split_header(header)[0], problem)
+            else:
+                yield SequenceRecord(header, codes, alphabet)
+        if not number:
             raise FastaFormatError("no sequences; a FASTA file begins with '>'", self.name)
 
     def _encode(self, alphabet: Alphabet, headers: list[str], letters: list[str], n_before: int) -> SequenceChunk:

@@ -142,13 +142,13 @@ def _protein(scheme: ScoringScheme) -> Statistics | NoStatistics:
     digest = hashlib.sha256(scores.tobytes()).hexdigest()[:16]
     if digest == _THIRD_BIT_BLOSUM80:
         return NoStatistics(
-            f"no E-values: {scheme.matrix.name} is NCBI's BLOSUM80 in thirds of a bit, and the published parameters "
+            f"{scheme.matrix.name} is NCBI's BLOSUM80 in thirds of a bit, and the published parameters "
             "are for BLAST's BLOSUM80 in half bits; give that one as a matrix file, or choose BLOSUM62 or BLOSUM90"
         )
     name = _MATRIX_DIGESTS.get(digest)
     if name is None:
         return NoStatistics(
-            f"no E-values: no parameters are published for the scores of matrix {scheme.matrix.name}; "
+            f"no parameters are published for the scores of matrix {scheme.matrix.name}; "
             f"choose one of {', '.join(_MATRIX_DIGESTS.values())}"
         )
     system = _systems()[name]
@@ -156,8 +156,7 @@ def _protein(scheme: ScoringScheme) -> Statistics | NoStatistics:
     row = next((row for row in system.gapped if row.gap == gap), None)
     if row is None:
         return NoStatistics(
-            f"no E-values: no parameters are published for {name} with gap costs {scheme.gap}; "
-            f"choose one of {system.gaps(1, gap)}"
+            f"no parameters are published for {name} with gap costs {scheme.gap}; choose one of {system.gaps(1, gap)}"
         )
     return _statistics(row, system.ungapped, scheme, 1, 1, f"{SOURCE}, {name} {scheme.gap}")
 
@@ -167,7 +166,7 @@ def _dna(scheme: ScoringScheme) -> Statistics | NoStatistics:
     match, mismatch = int(scores[0, 0]), int(scores[0, 1])
     if not np.array_equal(scores, np.where(np.eye(_N_BASES, dtype=bool), match, mismatch)):
         return NoStatistics(
-            f"no E-values: the bases of matrix {scheme.matrix.name} have more than one match or mismatch score; "
+            f"the bases of matrix {scheme.matrix.name} have more than one match or mismatch score; "
             "choose a match and a mismatch score"
         )
     factor = gcd(match, mismatch)
@@ -176,7 +175,7 @@ def _dna(scheme: ScoringScheme) -> Statistics | NoStatistics:
     if system is None:
         known = [key for key, value in _systems().items() if value.ungapped_from is not None]
         return NoStatistics(
-            f"no E-values: no parameters are published for match {match}, mismatch {mismatch}; "
+            f"no parameters are published for match {match}, mismatch {mismatch}; "
             f"choose one of {', '.join(known)} or a multiple"
         )
     gap = (scheme.gap.open, scheme.gap.extend)
@@ -189,7 +188,7 @@ def _dna(scheme: ScoringScheme) -> Statistics | NoStatistics:
             source = f"ungapped Karlin-Altschul theory, match/mismatch {name}, as BLAST does for gap costs {scheme.gap}"
     if row is None:
         return NoStatistics(
-            f"no E-values: no parameters are published for match {match}, mismatch {mismatch} "
+            f"no parameters are published for match {match}, mismatch {mismatch} "
             f"with gap costs {scheme.gap}; choose one of {system.gaps(factor, gap)}"
         )
     if factor > 1:

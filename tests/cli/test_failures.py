@@ -65,9 +65,22 @@ def test_dna_queries_against_a_protein_database_are_refused(swsearch, lambda_db,
     assert "not in alphabet dna" in outcome.error
 
 
+def test_dna_is_not_taken_for_protein_unless_it_is_said_to_be(swsearch, tmp_path, protein_db):
+    """Every DNA letter is a protein letter too; 30 residues tell them apart, a short peptide cannot."""
+    reads = DATA / "lambda_reads.fastq"
+    outcome = swsearch("query", reads, protein_db)
+    assert outcome.code == 1
+    assert "lambda_reads.fastq is dna, but protein is needed" in outcome.error
+    assert "--alphabet protein" in outcome.error
+    assert swsearch("query", reads, protein_db, "--alphabet", "protein", "--store", "none").code == 0
+    (tmp_path / "peptide.fasta").write_text(">p\nGATTACA\n")
+    assert swsearch("query", "peptide.fasta", protein_db, "--store", "none").code == 0
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
+        (["query", QUERIES, "{db}", "--alphabet", "dna"], "leave --alphabet out"),
         (["query", QUERIES, "nowhere.db"], "nowhere.db"),
         (["query", QUERIES, DATA / "proteins.fasta.gz"], "swsearch index"),
         (["query", "nowhere.fasta", "{db}"], "nowhere.fasta"),

@@ -8,9 +8,9 @@ import pytest
 import swsearch as package
 
 COMMANDS = [
-    ["index"], ["query"], ["report"], ["engines"], ["bench"],
-    ["db", "info"], ["db", "verify"], ["db", "export"],
-    ["runs", "list"], ["runs", "show"], ["runs", "delete"], ["runs", "upgrade"],
+    ["index"], ["query"], ["batch"], ["report"], ["engines"], ["bench"],
+    ["db", "info"], ["db", "verify"], ["db", "export"], ["db", "add"], ["db", "remove"], ["db", "compact"],
+    ["runs", "list"], ["runs", "show"], ["runs", "merge"], ["runs", "export"], ["runs", "delete"], ["runs", "upgrade"],
 ]  # fmt: skip
 
 

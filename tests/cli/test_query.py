@@ -87,14 +87,15 @@ def test_an_out_file_is_whole_or_not_there(swsearch, protein_db, tmp_path, monke
     before = (tmp_path / "hits.txt").read_text()
     from swsearch.search.searcher import Searcher
 
-    real = Searcher.search_one
+    real = Searcher.search
 
-    def broken(self, number, query, progress=None):
-        if number == 3:
-            raise SwSearchError("broken on purpose")
-        return real(self, number, query, progress)
+    def broken(self, queries, progress=None):
+        for result in real(self, queries, progress):
+            if result.number == 3:
+                raise SwSearchError("broken on purpose")
+            yield result
 
-    monkeypatch.setattr(Searcher, "search_one", broken)
+    monkeypatch.setattr(Searcher, "search", broken)
     outcome = swsearch("query", QUERIES, protein_db, "--out", "hits.txt", "--top", "1")
     assert outcome.code == 1
     assert "broken on purpose" in outcome.error

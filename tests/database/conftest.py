@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import io
+import os
 import random
-from collections.abc import Callable
+import subprocess
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from swsearch.database.builder import build_database
+from swsearch.database.export import export
 from swsearch.database.reader import PackedDatabase
 from swsearch.database.verify import verify
 from swsearch.errors import DatabaseError
@@ -35,6 +39,15 @@ def fasta_text(records: list[tuple[str, str]], width: int = 60) -> bytes:
         lines.append(f">{header}")
         lines += [letters[start : start + width] for start in range(0, len(letters), width)]
     return ("\n".join(lines) + "\n").encode()
+
+
+def exported(database: PackedDatabase, width: int = 0) -> bytes:
+    """The database as FASTA."""
+    raw = io.BytesIO()
+    out = io.TextIOWrapper(raw, encoding="utf-8", errors="surrogateescape", newline="\n")
+    export(database, out, width)
+    out.flush()
+    return raw.getvalue()
 
 
 @pytest.fixture(scope="session")
@@ -69,3 +82,15 @@ def database_path(tmp_path: Path, fasta: Path) -> Path:
     path = tmp_path / "some.swdb"
     build_database(fasta, path)
     return path
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of 64 kB, where this process may mount one."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    command = ["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(disk)]
+    if os.geteuid() != 0 or subprocess.run(command, capture_output=True, check=False).returncode:
+        pytest.skip("mounting a small disk needs rights that this process does not have")
+    yield disk
+    subprocess.run(["umount", str(disk)], check=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import pickle
 import threading
@@ -15,23 +14,15 @@ from Bio.SeqIO.FastaIO import SimpleFastaParser
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from swsearch.database import builder
+from swsearch.database import segment_writer
 from swsearch.database.builder import build_database
-from swsearch.database.export import export
 from swsearch.database.format import ARRAY_DTYPES
 from swsearch.database.reader import PackedDatabase
 from swsearch.errors import DatabaseError, FastaFormatError
 from swsearch.sequences.alphabet import CODE_MASK, DNA, PAD_CODE, PROTEIN
+from tests.database.conftest import exported
 
 Records = list[tuple[str, str]]
-
-
-def exported(database: PackedDatabase, width: int) -> bytes:
-    raw = io.BytesIO()
-    out = io.TextIOWrapper(raw, encoding="utf-8", errors="surrogateescape", newline="\n")
-    export(database, out, width)
-    out.flush()
-    return raw.getvalue()
 
 
 def test_every_record_comes_back_in_its_place(fasta: Path, database_path: Path) -> None:
@@ -86,7 +77,7 @@ def test_any_headers_and_letters_survive(
     text = b"".join(b">%s\n%s\n" % (header, letters.encode()) for header, letters in records)
     (folder / "some.fa").write_bytes(text)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(builder, "BLOCK_BYTES", block_bytes)
+        patch.setattr(segment_writer, "BLOCK_BYTES", block_bytes)
         build_database(folder / "some.fa", folder / "some.swdb", PROTEIN)
     with PackedDatabase.open(folder / "some.swdb") as database:
         assert exported(database, 0) == text

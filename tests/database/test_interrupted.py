@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -16,17 +15,16 @@ from swsearch.database.reader import PackedDatabase
 from swsearch.errors import DatabaseError
 
 MOMENTS = {
-    "while it reads": "sources.read_chunks = paused_iteration(sources.read_chunks)",
-    "before it gathers": "builder._write_residues = paused_before(builder._write_residues)",
+    "while it reads": "segment_writer.read_chunks = paused_iteration(segment_writer.read_chunks)",
+    "before it gathers": "segment_writer._write_residues = paused_before(segment_writer._write_residues)",
     "before the catalogue": "builder.write_catalogue_file = paused_before(builder.write_catalogue_file)",
     "before the rename": "staging._publish = paused_before(staging._publish)",
 }
 
 CHILD = """
 import sys
-from swsearch.database import builder, staging
+from swsearch.database import builder, segment_writer, staging
 from swsearch.errors import DatabaseError
-sources = builder
 
 def pause():
     print("here", flush=True)
@@ -130,18 +128,6 @@ def test_a_file_that_may_not_grow_ends_the_build_in_one_line(tmp_path: Path, fas
     assert done.stderr.startswith(f"refused: no room left on the disk of {tmp_path}")
     assert done.stderr.count("\n") == 1
     assert names(tmp_path) == {fasta.name}
-
-
-@pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A file system of 64 kB, where this process may mount one."""
-    disk = tmp_path / "disk"
-    disk.mkdir()
-    command = ["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(disk)]
-    if os.geteuid() != 0 or subprocess.run(command, capture_output=True, check=False).returncode:
-        pytest.skip("mounting a small disk needs rights that this process does not have")
-    yield disk
-    subprocess.run(["umount", str(disk)], check=True)
 
 
 def test_a_full_disk_ends_the_build_in_one_line(small_disk: Path, tmp_path: Path) -> None:

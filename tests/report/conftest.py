@@ -71,11 +71,14 @@ DNA_QUERIES = (QueryResult(0, "n1 dna query", BASES, (PLUS, MINUS), 2, STATS),)
 
 @pytest.fixture
 def written():
-    """Writes a report of a run and its queries into a string."""
+    """Writes a report of a run and its queries; gives its text, or its bytes where the format is binary."""
 
     def write(name, run=PROTEIN_RUN, queries=PROTEIN_QUERIES, fields=None):
-        stream = io.StringIO(newline="")
-        get_format(name, fields).write(run, iter(queries), stream)
-        return stream.getvalue()
+        stream = io.TextIOWrapper(io.BytesIO(), encoding="utf-8", errors="surrogateescape", newline="\n")
+        report = get_format(name, fields)
+        report.write(run, iter(queries), stream)
+        stream.flush()
+        content = stream.buffer.getvalue()
+        return content if report.binary else content.decode("utf-8", "surrogateescape")
 
     return write

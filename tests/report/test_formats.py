@@ -121,9 +121,12 @@ def test_engine_threads_times_and_command_are_in_no_report(written, name):
     assert written(name, other, slower) == written(name)
 
 
-@pytest.mark.parametrize("name", formats())
+@pytest.mark.parametrize("name", sorted({*formats()} - {"sam", "parquet"}))
 def test_queries_are_written_as_they_come(name):
-    """A format that held the queries back would not have written the first before it takes the second."""
+    """A format that held the queries back would not have written the first before it takes the second.
+
+    ``sam`` must know all subjects first, and ``parquet`` writes row groups.
+    """
     stream = io.StringIO()
 
     def queries():
@@ -134,8 +137,8 @@ def test_queries_are_written_as_they_come(name):
     get_format(name).write(PROTEIN_RUN, queries(), stream)
 
 
-@pytest.mark.parametrize("name", [*formats()])
-def test_every_format_writes_dna(written, name):
+@pytest.mark.parametrize("name", sorted({*formats()} - {"parquet"}))
+def test_every_text_format_writes_dna(written, name):
     assert "m2" in written(name, DNA_RUN, DNA_QUERIES)
 
 
@@ -159,7 +162,7 @@ def test_unknown_fields_are_refused_with_the_valid_ones(fields, words):
     assert "cigar" in str(caught.value)
 
 
-@pytest.mark.parametrize("name", ["table", "json", "jsonl", "pairwise"])
+@pytest.mark.parametrize("name", ["table", "json", "jsonl", "pairwise", "sam", "xml", "html"])
 def test_fields_are_refused_where_there_are_no_columns(name):
     with pytest.raises(InputError, match=f"format {name} has no columns"):
         get_format(name, ["score"])

@@ -49,6 +49,7 @@ class CpuEngine:
     """
 
     name = "cpu"
+    profiles_per_call = 1
 
     def __init__(self, threads: int | None = None, instruction_set: str | None = None) -> None:
         if threads is not None and threads < 1:

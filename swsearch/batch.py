@@ -1,0 +1,326 @@
+"""Batches: thousands of queries in one run that can be interrupted, resumed, sharded and merged.
+
+A batch numbers the queries of its files from 0, searches each that its run lacks, and commits it as it ends. So a
+batch that was killed goes on where it stopped, and shards of one batch, each the queries of its share, are put
+together into one run; both end with the same bytes as a batch that ran through. A query whose letters were searched
+before in the run is not searched again. A record that is no sequence fails alone; the batch goes on and says so at its
+end.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, TextIO
+
+from swsearch.engine.protocol import Progress
+from swsearch.errors import InputError, StoreError
+from swsearch.hits.result import QueryResult, RunInfo, SearchStats
+from swsearch.search.searcher import Searcher
+from swsearch.sequences.fasta import RefusedRecord, read_each
+from swsearch.sequences.record import SequenceRecord
+from swsearch.store.repository import HitStore, StoredRun, query_digest
+
+WINDOW: Final = 256
+"""Queries that are read ahead: enough to find pairs of like length, few enough to hold."""
+
+
+@dataclass(frozen=True)
+class Shard:
+    """The ``index``-th of ``count`` shares of a batch, from 1: every ``count``-th query.
+
+    >>> Shard.parse("2/4").holds(5), Shard.parse("2/4").holds(6)
+    (True, False)
+    """
+
+    index: int = 1
+    count: int = 1
+
+    @staticmethod
+    def parse(text: str) -> Shard:
+        """From ``i/n``.
+
+        Raises
+        ------
+        InputError
+            It is no ``i/n`` with 1 ≤ i ≤ n.
+        """
+        index, slash, count = text.partition("/")
+        if slash and index.isdecimal() and count.isdecimal() and 1 <= int(index) <= int(count):
+            return Shard(int(index), int(count))
+        raise InputError(f"--shard {text!r}: give i/n with 1 <= i <= n, such as 2/8")
+
+    def holds(self, number: int) -> bool:
+        """Whether the query of this number belongs to the share."""
+        return number % self.count == self.index - 1
+
+
+@dataclass
+class BatchReport:
+    """What a batch did.
+
+    Attributes
+    ----------
+    run_id : int
+    resumed : bool
+        Whether the run was there before.
+    n_done : int
+        Queries committed now.
+    n_before : int
+        Queries that the run had already.
+    n_repeated : int
+        Queries among ``n_done`` whose letters the run had searched before.
+    failed : list of RefusedRecord
+        Records that could not be searched, with the reason.
+    """
+
+    run_id: int
+    resumed: bool
+    n_done: int = 0
+    n_before: int = 0
+    n_repeated: int = 0
+    failed: list[RefusedRecord] = field(default_factory=list)
+
+
+class EventLog:
+    """JSON lines for scripts, one an event, written through at once; without a stream it says nothing.
+
+    Every line has ``event`` (``start``, ``query``, ``failed``, ``end``) and ``seconds`` since the start.
+    """
+
+    def __init__(self, stream: TextIO | None) -> None:
+        self._stream = stream
+        self._began = time.monotonic()
+
+    def write(self, event: str, **values: Any) -> None:
+        """Write one event."""
+        if self._stream is not None:
+            seconds = round(time.monotonic() - self._began, 3)
+            self._stream.write(json.dumps({"event": event, "seconds": seconds, **values}) + "\n")
+            self._stream.flush()
+
+
+def count_cells(paths: Sequence[str | os.PathLike[str]], searcher: Searcher, shard: Shard) -> int:
+    """Cells that a batch scores if it scores all its queries; reads the files once."""
+    records = read_each(paths, searcher.database.alphabet)
+    return sum(
+        searcher.cells(record)
+        for number, record in enumerate(records)
+        if isinstance(record, SequenceRecord) and shard.holds(number)
+    )
+
+
+def run_batch(
+    paths: Sequence[str | os.PathLike[str]],
+    searcher: Searcher,
+    store: HitStore,
+    command: str,
+    *,
+    resume: str | None = None,
+    shard: Shard = Shard(),
+    events: TextIO | None = None,
+    progress: Progress | None = None,
+    told: Callable[[BatchReport], None] | None = None,
+) -> BatchReport:
+    """Search every query of the files that the run lacks, and commit each as it ends.
+
+    Parameters
+    ----------
+    paths : sequence of paths
+        Query files, in an order that stays the same when the batch is resumed or sharded.
+    searcher : Searcher
+    store : HitStore
+    command : str
+        How the batch was asked for.
+    resume : str, optional
+        A run's id, which must be of the same search; or ``latest``: the newest unfinished run of the same search, a new
+        one where there is none.
+    shard : Shard
+        The share of the queries to search.
+    events : text stream, optional
+        Takes a line of JSON for each event.
+    progress : callable, optional
+        Called with cells done; cells of queries that need no search are told as well.
+    told : callable, optional
+        Called with the report so far after each query.
+
+    Raises
+    ------
+    FastaFormatError
+        A query file cannot be read; what was committed stays.
+    StoreError
+        The store cannot be written, or the run to resume is of another search or of other queries.
+    """
+    info = searcher.run_info(command)
+    report = _open_run(store, info, resume)
+    log = EventLog(events)
+    log.write("start", run=report.run_id, resumed=report.resumed, database=info.database.path)
+    committed = store.committed(report.run_id)
+    report.n_before = len(committed)
+    try:
+        for result in _results(paths, searcher, store, shard, report, committed, progress, log):
+            store.add_query(report.run_id, result)
+            report.n_done += 1
+            log.write("query", number=result.number, id=result.header.split(" ", 1)[0], hits=len(result.hits))
+            if told is not None:
+                told(report)
+    except BaseException:
+        store.interrupt_run(report.run_id)
+        raise
+    store.finish_run(report.run_id)
+    log.write("end", run=report.run_id, done=report.n_done, before=report.n_before, failed=len(report.failed))
+    return report
+
+
+def merge_runs(targets: HitStore, sources: Sequence[tuple[HitStore, StoredRun]], command: str) -> int:
+    """One new run with the queries of all ``sources``, in the order of their numbers; its id.
+
+    Raises
+    ------
+    StoreError
+        The runs are of different searches, or two hold the same query.
+    """
+    if not sources:
+        raise StoreError("there is nothing to merge; name the stores of the shards")
+    first = sources[0][1].info
+    numbers: set[int] = set()
+    for store, run in sources:
+        difference = _difference(first, run.info)
+        if difference:
+            raise StoreError(f"run {run.id} of {store.name} is of another search than the first: {difference}")
+        here = set(store.committed(run.id))
+        both = numbers & here
+        if both:
+            raise StoreError(f"query {min(both)} is in run {run.id} of {store.name} and in an earlier one")
+        numbers |= here
+    merged = targets.start_run(replace(first, command=command))
+    try:
+        for store, run in sources:
+            for result in store.queries(run.id):
+                targets.add_query(merged, result)
+    except BaseException:
+        targets.delete_run(merged)
+        raise
+    targets.finish_run(merged)
+    return merged
+
+
+def missing_numbers(store: HitStore, run_id: int) -> list[int]:
+    """Numbers below the largest that a run lacks: queries that failed, or shards that were not merged."""
+    numbers = store.committed(run_id)
+    return [number for number in range(max(numbers, default=-1)) if number not in numbers]
+
+
+def _open_run(store: HitStore, info: RunInfo, resume: str | None) -> BatchReport:
+    """The run to add to, new or old, marked as worked on by this process."""
+    if resume == "latest":
+        unfinished = [run for run in store.runs() if run.state == "interrupted" and not _difference(info, run.info)]
+        resume = str(unfinished[-1].id) if unfinished else None
+    if resume is None:
+        return BatchReport(store.start_run(info), resumed=False)
+    run = store.run(resume)
+    difference = _difference(info, run.info)
+    if difference:
+        raise StoreError(f"run {run.id} of {store.name} is of another search: {difference}; leave --resume out")
+    if run.state == "running":
+        raise StoreError(f"run {run.id} of {store.name} is being worked on; wait for it or stop it first")
+    store.resume_run(run.id)
+    return BatchReport(run.id, resumed=True)
+
+
+def _difference(wanted: RunInfo, found: RunInfo) -> str:
+    """What makes two runs different searches; empty where nothing does."""
+    pairs = {
+        "database": (wanted.database.digest[:12], found.database.digest[:12]),
+        "matrix": (wanted.matrix_scores, found.matrix_scores),
+        "gap costs": ((wanted.gap_open, wanted.gap_extend), (found.gap_open, found.gap_extend)),
+        "search space": (wanted.search_space, found.search_space),
+        "program": (wanted.program, found.program),
+        **{
+            f"--{name.replace('_', '-')}": (wanted.parameters.get(name), found.parameters.get(name))
+            for name in sorted({*wanted.parameters, *found.parameters})
+        },
+    }
+    different = [name for name, (one, other) in pairs.items() if one != other]
+    return ", ".join(f"{name} differs" for name in different)
+
+
+def _results(
+    paths: Sequence[str | os.PathLike[str]],
+    searcher: Searcher,
+    store: HitStore,
+    shard: Shard,
+    report: BatchReport,
+    committed: dict[int, str],
+    progress: Progress | None,
+    log: EventLog,
+) -> Iterator[QueryResult]:
+    """Results of the queries that the run lacks; the caller commits each before it takes the next."""
+    first_with: dict[bytes, int] = {}
+    window: list[tuple[int, SequenceRecord]] = []
+    for number, record in enumerate(read_each(paths, searcher.database.alphabet)):
+        if not shard.holds(number):
+            continue
+        refused = record if isinstance(record, RefusedRecord) else _refused(searcher, number, record)
+        if refused is not None:
+            report.failed.append(refused)
+            log.write("failed", number=number, reason=str(refused))
+            continue
+        assert isinstance(record, SequenceRecord)
+        if number in committed:
+            if committed[number] != query_digest(record.header, record.letters):
+                problem = f"query {number} of run {report.run_id} is not {record.identifier!r}"
+                raise StoreError(f"{problem}; give the files that the run began with")
+            first_with.setdefault(_letters_digest(record), number)
+            if progress is not None:
+                progress(searcher.cells(record))
+            continue
+        window.append((number, record))
+        if len(window) == WINDOW:
+            yield from _search_window(window, searcher, store, report, first_with, progress)
+            window = []
+    yield from _search_window(window, searcher, store, report, first_with, progress)
+
+
+def _search_window(
+    window: list[tuple[int, SequenceRecord]],
+    searcher: Searcher,
+    store: HitStore,
+    report: BatchReport,
+    first_with: dict[bytes, int],
+    progress: Progress | None,
+) -> Iterator[QueryResult]:
+    """Results of some queries; those whose letters the run has are taken from the store, after the others."""
+    new: list[tuple[int, SequenceRecord]] = []
+    repeated: list[tuple[int, SequenceRecord]] = []
+    for number, record in window:
+        known = first_with.setdefault(_letters_digest(record), number)
+        (new if known == number else repeated).append((number, record))
+    results = searcher.search([record for _, record in new], progress)
+    for (number, _), result in zip(new, results, strict=True):
+        yield replace(result, number=number)
+    for number, record in repeated:
+        source = store.query(report.run_id, first_with[_letters_digest(record)])
+        report.n_repeated += 1
+        if progress is not None:
+            progress(searcher.cells(record))
+        stats = SearchStats(cells=0, score_seconds=0.0, total_seconds=0.0, n_rescored=0)
+        yield replace(source, number=number, header=record.header, letters=record.letters, stats=stats)
+
+
+def _refused(searcher: Searcher, number: int, record: SequenceRecord) -> RefusedRecord | None:
+    """Why a readable sequence cannot be searched, if it cannot."""
+    try:
+        searcher.check(record)
+    except InputError as error:
+        return RefusedRecord("query", number, record.identifier, str(error))
+    return None
+
+
+def _letters_digest(record: SequenceRecord) -> bytes:
+    """The same for sequences that give the same hits: case does not score, so it does not count."""
+    return hashlib.blake2b(record.letters.upper().encode(), digest_size=16).digest()

@@ -1,0 +1,90 @@
+"""``swsearch batch``: many queries in one run that can be interrupted, resumed and sharded."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from swsearch.cli import options
+
+
+def batch(
+    files: Annotated[
+        list[str], typer.Argument(metavar="FASTA… DB", help="Query files, then a database made by `swsearch index`.")
+    ],
+    resume: Annotated[
+        str | None, typer.Option(help="Go on with a run: its number, or latest. A new run starts where none fits.")
+    ] = None,
+    shard: Annotated[str, typer.Option(help="Search one share of the queries: i/n, i from 1 to n.")] = "1/1",
+    events: Annotated[Path | None, typer.Option(help="File that takes a line of JSON for each event.")] = None,
+    top: options.Top = 25,
+    evalue: options.Evalue = 10.0,
+    ties: options.Ties = "cut",
+    strand: options.Strand = "both",
+    matrix: options.Matrix = None,
+    match: options.Match = None,
+    mismatch: options.Mismatch = None,
+    gap_open: options.GapOpen = None,
+    gap_extend: options.GapExtend = None,
+    dbsize: options.DbSize = None,
+    engine: options.Engine = "auto",
+    threads: options.Threads = None,
+    partition_residues: options.PartitionResidues = None,
+    store: options.Store = options.DEFAULT_STORE,
+    quiet: options.Quiet = False,
+) -> None:
+    """Search a database with every sequence of many files, and store the hits of each query as it ends.
+
+    A batch that was killed loses no finished query: --resume latest computes only what is missing. Identical queries
+    are computed once. A record that is no sequence fails alone; it is named at the end, and the exit code is 1. With
+    --shard, the jobs of an array each take their share into a store of their own; `swsearch runs merge` joins them.
+
+    Example: swsearch batch genome1.faa genome2.faa proteins.db --store hits.sqlite --resume latest
+    """
+    from swsearch.batch import Shard, count_cells, run_batch
+    from swsearch.cli.output import say
+    from swsearch.cli.progress import ProgressReport
+    from swsearch.errors import InputError
+    from swsearch.search.api import open_searcher
+    from swsearch.search.options import SearchOptions
+    from swsearch.store.repository import HitStore
+
+    if len(files) < 2:
+        raise typer.BadParameter("give at least one query file and the database")
+    if store == "none":
+        raise InputError("--store none: a batch is what it stores; name a file")
+    *paths, database = files
+    chosen = SearchOptions(top, evalue, ties, strand, matrix, match, mismatch, gap_open, gap_extend, dbsize)
+    share = Shard.parse(shard)
+    with ExitStack() as stack:
+        searcher, why = stack.enter_context(
+            open_searcher(database, chosen, engine=engine, threads=threads, partition_residues=partition_residues)
+        )
+        cells = count_cells(paths, searcher, share)
+        if not quiet:
+            say(why)
+        opened = stack.enter_context(HitStore(store, create=True))
+        log = None if events is None else stack.enter_context(events.open("a", encoding="utf-8"))
+        progress = stack.enter_context(ProgressReport("searching", cells, "GCUPS", 1e9, quiet))
+        report = run_batch(
+            paths,
+            searcher,
+            opened,
+            shlex.join(["swsearch", *sys.argv[1:]]),
+            resume=resume,
+            shard=share,
+            events=log,
+            progress=progress.advance,
+            told=lambda so_far: progress.note(f"{so_far.n_before + so_far.n_done:,} queries done"),
+        )
+    before = f", {report.n_before:,} were there before" if report.resumed else ""
+    print(f"run {report.run_id} in {store}: {report.n_done:,} queries done{before}, {len(report.failed):,} failed")
+    for refused in report.failed:
+        say(f"failed: {refused}")
+    if report.failed:
+        raise typer.Exit(1)

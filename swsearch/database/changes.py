@@ -1,0 +1,330 @@
+"""Changing a packed database: sequences added or removed, what is left compacted. Each change is a new generation.
+
+A change writes new files beside those there are and makes them the database by replacing the catalogue, in one rename.
+Until that rename the database is the old one, from it on the new one, whatever stops the program; an open reader keeps
+the generation that it opened. What a stopped change left is removed at once where the program lives on, otherwise by
+the next change. One process changes a database at a time (:mod:`swsearch.database.lock`).
+
+Disk: an addition takes what an index of the added files would; a removal four bytes a removed subject; a compaction,
+for as long as it works and beside the old files, twice the residues that are left.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+
+from swsearch.database.builder import BuildReport, now, program_name
+from swsearch.database.format import (
+    CATALOGUE,
+    TOMBSTONE_DTYPE,
+    Catalogue,
+    SegmentEntry,
+    Tombstones,
+    content_digest,
+    segment_name,
+    tombstones_name,
+)
+from swsearch.database.lock import writer_lock
+from swsearch.database.reader import PackedDatabase, Segment, load_catalogue
+from swsearch.database.segment_writer import (
+    HashingFile,
+    IdentifierHashes,
+    Progress,
+    identifier_hashes,
+    sequence_chunks,
+    source_names,
+    write_segment,
+)
+from swsearch.database.staging import disk_error, sync_folder, termination_as_exception, write_catalogue_file
+from swsearch.errors import InputError
+from swsearch.sequences.alphabet import ALPHABETS
+from swsearch.sequences.fasta import CHUNK_RESIDUES, SequenceChunk
+from swsearch.sequences.record import split_header
+from swsearch.typing import SubjectIndex
+
+_SEGMENT: Final = re.compile(r"segment-[0-9]{6,}")
+_TOMBSTONES: Final = re.compile(r"removed-([0-9]{6,})\.bin")
+_BLOCK_HEADERS: Final = 1 << 16
+"""Headers that are looked at together."""
+
+
+@dataclass(frozen=True)
+class RemovalReport:
+    """What a removal did: the new catalogue, and the subjects and residues that are gone."""
+
+    path: Path
+    catalogue: Catalogue
+    n_subjects: int
+    n_residues: int
+
+
+@dataclass(frozen=True)
+class CompactionReport:
+    """What a compaction did.
+
+    Attributes
+    ----------
+    path : Path
+    before, catalogue : Catalogue
+        The generation it found, and the one it made; the same where there was nothing to do.
+    """
+
+    path: Path
+    before: Catalogue
+    catalogue: Catalogue
+
+
+def add_to_database(
+    database: str | os.PathLike[str],
+    paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
+    *,
+    progress: Progress | None = None,
+) -> BuildReport:
+    r"""Add the sequences of FASTA or FASTQ files behind those of a database, all or none.
+
+    Parameters
+    ----------
+    database : path
+    paths : path or sequence of paths
+        Sequence files of the database's alphabet, in order; ``-`` is standard input.
+    progress : callable, optional
+
+    Returns
+    -------
+    BuildReport
+        Its duplicates are added identifiers that the database has already, or that come again in the files.
+
+    Raises
+    ------
+    FastaFormatError
+        A file cannot be read as sequences of the alphabet.
+    DatabaseError
+        There is no database, somebody else is changing it, or the disk is full.
+
+    >>> import tempfile
+    >>> from swsearch.database.builder import build_database
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = Path(folder, "two.fa").write_text(">P1\nMKVLL\n>P2\nWYR\n")
+    ...     _ = Path(folder, "one.fa").write_text(">P3\nMKW\n")
+    ...     _ = build_database(f"{folder}/two.fa", f"{folder}/db")
+    ...     report = add_to_database(f"{folder}/db", f"{folder}/one.fa")
+    >>> report.catalogue.n_subjects, report.catalogue.generation
+    (3, 2)
+    """
+    folder = Path(database)
+    with _change(folder) as before, PackedDatabase.open(folder) as opened:
+        generation = before.generation + 1
+        written = write_segment(
+            folder / segment_name(generation),
+            sequence_chunks(paths, ALPHABETS[before.alphabet]),
+            n_before=before.n_subjects,
+            hashes_before=_hashes(opened),
+            progress=progress,
+        )
+        sources = before.sources + source_names(paths)
+        catalogue = _publish(folder, replace(before, sources=sources), (*before.segments, written.entry))
+    return BuildReport(folder, catalogue, written.n_duplicates, written.first_duplicate)
+
+
+def remove_from_database(database: str | os.PathLike[str], identifiers: Iterable[str]) -> RemovalReport:
+    r"""Remove every subject that has one of these identifiers, or none of them if one is unknown.
+
+    From the new generation on they are not searched, not counted in the database's size, and not exported; their bytes
+    stay until a compaction.
+
+    Parameters
+    ----------
+    database : path
+    identifiers : iterable of str
+        First words of headers; bytes that are not UTF-8 as surrogate escapes. One that comes again counts once.
+
+    Raises
+    ------
+    InputError
+        No subject has one of the identifiers, there are no identifiers, or nothing would be left.
+    DatabaseError
+        There is no database, somebody else is changing it, or the disk is full.
+
+    >>> import tempfile
+    >>> from swsearch.database.builder import build_database
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = Path(folder, "two.fa").write_text(">P1\nMKVLL\n>P2\nWYR\n")
+    ...     _ = build_database(f"{folder}/two.fa", f"{folder}/db")
+    ...     _ = remove_from_database(f"{folder}/db", ["P1"])
+    ...     with PackedDatabase.open(f"{folder}/db") as opened:
+    ...         [record.identifier for record in opened]
+    ['P2']
+    """
+    folder = Path(database)
+    wanted = dict.fromkeys(identifiers)
+    if not wanted:
+        raise InputError("no identifier was given; nothing was removed")
+    with _change(folder) as before, PackedDatabase.open(folder) as opened:
+        found = _places(opened, wanted)
+        n_subjects = sum(map(len, found))
+        if n_subjects == before.n_subjects:
+            raise InputError(
+                f"all {n_subjects:,} sequences of {folder} would be removed, and a database holds at least one; "
+                "delete the folder instead"
+            )
+        generation = before.generation + 1
+        entries = [
+            _with_tombstones(folder, segment, places, generation)
+            for segment, places in zip(opened.segments, found, strict=True)
+        ]
+        catalogue = _publish(folder, before, entries)
+    return RemovalReport(folder, catalogue, n_subjects, before.n_residues - catalogue.n_residues)
+
+
+def compact_database(database: str | os.PathLike[str], *, progress: Progress | None = None) -> CompactionReport:
+    """Rewrite what is left of a database as one segment and free the room of the rest.
+
+    The result has the bytes, and so the digest, of a fresh build from the exported FASTA. No search finds anything else
+    than before. A database that is one segment without removals is left as it is.
+
+    Raises
+    ------
+    DatabaseError
+        There is no database, somebody else is changing it, or the disk is full.
+    """
+    folder = Path(database)
+    with _change(folder) as before:
+        if len(before.segments) == 1 and not before.n_removed:
+            return CompactionReport(folder, before, before)
+        with PackedDatabase.open(folder) as opened:
+            segment = folder / segment_name(before.generation + 1)
+            written = write_segment(segment, _remaining_chunks(opened), progress=progress)
+        catalogue = _publish(folder, before, [written.entry])
+        _sweep(folder, catalogue)
+    return CompactionReport(folder, before, catalogue)
+
+
+@contextmanager
+def _change(folder: Path) -> Iterator[Catalogue]:
+    """The catalogue, for whoever alone may change the database while the block runs."""
+    load_catalogue(folder)  # what is no database gets no lock file
+    try:
+        with termination_as_exception(), writer_lock(folder):
+            catalogue = load_catalogue(folder)
+            _sweep(folder, catalogue)
+            try:
+                yield catalogue
+            except BaseException:
+                # An interrupt may come just behind the rename: what is on the disk says which files are in use.
+                _sweep(folder, load_catalogue(folder))
+                raise
+    except OSError as error:
+        raise disk_error(error, Path(os.path.abspath(folder))) from error
+
+
+def _publish(folder: Path, before: Catalogue, segments: Sequence[SegmentEntry]) -> Catalogue:
+    """Make these segments the database's next generation."""
+    catalogue = replace(
+        before,
+        digest=content_digest(before.alphabet, tuple(segments)),
+        generation=before.generation + 1,
+        program=program_name(),
+        created=now(),
+        segments=tuple(segments),
+    )
+    sync_folder(folder)
+    write_catalogue_file(folder, catalogue)
+    sync_folder(folder)
+    return catalogue
+
+
+def _sweep(folder: Path, catalogue: Catalogue) -> None:
+    """Remove what belongs to no generation that a reader may open: leftovers, and what a compaction replaced.
+
+    Removals that later ones replaced stay until then, for a reader that has read the catalogue and maps its files now.
+    """
+    in_use = {entry.name for entry in catalogue.segments}
+    for path in folder.iterdir():
+        if _SEGMENT.fullmatch(path.name) and path.name not in in_use:
+            shutil.rmtree(path, ignore_errors=True)
+    for name in in_use:
+        for path in (folder / name).iterdir():
+            match = _TOMBSTONES.fullmatch(path.name)
+            if match and int(match[1]) > catalogue.generation:
+                path.unlink()
+    (folder / f".{CATALOGUE}").unlink(missing_ok=True)
+
+
+def _headers(segment: Segment) -> Iterator[tuple[int, list[bytes]]]:
+    """All headers of a segment in blocks, each with its first place."""
+    for first in range(0, segment.entry.n_subjects, _BLOCK_HEADERS):
+        yield first, segment.raw_headers(first, min(first + _BLOCK_HEADERS, segment.entry.n_subjects))
+
+
+def _hashes(database: PackedDatabase) -> IdentifierHashes:
+    found = [np.empty(0, dtype=np.int64)]
+    for segment in database.segments:
+        hashes = [identifier_hashes(headers) for _, headers in _headers(segment)]
+        found.append(np.concatenate(hashes)[segment.is_left()])
+    return np.concatenate(found)
+
+
+def _places(database: PackedDatabase, wanted: dict[str, None]) -> list[SubjectIndex]:
+    """For each segment, the places of the subjects that have one of the identifiers; all must be found."""
+    missing = dict(wanted)
+    found = []
+    for segment in database.segments:
+        is_left = segment.is_left()
+        places = []
+        for first, headers in _headers(segment):
+            for place, header in enumerate(headers, first):
+                identifier = split_header(header.decode("utf-8", "surrogateescape"))[0]
+                if identifier in wanted and is_left[place]:
+                    places.append(place)
+                    missing.pop(identifier, None)
+        found.append(np.array(places, dtype=np.uint32))
+    if missing:
+        others = f", nor {len(missing) - 1:,} more of those given" if len(missing) > 1 else ""
+        raise InputError(f"{database.path} has no sequence {next(iter(missing))!r}{others}; nothing was removed")
+    return found
+
+
+def _with_tombstones(folder: Path, segment: Segment, places: SubjectIndex, generation: int) -> SegmentEntry:
+    """The segment's entry with these places removed as well; their file is on the disk when this returns."""
+    if not len(places):
+        return segment.entry
+    removed = np.union1d(segment.removed, places).astype(TOMBSTONE_DTYPE)
+    name = tombstones_name(generation)
+    with HashingFile(folder / segment.entry.name / name) as file:
+        file.write(removed.data.cast("B"))
+        written = file.finish()
+    sync_folder(folder / segment.entry.name)
+    n_residues = int(segment.lengths[segment.positions[removed]].sum(dtype=np.uint64))
+    return replace(segment.entry, removed=Tombstones(name, len(removed), n_residues, written))
+
+
+def _remaining_chunks(database: PackedDatabase) -> Iterator[tuple[str, SequenceChunk]]:
+    """The subjects that are left, in order, as if they were read from an export."""
+    for segment in database.segments:
+        is_left = segment.is_left()
+        lengths = segment.lengths[segment.positions]
+        ends = np.cumsum(lengths, dtype=np.uint64)
+        first = 0
+        while first < len(lengths):
+            before = int(ends[first - 1]) if first else 0
+            stop = max(first + 1, int(np.searchsorted(ends, np.uint64(before + CHUNK_RESIDUES), side="right")))
+            places = np.flatnonzero(is_left[first:stop])
+            if len(places):
+                headers = segment.raw_headers(first, stop)
+                begins = segment.starts[segment.positions[first + places]].tolist()
+                sizes = lengths[first + places]
+                parts = [
+                    segment.residues[begin : begin + size] for begin, size in zip(begins, sizes.tolist(), strict=True)
+                ]
+                kept = [headers[place] for place in places]
+                yield str(database.path), SequenceChunk(database.alphabet, np.concatenate(parts), sizes, kept)
+            first = stop

@@ -1,0 +1,76 @@
+"""One writer at a time: the lock that whoever changes a database holds, and the message for whoever comes second.
+
+The lock is ``flock`` on ``writer.lock`` in the database's folder. The system drops it when its holder dies, however it
+dies; the file stays. What is written in it, the holder's process id and host, serves the message alone. Readers take no
+lock.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+from swsearch.errors import DatabaseError
+
+LOCK: Final = "writer.lock"
+
+
+@contextmanager
+def writer_lock(folder: Path, *, wait: bool = False) -> Iterator[None]:
+    """Hold a database's lock while the block runs.
+
+    Parameters
+    ----------
+    folder : path
+        The database.
+    wait : bool
+        Whether to wait for another writer.
+
+    Raises
+    ------
+    DatabaseError
+        Another process holds it and ``wait`` is false; the message names that process.
+    OSError
+        The folder cannot be written to.
+    """
+    lock = _take(folder, wait=wait)
+    try:
+        os.ftruncate(lock, 0)
+        os.pwrite(lock, f"process {os.getpid()} on {os.uname().nodename}".encode(), 0)
+        yield
+        os.ftruncate(lock, 0)
+    finally:
+        os.close(lock)
+
+
+def _take(folder: Path, *, wait: bool) -> int:
+    """The descriptor of the locked file."""
+    path = folder / LOCK
+    while True:
+        lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+            if _lies_at(lock, path):
+                return lock
+        except BlockingIOError:
+            holder = os.pread(lock, 200, 0).decode("utf-8", "replace") or "another process"
+            os.close(lock)
+            raise DatabaseError(
+                f"{folder} is being changed by {holder}; run the command again when that has ended"
+            ) from None
+        except BaseException:
+            os.close(lock)
+            raise
+        os.close(lock)
+
+
+def _lies_at(lock: int, path: Path) -> bool:
+    """Whether a locked file is still that of the database; another database may have been put in its place."""
+    try:
+        return os.path.samestat(os.fstat(lock), os.stat(path))
+    except FileNotFoundError:
+        return False

@@ -1,0 +1,145 @@
+"""``xml``: NCBI BLAST's XML, version 1 (``NCBI_BlastOutput.dtd``, what ``-outfmt 5`` writes), element for element.
+
+A query is an ``Iteration``, a subject a ``Hit`` with one ``Hsp``. Coordinates are 1-based and inclusive; a hit of the
+minus strand of a DNA query has the query as given and the subject turned. The format demands numbers where this program
+may know none; those are ``NaN``. Characters that XML cannot hold become U+FFFD.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Final, TextIO
+from xml.sax.saxutils import escape
+
+from swsearch.hits.cigar import gapped, row_midline
+from swsearch.hits.hit import Hit
+from swsearch.hits.result import QueryResult, RunInfo
+from swsearch.report.fields import FIELDS, identifier
+from swsearch.report.rows import matrix_of, shown
+from swsearch.report.text import one_line
+from swsearch.sequences.record import split_header
+
+UNKNOWN: Final = "NaN"
+NO_HEADER: Final = "No definition line"
+"""What BLAST writes for a sequence without a header."""
+
+_DOCTYPE: Final = '<!DOCTYPE BlastOutput PUBLIC "-//NCBI//NCBI BlastOutput/EN" "http://www.ncbi.nlm.nih.gov/dtd/NCBI_BlastOutput.dtd">'
+_NOT_XML: Final = re.compile("[\ud800-\udfff\ufffe\uffff]")
+_Value = str | int | float | None
+
+
+class BlastXmlReport:
+    """The whole run as one ``BlastOutput``."""
+
+    name = "xml"
+    binary = False
+
+    def write(self, run: RunInfo, queries: Iterable[QueryResult], stream: TextIO) -> None:
+        """Write the report (:class:`swsearch.report.protocol.ReportFormat`)."""
+        begun = False
+        for query in queries:
+            if not begun:
+                stream.writelines(_opening(run, query))
+                begun = True
+            stream.writelines(_iteration(run, query))
+        if not begun:
+            stream.writelines(_opening(run, None))
+        stream.write("</BlastOutput_iterations>\n</BlastOutput>\n\n")
+
+
+def _element(indent: int, name: str, value: _Value) -> str:
+    """One line with one element; an unknown number is ``NaN``."""
+    if isinstance(value, str):
+        text = escape(_NOT_XML.sub("\ufffd", one_line(value)), {'"': "&quot;"})
+    elif value is None:
+        text = UNKNOWN
+    else:
+        text = f"{value:.6g}" if isinstance(value, float) else str(value)
+    return f"{' ' * indent}<{name}>{text}</{name}>\n"
+
+
+def _opening(run: RunInfo, first: QueryResult | None) -> Iterator[str]:
+    """What stands before the queries; it names the first of them."""
+    dna = run.database.alphabet == "dna"
+    yield f'<?xml version="1.0"?>\n{_DOCTYPE}\n<BlastOutput>\n'
+    yield _element(2, "BlastOutput_program", "blastn" if dna else "blastp")
+    yield _element(2, "BlastOutput_version", run.program)
+    yield _element(2, "BlastOutput_reference", f"{run.program}: exhaustive Smith-Waterman search")
+    yield _element(2, "BlastOutput_db", run.database.path)
+    yield from _query_elements("BlastOutput", first)
+    yield "  <BlastOutput_param>\n    <Parameters>\n"
+    if not dna:
+        yield _element(6, "Parameters_matrix", run.matrix)
+    limit = run.parameters.get("evalue")
+    yield _element(6, "Parameters_expect", float(limit) if limit is not None else None)
+    if dna:
+        matrix = matrix_of(run)
+        yield _element(6, "Parameters_sc-match", matrix.score("A", "A"))
+        yield _element(6, "Parameters_sc-mismatch", matrix.score("A", "C"))
+    yield _element(6, "Parameters_gap-open", run.gap_open)
+    yield _element(6, "Parameters_gap-extend", run.gap_extend)
+    yield _element(6, "Parameters_filter", "F")
+    yield "    </Parameters>\n  </BlastOutput_param>\n<BlastOutput_iterations>\n"
+
+
+def _query_elements(of: str, query: QueryResult | None) -> Iterator[str]:
+    yield _element(2, f"{of}_query-ID", f"Query_{query.number + 1}" if query else "")
+    yield _element(2, f"{of}_query-def", (query.header or NO_HEADER) if query else "")
+    yield _element(2, f"{of}_query-len", query.length if query else 0)
+
+
+def _iteration(run: RunInfo, query: QueryResult) -> Iterator[str]:
+    yield "<Iteration>\n"
+    yield _element(2, "Iteration_iter-num", query.number + 1)
+    yield from _query_elements("Iteration", query)
+    yield "<Iteration_hits>\n"
+    for place, hit in enumerate(query.hits, 1):
+        yield from _hit(run, query, place, hit)
+    yield "</Iteration_hits>\n  <Iteration_stat>\n    <Statistics>\n"
+    yield _element(6, "Statistics_db-num", run.database.n_subjects)
+    yield _element(6, "Statistics_db-len", run.database.n_residues)
+    yield _element(6, "Statistics_hsp-len", 0)
+    yield _element(6, "Statistics_eff-space", query.length * run.search_space)
+    yield _element(6, "Statistics_kappa", run.k)
+    yield _element(6, "Statistics_lambda", run.lam)
+    yield _element(6, "Statistics_entropy", None)
+    yield "    </Statistics>\n  </Iteration_stat>\n"
+    if not query.hits:
+        yield _element(2, "Iteration_message", "No hits found")
+    yield "</Iteration>\n"
+
+
+def _hit(run: RunInfo, query: QueryResult, place: int, hit: Hit) -> Iterator[str]:
+    alignment = hit.alignment
+    query_row, subject_row = gapped(*shown(query, hit))
+    dna = run.database.alphabet == "dna"
+    name = identifier(hit.subject_header)
+    yield "<Hit>\n"
+    yield _element(2, "Hit_num", place)
+    yield _element(2, "Hit_id", name)
+    yield _element(2, "Hit_def", split_header(hit.subject_header)[1] or NO_HEADER)
+    yield _element(2, "Hit_accession", name)
+    yield _element(2, "Hit_len", hit.subject_length)
+    yield "  <Hit_hsps>\n    <Hsp>\n"
+    values: dict[str, _Value] = {
+        "num": 1,
+        "bit-score": hit.bits,
+        "score": hit.score,
+        "evalue": hit.evalue,
+        "query-from": FIELDS["qstart"].value(run, query, hit),
+        "query-to": FIELDS["qend"].value(run, query, hit),
+        "hit-from": FIELDS["sstart"].value(run, query, hit),
+        "hit-to": FIELDS["send"].value(run, query, hit),
+        "query-frame": FIELDS["qframe"].value(run, query, hit) if dna else 0,
+        "hit-frame": FIELDS["sframe"].value(run, query, hit) if dna else 0,
+        "identity": alignment.identities,
+        "positive": alignment.positives,
+        "gaps": alignment.gap_residues,
+        "align-len": alignment.columns,
+        "qseq": query_row,
+        "hseq": subject_row,
+    }
+    yield from (_element(6, f"Hsp_{name}", value) for name, value in values.items())
+    yield f"      <Hsp_midline>{row_midline(query_row, subject_row, matrix_of(run))}</Hsp_midline>\n"
+    yield "    </Hsp>\n  </Hit_hsps>\n</Hit>\n"

@@ -1,0 +1,132 @@
+"""``html``: one page that needs nothing but itself, for reading, sorting and printing.
+
+Each query has an overview graphic, a table that sorts by any column, and its alignments; queries are written as they
+come. The page fetches nothing and its own policy forbids it to. Without scripts all but the sorting works.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from functools import cache
+from html import escape
+from importlib import resources
+from typing import Final, TextIO
+
+from swsearch.hits.result import QueryResult, RunInfo
+from swsearch.report.fields import identifier
+from swsearch.report.overview import COLOURS, MAX_BARS, overview
+from swsearch.report.pairwise import blocks, value_lines
+from swsearch.report.summary import database_line, hits_line, query_line, scoring_line
+from swsearch.report.table import number_cells, number_titles
+from swsearch.report.text import one_line
+from swsearch.sequences.record import split_header
+
+_POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"
+ROWS_SHOWN: Final = 500
+"""Rows of a table that are shown at first; the style sheet has the number too."""
+
+_BEST_IS_LARGEST: Final = ("score", "bits", "ident", "cover")
+
+
+class HtmlReport:
+    """The whole run as one page."""
+
+    name = "html"
+    binary = False
+
+    def write(self, run: RunInfo, queries: Iterable[QueryResult], stream: TextIO) -> None:
+        """Write the report (:class:`swsearch.report.protocol.ReportFormat`)."""
+        stream.writelines(_opening(run))
+        for query in queries:
+            stream.writelines(_section(run, query))
+        stream.write(f"</main>\n<script>\n{_page_file('script.js')}</script>\n</body>\n</html>\n")
+
+
+@cache
+def _page_file(name: str) -> str:
+    return resources.files("swsearch.report.page").joinpath(name).read_text("utf-8")
+
+
+def _text(value: str) -> str:
+    """Text as it can stand anywhere in the page."""
+    return escape(one_line(value))
+
+
+def _opening(run: RunInfo) -> Iterator[str]:
+    yield '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+    yield f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">\n'
+    yield '<meta name="viewport" content="width=device-width, initial-scale=1">\n<link rel="icon" href="data:,">\n'
+    yield f"<title>Hits in {_text(run.database.path)}</title>\n<style>\n{_page_file('style.css')}</style>\n</head>\n"
+    yield '<body>\n<a class="skip" href="#hits">Skip to the hits</a>\n<header>\n<h1>Smith-Waterman search</h1>\n<dl>\n'
+    facts = {"Database": database_line(run), "Scoring": scoring_line(run), "Program": run.program}
+    yield from (f"<dt>{name}</dt><dd>{_text(fact)}</dd>\n" for name, fact in facts.items())
+    yield "</dl>\n<noscript><p>Sorting the tables needs JavaScript; all else works without.</p>"
+    yield "<style>table.short tbody tr { display: table-row !important; } .all { display: none; }</style></noscript>\n"
+    yield "</header>\n"
+    yield '<nav aria-label="Queries" hidden><details><summary></summary></details></nav>\n'
+    yield '<p class="status" role="status"></p>\n<main id="hits">\n'
+
+
+def _section(run: RunInfo, query: QueryResult) -> Iterator[str]:
+    name = f"q{query.number + 1}"
+    yield f'<section aria-labelledby="{name}">\n<h2 id="{name}">{_text(query_line(run, query))}</h2>\n'
+    yield f"<p>{_text(hits_line(run, query))}</p>\n"
+    if query.hits:
+        yield '<div class="results">\n'
+        yield from _figure(query, name)
+        yield from _table(run, query, name)
+        yield "<h3>Alignments</h3>\n"
+        yield from _alignments(run, query, name)
+        yield "</div>\n"
+    yield "</section>\n"
+
+
+def _figure(query: QueryResult, name: str) -> Iterator[str]:
+    yield "<figure>\n"
+    yield from overview(query, f"{name}-overview")
+    yield "<figcaption>"
+    if len(query.hits) > MAX_BARS:
+        yield f"The best {MAX_BARS} of the {len(query.hits):,} hits below. "
+    if query.hits[0].bits is not None:
+        yield "Bit score:"
+        for _, colour, words in COLOURS:
+            yield f'<span class="key" style="background:{colour}"></span>{words}'
+    yield "</figcaption>\n</figure>\n"
+
+
+def _table(run: RunInfo, query: QueryResult, name: str) -> Iterator[str]:
+    titles = ["#", "id", "description", *number_titles(run)]
+    short = len(query.hits) > ROWS_SHOWN
+    yield f'<div class="scroll" role="region" aria-labelledby="{name}-caption" tabindex="0">\n'
+    yield f'<table id="{name}-table" class="short">\n' if short else "<table>\n"
+    yield f'<caption id="{name}-caption">Hits of {_text(identifier(query.header))}</caption>\n<thead>\n<tr>'
+    for title in titles:
+        first = "descending" if title in _BEST_IS_LARGEST else "ascending"
+        sorted_now = ' aria-sort="ascending"' if title == "#" else ""
+        label = ' aria-label="rank"' if title == "#" else ""
+        button = f'<button type="button"{label}>{title}</button>'
+        yield f'<th scope="col" data-first="{first}"{sorted_now}>{button}</th>'
+    yield "</tr>\n</thead>\n<tbody>\n"
+    for hit in query.hits:
+        subject, description = split_header(hit.subject_header)
+        link = f'<a href="#{name}h{hit.rank}">{_text(subject or "unnamed")}</a>'
+        yield f'<tr><td class="number">{hit.rank}</td><th scope="row">{link}</th>'
+        yield f'<td class="text">{_text(description)}</td>'
+        for title, cell in zip(titles[3:], number_cells(run, query, hit), strict=True):
+            yield f"<td>{cell}</td>" if title == "strand" else f'<td class="number">{cell}</td>'
+        yield "</tr>\n"
+    yield "</tbody>\n</table>\n</div>\n"
+    if short:
+        label = f"Show all {len(query.hits):,} rows"
+        yield f'<button type="button" class="all" aria-controls="{name}-table">{label}</button>\n'
+
+
+def _alignments(run: RunInfo, query: QueryResult, name: str) -> Iterator[str]:
+    for hit in query.hits:
+        title = _text(hit.subject_header or "unnamed")
+        yield f'<article id="{name}h{hit.rank}" aria-labelledby="{name}h{hit.rank}t">\n'
+        yield f'<h4 id="{name}h{hit.rank}t">{hit.rank}. {title}</h4>\n<div>\n'
+        worth = "<br>\n".join(map(_text, [f"Length = {hit.subject_length}", *value_lines(run, hit)]))
+        yield f"<p>{worth}</p>\n<pre>\n"
+        yield escape("\n".join(blocks(run, query, hit)))
+        yield f'</pre>\n<p class="back"><a href="#{name}">Back to the query</a></p>\n</div>\n</article>\n'

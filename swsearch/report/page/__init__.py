@@ -1,0 +1,1 @@
+"""The style sheet and the script that every ``html`` report carries within it."""

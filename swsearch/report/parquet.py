@@ -1,0 +1,81 @@
+"""``parquet``: the columns of ``tsv`` with their types, for DuckDB, pandas, Polars and Spark.
+
+Written as row groups of at most 65,536 hits, so a report takes the memory of one row group and of one query. Unknown
+values are null. Parquet's text is UTF-8: bytes of a header that are not become U+FFFD. The file's own metadata has the
+run as JSON under ``swsearch``, as the ``json`` report has it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Sequence
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any, Final, TextIO
+
+from swsearch.errors import InputError
+from swsearch.hits.result import QueryResult, RunInfo
+from swsearch.report.fields import Value, select_fields
+from swsearch.report.jsons import describe_run
+from swsearch.report.separated import DEFAULT_FIELDS
+
+if TYPE_CHECKING:
+    import pyarrow
+
+ROWS_IN_GROUP: Final = 65_536
+
+_NOT_UTF8: Final = re.compile("[\ud800-\udfff]")
+
+
+class ParquetReport:
+    """A row a hit; zstd-compressed columns.
+
+    Raises
+    ------
+    InputError
+        pyarrow is not installed, or a field is unknown or named twice.
+    """
+
+    name = "parquet"
+    binary = True
+
+    def __init__(self, fields: Sequence[str] | None = None, *, rows_in_group: int = ROWS_IN_GROUP) -> None:
+        if find_spec("pyarrow") is None:
+            raise InputError("format parquet needs pyarrow; `pip install 'swsearch[parquet]'` adds it")
+        self.fields = select_fields(DEFAULT_FIELDS if fields is None else fields)
+        names = [field.name for field in self.fields]
+        twice = sorted({name for name in names if names.count(name) > 1})
+        if twice:
+            raise InputError(f"--fields names {', '.join(twice)} twice; a column of a parquet file is there once")
+        self._rows_in_group = rows_in_group
+
+    def write(self, run: RunInfo, queries: Iterable[QueryResult], stream: TextIO) -> None:
+        """Write the report (:class:`swsearch.report.protocol.ReportFormat`), a row group as soon as it is full."""
+        import pyarrow
+        from pyarrow import parquet
+
+        schema = self._schema(run)
+        columns: list[list[Value]] = [[] for _ in self.fields]
+        with parquet.ParquetWriter(stream.buffer, schema, compression="zstd") as writer:
+
+            def flush() -> None:
+                writer.write_batch(pyarrow.record_batch([*map(pyarrow.array, columns, schema.types)], schema=schema))
+                for column in columns:
+                    column.clear()
+
+            for query in queries:
+                for hit in query.hits:
+                    for column, field in zip(columns, self.fields, strict=True):
+                        value = field.value(run, query, hit)
+                        column.append(_NOT_UTF8.sub("\ufffd", value) if isinstance(value, str) else value)
+                    if len(columns[0]) >= self._rows_in_group:
+                        flush()
+            if columns[0]:
+                flush()
+
+    def _schema(self, run: RunInfo) -> pyarrow.Schema:
+        import pyarrow
+
+        types: dict[type, Any] = {str: pyarrow.string(), int: pyarrow.int64(), float: pyarrow.float64()}
+        about = json.dumps({**describe_run(run), "parameters": run.parameters}, allow_nan=False)
+        return pyarrow.schema([(field.name, types[field.kind]) for field in self.fields], {"swsearch": about})

@@ -1,0 +1,129 @@
+"""``sam``: alignments as read mappers write them (SAM 1.6), for DNA and for protein.
+
+A query's best hit is its primary line and has the whole query, soft-clipped; its other hits are secondary lines with
+the aligned letters alone, hard-clipped; a query without hits is one unmapped line. So every line's CIGAR covers its
+SEQ. A hit of the minus strand has the reverse complement and flag 16, and its CIGAR runs along the subject as given, as
+the record's own does.
+
+SAM names all subjects in its header, which are known at the end only: the lines are put in a temporary file, and copied
+behind the header. In memory is what the header holds: name, length and description of each subject reported.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import tempfile
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Final, TextIO
+
+from swsearch.hits.hit import Hit
+from swsearch.hits.result import QueryResult, RunInfo
+from swsearch.report.fields import identifier
+from swsearch.report.rows import reverse_complement
+from swsearch.report.summary import database_line, scoring_line
+from swsearch.report.text import one_line
+from swsearch.sequences.record import split_header
+
+UNMAPPED: Final = 4
+REVERSE: Final = 16
+SECONDARY: Final = 256
+UNKNOWN_QUALITY: Final = 255
+
+_NOT_IN_QUERY_NAMES = re.compile(r"[^!-?A-~]")
+_NOT_IN_SUBJECT_NAMES = re.compile(r"^[*=]|[^!-~]|[\\,\"'`()\[\]{}<>]")
+_MAX_QUERY_NAME: Final = 254
+
+
+class SamReport:
+    """A line a hit, in the order of queries and ranks."""
+
+    name = "sam"
+    binary = False
+
+    def write(self, run: RunInfo, queries: Iterable[QueryResult], stream: TextIO) -> None:
+        """Write the report (:class:`swsearch.report.protocol.ReportFormat`), all of it after the last query."""
+        subjects = _Subjects()
+        with tempfile.TemporaryFile("w+", encoding="utf-8", errors="surrogateescape", newline="\n") as lines:
+            for query in queries:
+                if not query.hits:
+                    lines.write(_unmapped_line(query))
+                for place, hit in enumerate(query.hits):
+                    lines.write(_line(query, hit, subjects.name(hit), secondary=place > 0))
+            stream.write("@HD\tVN:1.6\tSO:unsorted\tGO:query\n")
+            stream.writelines(subjects.header_lines())
+            program, _, version = run.program.partition(" ")
+            stream.write(f"@PG\tID:{program}\tPN:{program}\tVN:{version}\n")
+            stream.write(f"@CO\tDatabase: {database_line(run)}\n@CO\tScoring: {scoring_line(run)}\n")
+            lines.seek(0)
+            shutil.copyfileobj(lines, stream)
+
+
+@dataclass(frozen=True)
+class _Subject:
+    name: str
+    length: int
+    description: str
+
+
+@dataclass
+class _Subjects:
+    """The subjects reported so far by their place in the database, each under a name that no other has."""
+
+    named: dict[int, _Subject] = field(default_factory=dict)
+    taken: set[str] = field(default_factory=set)
+
+    def name(self, hit: Hit) -> str:
+        """The name of a hit's subject: its identifier, and behind it its place in the FASTA where that is taken."""
+        known = self.named.get(hit.subject_index)
+        if known is None:
+            name = _NOT_IN_SUBJECT_NAMES.sub("_", identifier(hit.subject_header))
+            while name in self.taken:
+                name = f"{name}~{hit.subject_index + 1}"
+            self.taken.add(name)
+            known = _Subject(name, hit.subject_length, one_line(split_header(hit.subject_header)[1]))
+            self.named[hit.subject_index] = known
+        return known.name
+
+    def header_lines(self) -> Iterable[str]:
+        """A line a subject, in FASTA order."""
+        for _, subject in sorted(self.named.items()):
+            described = f"\tDS:{subject.description}" if subject.description else ""
+            yield f"@SQ\tSN:{subject.name}\tLN:{subject.length}{described}\n"
+
+
+def _query_name(query: QueryResult) -> str:
+    return _NOT_IN_QUERY_NAMES.sub("_", identifier(query.header))[:_MAX_QUERY_NAME]
+
+
+def _sequence(letters: str) -> str:
+    """SEQ; a stop has no letter there, and is the residue that may be any."""
+    return letters.replace("*", "X") or "*"
+
+
+def _unmapped_line(query: QueryResult) -> str:
+    return f"{_query_name(query)}\t{UNMAPPED}\t*\t0\t0\t*\t*\t0\t0\t{_sequence(query.letters)}\t*\n"
+
+
+def _line(query: QueryResult, hit: Hit, subject: str, *, secondary: bool) -> str:
+    alignment = hit.alignment
+    clips = (alignment.query_start, query.length - alignment.query_end)
+    letters = query.letters[alignment.query_start : alignment.query_end] if secondary else query.letters
+    if hit.strand == "minus":
+        clips = clips[::-1]
+        letters = reverse_complement(letters)
+    operation = "H" if secondary else "S"
+    before, after = (f"{length}{operation}" if length else "" for length in clips)
+    flag = (REVERSE if hit.strand == "minus" else 0) | (SECONDARY if secondary else 0)
+    columns = [
+        _query_name(query), flag, subject, alignment.subject_start + 1, UNKNOWN_QUALITY,
+        f"{before}{alignment.cigar}{after}", "*", 0, 0, _sequence(letters), "*",
+        f"NH:i:{len(query.hits)}", f"HI:i:{hit.rank}", f"AS:i:{hit.score}",
+        f"NM:i:{alignment.mismatches + alignment.gap_residues}",
+    ]  # fmt: skip
+    if hit.bits is not None:
+        columns.append(f"ZB:f:{hit.bits:.6g}")
+    if hit.evalue is not None:
+        columns.append(f"ZE:f:{hit.evalue:.6g}")
+    return "\t".join(map(str, columns)) + "\n"

@@ -1,0 +1,148 @@
+"""`swsearch batch`: whatever happens to it, its run ends with the bytes of a batch that ran through."""
+
+import json
+import signal
+import time
+
+import pytest
+
+from tests.cli.conftest import DATA
+
+QUERIES = DATA / "queries.fasta"
+
+
+@pytest.fixture
+def many_queries(tmp_path):
+    """Two files of 35 queries: windows over the demo's queries, one of them twice with other words in its header."""
+    records = [record.splitlines() for record in QUERIES.read_text().split(">")[1:]]
+    queries = []
+    for header, *lines in records:
+        letters = "".join(lines)
+        identifier = header.split()[0]
+        queries += [(f"{identifier}_{start} window", letters[start : start + 90]) for start in (0, 20, 40, 44, 0)]
+    for name, part in (("one.fasta", queries[:20]), ("two.fasta", queries[20:])):
+        (tmp_path / name).write_text("".join(f">{header}\n{letters}\n" for header, letters in part))
+    return ["one.fasta", "two.fasta"]
+
+
+def report(swsearch, store, run="latest"):
+    outcome = swsearch("report", run, "--format", "json", "--store", store)
+    assert outcome.code == 0, outcome.err
+    return outcome.out
+
+
+def test_a_batch_holds_what_a_query_of_the_same_sequences_finds(swsearch, tmp_path, protein_db, many_queries):
+    """Source: `swsearch query` on the files put together."""
+    outcome = swsearch("batch", *many_queries, protein_db, "--store", "b.sqlite", "--top", "3")
+    assert outcome.code == 0, outcome.err
+    assert outcome.out == "run 1 in b.sqlite: 35 queries done, 0 failed\n"
+    (tmp_path / "all.fasta").write_text("".join((tmp_path / name).read_text() for name in many_queries))
+    direct = swsearch("query", "all.fasta", protein_db, "--top", "3", "--format", "json", "--store", "none")
+    assert report(swsearch, "b.sqlite") == direct.out
+
+
+def test_queries_with_the_same_letters_are_computed_once(swsearch, protein_db, many_queries):
+    """Source: the cells that the run counts; seven of the queries are another's letters."""
+    from swsearch.store.repository import HitStore
+
+    assert swsearch("batch", *many_queries, protein_db, "--store", "b.sqlite").code == 0
+    with HitStore("b.sqlite") as store:
+        free = [result.number for result in store.queries("latest") if result.stats.cells == 0]
+    assert free == [4, 9, 14, 19, 24, 29, 34]
+
+
+@pytest.mark.parametrize("committed", [1, 6, 15])
+def test_a_killed_batch_resumes_to_the_same_bytes(swsearch, spawn, tmp_path, protein_db, many_queries, committed):
+    """Source: the same batch without interruption. The event log says how far the killed process was."""
+    assert swsearch("batch", *many_queries, protein_db, "--store", "whole.sqlite").code == 0
+    arguments = ["batch", *many_queries, protein_db, "--store", "b.sqlite", "--resume", "latest"]
+    process = spawn(*arguments, "--events", "events.jsonl", "--partition-residues", "2000")
+    events = tmp_path / "events.jsonl"
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        if events.exists() and events.read_text().count('"query"') >= committed:
+            break
+        time.sleep(0.005)
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+    resumed = swsearch(*arguments, "--events", "events.jsonl")
+    assert resumed.code == 0, resumed.err
+    assert "run 1 in b.sqlite" in resumed.out
+    assert report(swsearch, "b.sqlite") == report(swsearch, "whole.sqlite")
+    lines = [json.loads(line) for line in events.read_text().splitlines()]
+    done = [line["number"] for line in lines if line["event"] == "query"]
+    assert sorted(set(done)) == list(range(35))
+    assert len(done) <= 36  # the one that was committed but not yet told is not done again
+    assert lines[-1] == {**lines[-1], "event": "end", "run": 1, "failed": 0}
+
+
+def test_merged_shards_are_the_whole_batch(swsearch, protein_db, many_queries):
+    """Source: the same batch without shards."""
+    assert swsearch("batch", *many_queries, protein_db, "--store", "whole.sqlite").code == 0
+    stores = []
+    for index in (1, 2, 3, 4):
+        stores.append(f"shard{index}.sqlite")
+        outcome = swsearch("batch", *many_queries, protein_db, "--store", stores[-1], "--shard", f"{index}/4")
+        assert outcome.code == 0, outcome.err
+    merged = swsearch("runs", "merge", *reversed(stores), "--store", "merged.sqlite")
+    assert merged.out == "run 1 in merged.sqlite: 35 queries of 4 shards\n"
+    assert merged.err == ""
+    assert report(swsearch, "merged.sqlite") == report(swsearch, "whole.sqlite")
+    assert "are in no shard, number 1 for one" in swsearch("runs", "merge", stores[0], "--store", "part.sqlite").err
+
+
+def test_shards_of_different_searches_or_the_same_queries_do_not_merge(swsearch, protein_db, many_queries):
+    assert swsearch("batch", *many_queries, protein_db, "--store", "a.sqlite").code == 0
+    assert swsearch("batch", *many_queries, protein_db, "--store", "b.sqlite", "--top", "7").code == 0
+    refused = swsearch("runs", "merge", "a.sqlite", "b.sqlite", "--store", "m.sqlite")
+    assert refused.code == 1
+    assert "--top differs" in refused.error
+    twice = swsearch("runs", "merge", "a.sqlite", "a.sqlite", "--store", "m.sqlite")
+    assert twice.code == 1
+    assert "query 0 is in run 1 of a.sqlite and in an earlier one" in twice.error
+    assert len(swsearch("runs", "list", "--store", "m.sqlite").out.splitlines()) == 1
+
+
+def test_failed_queries_are_named_and_the_others_are_done(swsearch, tmp_path, protein_db):
+    (tmp_path / "mixed.fasta").write_text(">good\nMKVLAAGIVGLLLAQ\n>bad\nMKV7\n>empty\n>good2\nMKWVTFISLLFLFSS\n")
+    outcome = swsearch("batch", "mixed.fasta", protein_db, "--store", "b.sqlite", "--events", "e.jsonl")
+    assert outcome.code == 1
+    assert outcome.out == "run 1 in b.sqlite: 2 queries done, 2 failed\n"
+    assert "failed: mixed.fasta, record 2 (bad): residue 4: '7' is not in alphabet protein" in outcome.err
+    assert "failed: mixed.fasta, record 3 (empty): has no residues" in outcome.err
+    events = [json.loads(line)["event"] for line in (tmp_path / "e.jsonl").read_text().splitlines()]
+    assert sorted(events) == ["end", "failed", "failed", "query", "query", "start"]
+
+
+def test_resume_refuses_another_search_and_other_queries(swsearch, tmp_path, protein_db, many_queries):
+    assert swsearch("batch", *many_queries, protein_db, "--store", "b.sqlite").code == 0
+    other = swsearch("batch", *many_queries, protein_db, "--store", "b.sqlite", "--resume", "1", "--gap-open", "10")
+    assert other.code == 1
+    assert "gap costs differs" in other.error
+    turned = swsearch("batch", *reversed(many_queries), protein_db, "--store", "b.sqlite", "--resume", "1")
+    assert turned.code == 1
+    assert "give the files that the run began with" in turned.error
+    missing = swsearch("batch", *many_queries, protein_db, "--store", "b.sqlite", "--resume", "9")
+    assert "no run '9'" in missing.error
+
+
+def test_resume_latest_starts_a_run_where_none_is_unfinished(swsearch, protein_db, many_queries):
+    for run in (1, 2):
+        outcome = swsearch("batch", many_queries[0], protein_db, "--store", "b.sqlite", "--resume", "latest")
+        assert outcome.out == f"run {run} in b.sqlite: 20 queries done, 0 failed\n"
+
+
+def test_an_exported_run_is_the_run(swsearch, protein_db):
+    assert swsearch("query", QUERIES, protein_db).code == 0
+    assert (
+        swsearch("runs", "export", "latest", "--out", "copy.sqlite").out
+        == "run 1 of hits.sqlite is run 1 of copy.sqlite\n"
+    )
+    assert report(swsearch, "copy.sqlite") == report(swsearch, "hits.sqlite")
+
+
+@pytest.mark.parametrize("shard", ["0/4", "5/4", "x", "1-4", "1/0"])
+def test_shards_that_are_none_are_refused(swsearch, protein_db, shard):
+    outcome = swsearch("batch", QUERIES, protein_db, "--store", "b.sqlite", "--shard", shard)
+    assert outcome.code == 1
+    assert "1 <= i <= n" in outcome.error

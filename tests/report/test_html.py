@@ -1,0 +1,272 @@
+"""HTML reports: the page's own consistency, and what a browser makes of it."""
+
+import base64
+import re
+from dataclasses import replace
+from html.parser import HTMLParser
+
+import pytest
+
+from swsearch.report.html import ROWS_SHOWN
+from swsearch.report.overview import MAX_BARS
+from swsearch.report.pairwise import blocks
+from tests.report.browser import Browser, needs_browser
+from tests.report.conftest import DNA_QUERIES, DNA_RUN, GAPPED, MINUS, PROTEIN_QUERIES, PROTEIN_RUN, SELF
+
+VOID = {"meta", "link", "br"}
+EVIL = replace(
+    SELF,
+    rank=3,
+    subject_header="<img/src=x/onerror=alert(1)> </pre></article><script>document.title='evil'</script>\"'&amp;",
+)
+
+
+class Page(HTMLParser):
+    """The elements of a page; every one must be closed in turn."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.ids: list[str] = []
+        self.references: list[str] = []
+        self.addresses: list[str] = []
+        self.tags: list[str] = []
+        self.feed(text)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag, attrs):
+        values = dict(attrs)
+        self.tags.append(tag)
+        self.ids += [values["id"]] if "id" in values else []
+        self.addresses += [values[name] for name in ("href", "src") if name in values]
+        for name in ("aria-labelledby", "aria-describedby", "aria-controls"):
+            self.references += values.get(name, "").split()
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        self.tags.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+
+@pytest.fixture
+def page_of(written):
+    def make(**arguments):
+        return Page(written("html", **arguments))
+
+    return make
+
+
+def many(n_hits):
+    """A query with hits whose order by rank, by score and by identifier differ, with ties in each."""
+    hits = tuple(
+        replace(
+            SELF, rank=rank, score=900 - rank // 3, subject_header=f"s{(rank * 7) % n_hits + 1} some protein",
+            subject_index=rank, evalue=1e-90 * rank, bits=300.0 - rank // 3 if rank > 2 else None,
+        )
+        for rank in range(1, n_hits + 1)
+    )  # fmt: skip
+    return replace(PROTEIN_QUERIES[0], hits=hits, n_passed=n_hits)
+
+
+@pytest.mark.parametrize(("run", "queries"), [(PROTEIN_RUN, PROTEIN_QUERIES), (DNA_RUN, DNA_QUERIES)])
+def test_the_page_is_whole_and_refers_to_itself_alone(page_of, run, queries):
+    """Elements close in turn, identifiers are unique, and all that is referred to is in the page."""
+    page = page_of(run=run, queries=queries)
+    assert len(page.ids) == len(set(page.ids))
+    assert set(page.references) <= set(page.ids)
+    assert {address[1:] for address in page.addresses if address.startswith("#")} <= set(page.ids)
+    assert [address for address in page.addresses if not address.startswith("#")] == ["data:,"]
+    assert page.tags.count("article") == sum(len(query.hits) for query in queries)
+    assert page.tags.count("svg") == sum(bool(query.hits) for query in queries)
+
+
+def test_headers_are_text_whatever_they_hold(page_of):
+    """A header of markup adds no element."""
+    query = replace(PROTEIN_QUERIES[0], header="<b>&", hits=(*PROTEIN_QUERIES[0].hits, EVIL))
+    page = page_of(queries=(query,))
+    assert page.tags.count("script") == 1
+    assert "img" not in page.tags
+    assert "b" not in page.tags
+
+
+def test_bars_lie_where_the_hits_do(written):
+    """By hand: the query's 144 residues are 810 wide from 190 on; residues 1-117 end at 190 + 810 * 117 / 144."""
+    bars = re.findall(r'<rect x="([\d.]+)" y="(\d+)" width="([\d.]+)"', written("html"))
+    assert bars == [("190.0", "24", "810.0"), ("190.0", "39", "658.1")]
+
+
+def test_only_the_best_hits_are_drawn_and_the_page_says_so(written):
+    report = written("html", queries=(many(MAX_BARS + 7),))
+    assert report.count("<rect ") == MAX_BARS
+    assert f"The best {MAX_BARS} of the {MAX_BARS + 7} hits below." in report
+    assert report.count('<th scope="row">') == MAX_BARS + 7
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory):
+    with Browser(tmp_path_factory.mktemp("browser") / "profile") as opened:
+        yield opened
+
+
+@pytest.fixture
+def show(browser, written, tmp_path):
+    """Opens a report in the browser; afterwards nothing must have been fetched or complained about."""
+
+    def opened(run=PROTEIN_RUN, queries=PROTEIN_QUERIES):
+        path = tmp_path / "hits.html"
+        path.write_bytes(written("html", run, queries).encode("utf-8", "surrogateescape"))
+        browser.requests.clear()
+        browser.complaints.clear()
+        browser.open(path)
+        return browser
+
+    yield opened
+    assert browser.requests == [(tmp_path / "hits.html").as_uri()]
+    assert browser.complaints == []
+
+
+def column(browser, number):
+    return browser.evaluate(f"Array.from(document.querySelector('tbody').rows, row => row.cells[{number}].textContent)")
+
+
+def directions(browser):
+    return browser.evaluate("Array.from(document.querySelectorAll('thead th'), cell => cell.getAttribute('aria-sort'))")
+
+
+@needs_browser
+def test_a_browser_shows_the_alignments(show):
+    """Source: the blocks of the ``pairwise`` report, which are BLAST's."""
+    browser = show(DNA_RUN, DNA_QUERIES)
+    shown = browser.evaluate("Array.from(document.querySelectorAll('pre'), element => element.textContent)")
+    assert shown == ["\n".join(blocks(DNA_RUN, DNA_QUERIES[0], hit)) for hit in DNA_QUERIES[0].hits]
+    assert column(browser, 10) == ["5-70", "65-4"]
+    assert column(browser, 11) == ["plus", "minus"]
+    assert MINUS.rank == 2
+
+
+@needs_browser
+def test_a_click_sorts_and_another_sorts_the_other_way(show):
+    """Source: Python's stable sort of the same records; a hit without a bit score comes last both ways."""
+    query = many(40)
+    browser = show(queries=(query,))
+    known = [hit for hit in query.hits if hit.bits is not None]
+    unknown = [str(hit.rank) for hit in query.hits if hit.bits is None]
+    assert column(browser, 0) == [str(rank) for rank in range(1, 41)]
+    browser.click("thead th:nth-child(6) button")
+    falling = sorted(known, key=lambda hit: -hit.bits)
+    assert column(browser, 0) == [str(hit.rank) for hit in falling] + unknown
+    assert directions(browser)[5] == "descending"
+    assert directions(browser).count(None) == 10
+    browser.click("thead th:nth-child(6) button")
+    rising = sorted(falling, key=lambda hit: hit.bits)
+    assert column(browser, 0) == [str(hit.rank) for hit in rising] + unknown
+    assert directions(browser)[5] == "ascending"
+
+
+@needs_browser
+def test_the_keyboard_reaches_and_sorts_a_column_and_says_so(show):
+    """Source: names sorted with their numbers as numbers: s1, s2, … s40."""
+    browser = show(queries=(many(40),))
+    for _ in range(12):
+        browser.press("Tab", 9)
+        if browser.evaluate("document.activeElement.textContent") == "id":
+            break
+    browser.press("Enter", 13)
+    assert column(browser, 1) == [f"s{number}" for number in range(1, 41)]
+    assert browser.evaluate("document.querySelector('[role=status]').textContent") == "Sorted by id, ascending."
+    assert browser.evaluate("document.activeElement.textContent") == "id"
+
+
+def accessible(browser):
+    """Role and name of everything that the browser tells a screen reader, once the page is drawn."""
+    browser.evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
+    nodes = browser.call("Accessibility.getFullAXTree")["nodes"]
+    return {(node["role"]["value"], node.get("name", {}).get("value", "")) for node in nodes if not node["ignored"]}
+
+
+@needs_browser
+def test_a_screen_reader_finds_names_and_roles(show):
+    """Source: the browser's accessibility tree."""
+    browser = show()
+    named = accessible(browser)
+    assert ("image", "Where on the query the hits align") in named
+    assert ("table", "Hits of q1") in named
+    assert ("columnheader", "E-value") in named
+    assert ("columnheader", "rank") in named
+    assert ("rowheader", "s3") in named
+    assert ("heading", "q1 some query protein (144 residues)") in named
+    assert ("article", "1. s1 leghemoglobin desc one") in named
+    assert {role for role, _ in named} >= {"main", "banner", "navigation", "status", "region"}
+    assert browser.evaluate("document.documentElement.lang") == "en"
+
+
+@needs_browser
+def test_a_screen_reader_finds_the_titles_of_what_is_far_off_the_screen(show):
+    """Source: the browser's accessibility tree of a page of 30 queries with 20 hits each."""
+    named = accessible(
+        show(queries=[replace(many(20), number=number, header=f"query_{number}") for number in range(30)])
+    )
+    assert {("heading", f"query_{number} (144 residues)") for number in range(30)} <= named
+    assert {name for role, name in named if role == "heading"} >= {
+        f"{rank}. s{rank * 7 % 20 + 1} some protein" for rank in range(1, 21)
+    }
+
+
+@needs_browser
+def test_thousands_of_hits_show_500_rows_until_asked_and_print_whole(show):
+    """By hand: 3,000 hits; sorting by rank the other way shows the last 500."""
+    n_hits = 3000
+    browser = show(queries=(many(n_hits),))
+    laid_out = "Array.from(document.querySelector('tbody').rows).filter(row => row.offsetHeight > 0).length"
+    assert browser.evaluate(laid_out) == ROWS_SHOWN == 500
+    browser.click("thead th:nth-child(1) button")
+    assert column(browser, 0)[:2] == ["3000", "2999"]
+    assert browser.evaluate(laid_out) == ROWS_SHOWN
+    browser.call("Emulation.setEmulatedMedia", media="print")
+    assert browser.evaluate(laid_out) == n_hits
+    assert browser.evaluate("document.querySelector('button.all').offsetHeight") == 0
+    browser.call("Emulation.setEmulatedMedia", media="")
+    browser.click("button.all")
+    assert browser.evaluate(laid_out) == n_hits
+
+
+@needs_browser
+def test_it_prints(show):
+    """A PDF of more than one page comes out, which the browser tags for screen readers from the page's structure."""
+    pdf = base64.b64decode(show(queries=(many(60),)).call("Page.printToPDF", generateTaggedPDF=True)["data"])
+    assert pdf.startswith(b"%PDF-")
+    assert len(re.findall(rb"/Type\s*/Page\b", pdf)) > 5
+
+
+@needs_browser
+def test_without_scripts_everything_is_there(show):
+    browser = show()
+    browser.call("Emulation.setScriptExecutionDisabled", value=True)
+    try:
+        shown = show(queries=(many(ROWS_SHOWN + 1),))
+        laid_out = "Array.from(document.querySelector('tbody').rows).filter(row => row.offsetHeight > 0).length"
+        assert shown.evaluate(laid_out) == ROWS_SHOWN + 1
+        assert "needs JavaScript" in shown.evaluate("document.querySelector('header').innerText")
+    finally:
+        browser.call("Emulation.setScriptExecutionDisabled", value=False)
+
+
+@needs_browser
+def test_a_header_of_markup_runs_nothing(show):
+    browser = show(queries=(replace(PROTEIN_QUERIES[0], hits=(SELF, GAPPED, EVIL)),))
+    assert browser.evaluate("document.title") == "Hits in d.fa"
+    assert column(browser, 2)[2] == "</pre></article><script>document.title='evil'</script>\"'&amp;"
+
+
+@needs_browser
+def test_several_queries_are_listed_when_asked(show):
+    browser = show()
+    browser.click("summary")
+    listed = browser.evaluate(
+        "new Promise(done => setTimeout(() => done(Array.from(document.querySelectorAll('nav a'), a => a.hash)), 50))"
+    )
+    assert listed == ["#q1", "#q2"]

@@ -1,0 +1,135 @@
+"""Parquet reports as pyarrow and DuckDB read them, and how binary results leave the program."""
+
+import io
+import json
+import os
+import re
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import duckdb
+import pyarrow
+import pytest
+from pyarrow import parquet
+
+from swsearch.cli.app import main
+from swsearch.cli.output import result_stream
+from swsearch.errors import InputError
+from swsearch.report.fields import FIELDS
+from swsearch.report.parquet import ParquetReport
+from swsearch.report.registry import get_format
+from swsearch.report.separated import DEFAULT_FIELDS
+from tests.report.conftest import DNA_QUERIES, DNA_RUN, GAPPED, PROTEIN_QUERIES, PROTEIN_RUN, SELF
+
+ROOT = Path(__file__).parents[2]
+
+
+def table(content: bytes) -> pyarrow.Table:
+    return parquet.read_table(io.BytesIO(content))
+
+
+def test_pyarrow_reads_the_values_with_their_types(written):
+    """Source: the records; 98 of 120 columns is 81.667 %, 117 of 144 residues 81 %."""
+    read = table(written("parquet"))
+    assert read.column_names == list(DEFAULT_FIELDS)
+    first, second = read.to_pylist()
+    assert (first["qseqid"], first["sseqid"], first["stitle"]) == ("q1", "s1", SELF.subject_header)
+    assert (second["evalue"], second["bitscore"], second["score"]) == (GAPPED.evalue, GAPPED.bits, 444)
+    assert second["pident"] == pytest.approx(100 * 98 / 120)
+    assert (second["qcovs"], second["qstart"], second["qend"], second["rank"]) == (81, 1, 117, 2)
+    types = {field.name: str(field.type) for field in read.schema}
+    assert (types["cigar"], types["score"], types["evalue"]) == ("string", "int64", "double")
+
+
+@pytest.mark.parametrize("field", FIELDS)
+def test_every_field_has_the_type_of_its_values(written, field):
+    """Source: the ``tsv`` report of the same field; a value of another type would not fit its column."""
+    (values,) = table(written("parquet", DNA_RUN, DNA_QUERIES, [field])).to_pydict().values()
+    lines = written("tsv", DNA_RUN, DNA_QUERIES, [field]).splitlines()[1:]
+    if FIELDS[field].kind is float:
+        assert values == pytest.approx([float(line) for line in lines], rel=1e-2)
+    else:
+        assert [str(value) for value in values] == lines
+
+
+def test_the_file_says_what_was_searched(written):
+    """Source: the ``json`` report."""
+    about = json.loads(parquet.read_schema(io.BytesIO(written("parquet"))).metadata[b"swsearch"])
+    whole = json.loads(written("json"))
+    assert {**about, "queries": whole["queries"]} == whole
+
+
+def test_unknown_values_are_null_and_odd_bytes_are_replaced(written):
+    hit = replace(SELF, bits=None, evalue=None, subject_header="caf\u00e9 \udcff")
+    (row,) = table(written("parquet", queries=(replace(PROTEIN_QUERIES[0], hits=(hit,)),))).to_pylist()
+    assert (row["bitscore"], row["evalue"], row["stitle"]) == (None, None, "caf\u00e9 \ufffd")
+
+
+def test_a_run_without_hits_is_a_table_without_rows(written):
+    read = table(written("parquet", queries=PROTEIN_QUERIES[1:]))
+    assert (read.num_rows, read.num_columns) == (0, len(DEFAULT_FIELDS))
+
+
+def test_row_groups_leave_as_they_fill():
+    """A format that held the hits back would have written none before it takes the last query."""
+    raw = io.BytesIO()
+    stream = io.TextIOWrapper(raw)
+    sizes = []
+
+    def queries():
+        for number in range(5):
+            yield replace(PROTEIN_QUERIES[0], number=number)
+            sizes.append(len(raw.getvalue()))
+
+    ParquetReport(rows_in_group=4).write(PROTEIN_RUN, queries(), stream)
+    assert sizes[0] == len(b"PAR1")
+    assert len(b"PAR1") < sizes[1] == sizes[2] < sizes[3]
+    written = parquet.ParquetFile(io.BytesIO(raw.getvalue())).metadata
+    assert [written.row_group(number).num_rows for number in range(written.num_row_groups)] == [4, 4, 2]
+
+
+def test_a_field_named_twice_is_refused():
+    with pytest.raises(InputError, match="names evalue, score twice"):
+        get_format("parquet", ["std", "score", "evalue", "score"])
+
+
+def test_without_pyarrow_it_is_refused_with_the_remedy(monkeypatch):
+    monkeypatch.setattr("swsearch.report.parquet.find_spec", lambda name: None)
+    with pytest.raises(InputError, match=r"needs pyarrow; `pip install 'swsearch\[parquet\]'`"):
+        get_format("parquet")
+
+
+@pytest.mark.parametrize("binary", [True, False])
+def test_binary_results_are_kept_from_a_terminal(monkeypatch, binary):
+    """A pseudo-terminal is stdout; text may go there."""
+    master, slave = os.openpty()
+    try:
+        with os.fdopen(slave, "w") as terminal:
+            monkeypatch.setattr(sys, "stdout", terminal)
+            if binary:
+                with pytest.raises(InputError, match="give --out FILE"), result_stream(None, binary=True):
+                    pytest.fail("the block must not begin")
+            else:
+                with result_stream(None) as stream:
+                    assert stream is terminal
+    finally:
+        os.close(master)
+
+
+def test_the_example_of_the_docs_runs_on_a_real_search(tmp_path, monkeypatch, capfdbinary):
+    """Source: docs/reference/formats.md; the same hits counted from ``blast6``, and the same bytes on stdout."""
+    monkeypatch.chdir(tmp_path)
+    assert main(["index", str(ROOT / "data/lambda_phage.fasta"), "-o", "l.db", "-q"]) == 0
+    search = ["query", str(ROOT / "data/lambda_reads.fastq"), "l.db", "-q", "--store", "s.sqlite"]
+    assert main([*search, "--format", "parquet", "--out", "hits.parquet"]) == 0
+    capfdbinary.readouterr()
+    assert main(["report", "1", "--store", "s.sqlite", "--format", "parquet"]) == 0
+    assert capfdbinary.readouterr().out == Path("hits.parquet").read_bytes()
+    assert main(["report", "1", "--store", "s.sqlite", "--format", "blast6"]) == 0
+    lines = [line.split("\t") for line in capfdbinary.readouterr().out.decode().splitlines()]
+    (statement,) = re.findall(r"```sql\n(.*?)```", (ROOT / "docs/reference/formats.md").read_text(), re.DOTALL)
+    rows = duckdb.sql(statement).fetchall()
+    best = {query: subject for query, subject, *_ in reversed(lines)}
+    assert {query: subject for query, subject, *_ in rows} == best
+    assert len(rows) == len(best)
