@@ -78,6 +78,7 @@ def score_partition(
     starts: NDArray[np.uint64],
     lengths: NDArray[np.uint32],
     scores: NDArray[np.int32],
+    floors: list[int],
     instruction_set: str,
     n_threads: int,
     progress: Callable[[int], None] | None = None,
@@ -94,6 +95,9 @@ def score_partition(
         uint8; uint64 and uint32 shape (n_subjects,). Each subject must lie inside ``residues``; order does not matter,
         but growing lengths spare a sort.
     scores : int32 array, shape (n_profiles, n_subjects), C order
+        Exact where the score is at least the profile's floor; else any number below the floor.
+    floors : list of int, one a profile
+        0 where every score is wanted.
     instruction_set : str
         One of :func:`instruction_sets` that is usable here.
     n_threads : int
@@ -105,7 +109,7 @@ def score_partition(
     Returns
     -------
     list of int
-        Subjects of each profile that left the narrowest lanes and were scored again.
+        Subjects of each profile whose score leaves the narrowest lanes that hold its gap cost.
 
     Raises
     ------

@@ -49,7 +49,11 @@ const Kernels& kernels_named(const std::string& name) {
     throw std::invalid_argument("no instruction set is named " + name + "; there are " + usable);
 }
 
-std::vector<Query> checked_queries(const std::vector<std::pair<Rows, Table>>& profiles, int gap_open, int gap_extend) {
+std::vector<Query> checked_queries(const std::vector<std::pair<Rows, Table>>& profiles, int gap_open, int gap_extend,
+                                   const std::vector<int32_t>& floors) {
+    if (floors.size() != profiles.size()) {
+        throw std::invalid_argument("floors must have one element a profile");
+    }
     if (gap_open < 0 || gap_open > kMaxGapCost || gap_extend < 0 || gap_extend > kMaxGapCost ||
         gap_open + gap_extend == 0) {
         throw std::invalid_argument("gap costs must be 0 to 16383 and not both 0");
@@ -66,7 +70,7 @@ std::vector<Query> checked_queries(const std::vector<std::pair<Rows, Table>>& pr
             throw std::invalid_argument("a query's rows must lie inside its table");
         }
         queries.push_back({rows.data(), table.data(), static_cast<int32_t>(length), static_cast<int32_t>(n_rows),
-                           gap_open, gap_extend});
+                           gap_open, gap_extend, floors[queries.size()]});
     }
     return queries;
 }
@@ -83,9 +87,10 @@ std::vector<uint64_t> score_partition(const std::vector<std::pair<Rows, Table>>&
                                       Array<const uint8_t, nb::ndim<1>> residues,
                                       Array<const uint64_t, nb::ndim<1>> starts,
                                       Array<const uint32_t, nb::ndim<1>> lengths, Array<int32_t, nb::ndim<2>> scores,
-                                      const std::string& instruction_set, int n_threads, nb::object progress) {
+                                      const std::vector<int32_t>& floors, const std::string& instruction_set, int n_threads,
+                                      nb::object progress) {
     const Kernels& kernels = kernels_named(instruction_set);
-    const std::vector<Query> queries = checked_queries(profiles, gap_open, gap_extend);
+    const std::vector<Query> queries = checked_queries(profiles, gap_open, gap_extend, floors);
     const size_t n = lengths.shape(0);
     if (starts.shape(0) != n || n > UINT32_MAX) {
         throw std::invalid_argument("starts and lengths must have one element a subject");
@@ -126,9 +131,10 @@ std::vector<std::pair<std::string, bool>> instruction_sets() {
 void bind_score(nb::module_& module) {
     module.def("score_partition", &score_partition, nb::arg("profiles").noconvert(), nb::arg("gap_open"), nb::arg("gap_extend"),
                nb::arg("residues").noconvert(), nb::arg("starts").noconvert(), nb::arg("lengths").noconvert(),
-               nb::arg("scores").noconvert(),
-               nb::arg("instruction_set"), nb::arg("n_threads"), nb::arg("progress") = nb::none(),
-               "Local scores of every subject against every profile, into scores[profile, subject].");
+               nb::arg("scores").noconvert(), nb::arg("floors"), nb::arg("instruction_set"), nb::arg("n_threads"),
+               nb::arg("progress") = nb::none(),
+               "Local scores of every subject against every profile, into scores[profile, subject]; a score below its "
+               "profile's floor may be any number below it.");
     module.def("instruction_sets", &instruction_sets, "(name, usable here) of every instruction set built, best first.");
 }
 }  // namespace swsearch

@@ -41,6 +41,7 @@ struct Avx2 {
     }
     static V widen16(V a) { return _mm256_cvtepi8_epi16(_mm256_castsi256_si128(a)); }
     static V widen32(V a) { return _mm256_cvtepi8_epi32(_mm256_castsi256_si128(a)); }
+    static void keep_order(V& a, V& b) { asm volatile("" : "+x"(a), "+x"(b)); }
     static void transpose16(const uint8_t* const* rows, uint8_t* to, int step) { transpose16_sse(rows, to, step); }
 };
 

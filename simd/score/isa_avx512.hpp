@@ -41,6 +41,7 @@ struct Avx512 {
     }
     static V widen16(V a) { return _mm512_cvtepi8_epi16(_mm512_castsi512_si256(a)); }
     static V widen32(V a) { return _mm512_cvtepi8_epi32(_mm512_castsi512_si128(a)); }
+    static void keep_order(V&, V&) {}
     static void transpose16(const uint8_t* const* rows, uint8_t* to, int step) { transpose16_sse(rows, to, step); }
 };
 

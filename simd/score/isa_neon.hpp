@@ -42,6 +42,7 @@ struct Neon {
     }
     static V widen16(V a) { return from16(vmovl_s8(vget_low_s8(a))); }
     static V widen32(V a) { return from32(vmovl_s16(vget_low_s16(vmovl_s8(vget_low_s8(a))))); }
+    static void keep_order(V&, V&) {}
     // Four rounds of zipping rows 8 apart, as in isa_sse.hpp.
     static void transpose16(const uint8_t* const* rows, uint8_t* to, int step) {
         uint8x16_t a[16];

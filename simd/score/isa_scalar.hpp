@@ -114,6 +114,7 @@ struct Scalar {
     }
     static V widen16(const V& a) { return widen<int16_t>(a); }
     static V widen32(const V& a) { return widen<int32_t>(a); }
+    static void keep_order(V&, V&) {}
     static void transpose16(const uint8_t* const* rows, uint8_t* to, int step) {
         for (int row = 0; row < 16; ++row) {
             for (int column = 0; column < 16; ++column) {

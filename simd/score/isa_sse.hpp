@@ -64,6 +64,7 @@ struct Sse41 {
     }
     static V widen16(V a) { return _mm_cvtepi8_epi16(a); }
     static V widen32(V a) { return _mm_cvtepi8_epi32(a); }
+    static void keep_order(V& a, V& b) { asm volatile("" : "+x"(a), "+x"(b)); }
     static void transpose16(const uint8_t* const* rows, uint8_t* to, int step) { transpose16_sse(rows, to, step); }
 };
 

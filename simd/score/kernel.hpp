@@ -17,7 +17,8 @@ constexpr int kBlockColumns = 16;   // subject columns that are transposed toget
 constexpr int32_t kSaturated = -1;  // in place of a score that left its lane's range
 constexpr int kMaxLanes = 128;      // subjects of one call: two vectors of 64 bytes
 
-// A query: position i scores table[rows[i] * 32 + (residue & 31)]. A gap of k residues costs open + k * extend.
+// A query: position i scores table[rows[i] * 32 + (residue & 31)]. A gap of k residues costs open + k * extend. Scores
+// below floor are of no use to the caller.
 struct Query {
     const int32_t* rows;
     const int8_t* table;
@@ -25,6 +26,7 @@ struct Query {
     int32_t n_rows;
     int32_t open;
     int32_t extend;
+    int32_t floor;
 };
 
 struct Subject {
@@ -41,7 +43,8 @@ struct Control {
 enum Width { kBits8 = 0, kBits16 = 1, kBits32 = 2, kWidths = 3 };
 
 // Scores n subjects, at most Kernels::lanes of the same width. scratch is aligned to 64 bytes and has as many bytes as
-// the kernel's scratch function says. scores[i] is exact or kSaturated.
+// the kernel's scratch function says. scores[i] is exact or kSaturated; the kernel for bounds gives a number that the
+// score does not exceed, or kSaturated.
 using ManyKernel = void (*)(const Query&, const Subject*, int n, uint8_t* scratch, int32_t* scores, const Control&);
 using ManyScratch = size_t (*)(const Query&, uint32_t longest);
 // Scores one subject with the query in the lanes.
@@ -53,8 +56,10 @@ struct Kernels {
     int lanes[kWidths];        // subjects of one call of many
     int vector_lanes[kWidths]; // lanes of one vector
     int32_t max_gap[kWidths];  // largest open + extend that the width can hold
+    int32_t largest[kWidths];  // smallest score that it cannot tell from a higher one
     ManyKernel many[kWidths];
     ManyScratch many_scratch[kWidths];
+    ManyKernel bound;  // of 8 bits, with the lanes and the scratch of many
     OneKernel one[kWidths];
     OneScratch one_scratch[kWidths];
 };

@@ -24,8 +24,10 @@ constexpr Kernels kernel_set(const char* name) {
         {Many8::kLanes, Many16::kLanes, Many32::kLanes},
         {One8::kLanes, One16::kLanes, One32::kLanes},
         {Lane8<Isa>::kMaxGap, Lane16<Isa>::kMaxGap, Lane32<Isa>::kMaxGap},
-        {Many8::score, Many16::score, Many32::score},
+        {Lane8<Isa>::kLargest, Lane16<Isa>::kLargest, Lane32<Isa>::kLargest},
+        {Many8::template score<false>, Many16::template score<false>, Many32::template score<false>},
         {Many8::scratch_bytes, Many16::scratch_bytes, Many32::scratch_bytes},
+        Many8::template score<true>,
         {One8::score, One16::score, One32::score},
         {One8::scratch_bytes, One16::scratch_bytes, One32::scratch_bytes},
     };

@@ -7,6 +7,7 @@
 //     shift8/16/32(v, x)           lane i + 1 takes lane i, lane 0 takes x
 //     look_up(row, codes)          int8 row[32] at the low five bits of each byte of codes
 //     widen16, widen32             the low bytes of a vector, sign-extended
+//     keep_order(a, b)             has a and b computed here: with 16 registers the compiler's own order spills
 //     transpose16(rows, to, step)  16 rows of 16 bytes: to[column * step + row] = rows[row][column]
 
 #pragma once
@@ -23,6 +24,7 @@ struct Lane8 {
     using V = typename Isa::V;
     static constexpr int kLanes = Isa::kBytes;
     static constexpr int32_t kMaxGap = 127;
+    static constexpr int32_t kLargest = 255;
     static V zero() { return Isa::splat8(-128); }
     static V cost(int32_t value) { return Isa::splat8(static_cast<int8_t>(value)); }
     static V add_score(V a, V b) { return Isa::add8(a, b); }
@@ -49,6 +51,7 @@ struct Lane16 {
     using V = typename Isa::V;
     static constexpr int kLanes = Isa::kBytes / 2;
     static constexpr int32_t kMaxGap = 32767;
+    static constexpr int32_t kLargest = 65535;
     static V zero() { return Isa::splat16(-32768); }
     static V cost(int32_t value) { return Isa::splat16(static_cast<int16_t>(value)); }
     static V add_score(V a, V b) { return Isa::add16(a, b); }
@@ -82,6 +85,7 @@ struct Lane32 {
     using V = typename Isa::V;
     static constexpr int kLanes = Isa::kBytes / 4;
     static constexpr int32_t kMaxGap = 32767;
+    static constexpr int32_t kLargest = 2147483647;
     static V zero() { return Isa::splat32(0); }
     static V cost(int32_t value) { return Isa::splat32(value); }
     static V add_score(V a, V b) { return Isa::max32(Isa::add32(a, b), zero()); }

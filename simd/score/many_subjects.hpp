@@ -3,11 +3,23 @@
 // A vector holds one cell of each subject. Four columns go down the query together, so H and E of a row are read and
 // written once per four columns; F and H of the row above stay in registers. The scores of the four columns against
 // each table row are laid out first (the score profile), and the loop reads them as memory operands; a query with many
-// table rows, or a very short one, looks them up in the loop instead.
+// table rows looks them up in the loop instead.
 //
-//     E[i, j] = max(H[i, j-1] - first, E[i, j-1] - extend)     gap that consumes the subject, kept per row
-//     F[i, j] = max(H[i-1, j] - first, F[i-1, j] - extend)     gap that consumes the query, kept per column
-//     H[i, j] = max(0, H[i-1, j-1] + s, E[i, j], F[i, j])
+//     U[i, j] = max(0, H[i-1, j-1] + s, F[i, j])
+//     H[i, j] = max(U[i, j], E[i, j])
+//     E[i, j] = max(U[i, j-1] - first, E[i, j-1] - extend)     gap that consumes the subject, kept per row
+//     F[i, j] = max(U[i-1, j] - first, F[i-1, j] - extend)     gap that consumes the query, kept per column
+//
+// Gaps open from U, that is from H but where E made it. To open one of the same kind there is never better than to extend
+// E; and a gap in F right after one in E costs what the same two cost in the other order, over cells that lie between
+// the same two corners and so exist. So H is Gotoh's at every cell, and E waits for one maximum a column instead of two.
+//
+// An optimal alignment ends with a pair, so the best U is the best H. The kernel for bounds does not even look at U: a
+// cell of the four columns leaves at least U - first - 3 * extend in the E that goes on to the next four, so the best U
+// is at most first + 3 * extend above the best such E, in any row and column and with any costs, extend = 0 too. Where a
+// subtraction is cut off at 0, the sum is all the larger; where U saturates, the sum reaches 255 and says so. Padding
+// only has cells below their neighbours. One maximum in four columns takes the place of four, and the few subjects whose
+// bound reaches the caller's floor are scored again.
 //
 // Numbers of 8 and 16 bits are kept less 2^(bits-1) as signed saturating integers: 0 is the smallest number there is, so
 // that the additions themselves never fall below it. The largest number marks a lane whose score must be computed again
@@ -67,7 +79,11 @@ struct ManySubjects {
     // Residues of columns first ... first + 15 of every lane, transposed: 16 rows of kStride bytes. Lanes without a
     // residue there hold code 31.
     static void transpose(const Subject* subjects, int n, uint32_t first, uint8_t* columns) {
-        alignas(64) uint8_t gathered[16][kBlockColumns];
+        alignas(16) uint8_t gathered[16][kBlockColumns];
+        alignas(16) uint8_t padding[kBlockColumns];
+        for (int column = 0; column < kBlockColumns; ++column) {
+            padding[column] = kCodes - 1;
+        }
         for (int lane = 0; lane < kLanes; lane += 16) {
             const uint8_t* rows[16];
             for (int i = 0; i < 16; ++i) {
@@ -75,11 +91,11 @@ struct ManySubjects {
                 const uint32_t length = place < n && place < kLanes ? subjects[place].length : 0;
                 if (length >= first + kBlockColumns) {
                     rows[i] = subjects[place].residues + first;
+                } else if (length <= first) {
+                    rows[i] = padding;
                 } else {
-                    const uint32_t rest = length > first ? length - first : 0;
-                    for (uint32_t column = 0; column < kBlockColumns; ++column) {
-                        gathered[i][column] = column < rest ? subjects[place].residues[first + column] : kCodes - 1;
-                    }
+                    __builtin_memcpy(gathered[i], padding, kBlockColumns);
+                    __builtin_memcpy(gathered[i], subjects[place].residues + first, length - first);
                     rows[i] = gathered[i];
                 }
             }
@@ -87,7 +103,9 @@ struct ManySubjects {
         }
     }
 
-    template <bool kLookUp>
+    // Saturating operations go in pairs, then maxima in pairs: Zen 4 has two pipes for the former among its four, and
+    // hands them out in order, so that strict alternation fills the wrong ones (5.0 cycles instead of 4.0 for 4 + 4).
+    template <bool kLookUp, bool kBound>
     static void pass(const Query& query, int32_t first_row, int32_t n_rows, Cell* cells, const V* profile,
                      const V (&residues)[kColumns][kVectors], V (&top_h)[kColumns][kVectors],
                      V (&top_f)[kColumns][kVectors], V (&corner)[kVectors], V (&best)[kVectors]) {
@@ -109,25 +127,57 @@ struct ManySubjects {
         for (int32_t i = 0; i < n_rows; ++i) {
             const V* scores = profile + static_cast<ptrdiff_t>(rows[i]) * (kColumns * kVectors);
             const int8_t* row = query.table + static_cast<ptrdiff_t>(rows[i]) * kCodes;
+            V d[kVectors];
+            V e[kVectors];
 #pragma GCC unroll 2
             for (int v = 0; v < kVectors; ++v) {
-                V e = cells[i].e[v];
-                V d = diagonal[v];
+                e[v] = cells[i].e[v];
+                d[v] = diagonal[v];
                 diagonal[v] = cells[i].h[v];
+            }
 #pragma GCC unroll 4
-                for (int c = 0; c < kColumns; ++c) {
+            for (int c = 0; c < kColumns; ++c) {
+                V u[kVectors];
+                V opened[kVectors];
+                V longer_f[kVectors];
+                V longer_e[kVectors];
+#pragma GCC unroll 2
+                for (int v = 0; v < kVectors; ++v) {
                     const V s = kLookUp ? Lane::look_up(row, residues[c][v]) : scores[c * kVectors + v];
-                    V x = Lane::max(Lane::add_score(d, s), e);
-                    x = Lane::max(x, f[c][v]);
-                    peak[v] = Lane::max(peak[v], x);
-                    const V opened = Lane::subtract(x, first);
-                    f[c][v] = Lane::max(Lane::subtract(f[c][v], extend), opened);
-                    e = Lane::max(Lane::subtract(e, extend), opened);
-                    d = h[c][v];
-                    h[c][v] = x;
+                    u[v] = Lane::add_score(d[v], s);
+                    longer_f[v] = Lane::subtract(f[c][v], extend);
+                    Lane::Isa::keep_order(u[v], longer_f[v]);
                 }
+#pragma GCC unroll 2
+                for (int v = 0; v < kVectors; ++v) {
+                    u[v] = Lane::max(u[v], f[c][v]);
+                    d[v] = h[c][v];
+                    h[c][v] = Lane::max(u[v], e[v]);
+                    Lane::Isa::keep_order(u[v], h[c][v]);
+                    if (!kBound) {
+                        peak[v] = Lane::max(peak[v], u[v]);
+                    }
+                }
+#pragma GCC unroll 2
+                for (int v = 0; v < kVectors; ++v) {
+                    opened[v] = Lane::subtract(u[v], first);
+                    longer_e[v] = Lane::subtract(e[v], extend);
+                    Lane::Isa::keep_order(opened[v], longer_e[v]);
+                }
+#pragma GCC unroll 2
+                for (int v = 0; v < kVectors; ++v) {
+                    f[c][v] = Lane::max(longer_f[v], opened[v]);
+                    e[v] = Lane::max(longer_e[v], opened[v]);
+                    Lane::Isa::keep_order(f[c][v], e[v]);
+                }
+            }
+#pragma GCC unroll 2
+            for (int v = 0; v < kVectors; ++v) {
                 cells[i].h[v] = h[kColumns - 1][v];
-                cells[i].e[v] = e;
+                cells[i].e[v] = e[v];
+                if (kBound) {
+                    peak[v] = Lane::max(peak[v], e[v]);
+                }
             }
         }
         for (int v = 0; v < kVectors; ++v) {
@@ -139,6 +189,7 @@ struct ManySubjects {
         }
     }
 
+    template <bool kBound>
     static void score(const Query& query, const Subject* subjects, int n, uint8_t* scratch, int32_t* scores,
                       const Control& control) {
         const bool look_up = query.n_rows > kProfileRows;
@@ -195,7 +246,7 @@ struct ManySubjects {
                         next_corner[v] = top_h[kColumns - 1][v];
                     }
                     if (look_up) {
-                        pass<true>(query, first_row, n_rows, cells, profile, residues, top_h, top_f, corner, best);
+                        pass<true, kBound>(query, first_row, n_rows, cells, profile, residues, top_h, top_f, corner, best);
                     } else {
                         for (int32_t row = 0; row < query.n_rows; ++row) {
                             for (int c = 0; c < kColumns; ++c) {
@@ -205,7 +256,7 @@ struct ManySubjects {
                                 }
                             }
                         }
-                        pass<false>(query, first_row, n_rows, cells, profile, residues, top_h, top_f, corner, best);
+                        pass<false, kBound>(query, first_row, n_rows, cells, profile, residues, top_h, top_f, corner, best);
                     }
                     for (int v = 0; v < kVectors; ++v) {
                         corner[v] = next_corner[v];
@@ -225,7 +276,12 @@ struct ManySubjects {
             int32_t values[kVectorLanes];
             Lane::values(best[v], values);
             for (int lane = 0; lane < kVectorLanes && v * kVectorLanes + lane < n; ++lane) {
-                scores[v * kVectorLanes + lane] = values[lane];
+                int32_t value = values[lane];
+                if (kBound && value != kSaturated) {
+                    value += query.open + kColumns * query.extend;
+                    value = value < Lane::kLargest ? value : kSaturated;
+                }
+                scores[v * kVectorLanes + lane] = value;
             }
         }
     }

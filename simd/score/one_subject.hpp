@@ -69,11 +69,10 @@ struct OneSubject {
             V f = zero;
             V diagonal = Lane::shift(h_old[n_stripes - 1]);
             for (int32_t s = 0; s < n_stripes; ++s) {
-                V x = Lane::max(Lane::add_score(diagonal, scores[s]), e[s]);
-                x = Lane::max(x, f);
-                best = Lane::max(best, x);
-                h_new[s] = x;
-                const V opened = Lane::subtract(x, first);
+                const V u = Lane::max(Lane::add_score(diagonal, scores[s]), e[s]);
+                best = Lane::max(best, u);
+                h_new[s] = Lane::max(u, f);
+                const V opened = Lane::subtract(u, first);
                 e[s] = Lane::max(Lane::subtract(e[s], extend), opened);
                 f = Lane::max(Lane::subtract(f, extend), opened);
                 diagonal = h_old[s];

@@ -6,11 +6,13 @@
 // one a lane. Work is ordered by cost, the most expensive first, and threads take it piece by piece.
 //
 // Everything starts in the narrowest lanes that hold the gap cost. What saturates is scored again in 16 bits, and what
-// saturates there in 32.
+// saturates there in 32. Where the caller gives a floor and there are many subjects, a round that only bounds the scores
+// comes first, and what may reach the floor is scored again.
 
 #include "score/search.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <limits>
 #include <numeric>
 
@@ -21,11 +23,16 @@ namespace swsearch::score {
 namespace {
 
 // Cost of one vector of cells in the kernel for one subject, the kernel for many being 1, and its cost of a column.
-constexpr double kOneVectorCost = 1.7;
-constexpr double kOneColumnCost = 6.0;
+constexpr double kOneVectorCost = 1.3;
+constexpr double kOneColumnCost = 6.5;
 // Windows overlap by what an alignment can span; the new part must be so many times that for windows to be worth it.
 constexpr uint64_t kMinWindowSteps = 3;
 constexpr uint64_t kMaxWindowStep = 1 << 16;
+
+// Bounds pay where there are so many full batches, and until one subject in so many must be scored again. (Long subjects
+// come first and score higher, so the share is of all subjects and not of those seen.)
+constexpr size_t kMinBoundBatches = 16;
+constexpr uint64_t kMinBoundShare = 32;
 
 // Part of a long subject; its score stands for the alignments that lie inside it.
 struct Window {
@@ -63,10 +70,19 @@ uint64_t longest_span(const Query& query) {
     return static_cast<uint64_t>(query.length) + static_cast<uint64_t>((gain - query.open) / query.extend);
 }
 
-// What one query still has to score in lanes of some width.
+// A round over what is left to score: the bounds, then each width of lanes.
+struct Round {
+    Width width;
+    bool bounds;
+};
+constexpr Round kRounds[] = {{kBits8, true}, {kBits8, false}, {kBits16, false}, {kBits32, false}};
+
+// What one query still has to score.
 struct Remaining {
     std::vector<uint32_t> places;  // shortest subject first
     std::vector<Window> windows;   // shortest first
+    int first_round = 0;
+    uint64_t reached = 0;  // items whose bound reached the floor
 };
 
 class Search {
@@ -84,12 +100,15 @@ public:
     std::vector<uint64_t> run() {
         std::fill(scores_, scores_ + queries_.size() * static_cast<size_t>(subjects_.n), 0);
         const std::vector<uint32_t> order = places_by_length();
-        std::vector<uint64_t> n_rescored(queries_.size(), 0);
-        for (int w = kBits8; w < kWidths; ++w) {
-            width_ = static_cast<Width>(w);
+        for (uint32_t q = 0; q < queries_.size(); ++q) {
+            remaining_[q].first_round = first_round(queries_[q], order.size());
+        }
+        for (int round = 0; round < static_cast<int>(std::size(kRounds)); ++round) {
+            round_ = round;
+            width_ = kRounds[round].width;
             work_.clear();
             for (uint32_t q = 0; q < queries_.size(); ++q) {
-                if (width_ == start_width(queries_[q])) {
+                if (round == remaining_[q].first_round) {
                     remaining_[q].places = order;
                     cut_windows(q);
                 }
@@ -104,14 +123,18 @@ public:
                 },
                 &cells_, [&] { report(); });
             for (uint32_t q = 0; q < queries_.size(); ++q) {
-                const size_t n = keep_saturated(q);
-                if (width_ == start_width(queries_[q])) {
-                    n_rescored[q] = n;
-                }
+                keep_unfinished(q);
             }
         }
         report();
-        return n_rescored;
+        std::vector<uint64_t> n_wide(queries_.size(), 0);
+        for (uint32_t q = 0; q < queries_.size(); ++q) {
+            const int32_t* scores = scores_ + q * static_cast<size_t>(subjects_.n);
+            const int32_t largest = kernels_.largest[start_width(queries_[q])];
+            n_wide[q] = static_cast<uint64_t>(
+                std::count_if(scores, scores + subjects_.n, [&](int32_t score) { return score >= largest; }));
+        }
+        return n_wide;
     }
 
 private:
@@ -136,6 +159,14 @@ private:
             ++w;
         }
         return static_cast<Width>(w);
+    }
+
+    // Bounds need a floor that stays above what they add, and enough subjects for those scored again to weigh little.
+    int first_round(const Query& query, size_t n) const {
+        const Width width = start_width(query);
+        const bool bounds = width == kBits8 && query.floor > query.open + kColumnsPerPass * query.extend &&
+                            n >= kMinBoundBatches * static_cast<size_t>(kernels_.lanes[kBits8]);
+        return bounds ? 0 : 1 + width;
     }
 
     double many_cost(const Query& query, double longest) const {
@@ -223,7 +254,11 @@ private:
     void do_work(const Work& work, Scratch& scratch, const Control& control) {
         const Query& query = queries_[work.query];
         Remaining& remaining = remaining_[work.query];
-        const bool count_cells = width_ == start_width(query);
+        const bool count_cells = round_ == remaining.first_round;
+        // A floor that many subjects reach is no help; the rest of the round then scores exactly.
+        const uint64_t n_items = remaining.places.size() + remaining.windows.size();
+        const bool bounds = kRounds[round_].bounds && !work.one &&
+                            __atomic_load_n(&remaining.reached, __ATOMIC_RELAXED) * kMinBoundShare <= n_items;
         Subject batch[kMaxLanes];
         int32_t results[kMaxLanes];
         uint32_t longest = 0;
@@ -250,10 +285,18 @@ private:
             residues = whole ? 0 : residues;
         } else {
             uint8_t* memory = scratch.at_least(kernels_.many_scratch[width_](query, longest));
-            kernels_.many[width_](query, batch, work.count, memory, results, control);
+            (bounds ? kernels_.bound : kernels_.many[width_])(query, batch, work.count, memory, results, control);
         }
         if (__atomic_load_n(control.stop, __ATOMIC_RELAXED) != 0) {
             return;
+        }
+        if (bounds) {
+            uint64_t reached = 0;
+            for (int i = 0; i < work.count; ++i) {
+                results[i] = results[i] == kSaturated || results[i] >= query.floor ? kSaturated : 0;
+                reached += results[i] == kSaturated;
+            }
+            __atomic_fetch_add(&remaining.reached, reached, __ATOMIC_RELAXED);
         }
         for (int i = 0; i < work.count; ++i) {
             const size_t item = work.first + static_cast<size_t>(i);
@@ -268,8 +311,8 @@ private:
         }
     }
 
-    // Leaves what saturated for the next width; returns how many subjects that are.
-    size_t keep_saturated(uint32_t q) {
+    // Leaves for the next round what saturated or, in the round for bounds, may reach the floor.
+    void keep_unfinished(uint32_t q) {
         Remaining& remaining = remaining_[q];
         int32_t* scores = scores_ + q * static_cast<size_t>(subjects_.n);
         std::vector<uint32_t> places;
@@ -279,20 +322,15 @@ private:
             }
         }
         std::vector<Window> windows;
-        std::vector<uint32_t> cut;
         for (const Window& window : remaining.windows) {
             if (window.score == kSaturated) {
                 windows.push_back(window);
-                cut.push_back(window.place);
             } else {
                 scores[window.place] = std::max(scores[window.place], window.score);
             }
         }
-        std::sort(cut.begin(), cut.end());
-        const auto n_cut = static_cast<size_t>(std::unique(cut.begin(), cut.end()) - cut.begin());
         remaining.places = std::move(places);
         remaining.windows = std::move(windows);
-        return remaining.places.size() + n_cut;
     }
 
     void report() {
@@ -309,6 +347,7 @@ private:
     const Poll& poll_;
     std::vector<Remaining> remaining_;
     std::vector<Work> work_;
+    int round_ = 0;
     Width width_ = kBits8;
     uint64_t cells_ = 0;
     uint64_t reported_ = 0;

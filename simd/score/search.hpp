@@ -22,7 +22,8 @@ struct Subjects {
 // throws stops the workers, and goes on from score_subjects when they have ended.
 using Poll = std::function<void(uint64_t cells)>;
 
-// Writes scores[q * subjects.n + s]; returns for each query how many subjects had to be scored again in wider lanes.
+// Writes scores[q * subjects.n + s], exact where it is at least the query's floor; a lower score may be written as any
+// number below the floor. Returns for each query how many of the scores leave the narrowest lanes that hold its gap cost.
 std::vector<uint64_t> score_subjects(const std::vector<Query>& queries, const Subjects& subjects, int32_t* scores,
                                      const Kernels& kernels, int n_threads, const Poll& poll);
 

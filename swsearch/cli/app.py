@@ -16,7 +16,7 @@ from typing import Annotated, Any
 import typer
 
 from swsearch import __version__
-from swsearch.cli import align, batch, db, engines, index, query, report, runs
+from swsearch.cli import align, batch, bench, db, engines, index, query, report, runs
 from swsearch.cli.output import OutputClosed
 from swsearch.errors import KernelCompileError, SwSearchError
 
@@ -41,6 +41,7 @@ app.command("batch")(batch.batch)
 app.add_typer(runs.app, name="runs")
 app.command("report")(report.report)
 app.command("engines")(engines.engines)
+app.command("bench")(bench.bench)
 
 
 def _print_version(wanted: bool) -> None:

@@ -8,7 +8,7 @@ import pytest
 import swsearch as package
 
 COMMANDS = [
-    ["index"], ["query"], ["align"], ["batch"], ["report"], ["engines"],
+    ["index"], ["query"], ["batch"], ["align"], ["report"], ["engines"], ["bench"],
     ["db", "info"], ["db", "verify"], ["db", "export"], ["db", "add"], ["db", "remove"], ["db", "compact"],
     ["runs", "list"], ["runs", "show"], ["runs", "merge"], ["runs", "export"], ["runs", "delete"], ["runs", "upgrade"],
 ]  # fmt: skip

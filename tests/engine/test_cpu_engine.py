@@ -135,6 +135,39 @@ def test_only_saturated_subjects_are_counted_as_rescored(instruction_set: str) -
     assert block.n_rescored == 3
 
 
+@cache
+def _many_subjects_with_scores_everywhere() -> tuple[list[QueryProfile], Partition, list[Scores], list[int]]:
+    """Enough subjects for bounds; parts of the queries among them, so that scores run from 0 to beyond 16 bits."""
+    rng = np.random.default_rng(7)
+    profiles = [
+        sequence_profile(random_protein(rng, 70), default_scheme(PROTEIN)),
+        sequence_profile(random_protein(rng, 33), default_scheme(PROTEIN)),
+        random_profile(rng, 60, 20, GapPenalty(0, 1), -9, 9),
+        random_profile(rng, 60, 20, GapPenalty(6, 0), -90, 30),
+        random_profile(rng, 700, 500, GapPenalty(100, 9), -120, 120),
+    ]
+    subjects = [random_protein(rng, int(length)) for length in rng.integers(1, 40, 2500)]
+    for profile in profiles:
+        best = profile.table[:, :25].argmax(axis=1).astype(np.uint8)[profile.rows]
+        subjects += [best[start : start + int(rng.integers(2, 700))] for start in rng.integers(0, len(best), 25)]
+        subjects.append(np.delete(best, [20, 21, 25]))
+    partition = make_partition(subjects)
+    blocks = CpuEngine(1, "scalar").score(profiles, partition)
+    return profiles, partition, [block.score for block in blocks], [block.n_rescored for block in blocks]
+
+
+def test_floors_leave_every_score_that_reaches_them_exact(instruction_set: str) -> None:
+    """Expected values: the scalar kernels without floors, which the protocol's tests compare with the reference."""
+    profiles, partition, expected, n_rescored = _many_subjects_with_scores_everywhere()
+    for floor in (14, 40, 61, 120, 254, 255, 256, 4000, 40_000):
+        blocks = CpuEngine(2, instruction_set).score(profiles, partition, [floor] * len(profiles))
+        for block, score, n_wide in zip(blocks, expected, n_rescored, strict=True):
+            kept = np.flatnonzero(score >= floor)
+            np.testing.assert_array_equal(block.subject_index, partition.subject_index[kept])
+            np.testing.assert_array_equal(block.score, score[kept])
+            assert block.n_rescored == n_wide
+
+
 @pytest.mark.parametrize("kind", ["many", "one"])
 def test_an_interrupt_ends_a_search_quickly(kind: str) -> None:
     """Ctrl-C must be heard within a fraction of a second, also in the middle of one very long pair."""
@@ -188,6 +221,7 @@ class TestDoor:
             "starts": np.array([0, 16], np.uint64),
             "lengths": np.array([3, 4], np.uint32),
             "scores": np.zeros((1, 2), np.int32),
+            "floors": [0],
             "instruction_set": "scalar",
             "n_threads": 1,
         }
@@ -211,6 +245,7 @@ class TestDoor:
             ({"lengths": np.array([65, 1], np.uint32)}, "subject 0 reaches beyond"),
             ({"starts": np.zeros(3, np.uint64)}, "one element a subject"),
             ({"scores": np.zeros((2, 2), np.int32)}, "scores must have shape"),
+            ({"floors": []}, "floors must have one"),
             ({"n_threads": 0}, "threads"),
             ({"n_threads": 5000}, "threads"),
             ({"instruction_set": "z80"}, "no instruction set is named z80"),

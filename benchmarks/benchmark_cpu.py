@@ -1,0 +1,144 @@
+"""Measures the CPU engine by query length, instruction set and thread count, beside its peers, in one run.
+
+    python benchmarks/benchmark_cpu.py --residues 20000000 --peer pyopal --peer swipe
+
+Subjects are generated (or given as FASTA): proteins, proteins with titins among them, DNA, one chromosome. Rates are
+GCUPS, 10^9 cells a second, by wall time and by CPU second; "reported" are searches that ask only for the scores they
+can report, as ``swsearch query`` does. A peer's ratio is by CPU time against the best instruction set with one thread.
+
+Writes ``benchmarks/results/cpu.json``: every measurement, with processor, commit and command. On a machine that does
+other work, wall times and the ratio of two threads to one mean little; CPU seconds hold.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+import platform
+import subprocess
+import sys
+from pathlib import Path
+
+from swsearch.cores import usable_cores
+from swsearch.engine.cpu.engine import usable_instruction_sets
+from swsearch.search.bench import (
+    QUERY_LENGTHS,
+    Measurement,
+    Workload,
+    generated_dna,
+    generated_genome,
+    generated_proteins,
+    generated_query,
+    measure,
+    workload_of_file,
+)
+from swsearch.search.peers import PEERS, Peer, peer_missing
+
+# Instruction sets without wide vectors get fewer residues, so that each takes about the same time.
+SHARE = {"sse41": 3, "scalar": 500}
+
+
+def processor() -> str:
+    """The processor's name, family and model, as far as the system tells."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return platform.processor()
+    fields = dict(reversed([[word.strip() for word in line.split(":", 1)] for line in lines if ":" in line]))
+    return f"{fields.get('model name')} (family {fields.get('cpu family')}, model {fields.get('model')})"
+
+
+def best_of(repeat: int, *args: object, **options: object) -> Measurement:
+    """The measurement with the least CPU time."""
+    return min((measure(*args, **options) for _ in range(repeat)), key=lambda found: found.cpu_seconds)
+
+
+def show(found: Measurement, note: str = "") -> None:
+    asked = "reported" if found.floored else "all"
+    print(
+        f"{found.workload:<20} {found.query_length:>6} {found.program:<9} {found.instruction_set:<11} "
+        f"{found.threads:>3} {asked:<9} {found.gcups:8.2f} {found.core_gcups:8.2f}  {note}",
+        flush=True,
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("fasta", type=Path, nargs="?", help="protein subjects (generated)")
+    parser.add_argument("--residues", type=int, default=8_000_000, help="residues of generated subjects (8,000,000)")
+    parser.add_argument("--genome", type=int, default=4_641_652, help="length of the one long subject (4,641,652)")
+    parser.add_argument("--repeat", type=int, default=1, help="runs, of which the fastest counts (1)")
+    parser.add_argument("--lengths", type=int, nargs="+", default=QUERY_LENGTHS)
+    parser.add_argument("--peer", action="append", choices=PEERS, help="pyopal, swipe; those installed unless given")
+    parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results" / "cpu.json")
+    options = parser.parse_args()
+    peers = options.peer or [name for name in PEERS if not peer_missing(name)]
+    sets = usable_instruction_sets()
+    proteins = workload_of_file(options.fasta) if options.fasta else generated_proteins(options.residues)
+    results: list[Measurement] = []
+
+    def add(found: Measurement, note: str = "") -> Measurement:
+        results.append(found)
+        show(found, note)
+        return found
+
+    print(f"{'subjects':<20} {'query':>6} {'program':<9} {'instr. set':<11} thr scores        wall      CPU")
+    opened = [Peer(name, proteins) for name in peers]
+    for length in options.lengths:
+        query = generated_query(proteins.scheme.alphabet, length)
+        for floored in (False, True):
+            best = add(best_of(options.repeat, proteins, query, threads=1, floored=floored))
+        for peer in opened:
+            found = peer.measure(query)
+            add(found, f"1 : {best.core_gcups / found.core_gcups:.1f}")
+    for peer in opened:
+        peer.close()
+
+    smaller: dict[int, Workload] = {}
+    for name in sets[1:]:
+        share = SHARE.get(name, 1)
+        subjects = proteins if share == 1 else smaller.setdefault(share, generated_proteins(options.residues // share))
+        for length in (144, 375, 1000):
+            query = generated_query(proteins.scheme.alphabet, length)
+            add(best_of(options.repeat, subjects, query, threads=1, instruction_set=name))
+    query = generated_query(proteins.scheme.alphabet, 567)
+    one = best_of(options.repeat, proteins, query, threads=1)
+    for threads in range(2, usable_cores() + 1):
+        many = best_of(options.repeat, proteins, query, threads=threads)
+        add(many, f"{many.gcups / one.gcups:.2f} x one thread")
+
+    for workload in (
+        generated_proteins(options.residues, titins=True),
+        generated_dna(options.residues),
+        generated_genome(options.genome),
+    ):
+        for length in (144, 567, 2005):
+            query = generated_query(workload.scheme.alphabet, length)
+            add(best_of(options.repeat, workload, query, threads=1))
+
+    commit = subprocess.run(
+        ["git", "describe", "--always", "--dirty"],
+        cwd=Path(__file__).parent,
+        capture_output=True,
+        text=True,
+        check=False,
+    ).stdout.strip()
+    report = {
+        "processor": processor(),
+        "cores": usable_cores(),
+        "commit": commit,
+        "command": " ".join(["python", *sys.argv]),
+        "residues": proteins.partition.n_residues,
+        "measurements": [
+            {**dataclasses.asdict(found), "gcups": round(found.gcups, 2), "core_gcups": round(found.core_gcups, 2)}
+            for found in results
+        ],
+    }
+    options.out.parent.mkdir(parents=True, exist_ok=True)
+    options.out.write_text(json.dumps(report, indent=1) + "\n")
+    print(f"written: {options.out}")
+
+
+if __name__ == "__main__":
+    main()

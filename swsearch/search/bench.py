@@ -1,0 +1,259 @@
+"""Benchmarks of the score engines: how many cells a second this machine computes, on generated or given sequences.
+
+A *workload* is a set of subjects with the scoring scheme that fits them; :func:`measure` scores queries against it and
+gives one :class:`Measurement` for each. Generated subjects have the composition and the lengths of natural ones, so
+that batches fill as they do in a real search, and are the same on every machine. Peers: :mod:`swsearch.search.peers`.
+
+One cell is one query residue against one subject residue; GCUPS are 10^9 cells a second. Wall time is what a user
+waits, CPU time what the cores worked: on a machine that does other work besides, only the latter tells how fast the
+code is.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from swsearch.database.format import SUBJECT_ALIGNMENT, TAIL_PADDING
+from swsearch.database.partition import Partition
+from swsearch.engine.cpu.engine import CpuEngine
+from swsearch.errors import InputError
+from swsearch.query.profile import QueryProfile, sequence_profile
+from swsearch.scoring.scheme import ScoringScheme, default_scheme
+from swsearch.sequences.alphabet import DNA, PAD_CODE, PROTEIN, Alphabet, reverse_complement
+from swsearch.sequences.fasta import read_sequences
+from swsearch.statistics.karlin_altschul import Statistics
+from swsearch.statistics.parameters import find_statistics
+from swsearch.typing import Codes
+
+QUERY_LENGTHS: Final = (40, 144, 375, 567, 1000, 2005, 5478)
+"""Query lengths that are measured unless others are asked for: from a peptide to the longest of CUDASW++'s queries."""
+
+_NATURAL_RESIDUES: Final = (78, 51, 45, 54, 19, 43, 63, 74, 22, 51, 90, 57, 22, 39, 52, 71, 58, 13, 32, 64)
+"""Residues in a thousand of natural proteins, in the order ARNDCQEGHILKMFPSTWYV (Robinson and Robinson 1991)."""
+# Logarithm of a Swiss-Prot protein's length: mean and standard deviation, which make 360 residues on average.
+_LENGTH_MEAN, _LENGTH_DEVIATION = 5.68, 0.64
+_SHORTEST, _LONGEST = 16, 5000
+_TITIN_LENGTHS: Final = (34350, 22152, 18141, 13100, 8797)
+_FLOOR_EVALUE: Final = 10.0
+
+
+@dataclass(frozen=True, eq=False)
+class Workload:
+    """Subjects to search and how to score them.
+
+    Attributes
+    ----------
+    name : str
+    partition : Partition
+    scheme : ScoringScheme
+    """
+
+    name: str
+    partition: Partition
+    scheme: ScoringScheme
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """What scoring one query against one workload took.
+
+    Attributes
+    ----------
+    workload, program : str
+        ``program`` is ``swsearch`` or the name of a peer.
+    instruction_set : str
+        The CPU engine's; for a peer what it says of itself, or nothing.
+    threads : int
+    query_length : int
+    cells : int
+        Both strands, where both are searched.
+    floored : bool
+        Only scores that a search with E-values up to 10 could report were asked for.
+    wall_seconds, cpu_seconds : float
+    """
+
+    workload: str
+    program: str
+    instruction_set: str
+    threads: int
+    query_length: int
+    cells: int
+    floored: bool
+    wall_seconds: float
+    cpu_seconds: float
+
+    @property
+    def gcups(self) -> float:
+        """10^9 cells a second of wall time."""
+        return self.cells / self.wall_seconds / 1e9
+
+    @property
+    def core_gcups(self) -> float:
+        """10^9 cells a CPU second: the rate of one core."""
+        return self.cells / self.cpu_seconds / 1e9
+
+
+def cpu_seconds() -> float:
+    """CPU time of this process's threads and of its children that have ended."""
+    usages = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(usage.ru_utime + usage.ru_stime for usage in usages)
+
+
+def timed(work: Callable[[], object]) -> tuple[float, float]:
+    """Wall and CPU seconds that ``work`` takes."""
+    wall, cpu = time.perf_counter(), cpu_seconds()
+    work()
+    # A clock may not tick during very little work.
+    return max(time.perf_counter() - wall, 1e-9), max(cpu_seconds() - cpu, 1e-9)
+
+
+# --- Workloads ---
+
+
+def packed(subjects: Sequence[Codes]) -> Partition:
+    """A partition in memory, in the packed database's order and layout.
+
+    Parameters
+    ----------
+    subjects : sequence of uint8 array
+        Residue codes of each subject.
+    """
+    sizes = np.array([len(subject) for subject in subjects], dtype=np.uint32)
+    order = np.argsort(sizes, kind="stable")
+    room = (sizes[order].astype(np.uint64) + SUBJECT_ALIGNMENT - 1) // SUBJECT_ALIGNMENT * SUBJECT_ALIGNMENT
+    starts = np.concatenate(([0], np.cumsum(room))).astype(np.uint64)
+    residues = np.full(int(starts[-1]) + TAIL_PADDING, PAD_CODE, dtype=np.uint8)
+    for start, place in zip(starts, order, strict=False):
+        residues[int(start) : int(start) + len(subjects[place])] = subjects[place]
+    return Partition(residues, starts[:-1], sizes[order], order.astype(np.uint32))
+
+
+def generated_query(alphabet: Alphabet, length: int) -> Codes:
+    """A random query of natural composition; the same at each call."""
+    return _letters(np.random.default_rng(length), alphabet, length)
+
+
+def generated_proteins(n_residues: int, *, titins: bool = False) -> Workload:
+    """Random proteins of natural composition and lengths, about ``n_residues`` residues in all.
+
+    ``titins`` adds some of the longest proteins that there are: what a batch of like lengths cannot hold.
+    """
+    rng = np.random.default_rng(n_residues)
+    lengths: list[int] = list(_TITIN_LENGTHS) if titins else []
+    total = sum(lengths)
+    while total < n_residues:
+        drawn = np.exp(rng.normal(_LENGTH_MEAN, _LENGTH_DEVIATION, 1000)).clip(_SHORTEST, _LONGEST).astype(int)
+        kept = drawn[: int(np.searchsorted(np.cumsum(drawn), n_residues - total)) + 1]
+        lengths += kept.tolist()
+        total += int(kept.sum())
+    letters = _letters(rng, PROTEIN, total)
+    subjects = np.split(letters, np.cumsum(lengths)[:-1])
+    return Workload("protein and titins" if titins else "protein", packed(subjects), default_scheme(PROTEIN))
+
+
+def generated_dna(n_residues: int) -> Workload:
+    """Random DNA in pieces of 500 to 2,000 bases."""
+    rng = np.random.default_rng(n_residues)
+    lengths = rng.integers(500, 2000, max(1, n_residues // 1250))
+    letters = _letters(rng, DNA, int(lengths.sum()))
+    return Workload("dna", packed(np.split(letters, np.cumsum(lengths)[:-1])), default_scheme(DNA))
+
+
+def generated_genome(n_residues: int) -> Workload:
+    """One random DNA subject of the length of a bacterium's chromosome, or of any other."""
+    return Workload("genome", packed([_letters(np.random.default_rng(1), DNA, n_residues)]), default_scheme(DNA))
+
+
+def workload_of_file(path: str | os.PathLike[str]) -> Workload:
+    """The sequences of a FASTA file as subjects, with their alphabet's default scoring.
+
+    Raises
+    ------
+    FastaFormatError
+        The file cannot be read.
+    InputError
+        It holds no sequence.
+    """
+    records = list(read_sequences(path))
+    if not records:
+        raise InputError(f"{os.fspath(path)} holds no sequence to measure with")
+    scheme = default_scheme(records[0].alphabet)
+    return Workload(os.path.basename(os.fspath(path)), packed([record.codes for record in records]), scheme)
+
+
+def _letters(rng: np.random.Generator, alphabet: Alphabet, length: int) -> Codes:
+    if alphabet is DNA:
+        return rng.integers(0, 4, size=length, dtype=np.uint8)
+    weights = np.array(_NATURAL_RESIDUES)
+    letters: Codes = np.repeat(np.arange(20, dtype=np.uint8), weights)[rng.integers(0, weights.sum(), size=length)]
+    return letters
+
+
+# --- Measuring ---
+
+
+def profiles_of(workload: Workload, query: Codes) -> list[QueryProfile]:
+    """The profiles that a search scores for a query: both strands of DNA."""
+    strands = [query]
+    if workload.scheme.alphabet is DNA:
+        strands.append(reverse_complement(query))
+    return [sequence_profile(codes, workload.scheme) for codes in strands]
+
+
+def search_floor(workload: Workload, query_length: int) -> int:
+    """Lowest score that a search of these subjects for E-values up to 10 could report."""
+    statistics = find_statistics(workload.scheme)
+    if not isinstance(statistics, Statistics):
+        return 1
+    lengths = np.unique(workload.partition.lengths)
+    n_strands = len(profiles_of(workload, np.zeros(1, np.uint8)))
+    return statistics.min_score(_FLOOR_EVALUE, query_length, lengths, workload.partition.n_residues, n_strands)
+
+
+def measure(
+    workload: Workload,
+    query: Codes,
+    *,
+    threads: int | None = None,
+    instruction_set: str | None = None,
+    floored: bool = False,
+) -> Measurement:
+    """Score one query against a workload with the CPU engine.
+
+    Parameters
+    ----------
+    workload : Workload
+    query : uint8 array
+        Residue codes.
+    threads, instruction_set
+        As :class:`swsearch.engine.cpu.engine.CpuEngine` takes them.
+    floored : bool
+        Ask only for the scores that a search could report, as a search does; else for all.
+
+    Raises
+    ------
+    InputError, EngineUnavailable
+        From the engine.
+    """
+    profiles = profiles_of(workload, query)
+    floors = [search_floor(workload, len(query))] * len(profiles) if floored else None
+    with CpuEngine(threads, instruction_set) as engine:
+        wall, cpu = timed(lambda: engine.score(profiles, workload.partition, floors))
+        return Measurement(
+            workload.name,
+            "swsearch",
+            engine.instruction_set,
+            engine.threads,
+            len(query),
+            len(query) * workload.partition.n_residues * len(profiles),
+            floored,
+            wall,
+            cpu,
+        )

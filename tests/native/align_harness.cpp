@@ -1,0 +1,93 @@
+// Drives simd/align without Python, to be built with sanitizers: the path of random pairs, by every instruction set and
+// with little memory as well as much, rescored from its CIGAR and compared with the score of plain_gotoh.hpp. Subjects
+// are heap blocks of exactly their length.
+
+#include <memory>
+#include <string>
+
+#include "align/pair.hpp"
+#include "plain_gotoh.hpp"
+
+namespace {
+
+// The score of a path, pair by pair and gap by gap; aborts where the path leaves its ends.
+std::int64_t rescored(const Pair& pair, const std::vector<std::uint8_t>& subject, const swsearch::align::Path& path) {
+    std::int64_t score = 0;
+    std::size_t i = path.query_start;
+    std::size_t j = path.subject_start;
+    std::size_t at = 0;
+    while (at < path.cigar.size()) {
+        const std::size_t count = static_cast<std::size_t>(std::atol(path.cigar.c_str() + at));
+        at = path.cigar.find_first_not_of("0123456789", at);
+        const char kind = path.cigar[at++];
+        if (kind == 'I' || kind == 'D') {
+            score -= pair.open + static_cast<std::int64_t>(count) * pair.extend;
+            (kind == 'I' ? i : j) += count;
+            continue;
+        }
+        for (std::size_t k = 0; k < count; ++k, ++i, ++j) {
+            score += pair.table[static_cast<std::size_t>(pair.rows[i]) * 32 + (subject[j] & 31)];
+        }
+    }
+    REQUIRE(i == path.end.query_end && j == path.end.subject_end, "the path %s leaves its ends", path.cigar.c_str());
+    return score;
+}
+
+}  // namespace
+
+// Argument: how many random pairs.
+int main(int, char** arguments) {
+    using namespace swsearch::align;
+    Random random{0x2545F4914F6CDD1Du};
+    for (int n = std::atoi(arguments[1]); n > 0; --n) {
+        Pair pair;
+        pair.open = random.between(0, 14);
+        pair.extend = random.between(pair.open == 0, 4);
+        const std::int32_t high = n % 5 == 0 ? 127 : 9;
+        std::vector<std::uint8_t> identity(32);
+        for (std::uint32_t i = 0; i < 32; ++i) {
+            identity[i] = static_cast<std::uint8_t>(i);
+        }
+        std::vector<std::uint8_t> codes(1 + random.below(n % 7 == 0 ? 700 : 90));
+        for (std::int32_t row = 0; row < 20; ++row) {
+            for (std::int32_t column = 0; column < 32; ++column) {
+                pair.table.push_back(static_cast<std::int8_t>(
+                    column == 31 ? -128 : row == column ? random.between(1, high) : random.between(-high, 1)));
+            }
+        }
+        for (std::uint8_t& code : codes) {
+            code = static_cast<std::uint8_t>(random.below(20));
+            pair.rows.push_back(code);
+        }
+        std::vector<std::uint8_t> subject(codes);
+        for (std::uint8_t& residue : subject) {
+            residue = random.below(4) == 0 ? static_cast<std::uint8_t>(random.below(24)) : residue;
+        }
+        for (std::uint32_t edits = random.below(5); edits > 0 && subject.size() > 8; --edits) {
+            const auto place = subject.begin() + random.below(static_cast<std::uint32_t>(subject.size()) - 4);
+            random.below(2) == 0 ? void(subject.erase(place, place + 3)) : void(subject.insert(place, 4, std::uint8_t{2}));
+        }
+        const std::int64_t expected = plain_score(pair, subject);
+        const std::unique_ptr<std::uint8_t[]> exact(new std::uint8_t[subject.size()]);
+        std::copy(subject.begin(), subject.end(), exact.get());
+        std::string first;
+        for (const char* isa : {"scalar", "sse41", "avx2", "avx512"}) {
+            const ForwardKernels* kernels = forward_kernels(isa);
+            if (kernels == nullptr) {
+                continue;
+            }
+            const Query query(codes.data(), pair.rows.data(), codes.size(), pair.table.data(), 20, pair.open,
+                              pair.extend, identity.data(), *kernels);
+            for (const std::size_t memory : {std::size_t{1} << 24, std::size_t{1} << 12}) {
+                Watch watch;
+                const Path path = find_path(query, exact.get(), subject.size(), memory, watch);
+                REQUIRE(path.end.score == expected, "%s: %d, not %lld", isa, path.end.score,
+                        static_cast<long long>(expected));
+                REQUIRE(rescored(pair, subject, path) == expected, "%s: %s scores otherwise", isa, path.cigar.c_str());
+                first = first.empty() ? path.cigar : first;
+                REQUIRE(path.cigar == first, "%s with %zu bytes: another path", isa, memory);
+            }
+        }
+    }
+    std::puts("all paths agree");
+}

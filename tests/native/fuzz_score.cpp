@@ -1,0 +1,64 @@
+// A libFuzzer target for simd/score: bytes become a gap cost, a table, a query and subjects; whatever they are, every
+// instruction set must give the plain scores and stay inside its arrays.
+//
+//     clang++ -fsanitize=fuzzer,address … (tests/native/test_native.py builds and runs it)
+
+#include <cstddef>
+
+#include "plain_gotoh.hpp"
+#include "score/search.hpp"
+
+using namespace swsearch::score;
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+    if (size < 8) {
+        return 0;
+    }
+    Pair pair;
+    pair.open = data[0] + (data[1] & 1 ? 16000 : 0);
+    pair.extend = data[2];
+    pair.extend += pair.open + pair.extend == 0;
+    const std::size_t n_rows = 1 + data[3] % 40;
+    const std::size_t n_query = 1 + data[4] % 100;
+    const std::int32_t floor = data[5] | (data[6] & 1) << 8;
+    const std::size_t copies = data[6] & 2 ? 40 : 1;  // enough subjects for bounds
+    const std::size_t mean = 1 + data[7];
+    data += 8;
+    size -= 8;
+    const auto byte = [&](std::size_t i) { return size == 0 ? std::uint8_t{0} : data[i % size]; };
+    for (std::size_t i = 0; i < n_rows * 32; ++i) {
+        // Code 31 is padding and no letter: profiles score it -128.
+        pair.table.push_back(i % 32 == 31 ? std::int8_t{-128} : static_cast<std::int8_t>(byte(i * 7)));
+    }
+    for (std::size_t i = 0; i < n_query; ++i) {
+        pair.rows.push_back(static_cast<std::int32_t>(byte(i) % n_rows));
+    }
+    std::vector<std::uint64_t> starts;
+    std::vector<std::uint32_t> lengths;
+    std::vector<std::int64_t> expected;
+    for (std::size_t first = 0; first < size;) {
+        const std::size_t length = std::min(size - first, data[first] % (2 * mean));
+        const std::int64_t score = plain_score(pair, {data + first, data + first + length});
+        for (std::size_t i = 0; i < copies; ++i) {
+            starts.push_back(first);
+            lengths.push_back(static_cast<std::uint32_t>(length));
+            expected.push_back(score);
+        }
+        first += length + 1;
+    }
+    const Query query{pair.rows.data(), pair.table.data(), static_cast<std::int32_t>(n_query),
+                      static_cast<std::int32_t>(n_rows), pair.open, pair.extend, floor};
+    for (const InstructionSet& set : instruction_sets()) {
+        if (!set.usable) {
+            continue;
+        }
+        std::vector<std::int32_t> scores(lengths.size());
+        score_subjects({query}, {data, starts.data(), lengths.data(), static_cast<std::uint32_t>(lengths.size())},
+                       scores.data(), *set.kernels, 1, [](std::uint64_t) {});
+        for (std::size_t i = 0; i < scores.size(); ++i) {
+            REQUIRE(scores[i] == expected[i] || (expected[i] < floor && scores[i] < floor), "%s: %d, not %lld",
+                    set.kernels->name, scores[i], static_cast<long long>(expected[i]));
+        }
+    }
+    return 0;
+}

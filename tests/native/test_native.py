@@ -1,0 +1,120 @@
+"""The C++ of simd/ on its own: built with sanitizers, for another processor, and as a fuzz target.
+
+Expected values: ``plain_gotoh.hpp``, the recurrence cell by cell in 64 bits. A program that finds a difference, or a
+sanitizer that finds a fault, ends with an error, and its words are the test's message.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+import subprocess
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+SIMD = ROOT / "simd"
+AVX512 = ["-mavx512f", "-mavx512bw", "-mavx512vl", "-mavx512dq"]
+SCORE = {"search": [], "crew": [], "instruction_sets": [], "kernels_scalar": []}
+KERNELS = {
+    "x86_64": {
+        "kernels_sse41": ["-msse4.1"],
+        "kernels_avx2": ["-mavx2"],
+        "kernels_avx512bw": AVX512,
+        "kernels_avx512vbmi": [*AVX512, "-mavx512vbmi"],
+    },
+    "aarch64": {"kernels_neon": []},
+}
+ALIGN = {
+    "path": [],
+    "query": [],
+    "forward_scalar": [],
+    "forward_sse41": ["-msse4.1"],
+    "forward_avx2": ["-mavx2"],
+    "forward_avx512": AVX512[:3],
+}
+ADDRESS = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
+
+pytestmark = pytest.mark.slow
+needs_x86 = pytest.mark.skipif(platform.machine() != "x86_64", reason="the flags of these builds are x86's")
+needs_gcc = pytest.mark.skipif(shutil.which("g++") is None, reason="there is no g++")
+
+
+def build(folder: Path, main: str, sources: dict[Path, Sequence[str]], flags: Sequence[str], compiler: str) -> Path:
+    """Compile each source with its own flags beside ``flags``, and link them with ``main`` of this folder."""
+    sources = {**sources, Path(__file__).parent / main: []}
+    common = [compiler, "-std=c++17", "-O1", "-w", "-pthread", f"-I{SIMD}", *flags]
+
+    def compile_one(source: Path) -> str:
+        target = folder / f"{source.stem}.o"
+        done = subprocess.run(
+            [*common, *sources[source], "-c", source, "-o", target], capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stderr
+        return str(target)
+
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        objects = list(pool.map(compile_one, sources))
+    program = folder / "program"
+    linked = subprocess.run([*common, *objects, "-o", program], capture_output=True, text=True, check=False)
+    assert linked.returncode == 0, linked.stderr
+    return program
+
+
+def score_sources(machine: str) -> dict[Path, Sequence[str]]:
+    """Sources of simd/score for a machine, with what each needs."""
+    return {SIMD / "score" / f"{name}.cpp": flags for name, flags in {**SCORE, **KERNELS[machine]}.items()}
+
+
+def run(*command: object) -> str:
+    done = subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-6000:]
+    return done.stdout
+
+
+@needs_x86
+@needs_gcc
+def test_score_kernels_stay_in_their_arrays_and_agree(tmp_path):
+    program = build(tmp_path, "score_harness.cpp", score_sources("x86_64"), ADDRESS, "g++")
+    assert run(program, 6) == "all scores agree\n"
+
+
+@needs_x86
+@needs_gcc
+def test_score_threads_do_not_race(tmp_path):
+    program = build(tmp_path, "score_harness.cpp", score_sources("x86_64"), ["-fsanitize=thread"], "g++")
+    # Without a fixed layout of memory, as some kernels lay it out, the thread sanitizer's runtime cannot start.
+    fixed = ["setarch", "-R"] if shutil.which("setarch") else []
+    assert run(*fixed, program, 2) == "all scores agree\n"
+
+
+@needs_x86
+@needs_gcc
+def test_alignments_stay_in_their_arrays_and_rescore(tmp_path):
+    sources = {SIMD / "align" / f"{name}.cpp": flags for name, flags in ALIGN.items()}
+    program = build(tmp_path, "align_harness.cpp", sources, ADDRESS, "g++")
+    assert run(program, 150) == "all paths agree\n"
+
+
+@needs_x86
+@pytest.mark.skipif(shutil.which("clang++") is None, reason="there is no clang++ for libFuzzer")
+def test_fuzzing_the_scores_finds_nothing(tmp_path):
+    program = build(tmp_path, "fuzz_score.cpp", score_sources("x86_64"), ["-fsanitize=fuzzer,address"], "clang++")
+    corpus = tmp_path / "corpus"
+    corpus.mkdir()
+    run(program, "-max_total_time=5", "-max_len=4096", "-seed=1", f"-artifact_prefix={tmp_path}/", corpus)
+
+
+@pytest.mark.skipif(
+    shutil.which("aarch64-linux-gnu-g++") is None or shutil.which("qemu-aarch64") is None,
+    reason="needs Debian's g++-aarch64-linux-gnu and qemu-user",
+)
+def test_neon_kernels_agree(tmp_path):
+    program = build(
+        tmp_path, "score_harness.cpp", score_sources("aarch64"), ["-static", "-Wall"], "aarch64-linux-gnu-g++"
+    )
+    assert run("qemu-aarch64", program, 3) == "all scores agree\n"

@@ -1,0 +1,83 @@
+"""The benchmark counts the right cells, generates what it says, and its peers compute the same scores."""
+
+import numpy as np
+import pytest
+
+from swsearch.engine.cpu.engine import CpuEngine
+from swsearch.errors import InputError
+from swsearch.search.bench import (
+    generated_dna,
+    generated_genome,
+    generated_proteins,
+    generated_query,
+    measure,
+    packed,
+    profiles_of,
+    search_floor,
+    workload_of_file,
+)
+from swsearch.search.peers import Peer, peer_missing
+from swsearch.sequences.alphabet import DNA, PROTEIN
+from tests.support import make_partition
+
+
+def test_packed_is_the_layout_of_the_format():
+    """Expected value: the tests' own packing, which the database's tests compare with files."""
+    rng = np.random.default_rng(1)
+    subjects = [rng.integers(0, 20, n, dtype=np.uint8) for n in (5, 0, 16, 17, 5)]
+    ours, judged = packed(subjects), make_partition(subjects)
+    for name in ("residues", "starts", "lengths", "subject_index"):
+        np.testing.assert_array_equal(getattr(ours, name), getattr(judged, name))
+
+
+def test_generated_subjects_have_the_size_asked_for_and_do_not_change():
+    """A workload that differs from run to run would compare nothing."""
+    proteins = generated_proteins(100_000)
+    assert 100_000 <= proteins.partition.n_residues <= 105_000
+    assert 300 < proteins.partition.lengths.mean() < 420
+    np.testing.assert_array_equal(proteins.partition.residues, generated_proteins(100_000).partition.residues)
+    assert generated_proteins(200_000, titins=True).partition.lengths[-1] == 34350
+    assert generated_genome(3000).partition.lengths.tolist() == [3000]
+
+
+def test_cells_count_both_strands_of_dna():
+    """Expected values by hand: query residues times subject residues, twice for DNA."""
+    query = generated_query(PROTEIN, 20)
+    workload = generated_proteins(20_000)
+    found = measure(workload, query, threads=1)
+    assert found.cells == 20 * workload.partition.n_residues
+    assert (found.program, found.threads, found.query_length) == ("swsearch", 1, 20)
+    assert found.gcups > 0
+    assert found.core_gcups > 0
+    workload = generated_dna(5000)
+    assert measure(workload, generated_query(DNA, 30), floored=True).cells == 60 * workload.partition.n_residues
+
+
+def test_floor_is_that_of_a_search():
+    """It grows with the search space and is above 1 where the statistics are known."""
+    small, large = generated_proteins(20_000), generated_proteins(200_000)
+    assert 1 < search_floor(small, 100) < search_floor(large, 100)
+
+
+@pytest.mark.skipif(bool(peer_missing("pyopal")), reason="pyopal is not installed")
+def test_pyopal_is_given_the_same_problem():
+    """Expected values: the CPU engine; a peer that computed anything else would be no measure."""
+    workload = generated_proteins(20_000)
+    query = generated_query(PROTEIN, 60)
+    (block,) = CpuEngine(1).score(profiles_of(workload, query), workload.partition)
+    with Peer("pyopal", workload) as peer:
+        assert peer.scores(query) == block.score.tolist()
+        assert peer.measure(query).cells == 60 * workload.partition.n_residues
+
+
+def test_peers_refuse_what_they_cannot_do():
+    with pytest.raises(InputError, match="choose pyopal or swipe"):
+        peer_missing("bowtie")
+    if not peer_missing("pyopal"):
+        with pytest.raises(InputError, match="proteins only"):
+            Peer("pyopal", generated_dna(2000))
+
+
+def test_subjects_may_come_from_a_file(tmp_path):
+    (tmp_path / "one.fa").write_text(">one\nMKVLAAGIVG\n")
+    assert workload_of_file(tmp_path / "one.fa").partition.lengths.tolist() == [10]
