@@ -74,6 +74,13 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results" / "cpu.json")
     options = parser.parse_args()
     peers = options.peer or [name for name in PEERS if not peer_missing(name)]
+    commit = subprocess.run(
+        ["git", "describe", "--always", "--dirty"],
+        cwd=Path(__file__).parent,
+        capture_output=True,
+        text=True,
+        check=False,
+    ).stdout.strip()
     sets = usable_instruction_sets()
     proteins = workload_of_file(options.fasta) if options.fasta else generated_proteins(options.residues)
     results: list[Measurement] = []
@@ -117,13 +124,6 @@ def main() -> None:
             query = generated_query(workload.scheme.alphabet, length)
             add(best_of(options.repeat, workload, query, threads=1))
 
-    commit = subprocess.run(
-        ["git", "describe", "--always", "--dirty"],
-        cwd=Path(__file__).parent,
-        capture_output=True,
-        text=True,
-        check=False,
-    ).stdout.strip()
     report = {
         "processor": processor(),
         "cores": usable_cores(),
