@@ -80,7 +80,8 @@ def main() -> None:
                         np.uint64(buffer.address), np.uint64(view.handle), np.int32(strip), np.int32(strips),
                         np.uint64(subjects.residues.address), np.uint64(subjects.starts.address),
                         np.uint64(subjects.lengths.address), np.uint32(len(subjects)),
-                        np.uint64(boundary.address + half * ((strip + 1) % 2)), np.int64((half if strip % 2 else -half) // 4),
+                        np.uint64(boundary.address + half * ((strip + 1) % 2)),
+                        np.int64((half if strip % 2 else -half) // 4),
                         np.uint64(scores.address), np.uint64(scores.address), np.uint64(counter.address + 4 * strip),
                     ]  # fmt: skip
                     device.launch(
