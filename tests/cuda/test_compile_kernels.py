@@ -41,12 +41,10 @@ def report(compiler: Compiler, spec: KernelSpec, architecture: int) -> tuple[int
     return int(registers.group(1)), int(spilled.group(1))
 
 
-def range_spec(
-    architecture: int, pairing: Pairing, arithmetic: Arithmetic, place: int, *, deferred: bool
-) -> KernelSpec:
+def range_spec(architecture: int, pairing: Pairing, place: int, *, deferred: bool) -> KernelSpec:
     shape = tiles(architecture, pairing, 28)[place]
     return range_kernel(
-        arithmetic, shape.tile, GAP, deferred=deferred, boundary=True, texture=True,
+        Arithmetic.FAST, shape.tile, GAP, deferred=deferred, boundary=True, texture=True,
         threads=shape.threads, blocks=shape.blocks,
     )  # fmt: skip
 
