@@ -16,6 +16,8 @@ from swsearch.engine.cuda.kernels import COLLECT_KERNEL, Arithmetic, KernelSpec,
 from swsearch.engine.cuda.tuning import choose_list_tile, tiles
 from swsearch.scoring.gap import GapPenalty
 
+pytestmark = pytest.mark.slow
+
 ARCHITECTURES = [75, 80, 86, 90, 120]
 GAP = GapPenalty(11, 1)
 SPILLED_OUTSIDE = 64
