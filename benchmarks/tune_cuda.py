@@ -51,7 +51,8 @@ def main() -> None:
     rng = np.random.default_rng(2)
     scores = device.allocate(len(partition) * 4)
     counter = device.allocate(64)
-    boundary = device.allocate(subjects.residue_bytes * 8)
+    half = subjects.residue_bytes * 8
+    boundary = device.allocate(2 * half)
     launches = [tuple(int(n) for n in launch.split("x")) for launch in options.launches.split(",")]
     for name, group, words, launch, deferred, strips, texture in itertools.product(
         options.pairing.split(","), numbers(options.groups), numbers(options.words), launches,
@@ -78,7 +79,9 @@ def main() -> None:
                     arguments = [
                         np.uint64(buffer.address), np.uint64(view.handle), np.int32(strip), np.int32(strips),
                         np.uint64(subjects.residues.address), np.uint64(subjects.starts.address),
-                        np.uint64(subjects.lengths.address), np.uint32(len(subjects)), np.uint64(boundary.address),
+                        np.uint64(subjects.lengths.address), np.uint32(len(subjects)),
+                        np.uint64(boundary.address + half * ((strip + 1) % 2)),
+                        np.int64((half if strip % 2 else -half) // 4),
                         np.uint64(scores.address), np.uint64(scores.address), np.uint64(counter.address + 4 * strip),
                     ]  # fmt: skip
                     device.launch(

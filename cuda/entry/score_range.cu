@@ -9,12 +9,12 @@
 SWS_KERNEL(SWS_THREADS, SWS_BLOCKS)
 score_range(const uint4* profile, swsearch::u64 texture, int strip_number, int n_strips, const swsearch::u32* residues,
             const swsearch::u64* starts, const swsearch::u32* lengths, swsearch::u32 n_subjects, swsearch::u32* boundary,
-            int* scores_low, int* scores_high, swsearch::u32* work_counter) {
+            long long below_words, int* scores_low, int* scores_high, swsearch::u32* work_counter) {
     using namespace swsearch;
     SWS_DYNAMIC_SHARED(uint4, strip);
     using Shape = Tile<SWS_GROUP, SWS_WORDS, SWS_COLUMNS, Pairing::SWS_PAIRING>;
     swsearch::score_range<SWS_ARITHMETIC, Shape, SWS_GAP_OPEN, SWS_GAP_EXTEND, SWS_DEFERRED != 0, SWS_BOUNDARY != 0,
                           SWS_TEXTURE != 0>(strip, ProfileSource{profile, texture}, strip_number, n_strips,
-                                            SubjectRange{residues, starts, lengths, n_subjects}, boundary, scores_low,
-                                            scores_high, work_counter);
+                                            SubjectRange{residues, starts, lengths, n_subjects}, boundary,
+                                            below_words, scores_low, scores_high, work_counter);
 }

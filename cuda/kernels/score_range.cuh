@@ -3,7 +3,8 @@
 // Blocks are persistent: each stages the strip into shared memory once, then its warps take work from a counter, one item
 // for as many subjects side by side as the warp has groups, the longest first (the database is stored by length), so that
 // the groups of a warp end together and short subjects fill the end. A query longer than a strip is one launch a strip;
-// H and F of a strip's last row wait in global memory, a column's at its residue's place (boundary.cuh).
+// H and F of a strip's last row wait in global memory, a column's at its residue's place (boundary.cuh). `boundary` is what
+// this strip reads, what it writes lies `below_words` words from there.
 //
 // Best scores of more than one strip are combined in place; all launches of a query run in order.
 
@@ -22,8 +23,8 @@ struct SubjectRange {
 
 template <class Arithmetic, class Shape, int kOpen, int kExtend, bool kDeferred, bool kBoundary, bool kTexture>
 SWS_DEVICE void score_range(uint4* strip, const ProfileSource& profile, int strip_number, int n_strips,
-                            const SubjectRange& subjects, u32* boundary, int* scores_low, int* scores_high,
-                            u32* work_counter) {
+                            const SubjectRange& subjects, u32* boundary, long long below_words, int* scores_low,
+                            int* scores_high, u32* work_counter) {
     stage_strip<kTexture>(strip, profile, strip_number * Shape::kStripUnits, Shape::kStripUnits,
                           static_cast<int>(threadIdx.x), static_cast<int>(blockDim.x));
     __syncthreads();
@@ -46,7 +47,8 @@ SWS_DEVICE void score_range(uint4* strip, const ProfileSource& profile, int stri
 
         const auto best = align_strip<Arithmetic, Shape, kOpen, kExtend, kDeferred, kBoundary>(
             strip, subjects.residues + start / 4, length,
-            kBoundary ? boundary + start * Shape::kBoundaryWords : nullptr, strip_number > 0, strip_number + 1 < n_strips);
+            kBoundary ? boundary + start * Shape::kBoundaryWords : nullptr, below_words, strip_number > 0,
+            strip_number + 1 < n_strips);
 
         if (writer && real) {
             const bool further = kBoundary && strip_number > 0;

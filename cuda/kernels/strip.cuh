@@ -36,10 +36,10 @@ namespace swsearch {
 // All lanes of a warp call this together; groups whose subject has ended run on in padding until the last one has.
 //
 // Of pairs, the result has a score in each half: for row blocks the larger is the strip's, for two queries each is one's.
-// boundary: the subject's columns, or null where the query is a single strip; `reads` and `writes` say whether a strip lies
-// above and below this one.
+// boundary: the subject's columns as the strip above left them, or null where the query is a single strip; the columns that
+// this strip leaves lie `below_words` words from there. `reads` and `writes` say whether a strip lies above and below.
 template <class Arithmetic, class Shape, int kOpen, int kExtend, bool kDeferred, bool kBoundary>
-SWS_DEVICE typename Arithmetic::Word align_strip(const uint4* strip, const u32* residues, int length, u32* boundary,
+SWS_DEVICE typename Arithmetic::Word align_strip(const uint4* strip, const u32* residues, int length, u32* boundary, long long below_words,
                                                  bool reads, bool writes) {
     using Word = typename Arithmetic::Word;
     constexpr int kWords = Shape::kWords;
@@ -82,7 +82,8 @@ SWS_DEVICE typename Arithmetic::Word align_strip(const uint4* strip, const u32* 
             above.advance();
         }
         // Where the bottom row's columns of this round go; before the subject's first column, not to be written to.
-        u32* const below = words_from(boundary, static_cast<long long>(step - Shape::kDepth) * Shape::kBoundaryWords);
+        u32* const below = words_from(
+            boundary, below_words + static_cast<long long>(step - Shape::kDepth) * Shape::kBoundaryWords);
 #pragma unroll
         for (int column = 0; column < kColumnsPerRound; ++column) {
             const ScoreColumn<Shape> scores(strip, slot, permute_bytes(codes, 0, 0x4440u + static_cast<u32>(column)));

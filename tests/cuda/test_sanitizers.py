@@ -18,6 +18,7 @@ from emulated_device import SANITIZE
 CHOSEN = "gap_costs or strands or beyond_each_type or streamed or no_residue"
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("g++") is None, reason="g++ is not installed")
 @pytest.mark.skipif(SANITIZE in os.environ, reason="this is the process under the sanitizers")
 def test_kernels_stay_in_bounds_and_defined() -> None:

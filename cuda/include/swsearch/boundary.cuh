@@ -1,7 +1,9 @@
 // What one strip of the query hands to the next: H and F of its last row, for every subject column, in global memory.
 //
-// One array serves all strips in place: the first lane needs column j a whole tile depth before the last lane writes it.
-// Row blocks pack H (low) and F (high) of a column in one word, as the lanes hand them on; the other pairings have a word of
+// A strip could write where it reads, since the first lane needs column j a whole tile depth before the last lane writes
+// it. With groups of a few lanes both fall into one cache line then, and a store soon after a load that misses this line
+// holds up the multiprocessor's whole memory pipeline (seen as a third of the speed in some tiles, by where the compiler
+// put the loads). So strips of the inter-task kernel read one array and write another, in turns. Row blocks pack H (low) and F (high) of a column in one word, as the lanes hand them on; the other pairings have a word of
 // H, then one of F.
 
 #pragma once

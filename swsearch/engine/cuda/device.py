@@ -24,11 +24,6 @@ Argument = np.generic
 """A kernel's argument: a NumPy scalar of the parameter's size; addresses are uint64."""
 
 OLDEST_ARCHITECTURE: Final = 75
-SHARED_PERCENT: Final = 58
-"""Part of a multiprocessor's memory that kernels ask for as shared memory; the rest is its first-level cache. The same
-for all kernels, so that they run side by side; left to the driver, the kernel for listed subjects takes nearly all of
-it, and the cache then holds less than the residues and boundaries that the inter-task kernel reads (a third of the
-speed)."""
 REGISTER_UNIT: Final = 256
 RESERVED_SHARED_BYTES: Final = 1024
 MOST_BLOCKS: Final = 16
@@ -353,8 +348,6 @@ class PyCudaDevice:
                 function = module.get_function(spec.function)
                 room = self.facts.shared_bytes
                 function.set_attribute(self._driver.function_attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES, room)
-                attribute = self._driver.function_attribute.PREFERRED_SHARED_MEMORY_CARVEOUT
-                function.set_attribute(attribute, SHARED_PERCENT)
             self._modules.append(module)
             self._kernels[spec] = function
         return function

@@ -41,9 +41,9 @@ from swsearch.engine.protocol import Progress
 from swsearch.hits.score_block import ScoreBlock
 from swsearch.query.profile import QueryProfile
 
-DATABASE_SHARE: Final = 0.1
-"""Share of the device's free memory that databases may take: the boundary between the strips of a long query, or of
-two, takes eight bytes a residue beside."""
+DATABASE_SHARE: Final = 0.05
+"""Share of the device's free memory that databases may take: the boundaries between the strips of a long query, or of
+two, take up to sixteen bytes a residue beside."""
 MOST_DEFERRED: Final = 1 / 16
 """If more than this share of the subjects passes a deferred kernel, the exact kernel scores all of them again."""
 EDGE_BYTES: Final = 256 << 20
@@ -76,6 +76,16 @@ def _uint(value: int) -> np.uint32:
 
 def _address(buffer: Buffer | None) -> np.uint64:
     return np.uint64(0 if buffer is None else buffer.address)
+
+
+def _turns(boundary: Buffer | None, strip: int) -> list[Argument]:
+    """Where a strip reads its boundary, and how many words on it writes: halves of one buffer, in turns."""
+    if boundary is None:
+        return [np.uint64(0), np.int64(0)]
+    half = boundary.n_bytes // 32 * 16
+    if strip % 2:
+        return [np.uint64(boundary.address), np.int64(half // 4)]
+    return [np.uint64(boundary.address + half), np.int64(-half // 4)]
 
 
 @dataclass
@@ -288,7 +298,7 @@ class CudaEngine:
         device.clear(counters, counters.n_bytes, Stream.COMPUTE)
         boundary = None
         if plan.strips > 1:
-            boundary = self._room("boundary", subjects.residue_bytes * tile.boundary_words * 4)
+            boundary = self._room("boundary", 2 * subjects.residue_bytes * tile.boundary_words * 4)
         with contextlib.ExitStack() as held:
             packed = self._upload_profile("profile", pack_profile(profiles, tile, plan.arithmetic), held)
             alone = []
@@ -314,7 +324,7 @@ class CudaEngine:
                 arguments = [
                     *packed.arguments, _int(strip), _int(plan.strips),
                     _address(subjects.residues), _address(subjects.starts), _address(subjects.lengths),
-                    _uint(n_short), _address(boundary), _address(scores[0]), _address(scores[-1]),
+                    _uint(n_short), *_turns(boundary, strip), _address(scores[0]), _address(scores[-1]),
                     np.uint64(counters.address + strip * 4),
                 ]  # fmt: skip
                 device.launch(spec, grid, tile.shared_bytes(), arguments, Stream.COMPUTE)

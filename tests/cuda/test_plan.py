@@ -1,0 +1,117 @@
+"""Plans, tiles and launch shapes: pure functions, checked against hand calculation."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sequences import partition_of, random_codes
+
+from swsearch.engine.cuda.device import MultiprocessorLimits, fitting_blocks
+from swsearch.engine.cuda.kernels import Arithmetic, Pairing, Tile
+from swsearch.engine.cuda.plan import LONG_LEAST, deferred_limit, first_long, pair_queries, plan_list, plan_range
+from swsearch.engine.cuda.subjects import BYTES_PER_SUBJECT, chunk_bytes, chunks, residue_span
+from swsearch.engine.cuda.tuning import choose_tile, tiles, tuned_for
+from swsearch.query.profile import QueryProfile, sequence_profile
+from swsearch.scoring.gap import GapPenalty
+from swsearch.scoring.matrix import named_matrix
+from swsearch.scoring.scheme import ScoringScheme
+
+ARCHITECTURES = [75, 80, 86, 89, 90, 120]
+
+
+def profile(length: int, gap: GapPenalty | None = None) -> QueryProfile:
+    codes = random_codes(np.random.default_rng(length), length)
+    return sequence_profile(codes, ScoringScheme(named_matrix("BLOSUM62"), gap or GapPenalty(11, 1)))
+
+
+def test_a_tiles_rows_and_memory() -> None:
+    """By hand: 8 lanes x 28 words x 2 halves; 28 columns x 8 slots x 7 chunks of 16 bytes, and 4 columns of slack."""
+    tile = Tile(Pairing.ROW_BLOCKS, 8, 28, 28)
+    assert tile.rows == 448
+    assert tile.strips(448) == 1
+    assert tile.strips(449) == 2
+    assert tile.strip_units == 28 * 8 * 7
+    assert tile.shared_bytes() == (28 * 8 * 7 + 4 * 8) * 16
+    assert Tile(Pairing.TWO_QUERIES, 4, 6, 17).chunk_widths == [4, 2]
+    assert Tile(Pairing.SINGLE, 32, 7, 17).chunk_widths == [4, 4]
+    assert Tile(Pairing.SINGLE, 32, 1, 17).rows == 32
+
+
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+@pytest.mark.parametrize("pairing", [Pairing.ROW_BLOCKS, Pairing.TWO_QUERIES])
+def test_every_query_length_has_a_tile_that_fits_the_device(architecture: int, pairing: Pairing) -> None:
+    """Static limits of the architectures: 64 KB of shared memory a block on 7.5, 99 KB and more on the others."""
+    room = 64 * 1024 if architecture == 75 else 99 * 1024
+    for shape in tiles(architecture, pairing, 28):
+        assert shape.tile.shared_bytes() <= room
+        assert shape.threads % 32 == 0
+    for length in (1, 2, 30, 144, 449, 5478, 100_000):
+        tile = choose_tile(architecture, pairing, 28, length).tile
+        assert tile.strips(length) * tile.rows >= length
+        assert tile.strips(length) * tile.rows - length < max(tile.rows, 65)
+
+
+def test_an_unknown_architecture_gets_the_nearest_older_tiles() -> None:
+    assert tuned_for(89) is tuned_for(86)
+    assert tuned_for(103) is tuned_for(90)
+    assert tuned_for(61) is tuned_for(75)
+
+
+def test_queries_of_like_length_share_words_and_others_do_not() -> None:
+    profiles = [profile(length) for length in (400, 40, 398, 3000)]
+    batches = pair_queries(profiles, 90)
+    assert sorted(batch.places for batch in batches) == [(1,), (2, 0), (3,)]
+    different = [profile(400), profile(400, GapPenalty(10, 2))]
+    assert len(pair_queries(different, 90)) == 2
+    beyond = [profile(400, GapPenalty(2040, 8))] * 2
+    assert len(pair_queries(beyond, 90)) == 2
+
+
+def test_a_deferred_limit_never_loses_a_score() -> None:
+    """By hand: T - open - 4 x extend; T at most what the type holds for certain, 2047 less the best pair, 11."""
+    assert deferred_limit(profile(10), None) is None
+    assert deferred_limit(profile(10), 15) is None
+    assert deferred_limit(profile(10), 16) == 1
+    assert deferred_limit(profile(10), 72) == 72 - 15
+    best = profile(10).max_score
+    assert deferred_limit(profile(10), 100_000) == 2047 - best - 15
+
+
+def test_subjects_beyond_a_groups_fair_share_are_long() -> None:
+    lengths = np.sort(np.concatenate([np.full(1000, 300), [1499, 1500, 1501, 9000]])).astype(np.uint32)
+    n_residues = int(lengths.sum())
+    assert lengths[first_long(lengths, n_residues, 10**6)] == LONG_LEAST + 1
+    assert first_long(lengths, n_residues, 1) == len(lengths)
+
+
+def test_types_follow_gap_costs() -> None:
+    assert plan_range([profile(50)], 90, deferred=True).arithmetic is Arithmetic.FAST
+    wide_gaps = plan_range([profile(50, GapPenalty(2000, 100))], 90, deferred=True)
+    assert wide_gaps.arithmetic is Arithmetic.SHORT
+    assert not wide_gaps.deferred
+    assert plan_list(profile(50), 90, Arithmetic.WIDE).tile.pairing is Pairing.SINGLE
+
+
+def test_blocks_on_a_multiprocessor() -> None:
+    """By hand, for Hopper's limits: 128 registers x 256 threads fill half of 65,536; shared memory; threads."""
+    hopper = MultiprocessorLimits(threads=2048, registers=65_536, shared_bytes=233_472)
+    assert fitting_blocks(hopper, 256, 128, 26_000) == 2
+    assert fitting_blocks(hopper, 256, 120, 26_000) == 2
+    assert fitting_blocks(hopper, 256, 64, 26_000) == 4
+    assert fitting_blocks(hopper, 256, 64, 100_000) == 2
+    assert fitting_blocks(hopper, 1024, 24, 0) == 2
+    assert fitting_blocks(hopper, 256, 255, 230_000) == 1
+
+
+def test_chunks_cover_a_partition_within_their_limit() -> None:
+    rng = np.random.default_rng(5)
+    partition = partition_of([random_codes(rng, int(length)) for length in rng.integers(1, 200, 60)])
+    whole = chunk_bytes(partition)
+    first, last = residue_span(partition)
+    assert whole == last - first + 60 * BYTES_PER_SUBJECT
+    for limit in (1, 300, 1000, whole - 1, whole):
+        parts = chunks(partition, limit)
+        np.testing.assert_array_equal(np.concatenate([part.subject_index for part in parts]), partition.subject_index)
+        assert all(chunk_bytes(part) <= limit or len(part) == 1 for part in parts)
+    assert len(chunks(partition, whole)) == 1
+    assert len(chunks(partition, 1)) == 60

@@ -1,0 +1,75 @@
+"""Packed profiles, against the layout read the way ``tile.cuh`` describes it, word by word."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sequences import random_codes
+
+from swsearch.engine.cuda.kernels import Arithmetic, Pairing, Tile
+from swsearch.engine.cuda.profile import DNA_COLUMNS, PROTEIN_COLUMNS, pack_profile, residue_columns
+from swsearch.query.profile import QueryProfile, sequence_profile
+from swsearch.scoring.scheme import default_scheme
+from swsearch.sequences.alphabet import DNA, PAD_CODE, PROTEIN
+
+
+def decode(half: int, arithmetic: Arithmetic) -> int:
+    if arithmetic is Arithmetic.FAST:
+        return -(half & 0x7FFF) if half & 0x8000 else half
+    return half - 0x10000 if half & 0x8000 else half
+
+
+def expected(profile: QueryProfile, row: int, code: int) -> int:
+    return int(profile.table[profile.rows[row], code]) if row < profile.length and code != PAD_CODE else -128
+
+
+@pytest.mark.parametrize("arithmetic", [Arithmetic.FAST, Arithmetic.SHORT])
+@pytest.mark.parametrize(("pairing", "group", "words"), [
+    (Pairing.ROW_BLOCKS, 4, 5), (Pairing.ROW_BLOCKS, 8, 7), (Pairing.TWO_QUERIES, 4, 6), (Pairing.ROW_BLOCKS, 32, 2),
+])  # fmt: skip
+def test_each_word_holds_its_rows_scores(arithmetic: Arithmetic, pairing: Pairing, group: int, words: int) -> None:
+    rng = np.random.default_rng(1)
+    scheme = default_scheme(PROTEIN)
+    count = 2 if pairing is Pairing.TWO_QUERIES else 1
+    profiles = [sequence_profile(random_codes(rng, 90 - 7 * i, 24), scheme) for i in range(count)]
+    tile = Tile(pairing, group, words, PROTEIN_COLUMNS)
+    packed = pack_profile(profiles, tile, arithmetic)
+    assert packed.size == tile.strips(90) * tile.strip_units * 4
+    codes = [*range(PROTEIN_COLUMNS - 1), PAD_CODE]
+    for strip in range(tile.strips(90)):
+        for slot in range(tile.slots):
+            lane = slot % group
+            for k in range(words):
+                chunk, part = divmod(k, 4)
+                before = sum(tile.columns * tile.slots * width for width in tile.chunk_widths[:chunk])
+                width = tile.chunk_widths[chunk]
+                for code in codes:
+                    column = (code + 1) % 32
+                    place = strip * tile.strip_units * 4 + before + (column * tile.slots + slot) * width + part
+                    word = int(packed[place])
+                    if pairing is Pairing.ROW_BLOCKS:
+                        low_row = strip * tile.rows + lane * 2 * words + k
+                        want = (expected(profiles[0], low_row, code), expected(profiles[0], low_row + words, code))
+                    else:
+                        row = strip * tile.rows + lane * words + k
+                        want = (expected(profiles[0], row, code), expected(profiles[1], row, code))
+                    assert (decode(word & 0xFFFF, arithmetic), decode(word >> 16, arithmetic)) == want
+
+
+def test_wide_words_are_the_scores() -> None:
+    profile = sequence_profile(random_codes(np.random.default_rng(2), 40, 4), default_scheme(DNA))
+    tile = Tile(Pairing.SINGLE, 32, 4, DNA_COLUMNS)
+    words = pack_profile([profile], tile, Arithmetic.WIDE).view(np.int32).reshape(DNA_COLUMNS, 32, 4)
+    for lane in range(10):
+        for k in range(4):
+            np.testing.assert_array_equal(words[1:, lane, k], profile.table[profile.rows[lane * 4 + k], :16])
+    assert (words[0] == -128).all()
+    assert (words[:, 10:] == -128).all()
+
+
+def test_dna_stages_fewer_columns_than_protein() -> None:
+    dna = sequence_profile(DNA.encode("ACGTN"), default_scheme(DNA))
+    protein = sequence_profile(PROTEIN.encode("MK"), default_scheme(PROTEIN))
+    assert residue_columns([dna]) == 17
+    assert residue_columns([protein]) == 28
+    assert residue_columns([dna, protein]) == 28

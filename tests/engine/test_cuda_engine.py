@@ -1,0 +1,123 @@
+"""The CUDA engine on a GPU. The expected scores are the reference engine's, on generated sequences.
+
+The same engine and kernels run without a GPU in ``tests/cuda/test_emulated_engine.py``; here are the compiler, the
+driver, texture objects and the machine's own order of things.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import pytest
+
+from swsearch.database.format import SUBJECT_ALIGNMENT, TAIL_PADDING
+from swsearch.database.partition import Partition
+from swsearch.engine.cuda.engine import CudaEngine
+from swsearch.engine.cuda.info import cuda_info
+from swsearch.engine.reference import ReferenceEngine
+from swsearch.query.profile import QueryProfile, sequence_profile
+from swsearch.scoring.gap import GapPenalty
+from swsearch.scoring.matrix import match_mismatch, named_matrix
+from swsearch.scoring.scheme import ScoringScheme, default_scheme
+from swsearch.sequences.alphabet import DNA, PAD_CODE, PROTEIN, reverse_complement
+from swsearch.typing import Codes
+
+pytestmark = pytest.mark.gpu
+
+
+@pytest.fixture(scope="module")
+def engine() -> Iterator[CudaEngine]:
+    info = cuda_info()
+    if not info.usable:
+        pytest.skip(info.reason)
+    with CudaEngine() as opened:
+        yield opened
+
+
+def partition_of(subjects: Sequence[Codes]) -> Partition:
+    order = sorted(range(len(subjects)), key=lambda place: (len(subjects[place]), place))
+    packed = bytearray()
+    starts = []
+    for place in order:
+        starts.append(len(packed))
+        packed += subjects[place].tobytes() + bytes([PAD_CODE]) * (-len(subjects[place]) % SUBJECT_ALIGNMENT)
+    packed += bytes([PAD_CODE]) * TAIL_PADDING
+    lengths = np.array([len(subjects[place]) for place in order], dtype=np.uint32)
+    residues = np.frombuffer(bytes(packed), dtype=np.uint8)
+    return Partition(residues, np.array(starts, dtype=np.uint64), lengths, np.array(order, dtype=np.uint32))
+
+
+def case(seed: int, query_lengths: Sequence[int], n_subjects: int, letters: int = 20) -> tuple[list[Codes], Partition]:
+    rng = np.random.default_rng(seed)
+    queries = [rng.integers(0, letters, length).astype(np.uint8) for length in query_lengths]
+    subjects = [rng.integers(0, letters, length).astype(np.uint8) for length in rng.integers(1, 300, n_subjects)]
+    subjects += [query[: int(rng.integers(1, len(query) + 1))] for query in queries for _ in range(4)]
+    subjects.append(np.concatenate([rng.integers(0, letters, 1600).astype(np.uint8), *queries]))
+    return queries, partition_of(subjects)
+
+
+def assert_as_reference(
+    engine: CudaEngine, profiles: list[QueryProfile], partition: Partition, floors: list[int] | None = None
+) -> None:
+    wanted = ReferenceEngine().score(profiles, partition, floors)
+    for found, want in zip(engine.score(profiles, partition, floors), wanted, strict=True):
+        np.testing.assert_array_equal(found.subject_index, want.subject_index)
+        np.testing.assert_array_equal(found.score, want.score)
+
+
+@pytest.mark.parametrize(
+    ("matrix", "gap"),
+    [
+        ("BLOSUM62", GapPenalty(11, 1)),
+        ("BLOSUM50", GapPenalty(13, 2)),
+        ("PAM250", GapPenalty(14, 2)),
+        ("BLOSUM62", GapPenalty(0, 4)),
+        ("BLOSUM62", GapPenalty(3000, 7)),
+    ],
+)
+def test_protein_scores_are_exact(engine: CudaEngine, matrix: str, gap: GapPenalty) -> None:
+    queries, partition = case(1, (30, 61, 64, 250, 700), 400)
+    scheme = ScoringScheme(named_matrix(matrix), gap)
+    profiles = [sequence_profile(query, scheme) for query in queries]
+    assert_as_reference(engine, profiles, partition)
+    assert_as_reference(engine, profiles, partition, [45] * len(profiles))
+
+
+def test_both_strands_of_dna_are_exact(engine: CudaEngine) -> None:
+    queries, partition = case(2, (120,), 300, 16)
+    profiles = [sequence_profile(q, default_scheme(DNA)) for q in (queries[0], reverse_complement(queries[0]))]
+    assert_as_reference(engine, profiles, partition)
+
+
+def test_scores_of_every_size_are_exact(engine: CudaEngine) -> None:
+    """Match 127 takes a self-score of 290 bases beyond 16 bits."""
+    queries, partition = case(3, (290,), 50, 4)
+    profiles = [sequence_profile(queries[0], ScoringScheme(match_mismatch(127, -100), GapPenalty(200, 10)))]
+    assert_as_reference(engine, profiles, partition)
+    assert_as_reference(engine, profiles, partition, [33_000])
+
+
+def test_a_streamed_database_gives_the_same_blocks() -> None:
+    info = cuda_info()
+    if not info.usable:
+        pytest.skip(info.reason)
+    queries, partition = case(4, (61, 250), 20_000)
+    profiles = [sequence_profile(query, default_scheme(PROTEIN)) for query in queries]
+    with CudaEngine() as whole:
+        wanted = whole.score(profiles, partition)
+    with CudaEngine(memory_limit=1 << 20) as streamed:
+        found = streamed.score(profiles, partition)
+    for one, other in zip(found, wanted, strict=True):
+        np.testing.assert_array_equal(one.subject_index, other.subject_index)
+        np.testing.assert_array_equal(one.score, other.score)
+
+
+@pytest.mark.parametrize("words", range(4, 29, 3))
+def test_every_tile_is_exact(engine: CudaEngine, words: int) -> None:
+    """Query lengths that take tiles of different widths, in one strip and in several."""
+    queries, partition = case(words, (8 * words - 1, 8 * words * 3), 60)
+    profiles = [sequence_profile(query, default_scheme(PROTEIN)) for query in queries]
+    assert_as_reference(engine, profiles[:1], partition)
+    assert_as_reference(engine, profiles[1:], partition)
+    assert_as_reference(engine, profiles[1:] * 2, partition, [30, 40])
