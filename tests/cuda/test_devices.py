@@ -1,0 +1,104 @@
+"""Several devices as one engine, on emulated devices. The expected scores are the reference engine's."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from emulated_device import EmulatedDevice
+from sequences import partition_of, random_codes
+
+from swsearch.database.partition import Partition
+from swsearch.engine.cuda.device import Device
+from swsearch.engine.cuda.devices import PROFILES_PER_DEVICE, CudaDevices
+from swsearch.engine.protocol import ScoreEngine
+from swsearch.engine.reference import ReferenceEngine
+from swsearch.errors import EngineUnavailable
+from swsearch.hits.score_block import ScoreBlock
+from swsearch.query.profile import QueryProfile, sequence_profile
+from swsearch.scoring.scheme import default_scheme
+from swsearch.sequences.alphabet import PROTEIN
+
+
+def small_case(seed: int, n_queries: int) -> tuple[list[QueryProfile], Partition]:
+    """Queries of 20 residues and more, against 40 subjects, one in four of which is related to the first query."""
+    rng = np.random.default_rng(seed)
+    queries = [random_codes(rng, 20 + place) for place in range(n_queries)]
+    subjects = [random_codes(rng, int(length)) for length in rng.integers(1, 60, 30)]
+    subjects += [np.concatenate([random_codes(rng, 5), queries[0][: 5 + place]]) for place in range(10)]
+    return [sequence_profile(query, default_scheme(PROTEIN)) for query in queries], partition_of(subjects)
+
+
+def assert_same(found: list[ScoreBlock], wanted: list[ScoreBlock]) -> None:
+    assert len(found) == len(wanted)
+    for one, other in zip(found, wanted, strict=True):
+        np.testing.assert_array_equal(one.subject_index, other.subject_index)
+        np.testing.assert_array_equal(one.score, other.score)
+
+
+class OneAtATime(EmulatedDevice):
+    """An emulated device in a thread: the emulation's fibers are the process's, so only one kernel runs at a time."""
+
+    _emulation = threading.Lock()
+
+    def launch(self, *arguments: Any) -> None:
+        with self._emulation:
+            super().launch(*arguments)
+
+
+def opener(folder: Path):
+    """Opens emulated devices that share compiled kernels."""
+
+    def open_device(ordinal: int) -> Device:
+        with OneAtATime._emulation:
+            return OneAtATime(folder)
+
+    return open_device
+
+
+@pytest.mark.parametrize("n_queries", [1, 2 * PROFILES_PER_DEVICE + 1])
+def test_two_devices_score_as_one(tmp_path, n_queries):
+    """With few queries each device has a share of the subjects, with many it has queries of its own."""
+    profiles, partition = small_case(5, n_queries)
+    told: list[int] = []
+    with CudaDevices([0, 1], opener(tmp_path)) as engine:
+        assert isinstance(engine, ScoreEngine)
+        for _ in range(2):
+            found = engine.score(profiles, partition, progress=told.append)
+            assert_same(found, ReferenceEngine().score(profiles, partition))
+        floors = [30] * n_queries
+        assert_same(engine.score(profiles, partition, floors), ReferenceEngine().score(profiles, partition, floors))
+    assert sum(told) == 2 * partition.n_residues * sum(profile.length for profile in profiles)
+
+
+def test_a_device_that_cannot_be_opened_closes_the_others(tmp_path):
+    closed: list[int] = []
+
+    class Watched(EmulatedDevice):
+        def close(self) -> None:
+            closed.append(0)
+            super().close()
+
+    def open_device(ordinal: int) -> Device:
+        if ordinal == 1:
+            raise EngineUnavailable("cuda", "there is no device 1")
+        return Watched(tmp_path)
+
+    with pytest.raises(EngineUnavailable, match="there is no device 1"):
+        CudaDevices([0, 1], open_device)
+    assert closed == [0]
+
+
+def test_a_stopped_search_leaves_the_devices_idle_and_usable(tmp_path):
+    profiles, partition = small_case(6, 3)
+
+    def stop(cells: int) -> None:
+        raise KeyboardInterrupt
+
+    with CudaDevices([0, 1], opener(tmp_path)) as engine:
+        with pytest.raises(KeyboardInterrupt):
+            engine.score(profiles, partition, progress=stop)
+        assert_same(engine.score(profiles, partition), ReferenceEngine().score(profiles, partition))
