@@ -62,7 +62,7 @@ def main() -> int:
     arguments = parser.parse_args()
     devices = [int(part) for part in arguments.devices.split(",")]
     n_different = 0
-    with open_engine("cuda", devices=devices) as cuda, CpuEngine(usable_cores()) as cpu:
+    with open_engine("cuda", devices=devices)[0] as cuda, CpuEngine(usable_cores()) as cpu:
         for path in arguments.databases:
             with PackedDatabase.open(path) as database:
                 if database.alphabet is PROTEIN:

@@ -8,9 +8,10 @@ def engines() -> None:
 
     Example: swsearch engines
     """
-    from swsearch.engine.registry import choose_engine, engine_infos
+    from swsearch.engine.registry import engine_infos
 
-    for info in engine_infos():
+    infos = engine_infos()
+    for info in infos:
         state = "usable" if info.usable else "built, not usable here" if info.built else "not built"
         print(f"{info.name:<10} {state:<24} {info.detail if info.usable else info.reason}")
-    print(f"auto       {choose_engine('auto')[1]}")
+    print(f"{'auto':<10} {next(info.name for info in infos if info.usable)}")

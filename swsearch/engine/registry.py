@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 from collections.abc import Sequence
 from typing import Final
 
@@ -9,6 +10,8 @@ from swsearch.engine.protocol import EngineInfo, ScoreEngine
 from swsearch.errors import EngineUnavailable, InputError
 
 ENGINES: Final = ("auto", "cuda", "cpu", "reference")
+MIN_GPU_SUBJECTS: Final = 1000
+"""Fewer subjects leave most of a GPU idle: it works on thousands at a time, and a genome is one subject."""
 
 
 def engine_info(name: str) -> EngineInfo:
@@ -31,58 +34,73 @@ def engine_infos() -> list[EngineInfo]:
     return [engine_info(name) for name in ENGINES if name != "auto"]
 
 
-def choose_engine(name: str) -> tuple[str, str]:
-    """The engine that ``name`` means here, and a sentence that says why.
+def open_engine(
+    name: str, threads: int | None = None, devices: Sequence[int] = (0,), n_subjects: int | None = None
+) -> tuple[ScoreEngine, str]:
+    """The engine that ``name`` means here, open, and a sentence that says which and why.
+
+    Parameters
+    ----------
+    name : str
+        One of :data:`ENGINES`; ``auto`` takes the first that can be used and suits the database.
+    threads : int, optional
+        CPU threads, at least 1; the cores this process may use where it is not given.
+    devices : sequence of int
+        GPUs by their CUDA numbers; the CUDA engine uses all of them.
+    n_subjects : int, optional
+        Subjects of the database; ``auto`` leaves one of few to the CPU.
 
     Raises
     ------
     InputError
-        There is no engine of that name.
+        There is no engine of that name, or ``threads`` is below 1.
     EngineUnavailable
         The engine was named and cannot be used here.
     """
     if name not in ENGINES:
         raise InputError(f"--engine {name!r}: choose {', '.join(ENGINES)}")
+    if threads is not None and threads < 1:
+        raise InputError(f"--threads {threads}: at least 1 thread is needed")
     if name != "auto":
-        info = engine_info(name)
-        if not info.usable:
-            raise EngineUnavailable(name, info.reason)
-        return name, f"{name} engine ({info.detail}), as asked"
+        engine, detail = _open(name, threads, devices)
+        return engine, f"{name} engine ({detail}), as asked"
     passed_over: list[str] = []
-    for info in engine_infos():
-        if info.usable:
-            why = f"; not {', '.join(passed_over)}" if passed_over else ""
-            return info.name, f"{info.name} engine ({info.detail}){why}"
-        passed_over.append(f"{info.name}: {info.reason}")
+    for candidate in (engine for engine in ENGINES if engine != "auto"):
+        if candidate == "cuda" and n_subjects is not None and n_subjects < MIN_GPU_SUBJECTS:
+            passed_over.append(f"cuda: {n_subjects:,} subjects do not fill a GPU")
+            continue
+        try:
+            engine, detail = _open(candidate, threads, devices)
+        except EngineUnavailable as error:
+            passed_over.append(f"{candidate}: {error.reason}")
+            continue
+        why = f"; not {', '.join(passed_over)}" if passed_over else ""
+        return engine, f"{candidate} engine ({detail}){why}"
     raise EngineUnavailable("auto", "; ".join(passed_over))
 
 
-def open_engine(name: str, threads: int | None = None, devices: Sequence[int] = (0,)) -> ScoreEngine:
-    """An open engine; ``name`` is one that :func:`choose_engine` gave.
-
-    Parameters
-    ----------
-    name : str
-    threads : int, optional
-        CPU threads, at least 1; the cores this process may use where it is not given.
-    devices : sequence of int
-        GPUs by their CUDA numbers; the CUDA engine uses all of them.
-    """
-    if threads is not None and threads < 1:
-        raise InputError(f"--threads {threads}: at least 1 thread is needed")
+def _open(name: str, threads: int | None, devices: Sequence[int]) -> tuple[ScoreEngine, str]:
+    """One engine, open, and what it runs on. A GPU is opened once: opening is most of a short search's time."""
     if name == "cuda":
+        if importlib.util.find_spec("pycuda") is None:
+            raise EngineUnavailable(name, engine_info(name).reason)
         if len(devices) > 1:
             from swsearch.engine.cuda.devices import CudaDevices
 
-            return CudaDevices(devices)
+            several = CudaDevices(devices)
+            return several, several.description
         from swsearch.engine.cuda.device import PyCudaDevice
         from swsearch.engine.cuda.engine import CudaEngine
 
-        return CudaEngine(PyCudaDevice(devices[0]))
+        one = CudaEngine(PyCudaDevice(devices[0]))
+        return one, one.description
+    info = engine_info(name)
+    if not info.usable:
+        raise EngineUnavailable(name, info.reason)
     if name == "cpu":
         from swsearch.engine.cpu.engine import CpuEngine
 
-        return CpuEngine(threads)
+        return CpuEngine(threads), info.detail
     from swsearch.engine.reference import ReferenceEngine
 
-    return ReferenceEngine()
+    return ReferenceEngine(), info.detail

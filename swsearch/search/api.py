@@ -15,12 +15,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Final
 
 from swsearch.cores import usable_cores
 from swsearch.database.reader import PackedDatabase
-from swsearch.engine.registry import choose_engine, open_engine
+from swsearch.engine.registry import open_engine
 from swsearch.errors import AlphabetMismatch, InputError
 from swsearch.hits.result import QueryResult
 from swsearch.search.options import SearchOptions
@@ -107,8 +107,9 @@ def open_searcher(
     """
     if partition_residues is not None and partition_residues < 1:
         raise InputError(f"--partition-residues {partition_residues}: at least 1 residue is needed")
-    name, why = choose_engine(engine)
-    with PackedDatabase.open(database) as opened, open_engine(name, threads, devices) as scorer:
+    with PackedDatabase.open(database) as opened, ExitStack() as stack:
+        scorer, why = open_engine(engine, threads, devices, opened.n_subjects)
+        stack.enter_context(scorer)
         searcher = Searcher(
             opened,
             scorer,

@@ -82,6 +82,11 @@ class CudaDevices:
         self._engines = [future.result() for future in opening]
 
     @property
+    def description(self) -> str:
+        """The devices' names."""
+        return ", ".join(engine.description for engine in self._engines)
+
+    @property
     def profiles_per_call(self) -> int:
         """As many as every device gains from."""
         return sum(engine.profiles_per_call for engine in self._engines)

@@ -155,6 +155,11 @@ class CudaEngine:
             memory_limit = int(self._device.free_bytes() * DATABASE_SHARE)
         self._store = SubjectStore(self._device, memory_limit)
 
+    @property
+    def description(self) -> str:
+        """The device's name."""
+        return self._device.facts.name
+
     # --- The protocol ---
 
     def score(
