@@ -67,7 +67,7 @@ def open_engine(
     passed_over: list[str] = []
     for candidate in (engine for engine in ENGINES if engine != "auto"):
         if candidate == "cuda" and n_subjects is not None and n_subjects < MIN_GPU_SUBJECTS:
-            passed_over.append(f"cuda: {n_subjects:,} subjects do not fill a GPU")
+            passed_over.append(f"cuda: too few subjects ({n_subjects:,}) to fill a GPU")
             continue
         try:
             engine, detail = _open(candidate, threads, devices)

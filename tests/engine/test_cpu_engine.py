@@ -212,7 +212,7 @@ def test_parameters_that_cannot_be_used_are_refused() -> None:
 class TestDoor:
     """The native function refuses what would lead it outside of its arrays."""
 
-    def call(self, **changes: object) -> None:
+    def call(self, **changes: object) -> list[int]:
         arguments: dict[str, object] = {
             "profiles": [(np.zeros(3, np.int32), np.ones((1, 32), np.int8))],
             "gap_open": 1,
@@ -225,10 +225,10 @@ class TestDoor:
             "instruction_set": "scalar",
             "n_threads": 1,
         }
-        _native.score_partition(**{**arguments, **changes})  # type: ignore[arg-type]
+        return _native.score_partition(**{**arguments, **changes})  # type: ignore[arg-type]
 
     def test_it_takes_what_is_right(self) -> None:
-        self.call()
+        assert self.call() == [0]  # no subject was scored again
 
     @pytest.mark.parametrize(
         ("changes", "message"),

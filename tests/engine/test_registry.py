@@ -1,22 +1,24 @@
 """Which engine a name means, and the sentence that says why."""
 
+import importlib.util
+
 import pytest
 
-from swsearch.engine import registry
+from swsearch.engine.registry import engine_infos, open_engine
 from swsearch.errors import EngineUnavailable, InputError
 
 
 @pytest.fixture
 def without_gpu(monkeypatch):
     """A machine without PyCUDA, whatever this one has."""
-    real = registry.importlib.util.find_spec
+    real = importlib.util.find_spec
     monkeypatch.setattr(
-        registry.importlib.util, "find_spec", lambda name, *rest: None if name == "pycuda" else real(name, *rest)
+        importlib.util, "find_spec", lambda name, *rest: None if name == "pycuda" else real(name, *rest)
     )
 
 
 def test_auto_takes_the_cpu_where_there_is_no_gpu_and_says_why(without_gpu):
-    engine, why = registry.open_engine("auto", n_subjects=5000)
+    engine, why = open_engine("auto", n_subjects=5000)
     with engine:
         assert engine.name == "cpu"
     assert why.startswith("cpu engine (")
@@ -24,21 +26,21 @@ def test_auto_takes_the_cpu_where_there_is_no_gpu_and_says_why(without_gpu):
 
 
 def test_auto_leaves_a_database_of_few_subjects_to_the_cpu():
-    engine, why = registry.open_engine("auto", n_subjects=1)
+    engine, why = open_engine("auto", n_subjects=1)
     with engine:
         assert engine.name == "cpu"
-    assert "1 subjects do not fill a GPU" in why
+    assert "too few subjects (1) to fill a GPU" in why
 
 
 def test_a_named_engine_that_cannot_be_used_is_an_error_not_another_engine(without_gpu):
     with pytest.raises(EngineUnavailable, match="PyCUDA is not installed") as caught:
-        registry.open_engine("cuda")
+        open_engine("cuda")
     assert caught.value.engine == "cuda"
 
 
 def test_named_engines_are_what_they_are_called():
     for name in ("cpu", "reference"):
-        engine, why = registry.open_engine(name, threads=1)
+        engine, why = open_engine(name, threads=1)
         with engine:
             assert engine.name == name
         assert why.endswith("as asked")
@@ -46,12 +48,12 @@ def test_named_engines_are_what_they_are_called():
 
 def test_unknown_names_and_no_threads_are_refused():
     with pytest.raises(InputError, match="auto, cuda, cpu, reference"):
-        registry.open_engine("abacus")
+        open_engine("abacus")
     with pytest.raises(InputError, match="--threads 0"):
-        registry.open_engine("cpu", threads=0)
+        open_engine("cpu", threads=0)
 
 
 def test_every_engine_tells_what_it_is():
-    infos = registry.engine_infos()
+    infos = engine_infos()
     assert [info.name for info in infos] == ["cuda", "cpu", "reference"]
     assert all(info.usable or info.reason for info in infos)

@@ -175,7 +175,7 @@ def test_archive_cut_anywhere_is_an_error(tmp_path: Path, name: str) -> None:
     path = tmp_path / f"some.fa.{name}"
     for size in range(len(whole)):
         path.write_bytes(whole[:size])
-        error_of(path)
+        assert error_of(path).path == str(path)
 
 
 @pytest.mark.parametrize("name", COMPRESSORS)
@@ -187,7 +187,7 @@ def test_large_archive_cut_between_blocks_is_an_error(tmp_path: Path, name: str)
     path = tmp_path / f"some.fa.{name}"
     for part in range(1, 60):
         path.write_bytes(whole[: len(whole) * part // 60])
-        error_of(path)
+        assert error_of(path).path == str(path)
 
 
 @pytest.mark.parametrize("name", COMPRESSORS)
