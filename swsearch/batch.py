@@ -20,8 +20,9 @@ from typing import Any, Final, TextIO
 from swsearch.engine.protocol import Progress
 from swsearch.errors import InputError, StoreError
 from swsearch.hits.result import QueryResult, RunInfo, SearchStats
+from swsearch.search.api import refuse_dna
 from swsearch.search.searcher import Searcher
-from swsearch.sequences.fasta import RefusedRecord, read_each
+from swsearch.sequences.fasta import SAMPLE_RESIDUES, STDIN, RefusedRecord, read_each
 from swsearch.sequences.record import SequenceRecord
 from swsearch.store.repository import HitStore, StoredRun, query_digest
 
@@ -104,14 +105,34 @@ class EventLog:
             self._stream.flush()
 
 
-def count_cells(paths: Sequence[str | os.PathLike[str]], searcher: Searcher, shard: Shard) -> int:
-    """Cells that a batch scores if it scores all its queries; reads the files once."""
-    records = read_each(paths, searcher.database.alphabet)
-    return sum(
-        searcher.cells(record)
-        for number, record in enumerate(records)
-        if isinstance(record, SequenceRecord) and shard.holds(number)
-    )
+def survey(paths: Sequence[str | os.PathLike[str]], searcher: Searcher, shard: Shard, *, as_asked: bool = False) -> int:
+    """Cells that a batch scores if it scores all its queries; reads the files once, before anything is stored.
+
+    Standard input can be read only once; a batch with it among its files is not surveyed, and 0 is returned.
+
+    Raises
+    ------
+    FastaFormatError
+        A file cannot be read.
+    AlphabetMismatch
+        The database is of proteins and a file reads like DNA, unless ``as_asked`` says that it is protein.
+    """
+    if any(os.fspath(path) == STDIN for path in paths):
+        return 0
+    cells = number = 0
+    for path in paths:
+        sample: list[str] = []
+        n_sampled = 0
+        for record in read_each(path, searcher.database.alphabet):
+            if isinstance(record, SequenceRecord):
+                cells += searcher.cells(record) if shard.holds(number) else 0
+                if n_sampled < SAMPLE_RESIDUES:
+                    sample.append(record.letters)
+                    n_sampled += len(record)
+            number += 1
+        if not as_asked:
+            refuse_dna(path, "".join(sample), searcher.database.alphabet)
+    return cells
 
 
 def run_batch(

@@ -22,6 +22,7 @@ def batch(
     ] = None,
     shard: Annotated[str, typer.Option(help="Search one share of the queries: i/n, i from 1 to n.")] = "1/1",
     events: Annotated[Path | None, typer.Option(help="File that takes a line of JSON for each event.")] = None,
+    alphabet: options.Alphabet = None,
     top: options.Top = 25,
     evalue: options.Evalue = 10.0,
     ties: options.Ties = "cut",
@@ -47,7 +48,7 @@ def batch(
 
     Example: swsearch batch genome1.faa genome2.faa proteins.db --store hits.sqlite --resume latest
     """
-    from swsearch.batch import Shard, count_cells, run_batch
+    from swsearch.batch import Shard, run_batch, survey
     from swsearch.cli.output import say
     from swsearch.cli.progress import ProgressReport
     from swsearch.errors import InputError
@@ -73,7 +74,8 @@ def batch(
                 partition_residues=partition_residues,
             )
         )
-        cells = count_cells(paths, searcher, share)
+        options.check_alphabet(alphabet, searcher.database.alphabet.name, database)
+        cells = survey(paths, searcher, share, as_asked=alphabet is not None)
         if not quiet:
             say(why)
         opened = stack.enter_context(HitStore(store, create=True))

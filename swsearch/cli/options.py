@@ -7,7 +7,7 @@ from typing import Annotated, Final
 
 import typer
 
-from swsearch.errors import InputError
+from swsearch.errors import AlphabetMismatch, InputError
 
 DEFAULT_STORE: Final = "hits.sqlite"
 
@@ -72,6 +72,19 @@ Store = Annotated[
     ),
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but errors.", rich_help_panel=_OUTPUT)]
+
+
+def check_alphabet(alphabet: str | None, of_database: str, database: str) -> None:
+    """Refuse an ``--alphabet`` that is not the database's.
+
+    Raises
+    ------
+    AlphabetMismatch
+        It is another.
+    """
+    if alphabet not in (None, of_database):
+        advice = f"leave --alphabet out or search a database of {alphabet}"
+        raise AlphabetMismatch(str(alphabet), of_database, database, advice)
 
 
 def device_list(devices: str) -> list[int]:

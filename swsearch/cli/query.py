@@ -48,7 +48,6 @@ def query(
     """
     from swsearch.cli.output import result_stream, say
     from swsearch.cli.progress import ProgressReport
-    from swsearch.errors import AlphabetMismatch
     from swsearch.report.registry import get_format
     from swsearch.search.api import open_searcher, read_queries
     from swsearch.search.options import SearchOptions
@@ -67,9 +66,7 @@ def query(
             )
         )
         expected = searcher.database.alphabet
-        if alphabet not in (None, expected.name):
-            advice = f"leave --alphabet out or search a database of {alphabet}"
-            raise AlphabetMismatch(str(alphabet), expected.name, database_path, advice)
+        options.check_alphabet(alphabet, expected.name, database_path)
         queries = read_queries(query_file, expected, as_asked=alphabet is not None)
         for record in queries:
             searcher.check(record)

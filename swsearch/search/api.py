@@ -68,14 +68,25 @@ def read_queries(path: str | os.PathLike[str], alphabet: Alphabet, *, as_asked: 
         Protein is needed, and the file reads like DNA.
     """
     records = list(read_sequences([path], alphabet))
-    letters = "".join(record.letters for record in records).encode()
-    if alphabet is PROTEIN and not as_asked and len(letters) >= MIN_TELLING_RESIDUES:
-        found = detect_alphabet(letters)
-        if found is not alphabet:
-            raise AlphabetMismatch(
-                alphabet.name, found.name, os.fspath(path), "if it holds proteins all the same, say --alphabet protein"
-            )
+    if not as_asked:
+        refuse_dna(path, "".join(record.letters for record in records), alphabet)
     return records
+
+
+def refuse_dna(path: str | os.PathLike[str], letters: str, alphabet: Alphabet) -> None:
+    """Refuse ``letters`` of a query file that read like DNA where ``alphabet`` is protein.
+
+    Raises
+    ------
+    AlphabetMismatch
+        They do, and they are 30 or more.
+    """
+    if alphabet is not PROTEIN or len(letters) < MIN_TELLING_RESIDUES:
+        return
+    found = detect_alphabet(letters.encode())
+    if found is not alphabet:
+        advice = "if it holds proteins all the same, say --alphabet protein"
+        raise AlphabetMismatch(alphabet.name, found.name, os.fspath(path), advice)
 
 
 @contextmanager

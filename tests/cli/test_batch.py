@@ -2,6 +2,7 @@
 
 import json
 import signal
+import subprocess
 import time
 
 import pytest
@@ -146,3 +147,24 @@ def test_shards_that_are_none_are_refused(swsearch, protein_db, shard):
     outcome = swsearch("batch", QUERIES, protein_db, "--store", "b.sqlite", "--shard", shard)
     assert outcome.code == 1
     assert "1 <= i <= n" in outcome.error
+
+
+def test_a_batch_reads_stdin(spawn, swsearch, protein_db):
+    """Source: the same queries from the file; stdin is read once, so there is no share done to tell."""
+    process = spawn("batch", "-", protein_db, "--store", "piped.sqlite", stdin=subprocess.PIPE)
+    out, errors = process.communicate(QUERIES.read_text(), timeout=60)
+    assert process.returncode == 0, errors
+    assert out == "run 1 in piped.sqlite: 7 queries done, 0 failed\n"
+    assert swsearch("batch", QUERIES, protein_db, "--store", "filed.sqlite").code == 0
+    assert report(swsearch, "piped.sqlite") == report(swsearch, "filed.sqlite")
+
+
+def test_dna_is_not_taken_for_protein_and_nothing_is_stored(swsearch, tmp_path, protein_db):
+    """Every DNA letter is a protein letter too; the second of two files is looked at as well."""
+    reads = DATA / "lambda_reads.fastq"
+    outcome = swsearch("batch", QUERIES, reads, protein_db, "--store", "b.sqlite")
+    assert outcome.code == 1
+    assert "lambda_reads.fastq is dna, but protein is needed" in outcome.error
+    assert not list(tmp_path.iterdir())
+    asked = swsearch("batch", reads, protein_db, "--store", "b.sqlite", "--alphabet", "protein")
+    assert asked.code == 0, asked.err

@@ -107,6 +107,8 @@ def test_fuzzing_the_scores_finds_nothing(tmp_path):
     corpus = tmp_path / "corpus"
     corpus.mkdir()
     run(program, "-max_total_time=5", "-max_len=4096", "-seed=1", f"-artifact_prefix={tmp_path}/", corpus)
+    assert not list(tmp_path.glob("crash-*"))
+    assert list(corpus.iterdir())  # it has run and kept inputs that reach new code
 
 
 @pytest.mark.skipif(
