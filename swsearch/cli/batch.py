@@ -11,8 +11,10 @@ from typing import Annotated
 import typer
 
 from swsearch.cli import options
+from swsearch.cli.search_arguments import SearchArguments, takes_search_arguments
 
 
+@takes_search_arguments
 def batch(
     files: Annotated[
         list[str], typer.Argument(metavar="FASTA… DB", help="Query files, then a database made by `swsearch index`.")
@@ -22,23 +24,8 @@ def batch(
     ] = None,
     shard: Annotated[str, typer.Option(help="Search one share of the queries: i/n, i from 1 to n.")] = "1/1",
     events: Annotated[Path | None, typer.Option(help="File that takes a line of JSON for each event.")] = None,
-    alphabet: options.Alphabet = None,
-    top: options.Top = 25,
-    evalue: options.Evalue = 10.0,
-    ties: options.Ties = "cut",
-    strand: options.Strand = "both",
-    matrix: options.Matrix = None,
-    match: options.Match = None,
-    mismatch: options.Mismatch = None,
-    gap_open: options.GapOpen = None,
-    gap_extend: options.GapExtend = None,
-    dbsize: options.DbSize = None,
-    engine: options.Engine = "auto",
-    threads: options.Threads = None,
-    devices: options.Devices = "0",
-    partition_residues: options.PartitionResidues = None,
-    store: options.Store = options.DEFAULT_STORE,
-    quiet: options.Quiet = False,
+    *,
+    search: SearchArguments,
 ) -> None:
     """Search a database with every sequence of many files, and store the hits of each query as it ends.
 
@@ -52,35 +39,23 @@ def batch(
     from swsearch.cli.output import say
     from swsearch.cli.progress import ProgressReport
     from swsearch.errors import InputError
-    from swsearch.search.api import open_searcher
-    from swsearch.search.options import SearchOptions
     from swsearch.store.repository import HitStore
 
     if len(files) < 2:
         raise typer.BadParameter("give at least one query file and the database")
-    if store == "none":
+    if search.store == "none":
         raise InputError("--store none: a batch is what it stores; name a file")
     *paths, database = files
-    chosen = SearchOptions(top, evalue, ties, strand, matrix, match, mismatch, gap_open, gap_extend, dbsize)
     share = Shard.parse(shard)
     with ExitStack() as stack:
-        searcher, why = stack.enter_context(
-            open_searcher(
-                database,
-                chosen,
-                engine=engine,
-                threads=threads,
-                devices=options.device_list(devices),
-                partition_residues=partition_residues,
-            )
-        )
-        options.check_alphabet(alphabet, searcher.database.alphabet.name, database)
-        cells = survey(paths, searcher, share, as_asked=alphabet is not None)
-        if not quiet:
+        searcher, why = stack.enter_context(search.open_searcher(database))
+        options.check_alphabet(search.alphabet, searcher.database.alphabet.name, database)
+        cells = survey(paths, searcher, share, as_asked=search.alphabet is not None)
+        if not search.quiet:
             say(why)
-        opened = stack.enter_context(HitStore(store, create=True))
+        opened = stack.enter_context(HitStore(search.store, create=True))
         log = None if events is None else stack.enter_context(events.open("a", encoding="utf-8"))
-        progress = stack.enter_context(ProgressReport("searching", cells, "GCUPS", 1e9, quiet))
+        progress = stack.enter_context(ProgressReport("searching", cells, "GCUPS", 1e9, search.quiet))
         report = run_batch(
             paths,
             searcher,
@@ -93,7 +68,9 @@ def batch(
             told=lambda so_far: progress.note(f"{so_far.n_before + so_far.n_done:,} queries done"),
         )
     before = f", {report.n_before:,} were there before" if report.resumed else ""
-    print(f"run {report.run_id} in {store}: {report.n_done:,} queries done{before}, {len(report.failed):,} failed")
+    print(
+        f"run {report.run_id} in {search.store}: {report.n_done:,} queries done{before}, {len(report.failed):,} failed"
+    )
     for refused in report.failed:
         say(f"failed: {refused}")
     if report.failed:

@@ -11,34 +11,21 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from swsearch.cli import options
+from swsearch.cli.search_arguments import SearchArguments, takes_search_arguments
 
 if TYPE_CHECKING:
     from swsearch.hits.result import QueryResult
 
 
+@takes_search_arguments
 def query(
     query_file: Annotated[str, typer.Argument(metavar="QUERY.fasta", help="Queries as FASTA or FASTQ; - is stdin.")],
     database_path: Annotated[str, typer.Argument(metavar="DB", help="A database made by `swsearch index`.")],
-    alphabet: options.Alphabet = None,
-    top: options.Top = 25,
-    evalue: options.Evalue = 10.0,
-    ties: options.Ties = "cut",
-    strand: options.Strand = "both",
-    matrix: options.Matrix = None,
-    match: options.Match = None,
-    mismatch: options.Mismatch = None,
-    gap_open: options.GapOpen = None,
-    gap_extend: options.GapExtend = None,
-    dbsize: options.DbSize = None,
-    engine: options.Engine = "auto",
-    threads: options.Threads = None,
-    devices: options.Devices = "0",
-    partition_residues: options.PartitionResidues = None,
     format_name: options.Format = "table",
     fields: options.Fields = None,
     out: options.Out = None,
-    store: options.Store = options.DEFAULT_STORE,
-    quiet: options.Quiet = False,
+    *,
+    search: SearchArguments,
 ) -> None:
     """Search a database with every sequence of a file; print ranked hits and store them.
 
@@ -49,42 +36,31 @@ def query(
     from swsearch.cli.output import result_stream, say
     from swsearch.cli.progress import ProgressReport
     from swsearch.report.registry import get_format
-    from swsearch.search.api import open_searcher, read_queries
-    from swsearch.search.options import SearchOptions
+    from swsearch.search.api import read_queries
 
-    chosen = SearchOptions(top, evalue, ties, strand, matrix, match, mismatch, gap_open, gap_extend, dbsize)
     report = get_format(format_name, options.field_list(fields))
     with ExitStack() as stack:
-        searcher, why = stack.enter_context(
-            open_searcher(
-                database_path,
-                chosen,
-                engine=engine,
-                threads=threads,
-                devices=options.device_list(devices),
-                partition_residues=partition_residues,
-            )
-        )
+        searcher, why = stack.enter_context(search.open_searcher(database_path))
         expected = searcher.database.alphabet
-        options.check_alphabet(alphabet, expected.name, database_path)
-        queries = read_queries(query_file, expected, as_asked=alphabet is not None)
+        options.check_alphabet(search.alphabet, expected.name, database_path)
+        queries = read_queries(query_file, expected, as_asked=search.alphabet is not None)
         for record in queries:
             searcher.check(record)
         run = searcher.run_info(shlex.join(["swsearch", *sys.argv[1:]]))
-        if not quiet:
+        if not search.quiet:
             say(why)
             if run.lam is None:
                 say(f"no E-values: {run.statistics}")
         stream = stack.enter_context(result_stream(out, binary=report.binary))
         recorder = None
-        if store != "none":
+        if search.store != "none":
             from swsearch.store.recorder import recorded_run
             from swsearch.store.repository import HitStore
 
-            opened = stack.enter_context(HitStore(store, create=True))
+            opened = stack.enter_context(HitStore(search.store, create=True))
             recorder = stack.enter_context(recorded_run(opened, run))
         total = sum(searcher.cells(record) for record in queries)
-        progress = stack.enter_context(ProgressReport("searching", total, "GCUPS", 1e9, quiet))
+        progress = stack.enter_context(ProgressReport("searching", total, "GCUPS", 1e9, search.quiet))
 
         def results() -> Iterator[QueryResult]:
             for result in searcher.search(queries, progress.advance):
@@ -94,5 +70,5 @@ def query(
                 yield result
 
         report.write(run, results(), stream)
-    if recorder is not None and not quiet:
-        say(f"stored as run {recorder.run_id} in {store}")
+    if recorder is not None and not search.quiet:
+        say(f"stored as run {recorder.run_id} in {search.store}")
