@@ -3,6 +3,7 @@
 // another.
 //
 // Wrapping arithmetic is exact because the caller keeps every value of a tile within the lanes (docs/design/diamond.md).
+// Lanes of 8 bits saturate: below at the 0 of a local path, above where the caller sees it in `best`.
 
 #pragma once
 
@@ -75,8 +76,27 @@ void do_steps(Steps& state, std::ptrdiff_t from, std::ptrdiff_t to) {
             } else {
                 score = Lanes::load_scores(state.scores + ((t - from) * rows + k) * lanes);
             }
+            if constexpr (Lanes::saturating) {
+                // A gap is opened only where H is not E's: the other order of two adjacent gaps costs the same.
+                const Vector e_longer = Lanes::sub(e[k], extend);
+                const Vector f_longer = Lanes::sub(f, extend);
+                const Vector without_e = Lanes::max(Lanes::add(diagonal, score), f);
+                diagonal = h[k];
+                Vector now = Lanes::max(without_e, e[k]);
+                const Vector opened = Lanes::sub(without_e, first);
+                Vector e_next = Lanes::max(e_longer, opened);
+                f = Lanes::max(f_longer, opened);
+                if constexpr (kind != plain) {
+                    now = Lanes::select(active, now, h[k]);
+                    e_next = Lanes::select(active, e_next, e[k]);
+                }
+                best = Lanes::max(best, now);
+                h[k] = now;
+                e[k] = e_next;
+                continue;
+            }
             Vector without_f = Lanes::max(Lanes::add(diagonal, score), e[k]);
-            if constexpr (local) without_f = Lanes::max(without_f, zero);
+            if constexpr (local && !Lanes::saturating) without_f = Lanes::max(without_f, zero);
             diagonal = h[k];
             Vector now = Lanes::max(without_f, f);
             if constexpr (kind != plain) now = Lanes::select(active, now, h[k]);
@@ -137,6 +157,21 @@ constexpr Width width_of() {
 }
 
 #undef SWSEARCH_PAIR_KINDS
+
+template <class Lanes>
+constexpr Width width_of_bytes() {
+    static_assert(Lanes::saturating);
+    Width width{Lanes::count, Lanes::rows, {}};
+    width.steps[1][0][0][plain] = do_steps<Lanes, true, false, false, plain>;
+    width.steps[1][0][0][masked] = do_steps<Lanes, true, false, false, masked>;
+    width.steps[1][0][1][plain] = do_steps<Lanes, true, false, true, plain>;
+    width.steps[1][0][1][masked] = do_steps<Lanes, true, false, true, masked>;
+    width.steps[1][1][0][plain] = do_steps<Lanes, true, true, false, plain>;
+    width.steps[1][1][0][masked] = do_steps<Lanes, true, true, false, masked>;
+    width.steps[1][1][1][plain] = do_steps<Lanes, true, true, true, plain>;
+    width.steps[1][1][1][masked] = do_steps<Lanes, true, true, true, masked>;
+    return width;
+}
 
 }  // namespace
 }  // namespace swsearch::pair

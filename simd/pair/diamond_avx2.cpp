@@ -1,4 +1,4 @@
-// The diamond steps for AVX2: 16 or 8 lanes of eight rows. Compiled with -mavx2 and called only where the machine has it.
+// The diamond steps for AVX2: 32, 16 or 8 lanes of eight rows. Compiled with -mavx2 and called only where the machine has it.
 
 #if defined(__x86_64__)
 
@@ -17,10 +17,37 @@ __m256i lanes_up(__m256i a, __m256i low) {
     return _mm256_alignr_epi8(a, _mm256_permute2x128_si256(a, low, 0x02), 16 - bytes);
 }
 
+struct Lanes8 {
+    using Vector = __m256i;
+    using Mask = __m256i;
+    using Lane = std::int8_t;
+    static constexpr bool saturating = true;
+    static constexpr int count = 32;
+    static constexpr int rows = 8;
+    static Vector set(std::int32_t value) { return _mm256_set1_epi8(static_cast<char>(value)); }
+    static Vector load(const Lane* from) { return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from)); }
+    static void store(Lane* to, Vector a) { _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), a); }
+    static Vector add(Vector a, Vector b) { return _mm256_adds_epi8(a, b); }
+    static Vector sub(Vector a, Vector b) { return _mm256_subs_epi8(a, b); }
+    static Vector max(Vector a, Vector b) { return _mm256_max_epi8(a, b); }
+    static Mask equal(Vector a, Vector b) { return _mm256_cmpeq_epi8(a, b); }
+    static Vector select(Mask mask, Vector yes, Vector no) { return _mm256_blendv_epi8(no, yes, mask); }
+    static Mask between(std::ptrdiff_t below, std::ptrdiff_t up_to) {
+        const Vector lane = _mm256_setr_epi8(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21,
+                                             22, 23, 24, 25, 26, 27, 28, 29, 30, 31);
+        const auto within = [](std::ptrdiff_t x) { return std::int32_t(std::clamp<std::ptrdiff_t>(x, -1, count)); };
+        return _mm256_cmpgt_epi8(lane, set(within(below))) & _mm256_cmpgt_epi8(set(within(up_to) + 1), lane);
+    }
+    static Vector shift_in(Vector a, Lane value) { return lanes_up<1>(a, _mm256_set1_epi8(value)); }
+    static Lane last(Vector a) { return static_cast<Lane>(_mm_extract_epi8(_mm256_extracti128_si256(a, 1), 15)); }
+    static Vector load_scores(const std::int8_t* scores) { return load(scores); }
+};
+
 struct Lanes16 {
     using Vector = __m256i;
     using Mask = __m256i;
     using Lane = std::int16_t;
+    static constexpr bool saturating = false;
     static constexpr int count = 16;
     static constexpr int rows = 8;
     static Vector set(std::int32_t value) { return _mm256_set1_epi16(static_cast<short>(value)); }
@@ -48,6 +75,7 @@ struct Lanes32 {
     using Vector = __m256i;
     using Mask = __m256i;
     using Lane = std::int32_t;
+    static constexpr bool saturating = false;
     static constexpr int count = 8;
     static constexpr int rows = 8;
     static Vector set(std::int32_t value) { return _mm256_set1_epi32(value); }
@@ -73,7 +101,7 @@ struct Lanes32 {
 
 }  // namespace
 
-const Kernels kernels_avx2 = {"avx2", width_of<Lanes16>(), width_of<Lanes32>()};
+const Kernels kernels_avx2 = {"avx2", width_of_bytes<Lanes8>(), width_of<Lanes16>(), width_of<Lanes32>()};
 
 }  // namespace swsearch::pair
 

@@ -1,4 +1,4 @@
-// The diamond steps for AVX-512 F, BW and VL: 32 or 16 lanes of eight rows. Called only where the machine has them.
+// The diamond steps for AVX-512 F, BW and VL: 64, 32 or 16 lanes of eight rows. Called only where the machine has them.
 
 #if defined(__x86_64__)
 
@@ -11,10 +11,42 @@
 namespace swsearch::pair {
 namespace {
 
+struct Lanes8 {
+    using Vector = __m512i;
+    using Mask = __mmask64;
+    using Lane = std::int8_t;
+    static constexpr bool saturating = true;
+    static constexpr int count = 64;
+    static constexpr int rows = 8;
+    static Vector set(std::int32_t value) { return _mm512_set1_epi8(static_cast<char>(value)); }
+    static Vector load(const Lane* from) { return _mm512_loadu_si512(from); }
+    static void store(Lane* to, Vector a) { _mm512_storeu_si512(to, a); }
+    static Vector add(Vector a, Vector b) { return _mm512_adds_epi8(a, b); }
+    static Vector sub(Vector a, Vector b) { return _mm512_subs_epi8(a, b); }
+    static Vector max(Vector a, Vector b) { return _mm512_max_epi8(a, b); }
+    static Mask equal(Vector a, Vector b) { return _mm512_cmpeq_epi8_mask(a, b); }
+    static Vector select(Mask mask, Vector yes, Vector no) { return _mm512_mask_blend_epi8(mask, no, yes); }
+    static Mask between(std::ptrdiff_t below, std::ptrdiff_t up_to) {
+        const auto bits = [](std::ptrdiff_t lane) {
+            const std::ptrdiff_t n = std::clamp<std::ptrdiff_t>(lane + 1, 0, count);
+            return n == 0 ? std::uint64_t{0} : ~std::uint64_t{0} >> (count - n);
+        };
+        return bits(up_to) & ~bits(below);
+    }
+    static Vector shift_in(Vector a, Lane value) {
+        return _mm512_alignr_epi8(a, _mm512_alignr_epi32(a, _mm512_set1_epi8(value), 12), 15);
+    }
+    static Lane last(Vector a) {
+        return static_cast<Lane>(_mm_extract_epi8(_mm512_extracti32x4_epi32(a, 3), 15));
+    }
+    static Vector load_scores(const std::int8_t* scores) { return _mm512_loadu_si512(scores); }
+};
+
 struct Lanes16 {
     using Vector = __m512i;
     using Mask = __mmask32;
     using Lane = std::int16_t;
+    static constexpr bool saturating = false;
     static constexpr int count = 32;
     static constexpr int rows = 8;
     static Vector set(std::int32_t value) { return _mm512_set1_epi16(static_cast<short>(value)); }
@@ -50,6 +82,7 @@ struct Lanes32 {
     using Vector = __m512i;
     using Mask = __mmask16;
     using Lane = std::int32_t;
+    static constexpr bool saturating = false;
     static constexpr int count = 16;
     static constexpr int rows = 8;
     static Vector set(std::int32_t value) { return _mm512_set1_epi32(value); }
@@ -76,7 +109,7 @@ struct Lanes32 {
 
 }  // namespace
 
-const Kernels kernels_avx512 = {"avx512", width_of<Lanes16>(), width_of<Lanes32>()};
+const Kernels kernels_avx512 = {"avx512", width_of_bytes<Lanes8>(), width_of<Lanes16>(), width_of<Lanes32>()};
 
 }  // namespace swsearch::pair
 

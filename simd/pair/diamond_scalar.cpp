@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 #include <string_view>
 
 #include "pair/diamond.hpp"
@@ -26,6 +27,7 @@ struct LanesOf {
     using Vector = Array<T, n>;
     using Mask = Array<T, n>;
     using Lane = T;
+    static constexpr bool saturating = sizeof(T) == 1;
     static constexpr int count = n;
     static constexpr int rows = 4;
 
@@ -34,6 +36,10 @@ struct LanesOf {
         Vector result;
         for (int i = 0; i < n; ++i) result.at[i] = static_cast<T>(function(i));
         return result;
+    }
+    static std::int32_t held(std::int32_t value) {
+        if constexpr (!saturating) return value;
+        return std::clamp<std::int32_t>(value, std::numeric_limits<T>::min(), std::numeric_limits<T>::max());
     }
     static Vector set(std::int32_t value) {
         return each([&](int) { return value; });
@@ -45,10 +51,10 @@ struct LanesOf {
     }
     static void store(Lane* to, const Vector& a) { std::memcpy(to, a.at, sizeof a.at); }
     static Vector add(const Vector& a, const Vector& b) {
-        return each([&](int i) { return a.at[i] + b.at[i]; });
+        return each([&](int i) { return held(a.at[i] + b.at[i]); });
     }
     static Vector sub(const Vector& a, const Vector& b) {
-        return each([&](int i) { return a.at[i] - b.at[i]; });
+        return each([&](int i) { return held(a.at[i] - b.at[i]); });
     }
     static Vector max(const Vector& a, const Vector& b) {
         return each([&](int i) { return std::max(a.at[i], b.at[i]); });
@@ -89,7 +95,8 @@ bool runs_here(std::string_view name) {
 
 }  // namespace
 
-const Kernels kernels_scalar = {"scalar", width_of<LanesOf<std::int16_t, 8>>(), width_of<LanesOf<std::int32_t, 4>>()};
+const Kernels kernels_scalar = {"scalar", width_of_bytes<LanesOf<std::int8_t, 16>>(), width_of<LanesOf<std::int16_t, 8>>(),
+                                width_of<LanesOf<std::int32_t, 4>>()};
 
 const Kernels* kernels_named(const char* name) {
     const std::string_view wanted(name);

@@ -22,8 +22,8 @@ enum Kind {
     n_kinds
 };
 
-// Plain data: it crosses into files that are compiled for other instruction sets. `lane` stands for int16_t or int32_t.
-// Scores are relative to a base that the caller knows. "Next" gaps are those that a neighbour may take: E of the next
+// Plain data: it crosses into files that are compiled for other instruction sets. `lane` stands for int8_t, int16_t or
+// int32_t. Scores are relative to a base that the caller knows. "Next" gaps are those that a neighbour may take: E of the next
 // column is max(E - extend, H - first), F of the next row likewise, so no value is ever minus infinity.
 struct Steps {
     void* h;             // lane [rows][lanes] H of each row at its last column
@@ -58,7 +58,7 @@ using StepsFunction = void (*)(Steps& steps, std::ptrdiff_t from, std::ptrdiff_t
 struct Width {
     int lanes;
     int rows;
-    StepsFunction steps[2][2][2][n_kinds];  // [local][affine][letters are compared][kind]
+    StepsFunction steps[2][2][2][n_kinds];  // [local][affine][letters are compared][kind]; null where there is none
 
     std::size_t strip() const { return static_cast<std::size_t>(lanes) * static_cast<std::size_t>(rows); }
     // Columns that the last lane is behind the first.
@@ -67,6 +67,7 @@ struct Width {
 
 struct Kernels {
     const char* name;
+    Width bytes;   // saturating 8-bit lanes: local, plain and masked only
     Width narrow;  // 16-bit lanes
     Width wide;    // 32-bit lanes
 };

@@ -76,7 +76,9 @@ public:
     std::int32_t max_score;
     std::int32_t min_score;
 
-    static constexpr std::size_t margin = 128;  // no kernel reads further past an end
+    static constexpr std::size_t margin = 160;  // no kernel reads further past an end
+
+    bool letters_fit_bytes() const { return costs.table != nullptr || !bytes_.empty(); }
 
 private:
     std::size_t half_columns() const { return (columns + 1) / 2; }
@@ -86,6 +88,7 @@ private:
         return -(costs.gap_open + static_cast<std::int32_t>(k) * costs.gap_extend);
     }
 
+    std::vector<std::int8_t> bytes_;
     std::vector<std::int16_t> narrow_;
     std::vector<std::int32_t> wide_;
     std::vector<std::int8_t> lines_;
@@ -120,18 +123,30 @@ struct Kept {
 // How the matrix is cut: strips of rows, tiles of steps, lanes wide enough for every score of a tile.
 struct Cut {
     const Width& width;
-    bool narrow;
+    std::size_t lane_bytes;
     std::size_t steps;  // of a tile
 
     Cut(const Pair& pair, const Kernels& kernels);
+    // Lanes of 8 bits, which do not hold every score: a sweep that meets `byte_limit` or more stops there.
+    static Cut of_bytes(const Kernels& kernels) { return {kernels.bytes, 1, 1024}; }
+    // Whether such a sweep can be tried: a local problem whose letters and costs fit 8 bits.
+    static bool bytes_fit(const Pair& pair, const Kernels& kernels);
+
     std::size_t strips(const Pair& pair) const { return (pair.rows + width.strip() - 1) / width.strip(); }
+
+private:
+    Cut(const Width& width_in, std::size_t lane_bytes_in, std::size_t steps_in)
+        : width(width_in), lane_bytes(lane_bytes_in), steps(steps_in) {}
 };
+
+constexpr std::int32_t byte_limit = 255;  // lanes of 8 bits hold the scores below it
 
 Row top_row(const Pair& pair);
 
 // Computes strips first … last - 1 over columns 1 … columns, in diamonds that n_threads threads take from a FIFO. `row`
 // is the row above and becomes the lowest one; `kept` are rows to keep, by ascending strip. `best` is given where ends
-// are looked for, and then columns and last are those of the whole matrix.
+// are looked for, and then columns and last are those of the whole matrix. With lanes of 8 bits it may stop early, and then
+// `best` has `byte_limit`.
 void sweep(const Pair& pair, const Cut& cut, std::size_t first, std::size_t last, std::size_t columns, Row& row,
            std::vector<Kept>& kept, Best* best, int n_threads, Watch& watch);
 

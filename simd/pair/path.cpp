@@ -73,7 +73,7 @@ public:
 
 private:
     void strip(std::size_t number, const Row& top) {
-        if (cut_.narrow) {
+        if (cut_.lane_bytes == 2) {
             strip_of<std::int16_t>(number, top);
         } else {
             strip_of<std::int32_t>(number, top);
@@ -217,8 +217,14 @@ Best find_best_keeping(const Pair& pair, const Cut& cut, std::vector<Kept>& kept
 }  // namespace
 
 Best find_best(const Pair& pair, const Kernels& kernels, int n_threads, Watch& watch) {
-    const Cut cut(pair, kernels);
     std::vector<Kept> none;
+    if (Cut::bytes_fit(pair, kernels)) {
+        const std::uint64_t before = watch.cells.load();
+        const Best best = find_best_keeping(pair, Cut::of_bytes(kernels), none, n_threads, watch);
+        if (best.score < byte_limit) return best;
+        watch.cells = before;  // what was done is done again
+    }
+    const Cut cut(pair, kernels);
     return find_best_keeping(pair, cut, none, n_threads, watch);
 }
 

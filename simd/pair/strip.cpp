@@ -44,6 +44,18 @@ Lane clipped(std::int64_t value) {
                                                       std::numeric_limits<Lane>::max()));
 }
 
+// A gap's score that is below the range of 8 bits is no better than the 0 of a local path; others are in range.
+template <class Lane>
+void to_lanes(const std::int32_t* __restrict from, std::size_t count, std::int32_t base, Lane* __restrict to) {
+    constexpr std::int32_t least = sizeof(Lane) == 1 ? std::numeric_limits<Lane>::min() : std::numeric_limits<std::int32_t>::min();
+    for (std::size_t x = 0; x < count; ++x) to[x] = static_cast<Lane>(std::max(from[x] - base, least));
+}
+
+template <class Lane>
+void from_lanes(const Lane* __restrict from, std::size_t count, std::int32_t base, std::int32_t* __restrict to) {
+    for (std::size_t x = 0; x < count; ++x) to[x] = from[x] + base;
+}
+
 }  // namespace
 
 template <class Lane>
@@ -65,7 +77,7 @@ template <class Lane>
 void StripRunner<Lane>::begin(StripState<Lane>& state, std::int32_t corner, const std::int32_t* left_h,
                               const std::int32_t* next_e) const {
     const std::size_t strip_rows = width_.strip();
-    state.base = narrow ? corner : 0;
+    state.base = bytes ? byte_base : narrow ? corner : 0;
     state.h.resize(strip_rows);
     state.e.resize(strip_rows);
     state.before.assign(n_lanes_, 0);
@@ -73,7 +85,7 @@ void StripRunner<Lane>::begin(StripState<Lane>& state, std::int32_t corner, cons
     state.older_f.assign(n_lanes_, 0);
     for (std::size_t row = 0; row < strip_rows; ++row) {
         state.h[place(row)] = static_cast<Lane>(left_h[row] - state.base);
-        state.e[place(row)] = static_cast<Lane>(next_e[row] - state.base);
+        state.e[place(row)] = clipped<Lane>(std::int64_t{next_e[row]} - state.base);
         if (row % n_rows_ == 0) {
             state.before[row / n_rows_] = static_cast<Lane>((row == 0 ? corner : left_h[row - 1]) - state.base);
         }
@@ -114,14 +126,12 @@ void StripRunner<Lane>::rebase(StripState<Lane>& state, std::int32_t base) const
 template <class Lane>
 void StripRunner<Lane>::prepare(StripState<Lane>& state, std::size_t strip, const Part& part, const std::int32_t* top_h,
                                 const std::int32_t* top_f) {
-    rebase(state, narrow ? top_h[std::min(part.begin, part.count - 1)] : 0);
+    rebase(state, bytes ? byte_base : narrow ? top_h[std::min(part.begin, part.count - 1)] : 0);
     const std::size_t n_steps = part.end - part.begin;
     for (std::vector<Lane>* row : {&top_h_, &top_f_, &bottom_h_, &bottom_f_}) row->resize(n_steps);
     const std::size_t inside = part.begin < part.count ? std::min(part.end, part.count) - part.begin : 0;
-    for (std::size_t x = 0; x < inside; ++x) {
-        top_h_[x] = static_cast<Lane>(top_h[part.begin + x] - state.base);
-        top_f_[x] = static_cast<Lane>(top_f[part.begin + x] - state.base);
-    }
+    to_lanes(top_h + part.begin, inside, state.base, top_h_.data());
+    to_lanes(top_f + part.begin, inside, state.base, top_f_.data());
     std::fill(top_h_.begin() + std::ptrdiff_t(inside), top_h_.end(), Lane{0});  // lane 0 is past the last column
     std::fill(top_f_.begin() + std::ptrdiff_t(inside), top_f_.end(), Lane{0});
     if (query_strip_ == strip) return;
@@ -198,16 +208,48 @@ void StripRunner<Lane>::steps(StripState<Lane>& state, std::size_t strip, const 
     }
 }
 
+// Does the steps one by one and looks for the first cell with `score`, the best of the part: a step and row do not fit a
+// lane of 8 bits, and few parts reach the best score known.
+template <class Lane>
+void StripRunner<Lane>::find_ends(StripState<Lane>& state, std::size_t strip, const Part& part, std::int32_t score,
+                                  Best& best) {
+    const Lane wanted = static_cast<Lane>(score - state.base);
+    std::vector<Lane> bottom_h;
+    std::vector<Lane> bottom_f;
+    const std::vector<Lane> top_h = top_h_;
+    const std::vector<Lane> top_f = top_f_;
+    for (std::size_t t = part.begin; t < part.end; ++t) {
+        const std::size_t at = t - part.begin;
+        top_h_[0] = top_h[at];
+        top_f_[0] = top_f[at];
+        steps(state, strip, {part.from, part.count, t, t + 1}, false);
+        bottom_h.push_back(bottom_h_[0]);
+        bottom_f.push_back(bottom_f_[0]);
+        for (std::size_t cell = 0; cell < state.h.size(); ++cell) {
+            if (state.h[cell] != wanted) continue;
+            const std::size_t lane = cell % n_lanes_;
+            const std::size_t behind = static_cast<std::size_t>(skew) * lane;
+            if (t < behind || t - behind >= part.count) continue;  // no cell of this step
+            Best found;
+            found.score = score;
+            found.column = part.from + t - behind + 1;
+            found.row = strip * width_.strip() + lane * n_rows_ + cell / n_lanes_ + 1;
+            if (best.loses_to(found)) best = found;
+        }
+    }
+    bottom_h_ = std::move(bottom_h);
+    bottom_f_ = std::move(bottom_f);
+}
+
 template <class Lane>
 void StripRunner<Lane>::finish(const StripState<Lane>& state, const Part& part, std::int32_t* bottom_h,
                                std::int32_t* bottom_f) const {
     if (bottom_h == nullptr) return;
     const std::size_t from = std::max(part.begin, behind_);
     const std::size_t to = std::min(part.end, part.count + behind_);
-    for (std::size_t t = from; t < to; ++t) {
-        bottom_h[t - behind_] = bottom_h_[t - part.begin] + state.base;
-        bottom_f[t - behind_] = bottom_f_[t - part.begin] + state.base;
-    }
+    if (from >= to) return;
+    from_lanes(bottom_h_.data() + (from - part.begin), to - from, state.base, bottom_h + (from - behind_));
+    from_lanes(bottom_f_.data() + (from - part.begin), to - from, state.base, bottom_f + (from - behind_));
 }
 
 template <class Lane>
@@ -226,8 +268,17 @@ void StripRunner<Lane>::run_local(StripState<Lane>& state, std::size_t strip, co
     std::fill(best_.begin(), best_.end(), std::numeric_limits<Lane>::min());
     steps(state, strip, part, false);
     const std::int32_t reached = *std::max_element(best_.begin(), best_.end()) + state.base;
+    if (bytes && reached >= byte_limit) {
+        best.score = reached;
+        return;
+    }
     if (reached > 0 && reached >= known) {  // again, to learn where
         state = saved_;
+        if constexpr (bytes) {
+            find_ends(state, strip, part, reached, best);
+            finish(state, part, row_h, row_f);
+            return;
+        }
         run_tracked(state, strip, part, row_h, row_f, row_h, row_f, strip * width_.strip(), pair_.rows, best);
         return;
     }
@@ -260,6 +311,7 @@ void StripRunner<Lane>::run_tracked(StripState<Lane>& state, std::size_t strip, 
     finish(state, part, bottom_h, bottom_f);
 }
 
+template class StripRunner<std::int8_t>;
 template class StripRunner<std::int16_t>;
 template class StripRunner<std::int32_t>;
 

@@ -60,7 +60,9 @@ public:
                      std::size_t allowed_to, Best& best);
 
 private:
+    static constexpr bool bytes = sizeof(Lane) == 1;
     static constexpr bool narrow = sizeof(Lane) == 2;
+    static constexpr std::int32_t byte_base = 128;  // a lane of -128 is a score of 0
     static constexpr std::size_t steps_a_block = 64;  // scores from a table are laid out for this many steps at a time
 
     std::size_t place(std::size_t row) const { return row % n_rows_ * n_lanes_ + row / n_rows_; }
@@ -68,6 +70,7 @@ private:
     void prepare(StripState<Lane>& state, std::size_t strip, const Part& part, const std::int32_t* top_h,
                  const std::int32_t* top_f);
     void steps(StripState<Lane>& state, std::size_t strip, const Part& part, bool with_ends);
+    void find_ends(StripState<Lane>& state, std::size_t strip, const Part& part, std::int32_t score, Best& best);
     void finish(const StripState<Lane>& state, const Part& part, std::int32_t* bottom_h, std::int32_t* bottom_f) const;
     void lay_out_scores(std::size_t strip, const Part& part, std::size_t from, std::size_t to);
 
@@ -85,6 +88,7 @@ private:
     StripState<Lane> saved_;
 };
 
+extern template class StripRunner<std::int8_t>;
 extern template class StripRunner<std::int16_t>;
 extern template class StripRunner<std::int32_t>;
 

@@ -90,8 +90,8 @@ private:
             StripRunner<Lane> runner(pair_, cut_.width);
             std::unique_lock<std::mutex> lock(mutex_);
             for (;;) {
-                changed_.wait(lock, [this] { return !ready_.empty() || left_ == 0 || failure_; });
-                if (left_ == 0 || failure_) return;
+                changed_.wait(lock, [this] { return !ready_.empty() || left_ == 0 || stopped_ || failure_; });
+                if (left_ == 0 || stopped_ || failure_) return;
                 const Tile tile = ready_.front();
                 ready_.pop_front();
                 lock.unlock();
@@ -100,6 +100,12 @@ private:
                 compute(runner, tile, found);
                 watch_.done(cut_.steps * cut_.width.strip());
                 lock.lock();
+                if (sizeof(Lane) == 1 && found.score >= byte_limit) {
+                    best_->score = byte_limit;
+                    stopped_ = true;
+                    changed_.notify_all();
+                    return;
+                }
                 if (best_ != nullptr && best_->loses_to(found)) {
                     *best_ = found;
                     known_ = found.score;
@@ -200,6 +206,7 @@ private:
     std::vector<StripState<Lane>> states_;
     std::vector<std::size_t> done_;
     std::size_t left_;
+    bool stopped_ = false;
     std::deque<Tile> ready_;
     std::atomic<std::int32_t> known_{0};
     std::mutex mutex_;
@@ -222,10 +229,15 @@ Pair::Pair(const std::uint16_t* query_in, std::size_t rows_in, const std::uint16
         max_score = std::max(costs.match, costs.mismatch);
         min_score = std::min(costs.match, costs.mismatch);
         const std::size_t half = half_columns() + 2 * margin;
+        const auto fits = [](std::uint16_t letter) { return letter < (query_fill & 0xFF) - 1; };
+        if (ends.local && std::all_of(query, query + rows, fits) && std::all_of(subject, subject + columns, fits)) {
+            bytes_.assign(2 * half, static_cast<std::int8_t>(subject_fill));
+        }
         narrow_.assign(2 * half, static_cast<std::int16_t>(subject_fill));
         wide_.assign(2 * half, static_cast<std::int32_t>(subject_fill));
         for (std::size_t j = 0; j < columns; ++j) {
             const std::size_t at = (j & 1) * half + margin + half_columns() - 1 - j / 2;
+            if (!bytes_.empty()) bytes_[at] = static_cast<std::int8_t>(subject[j]);
             narrow_[at] = static_cast<std::int16_t>(subject[j]);
             wide_[at] = subject[j];
         }
@@ -254,6 +266,11 @@ Pair::Pair(const std::uint16_t* query_in, std::size_t rows_in, const std::uint16
 }
 
 template <>
+const std::int8_t* Pair::letters<std::int8_t>(std::size_t odd) const {
+    return bytes_.data() + odd * (half_columns() + 2 * margin) + margin + half_columns() - 1;
+}
+
+template <>
 const std::int16_t* Pair::letters<std::int16_t>(std::size_t odd) const {
     return narrow_.data() + odd * (half_columns() + 2 * margin) + margin + half_columns() - 1;
 }
@@ -265,8 +282,15 @@ const std::int32_t* Pair::letters<std::int32_t>(std::size_t odd) const {
 
 Cut::Cut(const Pair& pair, const Kernels& kernels)
     : width(narrow_steps(pair, kernels.narrow) >= least_steps ? kernels.narrow : kernels.wide),
-      narrow(&width == &kernels.narrow),
-      steps(narrow ? narrow_steps(pair, width) : most_steps) {}
+      lane_bytes(&width == &kernels.narrow ? 2 : 4),
+      steps(lane_bytes == 2 ? narrow_steps(pair, width) : most_steps) {}
+
+bool Cut::bytes_fit(const Pair& pair, const Kernels& kernels) {
+    const Costs& costs = pair.costs;
+    const bool costs_fit = costs.table != nullptr || (pair.max_score < 128 && pair.min_score >= -128);
+    return pair.ends.local && costs_fit && pair.first < 128 && pair.letters_fit_bytes() &&
+           pair.rows > kernels.narrow.strip();  // of a shorter query, strips of bytes would be padding
+}
 
 Row top_row(const Pair& pair) {
     Row row;
@@ -281,7 +305,9 @@ Row top_row(const Pair& pair) {
 
 void sweep(const Pair& pair, const Cut& cut, std::size_t first, std::size_t last, std::size_t columns, Row& row,
            std::vector<Kept>& kept, Best* best, int n_threads, Watch& watch) {
-    if (cut.narrow) {
+    if (cut.lane_bytes == 1) {
+        Sweep<std::int8_t>(pair, cut, first, last, columns, row, kept, best, watch).run(n_threads);
+    } else if (cut.lane_bytes == 2) {
         Sweep<std::int16_t>(pair, cut, first, last, columns, row, kept, best, watch).run(n_threads);
     } else {
         Sweep<std::int32_t>(pair, cut, first, last, columns, row, kept, best, watch).run(n_threads);
