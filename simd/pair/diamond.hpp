@@ -25,6 +25,8 @@ void do_steps(Steps& state, std::ptrdiff_t from, std::ptrdiff_t to) {
 
     const Vector match = Lanes::set(state.match);
     const Vector mismatch = Lanes::set(state.mismatch);
+    Vector scores = mismatch;  // by the difference of two letters
+    if constexpr (Lanes::saturating) scores = Lanes::first_of_each_16(match, mismatch);
     const Vector first = Lanes::set(state.first);
     const Vector extend = Lanes::set(state.extend);
     const Vector zero = Lanes::set(state.zero);
@@ -72,7 +74,12 @@ void do_steps(Steps& state, std::ptrdiff_t from, std::ptrdiff_t to) {
         for (int k = 0; k < rows; ++k) {
             Vector score;
             if constexpr (compare) {
-                score = Lanes::select(Lanes::equal(letters, Lanes::load(query + k * lanes)), match, mismatch);
+                const Vector asked = Lanes::load(query + k * lanes);
+                if constexpr (Lanes::saturating) {
+                    score = Lanes::look_up(scores, Lanes::difference(letters, asked));
+                } else {
+                    score = Lanes::select(Lanes::equal(letters, asked), match, mismatch);
+                }
             } else {
                 score = Lanes::load_scores(state.scores + ((t - from) * rows + k) * lanes);
             }

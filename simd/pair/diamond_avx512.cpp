@@ -24,7 +24,11 @@ struct Lanes8 {
     static Vector add(Vector a, Vector b) { return _mm512_adds_epi8(a, b); }
     static Vector sub(Vector a, Vector b) { return _mm512_subs_epi8(a, b); }
     static Vector max(Vector a, Vector b) { return _mm512_max_epi8(a, b); }
-    static Mask equal(Vector a, Vector b) { return _mm512_cmpeq_epi8_mask(a, b); }
+    static Vector difference(Vector a, Vector b) { return _mm512_xor_si512(a, b); }
+    static Vector look_up(Vector table, Vector place) { return _mm512_shuffle_epi8(table, place); }
+    static Vector first_of_each_16(Vector one, Vector others) {
+        return _mm512_mask_blend_epi8(0x0001'0001'0001'0001u, others, one);
+    }
     static Vector select(Mask mask, Vector yes, Vector no) { return _mm512_mask_blend_epi8(mask, no, yes); }
     static Mask between(std::ptrdiff_t below, std::ptrdiff_t up_to) {
         const auto bits = [](std::ptrdiff_t lane) {

@@ -62,6 +62,15 @@ struct LanesOf {
     static Mask equal(const Vector& a, const Vector& b) {
         return each([&](int i) { return -(a.at[i] == b.at[i]); });
     }
+    static Vector difference(const Vector& a, const Vector& b) {
+        return each([&](int i) { return a.at[i] ^ b.at[i]; });
+    }
+    static Vector look_up(const Vector& table, const Vector& place) {
+        return each([&](int i) { return table.at[place.at[i]]; });
+    }
+    static Vector first_of_each_16(const Vector& one, const Vector& others) {
+        return each([&](int i) { return i % 16 == 0 ? one.at[i] : others.at[i]; });
+    }
     static Mask greater(const Vector& a, const Vector& b) {
         return each([&](int i) { return -(a.at[i] > b.at[i]); });
     }

@@ -24,7 +24,9 @@ struct Lanes8 {
     static Vector add(Vector a, Vector b) { return _mm_adds_epi8(a, b); }
     static Vector sub(Vector a, Vector b) { return _mm_subs_epi8(a, b); }
     static Vector max(Vector a, Vector b) { return _mm_max_epi8(a, b); }
-    static Mask equal(Vector a, Vector b) { return _mm_cmpeq_epi8(a, b); }
+    static Vector difference(Vector a, Vector b) { return _mm_xor_si128(a, b); }
+    static Vector look_up(Vector table, Vector place) { return _mm_shuffle_epi8(table, place); }
+    static Vector first_of_each_16(Vector one, Vector others) { return select(_mm_cvtsi32_si128(0xFF), one, others); }
     static Vector select(Mask mask, Vector yes, Vector no) { return _mm_blendv_epi8(no, yes, mask); }
     static Mask between(std::ptrdiff_t below, std::ptrdiff_t up_to) {
         const Vector lane = _mm_setr_epi8(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);

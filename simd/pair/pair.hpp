@@ -22,6 +22,10 @@ using align::Watch;
 constexpr std::uint16_t query_fill = 0xFFFF;  // letters that equal no other
 constexpr std::uint16_t subject_fill = 0xFFFE;
 constexpr std::size_t most_letters = 0xFFF0;
+// Lanes of 8 bits compare letters by looking up the exclusive or of four bits.
+constexpr std::int8_t byte_query_fill = 15;
+constexpr std::int8_t byte_subject_fill = 14;
+constexpr std::uint16_t most_byte_letters = 14;
 
 struct Ends {
     bool local;         // a path begins and ends anywhere, and H is never below 0

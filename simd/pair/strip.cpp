@@ -66,7 +66,6 @@ StripRunner<Lane>::StripRunner(const Pair& pair, const Width& width)
       n_rows_(static_cast<std::size_t>(width.rows)),
       behind_(width.behind()),
       functions_(width.steps[pair.ends.local][pair.costs.gap_open != 0][pair.costs.table == nullptr]),
-      query_(width.strip()),
       best_(n_lanes_),
       place_(n_lanes_),
       allowed_(width.strip()) {
@@ -77,6 +76,7 @@ template <class Lane>
 void StripRunner<Lane>::begin(StripState<Lane>& state, std::int32_t corner, const std::int32_t* left_h,
                               const std::int32_t* next_e) const {
     const std::size_t strip_rows = width_.strip();
+    state.query.clear();
     state.base = bytes ? byte_base : narrow ? corner : 0;
     state.h.resize(strip_rows);
     state.e.resize(strip_rows);
@@ -134,11 +134,11 @@ void StripRunner<Lane>::prepare(StripState<Lane>& state, std::size_t strip, cons
     to_lanes(top_f + part.begin, inside, state.base, top_f_.data());
     std::fill(top_h_.begin() + std::ptrdiff_t(inside), top_h_.end(), Lane{0});  // lane 0 is past the last column
     std::fill(top_f_.begin() + std::ptrdiff_t(inside), top_f_.end(), Lane{0});
-    if (query_strip_ == strip) return;
-    query_strip_ = strip;
+    if (!state.query.empty()) return;
+    state.query.resize(width_.strip());
     for (std::size_t row = 0; row < width_.strip(); ++row) {
         const std::size_t at = strip * width_.strip() + row;
-        query_[place(row)] = static_cast<Lane>(at < pair_.rows ? pair_.query[at] : query_fill);
+        state.query[place(row)] = static_cast<Lane>(at < pair_.rows ? pair_.query[at] : bytes ? byte_query_fill : query_fill);
     }
 }
 
@@ -169,7 +169,7 @@ void StripRunner<Lane>::steps(StripState<Lane>& state, std::size_t strip, const 
     call.older = state.older.data();
     call.f = state.f.data();
     call.older_f = state.older_f.data();
-    call.query = query_.data();
+    call.query = state.query.data();
     for (std::size_t odd : {0u, 1u}) {
         if (pair_.costs.table == nullptr) call.subject[odd] = pair_.template letters<Lane>(odd);
     }

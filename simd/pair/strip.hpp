@@ -23,6 +23,7 @@ struct StripState {
     std::vector<Lane> f;
     std::vector<Lane> older_f;
     std::int32_t base = 0;
+    std::vector<Lane> query;  // the strip's letters, in the order of its lanes
 };
 
 // Which part of a strip is done: columns from + 1 … from + count in steps begin … end - 1.
@@ -80,8 +81,6 @@ private:
     const std::size_t n_rows_;
     const std::size_t behind_;
     const StepsFunction* const functions_;
-    std::size_t query_strip_ = std::numeric_limits<std::size_t>::max();
-    std::vector<Lane> query_;
     std::vector<Lane> top_h_, top_f_, bottom_h_, bottom_f_;
     std::vector<Lane> best_, place_, allowed_;
     std::vector<std::int8_t> scores_;

@@ -229,9 +229,9 @@ Pair::Pair(const std::uint16_t* query_in, std::size_t rows_in, const std::uint16
         max_score = std::max(costs.match, costs.mismatch);
         min_score = std::min(costs.match, costs.mismatch);
         const std::size_t half = half_columns() + 2 * margin;
-        const auto fits = [](std::uint16_t letter) { return letter < (query_fill & 0xFF) - 1; };
+        const auto fits = [](std::uint16_t letter) { return letter < most_byte_letters; };
         if (ends.local && std::all_of(query, query + rows, fits) && std::all_of(subject, subject + columns, fits)) {
-            bytes_.assign(2 * half, static_cast<std::int8_t>(subject_fill));
+            bytes_.assign(2 * half, byte_subject_fill);
         }
         narrow_.assign(2 * half, static_cast<std::int16_t>(subject_fill));
         wide_.assign(2 * half, static_cast<std::int32_t>(subject_fill));
