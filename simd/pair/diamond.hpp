@@ -147,16 +147,42 @@ void do_steps(Steps& state, std::ptrdiff_t from, std::ptrdiff_t to) {
     if constexpr (kind == tracked) Lanes::store(static_cast<Lane*>(state.place), place);
 }
 
+// Sixteen lines by sixteen steps in each block of a vector. Four rounds, each pairing row i with row i + 8, leave the
+// columns in order.
+template <class Lines>
+void transpose(const std::int8_t* const* lines, std::int8_t* out, std::size_t stride) {
+    using Vector = typename Lines::Vector;
+    Vector a[16];
+    Vector b[16];
+#pragma GCC unroll 16
+    for (std::size_t i = 0; i < 16; ++i) a[i] = Lines::load(lines + i);
+    const auto round = [](const Vector* in, Vector* to) {
+#pragma GCC unroll 8
+        for (std::size_t i = 0; i < 8; ++i) {
+            to[2 * i] = Lines::low(in[i], in[i + 8]);
+            to[2 * i + 1] = Lines::high(in[i], in[i + 8]);
+        }
+    };
+    round(a, b);
+    round(b, a);
+    round(a, b);
+    round(b, a);
+#pragma GCC unroll 16
+    for (std::size_t i = 0; i < 16; ++i) Lines::store(out + i * stride, a[i]);
+}
+
 #define SWSEARCH_PAIR_KINDS(local, affine, compare)                                                       \
     {                                                                                                     \
         do_steps<Lanes, local, affine, compare, plain>, do_steps<Lanes, local, affine, compare, masked>, \
             do_steps<Lanes, local, affine, compare, tracked>                                              \
     }
 
-template <class Lanes>
+template <class Lanes, class Lines>
 constexpr Width width_of() {
     return {Lanes::count,
             Lanes::rows,
+            16 * Lines::blocks,
+            transpose<Lines>,
             {{{SWSEARCH_PAIR_KINDS(false, false, false), SWSEARCH_PAIR_KINDS(false, false, true)},
               {SWSEARCH_PAIR_KINDS(false, true, false), SWSEARCH_PAIR_KINDS(false, true, true)}},
              {{SWSEARCH_PAIR_KINDS(true, false, false), SWSEARCH_PAIR_KINDS(true, false, true)},
@@ -165,10 +191,10 @@ constexpr Width width_of() {
 
 #undef SWSEARCH_PAIR_KINDS
 
-template <class Lanes>
+template <class Lanes, class Lines>
 constexpr Width width_of_bytes() {
     static_assert(Lanes::saturating);
-    Width width{Lanes::count, Lanes::rows, {}};
+    Width width{Lanes::count, Lanes::rows, 16 * Lines::blocks, transpose<Lines>, {}};
     width.steps[1][0][0][plain] = do_steps<Lanes, true, false, false, plain>;
     width.steps[1][0][0][masked] = do_steps<Lanes, true, false, false, masked>;
     width.steps[1][0][1][plain] = do_steps<Lanes, true, false, true, plain>;

@@ -103,9 +103,22 @@ struct Lanes32 {
     }
 };
 
+// Scores of 32 lines, those 16 apart in the blocks of a vector.
+struct Lines32 {
+    using Vector = __m256i;
+    static constexpr std::size_t blocks = 2;
+    static __m128i block(const std::int8_t* from) { return _mm_loadu_si128(reinterpret_cast<const __m128i*>(from)); }
+    static Vector load(const std::int8_t* const* lines) {
+        return _mm256_inserti128_si256(_mm256_castsi128_si256(block(lines[0])), block(lines[16]), 1);
+    }
+    static Vector low(Vector a, Vector b) { return _mm256_unpacklo_epi8(a, b); }
+    static Vector high(Vector a, Vector b) { return _mm256_unpackhi_epi8(a, b); }
+    static void store(std::int8_t* to, Vector a) { _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), a); }
+};
+
 }  // namespace
 
-const Kernels kernels_avx2 = {"avx2", width_of_bytes<Lanes8>(), width_of<Lanes16>(), width_of<Lanes32>()};
+const Kernels kernels_avx2 = {"avx2", width_of_bytes<Lanes8, Lines32>(), width_of<Lanes16, Lines32>(), width_of<Lanes32, Lines32>()};
 
 }  // namespace swsearch::pair
 

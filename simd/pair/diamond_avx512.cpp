@@ -111,9 +111,25 @@ struct Lanes32 {
     }
 };
 
+// Scores of 64 lines, those 16 apart in the blocks of a vector.
+struct Lines64 {
+    using Vector = __m512i;
+    static constexpr std::size_t blocks = 4;
+    static __m128i block(const std::int8_t* from) { return _mm_loadu_si128(reinterpret_cast<const __m128i*>(from)); }
+    static Vector load(const std::int8_t* const* lines) {
+        Vector a = _mm512_castsi128_si512(block(lines[0]));
+        a = _mm512_inserti32x4(a, block(lines[16]), 1);
+        a = _mm512_inserti32x4(a, block(lines[32]), 2);
+        return _mm512_inserti32x4(a, block(lines[48]), 3);
+    }
+    static Vector low(Vector a, Vector b) { return _mm512_unpacklo_epi8(a, b); }
+    static Vector high(Vector a, Vector b) { return _mm512_unpackhi_epi8(a, b); }
+    static void store(std::int8_t* to, Vector a) { _mm512_storeu_si512(to, a); }
+};
+
 }  // namespace
 
-const Kernels kernels_avx512 = {"avx512", width_of_bytes<Lanes8>(), width_of<Lanes16>(), width_of<Lanes32>()};
+const Kernels kernels_avx512 = {"avx512", width_of_bytes<Lanes8, Lines64>(), width_of<Lanes16, Lines64>(), width_of<Lanes32, Lines64>()};
 
 }  // namespace swsearch::pair
 

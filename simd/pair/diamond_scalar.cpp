@@ -89,6 +89,30 @@ struct LanesOf {
     }
 };
 
+// Scores of 16 lines.
+struct Lines {
+    struct Vector {
+        std::int8_t at[16];
+    };
+    static constexpr std::size_t blocks = 1;
+    static Vector load(const std::int8_t* const* lines) {
+        Vector a;
+        std::memcpy(a.at, lines[0], sizeof a.at);
+        return a;
+    }
+    static Vector woven(const std::int8_t* a, const std::int8_t* b) {
+        Vector result;
+        for (int i = 0; i < 8; ++i) {
+            result.at[2 * i] = a[i];
+            result.at[2 * i + 1] = b[i];
+        }
+        return result;
+    }
+    static Vector low(const Vector& a, const Vector& b) { return woven(a.at, b.at); }
+    static Vector high(const Vector& a, const Vector& b) { return woven(a.at + 8, b.at + 8); }
+    static void store(std::int8_t* to, const Vector& a) { std::memcpy(to, a.at, sizeof a.at); }
+};
+
 #if defined(__x86_64__)
 bool runs_here(std::string_view name) {
     __builtin_cpu_init();
@@ -104,8 +128,8 @@ bool runs_here(std::string_view name) {
 
 }  // namespace
 
-const Kernels kernels_scalar = {"scalar", width_of_bytes<LanesOf<std::int8_t, 16>>(), width_of<LanesOf<std::int16_t, 8>>(),
-                                width_of<LanesOf<std::int32_t, 4>>()};
+const Kernels kernels_scalar = {"scalar", width_of_bytes<LanesOf<std::int8_t, 16>, Lines>(), width_of<LanesOf<std::int16_t, 8>, Lines>(),
+                                width_of<LanesOf<std::int32_t, 4>, Lines>()};
 
 const Kernels* kernels_named(const char* name) {
     const std::string_view wanted(name);

@@ -92,9 +92,21 @@ struct Lanes32 {
     static Vector load_scores(const std::int8_t* scores) { return _mm_cvtepi8_epi32(_mm_loadu_si32(scores)); }
 };
 
+// Scores of 16 lines.
+struct Lines16 {
+    using Vector = __m128i;
+    static constexpr std::size_t blocks = 1;
+    static Vector load(const std::int8_t* const* lines) {
+        return _mm_loadu_si128(reinterpret_cast<const __m128i*>(lines[0]));
+    }
+    static Vector low(Vector a, Vector b) { return _mm_unpacklo_epi8(a, b); }
+    static Vector high(Vector a, Vector b) { return _mm_unpackhi_epi8(a, b); }
+    static void store(std::int8_t* to, Vector a) { _mm_storeu_si128(reinterpret_cast<__m128i*>(to), a); }
+};
+
 }  // namespace
 
-const Kernels kernels_sse41 = {"sse41", width_of_bytes<Lanes8>(), width_of<Lanes16>(), width_of<Lanes32>()};
+const Kernels kernels_sse41 = {"sse41", width_of_bytes<Lanes8, Lines16>(), width_of<Lanes16, Lines16>(), width_of<Lanes32, Lines16>()};
 
 }  // namespace swsearch::pair
 

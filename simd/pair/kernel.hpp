@@ -55,9 +55,16 @@ struct Steps {
 // Does the steps from … to - 1.
 using StepsFunction = void (*)(Steps& steps, std::ptrdiff_t from, std::ptrdiff_t to);
 
+// Scores in the order of the kernels: out[step · stride + line] = lines[line][step] for the lines of a Width and 16 steps.
+constexpr std::size_t steps_transposed = 16;
+constexpr std::size_t most_lines = 64;
+using TransposeFunction = void (*)(const std::int8_t* const* lines, std::int8_t* out, std::size_t stride);
+
 struct Width {
     int lanes;
     int rows;
+    std::size_t lines;  // that `transpose` takes; a strip is a multiple
+    TransposeFunction transpose;
     StepsFunction steps[2][2][2][n_kinds];  // [local][affine][letters are compared][kind]; null where there is none
 
     std::size_t strip() const { return static_cast<std::size_t>(lanes) * static_cast<std::size_t>(rows); }

@@ -63,11 +63,11 @@ public:
     template <class Lane>
     const Lane* letters(std::size_t odd) const;
 
-    // Scores of a query letter against the subject from column `from` on, with the worst score at both ends; only with a
-    // table. `query_fill` has the worst score everywhere.
-    const std::int8_t* line(std::uint16_t letter, std::size_t from) const {
+    // Scores of a query letter against the subject, with the worst score at both ends; only with a table. `query_fill` has
+    // the worst score everywhere.
+    const std::int8_t* line(std::uint16_t letter) const {
         const std::size_t number = letter == query_fill ? 0 : line_of_[letter];
-        return lines_.data() + number * line_bytes_ + margin + from;
+        return lines_.data() + number * line_bytes_ + margin;
     }
 
     const std::uint16_t* const query;

@@ -2,41 +2,8 @@
 
 #include "pair/strip.hpp"
 
-#if defined(__x86_64__)
-#include <emmintrin.h>
-#endif
-
 namespace swsearch::pair {
 namespace {
-
-constexpr std::size_t block = 16;
-
-// out[step · stride + row] = rows[row][step] for 16 rows and 16 steps.
-#if defined(__x86_64__)
-void transpose(const std::int8_t* const* rows, std::int8_t* out, std::size_t stride) {
-    __m128i a[block];
-    __m128i b[block];
-    for (std::size_t i = 0; i < block; ++i) a[i] = _mm_loadu_si128(reinterpret_cast<const __m128i*>(rows[i]));
-    // Four rounds, each pairing row i with row i + 8, leave the columns in order.
-    const auto round = [](const __m128i* in, __m128i* to) {
-        for (std::size_t i = 0; i < block / 2; ++i) {
-            to[2 * i] = _mm_unpacklo_epi8(in[i], in[i + block / 2]);
-            to[2 * i + 1] = _mm_unpackhi_epi8(in[i], in[i + block / 2]);
-        }
-    };
-    round(a, b);
-    round(b, a);
-    round(a, b);
-    round(b, a);
-    for (std::size_t i = 0; i < block; ++i) _mm_storeu_si128(reinterpret_cast<__m128i*>(out + i * stride), a[i]);
-}
-#else
-void transpose(const std::int8_t* const* rows, std::int8_t* out, std::size_t stride) {
-    for (std::size_t step = 0; step < block; ++step) {
-        for (std::size_t row = 0; row < block; ++row) out[step * stride + row] = rows[row][step];
-    }
-}
-#endif
 
 template <class Lane>
 Lane clipped(std::int64_t value) {
@@ -76,7 +43,6 @@ template <class Lane>
 void StripRunner<Lane>::begin(StripState<Lane>& state, std::int32_t corner, const std::int32_t* left_h,
                               const std::int32_t* next_e) const {
     const std::size_t strip_rows = width_.strip();
-    state.query.clear();
     state.base = bytes ? byte_base : narrow ? corner : 0;
     state.h.resize(strip_rows);
     state.e.resize(strip_rows);
@@ -134,28 +100,35 @@ void StripRunner<Lane>::prepare(StripState<Lane>& state, std::size_t strip, cons
     to_lanes(top_f + part.begin, inside, state.base, top_f_.data());
     std::fill(top_h_.begin() + std::ptrdiff_t(inside), top_h_.end(), Lane{0});  // lane 0 is past the last column
     std::fill(top_f_.begin() + std::ptrdiff_t(inside), top_f_.end(), Lane{0});
-    if (!state.query.empty()) return;
-    state.query.resize(width_.strip());
-    for (std::size_t row = 0; row < width_.strip(); ++row) {
-        const std::size_t at = strip * width_.strip() + row;
-        state.query[place(row)] = static_cast<Lane>(at < pair_.rows ? pair_.query[at] : bytes ? byte_query_fill : query_fill);
-    }
+    if (state.query.empty() && state.lines.empty()) lay_out_letters(state, strip);
 }
 
 template <class Lane>
-void StripRunner<Lane>::lay_out_scores(std::size_t strip, const Part& part, std::size_t from, std::size_t to) {
-    const std::size_t strip_rows = width_.strip();
-    const std::int8_t* lines[block];
-    for (std::size_t x = 0; x < strip_rows; x += block) {
-        for (std::size_t y = 0; y < block; ++y) {
-            const std::size_t lane = (x + y) % n_lanes_;
-            const std::size_t row = strip * strip_rows + lane * n_rows_ + (x + y) / n_lanes_;
-            lines[y] = pair_.line(row < pair_.rows ? pair_.query[row] : query_fill, part.from) + from -
-                       static_cast<std::size_t>(skew) * lane;
+void StripRunner<Lane>::lay_out_letters(StripState<Lane>& state, std::size_t strip) const {
+    const bool by_table = pair_.costs.table != nullptr;
+    (by_table ? state.lines.resize(width_.strip()) : state.query.resize(width_.strip()));
+    for (std::size_t row = 0; row < width_.strip(); ++row) {
+        const std::size_t at = strip * width_.strip() + row;
+        const bool inside = at < pair_.rows;
+        if (by_table) {
+            const std::size_t behind = static_cast<std::size_t>(skew) * (row / n_rows_);
+            state.lines[place(row)] = pair_.line(inside ? pair_.query[at] : query_fill) - behind;
+        } else {
+            state.query[place(row)] = static_cast<Lane>(inside ? pair_.query[at] : bytes ? byte_query_fill : query_fill);
         }
-        for (std::size_t t = from; t < to; t += block) {
-            transpose(lines, scores_.data() + (t - from) * strip_rows + x, strip_rows);
-            for (const std::int8_t*& line : lines) line += block;
+    }
+}
+
+// Scores of n_steps steps, the first of which has lane 0 at `column`.
+template <class Lane>
+void StripRunner<Lane>::lay_out_scores(const StripState<Lane>& state, std::size_t column, std::size_t n_steps) {
+    const std::size_t strip_rows = width_.strip();
+    const std::int8_t* lines[most_lines];
+    for (std::size_t x = 0; x < strip_rows; x += width_.lines) {
+        for (std::size_t y = 0; y < width_.lines; ++y) lines[y] = state.lines[x + y] + column;
+        for (std::size_t step = 0; step < n_steps; step += steps_transposed) {
+            width_.transpose(lines, scores_.data() + step * strip_rows + x, strip_rows);
+            for (std::size_t y = 0; y < width_.lines; ++y) lines[y] += steps_transposed;
         }
     }
 }
@@ -195,7 +168,7 @@ void StripRunner<Lane>::steps(StripState<Lane>& state, std::size_t strip, const 
         }
         if (pair_.costs.table != nullptr) {
             to = std::min(to, from + steps_a_block);
-            lay_out_scores(strip, part, from, to);
+            lay_out_scores(state, part.from + from, to - from);
             call.scores = scores_.data();
         }
         const std::size_t at = from - part.begin;

@@ -13,7 +13,7 @@
 
 namespace swsearch::pair {
 
-// What a strip hands from tile to tile: the rightmost cells of each row, as lanes (kernel.hpp).
+// What a strip hands from tile to tile: the rightmost cells of each row, as lanes (kernel.hpp). Belongs to one strip.
 template <class Lane>
 struct StripState {
     std::vector<Lane> h;
@@ -24,6 +24,7 @@ struct StripState {
     std::vector<Lane> older_f;
     std::int32_t base = 0;
     std::vector<Lane> query;  // the strip's letters, in the order of its lanes
+    std::vector<const std::int8_t*> lines;  // or where a table scores, their lines, at the column of step 0
 };
 
 // Which part of a strip is done: columns from + 1 … from + count in steps begin … end - 1.
@@ -73,7 +74,8 @@ private:
     void steps(StripState<Lane>& state, std::size_t strip, const Part& part, bool with_ends);
     void find_ends(StripState<Lane>& state, std::size_t strip, const Part& part, std::int32_t score, Best& best);
     void finish(const StripState<Lane>& state, const Part& part, std::int32_t* bottom_h, std::int32_t* bottom_f) const;
-    void lay_out_scores(std::size_t strip, const Part& part, std::size_t from, std::size_t to);
+    void lay_out_letters(StripState<Lane>& state, std::size_t strip) const;
+    void lay_out_scores(const StripState<Lane>& state, std::size_t column, std::size_t n_steps);
 
     const Pair& pair_;
     const Width& width_;
