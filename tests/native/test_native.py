@@ -37,6 +37,15 @@ ALIGN = {
     "forward_avx2": ["-mavx2"],
     "forward_avx512": AVX512[:3],
 }
+PAIR = {
+    "path": [],
+    "strip": [],
+    "sweep": [],
+    "diamond_scalar": [],
+    "diamond_sse41": ["-msse4.1"],
+    "diamond_avx2": ["-mavx2"],
+    "diamond_avx512": AVX512[:3],
+}
 ADDRESS = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
 
 pytestmark = pytest.mark.slow
@@ -98,6 +107,16 @@ def test_alignments_stay_in_their_arrays_and_rescore(tmp_path):
     sources = {SIMD / "align" / f"{name}.cpp": flags for name, flags in ALIGN.items()}
     program = build(tmp_path, "align_harness.cpp", sources, ADDRESS, "g++")
     assert run(program, 150) == "all paths agree\n"
+
+
+@needs_x86
+@needs_gcc
+@pytest.mark.parametrize(("flags", "n_pairs"), [(ADDRESS, 12), (["-fsanitize=thread"], 4)])
+def test_pairs_stay_in_their_arrays_and_do_not_race(tmp_path, flags, n_pairs):
+    sources = {SIMD / "pair" / f"{name}.cpp": needed for name, needed in PAIR.items()}
+    program = build(tmp_path, "pair_harness.cpp", sources, flags, "g++")
+    fixed = ["setarch", "-R"] if shutil.which("setarch") else []
+    assert run(*fixed, program, n_pairs) == "all pairs agree\n"
 
 
 @needs_x86

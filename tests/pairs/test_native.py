@@ -104,6 +104,35 @@ def test_lengths_around_a_strip_are_as_defined(isa, mode):
         assert_as_defined(query, subject, mode, "both", (2, -3), (5, 2), isa=isa)
 
 
+@pytest.mark.parametrize("isa", ISAS)
+@pytest.mark.parametrize("length", [253, 254, 255, 256, 400])
+def test_scores_around_the_limit_of_8_bits_are_exact(isa, length):
+    """Expected values: ``length`` equal letters, one point each, between letters that never agree."""
+    core = letters(length, length, 3)
+    query = np.concatenate([np.full(60, 3, np.uint16), core, np.full(70, 3, np.uint16)])
+    for before in (0, 1, 300):
+        subject = np.concatenate([np.full(before, 4, np.uint16), core, np.full(5, 4, np.uint16), core])
+        for table in (None, np.where(np.eye(5, dtype=bool), 1, -3).astype(np.int8)):
+            found = align(query, subject, "local", costs=(1, -3), table=table, path=False, isa=isa, threads=2)
+            assert found[:3] == (length, 60 + length, before + length)
+
+
+@pytest.mark.parametrize("isa", ISAS)
+@pytest.mark.parametrize("n_letters", [2, 4, 14, 15, 40])
+@pytest.mark.parametrize("gap", [(5, 2), (0, 2), (126, 1), (127, 1), (0, 127)])
+def test_local_ends_of_long_queries_are_as_defined(isa, n_letters, gap):
+    """Expected values: the whole matrix. Few letters give many equal scores, many letters do not fit 8-bit lanes."""
+    rng = np.random.default_rng(n_letters)
+    query = rng.integers(0, n_letters, STRIPS[isa] * 2 + 30).astype(np.uint16)
+    subject = rng.integers(0, n_letters, 90).astype(np.uint16)
+    costs = (2, -3) if n_letters < 40 else (7, -8)
+    pairs = np.where(query[:, None] == subject[None, :], *costs)
+    wanted = whole_matrix(pairs, *gap, "local")
+    for table in (None, np.where(np.eye(n_letters, dtype=bool), *costs).astype(np.int8)):
+        found = align(query, subject, "local", costs=costs, gap=gap, table=table, path=False, isa=isa)
+        assert found[:3] == (wanted.score, wanted.query_end, wanted.subject_end)
+
+
 @pytest.mark.parametrize("mode", ["local", "global", "semiglobal"])
 def test_long_pairs_are_the_same_for_all_threads_memory_and_instruction_sets(mode):
     """Expected score: parasail's 32-bit scan kernels, given open + extend; the rest: one thread, much memory."""
