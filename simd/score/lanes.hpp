@@ -8,7 +8,8 @@
 //     look_up(row, codes)          int8 row[32] at the low five bits of each byte of codes
 //     widen16, widen32             the low bytes of a vector, sign-extended
 //     keep_order(a, b)             has a and b computed here: with 16 registers the compiler's own order spills
-//     transpose16(rows, to, step)  16 rows of 16 bytes: to[column * step + row] = rows[row][column]
+//     load_parts(rows, first)   the 16 bytes rows[16 * i] + first in the i-th part of 16 bytes, for every part
+//     unpack_low, unpack_high      in every part of 16 bytes, the lower or upper 8 of a and b in turn
 
 #pragma once
 

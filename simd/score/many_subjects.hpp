@@ -31,12 +31,10 @@
 #pragma once
 
 #include "score/kernel.hpp"
+#include "score/transpose.hpp"
 
 namespace swsearch::score {
 namespace {
-
-constexpr int32_t kBlockRows = 2048;
-constexpr int32_t kProfileRows = 32;  // a query with more table rows looks its scores up in the loop
 
 template <class Lane, int kVectors>
 struct ManySubjects {
@@ -44,7 +42,8 @@ struct ManySubjects {
     static constexpr int kVectorLanes = Lane::kLanes;
     static constexpr int kLanes = kVectorLanes * kVectors;
     static constexpr int kColumns = kColumnsPerPass;
-    static constexpr int kStride = kLanes < 16 ? 16 : kLanes;  // bytes of one transposed column
+    using BatchColumns = Columns<typename Lane::Isa, kLanes>;
+    static constexpr int kStride = BatchColumns::kStride;
 
     struct Cell {
         V h[kVectors];
@@ -60,47 +59,29 @@ struct ManySubjects {
     // Residues are read a whole vector at a time, so one vector more than there are.
     static size_t columns_bytes() { return round_up(static_cast<size_t>(kStride) * kBlockColumns) + 64; }
 
+    static size_t profile_bytes() { return sizeof(V) * kVectors * kColumns * kProfileRows; }
+
     static uint32_t padded(uint32_t length) {
         return (length + kBlockColumns - 1) / kBlockColumns * kBlockColumns;
     }
 
-    static int32_t block_rows(const Query& query) { return query.length < kBlockRows ? query.length : kBlockRows; }
+    // Rows whose H and E are held at a time: those of all queries, or a block of one.
+    static size_t held_rows(const Query* queries, int n_queries) {
+        size_t rows = 0;
+        for (int q = 0; q < n_queries; ++q) {
+            rows += static_cast<size_t>(queries[q].length);
+        }
+        return n_queries == 1 && rows > kBlockRows ? kBlockRows : rows;
+    }
 
-    static size_t scratch_bytes(const Query& query, uint32_t longest) {
-        size_t bytes = round_up(sizeof(Cell) * static_cast<size_t>(block_rows(query)));
-        bytes += round_up(sizeof(V) * kVectors * kColumns * kProfileRows);
-        bytes += columns_bytes();
-        if (query.length > kBlockRows) {
+    static size_t scratch_bytes(const Query* queries, int n_queries, uint32_t longest) {
+        size_t bytes = round_up(sizeof(Cell) * held_rows(queries, n_queries));
+        bytes += round_up(sizeof(V) * kVectors * static_cast<size_t>(n_queries));
+        bytes += round_up(profile_bytes()) + columns_bytes();
+        if (queries[0].length > kBlockRows) {
             bytes += round_up(sizeof(Border) * padded(longest));
         }
         return bytes;
-    }
-
-    // Residues of columns first ... first + 15 of every lane, transposed: 16 rows of kStride bytes. Lanes without a
-    // residue there hold code 31.
-    static void transpose(const Subject* subjects, int n, uint32_t first, uint8_t* columns) {
-        alignas(16) uint8_t gathered[16][kBlockColumns];
-        alignas(16) uint8_t padding[kBlockColumns];
-        for (int column = 0; column < kBlockColumns; ++column) {
-            padding[column] = kCodes - 1;
-        }
-        for (int lane = 0; lane < kLanes; lane += 16) {
-            const uint8_t* rows[16];
-            for (int i = 0; i < 16; ++i) {
-                const int place = lane + i;
-                const uint32_t length = place < n && place < kLanes ? subjects[place].length : 0;
-                if (length >= first + kBlockColumns) {
-                    rows[i] = subjects[place].residues + first;
-                } else if (length <= first) {
-                    rows[i] = padding;
-                } else {
-                    __builtin_memcpy(gathered[i], padding, kBlockColumns);
-                    __builtin_memcpy(gathered[i], subjects[place].residues + first, length - first);
-                    rows[i] = gathered[i];
-                }
-            }
-            Lane::Isa::transpose16(rows, columns + lane, kStride);
-        }
     }
 
     // Saturating operations go in pairs, then maxima in pairs: Zen 4 has two pipes for the former among its four, and
@@ -108,7 +89,7 @@ struct ManySubjects {
     template <bool kLookUp, bool kBound>
     static void pass(const Query& query, int32_t first_row, int32_t n_rows, Cell* cells, const V* profile,
                      const V (&residues)[kColumns][kVectors], V (&top_h)[kColumns][kVectors],
-                     V (&top_f)[kColumns][kVectors], V (&corner)[kVectors], V (&best)[kVectors]) {
+                     V (&top_f)[kColumns][kVectors], const V (&corner)[kVectors], V* best) {
         const V first = Lane::cost(query.open + query.extend);
         const V extend = Lane::cost(query.extend);
         V h[kColumns][kVectors];
@@ -189,32 +170,42 @@ struct ManySubjects {
         }
     }
 
-    template <bool kBound>
-    static void score(const Query& query, const Subject* subjects, int n, uint8_t* scratch, int32_t* scores,
-                      const Control& control) {
-        const bool look_up = query.n_rows > kProfileRows;
-        const bool blocked = query.length > kBlockRows;
-        uint32_t longest = 0;
-        for (int i = 0; i < n; ++i) {
-            longest = subjects[i].length > longest ? subjects[i].length : longest;
+    static void lay_out_profile(const Query& query, const V (&residues)[kColumns][kVectors], V* profile) {
+        const int8_t* const table = query.table;
+        for (int32_t row = 0; row < query.n_rows; ++row) {
+            for (int c = 0; c < kColumns; ++c) {
+                for (int v = 0; v < kVectors; ++v) {
+                    profile[(row * kColumns + c) * kVectors + v] = Lane::look_up(table + row * kCodes, residues[c][v]);
+                }
+            }
         }
+    }
+
+    template <bool kBound>
+    static void score(const Query* queries, int n_queries, const Subject* subjects, int n, uint8_t* scratch,
+                      int32_t* scores, const Control& control) {
+        const bool look_up = queries[0].n_rows > kProfileRows;
+        const int32_t longest_query = n_queries == 1 ? queries[0].length : kBlockRows;
+        const BatchColumns batch(subjects, n);
+        const uint32_t longest = batch.longest();
         Cell* cells = reinterpret_cast<Cell*>(scratch);
-        scratch += round_up(sizeof(Cell) * static_cast<size_t>(block_rows(query)));
+        const size_t n_cells = held_rows(queries, n_queries);
+        scratch += round_up(sizeof(Cell) * n_cells);
+        V* best = reinterpret_cast<V*>(scratch);
+        scratch += round_up(sizeof(V) * kVectors * static_cast<size_t>(n_queries));
         V* profile = reinterpret_cast<V*>(scratch);
-        scratch += round_up(sizeof(V) * kVectors * kColumns * kProfileRows);
+        scratch += round_up(profile_bytes());
         uint8_t* columns = scratch;
         scratch += columns_bytes();
         Border* border = reinterpret_cast<Border*>(scratch);
 
         const V zero = Lane::zero();
-        V best[kVectors];
-        for (int v = 0; v < kVectors; ++v) {
-            best[v] = zero;
+        for (int i = 0; i < n_queries * kVectors; ++i) {
+            best[i] = zero;
         }
-        for (int32_t first_row = 0; first_row < query.length; first_row += kBlockRows) {
-            const int32_t n_rows = query.length - first_row < kBlockRows ? query.length - first_row : kBlockRows;
-            const bool last = first_row + n_rows == query.length;
-            for (int32_t i = 0; i < n_rows; ++i) {
+        for (int32_t first_row = 0; first_row < longest_query; first_row += kBlockRows) {
+            const bool last = first_row + kBlockRows >= longest_query;
+            for (size_t i = 0; i < n_cells; ++i) {
                 for (int v = 0; v < kVectors; ++v) {
                     cells[i].h[v] = zero;
                     cells[i].e[v] = zero;
@@ -228,60 +219,66 @@ struct ManySubjects {
                 if (__atomic_load_n(control.stop, __ATOMIC_RELAXED) != 0) {
                     return;
                 }
-                transpose(subjects, n, block, columns);
+                batch.turn(block, columns);
                 for (uint32_t column = block; column < block + kBlockColumns && column < longest; column += kColumns) {
                     V residues[kColumns][kVectors];
-                    V top_h[kColumns][kVectors];
-                    V top_f[kColumns][kVectors];
                     for (int c = 0; c < kColumns; ++c) {
                         for (int v = 0; v < kVectors; ++v) {
-                            residues[c][v] = Lane::residues(columns + static_cast<size_t>(column - block + static_cast<uint32_t>(c)) * kStride +
-                                                          v * kVectorLanes);
-                            top_h[c][v] = first_row == 0 ? zero : border[column + static_cast<uint32_t>(c)].h[v];
-                            top_f[c][v] = first_row == 0 ? zero : border[column + static_cast<uint32_t>(c)].f[v];
+                            residues[c][v] =
+                                Lane::residues(columns + (column - block + static_cast<uint32_t>(c)) * size_t{kStride} + v * kVectorLanes);
                         }
                     }
-                    V next_corner[kVectors];
-                    for (int v = 0; v < kVectors; ++v) {
-                        next_corner[v] = top_h[kColumns - 1][v];
+                    if (!look_up) {
+                        lay_out_profile(queries[0], residues, profile);
                     }
-                    if (look_up) {
-                        pass<true, kBound>(query, first_row, n_rows, cells, profile, residues, top_h, top_f, corner, best);
-                    } else {
-                        for (int32_t row = 0; row < query.n_rows; ++row) {
+                    Cell* query_cells = cells;
+                    for (int q = 0; q < n_queries; ++q) {
+                        const Query& query = queries[q];
+                        const int32_t n_rows = last ? query.length - first_row : kBlockRows;
+                        V top_h[kColumns][kVectors];
+                        V top_f[kColumns][kVectors];
+                        V next_corner[kVectors];
+                        for (int v = 0; v < kVectors; ++v) {
+                            for (int c = 0; c < kColumns; ++c) {
+                                top_h[c][v] = first_row == 0 ? zero : border[column + static_cast<uint32_t>(c)].h[v];
+                                top_f[c][v] = first_row == 0 ? zero : border[column + static_cast<uint32_t>(c)].f[v];
+                            }
+                            next_corner[v] = top_h[kColumns - 1][v];
+                        }
+                        V* query_best = best + q * kVectors;
+                        if (look_up) {
+                            pass<true, kBound>(query, first_row, n_rows, query_cells, profile, residues, top_h, top_f, corner, query_best);
+                        } else {
+                            pass<false, kBound>(query, first_row, n_rows, query_cells, profile, residues, top_h, top_f, corner, query_best);
+                        }
+                        query_cells += n_rows;
+                        for (int v = 0; v < kVectors; ++v) {
+                            corner[v] = next_corner[v];
+                        }
+                        if (!last) {
                             for (int c = 0; c < kColumns; ++c) {
                                 for (int v = 0; v < kVectors; ++v) {
-                                    profile[(row * kColumns + c) * kVectors + v] =
-                                        Lane::look_up(query.table + row * kCodes, residues[c][v]);
+                                    border[column + static_cast<uint32_t>(c)].h[v] = top_h[c][v];
+                                    border[column + static_cast<uint32_t>(c)].f[v] = top_f[c][v];
                                 }
-                            }
-                        }
-                        pass<false, kBound>(query, first_row, n_rows, cells, profile, residues, top_h, top_f, corner, best);
-                    }
-                    for (int v = 0; v < kVectors; ++v) {
-                        corner[v] = next_corner[v];
-                    }
-                    if (blocked && !last) {
-                        for (int c = 0; c < kColumns; ++c) {
-                            for (int v = 0; v < kVectors; ++v) {
-                                border[column + static_cast<uint32_t>(c)].h[v] = top_h[c][v];
-                                border[column + static_cast<uint32_t>(c)].f[v] = top_f[c][v];
                             }
                         }
                     }
                 }
             }
         }
-        for (int v = 0; v < kVectors; ++v) {
-            int32_t values[kVectorLanes];
-            Lane::values(best[v], values);
-            for (int lane = 0; lane < kVectorLanes && v * kVectorLanes + lane < n; ++lane) {
-                int32_t value = values[lane];
-                if (kBound && value != kSaturated) {
-                    value += query.open + kColumns * query.extend;
-                    value = value < Lane::kLargest ? value : kSaturated;
+        for (int q = 0; q < n_queries; ++q) {
+            for (int v = 0; v < kVectors; ++v) {
+                int32_t values[kVectorLanes];
+                Lane::values(best[q * kVectors + v], values);
+                for (int lane = 0; lane < kVectorLanes && v * kVectorLanes + lane < n; ++lane) {
+                    int32_t value = values[lane];
+                    if (kBound && value != kSaturated) {
+                        value += queries[q].open + kColumns * queries[q].extend;
+                        value = value < Lane::kLargest ? value : kSaturated;
+                    }
+                    scores[q * n + v * kVectorLanes + lane] = value;
                 }
-                scores[v * kVectorLanes + lane] = value;
             }
         }
     }

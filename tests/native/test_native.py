@@ -19,7 +19,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 SIMD = ROOT / "simd"
 AVX512 = ["-mavx512f", "-mavx512bw", "-mavx512vl", "-mavx512dq"]
-SCORE = {"search": [], "crew": [], "instruction_sets": [], "kernels_scalar": []}
+SCORE = {"search": [], "group": [], "crew": [], "instruction_sets": [], "kernels_scalar": []}
 KERNELS = {
     "x86_64": {
         "kernels_sse41": ["-msse4.1"],
