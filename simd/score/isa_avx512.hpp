@@ -39,6 +39,12 @@ struct Avx512 {
         const __mmask64 upper = _mm512_test_epi8_mask(codes, splat8(16));
         return _mm512_mask_shuffle_epi8(_mm512_shuffle_epi8(low, place), upper, high, place);
     }
+    static V load_half(const void* from) {
+        return _mm512_castsi256_si512(_mm256_loadu_si256(static_cast<const __m256i*>(from)));
+    }
+    static V load_quarter(const void* from) {
+        return _mm512_castsi128_si512(_mm_loadu_si128(static_cast<const __m128i*>(from)));
+    }
     static V widen16(V a) { return _mm512_cvtepi8_epi16(_mm512_castsi512_si256(a)); }
     static V widen32(V a) { return _mm512_cvtepi8_epi32(_mm512_castsi512_si128(a)); }
     static void keep_order(V&, V&) {}

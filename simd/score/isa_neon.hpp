@@ -40,6 +40,14 @@ struct Neon {
         const int8x16x2_t both = {{vld1q_s8(row), vld1q_s8(row + 16)}};
         return vqtbl2q_s8(both, vandq_u8(vreinterpretq_u8_s8(codes), vdupq_n_u8(31)));
     }
+    static V load_half(const void* from) {
+        return vcombine_s8(vld1_s8(static_cast<const int8_t*>(from)), vdup_n_s8(0));
+    }
+    static V load_quarter(const void* from) {
+        int32_t bytes;
+        __builtin_memcpy(&bytes, from, sizeof bytes);
+        return splat32(bytes);
+    }
     static V widen16(V a) { return from16(vmovl_s8(vget_low_s8(a))); }
     static V widen32(V a) { return from32(vmovl_s16(vget_low_s16(vmovl_s8(vget_low_s8(a))))); }
     static void keep_order(V&, V&) {}

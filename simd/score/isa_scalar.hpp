@@ -112,6 +112,16 @@ struct Scalar {
         }
         return result;
     }
+    static V load_half(const void* from) {
+        V result{};
+        __builtin_memcpy(result.bytes, from, kBytes / 2);
+        return result;
+    }
+    static V load_quarter(const void* from) {
+        V result{};
+        __builtin_memcpy(result.bytes, from, kBytes / 4);
+        return result;
+    }
     static V widen16(const V& a) { return widen<int16_t>(a); }
     static V widen32(const V& a) { return widen<int32_t>(a); }
     static void keep_order(V&, V&) {}

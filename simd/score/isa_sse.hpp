@@ -40,6 +40,8 @@ struct Sse41 {
         const V upper = _mm_slli_epi16(codes, 3);
         return _mm_blendv_epi8(_mm_shuffle_epi8(low, place), _mm_shuffle_epi8(high, place), upper);
     }
+    static V load_half(const void* from) { return _mm_loadl_epi64(static_cast<const V*>(from)); }
+    static V load_quarter(const void* from) { return _mm_loadu_si32(from); }
     static V widen16(V a) { return _mm_cvtepi8_epi16(a); }
     static V widen32(V a) { return _mm_cvtepi8_epi32(a); }
     static void keep_order(V& a, V& b) { asm volatile("" : "+x"(a), "+x"(b)); }
