@@ -80,7 +80,7 @@ def run(*command: object) -> str:
 @needs_gcc
 def test_score_kernels_stay_in_their_arrays_and_agree(tmp_path):
     program = build(tmp_path, "score_harness.cpp", score_sources("x86_64"), ADDRESS, "g++")
-    assert run(program, 6) == "all scores agree\n"
+    assert run(program, 12) == "all scores agree\n"
 
 
 @needs_x86
