@@ -49,11 +49,9 @@ struct Avx512 {
     static V widen32(V a) { return _mm512_cvtepi8_epi32(_mm512_castsi512_si128(a)); }
     static void keep_order(V&, V&) {}
     static V load_parts(const uint8_t* const* rows, uint32_t first) {
-        const auto quarter = [&](int i) {
-            return _mm512_castsi128_si512(_mm_loadu_si128(reinterpret_cast<const __m128i*>(rows[16 * i] + first)));
-        };
-        const V low = _mm512_inserti32x4(quarter(0), _mm512_castsi512_si128(quarter(1)), 1);
-        return _mm512_inserti32x4(_mm512_inserti32x4(low, _mm512_castsi512_si128(quarter(2)), 2), _mm512_castsi512_si128(quarter(3)), 3);
+        const auto part = [&](int i) { return _mm_loadu_si128(reinterpret_cast<const __m128i*>(rows[16 * i] + first)); };
+        const V one = _mm512_inserti32x4(_mm512_castsi128_si512(part(0)), part(1), 1);
+        return _mm512_inserti32x4(_mm512_inserti32x4(one, part(2), 2), part(3), 3);
     }
     static V unpack_low(V a, V b) { return _mm512_unpacklo_epi8(a, b); }
     static V unpack_high(V a, V b) { return _mm512_unpackhi_epi8(a, b); }

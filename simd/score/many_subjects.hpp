@@ -25,6 +25,9 @@
 // that the additions themselves never fall below it. The largest number marks a lane whose score must be computed again
 // in a wider type. 32 bits hold any score: 2^31 residues of a query of 2^24 cannot be held in memory long before.
 //
+// Several queries go down the same four columns one after another, each over cells of its own: the columns are turned
+// and the profile is laid out once for all.
+//
 // Long queries go in blocks of rows whose H and E stay in the second-level cache; the last row's H and F of every column
 // are kept for the next block.
 
@@ -181,104 +184,122 @@ struct ManySubjects {
         }
     }
 
+    // The parts of the scratch memory.
+    struct Memory {
+        Cell* cells;
+        size_t n_cells;
+        V* best;  // kVectors a query
+        V* profile;
+        uint8_t* columns;
+        Border* border;  // last row of the block above, an element a column
+
+        Memory(uint8_t* scratch, const Query* queries, int n_queries) : n_cells(held_rows(queries, n_queries)) {
+            cells = reinterpret_cast<Cell*>(scratch);
+            scratch += round_up(sizeof(Cell) * n_cells);
+            best = reinterpret_cast<V*>(scratch);
+            scratch += round_up(sizeof(V) * kVectors * static_cast<size_t>(n_queries));
+            profile = reinterpret_cast<V*>(scratch);
+            scratch += round_up(profile_bytes());
+            columns = scratch;
+            border = reinterpret_cast<Border*>(scratch + columns_bytes());
+        }
+    };
+
+    // Rows first_row ... first_row + n_rows - 1 of a query and four columns. border is of these columns; corner is H of
+    // the row above in the column before, and becomes that of the last of these columns.
+    template <bool kBound>
+    static void pass_query(const Query& query, int32_t first_row, int32_t n_rows, Cell* cells, const Memory& memory,
+                           const V (&residues)[kColumns][kVectors], Border* border, V (&corner)[kVectors], V* best) {
+        const V zero = Lane::zero();
+        V h[kColumns][kVectors];
+        V f[kColumns][kVectors];
+        V next_corner[kVectors];
+        for (int v = 0; v < kVectors; ++v) {
+            for (int c = 0; c < kColumns; ++c) {
+                h[c][v] = first_row == 0 ? zero : border[c].h[v];
+                f[c][v] = first_row == 0 ? zero : border[c].f[v];
+            }
+            next_corner[v] = h[kColumns - 1][v];
+        }
+        if (query.n_rows > kProfileRows) {
+            pass<true, kBound>(query, first_row, n_rows, cells, memory.profile, residues, h, f, corner, best);
+        } else {
+            pass<false, kBound>(query, first_row, n_rows, cells, memory.profile, residues, h, f, corner, best);
+        }
+        const bool more = first_row + n_rows < query.length;
+        for (int v = 0; v < kVectors; ++v) {
+            corner[v] = next_corner[v];
+            for (int c = 0; more && c < kColumns; ++c) {
+                border[c].h[v] = h[c][v];
+                border[c].f[v] = f[c][v];
+            }
+        }
+    }
+
     template <bool kBound>
     static void score(const Query* queries, int n_queries, const Subject* subjects, int n, uint8_t* scratch,
                       int32_t* scores, const Control& control) {
-        const bool look_up = queries[0].n_rows > kProfileRows;
-        const int32_t longest_query = n_queries == 1 ? queries[0].length : kBlockRows;
         const BatchColumns batch(subjects, n);
-        const uint32_t longest = batch.longest();
-        Cell* cells = reinterpret_cast<Cell*>(scratch);
-        const size_t n_cells = held_rows(queries, n_queries);
-        scratch += round_up(sizeof(Cell) * n_cells);
-        V* best = reinterpret_cast<V*>(scratch);
-        scratch += round_up(sizeof(V) * kVectors * static_cast<size_t>(n_queries));
-        V* profile = reinterpret_cast<V*>(scratch);
-        scratch += round_up(profile_bytes());
-        uint8_t* columns = scratch;
-        scratch += columns_bytes();
-        Border* border = reinterpret_cast<Border*>(scratch);
-
+        const Memory memory(scratch, queries, n_queries);
         const V zero = Lane::zero();
         for (int i = 0; i < n_queries * kVectors; ++i) {
-            best[i] = zero;
+            memory.best[i] = zero;
         }
+        // Several queries have no more rows than one block.
+        const int32_t longest_query = n_queries == 1 ? queries[0].length : 1;
         for (int32_t first_row = 0; first_row < longest_query; first_row += kBlockRows) {
-            const bool last = first_row + kBlockRows >= longest_query;
-            for (size_t i = 0; i < n_cells; ++i) {
-                for (int v = 0; v < kVectors; ++v) {
-                    cells[i].h[v] = zero;
-                    cells[i].e[v] = zero;
-                }
-            }
             V corner[kVectors];
             for (int v = 0; v < kVectors; ++v) {
                 corner[v] = zero;
-            }
-            for (uint32_t block = 0; block < longest; block += kBlockColumns) {
-                if (__atomic_load_n(control.stop, __ATOMIC_RELAXED) != 0) {
-                    return;
+                for (size_t i = 0; i < memory.n_cells; ++i) {
+                    memory.cells[i].h[v] = zero;
+                    memory.cells[i].e[v] = zero;
                 }
-                batch.turn(block, columns);
-                for (uint32_t column = block; column < block + kBlockColumns && column < longest; column += kColumns) {
-                    V residues[kColumns][kVectors];
-                    for (int c = 0; c < kColumns; ++c) {
-                        for (int v = 0; v < kVectors; ++v) {
-                            residues[c][v] =
-                                Lane::residues(columns + (column - block + static_cast<uint32_t>(c)) * size_t{kStride} + v * kVectorLanes);
-                        }
+            }
+            for (uint32_t column = 0; column < batch.longest(); column += kColumns) {
+                if (column % kBlockColumns == 0) {
+                    if (__atomic_load_n(control.stop, __ATOMIC_RELAXED) != 0) {
+                        return;
                     }
-                    if (!look_up) {
-                        lay_out_profile(queries[0], residues, profile);
+                    batch.turn(column, memory.columns);
+                }
+                const uint8_t* turned = memory.columns + size_t{column % kBlockColumns} * kStride;
+                V residues[kColumns][kVectors];
+                for (int c = 0; c < kColumns; ++c) {
+                    for (int v = 0; v < kVectors; ++v) {
+                        residues[c][v] = Lane::residues(turned + c * kStride + v * kVectorLanes);
                     }
-                    Cell* query_cells = cells;
-                    for (int q = 0; q < n_queries; ++q) {
-                        const Query& query = queries[q];
-                        const int32_t n_rows = last ? query.length - first_row : kBlockRows;
-                        V top_h[kColumns][kVectors];
-                        V top_f[kColumns][kVectors];
-                        V next_corner[kVectors];
-                        for (int v = 0; v < kVectors; ++v) {
-                            for (int c = 0; c < kColumns; ++c) {
-                                top_h[c][v] = first_row == 0 ? zero : border[column + static_cast<uint32_t>(c)].h[v];
-                                top_f[c][v] = first_row == 0 ? zero : border[column + static_cast<uint32_t>(c)].f[v];
-                            }
-                            next_corner[v] = top_h[kColumns - 1][v];
-                        }
-                        V* query_best = best + q * kVectors;
-                        if (look_up) {
-                            pass<true, kBound>(query, first_row, n_rows, query_cells, profile, residues, top_h, top_f, corner, query_best);
-                        } else {
-                            pass<false, kBound>(query, first_row, n_rows, query_cells, profile, residues, top_h, top_f, corner, query_best);
-                        }
-                        query_cells += n_rows;
-                        for (int v = 0; v < kVectors; ++v) {
-                            corner[v] = next_corner[v];
-                        }
-                        if (!last) {
-                            for (int c = 0; c < kColumns; ++c) {
-                                for (int v = 0; v < kVectors; ++v) {
-                                    border[column + static_cast<uint32_t>(c)].h[v] = top_h[c][v];
-                                    border[column + static_cast<uint32_t>(c)].f[v] = top_f[c][v];
-                                }
-                            }
-                        }
-                    }
+                }
+                if (queries[0].n_rows <= kProfileRows) {
+                    lay_out_profile(queries[0], residues, memory.profile);
+                }
+                Cell* cells = memory.cells;
+                for (int q = 0; q < n_queries; ++q) {
+                    const int32_t left = queries[q].length - first_row;
+                    const int32_t n_rows = left < kBlockRows ? left : kBlockRows;
+                    pass_query<kBound>(queries[q], first_row, n_rows, cells, memory, residues, memory.border + column,
+                                       corner, memory.best + q * kVectors);
+                    cells += n_rows;
                 }
             }
         }
         for (int q = 0; q < n_queries; ++q) {
-            for (int v = 0; v < kVectors; ++v) {
-                int32_t values[kVectorLanes];
-                Lane::values(best[q * kVectors + v], values);
-                for (int lane = 0; lane < kVectorLanes && v * kVectorLanes + lane < n; ++lane) {
-                    int32_t value = values[lane];
-                    if (kBound && value != kSaturated) {
-                        value += queries[q].open + kColumns * queries[q].extend;
-                        value = value < Lane::kLargest ? value : kSaturated;
-                    }
-                    scores[q * n + v * kVectorLanes + lane] = value;
+            read_scores<kBound>(queries[q], memory.best + q * kVectors, n, scores + q * n);
+        }
+    }
+
+    template <bool kBound>
+    static void read_scores(const Query& query, const V* best, int n, int32_t* scores) {
+        for (int v = 0; v < kVectors; ++v) {
+            int32_t values[kVectorLanes];
+            Lane::values(best[v], values);
+            for (int lane = 0; lane < kVectorLanes && v * kVectorLanes + lane < n; ++lane) {
+                int32_t value = values[lane];
+                if (kBound && value != kSaturated) {
+                    value += query.open + kColumns * query.extend;
+                    value = value < Lane::kLargest ? value : kSaturated;
                 }
+                scores[v * kVectorLanes + lane] = value;
             }
         }
     }
