@@ -85,6 +85,22 @@ def test_a_gap_without_extension_cost_may_span_anything(instruction_set: str) ->
     assert block.score[0] == local_score(profile, genome) >= 293
 
 
+@pytest.mark.parametrize(
+    ("match", "flank", "extend", "filler"), [(5, 20, 0, 400), (60, 40, 1, 400), (127, 300, 2, 1000)]
+)
+def test_a_gap_in_the_query_reaches_over_any_number_of_lanes(
+    instruction_set: str, match: int, flank: int, extend: int, filler: int
+) -> None:
+    """Expected value by hand, in 8, 16 and 32 bits: the query's filler pairs with nothing, so it is one gap."""
+    rng = np.random.default_rng(9)
+    left, right = rng.integers(0, 3, (2, flank), dtype=np.uint8)
+    query = np.concatenate([left, np.full(filler, 3, np.uint8), right])
+    profile = sequence_profile(query, ScoringScheme(match_mismatch(match, -100), GapPenalty(7, extend)))
+    engine = CpuEngine(1, instruction_set)
+    (block,) = engine.score([profile], make_partition([np.concatenate([left, right])]))
+    assert block.score.tolist() == [2 * flank * match - 7 - filler * extend]
+
+
 @cache
 def _query_of_several_blocks() -> tuple[QueryProfile, Partition, Scores]:
     """A query whose best alignments cross the borders of its blocks of rows, with the reference engine's scores."""
