@@ -4,7 +4,10 @@
 
 Subjects are generated (or given as FASTA): proteins, proteins with titins among them, DNA, one chromosome. Rates are
 GCUPS, 10^9 cells a second, by wall time and by CPU second; "reported" are searches that ask only for the scores they
-can report, as ``swsearch query`` does. A peer's ratio is by CPU time against the best instruction set with one thread.
+can report, as ``swsearch query`` does. Two ratios follow a line. The one against the plain loop (``plain_loop.cpp``,
+built where there is g++) is the engine's share of what the processor does without a search around it, and means the
+same on every machine. A peer's is how many times its rate the best instruction set has. Both are by CPU time with one
+thread.
 
 Writes ``benchmarks/results/cpu.json``: every measurement, with processor, commit and command. On a machine that does
 other work, wall times and the ratio of two threads to one mean little; CPU seconds hold.
@@ -16,12 +19,17 @@ import argparse
 import dataclasses
 import json
 import platform
+import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
+from plain_loop import SATURATED, PlainLoop
+
 from swsearch.cores import usable_cores
-from swsearch.engine.cpu.engine import usable_instruction_sets
+from swsearch.engine.cpu.engine import CpuEngine, usable_instruction_sets
 from swsearch.search.bench import (
     QUERY_LENGTHS,
     Measurement,
@@ -31,9 +39,11 @@ from swsearch.search.bench import (
     generated_proteins,
     generated_query,
     measure,
+    profiles_of,
     workload_of_file,
 )
 from swsearch.search.peers import PEERS, Peer, peer_missing
+from swsearch.typing import Codes
 
 # Instruction sets without wide vectors get fewer residues, so that each takes about the same time.
 SHARE = {"sse41": 3, "scalar": 500}
@@ -49,15 +59,25 @@ def processor() -> str:
     return f"{fields.get('model name')} (family {fields.get('cpu family')}, model {fields.get('model')})"
 
 
-def best_of(repeat: int, *args: object, **options: object) -> Measurement:
+def best_of(repeat: int, run: Callable[..., Measurement], *args: object, **options: object) -> Measurement:
     """The measurement with the least CPU time."""
-    return min((measure(*args, **options) for _ in range(repeat)), key=lambda found: found.cpu_seconds)
+    return min((run(*args, **options) for _ in range(repeat)), key=lambda found: found.cpu_seconds)
+
+
+def checked_loop(instruction_set: str, workload: Workload, query: Codes) -> PlainLoop:
+    """The plain loop, after it has given the engine's scores: a yardstick that computes anything else is none."""
+    loop = PlainLoop(instruction_set)
+    with CpuEngine(1, instruction_set) as engine:
+        (block,) = engine.score(profiles_of(workload, query), workload.partition)
+    if not np.array_equal(loop.scores(workload, query), np.minimum(block.score, SATURATED)):
+        raise SystemExit("the plain loop gives other scores than the engine; its rate means nothing")
+    return loop
 
 
 def show(found: Measurement, note: str = "") -> None:
     asked = "reported" if found.floored else "all"
     print(
-        f"{found.workload:<20} {found.query_length:>6} {found.program:<9} {found.instruction_set:<11} "
+        f"{found.workload:<20} {found.query_length:>6} {found.program:<10} {found.instruction_set:<11} "
         f"{found.threads:>3} {asked:<9} {found.gcups:8.2f} {found.core_gcups:8.2f}  {note}",
         flush=True,
     )
@@ -90,14 +110,19 @@ def main() -> None:
         show(found, note)
         return found
 
-    print(f"{'subjects':<20} {'query':>6} {'program':<9} {'instr. set':<11} thr scores        wall      CPU")
+    loop = None
+    if shutil.which("g++") and sets[0] != "scalar":
+        loop = checked_loop(sets[0], proteins, generated_query(proteins.scheme.alphabet, 100))
+    print(f"{'subjects':<20} {'query':>6} {'program':<10} {'instr. set':<11} thr scores        wall      CPU")
     opened = [Peer(name, proteins) for name in peers]
     for length in options.lengths:
         query = generated_query(proteins.scheme.alphabet, length)
+        plain = add(best_of(options.repeat, loop.measure, proteins, query)) if loop else None
         for floored in (False, True):
-            best = add(best_of(options.repeat, proteins, query, threads=1, floored=floored))
+            best = best_of(options.repeat, measure, proteins, query, threads=1, floored=floored)
+            add(best, f"{best.core_gcups / plain.core_gcups:.2f} of the plain loop" if plain else "")
         for peer in opened:
-            found = peer.measure(query)
+            found = best_of(options.repeat, peer.measure, query)
             add(found, f"1 : {best.core_gcups / found.core_gcups:.1f}")
     for peer in opened:
         peer.close()
@@ -108,11 +133,11 @@ def main() -> None:
         subjects = proteins if share == 1 else smaller.setdefault(share, generated_proteins(options.residues // share))
         for length in (144, 375, 1000):
             query = generated_query(proteins.scheme.alphabet, length)
-            add(best_of(options.repeat, subjects, query, threads=1, instruction_set=name))
+            add(best_of(options.repeat, measure, subjects, query, threads=1, instruction_set=name))
     query = generated_query(proteins.scheme.alphabet, 567)
-    one = best_of(options.repeat, proteins, query, threads=1)
+    one = best_of(options.repeat, measure, proteins, query, threads=1)
     for threads in range(2, usable_cores() + 1):
-        many = best_of(options.repeat, proteins, query, threads=threads)
+        many = best_of(options.repeat, measure, proteins, query, threads=threads)
         add(many, f"{many.gcups / one.gcups:.2f} x one thread")
 
     for workload in (
@@ -122,7 +147,7 @@ def main() -> None:
     ):
         for length in (144, 567, 2005):
             query = generated_query(workload.scheme.alphabet, length)
-            add(best_of(options.repeat, workload, query, threads=1))
+            add(best_of(options.repeat, measure, workload, query, threads=1))
 
     report = {
         "processor": processor(),

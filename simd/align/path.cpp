@@ -137,6 +137,9 @@ public:
           meter_(watch),
           h_(end.query_end + 1, never),
           e_(end.query_end + 1, never),
+          f_(end.query_end + 1),
+          across_(end.query_end + 1),
+          without_f_(end.query_end + 1),
           row_(end.query_end),
           column_(end.subject_end) {}
 
@@ -175,31 +178,17 @@ private:
             return;
         }
         const Interval before = band_.at(column - 1);
-        const std::int8_t* scores = query_.scores(subject_[column - 1]);
-        std::int32_t row = rows.low;
-        std::int32_t above_before = row > 0 ? h_[static_cast<std::size_t>(row - 1)] : never;  // H of (row - 1, column - 1)
-        std::int32_t above = never;
+        const std::size_t low = static_cast<std::size_t>(rows.low);
+        const std::size_t n = rows.width();
+        make_without_f(low, n, query_.scores(subject_[column - 1]));
+        // The chain down the rows, alone: F opens from H, and where H is F itself going on costs no more.
         std::int32_t f = never;
-        for (; row <= rows.high; ++row) {
-            const std::size_t i = static_cast<std::size_t>(row);
-            const std::int32_t left = h_[i];
-            const std::int32_t e_open = left - query_.first;
-            const std::int32_t e_now = std::max(std::max(e_open, e_[i] - query_.extend), never);
-            const std::int32_t f_open = above - query_.first;
-            f = std::max(std::max(f_open, f - query_.extend), never);
-            const std::int32_t across = row > 0 && above_before != never ? above_before + scores[i - 1] : never;
-            const std::int32_t h_now = std::max(std::max(0, across), std::max(e_now, f));
-            if (directions != nullptr) {
-                int cell = h_now == 0 ? stop : h_now == across ? diagonal : h_now == e_now ? from_e : from_f;
-                if (e_now == e_open) cell |= e_opened;
-                if (f == f_open) cell |= f_opened;
-                directions[row - rows.low] = static_cast<std::uint8_t>(cell);
-            }
-            above_before = left;
-            above = h_now;
-            h_[i] = h_now;
-            e_[i] = e_now;
+        for (std::size_t k = 0; k < n; ++k) {
+            f_[k] = f;
+            f = std::max(without_f_[k] - query_.first, f - query_.extend);
         }
+        if (directions != nullptr) decide(low, n, directions);
+        for (std::size_t k = 0; k < n; ++k) h_[low + k] = std::max(without_f_[k], f_[k]);
         for (std::int32_t gone = before.low; gone <= before.high; ++gone) {  // outside this column's interval
             if (gone >= rows.low && gone <= rows.high) {
                 gone = rows.high;
@@ -207,6 +196,47 @@ private:
             }
             h_[static_cast<std::size_t>(gone)] = never;
             e_[static_cast<std::size_t>(gone)] = never;
+        }
+    }
+
+    // E, and H as it would be without F, of rows low … low + n - 1; h_ still holds the column before. The loops over rows
+    // have no branch and no step that waits for the one before, so that the compiler makes vectors of them.
+    void make_without_f(std::size_t low, std::size_t n, const std::int8_t* scores) {
+        const std::int32_t* const left = h_.data() + low;
+        std::int32_t* const e = e_.data() + low;
+        std::int32_t* const across = across_.data();
+        std::int32_t* const without_f = without_f_.data();
+        across[0] = low > 0 ? never_or_sum(left[-1], scores[low - 1]) : never;
+        for (std::size_t k = 1; k < n; ++k) across[k] = never_or_sum(left[k - 1], scores[low + k - 1]);
+        for (std::size_t k = 0; k < n; ++k) {
+            e[k] = std::max(std::max(left[k] - query_.first, e[k] - query_.extend), never);
+            without_f[k] = std::max(std::max(0, across[k]), e[k]);
+        }
+    }
+
+    static std::int32_t never_or_sum(std::int32_t before, std::int32_t score) {
+        return before == never ? never : before + score;
+    }
+
+    // A byte for each row, from what make_without_f and the chain have left; h_ still holds the column before.
+    void decide(std::size_t low, std::size_t n, std::uint8_t* directions) const {
+        const std::int32_t* const left = h_.data() + low;
+        const std::int32_t* const e = e_.data() + low;
+        const std::int32_t* const f = f_.data();
+        const std::int32_t* const across = across_.data();
+        const std::int32_t* const without_f = without_f_.data();
+        const std::int32_t first = query_.first;
+        for (std::size_t k = 0; k < n; ++k) {
+            const std::int32_t h = std::max(without_f[k], f[k]);
+            int made = h == e[k] ? from_e : from_f;
+            made = h == across[k] ? diagonal : made;
+            made = h == 0 ? stop : made;
+            made |= e[k] == left[k] - first ? e_opened : 0;
+            directions[k] = static_cast<std::uint8_t>(made);
+        }
+        for (std::size_t k = 1; k < n; ++k) {
+            const std::int32_t above = std::max(without_f[k - 1], f[k - 1]);
+            directions[k] = static_cast<std::uint8_t>(directions[k] | (f[k] == above - first ? f_opened : 0));
         }
     }
 
@@ -295,6 +325,10 @@ private:
     Meter meter_;
     std::vector<std::int32_t> h_;
     std::vector<std::int32_t> e_;
+    // Of the rows of one column's interval: F, H through a pair, and H without F.
+    std::vector<std::int32_t> f_;
+    std::vector<std::int32_t> across_;
+    std::vector<std::int32_t> without_f_;
     std::size_t row_;
     std::size_t column_;
     State state_ = in_h;

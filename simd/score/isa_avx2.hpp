@@ -39,10 +39,21 @@ struct Avx2 {
         const V upper = _mm256_slli_epi16(codes, 3);
         return _mm256_blendv_epi8(_mm256_shuffle_epi8(low, place), _mm256_shuffle_epi8(high, place), upper);
     }
+    static V load_half(const void* from) {
+        return _mm256_castsi128_si256(_mm_loadu_si128(static_cast<const __m128i*>(from)));
+    }
+    static V load_quarter(const void* from) {
+        return _mm256_castsi128_si256(_mm_loadl_epi64(static_cast<const __m128i*>(from)));
+    }
     static V widen16(V a) { return _mm256_cvtepi8_epi16(_mm256_castsi256_si128(a)); }
     static V widen32(V a) { return _mm256_cvtepi8_epi32(_mm256_castsi256_si128(a)); }
     static void keep_order(V& a, V& b) { asm volatile("" : "+x"(a), "+x"(b)); }
-    static void transpose16(const uint8_t* const* rows, uint8_t* to, int step) { transpose16_sse(rows, to, step); }
+    static V load_parts(const uint8_t* const* rows, uint32_t first) {
+        const auto half = [&](int i) { return _mm_loadu_si128(reinterpret_cast<const __m128i*>(rows[16 * i] + first)); };
+        return _mm256_inserti128_si256(_mm256_castsi128_si256(half(0)), half(1), 1);
+    }
+    static V unpack_low(V a, V b) { return _mm256_unpacklo_epi8(a, b); }
+    static V unpack_high(V a, V b) { return _mm256_unpackhi_epi8(a, b); }
 };
 
 }  // namespace

@@ -39,10 +39,22 @@ struct Avx512 {
         const __mmask64 upper = _mm512_test_epi8_mask(codes, splat8(16));
         return _mm512_mask_shuffle_epi8(_mm512_shuffle_epi8(low, place), upper, high, place);
     }
+    static V load_half(const void* from) {
+        return _mm512_castsi256_si512(_mm256_loadu_si256(static_cast<const __m256i*>(from)));
+    }
+    static V load_quarter(const void* from) {
+        return _mm512_castsi128_si512(_mm_loadu_si128(static_cast<const __m128i*>(from)));
+    }
     static V widen16(V a) { return _mm512_cvtepi8_epi16(_mm512_castsi512_si256(a)); }
     static V widen32(V a) { return _mm512_cvtepi8_epi32(_mm512_castsi512_si128(a)); }
     static void keep_order(V&, V&) {}
-    static void transpose16(const uint8_t* const* rows, uint8_t* to, int step) { transpose16_sse(rows, to, step); }
+    static V load_parts(const uint8_t* const* rows, uint32_t first) {
+        const auto part = [&](int i) { return _mm_loadu_si128(reinterpret_cast<const __m128i*>(rows[16 * i] + first)); };
+        const V one = _mm512_inserti32x4(_mm512_castsi128_si512(part(0)), part(1), 1);
+        return _mm512_inserti32x4(_mm512_inserti32x4(one, part(2), 2), part(3), 3);
+    }
+    static V unpack_low(V a, V b) { return _mm512_unpacklo_epi8(a, b); }
+    static V unpack_high(V a, V b) { return _mm512_unpackhi_epi8(a, b); }
 };
 
 #if defined(__AVX512VBMI__)

@@ -40,28 +40,20 @@ struct Neon {
         const int8x16x2_t both = {{vld1q_s8(row), vld1q_s8(row + 16)}};
         return vqtbl2q_s8(both, vandq_u8(vreinterpretq_u8_s8(codes), vdupq_n_u8(31)));
     }
+    static V load_half(const void* from) {
+        return vcombine_s8(vld1_s8(static_cast<const int8_t*>(from)), vdup_n_s8(0));
+    }
+    static V load_quarter(const void* from) {
+        int32_t bytes;
+        __builtin_memcpy(&bytes, from, sizeof bytes);
+        return splat32(bytes);
+    }
     static V widen16(V a) { return from16(vmovl_s8(vget_low_s8(a))); }
     static V widen32(V a) { return from32(vmovl_s16(vget_low_s16(vmovl_s8(vget_low_s8(a))))); }
     static void keep_order(V&, V&) {}
-    // Four rounds of zipping rows 8 apart, as in isa_sse.hpp.
-    static void transpose16(const uint8_t* const* rows, uint8_t* to, int step) {
-        uint8x16_t a[16];
-        uint8x16_t b[16];
-        for (int i = 0; i < 16; ++i) {
-            a[i] = vld1q_u8(rows[i]);
-        }
-        for (int round = 0; round < 4; ++round) {
-            const uint8x16_t* from = round % 2 == 0 ? a : b;
-            uint8x16_t* into = round % 2 == 0 ? b : a;
-            for (int i = 0; i < 8; ++i) {
-                into[2 * i] = vzip1q_u8(from[i], from[i + 8]);
-                into[2 * i + 1] = vzip2q_u8(from[i], from[i + 8]);
-            }
-        }
-        for (int i = 0; i < 16; ++i) {
-            vst1q_u8(to + static_cast<ptrdiff_t>(i) * step, a[i]);
-        }
-    }
+    static V load_parts(const uint8_t* const* rows, uint32_t first) { return load(rows[0] + first); }
+    static V unpack_low(V a, V b) { return vzip1q_s8(a, b); }
+    static V unpack_high(V a, V b) { return vzip2q_s8(a, b); }
 };
 
 }  // namespace

@@ -112,16 +112,31 @@ struct Scalar {
         }
         return result;
     }
+    static V load_half(const void* from) {
+        V result{};
+        __builtin_memcpy(result.bytes, from, kBytes / 2);
+        return result;
+    }
+    static V load_quarter(const void* from) {
+        V result{};
+        __builtin_memcpy(result.bytes, from, kBytes / 4);
+        return result;
+    }
     static V widen16(const V& a) { return widen<int16_t>(a); }
     static V widen32(const V& a) { return widen<int32_t>(a); }
     static void keep_order(V&, V&) {}
-    static void transpose16(const uint8_t* const* rows, uint8_t* to, int step) {
-        for (int row = 0; row < 16; ++row) {
-            for (int column = 0; column < 16; ++column) {
-                to[static_cast<ptrdiff_t>(column) * step + row] = rows[row][column];
-            }
+    static V load_parts(const uint8_t* const* rows, uint32_t first) { return load(rows[0] + first); }
+    template <int kHalf>
+    static V unpack(const V& a, const V& b) {
+        V result;
+        for (int i = 0; i < kBytes / 2; ++i) {
+            result.bytes[2 * i] = a.bytes[kHalf + i];
+            result.bytes[2 * i + 1] = b.bytes[kHalf + i];
         }
+        return result;
     }
+    static V unpack_low(const V& a, const V& b) { return unpack<0>(a, b); }
+    static V unpack_high(const V& a, const V& b) { return unpack<kBytes / 2>(a, b); }
 };
 
 }  // namespace

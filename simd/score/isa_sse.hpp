@@ -9,28 +9,6 @@
 namespace swsearch::score {
 namespace {
 
-// Four rounds of unpacking: each puts bytes 8 rows apart side by side, so that after four the columns are whole.
-inline void transpose16_sse(const uint8_t* const* rows, uint8_t* to, int step) {
-    __m128i a[16];
-    __m128i b[16];
-    for (int i = 0; i < 16; ++i) {
-        a[i] = _mm_loadu_si128(reinterpret_cast<const __m128i*>(rows[i]));
-    }
-#pragma GCC unroll 4
-    for (int round = 0; round < 4; ++round) {
-        __m128i* from = round % 2 == 0 ? a : b;
-        __m128i* into = round % 2 == 0 ? b : a;
-#pragma GCC unroll 8
-        for (int i = 0; i < 8; ++i) {
-            into[2 * i] = _mm_unpacklo_epi8(from[i], from[i + 8]);
-            into[2 * i + 1] = _mm_unpackhi_epi8(from[i], from[i + 8]);
-        }
-    }
-    for (int i = 0; i < 16; ++i) {
-        _mm_storeu_si128(reinterpret_cast<__m128i*>(to + static_cast<ptrdiff_t>(i) * step), a[i]);
-    }
-}
-
 struct Sse41 {
     using V = __m128i;
     static constexpr int kBytes = 16;
@@ -62,10 +40,14 @@ struct Sse41 {
         const V upper = _mm_slli_epi16(codes, 3);
         return _mm_blendv_epi8(_mm_shuffle_epi8(low, place), _mm_shuffle_epi8(high, place), upper);
     }
+    static V load_half(const void* from) { return _mm_loadl_epi64(static_cast<const V*>(from)); }
+    static V load_quarter(const void* from) { return _mm_loadu_si32(from); }
     static V widen16(V a) { return _mm_cvtepi8_epi16(a); }
     static V widen32(V a) { return _mm_cvtepi8_epi32(a); }
     static void keep_order(V& a, V& b) { asm volatile("" : "+x"(a), "+x"(b)); }
-    static void transpose16(const uint8_t* const* rows, uint8_t* to, int step) { transpose16_sse(rows, to, step); }
+    static V load_parts(const uint8_t* const* rows, uint32_t first) { return load(rows[0] + first); }
+    static V unpack_low(V a, V b) { return _mm_unpacklo_epi8(a, b); }
+    static V unpack_high(V a, V b) { return _mm_unpackhi_epi8(a, b); }
 };
 
 }  // namespace

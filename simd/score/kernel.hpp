@@ -16,6 +16,8 @@ constexpr int kColumnsPerPass = 4;  // subject columns that go down the query to
 constexpr int kBlockColumns = 16;   // subject columns that are transposed together
 constexpr int32_t kSaturated = -1;  // in place of a score that left its lane's range
 constexpr int kMaxLanes = 128;      // subjects of one call: two vectors of 64 bytes
+constexpr int kBlockRows = 2048;    // query rows whose H and E stay in the second-level cache
+constexpr int kProfileRows = 32;    // a table with more rows is looked up in the loop
 
 // A query: position i scores table[rows[i] * 32 + (residue & 31)]. A gap of k residues costs open + k * extend. Scores
 // below floor are of no use to the caller.
@@ -42,11 +44,13 @@ struct Control {
 
 enum Width { kBits8 = 0, kBits16 = 1, kBits32 = 2, kWidths = 3 };
 
-// Scores n subjects, at most Kernels::lanes of the same width. scratch is aligned to 64 bytes and has as many bytes as
-// the kernel's scratch function says. scores[i] is exact or kSaturated; the kernel for bounds gives a number that the
-// score does not exceed, or kSaturated.
-using ManyKernel = void (*)(const Query&, const Subject*, int n, uint8_t* scratch, int32_t* scores, const Control&);
-using ManyScratch = size_t (*)(const Query&, uint32_t longest);
+// Scores n subjects, at most Kernels::lanes of the same width, against several queries: one of any length, or more that
+// have the same table and gap costs and at most kBlockRows rows together. scratch is aligned to 64 bytes and has as many
+// bytes as the kernel's scratch function says. scores[q * n + i] is exact or kSaturated; the kernel for bounds gives a
+// number that the score does not exceed, or kSaturated.
+using ManyKernel = void (*)(const Query* queries, int n_queries, const Subject*, int n, uint8_t* scratch,
+                            int32_t* scores, const Control&);
+using ManyScratch = size_t (*)(const Query* queries, int n_queries, uint32_t longest);
 // Scores one subject with the query in the lanes.
 using OneKernel = void (*)(const Query&, const Subject&, uint8_t* scratch, int32_t* score, const Control&);
 using OneScratch = size_t (*)(const Query&);

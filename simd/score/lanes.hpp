@@ -2,13 +2,15 @@
 //
 // An instruction set is a class Isa with a vector type V of kBytes bytes and
 //     load, store                  unaligned
+//     load_half, load_quarter      so many bytes only, into the low end; the others are anything
 //     splat8/16/32, add8/16 and sub8/16 (saturating, signed), add32, sub32, max8/16/32
 //     any_greater8/16/32(a, b)     whether any lane of a exceeds that of b
 //     shift8/16/32(v, x)           lane i + 1 takes lane i, lane 0 takes x
 //     look_up(row, codes)          int8 row[32] at the low five bits of each byte of codes
 //     widen16, widen32             the low bytes of a vector, sign-extended
 //     keep_order(a, b)             has a and b computed here: with 16 registers the compiler's own order spills
-//     transpose16(rows, to, step)  16 rows of 16 bytes: to[column * step + row] = rows[row][column]
+//     load_parts(rows, first)   the 16 bytes rows[16 * i] + first in the i-th part of 16 bytes, for every part
+//     unpack_low, unpack_high      in every part of 16 bytes, the lower or upper 8 of a and b in turn
 
 #pragma once
 
@@ -24,6 +26,7 @@ struct Lane8 {
     using V = typename Isa::V;
     static constexpr int kLanes = Isa::kBytes;
     static constexpr int32_t kMaxGap = 127;
+    static constexpr int32_t kMaxCost = 127;
     static constexpr int32_t kLargest = 255;
     static V zero() { return Isa::splat8(-128); }
     static V cost(int32_t value) { return Isa::splat8(static_cast<int8_t>(value)); }
@@ -31,6 +34,7 @@ struct Lane8 {
     static V subtract(V a, V b) { return Isa::sub8(a, b); }
     static V max(V a, V b) { return Isa::max8(a, b); }
     static bool any_greater(V a, V b) { return Isa::any_greater8(a, b); }
+    static bool saturated(V a) { return Isa::any_greater8(a, Isa::splat8(126)); }
     static V shift(V a) { return Isa::shift8(a, -128); }
     static V residues(const uint8_t* from) { return Isa::load(from); }
     static V look_up(const int8_t* row, V codes) { return Isa::look_up(row, codes); }
@@ -51,6 +55,7 @@ struct Lane16 {
     using V = typename Isa::V;
     static constexpr int kLanes = Isa::kBytes / 2;
     static constexpr int32_t kMaxGap = 32767;
+    static constexpr int32_t kMaxCost = 32767;
     static constexpr int32_t kLargest = 65535;
     static V zero() { return Isa::splat16(-32768); }
     static V cost(int32_t value) { return Isa::splat16(static_cast<int16_t>(value)); }
@@ -58,16 +63,11 @@ struct Lane16 {
     static V subtract(V a, V b) { return Isa::sub16(a, b); }
     static V max(V a, V b) { return Isa::max16(a, b); }
     static bool any_greater(V a, V b) { return Isa::any_greater16(a, b); }
+    static bool saturated(V a) { return Isa::any_greater16(a, Isa::splat16(32766)); }
     static V shift(V a) { return Isa::shift16(a, -32768); }
     static V residues(const uint8_t* from) { return Isa::load(from); }
     static V look_up(const int8_t* row, V codes) { return Isa::widen16(Isa::look_up(row, codes)); }
-    static V scores(const int8_t* from) {
-        int8_t bytes[Isa::kBytes] = {};
-        for (int i = 0; i < kLanes; ++i) {
-            bytes[i] = from[i];
-        }
-        return Isa::widen16(Isa::load(bytes));
-    }
+    static V scores(const int8_t* from) { return Isa::widen16(Isa::load_half(from)); }
     static void values(V a, int32_t* to) {
         int16_t lanes[kLanes];
         Isa::store(lanes, a);
@@ -85,6 +85,7 @@ struct Lane32 {
     using V = typename Isa::V;
     static constexpr int kLanes = Isa::kBytes / 4;
     static constexpr int32_t kMaxGap = 32767;
+    static constexpr int32_t kMaxCost = 2147483646;  // more than any score, and taken only from numbers of 0 and more
     static constexpr int32_t kLargest = 2147483647;
     static V zero() { return Isa::splat32(0); }
     static V cost(int32_t value) { return Isa::splat32(value); }
@@ -92,17 +93,39 @@ struct Lane32 {
     static V subtract(V a, V b) { return Isa::sub32(a, b); }
     static V max(V a, V b) { return Isa::max32(a, b); }
     static bool any_greater(V a, V b) { return Isa::any_greater32(a, b); }
+    static bool saturated(V) { return false; }
     static V shift(V a) { return Isa::shift32(a, 0); }
     static V residues(const uint8_t* from) { return Isa::load(from); }
     static V look_up(const int8_t* row, V codes) { return Isa::widen32(Isa::look_up(row, codes)); }
-    static V scores(const int8_t* from) {
-        int8_t bytes[Isa::kBytes] = {};
-        for (int i = 0; i < kLanes; ++i) {
-            bytes[i] = from[i];
-        }
-        return Isa::widen32(Isa::load(bytes));
-    }
+    static V scores(const int8_t* from) { return Isa::widen32(Isa::load_quarter(from)); }
     static void values(V a, int32_t* to) { Isa::store(to, a); }
+};
+
+// A cost of any size. What a lane subtracts at a time is limited, so it goes in parts; a cost that no number of the lane
+// survives is only said to be so.
+template <class Lane>
+class LargeCost {
+    using V = typename Lane::V;
+
+public:
+    explicit LargeCost(int64_t cost) : out_of_range_(cost >= Lane::kLargest) {
+        for (V& part : parts_) {
+            const int64_t taken = cost < Lane::kMaxCost ? cost : Lane::kMaxCost;
+            part = Lane::cost(static_cast<int32_t>(taken));
+            cost -= taken;
+        }
+    }
+    bool out_of_range() const { return out_of_range_; }
+    V subtracted_from(V a) const {
+        for (const V& part : parts_) {
+            a = Lane::subtract(a, part);
+        }
+        return a;
+    }
+
+private:
+    bool out_of_range_;
+    V parts_[Lane::kLargest / Lane::kMaxCost + 1];
 };
 
 }  // namespace

@@ -25,18 +25,19 @@
 // that the additions themselves never fall below it. The largest number marks a lane whose score must be computed again
 // in a wider type. 32 bits hold any score: 2^31 residues of a query of 2^24 cannot be held in memory long before.
 //
+// Several queries go down the same four columns one after another, each over cells of its own: the columns are turned
+// and the profile is laid out once for all.
+//
 // Long queries go in blocks of rows whose H and E stay in the second-level cache; the last row's H and F of every column
 // are kept for the next block.
 
 #pragma once
 
 #include "score/kernel.hpp"
+#include "score/transpose.hpp"
 
 namespace swsearch::score {
 namespace {
-
-constexpr int32_t kBlockRows = 2048;
-constexpr int32_t kProfileRows = 32;  // a query with more table rows looks its scores up in the loop
 
 template <class Lane, int kVectors>
 struct ManySubjects {
@@ -44,7 +45,8 @@ struct ManySubjects {
     static constexpr int kVectorLanes = Lane::kLanes;
     static constexpr int kLanes = kVectorLanes * kVectors;
     static constexpr int kColumns = kColumnsPerPass;
-    static constexpr int kStride = kLanes < 16 ? 16 : kLanes;  // bytes of one transposed column
+    using BatchColumns = Columns<typename Lane::Isa, kLanes>;
+    static constexpr int kStride = BatchColumns::kStride;
 
     struct Cell {
         V h[kVectors];
@@ -60,47 +62,29 @@ struct ManySubjects {
     // Residues are read a whole vector at a time, so one vector more than there are.
     static size_t columns_bytes() { return round_up(static_cast<size_t>(kStride) * kBlockColumns) + 64; }
 
+    static size_t profile_bytes() { return sizeof(V) * kVectors * kColumns * kProfileRows; }
+
     static uint32_t padded(uint32_t length) {
         return (length + kBlockColumns - 1) / kBlockColumns * kBlockColumns;
     }
 
-    static int32_t block_rows(const Query& query) { return query.length < kBlockRows ? query.length : kBlockRows; }
+    // Rows whose H and E are held at a time: those of all queries, or a block of one.
+    static size_t held_rows(const Query* queries, int n_queries) {
+        size_t rows = 0;
+        for (int q = 0; q < n_queries; ++q) {
+            rows += static_cast<size_t>(queries[q].length);
+        }
+        return n_queries == 1 && rows > kBlockRows ? kBlockRows : rows;
+    }
 
-    static size_t scratch_bytes(const Query& query, uint32_t longest) {
-        size_t bytes = round_up(sizeof(Cell) * static_cast<size_t>(block_rows(query)));
-        bytes += round_up(sizeof(V) * kVectors * kColumns * kProfileRows);
-        bytes += columns_bytes();
-        if (query.length > kBlockRows) {
+    static size_t scratch_bytes(const Query* queries, int n_queries, uint32_t longest) {
+        size_t bytes = round_up(sizeof(Cell) * held_rows(queries, n_queries));
+        bytes += round_up(sizeof(V) * kVectors * static_cast<size_t>(n_queries));
+        bytes += round_up(profile_bytes()) + columns_bytes();
+        if (queries[0].length > kBlockRows) {
             bytes += round_up(sizeof(Border) * padded(longest));
         }
         return bytes;
-    }
-
-    // Residues of columns first ... first + 15 of every lane, transposed: 16 rows of kStride bytes. Lanes without a
-    // residue there hold code 31.
-    static void transpose(const Subject* subjects, int n, uint32_t first, uint8_t* columns) {
-        alignas(16) uint8_t gathered[16][kBlockColumns];
-        alignas(16) uint8_t padding[kBlockColumns];
-        for (int column = 0; column < kBlockColumns; ++column) {
-            padding[column] = kCodes - 1;
-        }
-        for (int lane = 0; lane < kLanes; lane += 16) {
-            const uint8_t* rows[16];
-            for (int i = 0; i < 16; ++i) {
-                const int place = lane + i;
-                const uint32_t length = place < n && place < kLanes ? subjects[place].length : 0;
-                if (length >= first + kBlockColumns) {
-                    rows[i] = subjects[place].residues + first;
-                } else if (length <= first) {
-                    rows[i] = padding;
-                } else {
-                    __builtin_memcpy(gathered[i], padding, kBlockColumns);
-                    __builtin_memcpy(gathered[i], subjects[place].residues + first, length - first);
-                    rows[i] = gathered[i];
-                }
-            }
-            Lane::Isa::transpose16(rows, columns + lane, kStride);
-        }
     }
 
     // Saturating operations go in pairs, then maxima in pairs: Zen 4 has two pipes for the former among its four, and
@@ -108,7 +92,7 @@ struct ManySubjects {
     template <bool kLookUp, bool kBound>
     static void pass(const Query& query, int32_t first_row, int32_t n_rows, Cell* cells, const V* profile,
                      const V (&residues)[kColumns][kVectors], V (&top_h)[kColumns][kVectors],
-                     V (&top_f)[kColumns][kVectors], V (&corner)[kVectors], V (&best)[kVectors]) {
+                     V (&top_f)[kColumns][kVectors], const V (&corner)[kVectors], V* best) {
         const V first = Lane::cost(query.open + query.extend);
         const V extend = Lane::cost(query.extend);
         V h[kColumns][kVectors];
@@ -189,89 +173,123 @@ struct ManySubjects {
         }
     }
 
-    template <bool kBound>
-    static void score(const Query& query, const Subject* subjects, int n, uint8_t* scratch, int32_t* scores,
-                      const Control& control) {
-        const bool look_up = query.n_rows > kProfileRows;
-        const bool blocked = query.length > kBlockRows;
-        uint32_t longest = 0;
-        for (int i = 0; i < n; ++i) {
-            longest = subjects[i].length > longest ? subjects[i].length : longest;
-        }
-        Cell* cells = reinterpret_cast<Cell*>(scratch);
-        scratch += round_up(sizeof(Cell) * static_cast<size_t>(block_rows(query)));
-        V* profile = reinterpret_cast<V*>(scratch);
-        scratch += round_up(sizeof(V) * kVectors * kColumns * kProfileRows);
-        uint8_t* columns = scratch;
-        scratch += columns_bytes();
-        Border* border = reinterpret_cast<Border*>(scratch);
-
-        const V zero = Lane::zero();
-        V best[kVectors];
-        for (int v = 0; v < kVectors; ++v) {
-            best[v] = zero;
-        }
-        for (int32_t first_row = 0; first_row < query.length; first_row += kBlockRows) {
-            const int32_t n_rows = query.length - first_row < kBlockRows ? query.length - first_row : kBlockRows;
-            const bool last = first_row + n_rows == query.length;
-            for (int32_t i = 0; i < n_rows; ++i) {
+    static void lay_out_profile(const Query& query, const V (&residues)[kColumns][kVectors], V* profile) {
+        const int8_t* const table = query.table;
+        for (int32_t row = 0; row < query.n_rows; ++row) {
+            for (int c = 0; c < kColumns; ++c) {
                 for (int v = 0; v < kVectors; ++v) {
-                    cells[i].h[v] = zero;
-                    cells[i].e[v] = zero;
+                    profile[(row * kColumns + c) * kVectors + v] = Lane::look_up(table + row * kCodes, residues[c][v]);
                 }
             }
+        }
+    }
+
+    // The parts of the scratch memory.
+    struct Memory {
+        Cell* cells;
+        size_t n_cells;
+        V* best;  // kVectors a query
+        V* profile;
+        uint8_t* columns;
+        Border* border;  // last row of the block above, an element a column
+
+        Memory(uint8_t* scratch, const Query* queries, int n_queries) : n_cells(held_rows(queries, n_queries)) {
+            cells = reinterpret_cast<Cell*>(scratch);
+            scratch += round_up(sizeof(Cell) * n_cells);
+            best = reinterpret_cast<V*>(scratch);
+            scratch += round_up(sizeof(V) * kVectors * static_cast<size_t>(n_queries));
+            profile = reinterpret_cast<V*>(scratch);
+            scratch += round_up(profile_bytes());
+            columns = scratch;
+            border = reinterpret_cast<Border*>(scratch + columns_bytes());
+        }
+    };
+
+    // Rows first_row ... first_row + n_rows - 1 of a query and four columns. border is of these columns; corner is H of
+    // the row above in the column before, and becomes that of the last of these columns.
+    template <bool kBound>
+    static void pass_query(const Query& query, int32_t first_row, int32_t n_rows, Cell* cells, const Memory& memory,
+                           const V (&residues)[kColumns][kVectors], Border* border, V (&corner)[kVectors], V* best) {
+        const V zero = Lane::zero();
+        V h[kColumns][kVectors];
+        V f[kColumns][kVectors];
+        V next_corner[kVectors];
+        for (int v = 0; v < kVectors; ++v) {
+            for (int c = 0; c < kColumns; ++c) {
+                h[c][v] = first_row == 0 ? zero : border[c].h[v];
+                f[c][v] = first_row == 0 ? zero : border[c].f[v];
+            }
+            next_corner[v] = h[kColumns - 1][v];
+        }
+        if (query.n_rows > kProfileRows) {
+            pass<true, kBound>(query, first_row, n_rows, cells, memory.profile, residues, h, f, corner, best);
+        } else {
+            pass<false, kBound>(query, first_row, n_rows, cells, memory.profile, residues, h, f, corner, best);
+        }
+        const bool more = first_row + n_rows < query.length;
+        for (int v = 0; v < kVectors; ++v) {
+            corner[v] = next_corner[v];
+            for (int c = 0; more && c < kColumns; ++c) {
+                border[c].h[v] = h[c][v];
+                border[c].f[v] = f[c][v];
+            }
+        }
+    }
+
+    template <bool kBound>
+    static void score(const Query* queries, int n_queries, const Subject* subjects, int n, uint8_t* scratch,
+                      int32_t* scores, const Control& control) {
+        const BatchColumns batch(subjects, n);
+        const Memory memory(scratch, queries, n_queries);
+        const V zero = Lane::zero();
+        for (int i = 0; i < n_queries * kVectors; ++i) {
+            memory.best[i] = zero;
+        }
+        // Several queries have no more rows than one block.
+        const int32_t longest_query = n_queries == 1 ? queries[0].length : 1;
+        for (int32_t first_row = 0; first_row < longest_query; first_row += kBlockRows) {
             V corner[kVectors];
             for (int v = 0; v < kVectors; ++v) {
                 corner[v] = zero;
-            }
-            for (uint32_t block = 0; block < longest; block += kBlockColumns) {
-                if (__atomic_load_n(control.stop, __ATOMIC_RELAXED) != 0) {
-                    return;
+                for (size_t i = 0; i < memory.n_cells; ++i) {
+                    memory.cells[i].h[v] = zero;
+                    memory.cells[i].e[v] = zero;
                 }
-                transpose(subjects, n, block, columns);
-                for (uint32_t column = block; column < block + kBlockColumns && column < longest; column += kColumns) {
-                    V residues[kColumns][kVectors];
-                    V top_h[kColumns][kVectors];
-                    V top_f[kColumns][kVectors];
-                    for (int c = 0; c < kColumns; ++c) {
-                        for (int v = 0; v < kVectors; ++v) {
-                            residues[c][v] = Lane::residues(columns + static_cast<size_t>(column - block + static_cast<uint32_t>(c)) * kStride +
-                                                          v * kVectorLanes);
-                            top_h[c][v] = first_row == 0 ? zero : border[column + static_cast<uint32_t>(c)].h[v];
-                            top_f[c][v] = first_row == 0 ? zero : border[column + static_cast<uint32_t>(c)].f[v];
-                        }
+            }
+            for (uint32_t column = 0; column < batch.longest(); column += kColumns) {
+                if (column % kBlockColumns == 0) {
+                    if (__atomic_load_n(control.stop, __ATOMIC_RELAXED) != 0) {
+                        return;
                     }
-                    V next_corner[kVectors];
+                    batch.turn(column, memory.columns);
+                }
+                const uint8_t* turned = memory.columns + size_t{column % kBlockColumns} * kStride;
+                V residues[kColumns][kVectors];
+                for (int c = 0; c < kColumns; ++c) {
                     for (int v = 0; v < kVectors; ++v) {
-                        next_corner[v] = top_h[kColumns - 1][v];
+                        residues[c][v] = Lane::residues(turned + c * kStride + v * kVectorLanes);
                     }
-                    if (look_up) {
-                        pass<true, kBound>(query, first_row, n_rows, cells, profile, residues, top_h, top_f, corner, best);
-                    } else {
-                        for (int32_t row = 0; row < query.n_rows; ++row) {
-                            for (int c = 0; c < kColumns; ++c) {
-                                for (int v = 0; v < kVectors; ++v) {
-                                    profile[(row * kColumns + c) * kVectors + v] =
-                                        Lane::look_up(query.table + row * kCodes, residues[c][v]);
-                                }
-                            }
-                        }
-                        pass<false, kBound>(query, first_row, n_rows, cells, profile, residues, top_h, top_f, corner, best);
-                    }
-                    for (int v = 0; v < kVectors; ++v) {
-                        corner[v] = next_corner[v];
-                    }
-                    if (blocked && !last) {
-                        for (int c = 0; c < kColumns; ++c) {
-                            for (int v = 0; v < kVectors; ++v) {
-                                border[column + static_cast<uint32_t>(c)].h[v] = top_h[c][v];
-                                border[column + static_cast<uint32_t>(c)].f[v] = top_f[c][v];
-                            }
-                        }
-                    }
+                }
+                if (queries[0].n_rows <= kProfileRows) {
+                    lay_out_profile(queries[0], residues, memory.profile);
+                }
+                Cell* cells = memory.cells;
+                for (int q = 0; q < n_queries; ++q) {
+                    const int32_t left = queries[q].length - first_row;
+                    const int32_t n_rows = left < kBlockRows ? left : kBlockRows;
+                    pass_query<kBound>(queries[q], first_row, n_rows, cells, memory, residues, memory.border + column,
+                                       corner, memory.best + q * kVectors);
+                    cells += n_rows;
                 }
             }
         }
+        for (int q = 0; q < n_queries; ++q) {
+            read_scores<kBound>(queries[q], memory.best + q * kVectors, n, scores + q * n);
+        }
+    }
+
+    template <bool kBound>
+    static void read_scores(const Query& query, const V* best, int n, int32_t* scores) {
         for (int v = 0; v < kVectors; ++v) {
             int32_t values[kVectorLanes];
             Lane::values(best[v], values);

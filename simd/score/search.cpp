@@ -5,6 +5,9 @@
 // database. A subject that is very long against what any alignment of the query can span goes in overlapping windows,
 // one a lane. Work is ordered by cost, the most expensive first, and threads take it piece by piece.
 //
+// Queries that can share a pass over the subjects do so in their first round (group.hpp); what one of them has to score
+// again is its own.
+//
 // Everything starts in the narrowest lanes that hold the gap cost. What saturates is scored again in 16 bits, and what
 // saturates there in 32. Where the caller gives a floor and there are many subjects, a round that only bounds the scores
 // comes first, and what may reach the floor is scored again.
@@ -15,8 +18,10 @@
 #include <iterator>
 #include <limits>
 #include <numeric>
+#include <utility>
 
 #include "score/crew.hpp"
+#include "score/group.hpp"
 
 namespace swsearch::score {
 
@@ -34,20 +39,13 @@ constexpr uint64_t kMaxWindowStep = 1 << 16;
 constexpr size_t kMinBoundBatches = 16;
 constexpr uint64_t kMinBoundShare = 32;
 
-// Part of a long subject; its score stands for the alignments that lie inside it.
-struct Window {
-    uint32_t place;
-    uint32_t first;
-    uint32_t length;
-    uint32_t step;  // residues before the next window begins
-    int32_t score;
-};
-
-// A batch for the kernel for many, or something long for the kernel for one; items are places or windows of a query.
+// A batch for the kernel for many, all queries of a group at once, or something long for the kernel for one and one
+// query. Items are places or windows of the group.
 struct Work {
-    uint32_t query;
-    bool one;
+    uint32_t group;
     bool windows;
+    bool one;
+    int query;  // of the group, for the kernel for one
     size_t first;
     int count;
     double cost;
@@ -77,14 +75,6 @@ struct Round {
 };
 constexpr Round kRounds[] = {{kBits8, true}, {kBits8, false}, {kBits16, false}, {kBits32, false}};
 
-// What one query still has to score.
-struct Remaining {
-    std::vector<uint32_t> places;  // shortest subject first
-    std::vector<Window> windows;   // shortest first
-    int first_round = 0;
-    uint64_t reached = 0;  // items whose bound reached the floor
-};
-
 class Search {
 public:
     Search(const std::vector<Query>& queries, const Subjects& subjects, int32_t* scores, const Kernels& kernels,
@@ -94,27 +84,18 @@ public:
           scores_(scores),
           kernels_(kernels),
           n_threads_(n_threads),
-          poll_(poll),
-          remaining_(queries.size()) {}
+          poll_(poll) {}
 
     std::vector<uint64_t> run() {
         std::fill(scores_, scores_ + queries_.size() * static_cast<size_t>(subjects_.n), 0);
-        const std::vector<uint32_t> order = places_by_length();
-        for (uint32_t q = 0; q < queries_.size(); ++q) {
-            remaining_[q].first_round = first_round(queries_[q], order.size());
-        }
-        for (int round = 0; round < static_cast<int>(std::size(kRounds)); ++round) {
-            round_ = round;
-            width_ = kRounds[round].width;
+        begin();
+        for (round_ = 0; round_ < static_cast<int>(std::size(kRounds)); ++round_) {
+            width_ = kRounds[round_].width;
             work_.clear();
-            for (uint32_t q = 0; q < queries_.size(); ++q) {
-                if (round == remaining_[q].first_round) {
-                    remaining_[q].places = order;
-                    cut_windows(q);
+            for (uint32_t g = 0; g < groups_.size(); ++g) {
+                if (groups_[g].round == round_) {
+                    plan_group(g);
                 }
-                plan(q, false, remaining_[q].places.size(),
-                     [&](size_t i) { return subjects_.lengths[remaining_[q].places[i]]; });
-                plan(q, true, remaining_[q].windows.size(), [&](size_t i) { return remaining_[q].windows[i].length; });
             }
             std::stable_sort(work_.begin(), work_.end(), [](const Work& a, const Work& b) { return a.cost > b.cost; });
             run_crew(
@@ -122,22 +103,42 @@ public:
                     do_work(work_[i], scratch, control);
                 },
                 &cells_, [&] { report(); });
-            for (uint32_t q = 0; q < queries_.size(); ++q) {
-                keep_unfinished(q);
+            std::vector<Group> later;
+            for (Group& group : groups_) {
+                if (group.round == round_) {
+                    leave_unfinished(group, later);
+                } else {
+                    later.push_back(std::move(group));
+                }
             }
+            groups_ = std::move(later);
         }
         report();
-        std::vector<uint64_t> n_wide(queries_.size(), 0);
+        std::vector<uint64_t> n_wide;
         for (uint32_t q = 0; q < queries_.size(); ++q) {
-            const int32_t* scores = scores_ + q * static_cast<size_t>(subjects_.n);
+            const int32_t* scores = scores_of(q);
             const int32_t largest = kernels_.largest[start_width(queries_[q])];
-            n_wide[q] = static_cast<uint64_t>(
-                std::count_if(scores, scores + subjects_.n, [&](int32_t score) { return score >= largest; }));
+            n_wide.push_back(static_cast<uint64_t>(
+                std::count_if(scores, scores + subjects_.n, [&](int32_t score) { return score >= largest; })));
         }
         return n_wide;
     }
 
 private:
+    int32_t* scores_of(uint32_t query) const { return scores_ + query * static_cast<size_t>(subjects_.n); }
+
+    void begin() {
+        const std::vector<uint32_t> order = places_by_length();
+        std::vector<int> first_rounds;
+        for (const Query& query : queries_) {
+            first_rounds.push_back(first_round(query, order.size()));
+        }
+        groups_ = group_queries(queries_, first_rounds);
+        for (Group& group : groups_) {
+            group.places = order;
+        }
+    }
+
     std::vector<uint32_t> places_by_length() const {
         std::vector<uint32_t> order;
         order.reserve(subjects_.n);
@@ -169,8 +170,8 @@ private:
         return bounds ? 0 : 1 + width;
     }
 
-    double many_cost(const Query& query, double longest) const {
-        return longest * query.length * (kernels_.lanes[width_] / kernels_.vector_lanes[width_]);
+    double many_cost(const Group& group, double longest) const {
+        return longest * static_cast<double>(group.n_rows) * (kernels_.lanes[width_] / kernels_.vector_lanes[width_]);
     }
 
     double one_cost(const Query& query, double length) const {
@@ -178,14 +179,20 @@ private:
         return length * ((query.length + lanes - 1) / lanes * kOneVectorCost + kOneColumnCost);
     }
 
+    double one_cost(const Group& group, double length) const {
+        return std::accumulate(group.queries.begin(), group.queries.end(), 0.0,
+                               [&](double sum, const Query& query) { return sum + one_cost(query, length); });
+    }
+
     // Takes the subjects that go in windows from the places, longest first; where one does not, no shorter one does.
-    void cut_windows(uint32_t q) {
-        const Query& query = queries_[q];
-        Remaining& remaining = remaining_[q];
-        const uint64_t span = longest_span(query);
+    void cut_windows(Group& group) {
+        uint64_t span = 0;
+        for (const Query& query : group.queries) {
+            span = std::max(span, longest_span(query));
+        }
         const uint64_t lanes = static_cast<uint64_t>(kernels_.lanes[width_]);
-        while (!remaining.places.empty()) {
-            const uint32_t place = remaining.places.back();
+        while (!group.places.empty()) {
+            const uint32_t place = group.places.back();
             const uint64_t length = subjects_.lengths[place];
             if (length / lanes < kMinWindowSteps * span) {
                 break;
@@ -197,140 +204,178 @@ private:
                 batches = threads;
             }
             const uint64_t step = (length + lanes * batches - 1) / (lanes * batches);
-            if (static_cast<double>(batches) * many_cost(query, static_cast<double>(step + span)) >
-                one_cost(query, static_cast<double>(length))) {
+            if (static_cast<double>(batches) * many_cost(group, static_cast<double>(step + span)) >
+                one_cost(group, static_cast<double>(length))) {
                 break;
             }
-            remaining.places.pop_back();
+            group.places.pop_back();
             for (uint64_t first = 0; first < length; first += step) {
                 const uint64_t stop = std::min(length, first + step + span - 1);
                 const uint64_t covered = std::min(length, first + step) - first;
-                remaining.windows.push_back({place, static_cast<uint32_t>(first), static_cast<uint32_t>(stop - first),
-                                             static_cast<uint32_t>(covered), 0});
+                group.windows.push_back({place, static_cast<uint32_t>(first), static_cast<uint32_t>(stop - first),
+                                         static_cast<uint32_t>(covered)});
             }
         }
-        sort_windows(remaining.windows);
+        std::stable_sort(group.windows.begin(), group.windows.end(),
+                         [](const Window& a, const Window& b) { return a.length < b.length; });
     }
 
-    static void sort_windows(std::vector<Window>& windows) {
-        std::stable_sort(windows.begin(), windows.end(),
-                         [](const Window& a, const Window& b) { return a.length < b.length; });
+    void plan_group(uint32_t g) {
+        Group& group = groups_[g];
+        if (group.fresh) {
+            cut_windows(group);
+        }
+        group.window_scores.assign(group.windows.size() * group.queries.size(), 0);
+        plan(g, false, group.places.size(), [&](size_t i) { return subjects_.lengths[group.places[i]]; });
+        plan(g, true, group.windows.size(), [&](size_t i) { return group.windows[i].length; });
     }
 
     // Cuts n items, shortest first, into batches from the longest down. The longest of a batch go to the kernel for one
     // where that costs less than the rows of empty lanes they would drag along.
     template <class LengthOf>
-    void plan(uint32_t q, bool windows, size_t n, const LengthOf& length_of) {
-        const Query& query = queries_[q];
+    void plan(uint32_t g, bool windows, size_t n, const LengthOf& length_of) {
+        const Group& group = groups_[g];
         const size_t lanes = static_cast<size_t>(kernels_.lanes[width_]);
         size_t stop = n;
         while (stop > 0) {
             const size_t count = std::min(lanes, stop);
-            double cheapest = many_cost(query, length_of(stop - 1));
+            double cheapest = many_cost(group, length_of(stop - 1));
             double apart = 0;
             size_t evicted = 0;
             for (size_t k = 1; k <= count; ++k) {
-                apart += one_cost(query, length_of(stop - k));
+                apart += one_cost(group, length_of(stop - k));
                 if (apart > cheapest) {
                     break;
                 }
-                const double cost = apart + (k < count ? many_cost(query, length_of(stop - k - 1)) : 0);
+                const double cost = apart + (k < count ? many_cost(group, length_of(stop - k - 1)) : 0);
                 if (cost < cheapest) {
                     cheapest = cost;
                     evicted = k;
                 }
             }
             for (size_t k = 1; k <= evicted; ++k) {
-                work_.push_back({q, true, windows, stop - k, 1, one_cost(query, length_of(stop - k))});
+                for (int q = 0; q < group.size(); ++q) {
+                    const double cost = one_cost(group.queries[static_cast<size_t>(q)], length_of(stop - k));
+                    work_.push_back({g, windows, true, q, stop - k, 1, cost});
+                }
             }
             stop -= evicted;
             if (evicted == 0) {
-                work_.push_back({q, false, windows, stop - count, static_cast<int>(count), cheapest});
+                work_.push_back({g, windows, false, 0, stop - count, static_cast<int>(count), cheapest});
                 stop -= count;
             }
         }
     }
 
     void do_work(const Work& work, Scratch& scratch, const Control& control) {
-        const Query& query = queries_[work.query];
-        Remaining& remaining = remaining_[work.query];
-        const bool count_cells = round_ == remaining.first_round;
-        // A floor that many subjects reach is no help; the rest of the round then scores exactly.
-        const uint64_t n_items = remaining.places.size() + remaining.windows.size();
-        const bool bounds = kRounds[round_].bounds && !work.one &&
-                            __atomic_load_n(&remaining.reached, __ATOMIC_RELAXED) * kMinBoundShare <= n_items;
+        Group& group = groups_[work.group];
         Subject batch[kMaxLanes];
-        int32_t results[kMaxLanes];
         uint32_t longest = 0;
         uint64_t residues = 0;
         for (int i = 0; i < work.count; ++i) {
             const size_t item = work.first + static_cast<size_t>(i);
             if (work.windows) {
-                const Window& window = remaining.windows[item];
+                const Window& window = group.windows[item];
                 batch[i] = {subjects_.residues + subjects_.starts[window.place] + window.first, window.length};
                 residues += window.step;
             } else {
-                const uint32_t place = remaining.places[item];
+                const uint32_t place = group.places[item];
                 batch[i] = {subjects_.residues + subjects_.starts[place], subjects_.lengths[place]};
                 residues += subjects_.lengths[place];
             }
             longest = std::max(longest, batch[i].length);
         }
         if (work.one) {
-            // The kernel counts as it goes, so that one long pair shows progress; cells done twice do not count.
-            uint64_t elsewhere = 0;
-            const bool whole = count_cells && !work.windows;
-            const Control counted{control.stop, whole ? control.cells : &elsewhere};
-            kernels_.one[width_](query, batch[0], scratch.at_least(kernels_.one_scratch[width_](query)), results, counted);
-            residues = whole ? 0 : residues;
-        } else {
-            uint8_t* memory = scratch.at_least(kernels_.many_scratch[width_](query, longest));
-            (bounds ? kernels_.bound : kernels_.many[width_])(query, batch, work.count, memory, results, control);
+            score_one(work, batch[0], residues, scratch, control);
+            return;
         }
+        // A floor that many subjects reach is no help; the rest of the round then scores exactly.
+        const uint64_t n_scores = group.n_items() * group.queries.size();
+        const bool bounds = kRounds[round_].bounds &&
+                            __atomic_load_n(&group.reached, __ATOMIC_RELAXED) * kMinBoundShare <= n_scores;
+        const Query* const queries = group.queries.data();
+        std::vector<int32_t> results(static_cast<size_t>(work.count) * group.queries.size());
+        uint8_t* memory = scratch.at_least(kernels_.many_scratch[width_](queries, group.size(), longest));
+        (bounds ? kernels_.bound : kernels_.many[width_])(queries, group.size(), batch, work.count, memory,
+                                                          results.data(), control);
         if (__atomic_load_n(control.stop, __ATOMIC_RELAXED) != 0) {
             return;
         }
-        if (bounds) {
-            uint64_t reached = 0;
-            for (int i = 0; i < work.count; ++i) {
-                results[i] = results[i] == kSaturated || results[i] >= query.floor ? kSaturated : 0;
-                reached += results[i] == kSaturated;
+        for (int q = 0; q < group.size(); ++q) {
+            int32_t* const scores = results.data() + q * work.count;
+            if (bounds) {
+                keep_bounds(scores, work.count, queries[q].floor, group.reached);
             }
-            __atomic_fetch_add(&remaining.reached, reached, __ATOMIC_RELAXED);
+            keep(work, q, scores);
         }
-        for (int i = 0; i < work.count; ++i) {
-            const size_t item = work.first + static_cast<size_t>(i);
-            if (work.windows) {
-                remaining.windows[item].score = results[i];
-            } else {
-                scores_[work.query * static_cast<size_t>(subjects_.n) + remaining.places[item]] = results[i];
-            }
+        if (group.fresh) {
+            __atomic_fetch_add(control.cells, residues * static_cast<uint64_t>(group.n_rows), __ATOMIC_RELAXED);
         }
-        if (count_cells) {
+    }
+
+    void score_one(const Work& work, const Subject& subject, uint64_t residues, Scratch& scratch, const Control& control) {
+        const Group& group = groups_[work.group];
+        const Query& query = group.queries[static_cast<size_t>(work.query)];
+        // The kernel counts as it goes, so that one long pair shows progress; cells done twice do not count.
+        uint64_t elsewhere = 0;
+        const bool whole = group.fresh && !work.windows;
+        const Control counted{control.stop, whole ? control.cells : &elsewhere};
+        int32_t score = 0;
+        kernels_.one[width_](query, subject, scratch.at_least(kernels_.one_scratch[width_](query)), &score, counted);
+        if (__atomic_load_n(control.stop, __ATOMIC_RELAXED) != 0) {
+            return;
+        }
+        keep(work, work.query, &score);
+        if (group.fresh && !whole) {
             __atomic_fetch_add(control.cells, residues * static_cast<uint64_t>(query.length), __ATOMIC_RELAXED);
         }
     }
 
-    // Leaves for the next round what saturated or, in the round for bounds, may reach the floor.
-    void keep_unfinished(uint32_t q) {
-        Remaining& remaining = remaining_[q];
-        int32_t* scores = scores_ + q * static_cast<size_t>(subjects_.n);
-        std::vector<uint32_t> places;
-        for (const uint32_t place : remaining.places) {
-            if (scores[place] == kSaturated) {
-                places.push_back(place);
+    // Of bounds, those below the floor become 0 and the others have to be scored.
+    static void keep_bounds(int32_t* scores, int n, int32_t floor, uint64_t& n_reached) {
+        uint64_t reached = 0;
+        for (int i = 0; i < n; ++i) {
+            scores[i] = scores[i] == kSaturated || scores[i] >= floor ? kSaturated : 0;
+            reached += scores[i] == kSaturated;
+        }
+        __atomic_fetch_add(&n_reached, reached, __ATOMIC_RELAXED);
+    }
+
+    void keep(const Work& work, int q, const int32_t* scores) {
+        Group& group = groups_[work.group];
+        if (work.windows) {
+            std::copy_n(scores, work.count,
+                        group.window_scores.begin() + static_cast<ptrdiff_t>(static_cast<size_t>(q) * group.windows.size() + work.first));
+            return;
+        }
+        int32_t* const kept = scores_of(group.numbers[static_cast<size_t>(q)]);
+        for (int i = 0; i < work.count; ++i) {
+            kept[group.places[work.first + static_cast<size_t>(i)]] = scores[i];
+        }
+    }
+
+    // Leaves for the next round, each query on its own, what saturated or, in the round for bounds, may reach the floor.
+    void leave_unfinished(const Group& group, std::vector<Group>& later) const {
+        for (size_t q = 0; q < group.queries.size(); ++q) {
+            const uint32_t number = group.numbers[q];
+            int32_t* const scores = scores_of(number);
+            Group left(number, queries_[number], round_ + 1);
+            left.fresh = false;
+            std::copy_if(group.places.begin(), group.places.end(), std::back_inserter(left.places),
+                         [&](uint32_t place) { return scores[place] == kSaturated; });
+            for (size_t w = 0; w < group.windows.size(); ++w) {
+                const Window& window = group.windows[w];
+                const int32_t score = group.window_scores[q * group.windows.size() + w];
+                if (score == kSaturated) {
+                    left.windows.push_back(window);
+                } else {
+                    scores[window.place] = std::max(scores[window.place], score);
+                }
+            }
+            if (left.n_items() > 0) {
+                later.push_back(std::move(left));
             }
         }
-        std::vector<Window> windows;
-        for (const Window& window : remaining.windows) {
-            if (window.score == kSaturated) {
-                windows.push_back(window);
-            } else {
-                scores[window.place] = std::max(scores[window.place], window.score);
-            }
-        }
-        remaining.places = std::move(places);
-        remaining.windows = std::move(windows);
     }
 
     void report() {
@@ -345,7 +390,7 @@ private:
     const Kernels& kernels_;
     int n_threads_;
     const Poll& poll_;
-    std::vector<Remaining> remaining_;
+    std::vector<Group> groups_;
     std::vector<Work> work_;
     int round_ = 0;
     Width width_ = kBits8;

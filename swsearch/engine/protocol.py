@@ -62,6 +62,11 @@ class ScoreEngine(Protocol):
         """Profiles that a call gains from being given together; one with fewer is as exact."""
         ...
 
+    @property
+    def rows_per_call(self) -> int:
+        """Positions of all profiles together beyond which a call gains nothing from one profile more."""
+        ...
+
     def score(
         self,
         profiles: Sequence[QueryProfile],

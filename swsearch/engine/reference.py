@@ -62,6 +62,7 @@ class ReferenceEngine:
 
     name = "reference"
     profiles_per_call = 1
+    rows_per_call = 1
 
     def score(
         self,

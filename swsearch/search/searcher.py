@@ -10,6 +10,8 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from swsearch import __version__
 from swsearch.alignment.traceback import align_hits
 from swsearch.database.reader import PackedDatabase
@@ -147,9 +149,17 @@ class Searcher:
         """
         for query in queries:
             self.check(query)
-        step = max(1, self.engine.profiles_per_call // len(self.strands))
-        for first in range(0, len(queries), step):
-            yield from self._search_batch(first, queries[first : first + step], progress)
+        first = 0
+        while first < len(queries):
+            n_queries = self._batch_size(queries[first:])
+            yield from self._search_batch(first, queries[first : first + n_queries], progress)
+            first += n_queries
+
+    def _batch_size(self, queries: Sequence[SequenceRecord]) -> int:
+        """How many of the queries, from the first on, the engine gains from scoring together; at least 1."""
+        most = max(1, self.engine.profiles_per_call // len(self.strands))
+        rows = np.cumsum([len(query) * len(self.strands) for query in queries[:most]])
+        return max(1, int(np.searchsorted(rows, self.engine.rows_per_call, side="right")))
 
     def _search_batch(
         self, first_number: int, queries: Sequence[SequenceRecord], progress: Progress | None

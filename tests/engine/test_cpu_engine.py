@@ -85,6 +85,22 @@ def test_a_gap_without_extension_cost_may_span_anything(instruction_set: str) ->
     assert block.score[0] == local_score(profile, genome) >= 293
 
 
+@pytest.mark.parametrize(
+    ("match", "flank", "extend", "filler"), [(5, 20, 0, 400), (60, 40, 1, 400), (127, 300, 2, 1000)]
+)
+def test_a_gap_in_the_query_reaches_over_any_number_of_lanes(
+    instruction_set: str, match: int, flank: int, extend: int, filler: int
+) -> None:
+    """Expected value by hand, in 8, 16 and 32 bits: the query's filler pairs with nothing, so it is one gap."""
+    rng = np.random.default_rng(9)
+    left, right = rng.integers(0, 3, (2, flank), dtype=np.uint8)
+    query = np.concatenate([left, np.full(filler, 3, np.uint8), right])
+    profile = sequence_profile(query, ScoringScheme(match_mismatch(match, -100), GapPenalty(7, extend)))
+    engine = CpuEngine(1, instruction_set)
+    (block,) = engine.score([profile], make_partition([np.concatenate([left, right])]))
+    assert block.score.tolist() == [2 * flank * match - 7 - filler * extend]
+
+
 @cache
 def _query_of_several_blocks() -> tuple[QueryProfile, Partition, Scores]:
     """A query whose best alignments cross the borders of its blocks of rows, with the reference engine's scores."""
@@ -121,6 +137,59 @@ def test_all_instruction_sets_agree_on_random_profiles() -> None:
         for name in usable_instruction_sets():
             for block, expected in zip(CpuEngine(2, name).score(profiles, partition), judged, strict=True):
                 np.testing.assert_array_equal(block.score, expected.score, err_msg=f"seed {seed}, {name}")
+
+
+@cache
+def _queries_to_pack() -> tuple[list[QueryProfile], Partition, list[Scores]]:
+    """Queries that share passes and some that cannot, with the scores that the scalar kernels give each alone."""
+    rng = np.random.default_rng(8)
+    proteins = default_scheme(PROTEIN)
+    gap = proteins.gap
+    profiles = [sequence_profile(random_protein(rng, length), proteins) for length in (1, 40, 144, 9, 40)]
+    profiles += [
+        random_profile(rng, 30, 12, gap, -9, 12),  # with the table before it more than 32 rows
+        random_profile(rng, 50, 45, gap, -9, 12),
+        random_profile(rng, 3, 1, gap, -9, 12),
+        sequence_profile(random_protein(rng, 2100), proteins),
+        sequence_profile(random_protein(rng, 60), ScoringScheme(proteins.matrix, GapPenalty(3, 1))),
+        sequence_profile(random_protein(rng, 60), ScoringScheme(proteins.matrix, GapPenalty(300, 1))),
+        sequence_profile(random_protein(rng, 75), proteins),
+    ]
+    subjects = [random_protein(rng, int(length)) for length in rng.integers(0, 60, 300)]
+    subjects += [random_protein(rng, 4000), profiles[8].rows.astype(np.uint8)[:1500]]
+    partition = make_partition(subjects)
+    alone = [CpuEngine(1, "scalar").score([profile], partition)[0].score for profile in profiles]
+    return profiles, partition, alone
+
+
+@pytest.mark.parametrize("packing", [[12], [5, 4, 3], [1, 11]])
+def test_queries_score_the_same_however_they_are_packed(instruction_set: str, packing: list[int]) -> None:
+    """Expected values: the scalar kernels with one query a call; with threads, in both orders, and with floors."""
+    profiles, partition, alone = _queries_to_pack()
+    for order in (list(range(12)), list(range(11, -1, -1))):
+        first = 0
+        for count in packing:
+            chosen = order[first : first + count]
+            first += count
+            for floor in (None, 20):
+                floors = None if floor is None else [floor] * count
+                blocks = CpuEngine(2, instruction_set).score([profiles[i] for i in chosen], partition, floors)
+                for i, block in zip(chosen, blocks, strict=True):
+                    kept = np.flatnonzero(alone[i] >= (floor or 0))
+                    np.testing.assert_array_equal(block.score, alone[i][kept])
+                    np.testing.assert_array_equal(block.subject_index, partition.subject_index[kept])
+
+
+def test_large_partitions_are_scored_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Expected values: the scalar kernels with one query a call; a piece holds as many subjects as may be held."""
+    profiles, partition, alone = _queries_to_pack()
+    monkeypatch.setattr("swsearch.engine.cpu.engine._SCORES_PER_CALL", 500)
+    seen: list[int] = []
+    blocks = CpuEngine(2).score(profiles, partition, progress=seen.append)
+    for block, score in zip(blocks, alone, strict=True):
+        np.testing.assert_array_equal(block.score, score)
+        np.testing.assert_array_equal(block.subject_index, partition.subject_index)
+    assert sum(seen) == sum(profile.length for profile in profiles) * partition.n_residues
 
 
 def test_only_saturated_subjects_are_counted_as_rescored(instruction_set: str) -> None:

@@ -19,7 +19,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 SIMD = ROOT / "simd"
 AVX512 = ["-mavx512f", "-mavx512bw", "-mavx512vl", "-mavx512dq"]
-SCORE = {"search": [], "crew": [], "instruction_sets": [], "kernels_scalar": []}
+SCORE = {"search": [], "group": [], "crew": [], "instruction_sets": [], "kernels_scalar": []}
 KERNELS = {
     "x86_64": {
         "kernels_sse41": ["-msse4.1"],
@@ -89,7 +89,7 @@ def run(*command: object) -> str:
 @needs_gcc
 def test_score_kernels_stay_in_their_arrays_and_agree(tmp_path):
     program = build(tmp_path, "score_harness.cpp", score_sources("x86_64"), ADDRESS, "g++")
-    assert run(program, 6) == "all scores agree\n"
+    assert run(program, 12) == "all scores agree\n"
 
 
 @needs_x86

@@ -23,6 +23,8 @@ from swsearch.hits.score_block import ScoreBlock
 from swsearch.query.profile import QueryProfile
 
 _LARGEST_FLOOR: Final = 2**31 - 1
+_SCORES_PER_CALL: Final = 2**23
+"""Scores that are held at a time: 32 MB, enough for the threads to share."""
 
 
 def usable_instruction_sets() -> list[str]:
@@ -49,7 +51,8 @@ class CpuEngine:
     """
 
     name = "cpu"
-    profiles_per_call = 1
+    profiles_per_call = 16
+    rows_per_call = 2048
 
     def __init__(self, threads: int | None = None, instruction_set: str | None = None) -> None:
         if threads is not None and threads < 1:
@@ -71,6 +74,20 @@ class CpuEngine:
         """See :class:`swsearch.engine.protocol.ScoreEngine`."""
         if self._closed:
             raise EngineError("the CPU engine was closed; make a new one")
+        step = max(1, _SCORES_PER_CALL // max(1, len(profiles)))
+        pieces = [
+            self._score_piece(profiles, partition[first : first + step], floors, progress)
+            for first in range(0, max(1, len(partition)), step)
+        ]
+        return [ScoreBlock.concatenate(list(blocks)) for blocks in zip(*pieces, strict=True)]
+
+    def _score_piece(
+        self,
+        profiles: Sequence[QueryProfile],
+        partition: Partition,
+        floors: Sequence[int] | None,
+        progress: Progress | None,
+    ) -> list[ScoreBlock]:
         scores = np.empty((len(profiles), len(partition)), dtype=np.int32)
         n_rescored = [0] * len(profiles)
         # The native door takes one gap cost a call; profiles of a search share theirs.

@@ -91,6 +91,11 @@ class CudaDevices:
         """As many as every device gains from."""
         return sum(engine.profiles_per_call for engine in self._engines)
 
+    @property
+    def rows_per_call(self) -> int:
+        """As many as every device gains from."""
+        return sum(engine.rows_per_call for engine in self._engines)
+
     def score(
         self,
         profiles: Sequence[QueryProfile],

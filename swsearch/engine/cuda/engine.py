@@ -135,6 +135,7 @@ class CudaEngine:
 
     name = "cuda"
     profiles_per_call = 64
+    rows_per_call = 2**31
 
     def __init__(
         self,

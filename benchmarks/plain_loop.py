@@ -1,0 +1,73 @@
+"""The yardstick of the CPU engine's benchmark: a plain loop over the cells, built for this machine when asked for.
+
+``plain_loop.cpp`` says what it does and what it leaves out. Rates of a search as shares of the loop's, measured in the
+same run, mean the same on every processor.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import subprocess
+import tempfile
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+
+from swsearch.search.bench import Measurement, Workload, profiles_of, timed
+from swsearch.typing import Codes, Scores
+
+HERE: Final = Path(__file__).parent
+AVX512: Final = ("-mavx512f", "-mavx512bw", "-mavx512vl", "-mavx512dq")
+BUILDS: Final = {
+    "avx512vbmi": ("isa_avx512.hpp", "Avx512Vbmi", (*AVX512, "-mavx512vbmi")),
+    "avx512bw": ("isa_avx512.hpp", "Avx512", AVX512),
+    "avx2": ("isa_avx2.hpp", "Avx2", ("-mavx2",)),
+    "sse41": ("isa_sse.hpp", "Sse41", ("-msse4.1",)),
+    "neon": ("isa_neon.hpp", "Neon", ()),
+}
+"""Header, vector class and compiler options of each instruction set."""
+SATURATED: Final = 255
+
+
+class PlainLoop:
+    """The loop, built with g++ for one instruction set.
+
+    Raises
+    ------
+    subprocess.CalledProcessError
+        It does not compile; the compiler has said why.
+    """
+
+    def __init__(self, instruction_set: str) -> None:
+        header, vectors, flags = BUILDS[instruction_set]
+        self.instruction_set = instruction_set
+        with tempfile.TemporaryDirectory() as folder:
+            library = Path(folder, "plain_loop.so")
+            defines = [f'-DVECTORS="score/{header}"', f"-DISA={vectors}"]
+            options = ["-std=c++17", "-O3", "-w", "-shared", "-fPIC", f"-I{HERE.parent / 'simd'}", *defines, *flags]
+            subprocess.run(["g++", *options, HERE / "plain_loop.cpp", "-o", library], check=True)
+            self._call = ctypes.CDLL(str(library)).plain_loop
+
+    def scores(self, workload: Workload, query: Codes) -> Scores:
+        """Scores of all subjects in stored order, those above 255 as 255; of the first strand alone."""
+        profile, partition = profiles_of(workload, query)[0], workload.partition
+        scores = np.empty(len(partition), dtype=np.int32)
+        gap = workload.scheme.gap
+        self._call(
+            *(_address(profile.rows), profile.length, _address(profile.table), len(profile.table)),
+            *(gap.first, gap.extend),
+            *(_address(partition.residues), _address(partition.starts), _address(partition.lengths), len(partition)),
+            _address(scores),
+        )
+        return scores
+
+    def measure(self, workload: Workload, query: Codes) -> Measurement:
+        """Score one query with one thread."""
+        wall, cpu = timed(lambda: self.scores(workload, query))
+        cells = len(query) * workload.partition.n_residues
+        return Measurement(workload.name, "plain loop", self.instruction_set, 1, len(query), cells, False, wall, cpu)
+
+
+def _address(array: np.ndarray[tuple[int, ...], np.dtype[np.generic]]) -> ctypes.c_void_p:
+    return ctypes.c_void_p(array.ctypes.data)

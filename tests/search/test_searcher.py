@@ -1,0 +1,70 @@
+"""How a search hands its queries to an engine: together as far as the engine gains from it, and with the same hits."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from swsearch.database.builder import build_database
+from swsearch.database.partition import Partition
+from swsearch.database.reader import PackedDatabase
+from swsearch.engine.protocol import Progress
+from swsearch.engine.reference import ReferenceEngine
+from swsearch.hits.score_block import ScoreBlock
+from swsearch.query.profile import QueryProfile
+from swsearch.search.api import sequence
+from swsearch.search.options import SearchOptions
+from swsearch.search.searcher import Searcher
+
+PROTEINS = ">a\nMKVLAAGIVGLLLAQWERTYHHWW\n>b\nMKWVTFISLLFLFSSAYSPEPTIDE\n>c\nWWHHKKLLMMNNPPQQRRSSTTVVWW\n"
+
+
+class WatchedEngine(ReferenceEngine):
+    """The reference engine with limits of its own; it remembers how many positions each call's profiles had."""
+
+    def __init__(self, profiles_per_call: int, rows_per_call: int) -> None:
+        super().__init__()
+        self.profiles_per_call = profiles_per_call
+        self.rows_per_call = rows_per_call
+        self.calls: list[list[int]] = []
+
+    def score(
+        self,
+        profiles: Sequence[QueryProfile],
+        partition: Partition,
+        floors: Sequence[int] | None = None,
+        progress: Progress | None = None,
+    ) -> list[ScoreBlock]:
+        self.calls.append([profile.length for profile in profiles])
+        return super().score(profiles, partition, floors, progress)
+
+
+@pytest.mark.parametrize(
+    ("profiles_per_call", "rows_per_call", "calls"),
+    [
+        (1, 1000, [[5], [9], [30], [4], [4], [3]]),
+        (3, 1000, [[5, 9, 30], [4, 4, 3]]),
+        (16, 14, [[5, 9], [30], [4, 4, 3]]),
+        (16, 7, [[5], [9], [30], [4], [4, 3]]),
+        (16, 1000, [[5, 9, 30, 4, 4, 3]]),
+    ],
+)
+def test_queries_are_scored_together_within_the_engines_limits(
+    tmp_path: Path, profiles_per_call: int, rows_per_call: int, calls: list[list[int]]
+) -> None:
+    """Expected calls by hand; the hits are those of queries that are searched one by one."""
+    (tmp_path / "proteins.fasta").write_text(PROTEINS)
+    build_database([tmp_path / "proteins.fasta"], tmp_path / "proteins.db")
+    letters = ["MKVLA", "WVTFISLLF", "MKVLAAGIVGLLLAQWERTYHHWWKKLLMM", "PEPT", "WWHH", "LLF"]
+    queries = [sequence(text, "protein", header=str(i)) for i, text in enumerate(letters)]
+    with PackedDatabase.open(tmp_path / "proteins.db") as database:
+        options = SearchOptions(evalue=1e6)
+        engine = WatchedEngine(profiles_per_call, rows_per_call)
+        found = list(Searcher(database, engine, options).search(queries))
+        assert engine.calls == calls
+        alone = [next(Searcher(database, ReferenceEngine(), options).search([query])) for query in queries]
+    assert [result.number for result in found] == list(range(6))
+    assert [result.hits for result in found] == [result.hits for result in alone]
+    assert any(result.hits for result in found)
