@@ -266,6 +266,9 @@ def _difference(wanted: RunInfo, found: RunInfo) -> str:
             for name in sorted({*wanted.parameters, *found.parameters})
         },
     }
+    if "--chosen-digest" in pairs:
+        pairs["the choice of subjects"] = pairs.pop("--chosen-digest")
+        del pairs["--chosen-subjects"]
     different = [name for name, (one, other) in pairs.items() if one != other]
     return ", ".join(f"{name} differs" for name in different)
 

@@ -48,7 +48,8 @@ def query(
             searcher.check(record)
         run = searcher.run_info(shlex.join(["swsearch", *sys.argv[1:]]))
         if not search.quiet:
-            say(why)
+            for line in (why, *searcher.notes):
+                say(line)
             if run.lam is None:
                 say(f"no E-values: {run.statistics}")
         stream = stack.enter_context(result_stream(out, binary=report.binary))

@@ -53,8 +53,6 @@ from swsearch.typing import SubjectIndex
 
 _SEGMENT: Final = re.compile(r"segment-[0-9]{6,}")
 _TOMBSTONES: Final = re.compile(r"removed-([0-9]{6,})\.bin")
-_BLOCK_HEADERS: Final = 1 << 16
-"""Headers that are looked at together."""
 
 
 @dataclass(frozen=True)
@@ -259,16 +257,10 @@ def _sweep(folder: Path, catalogue: Catalogue) -> None:
     (folder / f".{CATALOGUE}").unlink(missing_ok=True)
 
 
-def _headers(segment: Segment) -> Iterator[tuple[int, list[bytes]]]:
-    """All headers of a segment in blocks, each with its first place."""
-    for first in range(0, segment.entry.n_subjects, _BLOCK_HEADERS):
-        yield first, segment.raw_headers(first, min(first + _BLOCK_HEADERS, segment.entry.n_subjects))
-
-
 def _hashes(database: PackedDatabase) -> IdentifierHashes:
     found = [np.empty(0, dtype=np.int64)]
     for segment in database.segments:
-        hashes = [identifier_hashes(headers) for _, headers in _headers(segment)]
+        hashes = [identifier_hashes(headers) for _, headers in segment.header_blocks()]
         found.append(np.concatenate(hashes)[segment.is_left()])
     return np.concatenate(found)
 
@@ -280,7 +272,7 @@ def _places(database: PackedDatabase, wanted: dict[str, None]) -> list[SubjectIn
     for segment in database.segments:
         is_left = segment.is_left()
         places = []
-        for first, headers in _headers(segment):
+        for first, headers in segment.header_blocks():
             for place, header in enumerate(headers, first):
                 identifier = split_header(header.decode("utf-8", "surrogateescape"))[0]
                 if identifier in wanted and is_left[place]:

@@ -10,8 +10,12 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+from numpy.typing import NDArray
+
 from swsearch import __version__
 from swsearch.alignment.traceback import align_hits
+from swsearch.database.partition import Partition
 from swsearch.database.reader import PackedDatabase
 from swsearch.engine.protocol import Progress, ScoreEngine
 from swsearch.errors import AlphabetMismatch, InputError
@@ -21,7 +25,8 @@ from swsearch.hits.score_block import ScoreBlock
 from swsearch.query.profile import QueryProfile, sequence_profile
 from swsearch.scoring.matrix import matrix_text
 from swsearch.search.options import SearchOptions
-from swsearch.search.ranking import Candidates, Ranking, merge_strands, rank
+from swsearch.search.ranking import Candidates, Ranking, cut, cut_passing, in_order, merge_strands
+from swsearch.search.subjects import select_subjects
 from swsearch.sequences.alphabet import reverse_complement
 from swsearch.sequences.record import SequenceRecord
 from swsearch.statistics.karlin_altschul import Statistics
@@ -60,6 +65,14 @@ class Searcher:
     ------
     ScoringError
         The options do not fit the database's alphabet.
+    InputError
+        No subject passes the filters, a file that they name cannot be read, or a filter needs statistics that the
+        scoring scheme has not.
+
+    Attributes
+    ----------
+    notes : tuple of str
+        What a person should hear before the search: identifiers of a list that named no subject, say.
     """
 
     def __init__(
@@ -79,8 +92,34 @@ class Searcher:
         self.strands = options.strands(database.alphabet)
         self.statistics = find_statistics(self.scheme)
         self.search_space = options.dbsize or database.n_residues
-        self._partitions = list(database.partitions(partition_residues))
-        self._distinct_lengths = database.distinct_lengths()
+        self._selection = select_subjects(database, options)
+        self.notes = () if self._selection is None else self._selection.notes
+        self._partitions = list(self._chosen_partitions(partition_residues))
+        self.n_residues = sum(partition.n_residues for partition in self._partitions)
+        self._distinct_lengths = np.unique(np.concatenate([np.unique(part.lengths) for part in self._partitions]))
+        self._least_score = self._lowest_allowed_score()
+        self._alignment_filter = options.alignment_filter
+
+    def _chosen_partitions(self, partition_residues: int | None) -> Iterator[Partition]:
+        """The subjects that pass the filters, in pieces."""
+        if self._selection is None:
+            yield from self.database.partitions(partition_residues)
+            return
+        for whole in self.database.partitions():
+            places = np.flatnonzero(self._selection.chosen[whole.subject_index])
+            if partition_residues is not None:
+                yield from whole[places].split(partition_residues)
+            elif places.size:
+                yield whole[places]
+
+    def _lowest_allowed_score(self) -> int:
+        """Lowest raw score that the filters let through."""
+        least = self.options.min_score or 1
+        if self.options.min_bits is None:
+            return least
+        if not isinstance(self.statistics, Statistics):
+            raise InputError(f"--min-bits {self.options.min_bits}: there are no bit scores, {self.statistics.reason}")
+        return max(least, self.statistics.min_score_of_bits(self.options.min_bits))
 
     # --- what is searched ---
 
@@ -107,7 +146,7 @@ class Searcher:
 
     def cells(self, query: SequenceRecord) -> int:
         """Cells of the alignment matrices that the query's scores take, all strands counted."""
-        return len(query) * self.database.n_residues * len(self.strands)
+        return len(query) * self.n_residues * len(self.strands)
 
     def run_info(self, command: str) -> RunInfo:
         """The record of this run; ``command`` is how it was asked for."""
@@ -115,7 +154,7 @@ class Searcher:
         known = statistics if isinstance(statistics, Statistics) else None
         return RunInfo(
             command=command,
-            parameters=self.options.as_parameters(),
+            parameters=self._parameters(),
             matrix=self.scheme.matrix.name,
             matrix_scores=matrix_text(self.scheme.matrix),
             gap_open=self.scheme.gap.open,
@@ -136,6 +175,13 @@ class Searcher:
             engine=self.engine.name,
             threads=self.threads,
         )
+
+    def _parameters(self) -> dict[str, str | int | float | bool | None]:
+        """The options, and which subjects they chose: files of identifiers may change between two searches."""
+        parameters = self.options.as_parameters()
+        if self._selection is not None:
+            parameters |= {"chosen_subjects": self._selection.n_subjects, "chosen_digest": self._selection.digest}
+        return parameters
 
     # --- the steps ---
 
@@ -164,8 +210,8 @@ class Searcher:
             began = time.perf_counter()
             blocks = scored[place]
             candidates = merge_strands(blocks)
-            ranking = self._rank(candidates, len(query))
-            hits = self._hits(strands[place], candidates, ranking)
+            ranking, alignments = self._best(strands[place], candidates, len(query))
+            hits = self._hits(strands[place], candidates, ranking, alignments)
             share = score_seconds * self.cells(query) / batch_cells
             stats = SearchStats(
                 cells=self.cells(query),
@@ -185,14 +231,15 @@ class Searcher:
     def _floor(self, query_length: int) -> int:
         """Lowest score that any subject of this database could be reported with."""
         if not isinstance(self.statistics, Statistics):
-            return 1
-        return self.statistics.min_score(
+            return self._least_score
+        significant = self.statistics.min_score(
             self.options.evalue,
             query_length,
             self._distinct_lengths,
             self.search_space,
             len(self.strands),
         )
+        return max(significant, self._least_score)
 
     def _score(
         self, queries: list[list[_Strand]], floors: list[int], progress: Progress | None
@@ -208,20 +255,37 @@ class Searcher:
         merged = iter([ScoreBlock.concatenate(blocks) for blocks in collected])
         return [[next(merged) for _ in strands] for strands in queries]
 
-    def _rank(self, candidates: Candidates, query_length: int) -> Ranking:
+    def _best(
+        self, strands: list[_Strand], candidates: Candidates, query_length: int
+    ) -> tuple[Ranking, dict[int, Alignment]]:
+        """The rows that are reported, and the alignment of each; that of rows that did not pass may be there too."""
         evalues = None
+        lengths = self.database.lengths(candidates.subject_index)
         if isinstance(self.statistics, Statistics):
-            lengths = self.database.lengths(candidates.subject_index)
             evalues = self.statistics.evalue(
                 candidates.score, query_length, lengths, self.search_space, len(self.strands)
             )
-        return rank(candidates, evalues, self.options.evalue, self.options.top, self.options.ties)
+        options = self.options
+        ordered = in_order(candidates, evalues, options.evalue)
+        if not self._alignment_filter:
+            ranking = cut(candidates, ordered, options.top, options.ties)
+            return ranking, self._align(strands, candidates, ranking.rows)
+        alignments: dict[int, Alignment] = {}
 
-    def _align(self, strands: list[_Strand], candidates: Candidates, ranking: Ranking) -> dict[int, Alignment]:
-        """The alignment of each ranked row."""
+        def passes(rows: NDArray[np.intp]) -> NDArray[np.bool_]:
+            alignments.update(self._align(strands, candidates, rows))
+            judged = [
+                self._alignment_filter.passes(alignments[row], query_length, int(lengths[row])) for row in rows.tolist()
+            ]
+            return np.array(judged, dtype=np.bool_)
+
+        return cut_passing(candidates, ordered, options.top, options.ties, passes), alignments
+
+    def _align(self, strands: list[_Strand], candidates: Candidates, ranked: NDArray[np.intp]) -> dict[int, Alignment]:
+        """The alignment of each of some rows."""
         alignments: dict[int, Alignment] = {}
         for number, strand in enumerate(strands):
-            rows = ranking.rows[candidates.strand[ranking.rows] == number]
+            rows = ranked[candidates.strand[ranked] == number]
             for places, residues, starts, lengths in self.database.stored_ranges(candidates.subject_index[rows]):
                 found = align_hits(
                     strand.codes,
@@ -237,8 +301,9 @@ class Searcher:
                 alignments.update(zip(rows[places].tolist(), found, strict=True))
         return alignments
 
-    def _hits(self, strands: list[_Strand], candidates: Candidates, ranking: Ranking) -> tuple[Hit, ...]:
-        alignments = self._align(strands, candidates, ranking)
+    def _hits(
+        self, strands: list[_Strand], candidates: Candidates, ranking: Ranking, alignments: dict[int, Alignment]
+    ) -> tuple[Hit, ...]:
         bits = self.statistics.bits(candidates.score[ranking.rows]) if isinstance(self.statistics, Statistics) else None
         hits = []
         for place, row in enumerate(ranking.rows.tolist()):

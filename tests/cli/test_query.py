@@ -106,6 +106,45 @@ def test_an_out_file_is_whole_or_not_there(swsearch, protein_db, tmp_path, monke
     assert " 3 " in listed[1]  # three queries were committed before
 
 
+def test_filters_act_before_the_cut_and_say_so(swsearch, protein_db):
+    """Source: the longer list without the filter, filtered here."""
+    arguments = ["query", QUERIES, protein_db, "--format", "tsv", "--store", "none", "--fields"]
+    columns = "qseqid sseqid pident evalue"
+    whole = [line.split("\t") for line in swsearch(*arguments, columns, "--top", "1500").out.splitlines()[1:]]
+    expected: dict[str, list[list[str]]] = {}
+    for row in whole:
+        if float(row[2]) >= 60:
+            expected.setdefault(row[0], []).append(row)
+    found = swsearch(*arguments, columns, "--top", "4", "--min-identity", "60").out.splitlines()[1:]
+    assert [line.split("\t") for line in found] == [row for rows in expected.values() for row in rows[:4]]
+    assert len(found) > 8
+    shown = swsearch("query", QUERIES, protein_db, "--store", "none", "--top", "4", "--min-identity", "60").out
+    assert "106 of 1,500 subjects have an E-value of at most 10; the best 4 whose alignments pass the filters" in shown
+
+
+def test_reports_name_organisms_and_taxa_where_headers_do(swsearch, tmp_path):
+    """By hand: the first header is UniProt's, the second says nothing."""
+    letters = "MKVLAAGIVGLLLAQWERTYMKVLAAGIVGLLLAQWERTY"
+    (tmp_path / "two.fasta").write_text(
+        f">sp|P1|A_B Words OS=Vicia faba (broad bean) OX=3906 GN=x\n{letters}\n>plain\n{letters}\n"
+    )
+    assert swsearch("index", "two.fasta", "-o", "two.db").code == 0
+    arguments = [
+        "query",
+        "two.fasta",
+        "two.db",
+        "--store",
+        "none",
+        "--fields",
+        "sseqid staxid staxids ssciname sscinames",
+    ]
+    named = "sp|P1|A_B\t3906\t3906\tVicia faba (broad bean)\tVicia faba (broad bean)"
+    assert swsearch(*arguments, "--format", "blast6").out.splitlines()[:2] == [named, "plain\tN/A\tN/A\tN/A\tN/A"]
+    assert swsearch(*arguments, "--format", "tsv").out.splitlines()[1:3] == [named, "plain\t\t\t\t"]
+    title = "# Fields: subject id, subject tax id, subject tax ids, subject sci name, subject sci names"
+    assert title in swsearch(*arguments, "--format", "blast7").out.splitlines()
+
+
 @pytest.mark.skipif(shutil.which("ssearch36") is None, reason="ssearch36 is not installed (Debian package fasta3)")
 def test_the_top_50_scores_are_ssearchs(swsearch, protein_db, tmp_path):
     """Source: ssearch36 with BLOSUM62, gap 11 + k."""
