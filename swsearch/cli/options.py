@@ -150,7 +150,7 @@ def check_alphabet(alphabet: str | None, of_database: str, database: str) -> Non
         It is another.
     """
     if alphabet not in (None, of_database):
-        advice = f"leave --alphabet out or search a database of {alphabet}"
+        advice = f"leave --alphabet out or take a database of {alphabet}"
         raise AlphabetMismatch(str(alphabet), of_database, database, advice)
 
 

@@ -46,8 +46,8 @@ from swsearch.database.segment_writer import (
 )
 from swsearch.database.staging import disk_error, sync_folder, termination_as_exception, write_catalogue_file
 from swsearch.errors import InputError
-from swsearch.sequences.alphabet import ALPHABETS
-from swsearch.sequences.fasta import CHUNK_RESIDUES, SequenceChunk
+from swsearch.sequences.alphabet import ALPHABETS, Alphabet, refuse_dna
+from swsearch.sequences.fasta import CHUNK_RESIDUES, SAMPLE_RESIDUES, SequenceChunk
 from swsearch.sequences.record import split_header
 from swsearch.typing import SubjectIndex
 
@@ -85,6 +85,7 @@ def add_to_database(
     database: str | os.PathLike[str],
     paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
     *,
+    as_asked: bool = False,
     progress: Progress | None = None,
 ) -> BuildReport:
     r"""Add the sequences of FASTA or FASTQ files behind those of a database, all or none.
@@ -94,6 +95,8 @@ def add_to_database(
     database : path
     paths : path or sequence of paths
         Sequence files of the database's alphabet, in order; ``-`` is standard input.
+    as_asked : bool
+        Take a file that reads like DNA for protein, whose letters are protein's as well.
     progress : callable, optional
 
     Returns
@@ -105,6 +108,8 @@ def add_to_database(
     ------
     FastaFormatError
         A file cannot be read as sequences of the alphabet.
+    AlphabetMismatch
+        The database is of proteins and a file reads like DNA.
     DatabaseError
         There is no database, somebody else is changing it, or the disk is full.
 
@@ -123,7 +128,7 @@ def add_to_database(
         generation = before.generation + 1
         written = write_segment(
             folder / segment_name(generation),
-            sequence_chunks(paths, ALPHABETS[before.alphabet]),
+            _added_chunks(paths, ALPHABETS[before.alphabet], as_asked=as_asked),
             n_before=before.n_subjects,
             hashes_before=_hashes(opened),
             progress=progress,
@@ -201,7 +206,8 @@ def compact_database(database: str | os.PathLike[str], *, progress: Progress | N
         with PackedDatabase.open(folder) as opened:
             segment = folder / segment_name(before.generation + 1)
             written = write_segment(segment, _remaining_chunks(opened), progress=progress)
-        catalogue = _publish(folder, before, [written.entry])
+        former = (*before.former_digests, before.digest)
+        catalogue = _publish(folder, before, [written.entry], former)
         _sweep(folder, catalogue)
     return CompactionReport(folder, before, catalogue)
 
@@ -224,8 +230,10 @@ def _change(folder: Path) -> Iterator[Catalogue]:
         raise disk_error(error, Path(os.path.abspath(folder))) from error
 
 
-def _publish(folder: Path, before: Catalogue, segments: Sequence[SegmentEntry]) -> Catalogue:
-    """Make these segments the database's next generation."""
+def _publish(
+    folder: Path, before: Catalogue, segments: Sequence[SegmentEntry], former_digests: tuple[str, ...] = ()
+) -> Catalogue:
+    """Make these segments the database's next generation; ``former_digests`` had the same content."""
     catalogue = replace(
         before,
         digest=content_digest(before.alphabet, tuple(segments)),
@@ -233,6 +241,7 @@ def _publish(folder: Path, before: Catalogue, segments: Sequence[SegmentEntry]) 
         program=program_name(),
         created=now(),
         segments=tuple(segments),
+        former_digests=former_digests,
     )
     sync_folder(folder)
     write_catalogue_file(folder, catalogue)
@@ -297,6 +306,18 @@ def _with_tombstones(folder: Path, segment: Segment, places: SubjectIndex, gener
     sync_folder(folder / segment.entry.name)
     n_residues = int(segment.lengths[segment.positions[removed]].sum(dtype=np.uint64))
     return replace(segment.entry, removed=Tombstones(name, len(removed), n_residues, written))
+
+
+def _added_chunks(
+    paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]], alphabet: Alphabet, *, as_asked: bool
+) -> Iterator[tuple[str, SequenceChunk]]:
+    """The chunks of the files; the first of each tells whether the file reads like DNA."""
+    before = None
+    for name, chunk in sequence_chunks(paths, alphabet):
+        if name != before and not as_asked:
+            refuse_dna(name, alphabet.decode(chunk.codes[:SAMPLE_RESIDUES]), alphabet)
+        before = name
+        yield name, chunk
 
 
 def _remaining_chunks(database: PackedDatabase) -> Iterator[tuple[str, SequenceChunk]]:

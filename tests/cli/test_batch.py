@@ -184,3 +184,23 @@ def test_a_batch_is_not_resumed_with_another_choice_of_subjects(swsearch, tmp_pa
     refused = swsearch(*arguments, "--resume", "1")
     assert refused.code == 1
     assert "run 1 of b.sqlite is of another search: the choice of subjects differs; leave --resume out" in refused.error
+
+
+def test_a_batch_goes_on_after_a_compaction_and_not_after_a_change(swsearch, tmp_path, many_queries):
+    """Source: a batch that ran through before the compaction; the report names the generation that it began with."""
+    assert swsearch("index", DATA / "queries.fasta", "-o", "few.db").code == 0
+    (tmp_path / "more.fasta").write_text(">more\nMKVLWYEEKLLKFDDPPQQRRSTHH\n")
+    assert swsearch("db", "add", "few.db", "more.fasta").code == 0
+    assert swsearch("batch", *many_queries, "few.db", "--store", "whole.sqlite").code == 0
+    assert swsearch("batch", many_queries[0], "few.db", "--store", "b.sqlite").code == 0
+    before = swsearch("db", "info", "few.db").out
+    assert swsearch("db", "compact", "few.db").code == 0
+    assert swsearch("db", "info", "few.db").out.split("digest")[1].split()[0] not in before
+    resumed = swsearch("batch", *many_queries, "few.db", "--store", "b.sqlite", "--resume", "1")
+    assert resumed.code == 0, resumed.err
+    assert "15 queries done, 20 were there before" in resumed.out
+    assert report(swsearch, "b.sqlite") == report(swsearch, "whole.sqlite")
+    assert swsearch("db", "remove", "few.db", "more").code == 0
+    assert swsearch("db", "compact", "few.db").code == 0
+    refused = swsearch("batch", *many_queries, "few.db", "--store", "b.sqlite", "--resume", "1")
+    assert "is of another search: database differs" in refused.error
