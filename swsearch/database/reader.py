@@ -141,6 +141,8 @@ class PackedDatabase:
         self.path = path
         self.catalogue = catalogue
         self.segments = segments
+        self.n_subjects = catalogue.n_subjects
+        """Subjects, the removed left out."""
         self._bases = [segment.base for segment in segments]
 
     @classmethod
@@ -202,11 +204,6 @@ class PackedDatabase:
     def alphabet(self) -> Alphabet:
         """The alphabet of all subjects."""
         return ALPHABETS[self.catalogue.alphabet]
-
-    @property
-    def n_subjects(self) -> int:
-        """Subjects, the removed left out."""
-        return self.catalogue.n_subjects
 
     @property
     def n_residues(self) -> int:

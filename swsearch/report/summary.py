@@ -31,7 +31,10 @@ def database_line(run: RunInfo) -> str:
 def scoring_line(run: RunInfo) -> str:
     """The scoring scheme and what E-values are scaled to, or, on lines of their own, why there are none."""
     opening = f"{run.gap_open} + " if run.gap_open else ""
-    scheme = f"{run.matrix}, a gap of k residues costs {opening}{run.gap_extend}k"
+    matrix = run.matrix
+    if run.parameters.get("query_format"):
+        matrix = f"position-specific scores on the scale of {run.matrix}"
+    scheme = f"{matrix}, a gap of k residues costs {opening}{run.gap_extend}k"
     if run.lam is None:
         indent = " " * len("Scoring:  ")
         why = textwrap.fill(f"no E-values: {run.statistics}", 100, initial_indent=indent, subsequent_indent=indent)

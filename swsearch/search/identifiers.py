@@ -8,14 +8,12 @@ not hold: who gives a version means that version. Case counts.
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterator
 from typing import Final
 
-from xopen import xopen
-
 from swsearch.errors import InputError
+from swsearch.sequences.lines import text_lines
 
 _TAG: Final = re.compile("bbm|bbs|dbj|emb|gb|gi|gim|gnl|gp|lcl|oth|pat|pdb|pgp|pir|prf|ref|sp|tpd|tpe|tpg|tr")
 """Database tags in headers of UniProt and NCBI."""
@@ -56,7 +54,7 @@ class IdentifierList:
     def __init__(self, option: str, path: str) -> None:
         self.option = option
         self.path = path
-        words = (line.split(None, 1) for line in text_lines(option, path))
+        words = (line.split(None, 1) for line in text_lines(path, f"{option} {path}"))
         self.wanted = frozenset(word[0] for word in words if word and not word[0].startswith("#"))
         if not self.wanted:
             raise InputError(f"{option} {path}: the file names no identifier; give one a line")
@@ -77,21 +75,3 @@ class IdentifierList:
             f"{self.option} {self.path}: {len(missing):,} of {len(self.wanted):,} identifiers are not in the database, "
             f"{missing[0]!r} for one"
         )
-
-
-def text_lines(option: str, path: str) -> Iterator[str]:
-    """The lines of a text file, compressed or not, bytes that are not UTF-8 as surrogate escapes.
-
-    Raises
-    ------
-    InputError
-        The file cannot be read; the message names the option.
-    """
-    try:
-        with xopen(os.fspath(path), "rb", threads=0) as stream:
-            for line in stream:
-                yield line.decode("utf-8", "surrogateescape")
-    except OSError as error:
-        raise InputError(f"{option} {path}: {error.strerror or error}; choose another file") from error
-    except EOFError as error:
-        raise InputError(f"{option} {path}: the archive ends too early; fetch it again") from error

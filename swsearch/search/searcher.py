@@ -22,6 +22,7 @@ from swsearch.errors import AlphabetMismatch, InputError
 from swsearch.hits.hit import Alignment, Hit
 from swsearch.hits.result import DatabaseInfo, QueryResult, RunInfo, SearchStats
 from swsearch.hits.score_block import ScoreBlock
+from swsearch.query.position_specific import PositionSpecificQuery
 from swsearch.query.profile import QueryProfile, sequence_profile
 from swsearch.scoring.matrix import matrix_text
 from swsearch.search.options import SearchOptions
@@ -98,6 +99,7 @@ class Searcher:
         self.n_residues = sum(partition.n_residues for partition in self._partitions)
         self._distinct_lengths = np.unique(np.concatenate([np.unique(part.lengths) for part in self._partitions]))
         self._least_score = self._lowest_allowed_score()
+        self._floors: dict[int, int] = {}
         self._alignment_filter = options.alignment_filter
 
     def _chosen_partitions(self, partition_residues: int | None) -> Iterator[Partition]:
@@ -225,21 +227,31 @@ class Searcher:
         strands = []
         for name in self.strands:
             codes = reverse_complement(query.codes) if name == "minus" else query.codes
-            strands.append(_Strand(name, codes, sequence_profile(codes, self.scheme)))
+            strands.append(_Strand(name, codes, self._profile(query, codes)))
         return strands
 
+    def _profile(self, query: SequenceRecord, codes: Codes) -> QueryProfile:
+        """The scores of a query along the strand of ``codes``."""
+        if isinstance(query, PositionSpecificQuery):
+            return query.profile(self.scheme.gap)
+        return sequence_profile(codes, self.scheme)
+
     def _floor(self, query_length: int) -> int:
-        """Lowest score that any subject of this database could be reported with."""
+        """Lowest score that any subject of this database could be reported with; the same for queries of one length."""
+        if query_length not in self._floors:
+            self._floors[query_length] = max(self._least_score, self._lowest_significant_score(query_length))
+        return self._floors[query_length]
+
+    def _lowest_significant_score(self, query_length: int) -> int:
         if not isinstance(self.statistics, Statistics):
-            return self._least_score
-        significant = self.statistics.min_score(
+            return 1
+        return self.statistics.min_score(
             self.options.evalue,
             query_length,
             self._distinct_lengths,
             self.search_space,
             len(self.strands),
         )
-        return max(significant, self._least_score)
 
     def _score(
         self, queries: list[list[_Strand]], floors: list[int], progress: Progress | None

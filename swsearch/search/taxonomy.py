@@ -10,7 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from swsearch.errors import InputError
-from swsearch.search.identifiers import names_of, text_lines
+from swsearch.search.identifiers import names_of
+from swsearch.sequences.lines import text_lines
 from swsearch.sequences.organism import header_taxid
 from swsearch.sequences.record import split_header
 
@@ -73,7 +74,7 @@ def with_descendants(taxids: frozenset[int], path: str) -> frozenset[int]:
     """
     children: dict[int, list[int]] = {}
     known = set()
-    for number, line in enumerate(text_lines("--taxonomy", path), 1):
+    for number, line in enumerate(text_lines(path, f"--taxonomy {path}"), 1):
         fields = line.split("|", 2)
         try:
             node, parent = int(fields[0]), int(fields[1])
@@ -106,7 +107,7 @@ def mapped_members(taxids: frozenset[int], path: str) -> frozenset[str]:
     """
     members = set()
     n_names = 1
-    for number, line in enumerate(text_lines("--taxid-map", path), 1):
+    for number, line in enumerate(text_lines(path, f"--taxid-map {path}"), 1):
         fields = line.split()
         if not fields or fields[0].startswith("#"):
             continue

@@ -122,6 +122,29 @@ def test_filters_act_before_the_cut_and_say_so(swsearch, protein_db):
     assert "106 of 1,500 subjects have an E-value of at most 10; the best 4 whose alignments pass the filters" in shown
 
 
+def test_a_profile_is_searched_stored_and_reported_again(swsearch, protein_db, tmp_path):
+    """Source: the plain search, whose hits an alignment of the one sequence has too."""
+    header, *lines = QUERIES.read_text().split(">")[2].splitlines()
+    letters = "".join(lines)
+    (tmp_path / "one.fasta").write_text(f">{header}\n{letters}\n")
+    (tmp_path / "obg.sto").write_text(f"# STOCKHOLM 1.0\n#=GF ID Obg\nOBG_NEIG2 {letters}\n//\n")
+    columns = ["--format", "tsv", "--fields", "sseqid score evalue qstart send cigar", "--top", "40"]
+    plain = swsearch("query", "one.fasta", protein_db, "--store", "none", *columns)
+    found = swsearch("query", "obg.sto", protein_db, *columns)
+    assert found.code == 0, found.err
+    assert found.out == plain.out
+    assert len(found.out.splitlines()) == 41
+    table = swsearch("report", "latest").out
+    assert "Query:    Obg profile of 1 aligned sequences (384 residues)" in table
+    assert "Scoring:  position-specific scores on the scale of BLOSUM62, a gap of k residues costs 11 + 1k" in table
+    assert "--query-format stockholm" in swsearch("runs", "show", "latest").out
+
+
+def test_a_query_format_that_does_not_exist_or_fit_is_one_line(swsearch, protein_db):
+    assert "choose auto, fasta, pssm" in swsearch("query", QUERIES, protein_db, "--query-format", "hmm").error
+    assert "the first sequence has" in swsearch("query", QUERIES, protein_db, "--query-format", "aligned").error
+
+
 def test_reports_name_organisms_and_taxa_where_headers_do(swsearch, tmp_path):
     """By hand: the first header is UniProt's, the second says nothing."""
     letters = "MKVLAAGIVGLLLAQWERTYMKVLAAGIVGLLLAQWERTY"

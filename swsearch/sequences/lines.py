@@ -1,0 +1,36 @@
+"""Text files by lines: from disk or standard input, compressed or not, any bytes."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+
+from xopen import xopen
+
+from swsearch.errors import InputError
+
+
+def text_lines(path: str | os.PathLike[str], name: str) -> Iterator[str]:
+    """The lines of a text file with their ends, bytes that are not UTF-8 as surrogate escapes; ``-`` is standard input.
+
+    Parameters
+    ----------
+    path : path
+    name : str
+        What messages call the file.
+
+    Raises
+    ------
+    InputError
+        The file cannot be read, or its archive ends too early.
+    """
+    source = sys.stdin.buffer if os.fspath(path) == "-" else os.fspath(path)
+    try:
+        with xopen(source, "rb", threads=0) as stream:
+            for line in stream:
+                yield line.decode("utf-8", "surrogateescape")
+    except OSError as error:
+        raise InputError(f"{name}: {error.strerror or error}; choose another file") from error
+    except EOFError as error:
+        raise InputError(f"{name}: the archive ends too early; fetch it again") from error
