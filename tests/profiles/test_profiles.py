@@ -201,7 +201,7 @@ def estimated_again(rows: list[str]) -> tuple[list[list[float]], str]:
 
 
 def test_scores_are_those_of_the_formulas(tmp_path):
-    """Source: the formulas of the design page, written out again without arrays."""
+    """Source: the documented formulas, written out again without arrays."""
     rng = np.random.default_rng(3)
     base = random_protein(rng, 60)
     rows = []
