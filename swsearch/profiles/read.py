@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import lzma
 import os
 import sys
-from itertools import islice
+import zlib
 from pathlib import Path
 from typing import Final
+
+from xopen import xopen
 
 from swsearch.errors import AlphabetMismatch, InputError
 from swsearch.profiles.alignment_files import MultipleAlignment, read_aligned_fasta, read_stockholm
@@ -15,36 +18,40 @@ from swsearch.profiles.pssm import read_pssm
 from swsearch.query.position_specific import PositionSpecificQuery
 from swsearch.scoring.matrix import SubstitutionMatrix
 from swsearch.sequences.alphabet import PROTEIN
-from swsearch.sequences.lines import text_lines
 
 QUERY_FORMATS: Final = ("auto", "fasta", "pssm", "aligned", "a3m", "stockholm")
-_LOOKED_AT: Final = 5
+_LOOKED_AT: Final = 4096
+"""Bytes."""
 
 
 def detect_query_format(path: str | os.PathLike[str]) -> str:
-    """``pssm`` or ``stockholm`` where the first lines say so, else ``fasta``; nothing is taken from standard input.
+    """``pssm`` or ``stockholm`` where the first line says so, else ``fasta``; nothing is taken from standard input.
 
     Raises
     ------
     InputError
         The file is a PSSM in NCBI's ASN.1.
     """
-    if os.fspath(path) == "-":
-        peek = getattr(sys.stdin.buffer, "peek", None)
-        lines = [] if peek is None else peek(1).decode("utf-8", "replace").splitlines()[:_LOOKED_AT]
-    elif Path(path).is_file():
-        with Path(path).open("rb") as file:
-            is_text = b"\0" not in file.read(64)
-        lines = [line.strip() for line in islice(text_lines(path, os.fspath(path)), _LOOKED_AT)] if is_text else []
-    else:
-        return "fasta"
-    first = next((line.strip() for line in lines if line.strip()), "")
+    start = _start_of(path).decode("utf-8", "replace")
+    first = next((line.strip() for line in start.splitlines() if line.strip()), "")
     if first.startswith("# STOCKHOLM"):
         return "stockholm"
     if first.startswith("PssmWithParameters"):
         advice = "write it as text: psiblast -in_pssm FILE -out_ascii_pssm TEXT -db DB"
         raise InputError(f"{os.fspath(path)} is a PSSM in NCBI's ASN.1, which is not read; {advice}")
     return "pssm" if "position-specific scoring matrix" in first.lower() else "fasta"
+
+
+def _start_of(path: str | os.PathLike[str]) -> bytes:
+    """The first bytes of a file, decompressed, or of standard input as they are; none where it cannot be read."""
+    if os.fspath(path) == "-":
+        peek = getattr(sys.stdin.buffer, "peek", None)
+        return b"" if peek is None else peek(_LOOKED_AT)[:_LOOKED_AT]
+    try:
+        with xopen(os.fspath(path), "rb", threads=0) as stream:
+            return bytes(stream.read(_LOOKED_AT))
+    except (OSError, EOFError, zlib.error, lzma.LZMAError):
+        return b""  # whoever reads the whole file says what is wrong with it
 
 
 def read_profiles(
@@ -85,4 +92,5 @@ def read_profiles(
 def _header(alignment: MultipleAlignment, stem: str, number: int, n_alignments: int) -> str:
     """Name and description of a profile; the file's name where the alignment has none."""
     name = (alignment.name.split(None, 1) or [stem if n_alignments == 1 else f"{stem}_{number}"])[0]
-    return f"{name} profile of {len(alignment.codes):,} aligned sequences"
+    n_sequences = len(alignment.codes)
+    return f"{name} profile of {n_sequences:,} aligned sequence{'' if n_sequences == 1 else 's'}"

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import lzma
 import os
 import sys
+import zlib
 from collections.abc import Iterator
 
 from xopen import xopen
@@ -23,7 +25,7 @@ def text_lines(path: str | os.PathLike[str], name: str) -> Iterator[str]:
     Raises
     ------
     InputError
-        The file cannot be read, or its archive ends too early.
+        The file cannot be read, or its archive is damaged.
     """
     source = sys.stdin.buffer if os.fspath(path) == "-" else os.fspath(path)
     try:
@@ -32,5 +34,5 @@ def text_lines(path: str | os.PathLike[str], name: str) -> Iterator[str]:
                 yield line.decode("utf-8", "surrogateescape")
     except OSError as error:
         raise InputError(f"{name}: {error.strerror or error}; choose another file") from error
-    except EOFError as error:
-        raise InputError(f"{name}: the archive ends too early; fetch it again") from error
+    except (EOFError, zlib.error, lzma.LZMAError) as error:
+        raise InputError(f"{name}: the archive is damaged or cut short ({error}); fetch it again") from error

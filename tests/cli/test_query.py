@@ -135,7 +135,7 @@ def test_a_profile_is_searched_stored_and_reported_again(swsearch, protein_db, t
     assert found.out == plain.out
     assert len(found.out.splitlines()) == 41
     table = swsearch("report", "latest").out
-    assert "Query:    Obg profile of 1 aligned sequences (384 residues)" in table
+    assert "Query:    Obg profile of 1 aligned sequence (384 residues)" in table
     assert "Scoring:  position-specific scores on the scale of BLOSUM62, a gap of k residues costs 11 + 1k" in table
     assert "--query-format stockholm" in swsearch("runs", "show", "latest").out
 

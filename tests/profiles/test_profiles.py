@@ -1,5 +1,6 @@
 """Profile queries: what is read and estimated, against NCBI's programs, Biopython, and formulas written out again."""
 
+import gzip
 import math
 import re
 import shutil
@@ -119,6 +120,16 @@ def test_auto_knows_pssm_and_stockholm_and_refuses_asn1(tmp_path):
     ):
         (tmp_path / name).write_text(text)
         assert detect_query_format(tmp_path / name) == expected
+    with gzip.open(tmp_path / "a.sto.gz", "wt") as file:
+        file.write(STOCKHOLM)
+    assert detect_query_format(tmp_path / "a.sto.gz") == "stockholm"
+    (query, alone) = read_profiles(tmp_path / "a.sto.gz", "stockholm", BLOSUM62)
+    assert (query.header, alone.header) == (
+        "globin-like profile of 3 aligned sequences",
+        "a_2 profile of 1 aligned sequence",
+    )
+    for name in ("nosuch", "."):
+        assert detect_query_format(tmp_path / name) == "fasta"
     (tmp_path / "e.asn").write_text("PssmWithParameters ::= {\n")
     with pytest.raises(InputError, match=r"ASN\.1, which is not read; write it as text"):
         detect_query_format(tmp_path / "e.asn")

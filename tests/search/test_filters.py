@@ -150,6 +150,10 @@ def test_a_compressed_list_is_read(family, tmp_path):
     with gzip.open(tmp_path / "wanted.gz", "wt") as file:
         file.write("Q00007\n")
     assert chosen(family, include=str(tmp_path / "wanted.gz")) == ([7], ())
+    whole = (tmp_path / "wanted.gz").read_bytes()
+    (tmp_path / "cut.gz").write_bytes(whole[:-12])
+    with pytest.raises(InputError, match=r"cut\.gz: the archive is damaged or cut short"):
+        chosen(family, include=str(tmp_path / "cut.gz"))
 
 
 NODES = """1\t|\t1\t|\tno rank\t|
