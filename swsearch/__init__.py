@@ -9,6 +9,7 @@ packed database  ``database``   the format, building, memory-mapped reading, par
 query profile    ``query``      scores of every query position against every letter
 engine           ``engine``     scores of every subject: ``reference``, ``cpu``, ``cuda``
 top hits         ``hits``       the records: score columns, hits, alignments, results
+profile queries  ``profiles``   PSSMs, and scores estimated from multiple alignments
 traceback        ``alignment``  coordinates and CIGAR of reported hits, and the check that rescores them
 statistics       ``statistics`` bit scores and E-values
 pairs            ``pairs``      two sequences over all their cells: local to edit distance
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from swsearch.hits.result import QueryResult
     from swsearch.search.api import open_searcher, read_queries, search_database, sequence
     from swsearch.search.options import SearchOptions
+    from swsearch.search.query_file import read_queries_as
     from swsearch.sequences.record import SequenceRecord
 
 __version__ = "0.1.0"
@@ -51,6 +53,7 @@ __all__ = [
     "compact_database",
     "open_searcher",
     "read_queries",
+    "read_queries_as",
     "remove_from_database",
     "search_database",
     "sequence",
@@ -69,6 +72,7 @@ _HOMES = {
     "compact_database": "swsearch.database.changes",
     "open_searcher": "swsearch.search.api",
     "read_queries": "swsearch.search.api",
+    "read_queries_as": "swsearch.search.query_file",
     "remove_from_database": "swsearch.database.changes",
     "search_database": "swsearch.search.api",
     "sequence": "swsearch.search.api",

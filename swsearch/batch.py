@@ -20,8 +20,8 @@ from typing import Any, Final, TextIO
 from swsearch.engine.protocol import Progress
 from swsearch.errors import InputError, StoreError
 from swsearch.hits.result import QueryResult, RunInfo, SearchStats
-from swsearch.search.api import refuse_dna
 from swsearch.search.searcher import Searcher
+from swsearch.sequences.alphabet import refuse_dna
 from swsearch.sequences.fasta import SAMPLE_RESIDUES, STDIN, RefusedRecord, read_each
 from swsearch.sequences.record import SequenceRecord
 from swsearch.store.repository import HitStore, StoredRun, query_digest
@@ -177,7 +177,7 @@ def run_batch(
         The store cannot be written, or the run to resume is of another search or of other queries.
     """
     info = searcher.run_info(command)
-    report = _open_run(store, info, resume)
+    report = _open_run(store, info, resume, searcher.database.catalogue.former_digests)
     log = EventLog(events)
     log.write("start", run=report.run_id, resumed=report.resumed, database=info.database.path)
     committed = store.committed(report.run_id)
@@ -236,17 +236,26 @@ def missing_numbers(store: HitStore, run_id: int) -> list[int]:
     return [number for number in range(max(numbers, default=-1)) if number not in numbers]
 
 
-def _open_run(store: HitStore, info: RunInfo, resume: str | None) -> BatchReport:
-    """The run to add to, new or old, marked as worked on by this process."""
+def _open_run(store: HitStore, info: RunInfo, resume: str | None, former_digests: Sequence[str]) -> BatchReport:
+    """The run to add to, new or old, marked as worked on by this process.
+
+    ``former_digests`` are those that the database had before compactions, which change no hit.
+    """
+
+    def difference(found: RunInfo) -> str:
+        if found.database.digest in former_digests:
+            found = replace(found, database=info.database)
+        return _difference(info, found)
+
     if resume == "latest":
-        unfinished = [run for run in store.runs() if run.state == "interrupted" and not _difference(info, run.info)]
+        unfinished = [run for run in store.runs() if run.state == "interrupted" and not difference(run.info)]
         resume = str(unfinished[-1].id) if unfinished else None
     if resume is None:
         return BatchReport(store.start_run(info), resumed=False)
     run = store.run(resume)
-    difference = _difference(info, run.info)
-    if difference:
-        raise StoreError(f"run {run.id} of {store.name} is of another search: {difference}; leave --resume out")
+    problem = difference(run.info)
+    if problem:
+        raise StoreError(f"run {run.id} of {store.name} is of another search: {problem}; leave --resume out")
     if run.state == "running":
         raise StoreError(f"run {run.id} of {store.name} is being worked on; wait for it or stop it first")
     store.resume_run(run.id)
@@ -266,6 +275,9 @@ def _difference(wanted: RunInfo, found: RunInfo) -> str:
             for name in sorted({*wanted.parameters, *found.parameters})
         },
     }
+    if "--chosen-digest" in pairs:
+        pairs["the choice of subjects"] = pairs.pop("--chosen-digest")
+        del pairs["--chosen-subjects"]
     different = [name for name, (one, other) in pairs.items() if one != other]
     return ", ".join(f"{name} differs" for name in different)
 

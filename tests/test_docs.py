@@ -21,10 +21,9 @@ def workplace(tmp_path, monkeypatch):
     return tmp_path
 
 
-def test_the_readmes_commands_run_and_print_what_it_shows(workplace, capfd):
-    """Source: the README; where output follows a command there, it is that command's, to the letter."""
-    shown = re.findall(r"^    \$ (swsearch .*)\n((?:    (?!\$).*\n|\n(?=    (?!\$)))*)", README, re.MULTILINE)
-    assert len(shown) >= 6
+def run_commands(page: str, capfd) -> int:
+    """Run the commands of a page; where output follows a command there, it is that command's, to the letter."""
+    shown = re.findall(r"^    \$ (swsearch .*)\n((?:    (?!\$).*\n|\n(?=    (?!\$)))*)", page, re.MULTILINE)
     for command, output in shown:
         capfd.readouterr()
         assert main(shlex.split(command)[1:]) == 0, command
@@ -32,6 +31,32 @@ def test_the_readmes_commands_run_and_print_what_it_shows(workplace, capfd):
         for line in output.splitlines():
             if line.strip() and line.strip() != "…":
                 assert line[4:].rstrip() in [row.rstrip() for row in printed.splitlines()], (command, line)
+    return len(shown)
+
+
+def test_the_readmes_commands_run_and_print_what_it_shows(workplace, capfd):
+    """Source: the README."""
+    assert run_commands(README, capfd) >= 6
+
+
+@pytest.mark.parametrize("name", ["batch", "filters", "profiles"])
+def test_the_reference_pages_commands_and_python_run(workplace, capfd, name):
+    """Source: the page; its database is the README's."""
+    page = (ROOT / "docs" / "reference" / f"{name}.md").read_text()
+    assert main(["index", "data/proteins.fasta.gz", "-o", "proteins.db", "--quiet"]) == 0
+    assert run_commands(page, capfd) >= 1
+    (code,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    exec(compile(code, name, "exec"), {})
+    assert capfd.readouterr().out
+
+
+def test_the_profile_finds_more_than_its_first_sequence(workplace, capfd):
+    """Source: the numbers in the page on profiles."""
+    assert main(["index", "data/proteins.fasta.gz", "-o", "proteins.db", "--quiet"]) == 0
+    record = (ROOT / "data" / "queries.fasta").read_text().split(">")[2]
+    (workplace / "obg.fasta").write_text(f">{record}")
+    assert main(["query", "obg.fasta", "proteins.db", "--evalue", "0.001", "--store", "none"]) == 0
+    assert "Hits:     45 of 1,500 subjects have an E-value of at most 0.001" in capfd.readouterr().out
 
 
 def test_the_readmes_python_example_runs(workplace, capfd):

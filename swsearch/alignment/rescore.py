@@ -11,10 +11,17 @@ from swsearch.errors import InputError
 from swsearch.hits.hit import Alignment
 from swsearch.scoring.scheme import ScoringScheme
 from swsearch.sequences.alphabet import reverse_complement
-from swsearch.typing import Codes
+from swsearch.typing import Codes, ScoreTable
 
 
-def rescore(query: Codes, subject: Codes, alignment: Alignment, scheme: ScoringScheme, strand: str = "plus") -> int:
+def rescore(
+    query: Codes,
+    subject: Codes,
+    alignment: Alignment,
+    scheme: ScoringScheme,
+    strand: str = "plus",
+    position_scores: ScoreTable | None = None,
+) -> int:
     """The raw score that the alignment has.
 
     Parameters
@@ -26,6 +33,8 @@ def rescore(query: Codes, subject: Codes, alignment: Alignment, scheme: ScoringS
     scheme : ScoringScheme
     strand : str
         ``plus`` or ``minus``.
+    position_scores : int8 array, shape (query_length, 32), optional
+        What a position-specific query scores in place of the scheme's matrix; for the plus strand.
 
     Raises
     ------
@@ -78,7 +87,10 @@ def rescore(query: Codes, subject: Codes, alignment: Alignment, scheme: ScoringS
                     raise wrong(f"it needs more than {len(a)} query and {len(b)} subject residues")
                 if (a[i] == b[j]) != (operation == "="):
                     raise wrong(f"{operation} stands on {a[i]} and {b[j]}, query residue {i + 1} of the alignment")
-                pair = scheme.matrix.score(a[i], b[j])
+                if position_scores is None:
+                    pair = scheme.matrix.score(a[i], b[j])
+                else:
+                    pair = int(position_scores[alignment.query_start + i, alphabet.code(b[j])])
                 score += pair
                 positives += pair > 0
                 identities += operation == "="

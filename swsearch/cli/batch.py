@@ -52,7 +52,8 @@ def batch(
         options.check_alphabet(search.alphabet, searcher.database.alphabet.name, database)
         cells = survey(paths, searcher, share, as_asked=search.alphabet is not None)
         if not search.quiet:
-            say(why)
+            for line in (why, *searcher.notes):
+                say(line)
         opened = stack.enter_context(HitStore(search.store, create=True))
         log = None if events is None else stack.enter_context(events.open("a", encoding="utf-8"))
         progress = stack.enter_context(ProgressReport("searching", cells, "GCUPS", 1e9, search.quiet))

@@ -93,6 +93,9 @@ def add(
         list[Path],
         typer.Argument(metavar="FASTA...", help="FASTA or FASTQ files; gzip, bzip2, xz and zstd are read; - is stdin."),
     ],
+    alphabet: Annotated[
+        str | None, typer.Option(help="protein or dna: what the files hold, where they could be taken for the other.")
+    ] = None,
     quiet: options.Quiet = False,
 ) -> None:
     """Add sequences to a database, behind those it has: all of them, or none where a file is bad.
@@ -104,9 +107,13 @@ def add(
     from swsearch.cli.output import say
     from swsearch.cli.progress import ProgressReport
     from swsearch.database.changes import add_to_database
+    from swsearch.database.reader import load_catalogue
 
+    options.check_alphabet(alphabet, load_catalogue(database).alphabet, str(database))
     with ProgressReport("adding", 0, "M residues/s", 1e6, quiet) as progress:
-        added = add_to_database(database, fasta, progress=lambda _, residues: progress.reach(residues))
+        added = add_to_database(
+            database, fasta, as_asked=alphabet is not None, progress=lambda _, residues: progress.reach(residues)
+        )
     if quiet:
         return
     new = added.catalogue.segments[-1]

@@ -13,6 +13,7 @@ DEFAULT_STORE: Final = "hits.sqlite"
 
 _SCORING = "Scoring"
 _CHOICE = "Which hits"
+_FILTERS = "Filters, before the list is cut at --top"
 _OUTPUT = "Output"
 _MACHINE = "Machine"
 
@@ -38,6 +39,72 @@ Alphabet = Annotated[
 DbSize = Annotated[
     int | None,
     typer.Option(help="Residues that E-values are scaled to. [those of the database]", rich_help_panel=_SCORING),
+]
+MinScore = Annotated[int | None, typer.Option(help="Lowest raw score.", rich_help_panel=_FILTERS)]
+MinBits = Annotated[float | None, typer.Option(help="Lowest bit score.", rich_help_panel=_FILTERS)]
+MinIdentity = Annotated[
+    float | None, typer.Option(help="Lowest percentage of equal letters in the alignment.", rich_help_panel=_FILTERS)
+]
+MinQueryCoverage = Annotated[
+    float | None,
+    typer.Option(help="Lowest percentage of the query between the alignment's ends.", rich_help_panel=_FILTERS),
+]
+MinSubjectCoverage = Annotated[
+    float | None,
+    typer.Option(help="Lowest percentage of the subject between the alignment's ends.", rich_help_panel=_FILTERS),
+]
+MinAlignmentLength = Annotated[
+    int | None, typer.Option(help="Fewest columns of the alignment, gaps included.", rich_help_panel=_FILTERS)
+]
+MinLength = Annotated[
+    int | None, typer.Option(help="Shortest subject that is searched, in residues.", rich_help_panel=_FILTERS)
+]
+MaxLength = Annotated[
+    int | None, typer.Option(help="Longest subject that is searched, in residues.", rich_help_panel=_FILTERS)
+]
+IdPattern = Annotated[
+    str | None,
+    typer.Option(
+        metavar="REGEX",
+        help="Search subjects whose identifier has a match of this regular expression.",
+        rich_help_panel=_FILTERS,
+    ),
+]
+Include = Annotated[
+    str | None,
+    typer.Option(
+        metavar="FILE",
+        help="Search these subjects alone: identifiers or accessions, one a line. An accession without a version "
+        "names every version.",
+        rich_help_panel=_FILTERS,
+    ),
+]
+Exclude = Annotated[
+    str | None,
+    typer.Option(metavar="FILE", help="Do not search these subjects; as for --include.", rich_help_panel=_FILTERS),
+]
+Taxid = Annotated[
+    str | None,
+    typer.Option(
+        metavar="ID[,ID…]",
+        help="Search subjects of these NCBI taxonomy ids alone (OX= in UniProt's headers). Without --taxonomy an id "
+        "stands for itself, not for what lies below it.",
+        rich_help_panel=_FILTERS,
+    ),
+]
+TaxidMap = Annotated[
+    str | None,
+    typer.Option(
+        metavar="FILE",
+        help="For --taxid: lines of identifier and taxonomy id, or NCBI's accession2taxid; headers then do not count.",
+        rich_help_panel=_FILTERS,
+    ),
+]
+Taxonomy = Annotated[
+    str | None,
+    typer.Option(
+        metavar="FILE", help="For --taxid: NCBI's nodes.dmp, which adds all descendants.", rich_help_panel=_FILTERS
+    ),
 ]
 Engine = Annotated[str, typer.Option(help="auto, cuda, cpu or reference.", rich_help_panel=_MACHINE)]
 Threads = Annotated[
@@ -83,7 +150,7 @@ def check_alphabet(alphabet: str | None, of_database: str, database: str) -> Non
         It is another.
     """
     if alphabet not in (None, of_database):
-        advice = f"leave --alphabet out or search a database of {alphabet}"
+        advice = f"leave --alphabet out or take a database of {alphabet}"
         raise AlphabetMismatch(str(alphabet), of_database, database, advice)
 
 

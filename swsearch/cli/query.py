@@ -6,6 +6,7 @@ import shlex
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -19,8 +20,15 @@ if TYPE_CHECKING:
 
 @takes_search_arguments
 def query(
-    query_file: Annotated[str, typer.Argument(metavar="QUERY.fasta", help="Queries as FASTA or FASTQ; - is stdin.")],
+    query_file: Annotated[str, typer.Argument(metavar="QUERY.fasta", help="Queries, see --query-format; - is stdin.")],
     database_path: Annotated[str, typer.Argument(metavar="DB", help="A database made by `swsearch index`.")],
+    query_format: Annotated[
+        str,
+        typer.Option(
+            help="auto, fasta (or FASTQ), pssm (psiblast -out_ascii_pssm), aligned (FASTA), a3m (or A2M), stockholm. "
+            "All but fasta are profiles with scores of their own at each position; auto knows pssm and stockholm.",
+        ),
+    ] = "auto",
     format_name: options.Format = "table",
     fields: options.Fields = None,
     out: options.Out = None,
@@ -32,23 +40,28 @@ def query(
     Each query is aligned with every subject, so no hit is lost. Results go to stdout, talk to stderr.
 
     Example: swsearch query queries.fasta proteins.db --top 10
+
+    Example: swsearch query family.sto proteins.db --min-query-coverage 60
     """
     from swsearch.cli.output import result_stream, say
     from swsearch.cli.progress import ProgressReport
     from swsearch.report.registry import get_format
-    from swsearch.search.api import read_queries
+    from swsearch.search.query_file import read_queries_as
 
     report = get_format(format_name, options.field_list(fields))
     with ExitStack() as stack:
         searcher, why = stack.enter_context(search.open_searcher(database_path))
         expected = searcher.database.alphabet
         options.check_alphabet(search.alphabet, expected.name, database_path)
-        queries = read_queries(query_file, expected, as_asked=search.alphabet is not None)
+        read = read_queries_as(query_file, query_format, searcher.scheme, as_asked=search.alphabet is not None)
+        queries = read.records
         for record in queries:
             searcher.check(record)
         run = searcher.run_info(shlex.join(["swsearch", *sys.argv[1:]]))
+        run = replace(run, parameters={**run.parameters, **read.parameters})
         if not search.quiet:
-            say(why)
+            for line in (why, *searcher.notes, *read.notes):
+                say(line)
             if run.lam is None:
                 say(f"no E-values: {run.statistics}")
         stream = stack.enter_context(result_stream(out, binary=report.binary))

@@ -61,11 +61,12 @@ def show(run: Run, store: options.Store = options.DEFAULT_STORE) -> None:
         ("digest", f"{info.database.digest} (generation {info.database.generation})"),
         ("queries", f"{stored.n_queries:,} with {stored.n_hits:,} hits"),
     ]
-    rows += [
-        (f"--{name.replace('_', '-')}", str(value)) for name, value in info.parameters.items() if value is not None
-    ]
+    for name, value in info.parameters.items():
+        if value is not None:
+            words = name.split("_")
+            rows.append((" ".join(words) if words[0] == "chosen" else f"--{'-'.join(words)}", str(value)))
     for name, text in rows:
-        print(f"{name:<14}{text}")
+        print(f"{name:<14} {text}" if len(name) > 13 else f"{name:<14}{text}")
 
 
 @app.command()

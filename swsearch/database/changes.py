@@ -46,15 +46,13 @@ from swsearch.database.segment_writer import (
 )
 from swsearch.database.staging import disk_error, sync_folder, termination_as_exception, write_catalogue_file
 from swsearch.errors import InputError
-from swsearch.sequences.alphabet import ALPHABETS
-from swsearch.sequences.fasta import CHUNK_RESIDUES, SequenceChunk
+from swsearch.sequences.alphabet import ALPHABETS, Alphabet, refuse_dna
+from swsearch.sequences.fasta import CHUNK_RESIDUES, SAMPLE_RESIDUES, SequenceChunk
 from swsearch.sequences.record import split_header
 from swsearch.typing import SubjectIndex
 
 _SEGMENT: Final = re.compile(r"segment-[0-9]{6,}")
 _TOMBSTONES: Final = re.compile(r"removed-([0-9]{6,})\.bin")
-_BLOCK_HEADERS: Final = 1 << 16
-"""Headers that are looked at together."""
 
 
 @dataclass(frozen=True)
@@ -87,6 +85,7 @@ def add_to_database(
     database: str | os.PathLike[str],
     paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
     *,
+    as_asked: bool = False,
     progress: Progress | None = None,
 ) -> BuildReport:
     r"""Add the sequences of FASTA or FASTQ files behind those of a database, all or none.
@@ -96,6 +95,8 @@ def add_to_database(
     database : path
     paths : path or sequence of paths
         Sequence files of the database's alphabet, in order; ``-`` is standard input.
+    as_asked : bool
+        Take a file that reads like DNA for protein, whose letters are protein's as well.
     progress : callable, optional
 
     Returns
@@ -107,6 +108,8 @@ def add_to_database(
     ------
     FastaFormatError
         A file cannot be read as sequences of the alphabet.
+    AlphabetMismatch
+        The database is of proteins and a file reads like DNA.
     DatabaseError
         There is no database, somebody else is changing it, or the disk is full.
 
@@ -125,7 +128,7 @@ def add_to_database(
         generation = before.generation + 1
         written = write_segment(
             folder / segment_name(generation),
-            sequence_chunks(paths, ALPHABETS[before.alphabet]),
+            _added_chunks(paths, ALPHABETS[before.alphabet], as_asked=as_asked),
             n_before=before.n_subjects,
             hashes_before=_hashes(opened),
             progress=progress,
@@ -203,7 +206,8 @@ def compact_database(database: str | os.PathLike[str], *, progress: Progress | N
         with PackedDatabase.open(folder) as opened:
             segment = folder / segment_name(before.generation + 1)
             written = write_segment(segment, _remaining_chunks(opened), progress=progress)
-        catalogue = _publish(folder, before, [written.entry])
+        former = (*before.former_digests, before.digest)
+        catalogue = _publish(folder, before, [written.entry], former)
         _sweep(folder, catalogue)
     return CompactionReport(folder, before, catalogue)
 
@@ -226,8 +230,10 @@ def _change(folder: Path) -> Iterator[Catalogue]:
         raise disk_error(error, Path(os.path.abspath(folder))) from error
 
 
-def _publish(folder: Path, before: Catalogue, segments: Sequence[SegmentEntry]) -> Catalogue:
-    """Make these segments the database's next generation."""
+def _publish(
+    folder: Path, before: Catalogue, segments: Sequence[SegmentEntry], former_digests: tuple[str, ...] = ()
+) -> Catalogue:
+    """Make these segments the database's next generation; ``former_digests`` had the same content."""
     catalogue = replace(
         before,
         digest=content_digest(before.alphabet, tuple(segments)),
@@ -235,6 +241,7 @@ def _publish(folder: Path, before: Catalogue, segments: Sequence[SegmentEntry]) 
         program=program_name(),
         created=now(),
         segments=tuple(segments),
+        former_digests=former_digests,
     )
     sync_folder(folder)
     write_catalogue_file(folder, catalogue)
@@ -259,16 +266,10 @@ def _sweep(folder: Path, catalogue: Catalogue) -> None:
     (folder / f".{CATALOGUE}").unlink(missing_ok=True)
 
 
-def _headers(segment: Segment) -> Iterator[tuple[int, list[bytes]]]:
-    """All headers of a segment in blocks, each with its first place."""
-    for first in range(0, segment.entry.n_subjects, _BLOCK_HEADERS):
-        yield first, segment.raw_headers(first, min(first + _BLOCK_HEADERS, segment.entry.n_subjects))
-
-
 def _hashes(database: PackedDatabase) -> IdentifierHashes:
     found = [np.empty(0, dtype=np.int64)]
     for segment in database.segments:
-        hashes = [identifier_hashes(headers) for _, headers in _headers(segment)]
+        hashes = [identifier_hashes(headers) for _, headers in segment.header_blocks()]
         found.append(np.concatenate(hashes)[segment.is_left()])
     return np.concatenate(found)
 
@@ -280,7 +281,7 @@ def _places(database: PackedDatabase, wanted: dict[str, None]) -> list[SubjectIn
     for segment in database.segments:
         is_left = segment.is_left()
         places = []
-        for first, headers in _headers(segment):
+        for first, headers in segment.header_blocks():
             for place, header in enumerate(headers, first):
                 identifier = split_header(header.decode("utf-8", "surrogateescape"))[0]
                 if identifier in wanted and is_left[place]:
@@ -305,6 +306,18 @@ def _with_tombstones(folder: Path, segment: Segment, places: SubjectIndex, gener
     sync_folder(folder / segment.entry.name)
     n_residues = int(segment.lengths[segment.positions[removed]].sum(dtype=np.uint64))
     return replace(segment.entry, removed=Tombstones(name, len(removed), n_residues, written))
+
+
+def _added_chunks(
+    paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]], alphabet: Alphabet, *, as_asked: bool
+) -> Iterator[tuple[str, SequenceChunk]]:
+    """The chunks of the files; the first of each tells whether the file reads like DNA."""
+    before = None
+    for name, chunk in sequence_chunks(paths, alphabet):
+        if name != before and not as_asked:
+            refuse_dna(name, alphabet.decode(chunk.codes[:SAMPLE_RESIDUES]), alphabet)
+        before = name
+        yield name, chunk
 
 
 def _remaining_chunks(database: PackedDatabase) -> Iterator[tuple[str, SequenceChunk]]:

@@ -34,7 +34,8 @@ The arrays of a segment keep the removed ones until a compaction rewrites what i
 byte as that of a fresh build of the exported FASTA.
 
 A catalogue without removals is of version 1, one with removals of version 2, whose segments have the field ``removed``
-(null or the file): a program that knows version 1 alone would count the removed, and refuses it instead.
+(null or the file): a program that knows version 1 alone would count the removed, and refuses it instead. The field
+``former_digests`` is there where a compaction has changed the digest of the same content; programs may pass over it.
 
 A reader MUST refuse a catalogue whose ``format`` or ``version`` it does not know, whose ``checksum`` is not that of its
 other fields, or which names a file that is missing or not of the stated size. ``swsearch db verify`` MUST also compare
@@ -136,6 +137,8 @@ class Catalogue:
     created : str
         UTC time of that in ISO 8601; not part of the digest.
     segments : tuple of SegmentEntry
+    former_digests : tuple of str
+        Digests that this content had before it was compacted, oldest first: runs that name one searched the same.
     """
 
     alphabet: str
@@ -145,6 +148,7 @@ class Catalogue:
     program: str
     created: str
     segments: tuple[SegmentEntry, ...]
+    former_digests: tuple[str, ...] = ()
 
     @property
     def n_subjects(self) -> int:
@@ -211,6 +215,8 @@ def write_catalogue(catalogue: Catalogue) -> str:
     """The catalogue as JSON text, checksum included."""
     version = 2 if catalogue.n_removed else 1
     fields = {"format": FORMAT_NAME, "version": version, **json.loads(json.dumps(asdict(catalogue)))}
+    if not catalogue.former_digests:
+        del fields["former_digests"]
     if version == 1:
         for segment in fields["segments"]:
             del segment["removed"]
@@ -245,6 +251,7 @@ def read_catalogue(text: str) -> Catalogue:
         program=fields["program"],
         created=fields["created"],
         segments=tuple(map(_segment_entry, fields["segments"])),
+        former_digests=tuple(fields.get("former_digests", ())),
     )
 
 

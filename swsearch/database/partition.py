@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from swsearch.typing import Codes, Lengths, Offsets, SubjectIndex
 
@@ -58,5 +59,6 @@ class Partition:
             yield self[first:stop]
             first = stop
 
-    def __getitem__(self, places: slice) -> Partition:
+    def __getitem__(self, places: slice | NDArray[np.intp]) -> Partition:
+        """A range of the subjects, or those at growing places: the rest is passed over."""
         return Partition(self.residues, self.starts[places], self.lengths[places], self.subject_index[places])

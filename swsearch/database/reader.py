@@ -39,6 +39,8 @@ from swsearch.typing import Codes, Lengths, Offsets, SubjectIndex
 
 _MAX_ATTEMPTS: Final = 20
 """How often a database is opened anew because it changed while it was opened."""
+_BLOCK_HEADERS: Final = 1 << 16
+"""Headers that are read together."""
 _SEQUENCE_STARTS: Final = (b">", b"@", b"\x1f\x8b", b"BZh", b"\xfd7zXZ", b"\x28\xb5\x2f\xfd")
 
 
@@ -112,6 +114,11 @@ class Segment:
         raw = self.headers[begin : begin + ends[-1]].tobytes() if ends else b""
         return [raw[start:end] for start, end in pairwise([0, *ends])]
 
+    def header_blocks(self) -> Iterator[tuple[int, list[bytes]]]:
+        """All headers, removed subjects' among them, some thousands at a time, each time with the first one's place."""
+        for first in range(0, self.entry.n_subjects, _BLOCK_HEADERS):
+            yield first, self.raw_headers(first, min(first + _BLOCK_HEADERS, self.entry.n_subjects))
+
 
 class PackedDatabase:
     r"""A packed database, open for reading. A context manager.
@@ -134,6 +141,8 @@ class PackedDatabase:
         self.path = path
         self.catalogue = catalogue
         self.segments = segments
+        self.n_subjects = catalogue.n_subjects
+        """Subjects, the removed left out."""
         self._bases = [segment.base for segment in segments]
 
     @classmethod
@@ -197,11 +206,6 @@ class PackedDatabase:
         return ALPHABETS[self.catalogue.alphabet]
 
     @property
-    def n_subjects(self) -> int:
-        """Subjects, the removed left out."""
-        return self.catalogue.n_subjects
-
-    @property
     def n_residues(self) -> int:
         """Residues of these subjects."""
         return self.catalogue.n_residues
@@ -218,6 +222,16 @@ class PackedDatabase:
         """Header of a subject without ``>``; bytes that are not UTF-8 as surrogate escapes."""
         segment, place = self._find(subject_index)
         return segment.header(place).decode("utf-8", "surrogateescape")
+
+    def header_blocks(self) -> Iterator[tuple[int, list[str]]]:
+        """All headers in the order of the FASTA, some thousands at a time, each time with the first one's index."""
+        for segment in self.segments:
+            index = segment.base
+            is_left = segment.is_left()
+            for first, raw in segment.header_blocks():
+                places = np.flatnonzero(is_left[first : first + len(raw)])
+                yield index, [raw[place].decode("utf-8", "surrogateescape") for place in places]
+                index += len(places)
 
     def length(self, subject_index: int) -> int:
         """Residues of a subject."""

@@ -47,7 +47,8 @@ class QueryResult:
     hits : tuple of Hit
         In rank order.
     n_passed : int
-        Subjects that passed the filters before the list was cut at the top N.
+        Subjects that passed the filters on subjects, scores and E-values, before alignments were judged and the list
+        was cut at the top N.
     stats : SearchStats
     """
 

@@ -16,6 +16,7 @@ from swsearch.hits.hit import Hit
 from swsearch.hits.result import QueryResult, RunInfo
 from swsearch.report.numbers import percent, whole_percent
 from swsearch.report.rows import shown
+from swsearch.sequences.organism import header_organism, header_taxid
 from swsearch.sequences.record import split_header
 
 Value = str | int | float | None
@@ -68,6 +69,11 @@ def _subject_frame(hit: Hit) -> int:
     return -1 if hit.strand == "minus" else 1
 
 
+def _taxids(hit: Hit) -> str | None:
+    taxid = header_taxid(hit.subject_header)
+    return None if taxid is None else str(taxid)
+
+
 def _subject_strand(run: RunInfo, hit: Hit) -> str | None:
     return hit.strand if run.database.alphabet == "dna" else None
 
@@ -106,6 +112,10 @@ _ALL: Final = (
     Field("btop", "BTOP", lambda r, q, h: btop(*shown(q, h)), kind=str),
     Field("stitle", "subject title", lambda r, q, h: h.subject_header, kind=str),
     Field("salltitles", "subject titles", lambda r, q, h: h.subject_header, kind=str),
+    Field("staxid", "subject tax id", lambda r, q, h: header_taxid(h.subject_header)),
+    Field("staxids", "subject tax ids", lambda r, q, h: _taxids(h), kind=str),
+    Field("ssciname", "subject sci name", lambda r, q, h: header_organism(h.subject_header), kind=str),
+    Field("sscinames", "subject sci names", lambda r, q, h: header_organism(h.subject_header), kind=str),
     Field("sstrand", "subject strand", lambda r, q, h: _subject_strand(r, h), kind=str),
     Field("qcovs", "% query coverage per subject", lambda r, q, h: _coverage(q, h)),
     Field("qcovhsp", "% query coverage per hsp", lambda r, q, h: _coverage(q, h)),

@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import textwrap
+from typing import Final
 
 from swsearch.hits.result import QueryResult, RunInfo
 from swsearch.report.text import cut, one_line
+
+_ALIGNMENT_FILTERS: Final = (
+    "min_identity", "min_query_coverage", "min_subject_coverage", "min_alignment_length",
+)  # fmt: skip
+"""Parameters of a run that keep hits out for their alignments."""
 
 
 def query_line(run: RunInfo, query: QueryResult, width: int | None = None) -> str:
@@ -25,7 +31,10 @@ def database_line(run: RunInfo) -> str:
 def scoring_line(run: RunInfo) -> str:
     """The scoring scheme and what E-values are scaled to, or, on lines of their own, why there are none."""
     opening = f"{run.gap_open} + " if run.gap_open else ""
-    scheme = f"{run.matrix}, a gap of k residues costs {opening}{run.gap_extend}k"
+    matrix = run.matrix
+    if run.parameters.get("query_format"):
+        matrix = f"position-specific scores on the scale of {run.matrix}"
+    scheme = f"{matrix}, a gap of k residues costs {opening}{run.gap_extend}k"
     if run.lam is None:
         indent = " " * len("Scoring:  ")
         why = textwrap.fill(f"no E-values: {run.statistics}", 100, initial_indent=indent, subsequent_indent=indent)
@@ -35,14 +44,30 @@ def scoring_line(run: RunInfo) -> str:
 
 def hits_line(run: RunInfo, query: QueryResult) -> str:
     """How many subjects passed and how many are shown, or why there is none."""
-    limit = run.parameters.get("evalue")
+    given = run.parameters
+    limit = given.get("evalue")
     if run.lam is None or limit in (None, "inf"):
         ruled, advice = "a score above 0", ""
     else:
         ruled, advice = f"an E-value of at most {limit:g}", "; a larger --evalue shows weaker ones"
+    least = [
+        f"{given[name]:g} {unit}" for name, unit in (("min_score", "score"), ("min_bits", "bits")) if given.get(name)
+    ]
+    if least:
+        ruled, advice = f"{ruled} and at least {' and '.join(least)}", ""
     n_subjects = f"{run.database.n_subjects:,}"
+    if given.get("chosen_subjects") is not None:
+        n_subjects = f"{given['chosen_subjects']:,} chosen"
     if query.n_passed == 0:
         return f"none of {n_subjects} subjects has {ruled}{advice}"
+    return f"{query.n_passed:,} of {n_subjects} subjects have {ruled}; {_shown(run, query)}"
+
+
+def _shown(run: RunInfo, query: QueryResult) -> str:
     shown = len(query.hits)
-    rest = "all are shown" if shown >= query.n_passed else f"the best {shown:,} are shown"
-    return f"{query.n_passed:,} of {n_subjects} subjects have {ruled}; {rest}"
+    if not any(run.parameters.get(name) for name in _ALIGNMENT_FILTERS):
+        return "all are shown" if shown >= query.n_passed else f"the best {shown:,} are shown"
+    if not shown:
+        return "no alignment passes the filters"
+    best = "the best " if shown >= int(run.parameters["top"] or 0) else ""
+    return f"{best}{shown:,} whose alignments pass the filters are shown"

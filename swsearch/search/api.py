@@ -16,21 +16,17 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from typing import Final
 
 from swsearch.cores import usable_cores
 from swsearch.database.reader import PackedDatabase
 from swsearch.engine.registry import open_engine
-from swsearch.errors import AlphabetMismatch, InputError
+from swsearch.errors import InputError
 from swsearch.hits.result import QueryResult
 from swsearch.search.options import SearchOptions
 from swsearch.search.searcher import Searcher
-from swsearch.sequences.alphabet import ALPHABETS, PROTEIN, Alphabet, detect_alphabet
+from swsearch.sequences.alphabet import ALPHABETS, Alphabet, refuse_dna
 from swsearch.sequences.fasta import read_sequences
 from swsearch.sequences.record import SequenceRecord
-
-MIN_TELLING_RESIDUES: Final = 30
-"""Fewer residues do not tell DNA from protein: GATTACA is a peptide as well."""
 
 
 def sequence(letters: str, alphabet: str, header: str = "") -> SequenceRecord:
@@ -71,22 +67,6 @@ def read_queries(path: str | os.PathLike[str], alphabet: Alphabet, *, as_asked: 
     if not as_asked:
         refuse_dna(path, "".join(record.letters for record in records), alphabet)
     return records
-
-
-def refuse_dna(path: str | os.PathLike[str], letters: str, alphabet: Alphabet) -> None:
-    """Refuse ``letters`` of a query file that read like DNA where ``alphabet`` is protein.
-
-    Raises
-    ------
-    AlphabetMismatch
-        They do, and they are 30 or more.
-    """
-    if alphabet is not PROTEIN or len(letters) < MIN_TELLING_RESIDUES:
-        return
-    found = detect_alphabet(letters.encode())
-    if found is not alphabet:
-        advice = "if it holds proteins all the same, say --alphabet protein"
-        raise AlphabetMismatch(alphabet.name, found.name, os.fspath(path), advice)
 
 
 @contextmanager

@@ -5,18 +5,22 @@ carry the names of its fields.
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Final
+from typing import ClassVar, Final
 
 from swsearch.errors import InputError, ScoringError
 from swsearch.scoring.gap import GapPenalty
 from swsearch.scoring.matrix import match_mismatch, matrix_file, matrix_names, named_matrix
 from swsearch.scoring.scheme import ScoringScheme, default_scheme
+from swsearch.search.alignment_filter import AlignmentFilter
 from swsearch.sequences.alphabet import PROTEIN, Alphabet
 
 STRANDS: Final = ("both", "plus", "minus")
 TIES: Final = ("cut", "all")
+_LARGEST: Final = 2**31 - 1
+"""Largest score and length there is."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +45,24 @@ class SearchOptions:
         A gap of k residues costs ``gap_open + k * gap_extend``; 11/1 for protein, 5/2 for DNA where not given.
     dbsize : int, optional
         Residues that E-values are scaled to; those of the database where it is not given.
+    min_score : int, optional
+        Lowest raw score reported, at least 1.
+    min_bits : float, optional
+        Lowest bit score reported; needs a scoring scheme with statistics.
+    min_identity, min_query_coverage, min_subject_coverage : float, optional
+        Percent, 0 to 100, that an alignment must have (:mod:`swsearch.search.alignment_filter`).
+    min_alignment_length : int, optional
+        Columns that an alignment must have, at least 1.
+    min_length, max_length : int, optional
+        Residues that a subject must, and may, have; at least 1.
+    id_pattern : str, optional
+        Regular expression of Python that is found in the first word of a subject's header.
+    include, exclude : str, optional
+        Files of identifiers (:mod:`swsearch.search.identifiers`): the subjects that are searched, or that are not.
+    taxid : str, optional
+        NCBI taxonomy ids separated by commas; subjects of other organisms are not searched.
+    taxid_map, taxonomy : str, optional
+        Files for ``taxid`` (:mod:`swsearch.search.taxonomy`): each subject's id, and the tree that adds descendants.
 
     Raises
     ------
@@ -58,6 +80,25 @@ class SearchOptions:
     gap_open: int | None = None
     gap_extend: int | None = None
     dbsize: int | None = None
+    min_score: int | None = None
+    min_bits: float | None = None
+    min_identity: float | None = None
+    min_query_coverage: float | None = None
+    min_subject_coverage: float | None = None
+    min_alignment_length: int | None = None
+    min_length: int | None = None
+    max_length: int | None = None
+    id_pattern: str | None = None
+    include: str | None = None
+    exclude: str | None = None
+    taxid: str | None = None
+    taxid_map: str | None = None
+    taxonomy: str | None = None
+
+    SUBJECT_FILTERS: ClassVar[tuple[str, ...]] = (
+        "min_length", "max_length", "id_pattern", "include", "exclude", "taxid",
+    )  # fmt: skip
+    """Fields that choose the subjects that are searched."""
 
     def __post_init__(self) -> None:
         if self.top < 1:
@@ -70,6 +111,43 @@ class SearchOptions:
             raise InputError(f"--strand {self.strand!r}: choose {', '.join(STRANDS)}")
         if self.dbsize is not None and self.dbsize < 1:
             raise InputError(f"--dbsize {self.dbsize}: choose a number of residues, at least 1")
+        self._check_filters()
+
+    def _check_filters(self) -> None:
+        for name in ("min_score", "min_alignment_length", "min_length", "max_length"):
+            count = getattr(self, name)
+            if count is not None and not 1 <= count <= _LARGEST:
+                raise InputError(f"--{name.replace('_', '-')} {count}: choose a whole number, 1 to {_LARGEST:,}")
+        for name in ("min_identity", "min_query_coverage", "min_subject_coverage"):
+            percent = getattr(self, name)
+            if percent is not None and not 0 <= percent <= 100:
+                raise InputError(f"--{name.replace('_', '-')} {percent}: choose a percentage, 0 to 100")
+        if self.min_bits is not None and not 0 <= self.min_bits <= _LARGEST:
+            raise InputError(f"--min-bits {self.min_bits}: choose a number, 0 to {_LARGEST:,}")
+        if self.min_length is not None and self.max_length is not None and self.min_length > self.max_length:
+            raise InputError(f"--min-length {self.min_length} is above --max-length {self.max_length}; no subject fits")
+        if self.id_pattern is not None:
+            try:
+                re.compile(self.id_pattern)
+            except re.error as error:
+                raise InputError(f"--id-pattern {self.id_pattern!r} is no regular expression: {error}") from error
+        if self.taxid is None and (self.taxid_map is not None or self.taxonomy is not None):
+            raise InputError("--taxid-map and --taxonomy serve --taxid; give the taxonomy ids to search")
+
+    @property
+    def filters_subjects(self) -> bool:
+        """Whether some subjects may not be searched."""
+        return any(getattr(self, name) is not None for name in self.SUBJECT_FILTERS)
+
+    @property
+    def alignment_filter(self) -> AlignmentFilter:
+        """What a reported alignment must have; false where nothing is asked."""
+        return AlignmentFilter(
+            self.min_identity or 0.0,
+            self.min_query_coverage or 0.0,
+            self.min_subject_coverage or 0.0,
+            self.min_alignment_length or 0,
+        )
 
     def scheme(self, alphabet: Alphabet) -> ScoringScheme:
         """The scoring scheme these options mean for sequences of ``alphabet``.

@@ -7,13 +7,18 @@ depend on the subject's length; so every subject that can pass the E-value cut i
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from swsearch.hits.score_block import ScoreBlock
 from swsearch.typing import Floats, Scores, SubjectIndex
+
+_LEAST_BLOCK: Final = 64
+"""Candidates that are judged together at least, so that threads have work."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +65,7 @@ class Ranking:
     evalues : float64 array or None
         E-value of each, None where the scoring scheme has no statistics.
     n_passed : int
-        Rows that passed the E-value cut before the list was cut at the top N.
+        Candidates that passed the E-value cut, before alignments were judged and the list was cut at the top N.
     """
 
     rows: NDArray[np.intp]
@@ -68,8 +73,8 @@ class Ranking:
     n_passed: int
 
 
-def rank(candidates: Candidates, evalues: Floats | None, largest_evalue: float, top: int, ties: str) -> Ranking:
-    """The best ``top`` candidates.
+def in_order(candidates: Candidates, evalues: Floats | None, largest_evalue: float) -> Ranking:
+    """All candidates that can be reported, best first.
 
     Parameters
     ----------
@@ -78,21 +83,66 @@ def rank(candidates: Candidates, evalues: Floats | None, largest_evalue: float, 
         E-value of each candidate; without them the score alone decides and nothing is cut by E-value.
     largest_evalue : float
         Candidates above it are left out.
-    top : int
-        Length of the list.
-    ties : str
-        ``all`` also keeps those that equal the last of the list in E-value and score.
     """
     passed = np.arange(len(candidates)) if evalues is None else np.flatnonzero(evalues <= largest_evalue)
     index, score = candidates.subject_index[passed], candidates.score[passed]
     keys = (index, -score) if evalues is None else (index, -score, evalues[passed])
-    order = np.lexsort(keys)
-    n_kept = min(top, len(order))
-    if ties == "all" and n_kept:
-        last = order[n_kept - 1]
-        equal = score[order] == score[last]
-        if evalues is not None:
-            equal &= evalues[passed][order] == evalues[passed][last]
-        n_kept = max(n_kept, int(np.flatnonzero(equal)[-1]) + 1)
-    rows = passed[order[:n_kept]]
+    rows = passed[np.lexsort(keys)]
     return Ranking(rows, None if evalues is None else evalues[rows], len(passed))
+
+
+def cut(candidates: Candidates, ranking: Ranking, top: int, ties: str) -> Ranking:
+    """The first ``top`` of a ranking; with ``ties`` ``all``, also those that equal the last in E-value and score."""
+    n_kept = min(top, len(ranking.rows))
+    if ties == "all" and n_kept:
+        n_kept = int(np.flatnonzero(_equal(candidates, ranking, n_kept - 1))[-1]) + 1
+    return _part(ranking, np.arange(n_kept))
+
+
+def cut_passing(
+    candidates: Candidates,
+    ranking: Ranking,
+    top: int,
+    ties: str,
+    passes: Callable[[NDArray[np.intp]], NDArray[np.bool_]],
+) -> Ranking:
+    """The first ``top`` of those of a ranking that pass; asks for no more of them than it must, best first.
+
+    Parameters
+    ----------
+    candidates : Candidates
+    ranking : Ranking
+        Of :func:`in_order`.
+    top, ties
+        As for :func:`cut`; those that pass are counted.
+    passes : callable
+        For rows of the candidates, whether each passes.
+    """
+    found: list[NDArray[np.intp]] = []
+    n_found = first = 0
+    size = max(top, _LEAST_BLOCK)
+    while first < len(ranking.rows):
+        block = ranking.rows[first : first + size]
+        found.append(first + np.flatnonzero(passes(block)))
+        n_found += len(found[-1])
+        first += len(block)
+        if n_found >= top:
+            last = int(np.concatenate(found)[top - 1])
+            if ties == "cut" or not _equal(candidates, ranking, last)[first - 1]:
+                break
+    places = np.concatenate(found) if found else np.empty(0, np.intp)
+    return cut(candidates, _part(ranking, places), top, ties)
+
+
+def _equal(candidates: Candidates, ranking: Ranking, place: int) -> NDArray[np.bool_]:
+    """Which rows of a ranking equal the one at ``place`` in score and E-value."""
+    score = candidates.score[ranking.rows]
+    equal: NDArray[np.bool_] = score == score[place]
+    if ranking.evalues is not None:
+        equal &= ranking.evalues == ranking.evalues[place]
+    return equal
+
+
+def _part(ranking: Ranking, places: NDArray[np.intp]) -> Ranking:
+    evalues = None if ranking.evalues is None else ranking.evalues[places]
+    return Ranking(ranking.rows[places], evalues, ranking.n_passed)

@@ -11,19 +11,23 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from swsearch import __version__
 from swsearch.alignment.traceback import align_hits
+from swsearch.database.partition import Partition
 from swsearch.database.reader import PackedDatabase
 from swsearch.engine.protocol import Progress, ScoreEngine
 from swsearch.errors import AlphabetMismatch, InputError
 from swsearch.hits.hit import Alignment, Hit
 from swsearch.hits.result import DatabaseInfo, QueryResult, RunInfo, SearchStats
 from swsearch.hits.score_block import ScoreBlock
+from swsearch.query.position_specific import PositionSpecificQuery
 from swsearch.query.profile import QueryProfile, sequence_profile
 from swsearch.scoring.matrix import matrix_text
 from swsearch.search.options import SearchOptions
-from swsearch.search.ranking import Candidates, Ranking, merge_strands, rank
+from swsearch.search.ranking import Candidates, Ranking, cut, cut_passing, in_order, merge_strands
+from swsearch.search.subjects import select_subjects
 from swsearch.sequences.alphabet import reverse_complement
 from swsearch.sequences.record import SequenceRecord
 from swsearch.statistics.karlin_altschul import Statistics
@@ -62,6 +66,14 @@ class Searcher:
     ------
     ScoringError
         The options do not fit the database's alphabet.
+    InputError
+        No subject passes the filters, a file that they name cannot be read, or a filter needs statistics that the
+        scoring scheme has not.
+
+    Attributes
+    ----------
+    notes : tuple of str
+        What a person should hear before the search: identifiers of a list that named no subject, say.
     """
 
     def __init__(
@@ -81,8 +93,39 @@ class Searcher:
         self.strands = options.strands(database.alphabet)
         self.statistics = find_statistics(self.scheme)
         self.search_space = options.dbsize or database.n_residues
-        self._partitions = list(database.partitions(partition_residues))
+        self._selection = select_subjects(database, options)
+        self.notes = () if self._selection is None else self._selection.notes
+        self._partitions = list(self._chosen_partitions(partition_residues))
         self._distinct_lengths = database.distinct_lengths()
+        self._n_residues = database.n_residues
+        if self._selection is not None:
+            lengths = database.lengths(self._selection.subject_index)
+            self._distinct_lengths = np.unique(lengths)
+            self._n_residues = int(lengths.sum(dtype=np.uint64))
+        self._least_score = self._lowest_allowed_score()
+        self._floors: dict[int, int] = {}
+        self._alignment_filter = options.alignment_filter
+
+    def _chosen_partitions(self, partition_residues: int | None) -> Iterator[Partition]:
+        """The subjects that pass the filters, in pieces."""
+        if self._selection is None:
+            yield from self.database.partitions(partition_residues)
+            return
+        for whole in self.database.partitions():
+            places = np.flatnonzero(self._selection.chosen[whole.subject_index])
+            if partition_residues is not None:
+                yield from whole[places].split(partition_residues)
+            elif places.size:
+                yield whole[places]
+
+    def _lowest_allowed_score(self) -> int:
+        """Lowest raw score that the filters let through."""
+        least = self.options.min_score or 1
+        if self.options.min_bits is None:
+            return least
+        if not isinstance(self.statistics, Statistics):
+            raise InputError(f"--min-bits {self.options.min_bits}: there are no bit scores, {self.statistics.reason}")
+        return max(least, self.statistics.min_score_of_bits(self.options.min_bits))
 
     # --- what is searched ---
 
@@ -109,7 +152,7 @@ class Searcher:
 
     def cells(self, query: SequenceRecord) -> int:
         """Cells of the alignment matrices that the query's scores take, all strands counted."""
-        return len(query) * self.database.n_residues * len(self.strands)
+        return len(query) * self._n_residues * len(self.strands)
 
     def run_info(self, command: str) -> RunInfo:
         """The record of this run; ``command`` is how it was asked for."""
@@ -117,7 +160,7 @@ class Searcher:
         known = statistics if isinstance(statistics, Statistics) else None
         return RunInfo(
             command=command,
-            parameters=self.options.as_parameters(),
+            parameters=self._parameters(),
             matrix=self.scheme.matrix.name,
             matrix_scores=matrix_text(self.scheme.matrix),
             gap_open=self.scheme.gap.open,
@@ -138,6 +181,13 @@ class Searcher:
             engine=self.engine.name,
             threads=self.threads,
         )
+
+    def _parameters(self) -> dict[str, str | int | float | bool | None]:
+        """The options, and which subjects they chose: files of identifiers may change between two searches."""
+        parameters = self.options.as_parameters()
+        if self._selection is not None:
+            parameters |= {"chosen_subjects": self._selection.n_subjects, "chosen_digest": self._selection.digest}
+        return parameters
 
     # --- the steps ---
 
@@ -174,8 +224,8 @@ class Searcher:
             began = time.perf_counter()
             blocks = scored[place]
             candidates = merge_strands(blocks)
-            ranking = self._rank(candidates, len(query))
-            hits = self._hits(strands[place], candidates, ranking)
+            ranking, alignments = self._best(strands[place], candidates, len(query))
+            hits = self._hits(strands[place], candidates, ranking, alignments)
             share = score_seconds * self.cells(query) / batch_cells
             stats = SearchStats(
                 cells=self.cells(query),
@@ -189,11 +239,22 @@ class Searcher:
         strands = []
         for name in self.strands:
             codes = reverse_complement(query.codes) if name == "minus" else query.codes
-            strands.append(_Strand(name, codes, sequence_profile(codes, self.scheme)))
+            strands.append(_Strand(name, codes, self._profile(query, codes)))
         return strands
 
+    def _profile(self, query: SequenceRecord, codes: Codes) -> QueryProfile:
+        """The scores of a query along the strand of ``codes``."""
+        if isinstance(query, PositionSpecificQuery):
+            return query.profile(self.scheme.gap)
+        return sequence_profile(codes, self.scheme)
+
     def _floor(self, query_length: int) -> int:
-        """Lowest score that any subject of this database could be reported with."""
+        """Lowest score that any subject of this database could be reported with; the same for queries of one length."""
+        if query_length not in self._floors:
+            self._floors[query_length] = max(self._least_score, self._lowest_significant_score(query_length))
+        return self._floors[query_length]
+
+    def _lowest_significant_score(self, query_length: int) -> int:
         if not isinstance(self.statistics, Statistics):
             return 1
         return self.statistics.min_score(
@@ -218,20 +279,37 @@ class Searcher:
         merged = iter([ScoreBlock.concatenate(blocks) for blocks in collected])
         return [[next(merged) for _ in strands] for strands in queries]
 
-    def _rank(self, candidates: Candidates, query_length: int) -> Ranking:
+    def _best(
+        self, strands: list[_Strand], candidates: Candidates, query_length: int
+    ) -> tuple[Ranking, dict[int, Alignment]]:
+        """The rows that are reported, and the alignment of each."""
         evalues = None
+        lengths = self.database.lengths(candidates.subject_index)
         if isinstance(self.statistics, Statistics):
-            lengths = self.database.lengths(candidates.subject_index)
             evalues = self.statistics.evalue(
                 candidates.score, query_length, lengths, self.search_space, len(self.strands)
             )
-        return rank(candidates, evalues, self.options.evalue, self.options.top, self.options.ties)
+        options = self.options
+        ordered = in_order(candidates, evalues, options.evalue)
+        if not self._alignment_filter:
+            ranking = cut(candidates, ordered, options.top, options.ties)
+            return ranking, self._align(strands, candidates, ranking.rows)
+        alignments: dict[int, Alignment] = {}
+        judge = self._alignment_filter.passes
 
-    def _align(self, strands: list[_Strand], candidates: Candidates, ranking: Ranking) -> dict[int, Alignment]:
-        """The alignment of each ranked row."""
+        def passes(rows: NDArray[np.intp]) -> NDArray[np.bool_]:
+            found = self._align(strands, candidates, rows)
+            passed = [row for row in rows.tolist() if judge(found[row], query_length, int(lengths[row]))]
+            alignments.update((row, found[row]) for row in passed)
+            return np.isin(rows, passed)
+
+        return cut_passing(candidates, ordered, options.top, options.ties, passes), alignments
+
+    def _align(self, strands: list[_Strand], candidates: Candidates, ranked: NDArray[np.intp]) -> dict[int, Alignment]:
+        """The alignment of each of some rows."""
         alignments: dict[int, Alignment] = {}
         for number, strand in enumerate(strands):
-            rows = ranking.rows[candidates.strand[ranking.rows] == number]
+            rows = ranked[candidates.strand[ranked] == number]
             for places, residues, starts, lengths in self.database.stored_ranges(candidates.subject_index[rows]):
                 found = align_hits(
                     strand.codes,
@@ -247,8 +325,9 @@ class Searcher:
                 alignments.update(zip(rows[places].tolist(), found, strict=True))
         return alignments
 
-    def _hits(self, strands: list[_Strand], candidates: Candidates, ranking: Ranking) -> tuple[Hit, ...]:
-        alignments = self._align(strands, candidates, ranking)
+    def _hits(
+        self, strands: list[_Strand], candidates: Candidates, ranking: Ranking, alignments: dict[int, Alignment]
+    ) -> tuple[Hit, ...]:
         bits = self.statistics.bits(candidates.score[ranking.rows]) if isinstance(self.statistics, Statistics) else None
         hits = []
         for place, row in enumerate(ranking.rows.tolist()):

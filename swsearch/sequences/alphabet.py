@@ -11,6 +11,7 @@ as ``T`` but is kept as it is.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -19,7 +20,7 @@ from typing import Final
 
 import numpy as np
 
-from swsearch.errors import InputError
+from swsearch.errors import AlphabetMismatch, InputError
 from swsearch.typing import Codes
 
 CODE_MASK: Final = 0x1F
@@ -27,6 +28,8 @@ SOFT_MASK_BIT: Final = 0x20
 PAD_CODE: Final = 31
 N_CODES: Final = 32
 INVALID: Final = 0xFF
+MIN_TELLING_RESIDUES: Final = 30
+"""Fewer residues do not tell DNA from protein: GATTACA is a peptide as well."""
 
 
 @dataclass(frozen=True)
@@ -113,7 +116,7 @@ class Alphabet:
         """Why ``byte`` cannot stand in a sequence, and what to do about it."""
         shown = repr(chr(byte)) if 0x20 < byte < 0x7F else f"byte 0x{byte:02X}"
         if chr(byte) in "-.":
-            return f"{shown} is a gap; remove gaps from the sequence, letters alone can be searched"
+            return f"{shown} is a gap; remove it, or search with the alignment as a profile (query --query-format)"
         other = DNA if self is PROTEIN else PROTEIN
         if other.encode_table[byte] != INVALID:
             return f"{shown} is not in alphabet {self.name}; choose --alphabet {other.name} or mend the record"
@@ -166,3 +169,19 @@ def detect_alphabet(letters: bytes) -> Alphabet:
     bases = int(sum(counts[ord(letter)] for letter in "ACGTUN"))
     iupac = int(sum(counts[ord(letter)] for letter in DNA.letters))
     return DNA if total > 0 and iupac == total and bases * 10 >= total * 9 else PROTEIN
+
+
+def refuse_dna(path: str | os.PathLike[str], letters: str, alphabet: Alphabet) -> None:
+    """Refuse ``letters`` of a file that read like DNA where ``alphabet`` is protein, whose letters they are as well.
+
+    Raises
+    ------
+    AlphabetMismatch
+        They do, and they are 30 or more.
+    """
+    if alphabet is not PROTEIN or len(letters) < MIN_TELLING_RESIDUES:
+        return
+    found = detect_alphabet(letters.encode())
+    if found is not alphabet:
+        advice = "if it holds proteins all the same, say --alphabet protein"
+        raise AlphabetMismatch(alphabet.name, found.name, os.fspath(path), advice)

@@ -95,6 +95,13 @@ class Statistics:
         value: Floats = (self.lam * self._judged(scores) - self._log_k) / _LN2
         return value
 
+    def min_score_of_bits(self, bits: float) -> int:
+        """The smallest raw score, at least 1, whose bit score is ``bits`` or more."""
+        score = max(1, int((bits * _LN2 + self._log_k) / self.lam) - self.score_step)
+        while float(self.bits(score)) < bits:
+            score += 1
+        return score
+
     def evalue(
         self,
         scores: ArrayLike,

@@ -1,6 +1,7 @@
 """`swsearch batch`: whatever happens to it, its run ends with the bytes of a batch that ran through."""
 
 import json
+import re
 import signal
 import subprocess
 import time
@@ -168,3 +169,38 @@ def test_dna_is_not_taken_for_protein_and_nothing_is_stored(swsearch, tmp_path, 
     assert not list(tmp_path.iterdir())
     asked = swsearch("batch", reads, protein_db, "--store", "b.sqlite", "--alphabet", "protein")
     assert asked.code == 0, asked.err
+
+
+def test_a_batch_is_not_resumed_with_another_choice_of_subjects(swsearch, tmp_path, protein_db, many_queries):
+    """By hand: the file that chooses subjects is changed between the two; its name stays."""
+    (tmp_path / "chosen").write_text("A5IMB8\nB4RQP4\nA8Z6G0\n")
+    arguments = ["batch", *many_queries, protein_db, "--store", "b.sqlite", "--include", "chosen"]
+    assert swsearch(*arguments).code == 0
+    assert swsearch(*arguments, "--resume", "1").code == 0
+    shown = swsearch("runs", "show", "1", "--store", "b.sqlite").out
+    assert re.search(r"^--include +chosen$", shown, re.MULTILINE)
+    assert re.search(r"^chosen subjects +3$", shown, re.MULTILINE)
+    (tmp_path / "chosen").write_text("A5IMB8\nB4RQP4\n")
+    refused = swsearch(*arguments, "--resume", "1")
+    assert refused.code == 1
+    assert "run 1 of b.sqlite is of another search: the choice of subjects differs; leave --resume out" in refused.error
+
+
+def test_a_batch_goes_on_after_a_compaction_and_not_after_a_change(swsearch, tmp_path, many_queries):
+    """Source: a batch that ran through before the compaction; the report names the generation that it began with."""
+    assert swsearch("index", DATA / "queries.fasta", "-o", "few.db").code == 0
+    (tmp_path / "more.fasta").write_text(">more\nMKVLWYEEKLLKFDDPPQQRRSTHH\n")
+    assert swsearch("db", "add", "few.db", "more.fasta").code == 0
+    assert swsearch("batch", *many_queries, "few.db", "--store", "whole.sqlite").code == 0
+    assert swsearch("batch", many_queries[0], "few.db", "--store", "b.sqlite").code == 0
+    before = swsearch("db", "info", "few.db").out
+    assert swsearch("db", "compact", "few.db").code == 0
+    assert swsearch("db", "info", "few.db").out.split("digest")[1].split()[0] not in before
+    resumed = swsearch("batch", *many_queries, "few.db", "--store", "b.sqlite", "--resume", "1")
+    assert resumed.code == 0, resumed.err
+    assert "15 queries done, 20 were there before" in resumed.out
+    assert report(swsearch, "b.sqlite") == report(swsearch, "whole.sqlite")
+    assert swsearch("db", "remove", "few.db", "more").code == 0
+    assert swsearch("db", "compact", "few.db").code == 0
+    refused = swsearch("batch", *many_queries, "few.db", "--store", "b.sqlite", "--resume", "1")
+    assert "is of another search: database differs" in refused.error

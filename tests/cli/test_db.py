@@ -229,3 +229,23 @@ def test_stored_runs_tell_the_generation_that_was_searched(swsearch, tmp_path, s
     assert generations[0] != generations[1]
     assert "3 protein sequences" in shown[0]
     assert "2 protein sequences" in shown[1]
+
+
+def test_dna_is_not_taken_for_protein_by_an_addition(swsearch, small_db, tmp_path):
+    """By hand: the letters of DNA are amino acids too; 34 of them tell, and --alphabet protein is believed."""
+    (tmp_path / "dna.fasta").write_text(">gene\nATGAAACGTATTAGCACCACCATTACCACCACCA\n")
+    (tmp_path / "both.fasta").write_text(">p\nMKVLWYEEKLLKFDDPPQQRRSTHH\n")
+    refused = swsearch("db", "add", small_db, "both.fasta", "dna.fasta")
+    assert refused.code == 1
+    assert "dna.fasta is dna, but protein is needed; if it holds proteins all the same" in refused.error
+    assert "--alphabet protein" in refused.error
+    assert "generation  1" in swsearch("db", "info", small_db).out
+    assert swsearch("db", "add", small_db, "dna.fasta", "--alphabet", "protein").code == 0
+    assert "generation  2" in swsearch("db", "info", small_db).out
+
+
+def test_an_alphabet_that_is_not_the_databases_is_refused(swsearch, small_db, tmp_path):
+    (tmp_path / "dna.fasta").write_text(">gene\nATGAAACGTATTAGCACCACCATTACCACCACCA\n")
+    refused = swsearch("db", "add", small_db, "dna.fasta", "--alphabet", "dna")
+    assert refused.code == 1
+    assert "is protein, but dna is needed; leave --alphabet out" in refused.error

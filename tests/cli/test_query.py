@@ -106,6 +106,68 @@ def test_an_out_file_is_whole_or_not_there(swsearch, protein_db, tmp_path, monke
     assert " 3 " in listed[1]  # three queries were committed before
 
 
+def test_filters_act_before_the_cut_and_say_so(swsearch, protein_db):
+    """Source: the longer list without the filter, filtered here."""
+    arguments = ["query", QUERIES, protein_db, "--format", "tsv", "--store", "none", "--fields"]
+    columns = "qseqid sseqid pident evalue"
+    whole = [line.split("\t") for line in swsearch(*arguments, columns, "--top", "1500").out.splitlines()[1:]]
+    expected: dict[str, list[list[str]]] = {}
+    for row in whole:
+        if float(row[2]) >= 60:
+            expected.setdefault(row[0], []).append(row)
+    found = swsearch(*arguments, columns, "--top", "4", "--min-identity", "60").out.splitlines()[1:]
+    assert [line.split("\t") for line in found] == [row for rows in expected.values() for row in rows[:4]]
+    assert len(found) > 8
+    shown = swsearch("query", QUERIES, protein_db, "--store", "none", "--top", "4", "--min-identity", "60").out
+    assert "106 of 1,500 subjects have an E-value of at most 10; the best 4 whose alignments pass the filters" in shown
+
+
+def test_a_profile_is_searched_stored_and_reported_again(swsearch, protein_db, tmp_path):
+    """Source: the plain search, whose hits an alignment of the one sequence has too."""
+    header, *lines = QUERIES.read_text().split(">")[2].splitlines()
+    letters = "".join(lines)
+    (tmp_path / "one.fasta").write_text(f">{header}\n{letters}\n")
+    (tmp_path / "obg.sto").write_text(f"# STOCKHOLM 1.0\n#=GF ID Obg\nOBG_NEIG2 {letters}\n//\n")
+    columns = ["--format", "tsv", "--fields", "sseqid score evalue qstart send cigar", "--top", "40"]
+    plain = swsearch("query", "one.fasta", protein_db, "--store", "none", *columns)
+    found = swsearch("query", "obg.sto", protein_db, *columns)
+    assert found.code == 0, found.err
+    assert found.out == plain.out
+    assert len(found.out.splitlines()) == 41
+    table = swsearch("report", "latest").out
+    assert "Query:    Obg profile of 1 aligned sequence (384 residues)" in table
+    assert "Scoring:  position-specific scores on the scale of BLOSUM62, a gap of k residues costs 11 + 1k" in table
+    assert "--query-format stockholm" in swsearch("runs", "show", "latest").out
+
+
+def test_a_query_format_that_does_not_exist_or_fit_is_one_line(swsearch, protein_db):
+    assert "choose auto, fasta, pssm" in swsearch("query", QUERIES, protein_db, "--query-format", "hmm").error
+    assert "the first sequence has" in swsearch("query", QUERIES, protein_db, "--query-format", "aligned").error
+
+
+def test_reports_name_organisms_and_taxa_where_headers_do(swsearch, tmp_path):
+    """By hand: the first header is UniProt's, the second says nothing."""
+    letters = "MKVLAAGIVGLLLAQWERTYMKVLAAGIVGLLLAQWERTY"
+    (tmp_path / "two.fasta").write_text(
+        f">sp|P1|A_B Words OS=Vicia faba (broad bean) OX=3906 GN=x\n{letters}\n>plain\n{letters}\n"
+    )
+    assert swsearch("index", "two.fasta", "-o", "two.db").code == 0
+    arguments = [
+        "query",
+        "two.fasta",
+        "two.db",
+        "--store",
+        "none",
+        "--fields",
+        "sseqid staxid staxids ssciname sscinames",
+    ]
+    named = "sp|P1|A_B\t3906\t3906\tVicia faba (broad bean)\tVicia faba (broad bean)"
+    assert swsearch(*arguments, "--format", "blast6").out.splitlines()[:2] == [named, "plain\tN/A\tN/A\tN/A\tN/A"]
+    assert swsearch(*arguments, "--format", "tsv").out.splitlines()[1:3] == [named, "plain\t\t\t\t"]
+    title = "# Fields: subject id, subject tax id, subject tax ids, subject sci name, subject sci names"
+    assert title in swsearch(*arguments, "--format", "blast7").out.splitlines()
+
+
 @pytest.mark.skipif(shutil.which("ssearch36") is None, reason="ssearch36 is not installed (Debian package fasta3)")
 def test_the_top_50_scores_are_ssearchs(swsearch, protein_db, tmp_path):
     """Source: ssearch36 with BLOSUM62, gap 11 + k."""

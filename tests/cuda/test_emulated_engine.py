@@ -21,7 +21,7 @@ from swsearch.query.profile import QueryProfile, sequence_profile
 from swsearch.scoring.gap import GapPenalty
 from swsearch.scoring.matrix import match_mismatch, named_matrix
 from swsearch.scoring.scheme import ScoringScheme, default_scheme
-from swsearch.sequences.alphabet import DNA, PROTEIN, SOFT_MASK_BIT, reverse_complement
+from swsearch.sequences.alphabet import DNA, N_CODES, PAD_CODE, PROTEIN, SOFT_MASK_BIT, reverse_complement
 from swsearch.typing import Codes
 
 MakeDevice = Callable[..., EmulatedDevice]
@@ -67,6 +67,20 @@ def test_gap_costs_are_exact(emulated: MakeDevice, gap: GapPenalty) -> None:
     """Linear, affine, and beyond what the fast type adds exactly (then 16 bits from the start)."""
     queries, partition = protein_case(2, (70,))
     profiles = profiles_of(queries, ScoringScheme(named_matrix("BLOSUM50"), gap))
+    with CudaEngine(emulated()) as engine:
+        assert_same(engine.score(profiles, partition), ReferenceEngine().score(profiles, partition))
+
+
+def test_position_specific_scores_are_those_of_the_reference(emulated: MakeDevice) -> None:
+    """A table row for each of 90 positions, as a PSSM has them, beside a plain query; of the subjects every other."""
+    rng = np.random.default_rng(8)
+    (query,), partition = protein_case(6, (90,))
+    table = rng.integers(-9, 8, size=(90, N_CODES)).astype(np.int8)
+    table[:, PAD_CODE] = -128
+    gap = GapPenalty(11, 1)
+    profiles = [QueryProfile(rng.permutation(90).astype(np.int32), table, gap)]
+    profiles += profiles_of([query], ScoringScheme(named_matrix("BLOSUM62"), gap))
+    partition = partition[np.arange(0, len(partition), 2)]
     with CudaEngine(emulated()) as engine:
         assert_same(engine.score(profiles, partition), ReferenceEngine().score(profiles, partition))
 

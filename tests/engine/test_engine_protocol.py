@@ -97,6 +97,12 @@ def _position_specific() -> Case:
     return [QueryProfile(_ladder(95), table, GapPenalty(11, 1))], make_partition(subjects)
 
 
+def _chosen_subjects() -> Case:
+    """Some of a partition's subjects, others between them in memory, as a filter leaves them."""
+    profiles, whole = _proteins()
+    return profiles, whole[np.flatnonzero(np.random.default_rng(10).random(len(whole)) < 0.3)]
+
+
 def _gaps(gap: GapPenalty) -> Callable[[], Case]:
     def case() -> Case:
         rng = np.random.default_rng(8)
@@ -153,6 +159,7 @@ CASES: dict[str, Callable[[], Case]] = {
     "no_subjects": _no_subjects,
     "soft_masked": _soft_masked,
     "position_specific": _position_specific,
+    "chosen_subjects": _chosen_subjects,
     "two_gap_costs": _two_gap_costs,
     "borders": _borders,
     **{

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from swsearch.hits.score_block import ScoreBlock
-from swsearch.search.ranking import Candidates, merge_strands, rank
+from swsearch.search.ranking import Candidates, Ranking, cut, cut_passing, in_order, merge_strands
 
 
 def block(rows: list[tuple[int, int]]) -> ScoreBlock:
@@ -16,6 +16,10 @@ def block(rows: list[tuple[int, int]]) -> ScoreBlock:
 def candidates(scores: list[int]) -> Candidates:
     n = len(scores)
     return Candidates(np.arange(n, dtype=np.uint32), np.array(scores, np.int32), np.zeros(n, np.uint8))
+
+
+def rank(scored: Candidates, evalues: np.ndarray | None, largest: float, top: int, ties: str) -> Ranking:
+    return cut(scored, in_order(scored, evalues, largest), top, ties)
 
 
 def test_a_subject_is_kept_on_its_better_strand_and_on_the_first_among_equals():
@@ -52,6 +56,56 @@ def test_ranking_equals_a_plain_sort_of_all_subjects(rows, top, ties):
     ranking = rank(candidates(scores), np.array(evalues, dtype=float), 10.0, top, ties)
     assert ranking.rows.tolist() == [i for _, _, i in expected]
     assert ranking.n_passed == n_passed
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    seed=st.integers(0, 2**32),
+    n_rows=st.integers(0, 200),
+    share=st.sampled_from([0.0, 0.1, 0.5, 1.0]),
+    top=st.integers(1, 70),
+    ties=st.sampled_from(["cut", "all"]),
+)
+def test_a_list_of_those_that_pass_equals_a_plain_sort_of_them(seed, n_rows, share, top, ties):
+    """Source: the same ranking of the passing rows alone; rows behind the list's end are not asked about."""
+    rng = np.random.default_rng(seed)
+    scored = candidates(rng.integers(1, 10, n_rows).tolist())
+    evalues = rng.choice([0.5, 1.0, 3.0, 20.0], n_rows)
+    passing = rng.random(n_rows) < share
+    rows = zip(scored.score.tolist(), evalues.tolist(), passing.tolist(), strict=True)
+    expected = sorted((e, -s, i) for i, (s, e, p) in enumerate(rows) if e <= 10.0 and p)
+    last = expected[min(top, len(expected)) - 1] if expected else None
+    if ties == "all" and last is not None:
+        expected = [row for row in expected if row[:2] <= last[:2]]
+    else:
+        expected = expected[:top]
+    asked: list[int] = []
+
+    def passes(chosen: np.ndarray) -> np.ndarray:
+        asked.extend(chosen.tolist())
+        return passing[chosen]
+
+    ordered = in_order(scored, evalues, 10.0)
+    ranking = cut_passing(scored, ordered, top, ties, passes)
+    assert ranking.rows.tolist() == [i for _, _, i in expected]
+    assert ranking.evalues is not None
+    assert ranking.evalues.tolist() == [e for e, _, _ in expected]
+    assert asked == ordered.rows[: len(asked)].tolist()
+    assert len(set(asked)) == len(asked)
+
+
+def test_no_more_is_asked_of_a_ranking_than_fills_the_list():
+    """By hand: 64 are judged together, and all of them pass."""
+    scored = candidates([9] * 500)
+    blocks: list[int] = []
+
+    def passes(rows: np.ndarray) -> np.ndarray:
+        blocks.append(len(rows))
+        return np.ones(len(rows), bool)
+
+    assert len(cut_passing(scored, in_order(scored, None, 1.0), 5, "cut", passes).rows) == 5
+    assert blocks == [64]
+    assert len(cut_passing(scored, in_order(scored, None, 1.0), 5, "all", passes).rows) == 500
 
 
 def test_without_statistics_the_score_ranks_and_nothing_is_cut_by_evalue():

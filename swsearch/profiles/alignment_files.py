@@ -1,0 +1,137 @@
+"""Multiple alignments from files: aligned FASTA, A2M and A3M, Stockholm.
+
+*Aligned FASTA*: all records of one length, ``-`` or ``.`` for gaps. *A2M and A3M*: lower case and ``.`` are insertions
+between the columns of the alignment, and dropped. *Stockholm*: one alignment or many (Pfam), each ended by ``//``; a
+sequence may go on in a later block, ``#=GF ID`` names the alignment, other marks are passed over.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from swsearch.errors import InputError
+from swsearch.sequences.alphabet import CODE_MASK, INVALID, PAD_CODE, PROTEIN
+from swsearch.sequences.fasta import shown_name
+from swsearch.sequences.lines import text_lines
+from swsearch.typing import Codes
+
+_GAPS: Final = b"-."
+_TABLE: Final = PROTEIN.encode_table.copy()
+for _gap in _GAPS:
+    _TABLE[_gap] = PAD_CODE
+_INSERTIONS: Final = bytes(range(ord("a"), ord("z") + 1)) + b"."
+_STOCKHOLM: Final = "# STOCKHOLM 1."
+
+
+@dataclass(frozen=True, eq=False)
+class MultipleAlignment:
+    """Aligned protein sequences.
+
+    Attributes
+    ----------
+    name : str
+        Its name in the file, or the first sequence's header; empty where there is none.
+    codes : uint8 array, shape (n_sequences, n_columns)
+        Residue codes without soft-mask flags; 31 for a gap.
+    all_columns : bool
+        Every column is a position of the profile, as in A2M and A3M; else those that few sequences fill are not.
+    """
+
+    name: str
+    codes: Codes
+    all_columns: bool
+
+
+def read_aligned_fasta(path: str | os.PathLike[str], *, insertions: bool) -> MultipleAlignment:
+    """The alignment of an aligned FASTA file, or with ``insertions`` of an A2M or A3M file.
+
+    Raises
+    ------
+    InputError
+        The file is none; the message names the record or the line.
+    """
+    name = shown_name(path)
+    headers: list[str] = []
+    rows: list[list[str]] = []
+    for number, line in enumerate(text_lines(path, name), 1):
+        content = line.strip()
+        if content.startswith(">"):
+            headers.append(content[1:].strip())
+            rows.append([])
+        elif content and not (content.startswith("#") and not rows):  # A3M of HH-suite may begin with a name
+            if not rows:
+                raise InputError(f"{name}, line {number}: expected '>' at the beginning of an aligned FASTA file")
+            rows[-1].append(content)
+    if not rows:
+        raise InputError(f"{name} holds no aligned sequence; a FASTA file begins with '>'")
+    joined = ["".join(row).encode("utf-8", "surrogateescape") for row in rows]
+    if insertions:
+        joined = [row.translate(None, _INSERTIONS) for row in joined]
+    title = headers[0] if insertions else ""
+    return _alignment(title, list(zip(headers, joined, strict=True)), name, all_columns=insertions)
+
+
+def read_stockholm(path: str | os.PathLike[str]) -> Iterator[MultipleAlignment]:
+    """The alignments of a Stockholm file, one after another.
+
+    Raises
+    ------
+    InputError
+        The file is none; the message names the line, or the alignment and the sequence.
+    """
+    name = shown_name(path)
+    rows: dict[str, list[str]] = {}
+    title = ""
+    inside = False
+    n_found = 0
+    for number, line in enumerate(text_lines(path, name), 1):
+        content = line.strip()
+        if content.startswith(_STOCKHOLM):
+            if inside:
+                raise InputError(f"{name}, line {number}: the alignment before has no end; put // behind it")
+            inside, rows, title = True, {}, ""
+        elif not content:
+            continue
+        elif not inside:
+            raise InputError(f"{name}, line {number}: expected '# STOCKHOLM 1.0' at the beginning of an alignment")
+        elif content == "//":
+            joined = [(key, "".join(parts).encode("utf-8", "surrogateescape")) for key, parts in rows.items()]
+            yield _alignment(title, joined, f"{name}, alignment {n_found + 1}", all_columns=False)
+            n_found, inside = n_found + 1, False
+        elif content.startswith("#"):
+            fields = content.split(None, 2)
+            if fields[:2] == ["#=GF", "ID"] and len(fields) == 3:
+                title = fields[2]
+        else:
+            fields = content.split()
+            if len(fields) != 2:
+                raise InputError(f"{name}, line {number}: expected a name and its row, separated by blanks")
+            rows.setdefault(fields[0], []).append(fields[1])
+    if inside:
+        raise InputError(f"{name}: the last alignment has no end (//); the file may be cut short")
+    if not n_found:
+        raise InputError(f"{name} holds no alignment; a Stockholm file begins with '# STOCKHOLM 1.0'")
+
+
+def _alignment(title: str, rows: list[tuple[str, bytes]], name: str, *, all_columns: bool) -> MultipleAlignment:
+    """The alignment of named rows, which must be of one length and of protein letters and gaps."""
+    if not rows or not rows[0][1]:
+        raise InputError(f"{name}: there is no aligned sequence")
+    n_columns = len(rows[0][1])
+    codes = np.empty((len(rows), n_columns), dtype=np.uint8)
+    for number, (header, row) in enumerate(rows):
+        which = f"{name}, sequence {number + 1} ({header.split(None, 1)[0] if header.strip() else 'unnamed'})"
+        if len(row) != n_columns:
+            raise InputError(
+                f"{which}: {len(row)} columns, the first sequence has {n_columns}; align them to one length"
+            )
+        codes[number] = _TABLE[np.frombuffer(row, dtype=np.uint8)]
+        bad = np.flatnonzero(codes[number] == INVALID)
+        if bad.size:
+            raise InputError(f"{which}, column {bad[0] + 1}: {PROTEIN.reject(row[bad[0]])}")
+    return MultipleAlignment(title, codes & np.uint8(CODE_MASK), all_columns)

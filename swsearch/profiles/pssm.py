@@ -1,0 +1,77 @@
+"""NCBI's PSSMs as text: what ``psiblast -out_ascii_pssm`` writes.
+
+A title, a line of column letters, then a line a position: its number, its letter, and a score for each of the first
+twenty column letters. Weighted percentages and what else may follow on the line, and the lines of statistics at the
+end, are passed over.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Final
+
+import numpy as np
+
+from swsearch.errors import InputError
+from swsearch.query.position_specific import N_AMINO_ACIDS, PositionSpecificQuery, with_other_letters
+from swsearch.scoring.matrix import SubstitutionMatrix
+from swsearch.sequences.alphabet import PROTEIN
+from swsearch.sequences.fasta import shown_name
+from swsearch.sequences.lines import text_lines
+
+_AMINO_ACIDS: Final = frozenset(PROTEIN.letters[:N_AMINO_ACIDS])
+
+
+def read_pssm(path: str | os.PathLike[str], matrix: SubstitutionMatrix, header: str) -> PositionSpecificQuery:
+    """The query that a PSSM is.
+
+    Parameters
+    ----------
+    path : path
+        The file; ``-`` is standard input.
+    matrix : SubstitutionMatrix
+        Scores letters that the PSSM has no column for.
+    header : str
+        The query's header; the file has none.
+
+    Raises
+    ------
+    InputError
+        The file is no such PSSM; the message names the line.
+    """
+    name = shown_name(path)
+    columns: list[int] = []
+    letters: list[str] = []
+    rows: list[list[int]] = []
+    for number, line in enumerate(text_lines(path, name), 1):
+        fields = line.split()
+        if not columns:
+            if len(fields) >= N_AMINO_ACIDS and set(fields[:N_AMINO_ACIDS]) == _AMINO_ACIDS:
+                columns = [PROTEIN.code(letter) for letter in fields[:N_AMINO_ACIDS]]
+            continue
+        if not fields or not fields[0].isdecimal():
+            break
+        if int(fields[0]) != len(rows) + 1:
+            raise InputError(f"{name}, line {number}: position {fields[0]} where {len(rows) + 1} is due; mend the PSSM")
+        try:
+            scores = [int(field) for field in fields[2 : 2 + N_AMINO_ACIDS]]
+        except ValueError as error:
+            raise InputError(f"{name}, line {number}: a score is no whole number ({error}); mend the PSSM") from error
+        if len(scores) < N_AMINO_ACIDS:
+            problem = f"{len(scores)} scores, {N_AMINO_ACIDS} are needed"
+            raise InputError(f"{name}, line {number}: {problem}; the file may be cut short")
+        letters.append(fields[1])
+        rows.append(scores)
+    if not rows:
+        raise InputError(
+            f"{name} is no PSSM as `psiblast -out_ascii_pssm` writes it: no column letters, or no positions"
+        )
+    try:
+        consensus = PROTEIN.encode("".join(letters))
+    except InputError as error:
+        raise InputError(f"{name}: the second column is not the query: {error}") from error
+    if len(consensus) != len(rows):
+        raise InputError(f"{name}: the second column holds {len(consensus)} letters for {len(rows)} positions")
+    scores_by_code = np.empty((len(rows), N_AMINO_ACIDS), dtype=np.int64)
+    scores_by_code[:, columns] = rows
+    return PositionSpecificQuery(header, consensus, PROTEIN, with_other_letters(scores_by_code, consensus, matrix))

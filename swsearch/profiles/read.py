@@ -1,0 +1,96 @@
+"""Queries that are profiles, by their file format."""
+
+from __future__ import annotations
+
+import lzma
+import os
+import sys
+import zlib
+from pathlib import Path
+from typing import Final
+
+from xopen import xopen
+
+from swsearch.errors import AlphabetMismatch, InputError
+from swsearch.profiles.alignment_files import MultipleAlignment, read_aligned_fasta, read_stockholm
+from swsearch.profiles.estimation import position_specific_query
+from swsearch.profiles.pssm import read_pssm
+from swsearch.query.position_specific import PositionSpecificQuery
+from swsearch.scoring.matrix import SubstitutionMatrix
+from swsearch.sequences.alphabet import PROTEIN
+
+QUERY_FORMATS: Final = ("auto", "fasta", "pssm", "aligned", "a3m", "stockholm")
+_LOOKED_AT: Final = 4096
+"""Bytes."""
+
+
+def detect_query_format(path: str | os.PathLike[str]) -> str:
+    """``pssm`` or ``stockholm`` where the first line says so, else ``fasta``; nothing is taken from standard input.
+
+    Raises
+    ------
+    InputError
+        The file is a PSSM in NCBI's ASN.1.
+    """
+    start = _start_of(path).decode("utf-8", "replace")
+    first = next((line.strip() for line in start.splitlines() if line.strip()), "")
+    if first.startswith("# STOCKHOLM"):
+        return "stockholm"
+    if first.startswith("PssmWithParameters"):
+        advice = "write it as text: psiblast -in_pssm FILE -out_ascii_pssm TEXT -db DB"
+        raise InputError(f"{os.fspath(path)} is a PSSM in NCBI's ASN.1, which is not read; {advice}")
+    return "pssm" if "position-specific scoring matrix" in first.lower() else "fasta"
+
+
+def _start_of(path: str | os.PathLike[str]) -> bytes:
+    """The first bytes of a file, decompressed, or of standard input as they are; none where it cannot be read."""
+    if os.fspath(path) == "-":
+        peek = getattr(sys.stdin.buffer, "peek", None)
+        return b"" if peek is None else peek(_LOOKED_AT)[:_LOOKED_AT]
+    try:
+        with xopen(os.fspath(path), "rb", threads=0) as stream:
+            return bytes(stream.read(_LOOKED_AT))
+    except (OSError, EOFError, zlib.error, lzma.LZMAError):
+        return b""  # whoever reads the whole file says what is wrong with it
+
+
+def read_profiles(
+    path: str | os.PathLike[str], query_format: str, matrix: SubstitutionMatrix
+) -> list[PositionSpecificQuery]:
+    """The queries of a file of profiles.
+
+    Parameters
+    ----------
+    path : path
+        ``-`` is standard input.
+    query_format : str
+        One of :data:`QUERY_FORMATS`, but for ``auto`` and ``fasta``.
+    matrix : SubstitutionMatrix
+        Of proteins; gives the scale, the pseudocounts, and the scores of letters that are no amino acid.
+
+    Raises
+    ------
+    InputError
+        The file cannot be read in this format, or the matrix is not for proteins.
+    """
+    if matrix.alphabet is not PROTEIN:
+        advice = "profiles are queries for databases of proteins"
+        raise AlphabetMismatch(matrix.alphabet.name, PROTEIN.name, f"the profile {os.fspath(path)}", advice)
+    stem = "stdin" if os.fspath(path) == "-" else Path(path).name.split(".")[0] or "query"
+    if query_format == "pssm":
+        return [read_pssm(path, matrix, f"{stem} PSSM")]
+    if query_format == "stockholm":
+        alignments = list(read_stockholm(path))
+    else:
+        alignments = [read_aligned_fasta(path, insertions=query_format == "a3m")]
+    return [
+        position_specific_query(alignment, matrix, _header(alignment, stem, number, len(alignments)))
+        for number, alignment in enumerate(alignments, 1)
+    ]
+
+
+def _header(alignment: MultipleAlignment, stem: str, number: int, n_alignments: int) -> str:
+    """Name and description of a profile; the file's name where the alignment has none."""
+    name = (alignment.name.split(None, 1) or [stem if n_alignments == 1 else f"{stem}_{number}"])[0]
+    n_sequences = len(alignment.codes)
+    return f"{name} profile of {n_sequences:,} aligned sequence{'' if n_sequences == 1 else 's'}"

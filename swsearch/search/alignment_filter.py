@@ -1,0 +1,45 @@
+"""Filters on alignments: which hits are good enough by identity, coverage and length.
+
+They can be judged when an alignment is there, and before the list is cut: the ranking is aligned from its best
+candidate down until enough of them pass. Shares are those that reports print (``pident``, ``qcovs``), unrounded.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from swsearch.hits.hit import Alignment
+
+
+@dataclass(frozen=True)
+class AlignmentFilter:
+    """The least that an alignment must have.
+
+    Attributes
+    ----------
+    min_identity : float
+        Columns of equal letters, in percent of all columns.
+    min_query_coverage, min_subject_coverage : float
+        Residues between the alignment's ends, in percent of the whole query or subject.
+    min_columns : int
+        Columns, gaps included.
+    """
+
+    min_identity: float = 0.0
+    min_query_coverage: float = 0.0
+    min_subject_coverage: float = 0.0
+    min_columns: int = 0
+
+    def __bool__(self) -> bool:
+        return self != AlignmentFilter()
+
+    def passes(self, alignment: Alignment, query_length: int, subject_length: int) -> bool:
+        """Whether an alignment of sequences of these lengths has all of it."""
+        on_query = alignment.query_end - alignment.query_start
+        on_subject = alignment.subject_end - alignment.subject_start
+        return (
+            alignment.columns >= self.min_columns
+            and 100 * alignment.identities >= self.min_identity * alignment.columns
+            and 100 * on_query >= self.min_query_coverage * query_length
+            and 100 * on_subject >= self.min_subject_coverage * subject_length
+        )

@@ -1,0 +1,77 @@
+"""Lists of identifiers: which subjects a line of a file names.
+
+A subject goes by the first word of its header, and by the parts of it that bars separate, database tags left out:
+``sp|P02232|LGB1_VICFA`` is also ``P02232`` and ``LGB1_VICFA``. An accession with a version, capitals and digits with
+``.1`` behind them, also goes by the accession alone: a list with ``NP_000537`` names ``NP_000537.3``. The reverse does
+not hold: who gives a version means that version. Case counts.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from swsearch.errors import InputError
+from swsearch.sequences.lines import text_lines
+
+_TAG: Final = re.compile("bbm|bbs|dbj|emb|gb|gi|gim|gnl|gp|lcl|oth|pat|pdb|pgp|pir|prf|ref|sp|tpd|tpe|tpg|tr")
+"""Database tags in headers of UniProt and NCBI."""
+_VERSIONED: Final = re.compile(r"([A-Z]+_?[A-Z0-9]*[0-9][A-Z0-9]*)\.[0-9]{1,3}")
+
+
+def names_of(identifier: str) -> Iterator[str]:
+    """Every name that a subject goes by, from the first word of its header; some may come twice.
+
+    >>> list(names_of("sp|P02232.2|LGB1_VICFA"))
+    ['sp|P02232.2|LGB1_VICFA', 'P02232.2', 'P02232', 'LGB1_VICFA']
+    """
+    parts = [identifier]
+    if "|" in identifier:
+        parts += [part for part in identifier.split("|") if part and not _TAG.fullmatch(part)]
+    for part in parts:
+        yield part
+        versioned = _VERSIONED.fullmatch(part)
+        if versioned is not None:
+            yield versioned[1]
+
+
+class IdentifierList:
+    """The identifiers of a file, first word of each line, compressed or not; empty lines and ``#`` lines name nothing.
+
+    Parameters
+    ----------
+    option : str
+        The option that named the file, for messages.
+    path : str
+
+    Raises
+    ------
+    InputError
+        The file cannot be read or names nothing.
+    """
+
+    def __init__(self, option: str, path: str) -> None:
+        self.option = option
+        self.path = path
+        words = (line.split(None, 1) for line in text_lines(path, f"{option} {path}"))
+        self.wanted = frozenset(word[0] for word in words if word and not word[0].startswith("#"))
+        if not self.wanted:
+            raise InputError(f"{option} {path}: the file names no identifier; give one a line")
+        self._found: set[str] = set()
+
+    def names(self, identifier: str) -> bool:
+        """Whether the list names the subject with this first word."""
+        known = [name for name in names_of(identifier) if name in self.wanted]
+        self._found.update(known)
+        return bool(known)
+
+    def note(self) -> str | None:
+        """What to tell of identifiers that named no subject so far."""
+        missing = sorted(self.wanted - self._found)
+        if not missing:
+            return None
+        return (
+            f"{self.option} {self.path}: {len(missing):,} of {len(self.wanted):,} identifiers are not in the database, "
+            f"{missing[0]!r} for one"
+        )

@@ -1,0 +1,123 @@
+"""Taxonomy ids: which organism a subject is of, and which ids lie below one in NCBI's tree.
+
+A subject's id is what its header states (``OX=``, as UniProt writes it), or what a map says: a file of two columns,
+identifier and id, or NCBI's ``accession2taxid`` files with their heading. With a map the headers do not count. The tree
+is ``nodes.dmp`` of NCBI's ``taxdump``; without it an id stands for itself alone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from swsearch.errors import InputError
+from swsearch.search.identifiers import names_of
+from swsearch.sequences.lines import text_lines
+from swsearch.sequences.organism import header_taxid
+from swsearch.sequences.record import split_header
+
+
+@dataclass(frozen=True)
+class TaxonFilter:
+    """The subjects of some organisms.
+
+    Attributes
+    ----------
+    taxids : frozenset of int
+        Every id that counts, descendants among them.
+    members : frozenset of str or None
+        Identifiers that the map gives one of these ids; None where headers tell.
+    """
+
+    taxids: frozenset[int]
+    members: frozenset[str] | None
+
+    @staticmethod
+    def read(taxid: str, taxid_map: str | None, taxonomy: str | None) -> TaxonFilter:
+        """From the options of these names.
+
+        Raises
+        ------
+        InputError
+            ``taxid`` is no list of ids, a file cannot be read or is no such file, or the tree lacks an id.
+        """
+        taxids = parse_taxids(taxid)
+        if taxonomy is not None:
+            taxids = with_descendants(taxids, taxonomy)
+        return TaxonFilter(taxids, None if taxid_map is None else mapped_members(taxids, taxid_map))
+
+    def holds(self, header: str) -> bool:
+        """Whether the subject with this header is of one of the organisms."""
+        if self.members is None:
+            return header_taxid(header) in self.taxids
+        return any(name in self.members for name in names_of(split_header(header)[0]))
+
+
+def parse_taxids(text: str) -> frozenset[int]:
+    """Taxonomy ids separated by commas.
+
+    >>> sorted(parse_taxids("9606,10090"))
+    [9606, 10090]
+    """
+    parts = [part.strip() for part in text.split(",")]
+    if not all(part.isascii() and part.isdecimal() for part in parts):
+        raise InputError(f"--taxid {text!r}: give NCBI taxonomy ids separated by commas, such as 9606,10090")
+    return frozenset(map(int, parts))
+
+
+def with_descendants(taxids: frozenset[int], path: str) -> frozenset[int]:
+    """The ids and all below them in the tree of a ``nodes.dmp``.
+
+    Raises
+    ------
+    InputError
+        The file is no ``nodes.dmp``, or an id is not in it.
+    """
+    children: dict[int, list[int]] = {}
+    known = set()
+    for number, line in enumerate(text_lines(path, f"--taxonomy {path}"), 1):
+        fields = line.split("|", 2)
+        try:
+            node, parent = int(fields[0]), int(fields[1])
+        except (IndexError, ValueError) as error:
+            problem = "a node's line is `id | parent | …`; give nodes.dmp of NCBI's taxdump"
+            raise InputError(f"--taxonomy {path}, line {number}: {problem}") from error
+        known.add(node)
+        if node != parent:  # the root is its own parent
+            children.setdefault(parent, []).append(node)
+    missing = sorted(taxids - known)
+    if missing:
+        raise InputError(f"--taxid {missing[0]} is not in {path}; take a newer taxonomy, or the id that replaced it")
+    found: set[int] = set()
+    waiting = list(taxids)
+    while waiting:
+        node = waiting.pop()
+        if node not in found:
+            found.add(node)
+            waiting += children.get(node, ())
+    return frozenset(found)
+
+
+def mapped_members(taxids: frozenset[int], path: str) -> frozenset[str]:
+    """The identifiers to which a map gives one of the ids; only these are held in memory.
+
+    Raises
+    ------
+    InputError
+        The file is no map.
+    """
+    members = set()
+    n_names = 1
+    for number, line in enumerate(text_lines(path, f"--taxid-map {path}"), 1):
+        fields = line.split()
+        if not fields or fields[0].startswith("#"):
+            continue
+        if number == 1 and "taxid" in fields[1:]:
+            n_names = fields.index("taxid")  # NCBI's heading: accession, accession.version or both come before it
+            continue
+        try:
+            if int(fields[n_names]) in taxids:
+                members.update(fields[:n_names])
+        except (IndexError, ValueError) as error:
+            problem = "a line is an identifier and a taxonomy id; NCBI's accession2taxid files are read as well"
+            raise InputError(f"--taxid-map {path}, line {number}: {problem}") from error
+    return frozenset(members)

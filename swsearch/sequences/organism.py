@@ -1,0 +1,32 @@
+"""What a header in UniProt's style says of the organism: ``OS=`` its scientific name, ``OX=`` its NCBI taxonomy id.
+
+Filters and reports read it here. A header that does not say so has neither; nothing is guessed from other words.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+_TAXID: Final = re.compile(r"(?:^|\s)OX=([0-9]{1,18})(?=\s|$)")
+_ORGANISM: Final = re.compile(r"(?:^|\s)OS=(.+?)(?=\s+[A-Z]{2}=|\s*$)")
+
+
+def header_taxid(header: str) -> int | None:
+    """The taxonomy id that a header states.
+
+    >>> header_taxid("sp|P69905|HBA_HUMAN Hemoglobin OS=Homo sapiens OX=9606 GN=HBA1 PE=1 SV=2")
+    9606
+    """
+    found = _TAXID.search(header)
+    return None if found is None else int(found[1])
+
+
+def header_organism(header: str) -> str | None:
+    """The organism that a header states.
+
+    >>> header_organism("sp|P69905|HBA_HUMAN Hemoglobin OS=Homo sapiens OX=9606 GN=HBA1 PE=1 SV=2")
+    'Homo sapiens'
+    """
+    found = _ORGANISM.search(header)
+    return None if found is None else found[1]

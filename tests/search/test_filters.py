@@ -1,0 +1,233 @@
+"""Filters: what a filtered search lists is what a plain filter leaves of the whole ranking, with the same E-values."""
+
+import gzip
+import math
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import swsearch
+from swsearch.errors import InputError
+from swsearch.hits.hit import Hit
+from swsearch.hits.result import QueryResult
+from swsearch.search.options import SearchOptions
+from swsearch.sequences.alphabet import PROTEIN
+from tests.support import random_protein
+
+N_SUBJECTS = 300
+TAXIDS = (9606, 10090, 562, 83333)
+
+
+def header(number: int) -> str:
+    """UniProt's style; every seventh has no OX=, every fifth a versioned accession."""
+    accession = f"Q{number:05}" + (f".{number % 3 + 1}" if number % 5 == 0 else "")
+    taxid = "" if number % 7 == 0 else f" OX={TAXIDS[number % 4]}"
+    return f"sp|{accession}|NAME{number}_{'HUMAN' if number % 2 else 'MOUSE'} Protein OS=Some thing{taxid} SV=1"
+
+
+@pytest.fixture(scope="module")
+def family(tmp_path_factory):
+    """A database in which subjects hold pieces of one protein, more or less changed, so that shares differ widely."""
+    rng = np.random.default_rng(7)
+    folder = tmp_path_factory.mktemp("filters")
+    query = random_protein(rng, 120)
+    records = []
+    for number in range(N_SUBJECTS):
+        start = int(rng.integers(0, 90))
+        piece = query[start : start + int(rng.integers(20, 120))].copy()
+        changed = rng.random(len(piece)) < rng.random() * 0.8
+        piece[changed] = random_protein(rng, int(changed.sum()))
+        around = [random_protein(rng, int(length)) for length in rng.integers(0, 150, 2)]
+        letters = PROTEIN.decode(np.concatenate((around[0], piece, around[1])))
+        records.append(f">{header(number)}\n{letters}\n")
+    (folder / "family.fasta").write_text("".join(records))
+    swsearch.build_database(folder / "family.fasta", folder / "family.db")
+    return folder / "family.db", swsearch.sequence(PROTEIN.decode(query), "protein", header="query")
+
+
+def search(family, **options) -> QueryResult:
+    database, query = family
+    with swsearch.open_searcher(database, SearchOptions(**options), engine="cpu", threads=2) as (searcher, _):
+        (result,) = searcher.search([query])
+    return result
+
+
+@pytest.fixture(scope="module")
+def ranking(family) -> list[Hit]:
+    """Every subject with an alignment, best first: what the filters choose from."""
+    return list(search(family, evalue=math.inf, top=N_SUBJECTS).hits)
+
+
+def renumbered(hits: list[Hit]) -> list[Hit]:
+    return [replace(hit, rank=place) for place, hit in enumerate(hits, 1)]
+
+
+def identity(hit: Hit) -> float:
+    return 100 * hit.alignment.identities / hit.alignment.columns
+
+
+FILTERS = {
+    "score": ({"min_score": 60}, lambda hit: hit.score >= 60),
+    "bits": ({"min_bits": 31.5}, lambda hit: hit.bits >= 31.5),
+    "identity": ({"min_identity": 50.0}, lambda hit: identity(hit) >= 50),
+    "query coverage": (
+        {"min_query_coverage": 40.0},
+        lambda hit: (hit.alignment.query_end - hit.alignment.query_start) / 120 >= 0.4,
+    ),
+    "subject coverage": (
+        {"min_subject_coverage": 25.0},
+        lambda hit: (hit.alignment.subject_end - hit.alignment.subject_start) / hit.subject_length >= 0.25,
+    ),
+    "length": ({"min_alignment_length": 50}, lambda hit: hit.alignment.columns >= 50),
+    "two at once": (
+        {"min_identity": 40.0, "min_alignment_length": 30},
+        lambda hit: identity(hit) >= 40 and hit.alignment.columns >= 30,
+    ),
+    "subject length": ({"min_length": 100, "max_length": 200}, lambda hit: 100 <= hit.subject_length <= 200),
+    "identifier": ({"id_pattern": "_HUMAN$"}, lambda hit: hit.subject_header.split()[0].endswith("_HUMAN")),
+    "taxid": ({"taxid": "9606,562"}, lambda hit: re.search("OX=(9606|562) ", hit.subject_header) is not None),
+}
+
+
+@pytest.mark.parametrize("top", [1, 5, 40, N_SUBJECTS])
+@pytest.mark.parametrize("name", FILTERS)
+def test_a_filtered_list_is_the_filtered_ranking(family, ranking, name, top):
+    """Source: a plain filter of the unfiltered ranking; so the cut counts what passes, and E-values are the same."""
+    options, passes = FILTERS[name]
+    expected = [hit for hit in ranking if passes(hit)]
+    assert 10 < len(expected) < N_SUBJECTS - 10
+    assert list(search(family, evalue=math.inf, top=top, **options).hits) == renumbered(expected[:top])
+
+
+def test_ties_are_kept_among_those_that_pass(family):
+    """Source: the unfiltered ranking; without E-values (no statistics for gap 3/3) equal scores are ties."""
+    whole = search(family, gap_open=3, gap_extend=3, top=N_SUBJECTS).hits
+    passing = [hit for hit in whole if identity(hit) >= 40]
+    tied = next(place for place in range(1, len(passing)) if passing[place].score == passing[place - 1].score)
+    expected = [hit for hit in passing if hit.score >= passing[tied].score]
+    found = search(family, gap_open=3, gap_extend=3, top=tied, ties="all", min_identity=40.0)
+    assert list(found.hits) == renumbered(expected)
+
+
+def test_every_engine_and_partition_size_gives_the_filtered_hits(family):
+    """Source: the reference engine."""
+    database, query = family
+    options = SearchOptions(top=7, min_identity=35.0, id_pattern="HUMAN", max_length=250)
+    found = []
+    for engine, partition_residues in (("reference", None), ("cpu", None), ("cpu", 500)):
+        with swsearch.open_searcher(
+            database, options, engine=engine, threads=2, partition_residues=partition_residues
+        ) as (searcher, _):
+            (result,) = searcher.search([query])
+            found.append((result.hits, result.n_passed, searcher.run_info("test").parameters))
+    assert len(found[0][0]) == 7
+    assert found[0] == found[1] == found[2]
+
+
+def chosen(family, **options) -> tuple[list[int], tuple[str, ...]]:
+    """Numbers of the subjects that a search would look at, and what it says of them."""
+    with swsearch.open_searcher(family[0], SearchOptions(**options), engine="cpu") as (searcher, _):
+        numbers = sorted(int(i) for part in searcher._partitions for i in part.subject_index)
+        return numbers, searcher.notes
+
+
+def test_lists_name_subjects_by_identifier_accession_name_and_accession_without_version(family, tmp_path):
+    """By hand: 5 and 10 have versions 3 and 2; who gives another version, or a version where none is, names nothing."""
+    wanted = tmp_path / "wanted.txt"
+    lines = ["sp|Q00001|NAME1_HUMAN trailing words", "Q00002", "NAME3_HUMAN", "Q00005", "Q00010.2", "", "# a comment"]
+    wanted.write_text("\n".join([*lines, "Q00015.2", "Q00004.1", "sp", "q00006"]) + "\n")
+    numbers, notes = chosen(family, include=str(wanted))
+    assert numbers == [1, 2, 3, 5, 10]
+    assert notes == (f"--include {wanted}: 4 of 9 identifiers are not in the database, 'Q00004.1' for one",)
+    numbers, notes = chosen(family, exclude=str(wanted))
+    assert numbers == sorted(set(range(N_SUBJECTS)) - {1, 2, 3, 5, 10})
+    assert notes[0].startswith("--exclude")
+
+
+def test_a_compressed_list_is_read(family, tmp_path):
+    with gzip.open(tmp_path / "wanted.gz", "wt") as file:
+        file.write("Q00007\n")
+    assert chosen(family, include=str(tmp_path / "wanted.gz")) == ([7], ())
+    whole = (tmp_path / "wanted.gz").read_bytes()
+    (tmp_path / "cut.gz").write_bytes(whole[:-12])
+    with pytest.raises(InputError, match=r"cut\.gz: the archive is damaged or cut short"):
+        chosen(family, include=str(tmp_path / "cut.gz"))
+
+
+NODES = """1\t|\t1\t|\tno rank\t|
+2\t|\t1\t|\tsuperkingdom\t|
+562\t|\t2\t|\tspecies\t|
+83333\t|\t562\t|\tstrain\t|
+40674\t|\t1\t|\tclass\t|
+9606\t|\t40674\t|\tspecies\t|
+10090\t|\t40674\t|\tspecies\t|
+"""
+
+
+def test_descendants_come_from_the_tree_and_not_without_it(family, tmp_path):
+    """By hand: 83333 is a strain of 562, 9606 and 10090 are mammals."""
+    nodes = tmp_path / "nodes.dmp"
+    nodes.write_text(NODES)
+    by_taxid = {taxid: [n for n in range(N_SUBJECTS) if n % 7 and TAXIDS[n % 4] == taxid] for taxid in TAXIDS}
+    assert chosen(family, taxid="562")[0] == by_taxid[562]
+    assert chosen(family, taxid="562", taxonomy=str(nodes))[0] == sorted(by_taxid[562] + by_taxid[83333])
+    assert chosen(family, taxid="40674", taxonomy=str(nodes))[0] == sorted(by_taxid[9606] + by_taxid[10090])
+    assert chosen(family, taxid="1", taxonomy=str(nodes))[0] == [n for n in range(N_SUBJECTS) if n % 7]
+    with pytest.raises(InputError, match="--taxid 4 is not in"):
+        chosen(family, taxid="4", taxonomy=str(nodes))
+    with pytest.raises(InputError, match=r"passes --taxid 40674; .*OX=.*--taxid-map"):
+        chosen(family, taxid="40674")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Q00001 9606\nsp|Q00003|NAME3_HUMAN\t9606\nQ00005 9606\nQ00002 7\n",
+        "accession\taccession.version\ttaxid\tgi\nQ00001\tQ00001\t9606\t0\nQ00003\tQ00003.1\t9606\t0\n"
+        "Q00005\tQ00005.3\t9606\t0\nQ00002\tQ00002.1\t7\t0\n",
+        "accession.version\ttaxid\nQ00001\t9606\nQ00003\t9606\nQ00005.3\t9606\n",
+    ],
+)
+def test_a_map_replaces_what_headers_state(family, tmp_path, text):
+    """By hand: the three forms of a map; none of the headers' own 9606 counts."""
+    (tmp_path / "map.txt").write_text(text)
+    assert chosen(family, taxid="9606", taxid_map=str(tmp_path / "map.txt"))[0] == [1, 3, 5]
+
+
+@pytest.mark.parametrize(
+    ("options", "content", "words"),
+    [
+        ({"include": "FILE"}, "\n# none\n", "names no identifier"),
+        ({"include": "nosuch"}, "", "--include nosuch: No such file"),
+        ({"include": "FILE"}, "nobody\n", "no subject of .* passes --include"),
+        ({"taxid": "human"}, "", "taxonomy ids separated by commas"),
+        ({"taxid": "9606", "taxid_map": "FILE"}, "Q00001\n", "line 1: a line is an identifier"),
+        ({"taxid": "9606", "taxonomy": "FILE"}, "1\t|\t1\t|\nroot\n", "line 2: a node's line"),
+        ({"taxonomy": "FILE"}, NODES, "serve --taxid"),
+        ({"min_length": 9000}, "", "passes --min-length 9000"),
+        ({"min_bits": 3.0, "gap_open": 3, "gap_extend": 3}, "", "there are no bit scores"),
+    ],
+)
+def test_filters_that_cannot_be_are_one_clear_line(family, tmp_path, options, content, words):
+    (tmp_path / "file").write_text(content)
+    given = {name: str(tmp_path / "file") if value == "FILE" else value for name, value in options.items()}
+    with pytest.raises(InputError, match=words) as error:
+        chosen(family, **given)
+    assert "\n" not in str(error.value)
+
+
+def test_removed_subjects_do_not_shift_the_choice(family, tmp_path):
+    """Source: a database built without them."""
+    database, _ = family
+    records = list(swsearch.PackedDatabase.open(database))
+    (tmp_path / "all.fasta").write_text("".join(f">{r.header}\n{r.letters}\n" for r in records))
+    (tmp_path / "rest.fasta").write_text("".join(f">{r.header}\n{r.letters}\n" for r in records[3:]))
+    swsearch.build_database(tmp_path / "all.fasta", tmp_path / "all.db")
+    swsearch.remove_from_database(tmp_path / "all.db", [record.identifier for record in records[:3]])
+    swsearch.build_database(tmp_path / "rest.fasta", tmp_path / "rest.db")
+    options = {"taxid": "9606", "top": 20, "evalue": math.inf}
+    found = [search((tmp_path / name, family[1]), **options).hits for name in ("all.db", "rest.db")]
+    assert len(found[0]) == 20
+    assert found[0] == found[1]
