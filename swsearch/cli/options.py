@@ -32,6 +32,19 @@ GapOpen = Annotated[
     typer.Option(help="A gap of k residues costs open + k * extend. [protein: 11, DNA: 5]", rich_help_panel=_SCORING),
 ]
 GapExtend = Annotated[int | None, typer.Option(help="See --gap-open. [protein: 1, DNA: 2]", rich_help_panel=_SCORING)]
+Translate = Annotated[
+    str | None,
+    typer.Option(
+        help="query (against proteins), subject (with proteins) or both: search DNA as protein, in six frames.",
+        rich_help_panel=_CHOICE,
+    ),
+]
+GeneticCode = Annotated[
+    int | None, typer.Option(help="NCBI's number of the code for --translate. [1]", rich_help_panel=_CHOICE)
+]
+MaxHsps = Annotated[
+    int, typer.Option(min=1, help="Alignments of one subject that are reported.", rich_help_panel=_CHOICE)
+]
 Alphabet = Annotated[
     str | None, typer.Option(help="protein or dna: what the queries are. [detected]", rich_help_panel=_CHOICE)
 ]

@@ -29,24 +29,28 @@ def query(
 ) -> None:
     """Search a database with every sequence of a file; print ranked hits and store them.
 
-    Each query is aligned with every subject, so no hit is lost. Results go to stdout, talk to stderr.
+    Each query is aligned with every subject, so no hit is lost. Results go to stdout, talk to stderr. With --translate,
+    DNA is searched as protein in its six frames: a DNA query against proteins, proteins against a genome, or both.
 
     Example: swsearch query queries.fasta proteins.db --top 10
+
+    Example: swsearch query proteins.fasta genome.db --translate subject --genetic-code 11
     """
     from swsearch.cli.output import result_stream, say
     from swsearch.cli.progress import ProgressReport
-    from swsearch.report.registry import get_format
+    from swsearch.report.registry import check_fits, get_format
     from swsearch.search.api import read_queries
 
     report = get_format(format_name, options.field_list(fields))
     with ExitStack() as stack:
         searcher, why = stack.enter_context(search.open_searcher(database_path))
-        expected = searcher.database.alphabet
+        expected = searcher.query_alphabet
         options.check_alphabet(search.alphabet, expected.name, database_path)
         queries = read_queries(query_file, expected, as_asked=search.alphabet is not None)
         for record in queries:
             searcher.check(record)
         run = searcher.run_info(shlex.join(["swsearch", *sys.argv[1:]]))
+        check_fits(report, run)
         if not search.quiet:
             say(why)
             if run.lam is None:

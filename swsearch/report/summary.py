@@ -10,7 +10,7 @@ from swsearch.report.text import cut, one_line
 
 def query_line(run: RunInfo, query: QueryResult, width: int | None = None) -> str:
     """The query's header, cut where the line would be longer than ``width``, and its length."""
-    size = f"({query.length:,} {'bases' if run.database.alphabet == 'dna' else 'residues'})"
+    size = f"({query.length:,} {'bases' if run.query_alphabet == 'dna' else 'residues'})"
     header = one_line(query.header) or "unnamed"
     return f"{header if width is None else cut(header, width - len(size) - 1)} {size}"
 
@@ -33,6 +33,16 @@ def scoring_line(run: RunInfo) -> str:
     return f"{scheme}; E-values for {run.search_space:,} residues"
 
 
+def frames_line(run: RunInfo) -> str | None:
+    """What was translated and how; None where nothing was."""
+    if run.translates is None:
+        return None
+    what = {"query": "the query", "subject": "every subject", "both": "the query and every subject"}[run.translates]
+    strand = run.parameters.get("strand")
+    some = f", of the query those of its {strand} strand" if run.translates != "subject" and strand != "both" else ""
+    return f"{what} translated in six frames{some}; genetic code {run.genetic_code}"
+
+
 def hits_line(run: RunInfo, query: QueryResult) -> str:
     """How many subjects passed and how many are shown, or why there is none."""
     limit = run.parameters.get("evalue")
@@ -43,6 +53,6 @@ def hits_line(run: RunInfo, query: QueryResult) -> str:
     n_subjects = f"{run.database.n_subjects:,}"
     if query.n_passed == 0:
         return f"none of {n_subjects} subjects has {ruled}{advice}"
-    shown = len(query.hits)
+    shown = query.n_subjects
     rest = "all are shown" if shown >= query.n_passed else f"the best {shown:,} are shown"
     return f"{query.n_passed:,} of {n_subjects} subjects have {ruled}; {rest}"

@@ -85,7 +85,7 @@ def refuse_dna(path: str | os.PathLike[str], letters: str, alphabet: Alphabet) -
         return
     found = detect_alphabet(letters.encode())
     if found is not alphabet:
-        advice = "if it holds proteins all the same, say --alphabet protein"
+        advice = "to translate it say --translate query; if it holds proteins all the same, --alphabet protein"
         raise AlphabetMismatch(alphabet.name, found.name, os.fspath(path), advice)
 
 
@@ -144,7 +144,5 @@ def search_database(
     For the errors see :func:`read_queries` and :func:`open_searcher`.
     """
     with open_searcher(database, options, engine=engine, threads=threads) as (searcher, _):
-        records = (
-            read_queries(queries, searcher.database.alphabet) if isinstance(queries, (str, os.PathLike)) else queries
-        )
+        records = read_queries(queries, searcher.query_alphabet) if isinstance(queries, (str, os.PathLike)) else queries
         yield from searcher.search(records)

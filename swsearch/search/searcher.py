@@ -8,37 +8,35 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+from numpy.typing import NDArray
 
 from swsearch import __version__
 from swsearch.alignment.traceback import align_hits
+from swsearch.alignment.translated import on_bases
+from swsearch.database.partition import Partition
 from swsearch.database.reader import PackedDatabase
+from swsearch.database.translated import TranslatedSubjects
 from swsearch.engine.protocol import Progress, ScoreEngine
 from swsearch.errors import AlphabetMismatch, InputError
 from swsearch.hits.hit import Alignment, Hit
 from swsearch.hits.result import DatabaseInfo, QueryResult, RunInfo, SearchStats
 from swsearch.hits.score_block import ScoreBlock
-from swsearch.query.profile import QueryProfile, sequence_profile
 from swsearch.scoring.matrix import matrix_text
 from swsearch.search.options import SearchOptions
-from swsearch.search.ranking import Candidates, Ranking, merge_strands, rank
-from swsearch.sequences.alphabet import reverse_complement
+from swsearch.search.ranking import Candidates, Ranking, merge_readings, rank
+from swsearch.search.readings import Reading, reading_lengths, readings
+from swsearch.sequences.alphabet import DNA, PROTEIN
+from swsearch.sequences.genetic_code import CODON
 from swsearch.sequences.record import SequenceRecord
 from swsearch.statistics.karlin_altschul import Statistics
 from swsearch.statistics.parameters import find_statistics
-from swsearch.typing import Codes
+from swsearch.typing import Codes, Lengths, Offsets, SubjectIndex
 
 MAX_QUERY_LENGTH = 2**24
 """Longest query in residues: a score stays below 127 * 2**24, inside signed 32 bits."""
-
-
-@dataclass(frozen=True, eq=False)
-class _Strand:
-    """A query in one reading direction: its codes and profile along that direction."""
-
-    name: str
-    codes: Codes
-    profile: QueryProfile
 
 
 class Searcher:
@@ -58,8 +56,10 @@ class Searcher:
 
     Raises
     ------
+    AlphabetMismatch
+        The database is not of what the options translate.
     ScoringError
-        The options do not fit the database's alphabet.
+        The options do not fit what is aligned.
     """
 
     def __init__(
@@ -75,12 +75,46 @@ class Searcher:
         self.engine = engine
         self.options = options
         self.threads = threads
-        self.scheme = options.scheme(database.alphabet)
-        self.strands = options.strands(database.alphabet)
+        self._check_database()
+        self.query_alphabet = options.query_alphabet(database.alphabet)
+        aligned = PROTEIN if options.translate else database.alphabet
+        self.scheme = options.scheme(aligned)
+        self.strands = options.strands(aligned)
         self.statistics = find_statistics(self.scheme)
-        self.search_space = options.dbsize or database.n_residues
-        self._partitions = list(database.partitions(partition_residues))
-        self._distinct_lengths = database.distinct_lengths()
+        self._translated: TranslatedSubjects | None = None
+        self._partitions: list[tuple[int, Partition]]
+        if options.code is not None and options.subject_frames != (0,):
+            self._translated = TranslatedSubjects(database, options.code)
+            self._partitions = [
+                (frame, partition)
+                for frame in options.subject_frames
+                for partition in self._translated.partitions(frame, partition_residues)
+            ]
+        else:
+            self._partitions = [(0, partition) for partition in database.partitions(partition_residues)]
+        n_readings = len(self.strands) if options.query_frames == (0,) else len(options.query_frames)
+        self.n_chances = n_readings * len(options.subject_frames)
+        """Ways in which a query and a subject are compared: strands, or frames of one times frames of the other."""
+        self.search_space = self._subject_residues(options.dbsize or database.n_residues)
+        self._distinct_lengths = np.unique(self._subject_lengths(database.distinct_lengths()))
+
+    def _check_database(self) -> None:
+        needed = {"query": PROTEIN, "subject": DNA, "both": DNA}.get(self.options.translate or "")
+        if needed not in (None, self.database.alphabet):
+            fits = "query" if self.database.alphabet is PROTEIN else "subject or both"
+            advice = f"--translate {self.options.translate} does not fit it; {fits} would"
+            raise AlphabetMismatch(needed.name, self.database.alphabet.name, str(self.database.path), advice)
+
+    # --- lengths as the statistics count them: a third of the bases where they are translated, in every frame ---
+
+    def _subject_residues(self, n_letters: int) -> int:
+        return n_letters if self._translated is None else max(1, n_letters // CODON)
+
+    def _subject_lengths(self, lengths: Lengths) -> Lengths:
+        return lengths if self._translated is None else np.maximum(lengths // np.uint32(CODON), np.uint32(1))
+
+    def _query_residues(self, n_letters: int) -> int:
+        return n_letters if self.options.query_frames == (0,) else n_letters // CODON
 
     # --- what is searched ---
 
@@ -90,24 +124,29 @@ class Searcher:
         Raises
         ------
         AlphabetMismatch
-            The query's alphabet is not the database's.
+            The query's alphabet is not the one that is searched with.
         InputError
-            The query is empty, or longer than 16,777,216 residues.
+            The query is empty, shorter than a codon where it is translated, or longer than 16,777,216 residues.
         """
         name = query.identifier or "the query"
-        if query.alphabet is not self.database.alphabet:
+        if query.alphabet is not self.query_alphabet:
+            how = f" (--translate {self.options.translate})" if self.options.translate else ""
             raise AlphabetMismatch(
-                self.database.alphabet.name,
+                self.query_alphabet.name,
                 query.alphabet.name,
                 f"query {name}",
-                f"the database {self.database.path} holds {self.database.alphabet.name}; search another one",
+                f"the database {self.database.path} holds {self.database.alphabet.name}{how}; search another one",
             )
-        if not 0 < len(query) <= MAX_QUERY_LENGTH:
-            raise InputError(f"query {name} has {len(query)} residues; 1 to {MAX_QUERY_LENGTH} can be searched")
+        shortest = 1 if self.options.query_frames == (0,) else CODON
+        if not shortest <= len(query) <= MAX_QUERY_LENGTH:
+            raise InputError(
+                f"query {name} has {len(query)} residues; {shortest} to {MAX_QUERY_LENGTH} can be searched"
+            )
 
     def cells(self, query: SequenceRecord) -> int:
-        """Cells of the alignment matrices that the query's scores take, all strands counted."""
-        return len(query) * self.database.n_residues * len(self.strands)
+        """Cells of the alignment matrices that the query's scores take, all strands and frames counted."""
+        n_residues = self.database.n_residues if self._translated is None else self._translated.n_residues
+        return sum(reading_lengths(len(query), self.options, self.strands)) * n_residues
 
     def run_info(self, command: str) -> RunInfo:
         """The record of this run; ``command`` is how it was asked for."""
@@ -123,7 +162,7 @@ class Searcher:
             lam=None if known is None else known.lam,
             k=None if known is None else known.k,
             statistics=statistics.source if isinstance(statistics, Statistics) else statistics.reason,
-            search_space=self.search_space * len(self.strands),
+            search_space=self.search_space * self.n_chances,
             database=DatabaseInfo(
                 path=str(self.database.path),
                 digest=self.database.digest,
@@ -147,7 +186,7 @@ class Searcher:
         """
         for query in queries:
             self.check(query)
-        step = max(1, self.engine.profiles_per_call // len(self.strands))
+        step = max(1, self.engine.profiles_per_call * len(self.options.subject_frames) // self.n_chances)
         for first in range(0, len(queries), step):
             yield from self._search_batch(first, queries[first : first + step], progress)
 
@@ -156,16 +195,16 @@ class Searcher:
     ) -> Iterator[QueryResult]:
         """Results of queries that are scored together; the engine's time is shared out by their cells."""
         began = time.perf_counter()
-        strands = [self._strands(query) for query in queries]
-        scored = self._score(strands, [self._floor(len(query)) for query in queries], progress)
+        read = [readings(query, self.options, self.strands, self.scheme) for query in queries]
+        scored = self._score(read, [self._floor(len(query)) for query in queries], progress)
         score_seconds = time.perf_counter() - began
         batch_cells = sum(self.cells(query) for query in queries)
         for place, query in enumerate(queries):
             began = time.perf_counter()
             blocks = scored[place]
-            candidates = merge_strands(blocks)
+            candidates = merge_readings(blocks)
             ranking = self._rank(candidates, len(query))
-            hits = self._hits(strands[place], candidates, ranking)
+            hits = self._hits(query, read[place], candidates, ranking)
             share = score_seconds * self.cells(query) / batch_cells
             stats = SearchStats(
                 cells=self.cells(query),
@@ -175,74 +214,87 @@ class Searcher:
             )
             yield QueryResult(first_number + place, query.header, query.letters, hits, ranking.n_passed, stats)
 
-    def _strands(self, query: SequenceRecord) -> list[_Strand]:
-        strands = []
-        for name in self.strands:
-            codes = reverse_complement(query.codes) if name == "minus" else query.codes
-            strands.append(_Strand(name, codes, sequence_profile(codes, self.scheme)))
-        return strands
-
     def _floor(self, query_length: int) -> int:
         """Lowest score that any subject of this database could be reported with."""
         if not isinstance(self.statistics, Statistics):
             return 1
         return self.statistics.min_score(
             self.options.evalue,
-            query_length,
+            self._query_residues(query_length),
             self._distinct_lengths,
             self.search_space,
-            len(self.strands),
+            self.n_chances,
         )
 
     def _score(
-        self, queries: list[list[_Strand]], floors: list[int], progress: Progress | None
+        self, queries: list[list[Reading]], floors: list[int], progress: Progress | None
     ) -> list[list[ScoreBlock]]:
-        """For each query one block a strand: the subjects of the whole database that score its floor or more."""
-        profiles = [strand.profile for strands in queries for strand in strands]
-        floor_of_profile = [floor for floor, strands in zip(floors, queries, strict=True) for _ in strands]
-        collected: list[list[ScoreBlock]] = [[] for _ in profiles]
-        for partition in self._partitions:
+        """For each query one block a comparison: the subjects of the whole database that score its floor or more.
+
+        A comparison is one of a reading of the query with a frame of the subjects; they come by reading, then frame.
+        """
+        profiles = [reading.profile for read in queries for reading in read]
+        floor_of_profile = [floor for floor, read in zip(floors, queries, strict=True) for _ in read]
+        frames = self.options.subject_frames
+        collected: list[dict[int, list[ScoreBlock]]] = [{frame: [] for frame in frames} for _ in profiles]
+        for frame, partition in self._partitions:
             found = self.engine.score(profiles, partition, floor_of_profile, progress)
             for blocks, block in zip(collected, found, strict=True):
-                blocks.append(block)
-        merged = iter([ScoreBlock.concatenate(blocks) for blocks in collected])
-        return [[next(merged) for _ in strands] for strands in queries]
+                blocks[frame].append(block)
+        merged = iter([[ScoreBlock.concatenate(blocks[frame]) for frame in frames] for blocks in collected])
+        return [[block for _ in read for block in next(merged)] for read in queries]
 
     def _rank(self, candidates: Candidates, query_length: int) -> Ranking:
         evalues = None
         if isinstance(self.statistics, Statistics):
-            lengths = self.database.lengths(candidates.subject_index)
+            lengths = self._subject_lengths(self.database.lengths(candidates.subject_index))
             evalues = self.statistics.evalue(
-                candidates.score, query_length, lengths, self.search_space, len(self.strands)
+                candidates.score, self._query_residues(query_length), lengths, self.search_space, self.n_chances
             )
         return rank(candidates, evalues, self.options.evalue, self.options.top, self.options.ties)
 
-    def _align(self, strands: list[_Strand], candidates: Candidates, ranking: Ranking) -> dict[int, Alignment]:
-        """The alignment of each ranked row."""
+    def _align(
+        self, query: SequenceRecord, read: list[Reading], candidates: Candidates, ranking: Ranking
+    ) -> dict[int, Alignment]:
+        """The alignment of each ranked row, on the letters of query and subject as they were given."""
         alignments: dict[int, Alignment] = {}
-        for number, strand in enumerate(strands):
-            rows = ranking.rows[candidates.strand[ranking.rows] == number]
-            for places, residues, starts, lengths in self.database.stored_ranges(candidates.subject_index[rows]):
+        frames = self.options.subject_frames
+        for number, (reading, frame) in enumerate(product(read, frames)):
+            rows = ranking.rows[candidates.reading[ranking.rows] == number]
+            for places, residues, starts, lengths in self._stored_ranges(candidates.subject_index[rows], frame):
                 found = align_hits(
-                    strand.codes,
-                    strand.profile,
-                    self.database.alphabet,
+                    reading.codes,
+                    reading.profile,
+                    self.scheme.alphabet,
                     residues=residues,
                     starts=starts,
                     lengths=lengths,
                     n_threads=self.threads,
-                    strand=strand.name,
+                    strand="plus" if reading.frame else reading.strand,
                     scores=candidates.score[rows[places]],
                 )
-                alignments.update(zip(rows[places].tolist(), found, strict=True))
+                for row, alignment in zip(rows[places].tolist(), found, strict=True):
+                    n_bases = self.database.length(int(candidates.subject_index[row]))
+                    alignments[row] = on_bases(alignment, reading.codes, reading.frame, len(query), frame, n_bases)
         return alignments
 
-    def _hits(self, strands: list[_Strand], candidates: Candidates, ranking: Ranking) -> tuple[Hit, ...]:
-        alignments = self._align(strands, candidates, ranking)
+    def _stored_ranges(
+        self, subject_index: SubjectIndex, frame: int
+    ) -> Iterator[tuple[NDArray[np.intp], Codes, Offsets, Lengths]]:
+        if self._translated is None:
+            return self.database.stored_ranges(subject_index)
+        return self._translated.stored_ranges(subject_index, frame)
+
+    def _hits(
+        self, query: SequenceRecord, read: list[Reading], candidates: Candidates, ranking: Ranking
+    ) -> tuple[Hit, ...]:
+        alignments = self._align(query, read, candidates, ranking)
         bits = self.statistics.bits(candidates.score[ranking.rows]) if isinstance(self.statistics, Statistics) else None
+        comparisons = list(product(read, self.options.subject_frames))
         hits = []
         for place, row in enumerate(ranking.rows.tolist()):
             subject = int(candidates.subject_index[row])
+            reading, subject_frame = comparisons[candidates.reading[row]]
             hits.append(
                 Hit(
                     rank=place + 1,
@@ -252,8 +304,10 @@ class Searcher:
                     score=int(candidates.score[row]),
                     bits=None if bits is None else float(bits[place]),
                     evalue=None if ranking.evalues is None else float(ranking.evalues[place]),
-                    strand=strands[int(candidates.strand[row])].name,
+                    strand=reading.strand,
                     alignment=alignments[row],
+                    query_frame=reading.frame,
+                    subject_frame=subject_frame,
                 )
             )
         return tuple(hits)
