@@ -8,6 +8,7 @@
 #include <stdexcept>
 
 #include "align/pair.hpp"
+#include "align/scalar_column.hpp"
 
 namespace swsearch::align {
 namespace {
@@ -29,10 +30,27 @@ std::unique_ptr<void, Free> zeroed(std::size_t bytes) {
     return memory;
 }
 
+// Columns from … to - 1 by the kernel, those with used pairs one by one without these.
+template <class Value>
+void columns(ForwardState& state, ForwardKernel kernel, std::size_t lanes, const UsedPairs& used, std::size_t from,
+             std::size_t to) {
+    const std::size_t segments = state.segments;
+    while (from < to && !state.overflow) {
+        const std::size_t special = std::min(to, used.next_column(from));
+        if (from < special) kernel(state, from, special);
+        if (special < to && !state.overflow) {
+            const Rows rows = used.rows(special);
+            const auto place = [=](std::size_t row) { return row % segments * lanes + row / segments; };
+            scalar_column<Value>(state, special, segments * lanes, place, [&](std::size_t row) { return rows.holds(row); });
+        }
+        from = special + 1;
+    }
+}
+
 // One pass in lanes of one width; false where they were too narrow. `counted` is how many columns the watch has been
 // told of, so that a second pass does not count them again.
-bool pass(const Query& query, const std::uint8_t* subject, std::size_t length, Watch& watch, ColumnBest* groups,
-          bool narrow, std::size_t& counted, End& end) {
+bool pass(const Query& query, const std::uint8_t* subject, std::size_t length, const UsedPairs& used, Watch& watch,
+          ColumnBest* groups, bool narrow, std::size_t& counted, End& end) {
     const int lanes = narrow ? query.kernels.narrow_lanes : query.kernels.wide_lanes;
     const ForwardKernel kernel = narrow ? query.kernels.narrow : query.kernels.wide;
     const std::size_t value_bytes = narrow ? 2 : 4;
@@ -61,7 +79,11 @@ bool pass(const Query& query, const std::uint8_t* subject, std::size_t length, W
     const std::size_t step = static_cast<std::size_t>(std::max<std::uint64_t>(1, cells_between_checks / query.length));
     for (std::size_t from = 0; from < length; from += step) {
         const std::size_t to = std::min(length, from + step);
-        kernel(state, from, to);
+        if (narrow) {
+            columns<std::int16_t>(state, kernel, static_cast<std::size_t>(lanes), used, from, to);
+        } else {
+            columns<std::int32_t>(state, kernel, static_cast<std::size_t>(lanes), used, from, to);
+        }
         if (state.overflow) return false;
         watch.done((std::max(to, counted) - counted) * query.length);
         counted = std::max(to, counted);
@@ -123,7 +145,8 @@ const std::int8_t* Query::striped(int lanes) const {
     throw std::logic_error("a query is striped for two widths at most");
 }
 
-End find_end(const Query& query, const std::uint8_t* subject, std::size_t length, Watch& watch, ColumnBest* groups) {
+End find_end(const Query& query, const std::uint8_t* subject, std::size_t length, const UsedPairs& used, Watch& watch,
+             ColumnBest* groups) {
     End end;
     if (query.length == 0 || length == 0) return end;
     const std::uint64_t most = std::uint64_t(std::min(query.length, length)) * std::uint64_t(std::max(query.max_score, 0));
@@ -132,8 +155,8 @@ End find_end(const Query& query, const std::uint8_t* subject, std::size_t length
     }
     std::size_t counted = 0;
     const bool narrow = narrow_gaps(query.first, query.extend);
-    if (narrow && pass(query, subject, length, watch, groups, true, counted, end)) return end;
-    pass(query, subject, length, watch, groups, false, counted, end);
+    if (narrow && pass(query, subject, length, used, watch, groups, true, counted, end)) return end;
+    pass(query, subject, length, used, watch, groups, false, counted, end);
     return end;
 }
 

@@ -11,20 +11,18 @@ from collections.abc import Iterator, Sequence
 from itertools import product
 
 import numpy as np
-from numpy.typing import NDArray
 
 from swsearch import __version__
-from swsearch.alignment.traceback import align_hits
-from swsearch.alignment.translated import on_bases
 from swsearch.database.partition import Partition
 from swsearch.database.reader import PackedDatabase
 from swsearch.database.translated import TranslatedSubjects
 from swsearch.engine.protocol import Progress, ScoreEngine
 from swsearch.errors import AlphabetMismatch, InputError
-from swsearch.hits.hit import Alignment, Hit
+from swsearch.hits.hit import Hit
 from swsearch.hits.result import DatabaseInfo, QueryResult, RunInfo, SearchStats
 from swsearch.hits.score_block import ScoreBlock
 from swsearch.scoring.matrix import matrix_text
+from swsearch.search.alignments import Found, SubjectAligner
 from swsearch.search.options import SearchOptions
 from swsearch.search.ranking import Candidates, Ranking, merge_readings, rank
 from swsearch.search.readings import Reading, reading_lengths, readings
@@ -33,7 +31,7 @@ from swsearch.sequences.genetic_code import CODON
 from swsearch.sequences.record import SequenceRecord
 from swsearch.statistics.karlin_altschul import Statistics
 from swsearch.statistics.parameters import find_statistics
-from swsearch.typing import Codes, Lengths, Offsets, SubjectIndex
+from swsearch.typing import Floats, Lengths, Scores, SubjectIndex
 
 MAX_QUERY_LENGTH = 2**24
 """Longest query in residues: a score stays below 127 * 2**24, inside signed 32 bits."""
@@ -92,6 +90,7 @@ class Searcher:
             ]
         else:
             self._partitions = [(0, partition) for partition in database.partitions(partition_residues)]
+        self._aligner = SubjectAligner(database, self._translated, self.scheme.alphabet, options.max_hsps, threads)
         n_readings = len(self.strands) if options.query_frames == (0,) else len(options.query_frames)
         self.n_chances = n_readings * len(options.subject_frames)
         """Ways in which a query and a subject are compared: strands, or frames of one times frames of the other."""
@@ -204,7 +203,7 @@ class Searcher:
             blocks = scored[place]
             candidates = merge_readings(blocks)
             ranking = self._rank(candidates, len(query))
-            hits = self._hits(query, read[place], candidates, ranking)
+            hits = self._hits(query, read[place], blocks, candidates, ranking)
             share = score_seconds * self.cells(query) / batch_cells
             stats = SearchStats(
                 cells=self.cells(query),
@@ -245,69 +244,72 @@ class Searcher:
         return [[block for _ in read for block in next(merged)] for read in queries]
 
     def _rank(self, candidates: Candidates, query_length: int) -> Ranking:
-        evalues = None
-        if isinstance(self.statistics, Statistics):
-            lengths = self._subject_lengths(self.database.lengths(candidates.subject_index))
-            evalues = self.statistics.evalue(
-                candidates.score, self._query_residues(query_length), lengths, self.search_space, self.n_chances
-            )
+        evalues = self._evalues(candidates.score, query_length, candidates.subject_index)
         return rank(candidates, evalues, self.options.evalue, self.options.top, self.options.ties)
 
-    def _align(
-        self, query: SequenceRecord, read: list[Reading], candidates: Candidates, ranking: Ranking
-    ) -> dict[int, Alignment]:
-        """The alignment of each ranked row, on the letters of query and subject as they were given."""
-        alignments: dict[int, Alignment] = {}
-        frames = self.options.subject_frames
-        for number, (reading, frame) in enumerate(product(read, frames)):
-            rows = ranking.rows[candidates.reading[ranking.rows] == number]
-            for places, residues, starts, lengths in self._stored_ranges(candidates.subject_index[rows], frame):
-                found = align_hits(
-                    reading.codes,
-                    reading.profile,
-                    self.scheme.alphabet,
-                    residues=residues,
-                    starts=starts,
-                    lengths=lengths,
-                    n_threads=self.threads,
-                    strand="plus" if reading.frame else reading.strand,
-                    scores=candidates.score[rows[places]],
-                )
-                for row, alignment in zip(rows[places].tolist(), found, strict=True):
-                    n_bases = self.database.length(int(candidates.subject_index[row]))
-                    alignments[row] = on_bases(alignment, reading.codes, reading.frame, len(query), frame, n_bases)
-        return alignments
+    def _evalues(self, scores: Scores, query_length: int, subjects: SubjectIndex) -> Floats | None:
+        """E-value of each score with its subject; None where the scoring scheme has no statistics."""
+        if not isinstance(self.statistics, Statistics):
+            return None
+        lengths = self._subject_lengths(self.database.lengths(subjects))
+        residues = self._query_residues(query_length)
+        return self.statistics.evalue(scores, residues, lengths, self.search_space, self.n_chances)
 
-    def _stored_ranges(
-        self, subject_index: SubjectIndex, frame: int
-    ) -> Iterator[tuple[NDArray[np.intp], Codes, Offsets, Lengths]]:
-        if self._translated is None:
-            return self.database.stored_ranges(subject_index)
-        return self._translated.stored_ranges(subject_index, frame)
+    def _align(
+        self,
+        query: SequenceRecord,
+        read: list[Reading],
+        blocks: list[ScoreBlock],
+        candidates: Candidates,
+        ranking: Ranking,
+    ) -> dict[int, list[Found]]:
+        """The alignments of each ranked subject: that of its best reading, or the best of all readings that pass."""
+        comparisons = list(product(read, self.options.subject_frames))
+        if self.options.max_hsps > 1:
+            floor = self._floor(len(query))
+            ranked = candidates.subject_index[ranking.rows]
+            chosen = [block.among(ranked) for block in blocks]
+            return self._aligner.align(len(query), zip(comparisons, chosen, strict=True), floor)
+        best = []
+        for number in range(len(comparisons)):
+            rows = ranking.rows[candidates.reading[ranking.rows] == number]
+            best.append(ScoreBlock(candidates.subject_index[rows], candidates.score[rows]))
+        return self._aligner.align(len(query), zip(comparisons, best, strict=True), floor=1)
 
     def _hits(
-        self, query: SequenceRecord, read: list[Reading], candidates: Candidates, ranking: Ranking
+        self,
+        query: SequenceRecord,
+        read: list[Reading],
+        blocks: list[ScoreBlock],
+        candidates: Candidates,
+        ranking: Ranking,
     ) -> tuple[Hit, ...]:
-        alignments = self._align(query, read, candidates, ranking)
-        bits = self.statistics.bits(candidates.score[ranking.rows]) if isinstance(self.statistics, Statistics) else None
-        comparisons = list(product(read, self.options.subject_frames))
-        hits = []
-        for place, row in enumerate(ranking.rows.tolist()):
-            subject = int(candidates.subject_index[row])
-            reading, subject_frame = comparisons[candidates.reading[row]]
-            hits.append(
-                Hit(
-                    rank=place + 1,
-                    subject_index=subject,
-                    subject_header=self.database.header(subject),
-                    subject_length=self.database.length(subject),
-                    score=int(candidates.score[row]),
-                    bits=None if bits is None else float(bits[place]),
-                    evalue=None if ranking.evalues is None else float(ranking.evalues[place]),
-                    strand=reading.strand,
-                    alignment=alignments[row],
-                    query_frame=reading.frame,
-                    subject_frame=subject_frame,
-                )
+        """The alignments of the ranked subjects; of a subject's further ones those that pass the E-value cut."""
+        found = self._align(query, read, blocks, candidates, ranking)
+        ranked = candidates.subject_index[ranking.rows].tolist()
+        listed = [
+            (rank, subject, hsp, one)
+            for rank, subject in enumerate(ranked, 1)
+            for hsp, one in enumerate(found[subject], 1)
+        ]
+        scores = np.array([one.score for *_, one in listed], dtype=np.int32)
+        bits = self.statistics.bits(scores).tolist() if isinstance(self.statistics, Statistics) else None
+        evalues = self._evalues(scores, len(query), np.array([subject for _, subject, *_ in listed], dtype=np.uint32))
+        return tuple(
+            Hit(
+                rank=rank,
+                subject_index=subject,
+                subject_header=self.database.header(subject),
+                subject_length=self.database.length(subject),
+                score=one.score,
+                bits=None if bits is None else bits[place],
+                evalue=None if evalues is None else float(evalues[place]),
+                strand=one.strand,
+                alignment=one.alignment,
+                hsp=hsp,
+                query_frame=one.query_frame,
+                subject_frame=one.subject_frame,
             )
-        return tuple(hits)
+            for place, (rank, subject, hsp, one) in enumerate(listed)
+            if hsp == 1 or evalues is None or evalues[place] <= self.options.evalue
+        )
