@@ -80,8 +80,13 @@ int main(int, char** arguments) {
                               pair.extend, identity.data(), *kernels);
             for (const std::size_t memory : {std::size_t{1} << 24, std::size_t{1} << 12}) {
                 Watch watch;
-                const std::vector<Path> paths = find_paths(query, exact.get(), subject.size(), 1, 1, memory, watch);
+                const std::vector<Path> paths = find_paths(query, exact.get(), subject.size(), 3, 1, memory, watch);
                 const Path path = paths.empty() ? Path{} : paths.front();
+                for (std::size_t k = 1; k < paths.size(); ++k) {
+                    REQUIRE(paths[k].end.score <= paths[k - 1].end.score, "%s: alignment %zu scores more", isa, k);
+                    REQUIRE(rescored(pair, subject, paths[k]) == paths[k].end.score, "%s: %s scores otherwise", isa,
+                            paths[k].cigar.c_str());
+                }
                 REQUIRE(path.end.score == expected, "%s: %d, not %lld", isa, path.end.score,
                         static_cast<long long>(expected));
                 REQUIRE(rescored(pair, subject, path) == expected, "%s: %s scores otherwise", isa, path.cigar.c_str());
