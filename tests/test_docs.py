@@ -34,6 +34,15 @@ def test_the_readmes_commands_run_and_print_what_it_shows(workplace, capfd):
                 assert line[4:].rstrip() in [row.rstrip() for row in printed.splitlines()], (command, line)
 
 
+def test_the_commands_of_translated_search_run(workplace, capfd):
+    """Source: docs/design/translation.md."""
+    page = (ROOT / "docs" / "design" / "translation.md").read_text()
+    commands = re.findall(r"^    \$ (swsearch .*)$", page, re.MULTILINE)
+    assert len(commands) == 5
+    for command in commands:
+        assert main(shlex.split(command)[1:]) == 0, (command, capfd.readouterr().err)
+
+
 def test_the_readmes_python_example_runs(workplace, capfd):
     (code,) = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
     exec(compile(code, "README.md", "exec"), {})
