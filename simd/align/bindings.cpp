@@ -18,7 +18,7 @@
 #include <thread>
 #include <vector>
 
-#include "align/pair.hpp"
+#include "align/forward_pass.hpp"
 
 namespace swsearch {
 void bind_align(nanobind::module_& module);
@@ -189,7 +189,7 @@ nb::list score_ends(const Array<std::int32_t>& rows, const Table& table, std::in
     std::vector<align::End> ends(starts.size());
     align::Watch watch;
     run(longest_first(lengths), n_threads, watch, progress, [&](std::size_t i) {
-        ends[i] = align::find_end(query, residues.data() + starts.data()[i], lengths.data()[i], {}, watch, nullptr);
+        ends[i] = align::ForwardPass(query, residues.data() + starts.data()[i], lengths.data()[i], false, watch).end();
     });
     nb::list result;
     for (const align::End& end : ends) result.append(nb::make_tuple(end.score, end.query_end, end.subject_end));

@@ -67,7 +67,7 @@ struct End {
     std::size_t subject_end = 0;
 };
 
-// Largest H of each group of 2^shift subject columns; without groups where none are wanted.
+// Largest H of each group of 2^shift subject columns.
 struct ColumnBest {
     std::vector<std::int32_t> best;
     unsigned shift = 0;
@@ -84,11 +84,6 @@ struct Path {
     std::uint64_t gap_openings = 0;
     std::uint64_t gap_residues = 0;
 };
-
-// Smallest subject end, then smallest query end, of the best score without the used pairs. `groups` is filled where it is
-// given.
-End find_end(const Query& query, const std::uint8_t* subject, std::size_t length, const UsedPairs& used, Watch& watch,
-             ColumnBest* groups);
 
 // At most `most` alignments of a score of at least `floor` (and above 0), each the best of those that use no pair of
 // residues of the ones before; uses about `memory_bytes` beyond what is linear in the lengths, and gives the same paths

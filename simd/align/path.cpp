@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "align/pair.hpp"
+#include "align/forward_pass.hpp"
 
 namespace swsearch::align {
 namespace {
@@ -367,18 +367,21 @@ std::vector<Path> find_paths(const Query& query, const std::uint8_t* subject, st
                              std::int32_t floor, std::size_t memory_bytes, Watch& watch) {
     std::vector<Path> paths;
     UsedPairs used;
+    ForwardPass forward(query, subject, length, most > 1, watch);
     while (paths.size() < most) {
         Path path;
-        ColumnBest groups;
-        path.end = find_end(query, subject, length, used, watch, &groups);
+        path.end = forward.end();
         if (path.end.score < std::max(floor, 1)) break;
-        const Band band = find_band(query, subject, path.end, groups, used, watch);
+        const Band band = find_band(query, subject, path.end, forward.groups(), used, watch);
         Tracer tracer(query, subject, path.end, band, used, memory_bytes, watch);
         tracer.trace();
         path.query_start = tracer.row();
         path.subject_start = tracer.column();
         describe(query, subject, tracer.runs(), path);
-        if (paths.size() + 1 < most) used.add(pairs_of(path, tracer.runs()));
+        if (paths.size() + 1 < most) {
+            used.add(pairs_of(path, tracer.runs()));
+            forward.bar(used, path.subject_start, path.end.subject_end - 1);
+        }
         paths.push_back(std::move(path));
     }
     return paths;

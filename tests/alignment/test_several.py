@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
+from functools import lru_cache
 
 import numpy as np
 import pytest
@@ -176,3 +177,29 @@ def test_repeats_are_laligns(tmp_path, seed):
     assert len(theirs) >= 2
     ours = [(score, one.query_end, one.subject_end) for score, one in several(query, subject, most=20, floor=40)]
     assert sorted(ours) == sorted(theirs)
+
+
+@pytest.mark.parametrize("isa", _native.align_isas())
+def test_long_subjects_are_done_in_blocks(isa):
+    """Source: the whole matrix. Copies lie across the blocks of columns that are done again, near and far apart."""
+    rng = np.random.default_rng(21)
+    query = rng.integers(0, 4, 14).astype(np.uint8)
+    subject = rng.integers(0, 4, 5200).astype(np.uint8)
+    for place in (3, 700, 1015, 1030, 2041, 2047, 2070, 4090, 5180):
+        subject[place : place + 14] = np.where(rng.random(14) < 0.1, subject[place : place + 14], query)
+    table = np.full((32, 32), -3, np.int8)
+    np.fill_diagonal(table, 2)
+    (found,) = _native.align_local(
+        query, query.astype(np.int32), table, 1, 1, IDENTITY, subject, np.zeros(1, np.uint64),
+        np.array([len(subject)], np.uint32), 1, 1 << 26, None, isa, 14, 1,
+    )  # fmt: skip
+    alignments = [(*row[:5], written_out(row[5]).translate(str.maketrans("=X", "MM"))) for row in found]
+    assert alignments == blocks_expected(query.tobytes(), subject.tobytes(), table.tobytes())
+
+
+@lru_cache
+def blocks_expected(query: bytes, subject: bytes, table: bytes) -> list[tuple]:
+    """The definition's alignments, found once for all instruction sets."""
+    scores = np.frombuffer(table, np.int8).reshape(32, 32)
+    rows, columns = np.frombuffer(query, np.uint8), np.frombuffer(subject, np.uint8)
+    return waterman_eggert(scores[rows][:, columns], (1, 1), 14, 1)

@@ -67,6 +67,10 @@ int main(int, char** arguments) {
             const auto place = subject.begin() + random.below(static_cast<std::uint32_t>(subject.size()) - 4);
             random.below(2) == 0 ? void(subject.erase(place, place + 3)) : void(subject.insert(place, 4, std::uint8_t{2}));
         }
+        while (n % 10 == 0 && subject.size() < 2500) {  // more than one block of columns
+            subject.push_back(random.below(3) == 0 ? codes[subject.size() % codes.size()]
+                                                   : static_cast<std::uint8_t>(random.below(24)));
+        }
         const std::int64_t expected = plain_score(pair, subject);
         const std::unique_ptr<std::uint8_t[]> exact(new std::uint8_t[subject.size()]);
         std::copy(subject.begin(), subject.end(), exact.get());
