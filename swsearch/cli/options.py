@@ -87,17 +87,20 @@ Store = Annotated[
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but errors.", rich_help_panel=_OUTPUT)]
 
 
-def check_alphabet(alphabet: str | None, of_database: str, database: str) -> None:
-    """Refuse an ``--alphabet`` that is not the database's.
+def check_alphabet(alphabet: str | None, needed: str, database: str, translate: str | None) -> None:
+    """Refuse an ``--alphabet`` that is not what queries of the database must be.
 
     Raises
     ------
-    AlphabetMismatch
+    InputError
         It is another.
     """
-    if alphabet not in (None, of_database):
-        advice = f"leave --alphabet out or search a database of {alphabet}"
-        raise AlphabetMismatch(str(alphabet), of_database, database, advice)
+    if alphabet in (None, needed):
+        return
+    if translate is not None:
+        raise InputError(f"--alphabet {alphabet}: with --translate {translate} queries are {needed}")
+    advice = f"leave --alphabet out or search a database of {alphabet}"
+    raise AlphabetMismatch(str(alphabet), needed, database, advice)
 
 
 def device_list(devices: str) -> list[int]:

@@ -45,7 +45,7 @@ def query(
     with ExitStack() as stack:
         searcher, why = stack.enter_context(search.open_searcher(database_path))
         expected = searcher.query_alphabet
-        options.check_alphabet(search.alphabet, expected.name, database_path)
+        options.check_alphabet(search.alphabet, expected.name, database_path, search.translate)
         queries = read_queries(query_file, expected, as_asked=search.alphabet is not None)
         for record in queries:
             searcher.check(record)

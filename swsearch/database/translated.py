@@ -1,7 +1,10 @@
 """A DNA database read as protein: every subject in its six frames, laid out as partitions that engines take.
 
 The search builds it once, after opening the database, and hands its partitions to the engine like any others; so every
-engine searches translated subjects, and none knows of it. A subject has the same ``subject_index`` in each frame.
+engine searches translated subjects, and none knows of it. What an engine takes for a subject is a subject in one frame:
+its number, in place of a ``subject_index``, is ``6 * subject_index + place of the frame in FRAMES``, and
+:meth:`TranslatedSubjects.by_frame` takes the scores apart again. All frames of a segment are one partition, so that the
+frames of a single long subject are work for several threads.
 
 The residues, about two bytes a base, lie in a temporary file without a name (in ``TMPDIR``) that is mapped into memory:
 the system keeps in memory what there is room for, and the file is gone with the process, however that ends. Translating
@@ -12,7 +15,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -23,30 +26,39 @@ from swsearch.database.format import SUBJECT_ALIGNMENT, TAIL_PADDING
 from swsearch.database.partition import Partition
 from swsearch.database.reader import PackedDatabase, Segment
 from swsearch.errors import DatabaseError
+from swsearch.hits.score_block import ScoreBlock
 from swsearch.sequences.alphabet import PAD_CODE, reverse_complement
 from swsearch.sequences.genetic_code import CODON, FRAMES, GeneticCode
 from swsearch.typing import Codes, Lengths, Offsets, SubjectIndex
 
 BLOCK_BASES: Final = 1 << 22
 """Bases that are translated at a time."""
+MAX_SUBJECTS: Final = (2**32 - 1) // len(FRAMES)
+"""Subjects whose frames can be numbered in 32 bits."""
 
-
-@dataclass(frozen=True, eq=False)
-class _Frame:
-    """One frame of one segment: its subjects that have a codon in it, in stored order."""
-
-    partition: Partition
-    n_skipped: int
-    """Subjects before them in stored order that are too short."""
+_OFFSETS: Final = np.array([abs(frame) - 1 for frame in FRAMES], dtype=np.uint32)
 
 
 @dataclass(frozen=True, eq=False)
 class _TranslatedSegment:
-    """A segment's frames, and where a subject stands in its stored order; uint32, by ``subject_index - base``."""
+    """One segment in six frames.
+
+    Attributes
+    ----------
+    segment : Segment
+    partition : Partition
+        Its subjects in all frames that have a codon, shortest first.
+    positions : uint32 array, shape (n_subjects,)
+        Row of each subject in ``starts`` and ``lengths``, by ``subject_index - segment.base``.
+    starts, lengths : uint64 and uint32 arrays, shape (n_subjects, 6)
+        Where each subject lies in each frame, in the partition's residues.
+    """
 
     segment: Segment
+    partition: Partition
     positions: SubjectIndex
-    frames: Mapping[int, _Frame]
+    starts: Offsets
+    lengths: Lengths
 
 
 class TranslatedSubjects:
@@ -63,73 +75,96 @@ class TranslatedSubjects:
     Raises
     ------
     DatabaseError
-        There is no room for the temporary file.
+        There is no room for the temporary file, or there are more than 715,827,882 subjects.
     """
 
     def __init__(self, database: PackedDatabase, code: GeneticCode, *, block_bases: int = BLOCK_BASES) -> None:
-        wholes = [(segment, segment.partition()) for segment in database.segments]
-        layouts = [[_layout(whole, frame) for frame in FRAMES] for _, whole in wholes]
-        room = sum(n_bytes for layout in layouts for _, _, n_bytes in layout)
-        residues = _temporary_array(room)
+        if database.n_subjects > MAX_SUBJECTS:
+            problem = (
+                f"{database.path} has {database.n_subjects:,} subjects, of which {MAX_SUBJECTS:,} can be translated"
+            )
+            raise DatabaseError(f"{problem}; split it")
+        wholes = [segment.partition() for segment in database.segments]
+        layouts = [_layout(whole) for whole in wholes]
+        residues = _temporary_array(sum(n_bytes for *_, n_bytes in layouts))
         self._segments: list[_TranslatedSegment] = []
         begin = 0
-        for (segment, whole), layout in zip(wholes, layouts, strict=True):
-            frames = {}
-            for frame, (starts, lengths, n_bytes) in zip(FRAMES, layout, strict=True):
-                region = residues[begin : begin + n_bytes]
-                region[:] = PAD_CODE
-                n_skipped = int(np.searchsorted(lengths, 1))
-                index = whole.subject_index[n_skipped:]
-                partition = Partition(region, starts[n_skipped:], lengths[n_skipped:], index)
-                frames[frame] = _Frame(partition, n_skipped)
-                begin += n_bytes
-            starts_of = {frame: starts for frame, (starts, _, _) in zip(FRAMES, layout, strict=True)}
-            targets = {frame: (frames[frame].partition.residues, starts_of[frame]) for frame in FRAMES}
-            _translate(whole, targets, code, block_bases)
+        for segment, whole, (starts, lengths, order, n_bytes) in zip(database.segments, wholes, layouts, strict=True):
+            region = residues[begin : begin + n_bytes]
+            begin += n_bytes
+            region[:] = PAD_CODE
+            _translate(whole, region, starts, code, block_bases)
+            first_numbers = whole.subject_index * np.uint32(len(FRAMES))
+            numbers = np.add.outer(first_numbers, np.arange(len(FRAMES), dtype=np.uint32)).ravel()
+            partition = Partition(region, starts.ravel()[order], lengths.ravel()[order], numbers[order])
             positions = np.empty(segment.n_subjects, dtype=np.uint32)
             positions[whole.subject_index - np.uint32(segment.base)] = np.arange(len(whole), dtype=np.uint32)
-            self._segments.append(_TranslatedSegment(segment, positions, frames))
+            self._segments.append(_TranslatedSegment(segment, partition, positions, starts, lengths))
         residues.setflags(write=False)
 
     @property
     def n_residues(self) -> int:
         """Residues of all subjects in all frames."""
-        return sum(frame.partition.n_residues for segment in self._segments for frame in segment.frames.values())
+        return sum(segment.partition.n_residues for segment in self._segments)
 
-    def partitions(self, frame: int, max_residues: int | None = None) -> Iterator[Partition]:
-        """The subjects in a frame, as :meth:`PackedDatabase.partitions` gives those of a database.
+    def partitions(self, max_residues: int | None = None) -> Iterator[Partition]:
+        """The subjects in all frames, as :meth:`PackedDatabase.partitions` gives those of a database.
 
-        Subjects without a whole codon in the frame are left out.
+        Subjects without a whole codon in a frame are left out of it.
         """
         for segment in self._segments:
-            whole = segment.frames[frame].partition
             if max_residues is not None:
-                yield from whole.split(max_residues)
-            elif len(whole):
-                yield whole
+                yield from segment.partition.split(max_residues)
+            elif len(segment.partition):
+                yield segment.partition
+
+    @staticmethod
+    def by_frame(block: ScoreBlock) -> list[ScoreBlock]:
+        """Scores of a partition's rows, apart by frame in the order of ``FRAMES``, each with its ``subject_index``.
+
+        How many were scored again is told with the first frame, for all.
+        """
+        subject_index, frame = np.divmod(block.subject_index, np.uint32(len(FRAMES)))
+        blocks = []
+        for number in range(len(FRAMES)):
+            rows = np.flatnonzero(frame == number)
+            blocks.append(ScoreBlock(subject_index[rows], block.score[rows], 0 if number else block.n_rescored))
+        return blocks
 
     def stored_ranges(
         self, subject_index: SubjectIndex, frame: int
     ) -> Iterator[tuple[NDArray[np.intp], Codes, Offsets, Lengths]]:
-        """As :meth:`PackedDatabase.stored_ranges`, in a frame; each of the subjects must have a codon there."""
+        """As :meth:`PackedDatabase.stored_ranges`, in a frame."""
+        number = FRAMES.index(frame)
         for translated in self._segments:
             places = np.flatnonzero(translated.segment.holds(subject_index))
             if places.size:
-                found = translated.frames[frame]
-                stored = translated.positions[subject_index[places] - np.uint32(translated.segment.base)]
-                stored = stored - np.uint32(found.n_skipped)
-                partition = found.partition
-                yield places, partition.residues, partition.starts[stored], partition.lengths[stored]
+                rows = translated.positions[subject_index[places] - np.uint32(translated.segment.base)]
+                starts, lengths = translated.starts[rows, number], translated.lengths[rows, number]
+                yield places, translated.partition.residues, starts, lengths
 
 
-def _layout(whole: Partition, frame: int) -> tuple[Offsets, Lengths, int]:
-    """Starts and lengths of a partition's subjects in a frame, and the bytes that they take."""
-    bases = np.maximum(whole.lengths, np.uint32(abs(frame) - 1)) - np.uint32(abs(frame) - 1)
-    lengths = bases // np.uint32(CODON)
-    room = (lengths.astype(np.uint64) + np.uint64(SUBJECT_ALIGNMENT - 1)) // np.uint64(SUBJECT_ALIGNMENT)
-    ends = np.cumsum(room * np.uint64(SUBJECT_ALIGNMENT), dtype=np.uint64)
-    starts = ends - room * np.uint64(SUBJECT_ALIGNMENT)
-    return starts, lengths, (int(ends[-1]) if len(ends) else 0) + TAIL_PADDING
+def _layout(whole: Partition) -> tuple[Offsets, Lengths, NDArray[np.intp], int]:
+    """Where a partition's subjects lie in all frames.
+
+    Returns
+    -------
+    starts, lengths : uint64 and uint32 arrays, shape (n, 6)
+    order : int array
+        The rows of these, flat, that have a codon: by length, then subject, then frame.
+    n_bytes : int
+        Of all of them, padding included.
+    """
+    bases = whole.lengths[:, None]
+    lengths = (np.maximum(bases, _OFFSETS) - _OFFSETS) // np.uint32(CODON)
+    order = np.argsort(lengths, axis=None, kind="stable")
+    room = -(-lengths.ravel()[order].astype(np.int64) // SUBJECT_ALIGNMENT) * SUBJECT_ALIGNMENT
+    ends = np.cumsum(room)
+    starts = np.empty(lengths.size, dtype=np.uint64)
+    starts[order] = ends - room
+    n_empty = int(np.count_nonzero(lengths == 0))
+    n_bytes = (int(ends[-1]) if len(ends) else 0) + TAIL_PADDING
+    return starts.reshape(lengths.shape), lengths, order[n_empty:], n_bytes
 
 
 def _temporary_array(n_bytes: int) -> Codes:
@@ -144,35 +179,29 @@ def _temporary_array(n_bytes: int) -> Codes:
         raise DatabaseError(f"{folder} cannot take {wanted}: {error.strerror or error}; {advice}") from error
 
 
-def _translate(
-    whole: Partition, targets: Mapping[int, tuple[Codes, Offsets]], code: GeneticCode, block_bases: int
-) -> None:
-    """Write the frames of all subjects; ``targets`` has each frame's residues and each subject's first byte there."""
+def _translate(whole: Partition, residues: Codes, to: Offsets, code: GeneticCode, block_bases: int) -> None:
+    """Write all frames of all subjects into ``residues``, each at its place in ``to``, shape (n, 6)."""
     if not len(whole):
         return
-    starts, lengths = whole.starts.astype(np.int64), whole.lengths.astype(np.int64)
-    ends = starts + lengths
+    starts, ends = whole.starts.astype(np.int64), whole.starts.astype(np.int64) + whole.lengths
     for first in range(int(starts[0]), int(ends[-1]), block_bases):
         # Codons that begin in this block; the last of them ends two bases after it.
         stop = min(first + block_bases, int(ends[-1]) - CODON + 1)
         window = whole.residues[first : stop + CODON - 1]
-        along = {1: code.codons(window), -1: code.codons(reverse_complement(window))[::-1]}
-        inside = range(int(np.searchsorted(ends, first, side="right")), int(np.searchsorted(starts, stop)))
-        for place in inside:
+        forward, backward = code.codons(window), code.codons(reverse_complement(window))[::-1]
+        for place in range(int(np.searchsorted(ends, first, side="right")), int(np.searchsorted(starts, stop))):
             begin, last = int(starts[place]), int(ends[place]) - CODON
             low, high = max(begin, first), min(last, stop - 1)
             if low > high:
                 continue
-            for frame, (residues, frame_starts) in targets.items():
+            for frame, target in zip(FRAMES, to[place].tolist(), strict=True):
                 offset = abs(frame) - 1
                 # Codons of a frame begin at every third base from its first, to the left in the minus frames.
                 if frame > 0:
                     skipped = max(0, -(-(low - begin - offset) // CODON))
-                    codons = along[1][begin + offset + CODON * skipped - first : high - first + 1 : CODON]
+                    codons = forward[begin + offset + CODON * skipped - first : high - first + 1 : CODON]
                 else:
                     skipped = max(0, -(-(last - offset - high) // CODON))
-                    codons = along[-1][low - first : max(low, last - offset - CODON * skipped + 1) - first][::-1][
-                        ::CODON
-                    ]
-                to = int(frame_starts[place]) + skipped
-                residues[to : to + len(codons)] = codons
+                    rightmost = max(low - 1, last - offset - CODON * skipped)
+                    codons = backward[low - first : rightmost - first + 1][::-1][::CODON]
+                residues[target + skipped : target + skipped + len(codons)] = codons

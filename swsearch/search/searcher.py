@@ -13,7 +13,6 @@ from itertools import product
 import numpy as np
 
 from swsearch import __version__
-from swsearch.database.partition import Partition
 from swsearch.database.reader import PackedDatabase
 from swsearch.database.translated import TranslatedSubjects
 from swsearch.engine.protocol import Progress, ScoreEngine
@@ -80,19 +79,12 @@ class Searcher:
         self.strands = options.strands(aligned)
         self.statistics = find_statistics(self.scheme)
         self._translated: TranslatedSubjects | None = None
-        self._partitions: list[tuple[int, Partition]]
         if options.code is not None and options.subject_frames != (0,):
             self._translated = TranslatedSubjects(database, options.code)
-            self._partitions = [
-                (frame, partition)
-                for frame in options.subject_frames
-                for partition in self._translated.partitions(frame, partition_residues)
-            ]
-        else:
-            self._partitions = [(0, partition) for partition in database.partitions(partition_residues)]
+        self._partitions = list((self._translated or database).partitions(partition_residues))
         self._aligner = SubjectAligner(database, self._translated, self.scheme.alphabet, options.max_hsps, threads)
-        n_readings = len(self.strands) if options.query_frames == (0,) else len(options.query_frames)
-        self.n_chances = n_readings * len(options.subject_frames)
+        self._n_readings = len(self.strands) if options.query_frames == (0,) else len(options.query_frames)
+        self.n_chances = self._n_readings * len(options.subject_frames)
         """Ways in which a query and a subject are compared: strands, or frames of one times frames of the other."""
         self.search_space = self._subject_residues(options.dbsize or database.n_residues)
         self._distinct_lengths = np.unique(self._subject_lengths(database.distinct_lengths()))
@@ -185,7 +177,7 @@ class Searcher:
         """
         for query in queries:
             self.check(query)
-        step = max(1, self.engine.profiles_per_call * len(self.options.subject_frames) // self.n_chances)
+        step = max(1, self.engine.profiles_per_call // self._n_readings)
         for first in range(0, len(queries), step):
             yield from self._search_batch(first, queries[first : first + step], progress)
 
@@ -234,14 +226,14 @@ class Searcher:
         """
         profiles = [reading.profile for read in queries for reading in read]
         floor_of_profile = [floor for floor, read in zip(floors, queries, strict=True) for _ in read]
-        frames = self.options.subject_frames
-        collected: list[dict[int, list[ScoreBlock]]] = [{frame: [] for frame in frames} for _ in profiles]
-        for frame, partition in self._partitions:
+        collected: list[list[ScoreBlock]] = [[] for _ in profiles]
+        for partition in self._partitions:
             found = self.engine.score(profiles, partition, floor_of_profile, progress)
             for blocks, block in zip(collected, found, strict=True):
-                blocks[frame].append(block)
-        merged = iter([[ScoreBlock.concatenate(blocks[frame]) for frame in frames] for blocks in collected])
-        return [[block for _ in read for block in next(merged)] for read in queries]
+                blocks.append(block)
+        merged = map(ScoreBlock.concatenate, collected)
+        by_frame = iter([[block] if self._translated is None else self._translated.by_frame(block) for block in merged])
+        return [[block for _ in read for block in next(by_frame)] for read in queries]
 
     def _rank(self, candidates: Candidates, query_length: int) -> Ranking:
         evalues = self._evalues(candidates.score, query_length, candidates.subject_index)
@@ -288,8 +280,8 @@ class Searcher:
         found = self._align(query, read, blocks, candidates, ranking)
         ranked = candidates.subject_index[ranking.rows].tolist()
         listed = [
-            (rank, subject, hsp, one)
-            for rank, subject in enumerate(ranked, 1)
+            (place, subject, hsp, one)
+            for place, subject in enumerate(ranked, 1)
             for hsp, one in enumerate(found[subject], 1)
         ]
         scores = np.array([one.score for *_, one in listed], dtype=np.int32)
@@ -297,19 +289,19 @@ class Searcher:
         evalues = self._evalues(scores, len(query), np.array([subject for _, subject, *_ in listed], dtype=np.uint32))
         return tuple(
             Hit(
-                rank=rank,
+                rank=place,
                 subject_index=subject,
                 subject_header=self.database.header(subject),
                 subject_length=self.database.length(subject),
                 score=one.score,
-                bits=None if bits is None else bits[place],
-                evalue=None if evalues is None else float(evalues[place]),
+                bits=None if bits is None else bits[row],
+                evalue=None if evalues is None else float(evalues[row]),
                 strand=one.strand,
                 alignment=one.alignment,
                 hsp=hsp,
                 query_frame=one.query_frame,
                 subject_frame=one.subject_frame,
             )
-            for place, (rank, subject, hsp, one) in enumerate(listed)
-            if hsp == 1 or evalues is None or evalues[place] <= self.options.evalue
+            for row, (place, subject, hsp, one) in enumerate(listed)
+            if hsp == 1 or evalues is None or evalues[row] <= self.options.evalue
         )

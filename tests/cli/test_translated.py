@@ -56,5 +56,7 @@ def test_what_cannot_be_is_one_line(swsearch, files):
     assert not (files / "hits.sqlite").exists()
     protein = swsearch("query", "proteins.fasta", "proteins.db", "--translate", "query")
     assert (protein.code, "is not in alphabet dna" in protein.error) == (1, True)
+    letters = swsearch("query", "genes.fasta", "proteins.db", "--translate", "query", "--alphabet", "protein")
+    assert (letters.code, "with --translate query queries are dna" in letters.error) == (1, True)
     wrong = swsearch("query", "genes.fasta", "genes.db", "--translate", "query")
     assert (wrong.code, "subject or both would" in wrong.error) == (1, True)

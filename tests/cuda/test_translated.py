@@ -17,7 +17,7 @@ from swsearch.engine.reference import ReferenceEngine
 from swsearch.query.profile import sequence_profile
 from swsearch.scoring.scheme import default_scheme
 from swsearch.sequences.alphabet import DNA, PROTEIN
-from swsearch.sequences.genetic_code import FRAMES, genetic_code
+from swsearch.sequences.genetic_code import genetic_code
 
 
 def test_translated_subjects_are_scored_like_any(emulated: Callable[..., EmulatedDevice], tmp_path: Path) -> None:
@@ -29,8 +29,8 @@ def test_translated_subjects_are_scored_like_any(emulated: Callable[..., Emulate
     profile = sequence_profile(random_codes(rng, 60), default_scheme(PROTEIN))
     with PackedDatabase.open(tmp_path / "dna.db") as database, CudaEngine(emulated()) as engine:
         subjects = TranslatedSubjects(database, genetic_code(11))
-        for frame in FRAMES * 2:
-            (partition,) = subjects.partitions(frame)
+        (partition,) = subjects.partitions()
+        for _ in range(2):
             (found,) = engine.score([profile], partition)
             (expected,) = ReferenceEngine().score([profile], partition)
             np.testing.assert_array_equal(found.subject_index, expected.subject_index)

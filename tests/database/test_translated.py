@@ -15,6 +15,7 @@ from swsearch.database.format import SUBJECT_ALIGNMENT, TAIL_PADDING
 from swsearch.database.reader import PackedDatabase
 from swsearch.database.translated import TranslatedSubjects
 from swsearch.errors import DatabaseError
+from swsearch.hits.score_block import ScoreBlock
 from swsearch.sequences.alphabet import DNA, PAD_CODE, PROTEIN
 from swsearch.sequences.genetic_code import FRAMES, frame_length, genetic_code
 from tests.translated_data import Records, biopython_frame, write_fasta
@@ -41,18 +42,19 @@ def database(tmp_path: Path, records: Records):
 
 def check(database: PackedDatabase, records: Records, subjects: TranslatedSubjects, max_residues: int | None) -> None:
     """Every frame of every record is there once, is Biopython's, and lies as the packed format promises."""
-    total = 0
-    for frame in FRAMES:
-        found = {}
-        for partition in subjects.partitions(frame, max_residues):
-            assert (np.diff(partition.lengths.astype(np.int64)) >= 0).all()
-            assert (partition.starts % SUBJECT_ALIGNMENT == 0).all()
-            assert (partition.residues[-TAIL_PADDING:] == PAD_CODE).all()
-            for place, index in enumerate(partition.subject_index.tolist()):
-                end = int(partition.starts[place]) + int(partition.lengths[place])
-                assert (partition.residues[end : -(-end // SUBJECT_ALIGNMENT) * SUBJECT_ALIGNMENT] == PAD_CODE).all()
-                found[index] = PROTEIN.decode(partition.codes(place))
-                total += len(found[index])
+    by_number = {}
+    for partition in subjects.partitions(max_residues):
+        assert (np.diff(partition.lengths.astype(np.int64)) >= 0).all()
+        assert (np.diff(partition.starts.astype(np.int64)) > 0).all()
+        assert (partition.starts % SUBJECT_ALIGNMENT == 0).all()
+        assert (partition.residues[-TAIL_PADDING:] == PAD_CODE).all()
+        for place, number in enumerate(partition.subject_index.tolist()):
+            end = int(partition.starts[place]) + int(partition.lengths[place])
+            assert (partition.residues[end : -(-end // SUBJECT_ALIGNMENT) * SUBJECT_ALIGNMENT] == PAD_CODE).all()
+            by_number[number] = PROTEIN.decode(partition.codes(place))
+    total = sum(map(len, by_number.values()))
+    for frame_number, frame in enumerate(FRAMES):
+        found = {number // 6: letters for number, letters in by_number.items() if number % 6 == frame_number}
         frames = {index: biopython_frame(letters, frame, 11) for index, (_, letters) in enumerate(records)}
         assert {index: letters.upper() for index, letters in found.items()} == {i: f for i, f in frames.items() if f}
         wanted = np.array([i for i in reversed(frames) if frames[i]], dtype=np.uint32)
@@ -74,7 +76,17 @@ def test_partitions_are_cut_as_asked(database, records):
     """Source: Biopython."""
     subjects = TranslatedSubjects(database, genetic_code(11))
     check(database, records, subjects, 20)
-    assert len(list(subjects.partitions(1, 20))) > len(list(subjects.partitions(1))) == 1
+    assert len(list(subjects.partitions(20))) > len(list(subjects.partitions())) == 1
+
+
+def test_scores_are_taken_apart_by_frame():
+    """Expected by hand: number 6 * 3 + 1 is subject 3 in frame 2, and so on."""
+    numbers = np.array([19, 0, 23, 5, 18], dtype=np.uint32)
+    block = ScoreBlock(numbers, np.array([10, 20, 30, 40, 50], dtype=np.int32), n_rescored=2)
+    frames = TranslatedSubjects.by_frame(block)
+    assert [one.subject_index.tolist() for one in frames] == [[0, 3], [3], [], [], [], [3, 0]]
+    assert [one.score.tolist() for one in frames] == [[20, 50], [10], [], [], [], [30, 40]]
+    assert sum(one.n_rescored for one in frames) == 2
 
 
 def test_a_changed_database_is_translated_as_it_is_left(tmp_path, records, database):
@@ -99,8 +111,9 @@ def test_a_long_subject_is_translated_in_little_memory(tmp_path):
         peak = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
         assert peak < 3_000_000
-        (whole,) = subjects.partitions(-2)
-        assert PROTEIN.decode(whole.codes(0)) == biopython_frame(letters, -2)
+        ((_, residues, starts, lengths),) = subjects.stored_ranges(np.zeros(1, np.uint32), -2)
+        found = residues[int(starts[0]) : int(starts[0]) + int(lengths[0])]
+        assert PROTEIN.decode(found) == biopython_frame(letters, -2)
 
 
 def test_a_full_disk_is_one_clear_error(database, monkeypatch):
