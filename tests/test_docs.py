@@ -41,6 +41,10 @@ def test_the_commands_of_translated_search_run(workplace, capfd):
     assert len(commands) == 5
     for command in commands:
         assert main(shlex.split(command)[1:]) == 0, (command, capfd.readouterr().err)
+    (code,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    capfd.readouterr()
+    exec(compile(code, "translation.md", "exec"), {})
+    assert len(capfd.readouterr().out.splitlines()) >= 7  # at least one alignment of each query
 
 
 def test_the_readmes_python_example_runs(workplace, capfd):

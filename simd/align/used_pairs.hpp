@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 namespace swsearch::align {
@@ -14,7 +15,9 @@ namespace swsearch::align {
 class Rows {
 public:
     Rows(const std::uint32_t* first, const std::uint32_t* last) : first_(first), last_(last) {}
-    bool holds(std::size_t row) const { return first_ != last_ && std::binary_search(first_, last_, static_cast<std::uint32_t>(row)); }
+    bool holds(std::size_t row) const {
+        return first_ != last_ && std::binary_search(first_, last_, static_cast<std::uint32_t>(row));
+    }
 
 private:
     const std::uint32_t* first_;
@@ -58,8 +61,8 @@ public:
     }
 
 private:
-    std::vector<std::size_t> columns_;            // that have used pairs, growing
-    std::vector<std::size_t> begins_{0};          // where the rows of each begin in rows_, and the end
+    std::vector<std::size_t> columns_;    // that have used pairs, growing
+    std::vector<std::size_t> begins_{0};  // where the rows of each begin in rows_, and the end
     std::vector<std::uint32_t> rows_;
 };
 
