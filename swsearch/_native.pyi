@@ -34,7 +34,9 @@ def align_local(
     memory_bytes: int = 67108864,
     progress: Callable[[int], None] | None = None,
     isa: str = "auto",
-) -> list[tuple[int, int, int, int, int, str, int, int, int, int, int]]: ...
+    most: int = 1,
+    floor: int = 1,
+) -> list[list[tuple[int, int, int, int, int, str, int, int, int, int, int]]]: ...
 def score_ends(
     rows: NDArray[np.int32],
     table: ScoreTable,

@@ -20,6 +20,7 @@ from typing import Any, Final, TextIO
 from swsearch.engine.protocol import Progress
 from swsearch.errors import InputError, StoreError
 from swsearch.hits.result import QueryResult, RunInfo, SearchStats
+from swsearch.search.options import TRANSLATE_ADVICE
 from swsearch.search.searcher import Searcher
 from swsearch.sequences.alphabet import refuse_dna
 from swsearch.sequences.fasta import SAMPLE_RESIDUES, STDIN, RefusedRecord, read_each
@@ -123,7 +124,7 @@ def survey(paths: Sequence[str | os.PathLike[str]], searcher: Searcher, shard: S
     for path in paths:
         sample: list[str] = []
         n_sampled = 0
-        for record in read_each(path, searcher.database.alphabet):
+        for record in read_each(path, searcher.query_alphabet):
             if isinstance(record, SequenceRecord):
                 cells += searcher.cells(record) if shard.holds(number) else 0
                 if n_sampled < SAMPLE_RESIDUES:
@@ -131,7 +132,7 @@ def survey(paths: Sequence[str | os.PathLike[str]], searcher: Searcher, shard: S
                     n_sampled += len(record)
             number += 1
         if not as_asked:
-            refuse_dna(path, "".join(sample), searcher.database.alphabet)
+            refuse_dna(path, "".join(sample), searcher.query_alphabet, advice=TRANSLATE_ADVICE)
     return cells
 
 
@@ -295,7 +296,7 @@ def _results(
     """Results of the queries that the run lacks; the caller commits each before it takes the next."""
     first_with: dict[bytes, int] = {}
     window: list[tuple[int, SequenceRecord]] = []
-    for number, record in enumerate(read_each(paths, searcher.database.alphabet)):
+    for number, record in enumerate(read_each(paths, searcher.query_alphabet)):
         if not shard.holds(number):
             continue
         refused = record if isinstance(record, RefusedRecord) else _refused(searcher, number, record)

@@ -59,6 +59,19 @@ def test_the_profile_finds_more_than_its_first_sequence(workplace, capfd):
     assert "Hits:     45 of 1,500 subjects have an E-value of at most 0.001" in capfd.readouterr().out
 
 
+def test_the_commands_of_translated_search_run(workplace, capfd):
+    """Source: docs/design/translation.md."""
+    page = (ROOT / "docs" / "design" / "translation.md").read_text()
+    commands = re.findall(r"^    \$ (swsearch .*)$", page, re.MULTILINE)
+    assert len(commands) == 5
+    for command in commands:
+        assert main(shlex.split(command)[1:]) == 0, (command, capfd.readouterr().err)
+    (code,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    capfd.readouterr()
+    exec(compile(code, "translation.md", "exec"), {})
+    assert len(capfd.readouterr().out.splitlines()) >= 7  # at least one alignment of each query
+
+
 def test_the_readmes_python_example_runs(workplace, capfd):
     (code,) = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
     exec(compile(code, "README.md", "exec"), {})

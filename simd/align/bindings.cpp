@@ -18,7 +18,7 @@
 #include <thread>
 #include <vector>
 
-#include "align/pair.hpp"
+#include "align/forward_pass.hpp"
 
 namespace swsearch {
 void bind_align(nanobind::module_& module);
@@ -150,24 +150,31 @@ std::vector<std::size_t> longest_first(const Array<std::uint32_t>& lengths) {
     return order;
 }
 
+nb::tuple as_tuple(const align::Path& path) {
+    return nb::make_tuple(path.end.score, path.query_start, path.end.query_end, path.subject_start,
+                          path.end.subject_end, path.cigar, path.identities, path.positives, path.columns,
+                          path.gap_openings, path.gap_residues);
+}
+
 nb::list align_local(const Array<std::uint8_t>& query_codes, const Array<std::int32_t>& rows, const Table& table,
                      std::int32_t gap_open, std::int32_t gap_extend, const Array<std::uint8_t>& identity,
                      const Array<std::uint8_t>& residues, const Array<std::uint64_t>& starts,
                      const Array<std::uint32_t>& lengths, int n_threads, std::uint64_t memory_bytes,
-                     const nb::object& progress, const std::string& isa) {
+                     const nb::object& progress, const std::string& isa, std::uint64_t most, std::int32_t floor) {
     check(&query_codes, rows, table, gap_open, gap_extend, &identity, residues, starts, lengths);
     const align::Query query(query_codes.data(), rows.data(), rows.size(), table.data(), table.shape(0), gap_open,
                              gap_extend, identity.data(), kernels_named(isa));
-    std::vector<align::Path> paths(starts.size());
+    std::vector<std::vector<align::Path>> paths(starts.size());
     align::Watch watch;
     run(longest_first(lengths), n_threads, watch, progress, [&](std::size_t i) {
-        paths[i] = align::find_path(query, residues.data() + starts.data()[i], lengths.data()[i], memory_bytes, watch);
+        paths[i] = align::find_paths(query, residues.data() + starts.data()[i], lengths.data()[i], most, floor,
+                                     memory_bytes, watch);
     });
     nb::list result;
-    for (const align::Path& path : paths) {
-        result.append(nb::make_tuple(path.end.score, path.query_start, path.end.query_end, path.subject_start,
-                                     path.end.subject_end, path.cigar, path.identities, path.positives, path.columns,
-                                     path.gap_openings, path.gap_residues));
+    for (const std::vector<align::Path>& of_subject : paths) {
+        nb::list alignments;
+        for (const align::Path& path : of_subject) alignments.append(as_tuple(path));
+        result.append(alignments);
     }
     return result;
 }
@@ -182,7 +189,7 @@ nb::list score_ends(const Array<std::int32_t>& rows, const Table& table, std::in
     std::vector<align::End> ends(starts.size());
     align::Watch watch;
     run(longest_first(lengths), n_threads, watch, progress, [&](std::size_t i) {
-        ends[i] = align::find_end(query, residues.data() + starts.data()[i], lengths.data()[i], watch, nullptr);
+        ends[i] = align::ForwardPass(query, residues.data() + starts.data()[i], lengths.data()[i], false, watch).end();
     });
     nb::list result;
     for (const align::End& end : ends) result.append(nb::make_tuple(end.score, end.query_end, end.subject_end));
@@ -203,10 +210,11 @@ void bind_align(nb::module_& module) {
     module.def("align_local", &align_local, "query_codes"_a, "rows"_a, "table"_a, "gap_open"_a, "gap_extend"_a,
                "identity"_a, "residues"_a, "starts"_a, "lengths"_a, "n_threads"_a = 1,
                "memory_bytes"_a = std::uint64_t{64} << 20, "progress"_a = nb::none(), "isa"_a = "auto",
-               "The optimal local alignment of a query with each subject, as docs/design/traceback.md defines it.\n\n"
-               "A tuple a subject: score, query_start, query_end, subject_start, subject_end (0-based, half-open), cigar,\n"
-               "identities, positives, columns, gap_openings, gap_residues. All 0 and an empty CIGAR where nothing\n"
-               "scores above 0. Raises ValueError for arrays that do not fit together and KeyboardInterrupt, each after\n"
+               "most"_a = std::uint64_t{1}, "floor"_a = 1,
+               "The best local alignments of a query with each subject, as docs/design/traceback.md defines them.\n\n"
+               "A list a subject of at most `most` tuples: score, query_start, query_end, subject_start, subject_end\n"
+               "(0-based, half-open), cigar, identities, positives, columns, gap_openings, gap_residues. Each uses no pair\n"
+               "of residues of those before it and scores at least `floor`, and above 0. Raises ValueError for arrays that do not fit together and KeyboardInterrupt, each after\n"
                "all threads have ended; what `progress` raises is passed on likewise.");
     module.def("score_ends", &score_ends, "rows"_a, "table"_a, "gap_open"_a, "gap_extend"_a, "residues"_a, "starts"_a,
                "lengths"_a, "n_threads"_a = 1, "progress"_a = nb::none(), "isa"_a = "auto",

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "align/forward.hpp"
+#include "align/used_pairs.hpp"
 
 namespace swsearch::align {
 
@@ -66,7 +67,7 @@ struct End {
     std::size_t subject_end = 0;
 };
 
-// Largest H of each group of 2^shift subject columns; without groups where none are wanted.
+// Largest H of each group of 2^shift subject columns.
 struct ColumnBest {
     std::vector<std::int32_t> best;
     unsigned shift = 0;
@@ -84,11 +85,10 @@ struct Path {
     std::uint64_t gap_residues = 0;
 };
 
-// Smallest subject end, then smallest query end, of the optimal score. `groups` is filled where it is given.
-End find_end(const Query& query, const std::uint8_t* subject, std::size_t length, Watch& watch, ColumnBest* groups);
-
-// The alignment; uses about `memory_bytes` beyond what is linear in the lengths, and gives the same path for all values.
-Path find_path(const Query& query, const std::uint8_t* subject, std::size_t length, std::size_t memory_bytes,
-               Watch& watch);
+// At most `most` alignments of a score of at least `floor` (and above 0), each the best of those that use no pair of
+// residues of the ones before; uses about `memory_bytes` beyond what is linear in the lengths, and gives the same paths
+// for all values. Scores do not grow along the list.
+std::vector<Path> find_paths(const Query& query, const std::uint8_t* subject, std::size_t length, std::size_t most,
+                             std::int32_t floor, std::size_t memory_bytes, Watch& watch);
 
 }  // namespace swsearch::align

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "align/pair.hpp"
+#include "align/forward_pass.hpp"
 
 namespace swsearch::align {
 namespace {
@@ -49,7 +49,8 @@ private:
 // with a gap in the subject as its first step; f the same for a gap in the query. What cannot lie on an optimal path is
 // dropped: values of 0 or less, values that fall short of the score by more than any alignment up to that column makes,
 // and what lies before a node from which the whole score is reached.
-Band find_band(const Query& query, const std::uint8_t* subject, const End& end, const ColumnBest& groups, Watch& watch) {
+Band find_band(const Query& query, const std::uint8_t* subject, const End& end, const ColumnBest& groups,
+               const UsedPairs& used, Watch& watch) {
     Meter meter(watch);
     const std::int32_t open = query.first - query.extend;
     std::vector<std::int32_t> h(end.query_end + 2, never);
@@ -60,6 +61,7 @@ Band find_band(const Query& query, const std::uint8_t* subject, const End& end, 
     for (std::size_t column = end.subject_end;; --column) {
         const bool at_end = column == end.subject_end;
         const std::int8_t* scores = at_end ? nullptr : query.scores(subject[column]);
+        const Rows barred = used.rows(column);
         const std::int32_t reach = column == 0 ? 0 : groups.best[(column - 1) >> groups.shift];
         const std::int32_t needed = std::max(1, end.score - reach);
         const std::int32_t needed_in_gap = std::max(1, end.score - reach - open);
@@ -79,7 +81,7 @@ Band find_band(const Query& query, const std::uint8_t* subject, const End& end, 
             if (at_end) {
                 h_now = row == start ? 0 : never;
                 e_now = never;
-            } else if (below_h_after != never) {
+            } else if (below_h_after != never && !barred.holds(i)) {
                 h_now = below_h_after + scores[i];
             }
             h_now = std::max(h_now, std::max(e_now, f));
@@ -128,11 +130,12 @@ struct Column {
 // The banded forward pass with its decisions, and the walk back through them.
 class Tracer {
 public:
-    Tracer(const Query& query, const std::uint8_t* subject, const End& end, const Band& band, std::size_t memory_bytes,
-           Watch& watch)
+    Tracer(const Query& query, const std::uint8_t* subject, const End& end, const Band& band, const UsedPairs& used,
+           std::size_t memory_bytes, Watch& watch)
         : query_(query),
           subject_(subject),
           band_(band),
+          used_(used),
           memory_bytes_(memory_bytes),
           meter_(watch),
           h_(end.query_end + 1, never),
@@ -180,7 +183,7 @@ private:
         const Interval before = band_.at(column - 1);
         const std::size_t low = static_cast<std::size_t>(rows.low);
         const std::size_t n = rows.width();
-        make_without_f(low, n, query_.scores(subject_[column - 1]));
+        make_without_f(low, n, query_.scores(subject_[column - 1]), used_.rows(column - 1));
         // The chain down the rows, alone: F opens from H, and where H is F itself going on costs no more.
         std::int32_t f = never;
         for (std::size_t k = 0; k < n; ++k) {
@@ -201,13 +204,16 @@ private:
 
     // E, and H as it would be without F, of rows low … low + n - 1; h_ still holds the column before. The loops over rows
     // have no branch and no step that waits for the one before, so that the compiler makes vectors of them.
-    void make_without_f(std::size_t low, std::size_t n, const std::int8_t* scores) {
+    void make_without_f(std::size_t low, std::size_t n, const std::int8_t* scores, const Rows& barred) {
         const std::int32_t* const left = h_.data() + low;
         std::int32_t* const e = e_.data() + low;
         std::int32_t* const across = across_.data();
         std::int32_t* const without_f = without_f_.data();
         across[0] = low > 0 ? never_or_sum(left[-1], scores[low - 1]) : never;
         for (std::size_t k = 1; k < n; ++k) across[k] = never_or_sum(left[k - 1], scores[low + k - 1]);
+        for (const std::uint32_t used : barred) {
+            if (used + 1 >= low && used + 1 < low + n) across[used + 1 - low] = never;
+        }
         for (std::size_t k = 0; k < n; ++k) {
             e[k] = std::max(std::max(left[k] - query_.first, e[k] - query_.extend), never);
             without_f[k] = std::max(std::max(0, across[k]), e[k]);
@@ -321,6 +327,7 @@ private:
     const Query& query_;
     const std::uint8_t* subject_;
     const Band& band_;
+    const UsedPairs& used_;
     const std::size_t memory_bytes_;
     Meter meter_;
     std::vector<std::int32_t> h_;
@@ -373,21 +380,46 @@ void describe(const Query& query, const std::uint8_t* subject, const std::vector
     }
 }
 
+// The pairs of residues that a path aligns.
+std::vector<std::pair<std::size_t, std::size_t>> pairs_of(const Path& path,
+                                                          const std::vector<std::pair<char, std::size_t>>& runs) {
+    std::vector<std::pair<std::size_t, std::size_t>> pairs;
+    std::size_t row = path.query_start;
+    std::size_t column = path.subject_start;
+    for (auto run = runs.rbegin(); run != runs.rend(); ++run) {
+        for (std::size_t k = 0; k < run->second; ++k) {
+            if (run->first == 'M') pairs.emplace_back(row, column);
+            if (run->first != 'D') ++row;
+            if (run->first != 'I') ++column;
+        }
+    }
+    return pairs;
+}
+
 }  // namespace
 
-Path find_path(const Query& query, const std::uint8_t* subject, std::size_t length, std::size_t memory_bytes,
-               Watch& watch) {
-    Path path;
-    ColumnBest groups;
-    path.end = find_end(query, subject, length, watch, &groups);
-    if (path.end.score == 0) return path;
-    const Band band = find_band(query, subject, path.end, groups, watch);
-    Tracer tracer(query, subject, path.end, band, memory_bytes, watch);
-    tracer.trace();
-    path.query_start = tracer.row();
-    path.subject_start = tracer.column();
-    describe(query, subject, tracer.runs(), path);
-    return path;
+std::vector<Path> find_paths(const Query& query, const std::uint8_t* subject, std::size_t length, std::size_t most,
+                             std::int32_t floor, std::size_t memory_bytes, Watch& watch) {
+    std::vector<Path> paths;
+    UsedPairs used;
+    ForwardPass forward(query, subject, length, most > 1, watch);
+    while (paths.size() < most) {
+        Path path;
+        path.end = forward.end();
+        if (path.end.score < std::max(floor, 1)) break;
+        const Band band = find_band(query, subject, path.end, forward.groups(), used, watch);
+        Tracer tracer(query, subject, path.end, band, used, memory_bytes, watch);
+        tracer.trace();
+        path.query_start = tracer.row();
+        path.subject_start = tracer.column();
+        describe(query, subject, tracer.runs(), path);
+        if (paths.size() + 1 < most) {
+            used.add(pairs_of(path, tracer.runs()));
+            forward.bar(used, path.subject_start, path.end.subject_end - 1);
+        }
+        paths.push_back(std::move(path));
+    }
+    return paths;
 }
 
 }  // namespace swsearch::align

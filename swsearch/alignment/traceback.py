@@ -39,6 +39,50 @@ def align_hits(
 ) -> list[Alignment]:
     """The optimal local alignment of one query with each of some subjects, in their order.
 
+    As :func:`align_several`, of each subject the first; one that does not align with the query at all (its score is 0)
+    is an :class:`InputError`.
+    """
+    found = align_several(
+        query,
+        profile,
+        alphabet,
+        residues=residues,
+        starts=starts,
+        lengths=lengths,
+        n_threads=n_threads,
+        strand=strand,
+        scores=scores,
+        memory_bytes=memory_bytes,
+        progress=progress,
+    )
+    if [] in found:
+        place = found.index([])
+        raise InputError(f"subject {place} does not align with the query: no pair of residues scores above 0")
+    return [of_subject[0][1] for of_subject in found]
+
+
+def align_several(
+    query: Codes,
+    profile: QueryProfile,
+    alphabet: Alphabet,
+    *,
+    residues: Codes,
+    starts: Offsets,
+    lengths: Lengths,
+    most: int = 1,
+    floor: int = 1,
+    n_threads: int = 1,
+    strand: str = "plus",
+    scores: Scores | None = None,
+    memory_bytes: int = MEMORY_BYTES,
+    progress: Callable[[int], None] | None = None,
+) -> list[list[tuple[int, Alignment]]]:
+    """The best local alignments of one query with each of some subjects, in their order.
+
+    The first of a subject is its optimal one, and each further one is the best that aligns no pair of residues which
+    one before it aligned (Waterman and Eggert, J. Mol. Biol. 197:723, 1987). Parts of query or subject may be in
+    several: copies of a repeat are found one after another.
+
     Parameters
     ----------
     query : uint8 array, shape (query_length,)
@@ -52,6 +96,10 @@ def align_hits(
         First byte of each subject in ``residues``.
     lengths : uint32 array, shape (n_subjects,)
         Residues of each subject.
+    most : int
+        Alignments of a subject, at least 1.
+    floor : int
+        Least score of an alignment, at least 1.
     n_threads : int
         Threads, each on a subject of its own; at least 1.
     strand : str
@@ -63,12 +111,18 @@ def align_hits(
     progress : callable, optional
         Called from this thread with the cells done since the last call.
 
+    Returns
+    -------
+    list of list of (int, Alignment)
+        For each subject its alignments with their scores, which do not grow along the list; none where none reaches
+        ``floor``.
+
     Raises
     ------
     InputError
-        A subject does not align with the query at all (its score is 0), or the arrays do not fit together.
+        The arrays do not fit together.
     EngineError
-        The alignment's score is not the one in ``scores``.
+        The best alignment's score is not the one in ``scores``.
     KeyboardInterrupt
         After all threads have ended.
     """
@@ -89,17 +143,19 @@ def align_hits(
         n_threads,
         memory_bytes,
         progress,
+        most=most,
+        floor=floor,
     )
     alignments = []
-    for place, row in enumerate(found):
-        score, query_start, query_end, subject_start, subject_end, cigar = row[:6]
-        if scores is not None and score != scores[place]:
-            raise EngineError(f"subject {place}: the engine's score is {scores[place]}, its alignment's {score}")
-        if score == 0:
-            raise InputError(f"subject {place} does not align with the query: no pair of residues scores above 0")
-        if strand == "minus":
-            query_start, query_end = len(query) - query_end, len(query) - query_start
-        begin = int(starts[place])
-        letters = alphabet.decode(residues[begin + subject_start : begin + subject_end])
-        alignments.append(Alignment(query_start, query_end, subject_start, subject_end, cigar, *row[6:], letters))
+    for place, (start, of_subject) in enumerate(zip(starts.tolist(), found, strict=True)):
+        best = of_subject[0][0] if of_subject else 0
+        if scores is not None and best != scores[place]:
+            raise EngineError(f"subject {place}: the engine's score is {scores[place]}, its alignment's {best}")
+        several = []
+        for row in of_subject:
+            score, first, last, subject_start, subject_end, cigar = row[:6]
+            query_part = (first, last) if strand == "plus" else (len(query) - last, len(query) - first)
+            letters = alphabet.decode(residues[start + subject_start : start + subject_end])
+            several.append((score, Alignment(*query_part, subject_start, subject_end, cigar, *row[6:], letters)))
+        alignments.append(several)
     return alignments

@@ -49,7 +49,7 @@ def batch(
     share = Shard.parse(shard)
     with ExitStack() as stack:
         searcher, why = stack.enter_context(search.open_searcher(database))
-        options.check_alphabet(search.alphabet, searcher.database.alphabet.name, database)
+        options.check_alphabet(search.alphabet, searcher.query_alphabet.name, database, search.translate)
         cells = survey(paths, searcher, share, as_asked=search.alphabet is not None)
         if not search.quiet:
             for line in (why, *searcher.notes):

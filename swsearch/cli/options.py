@@ -33,6 +33,19 @@ GapOpen = Annotated[
     typer.Option(help="A gap of k residues costs open + k * extend. [protein: 11, DNA: 5]", rich_help_panel=_SCORING),
 ]
 GapExtend = Annotated[int | None, typer.Option(help="See --gap-open. [protein: 1, DNA: 2]", rich_help_panel=_SCORING)]
+Translate = Annotated[
+    str | None,
+    typer.Option(
+        help="query (against proteins), subject (with proteins) or both: search DNA as protein, in six frames.",
+        rich_help_panel=_CHOICE,
+    ),
+]
+GeneticCode = Annotated[
+    int | None, typer.Option(help="NCBI's number of the code for --translate. [1]", rich_help_panel=_CHOICE)
+]
+MaxHsps = Annotated[
+    int, typer.Option(min=1, help="Alignments of one subject that are reported.", rich_help_panel=_CHOICE)
+]
 Alphabet = Annotated[
     str | None, typer.Option(help="protein or dna: what the queries are. [detected]", rich_help_panel=_CHOICE)
 ]
@@ -141,17 +154,20 @@ Store = Annotated[
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but errors.", rich_help_panel=_OUTPUT)]
 
 
-def check_alphabet(alphabet: str | None, of_database: str, database: str) -> None:
-    """Refuse an ``--alphabet`` that is not the database's.
+def check_alphabet(alphabet: str | None, needed: str, database: str, translate: str | None) -> None:
+    """Refuse an ``--alphabet`` that is not what queries of the database must be.
 
     Raises
     ------
-    AlphabetMismatch
+    InputError
         It is another.
     """
-    if alphabet not in (None, of_database):
-        advice = f"leave --alphabet out or take a database of {alphabet}"
-        raise AlphabetMismatch(str(alphabet), of_database, database, advice)
+    if alphabet in (None, needed):
+        return
+    if translate is not None:
+        raise InputError(f"--alphabet {alphabet}: with --translate {translate} queries are {needed}")
+    advice = f"leave --alphabet out or take a database of {alphabet}"
+    raise AlphabetMismatch(str(alphabet), needed, database, advice)
 
 
 def device_list(devices: str) -> list[int]:

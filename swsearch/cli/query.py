@@ -37,28 +37,33 @@ def query(
 ) -> None:
     """Search a database with every sequence of a file; print ranked hits and store them.
 
-    Each query is aligned with every subject, so no hit is lost. Results go to stdout, talk to stderr.
+    Each query is aligned with every subject, so no hit is lost. Results go to stdout, talk to stderr. With --translate,
+    DNA is searched as protein in its six frames: a DNA query against proteins, proteins against a genome, or both.
 
     Example: swsearch query queries.fasta proteins.db --top 10
 
     Example: swsearch query family.sto proteins.db --min-query-coverage 60
+
+    Example: swsearch query proteins.fasta genome.db --translate subject --genetic-code 11
     """
     from swsearch.cli.output import result_stream, say
     from swsearch.cli.progress import ProgressReport
-    from swsearch.report.registry import get_format
+    from swsearch.report.registry import check_fits, get_format
     from swsearch.search.query_file import read_queries_as
 
     report = get_format(format_name, options.field_list(fields))
     with ExitStack() as stack:
         searcher, why = stack.enter_context(search.open_searcher(database_path))
-        expected = searcher.database.alphabet
-        options.check_alphabet(search.alphabet, expected.name, database_path)
-        read = read_queries_as(query_file, query_format, searcher.scheme, as_asked=search.alphabet is not None)
+        expected = searcher.query_alphabet
+        options.check_alphabet(search.alphabet, expected.name, database_path, search.translate)
+        as_asked = search.alphabet is not None
+        read = read_queries_as(query_file, query_format, searcher.scheme, alphabet=expected, as_asked=as_asked)
         queries = read.records
         for record in queries:
             searcher.check(record)
         run = searcher.run_info(shlex.join(["swsearch", *sys.argv[1:]]))
         run = replace(run, parameters={**run.parameters, **read.parameters})
+        check_fits(report, run)
         if not search.quiet:
             for line in (why, *searcher.notes, *read.notes):
                 say(line)

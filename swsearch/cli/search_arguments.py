@@ -27,6 +27,9 @@ class SearchArguments:
     evalue: options.Evalue = 10.0
     ties: options.Ties = "cut"
     strand: options.Strand = "both"
+    translate: options.Translate = None
+    genetic_code: options.GeneticCode = None
+    max_hsps: options.MaxHsps = 1
     matrix: options.Matrix = None
     match: options.Match = None
     mismatch: options.Mismatch = None

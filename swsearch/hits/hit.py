@@ -1,8 +1,11 @@
-"""A hit: one subject's best local alignment with a query, and what it is worth.
+"""A hit: a local alignment of a query with a subject, its best one or one of several, and what it is worth.
 
 Coordinates are 0-based and half-open, as Python slices; reports that want them 1-based and inclusive convert. On the
 minus strand of a DNA query the alignment runs along the reverse complement, and ``query_start`` and ``query_end`` are
 still places on the query as given, ``query_start < query_end``; the reports print them as their format demands.
+
+Where query or subject was translated, its coordinates are those of bases on the DNA as given, again start < end, its
+letters are residues, and the CIGAR counts residues: one column is three bases.
 """
 
 from __future__ import annotations
@@ -31,7 +34,9 @@ class Alignment:
     gap_openings, gap_residues : int
         Number of gaps, and columns that they fill.
     subject_letters : str
-        The aligned part of the subject as written, without gaps, so that a stored hit can be shown.
+        The aligned part of the subject as written, or as translated, without gaps, so that a stored hit can be shown.
+    query_letters : str
+        The aligned part of a translated query; empty where the query was not translated and its own letters are shown.
     """
 
     query_start: int
@@ -45,6 +50,7 @@ class Alignment:
     gap_openings: int
     gap_residues: int
     subject_letters: str
+    query_letters: str = ""
 
     @property
     def mismatches(self) -> int:
@@ -54,12 +60,13 @@ class Alignment:
 
 @dataclass(frozen=True)
 class Hit:
-    """One subject found by one query.
+    """One alignment of one subject found by one query; the alignments of a subject stand together in a list.
 
     Attributes
     ----------
     rank : int
-        Place in the query's list, from 1: smaller E-value, then higher score, then smaller subject index.
+        The subject's place in the query's list, from 1: smaller E-value, then higher score, then smaller subject
+        index, each of its best alignment.
     subject_index : int
         Place in the database's FASTA order, from 0.
     subject_header : str
@@ -75,6 +82,10 @@ class Hit:
     strand : str
         ``plus`` or ``minus``: the strand of a DNA query that aligned; ``plus`` for protein.
     alignment : Alignment
+    hsp : int
+        The alignment's place among those of its subject, from 1, best first.
+    query_frame, subject_frame : int
+        1, 2, 3, -1, -2 or -3 of what was translated (:mod:`swsearch.sequences.genetic_code`); 0 of what was not.
     """
 
     rank: int
@@ -86,3 +97,11 @@ class Hit:
     evalue: float | None
     strand: str
     alignment: Alignment
+    hsp: int = 1
+    query_frame: int = 0
+    subject_frame: int = 0
+
+    @property
+    def is_turned(self) -> bool:
+        """Whether reports show the subject turned: DNA against DNA, the query's minus strand."""
+        return self.strand == "minus" and self.query_frame == 0

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from dataclasses import dataclass, field
 
 from swsearch.hits.hit import Hit
+from swsearch.sequences.genetic_code import STANDARD_CODE
 
 
 @dataclass(frozen=True)
@@ -45,7 +47,7 @@ class QueryResult:
     letters : str
         The query as written.
     hits : tuple of Hit
-        In rank order.
+        In rank order, the alignments of one subject by ``hsp``.
     n_passed : int
         Subjects that passed the filters on subjects, scores and E-values, before alignments were judged and the list
         was cut at the top N.
@@ -61,8 +63,18 @@ class QueryResult:
 
     @property
     def length(self) -> int:
-        """Query length in residues."""
+        """Query length in residues, in bases where it is DNA."""
         return len(self.letters)
+
+    @property
+    def n_subjects(self) -> int:
+        """Subjects among the hits."""
+        return self.hits[-1].rank if self.hits else 0
+
+    def alignments(self, rank: int) -> tuple[Hit, ...]:
+        """The alignments of the subject of that rank, best first."""
+        first = bisect_left(self.hits, rank, key=lambda hit: hit.rank)
+        return self.hits[first : bisect_right(self.hits, rank, lo=first, key=lambda hit: hit.rank)]
 
 
 @dataclass(frozen=True)
@@ -100,7 +112,7 @@ class RunInfo:
     statistics : str
         Where λ and K come from, or why there are none.
     search_space : int
-        Residues that E-values are scaled to, both strands counted where both are searched.
+        Residues that E-values are scaled to, both strands or all frames counted where they are searched.
     database : DatabaseInfo
     program : str
         Name and version.
@@ -122,6 +134,27 @@ class RunInfo:
     program: str
     engine: str
     threads: int
+
+    @property
+    def translates(self) -> str | None:
+        """What was translated: ``query``, ``subject``, ``both`` or None."""
+        translate = self.parameters.get("translate")
+        return None if translate is None else str(translate)
+
+    @property
+    def genetic_code(self) -> int | None:
+        """NCBI's number of the code that translated; None where nothing was translated."""
+        return int(self.parameters.get("genetic_code") or STANDARD_CODE) if self.translates else None
+
+    @property
+    def query_alphabet(self) -> str:
+        """``protein`` or ``dna``: what the queries are."""
+        return "dna" if self.translates in ("query", "both") else self.aligned_alphabet
+
+    @property
+    def aligned_alphabet(self) -> str:
+        """``protein`` or ``dna``: what was aligned, after any translation."""
+        return "protein" if self.translates else self.database.alphabet
 
 
 @dataclass(frozen=True)

@@ -35,6 +35,11 @@ class ScoreBlock:
         keep = np.flatnonzero(self.score >= floor)
         return ScoreBlock(self.subject_index[keep], self.score[keep], self.n_rescored)
 
+    def among(self, subjects: SubjectIndex) -> ScoreBlock:
+        """The rows of these subjects."""
+        keep = np.flatnonzero(np.isin(self.subject_index, subjects))
+        return ScoreBlock(self.subject_index[keep], self.score[keep], self.n_rescored)
+
     @staticmethod
     def concatenate(blocks: list[ScoreBlock]) -> ScoreBlock:
         """Rows of all blocks, in their order."""

@@ -1,14 +1,16 @@
 """``xml``: NCBI BLAST's XML, version 1 (``NCBI_BlastOutput.dtd``, what ``-outfmt 5`` writes), element for element.
 
-A query is an ``Iteration``, a subject a ``Hit`` with one ``Hsp``. Coordinates are 1-based and inclusive; a hit of the
-minus strand of a DNA query has the query as given and the subject turned. The format demands numbers where this program
-may know none; those are ``NaN``. Characters that XML cannot hold become U+FFFD.
+A query is an ``Iteration``, a subject a ``Hit`` with an ``Hsp`` for each of its alignments. Coordinates are 1-based and
+inclusive; a hit of the minus strand of a DNA query has the query as given and the subject turned. Of a translated
+sequence they run from low to high in all frames, for the frame is said beside them. The format demands numbers where
+this program may know none; those are ``NaN``. Characters that XML cannot hold become U+FFFD.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from itertools import groupby
 from typing import Final, TextIO
 from xml.sax.saxutils import escape
 
@@ -18,6 +20,7 @@ from swsearch.hits.result import QueryResult, RunInfo
 from swsearch.report.fields import FIELDS, identifier
 from swsearch.report.rows import matrix_of, shown
 from swsearch.report.text import one_line
+from swsearch.sequences.genetic_code import CODON
 from swsearch.sequences.record import split_header
 
 UNKNOWN: Final = "NaN"
@@ -26,6 +29,8 @@ NO_HEADER: Final = "No definition line"
 
 _DOCTYPE: Final = '<!DOCTYPE BlastOutput PUBLIC "-//NCBI//NCBI BlastOutput/EN" "http://www.ncbi.nlm.nih.gov/dtd/NCBI_BlastOutput.dtd">'
 _NOT_XML: Final = re.compile("[\ud800-\udfff\ufffe\uffff]")
+_TRANSLATING: Final = {"query": "blastx", "subject": "tblastn", "both": "tblastx"}
+"""BLAST's programs by what they translate."""
 _Value = str | int | float | None
 
 
@@ -61,9 +66,10 @@ def _element(indent: int, name: str, value: _Value) -> str:
 
 def _opening(run: RunInfo, first: QueryResult | None) -> Iterator[str]:
     """What stands before the queries; it names the first of them."""
-    dna = run.database.alphabet == "dna"
+    dna = run.aligned_alphabet == "dna"
+    program = _TRANSLATING.get(run.translates or "", "blastn" if dna else "blastp")
     yield f'<?xml version="1.0"?>\n{_DOCTYPE}\n<BlastOutput>\n'
-    yield _element(2, "BlastOutput_program", "blastn" if dna else "blastp")
+    yield _element(2, "BlastOutput_program", program)
     yield _element(2, "BlastOutput_version", run.program)
     yield _element(2, "BlastOutput_reference", f"{run.program}: exhaustive Smith-Waterman search")
     yield _element(2, "BlastOutput_db", run.database.path)
@@ -94,13 +100,14 @@ def _iteration(run: RunInfo, query: QueryResult) -> Iterator[str]:
     yield _element(2, "Iteration_iter-num", query.number + 1)
     yield from _query_elements("Iteration", query)
     yield "<Iteration_hits>\n"
-    for place, hit in enumerate(query.hits, 1):
-        yield from _hit(run, query, place, hit)
+    for place, (_, alignments) in enumerate(groupby(query.hits, key=lambda hit: hit.rank), 1):
+        yield from _hit(run, query, place, tuple(alignments))
     yield "</Iteration_hits>\n  <Iteration_stat>\n    <Statistics>\n"
     yield _element(6, "Statistics_db-num", run.database.n_subjects)
     yield _element(6, "Statistics_db-len", run.database.n_residues)
     yield _element(6, "Statistics_hsp-len", 0)
-    yield _element(6, "Statistics_eff-space", query.length * run.search_space)
+    n_residues = query.length // CODON if run.translates in ("query", "both") else query.length
+    yield _element(6, "Statistics_eff-space", n_residues * run.search_space)
     yield _element(6, "Statistics_kappa", run.k)
     yield _element(6, "Statistics_lambda", run.lam)
     yield _element(6, "Statistics_entropy", None)
@@ -110,10 +117,8 @@ def _iteration(run: RunInfo, query: QueryResult) -> Iterator[str]:
     yield "</Iteration>\n"
 
 
-def _hit(run: RunInfo, query: QueryResult, place: int, hit: Hit) -> Iterator[str]:
-    alignment = hit.alignment
-    query_row, subject_row = gapped(*shown(query, hit))
-    dna = run.database.alphabet == "dna"
+def _hit(run: RunInfo, query: QueryResult, place: int, alignments: tuple[Hit, ...]) -> Iterator[str]:
+    hit = alignments[0]
     name = identifier(hit.subject_header)
     yield "<Hit>\n"
     yield _element(2, "Hit_num", place)
@@ -121,18 +126,36 @@ def _hit(run: RunInfo, query: QueryResult, place: int, hit: Hit) -> Iterator[str
     yield _element(2, "Hit_def", split_header(hit.subject_header)[1] or NO_HEADER)
     yield _element(2, "Hit_accession", name)
     yield _element(2, "Hit_len", hit.subject_length)
-    yield "  <Hit_hsps>\n    <Hsp>\n"
+    yield "  <Hit_hsps>\n"
+    for alignment in alignments:
+        yield from _hsp(run, query, alignment)
+    yield "  </Hit_hsps>\n</Hit>\n"
+
+
+def _places(run: RunInfo, query: QueryResult, hit: Hit, of: str) -> tuple[_Value, _Value]:
+    """First and last place on the query (``q``) or the subject (``s``)."""
+    first, last = (FIELDS[name].value(run, query, hit) for name in (f"{of}start", f"{of}end"))
+    return (first, last) if (hit.query_frame if of == "q" else hit.subject_frame) >= 0 else (last, first)
+
+
+def _hsp(run: RunInfo, query: QueryResult, hit: Hit) -> Iterator[str]:
+    alignment = hit.alignment
+    query_row, subject_row = gapped(*shown(query, hit))
+    framed = run.translates is not None or run.aligned_alphabet == "dna"
+    query_from, query_to = _places(run, query, hit, "q")
+    subject_from, subject_to = _places(run, query, hit, "s")
+    yield "    <Hsp>\n"
     values: dict[str, _Value] = {
-        "num": 1,
+        "num": hit.hsp,
         "bit-score": hit.bits,
         "score": hit.score,
         "evalue": hit.evalue,
-        "query-from": FIELDS["qstart"].value(run, query, hit),
-        "query-to": FIELDS["qend"].value(run, query, hit),
-        "hit-from": FIELDS["sstart"].value(run, query, hit),
-        "hit-to": FIELDS["send"].value(run, query, hit),
-        "query-frame": FIELDS["qframe"].value(run, query, hit) if dna else 0,
-        "hit-frame": FIELDS["sframe"].value(run, query, hit) if dna else 0,
+        "query-from": query_from,
+        "query-to": query_to,
+        "hit-from": subject_from,
+        "hit-to": subject_to,
+        "query-frame": FIELDS["qframe"].value(run, query, hit) if framed else 0,
+        "hit-frame": FIELDS["sframe"].value(run, query, hit) if framed else 0,
         "identity": alignment.identities,
         "positive": alignment.positives,
         "gaps": alignment.gap_residues,
@@ -142,4 +165,4 @@ def _hit(run: RunInfo, query: QueryResult, place: int, hit: Hit) -> Iterator[str
     }
     yield from (_element(6, f"Hsp_{name}", value) for name, value in values.items())
     yield f"      <Hsp_midline>{row_midline(query_row, subject_row, matrix_of(run))}</Hsp_midline>\n"
-    yield "    </Hsp>\n  </Hit_hsps>\n</Hit>\n"
+    yield "    </Hsp>\n"

@@ -1,7 +1,8 @@
 """The columns of tabular reports, by BLAST's names, with ``cigar``, ``rank`` and ``strand`` beside them.
 
 A field computes a value from the records; a format turns it into text. Coordinates are BLAST's: 1-based, inclusive, on
-the query as given with ``qstart <= qend``; a hit of the query's minus strand has ``sstart >= send``.
+the query as given with ``qstart <= qend``; a hit of the query's minus strand has ``sstart >= send``. Of a translated
+sequence they are bases, from high to low in a minus frame.
 """
 
 from __future__ import annotations
@@ -52,21 +53,40 @@ def identifier(header: str) -> str:
     return split_header(header)[0] or "unnamed"
 
 
-def _subject_start(hit: Hit) -> int:
-    return hit.alignment.subject_start + 1 if hit.strand == "plus" else hit.alignment.subject_end
+def query_places(hit: Hit) -> tuple[int, int]:
+    """First and last place on the query, 1-based, in reading direction."""
+    places = hit.alignment.query_start + 1, hit.alignment.query_end
+    return places if hit.query_frame >= 0 else places[::-1]
 
 
-def _subject_end(hit: Hit) -> int:
-    return hit.alignment.subject_end if hit.strand == "plus" else hit.alignment.subject_start + 1
+def subject_places(hit: Hit) -> tuple[int, int]:
+    """First and last place on the subject, 1-based, in the direction in which it is shown."""
+    places = hit.alignment.subject_start + 1, hit.alignment.subject_end
+    return places[::-1] if hit.is_turned or hit.subject_frame < 0 else places
 
 
 def _coverage(query: QueryResult, hit: Hit) -> int:
     return whole_percent(hit.alignment.query_end - hit.alignment.query_start, query.length)
 
 
-def _subject_frame(hit: Hit) -> int:
-    """1, or -1 for a subject shown turned; protein has no frames, and BLAST 2.12 prints 1."""
-    return -1 if hit.strand == "minus" else 1
+def _subject_coverage(query: QueryResult, hit: Hit) -> int:
+    """Share of the query that the subject's alignments cover together."""
+    covered = reached = 0
+    alignments = [other.alignment for other in query.alignments(hit.rank)]
+    for alignment in sorted(alignments, key=lambda alignment: alignment.query_start):
+        covered += max(0, alignment.query_end - max(alignment.query_start, reached))
+        reached = max(reached, alignment.query_end)
+    return whole_percent(covered, query.length)
+
+
+def _frames(hit: Hit) -> tuple[int, int]:
+    """Of query and subject, 0 for what is not translated; where nothing is, 1, and -1 for a subject shown turned.
+
+    Protein has no frames, and BLAST 2.12 prints 1.
+    """
+    if hit.query_frame or hit.subject_frame:
+        return hit.query_frame, hit.subject_frame
+    return 1, -1 if hit.is_turned else 1
 
 
 def _taxids(hit: Hit) -> str | None:
@@ -75,7 +95,7 @@ def _taxids(hit: Hit) -> str | None:
 
 
 def _subject_strand(run: RunInfo, hit: Hit) -> str | None:
-    return hit.strand if run.database.alphabet == "dna" else None
+    return hit.strand if run.aligned_alphabet == "dna" else None
 
 
 _ALL: Final = (
@@ -89,10 +109,10 @@ _ALL: Final = (
     Field("saccver", "subject acc.ver", lambda r, q, h: identifier(h.subject_header), kind=str),
     Field("sallacc", "subject accs.", lambda r, q, h: identifier(h.subject_header), kind=str),
     Field("slen", "subject length", lambda r, q, h: h.subject_length),
-    Field("qstart", "q. start", lambda r, q, h: h.alignment.query_start + 1),
-    Field("qend", "q. end", lambda r, q, h: h.alignment.query_end),
-    Field("sstart", "s. start", lambda r, q, h: _subject_start(h)),
-    Field("send", "s. end", lambda r, q, h: _subject_end(h)),
+    Field("qstart", "q. start", lambda r, q, h: query_places(h)[0]),
+    Field("qend", "q. end", lambda r, q, h: query_places(h)[1]),
+    Field("sstart", "s. start", lambda r, q, h: subject_places(h)[0]),
+    Field("send", "s. end", lambda r, q, h: subject_places(h)[1]),
     Field("qseq", "query seq", lambda r, q, h: gapped(*shown(q, h))[0], kind=str),
     Field("sseq", "subject seq", lambda r, q, h: gapped(*shown(q, h))[1], kind=str),
     Field("evalue", "evalue", lambda r, q, h: h.evalue, kind=float),
@@ -106,9 +126,9 @@ _ALL: Final = (
     Field("gapopen", "gap opens", lambda r, q, h: h.alignment.gap_openings),
     Field("gaps", "gaps", lambda r, q, h: h.alignment.gap_residues),
     Field("ppos", "% positives", lambda r, q, h: percent(h.alignment.positives, h.alignment.columns), 2, kind=float),
-    Field("frames", "query/sbjct frames", lambda r, q, h: f"1/{_subject_frame(h)}", kind=str),
-    Field("qframe", "query frame", lambda r, q, h: 1),
-    Field("sframe", "sbjct frame", lambda r, q, h: _subject_frame(h)),
+    Field("frames", "query/sbjct frames", lambda r, q, h: "/".join(map(str, _frames(h))), kind=str),
+    Field("qframe", "query frame", lambda r, q, h: _frames(h)[0]),
+    Field("sframe", "sbjct frame", lambda r, q, h: _frames(h)[1]),
     Field("btop", "BTOP", lambda r, q, h: btop(*shown(q, h)), kind=str),
     Field("stitle", "subject title", lambda r, q, h: h.subject_header, kind=str),
     Field("salltitles", "subject titles", lambda r, q, h: h.subject_header, kind=str),
@@ -117,10 +137,11 @@ _ALL: Final = (
     Field("ssciname", "subject sci name", lambda r, q, h: header_organism(h.subject_header), kind=str),
     Field("sscinames", "subject sci names", lambda r, q, h: header_organism(h.subject_header), kind=str),
     Field("sstrand", "subject strand", lambda r, q, h: _subject_strand(r, h), kind=str),
-    Field("qcovs", "% query coverage per subject", lambda r, q, h: _coverage(q, h)),
+    Field("qcovs", "% query coverage per subject", lambda r, q, h: _subject_coverage(q, h)),
     Field("qcovhsp", "% query coverage per hsp", lambda r, q, h: _coverage(q, h)),
     Field("cigar", "CIGAR", lambda r, q, h: h.alignment.cigar, kind=str),
     Field("rank", "rank", lambda r, q, h: h.rank),
+    Field("hsp", "hsp", lambda r, q, h: h.hsp),
     Field("strand", "query strand", lambda r, q, h: h.strand, kind=str),
 )
 

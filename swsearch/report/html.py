@@ -12,11 +12,12 @@ from html import escape
 from importlib import resources
 from typing import Final, TextIO
 
+from swsearch.hits.hit import Hit
 from swsearch.hits.result import QueryResult, RunInfo
 from swsearch.report.fields import identifier
 from swsearch.report.overview import COLOURS, MAX_BARS, overview
 from swsearch.report.pairwise import blocks, value_lines
-from swsearch.report.summary import database_line, hits_line, query_line, scoring_line
+from swsearch.report.summary import database_line, frames_line, hits_line, query_line, scoring_line
 from swsearch.report.table import number_cells, number_titles
 from swsearch.report.text import one_line
 from swsearch.sequences.record import split_header
@@ -58,8 +59,13 @@ def _opening(run: RunInfo) -> Iterator[str]:
     yield '<meta name="viewport" content="width=device-width, initial-scale=1">\n<link rel="icon" href="data:,">\n'
     yield f"<title>Hits in {_text(run.database.path)}</title>\n<style>\n{_page_file('style.css')}</style>\n</head>\n"
     yield '<body>\n<a class="skip" href="#hits">Skip to the hits</a>\n<header>\n<h1>Smith-Waterman search</h1>\n<dl>\n'
-    facts = {"Database": database_line(run), "Scoring": scoring_line(run), "Program": run.program}
-    yield from (f"<dt>{name}</dt><dd>{_text(fact)}</dd>\n" for name, fact in facts.items())
+    facts = {
+        "Database": database_line(run),
+        "Scoring": scoring_line(run),
+        "Frames": frames_line(run),
+        "Program": run.program,
+    }
+    yield from (f"<dt>{name}</dt><dd>{_text(fact)}</dd>\n" for name, fact in facts.items() if fact)
     yield "</dl>\n<noscript><p>Sorting the tables needs JavaScript; all else works without.</p>"
     yield "<style>table.short tbody tr { display: table-row !important; } .all { display: none; }</style></noscript>\n"
     yield "</header>\n"
@@ -109,7 +115,7 @@ def _table(run: RunInfo, query: QueryResult, name: str) -> Iterator[str]:
     yield "</tr>\n</thead>\n<tbody>\n"
     for hit in query.hits:
         subject, description = split_header(hit.subject_header)
-        link = f'<a href="#{name}h{hit.rank}">{_text(subject or "unnamed")}</a>'
+        link = f'<a href="#{_anchor(name, hit)}">{_text(subject or "unnamed")}</a>'
         yield f'<tr><td class="number">{hit.rank}</td><th scope="row">{link}</th>'
         yield f'<td class="text">{_text(description)}</td>'
         for title, cell in zip(titles[3:], number_cells(run, query, hit), strict=True):
@@ -121,11 +127,18 @@ def _table(run: RunInfo, query: QueryResult, name: str) -> Iterator[str]:
         yield f'<button type="button" class="all" aria-controls="{name}-table">{label}</button>\n'
 
 
+def _anchor(name: str, hit: Hit) -> str:
+    """What an alignment's place in the page is called."""
+    return f"{name}h{hit.rank}" if hit.hsp == 1 else f"{name}h{hit.rank}-{hit.hsp}"
+
+
 def _alignments(run: RunInfo, query: QueryResult, name: str) -> Iterator[str]:
     for hit in query.hits:
         title = _text(hit.subject_header or "unnamed")
-        yield f'<article id="{name}h{hit.rank}" aria-labelledby="{name}h{hit.rank}t">\n'
-        yield f'<h4 id="{name}h{hit.rank}t">{hit.rank}. {title}</h4>\n<div>\n'
+        anchor = _anchor(name, hit)
+        several = f", alignment {hit.hsp}" if hit.hsp > 1 else ""
+        yield f'<article id="{anchor}" aria-labelledby="{anchor}t">\n'
+        yield f'<h4 id="{anchor}t">{hit.rank}. {title}{several}</h4>\n<div>\n'
         worth = "<br>\n".join(map(_text, [f"Length = {hit.subject_length}", *value_lines(run, hit)]))
         yield f"<p>{worth}</p>\n<pre>\n"
         yield escape("\n".join(blocks(run, query, hit)))

@@ -1,7 +1,8 @@
 """``json`` and ``jsonl``: every number a number, every unknown value null, so programs read them as they are.
 
-Coordinates are 0-based and half-open, as in the Python interface. Text is ASCII with JSON's escapes; a header byte that
-is not UTF-8 is a lone surrogate, as Python's ``surrogateescape`` reads it.
+Coordinates are 0-based and half-open, as in the Python interface; of a translated sequence, on its bases as given. Text
+is ASCII with JSON's escapes; a header byte that is not UTF-8 is a lone surrogate, as Python's ``surrogateescape`` reads
+it.
 """
 
 from __future__ import annotations
@@ -32,6 +33,8 @@ def describe_run(run: RunInfo) -> dict[str, Any]:
         "k": run.k,
         "statistics": run.statistics,
         "search_space": run.search_space,
+        "translate": run.translates,
+        "genetic_code": run.genetic_code,
         "database": {
             "path": database.path,
             "digest": database.digest,
@@ -59,6 +62,7 @@ def describe_hit(query: QueryResult, hit: Hit) -> dict[str, Any]:
     alignment = hit.alignment
     return {
         "rank": hit.rank,
+        "hsp": hit.hsp,
         "subject_id": identifier(hit.subject_header),
         "subject_header": hit.subject_header,
         "subject_index": hit.subject_index,
@@ -67,6 +71,8 @@ def describe_hit(query: QueryResult, hit: Hit) -> dict[str, Any]:
         "bits": hit.bits,
         "evalue": hit.evalue,
         "strand": hit.strand,
+        "query_frame": hit.query_frame or None,
+        "subject_frame": hit.subject_frame or None,
         "query_start": alignment.query_start,
         "query_end": alignment.query_end,
         "subject_start": alignment.subject_start,

@@ -81,11 +81,19 @@ def _x(place: int, length: int) -> float:
     return _LEFT + (_WIDTH - _LEFT) * place / length
 
 
+def _direction(hit: Hit) -> str:
+    """The frames of what was translated, or the minus strand of DNA, as it stands behind a name."""
+    frames = [str(frame) for frame in (hit.query_frame, hit.subject_frame) if frame]
+    if frames:
+        return f" ({'/'.join(frames)})"
+    return " (minus)" if hit.is_turned else ""
+
+
 def _bar(query: QueryResult, hit: Hit, top: int) -> str:
     alignment = hit.alignment
     start, end = _x(alignment.query_start, query.length), _x(alignment.query_end, query.length)
     name = one_line(identifier(hit.subject_header))
-    strand = " (minus)" if hit.strand == "minus" else ""
+    strand = _direction(hit)
     worth = f"score {hit.score}"
     colour = _NO_BITS
     if hit.bits is not None:

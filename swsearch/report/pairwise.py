@@ -1,7 +1,8 @@
 """``pairwise``: every alignment in blocks of 60 columns, query above subject, in the manner of BLAST's own report.
 
 Coordinates are 1-based. A hit of the minus strand of a DNA query shows the query as given and the subject turned, its
-places from high to low.
+places from high to low. Residues of a translated sequence have the places of their bases. The alignments of one subject
+follow each other under its header.
 """
 
 from __future__ import annotations
@@ -12,10 +13,12 @@ from typing import Final, TextIO
 from swsearch.hits.cigar import GAP, gapped, row_midline
 from swsearch.hits.hit import Hit
 from swsearch.hits.result import QueryResult, RunInfo
+from swsearch.report.fields import query_places, subject_places
 from swsearch.report.numbers import blast_bits, blast_evalue, whole_percent
 from swsearch.report.rows import matrix_of, shown
-from swsearch.report.summary import database_line, hits_line, query_line, scoring_line
+from swsearch.report.summary import database_line, frames_line, hits_line, query_line, scoring_line
 from swsearch.report.text import one_line
+from swsearch.sequences.genetic_code import CODON
 
 BLOCK: Final = 60
 
@@ -30,6 +33,8 @@ class PairwiseReport:
         """Write the report (:class:`swsearch.report.protocol.ReportFormat`)."""
         stream.write(f"Database: {database_line(run)}\n")
         stream.write(f"Scoring:  {scoring_line(run)}\n")
+        if run.translates:
+            stream.write(f"Frames:   {frames_line(run)}\n")
         for query in queries:
             stream.write(f"\n\nQuery= {query_line(run, query)}\n")
             stream.write(f"Hits: {hits_line(run, query)}\n")
@@ -38,7 +43,9 @@ class PairwiseReport:
 
 
 def _write_hit(run: RunInfo, query: QueryResult, hit: Hit, stream: TextIO) -> None:
-    stream.write(f"\n\n>{one_line(hit.subject_header) or 'unnamed'}\nLength={hit.subject_length}\n\n")
+    if hit.hsp == 1:
+        stream.write(f"\n\n>{one_line(hit.subject_header) or 'unnamed'}\nLength={hit.subject_length}\n")
+    stream.write("\n" if hit.hsp == 1 else "\n\n")
     stream.writelines(f" {line}\n" for line in value_lines(run, hit))
     stream.writelines(f"\n{block}" for block in blocks(run, query, hit))
 
@@ -51,12 +58,15 @@ def value_lines(run: RunInfo, hit: Hit) -> list[str]:
         bits = blast_bits(hit.bits).strip()
         lines = [f"Score = {bits} bits ({hit.score}),  Expect = {blast_evalue(hit.evalue)}"]
     counts = [("Identities", alignment.identities), ("Gaps", alignment.gap_residues)]
-    if run.database.alphabet != "dna":
+    if run.aligned_alphabet != "dna":
         counts.insert(1, ("Positives", alignment.positives))
     shares = [f"{name} = {n}/{alignment.columns} ({whole_percent(n, alignment.columns)}%)" for name, n in counts]
     lines.append(", ".join(shares))
-    if run.database.alphabet == "dna":
+    if run.aligned_alphabet == "dna":
         lines.append(f"Strand=Plus/{hit.strand.capitalize()}")
+    frames = [f"{frame:+d}" for frame in (hit.query_frame, hit.subject_frame) if frame]
+    if frames:
+        lines.append(f"Frame = {'/'.join(frames)}")
     return lines
 
 
@@ -68,19 +78,21 @@ def blocks(run: RunInfo, query: QueryResult, hit: Hit) -> Iterator[str]:
     alignment = hit.alignment
     query_row, subject_row = gapped(*shown(query, hit))
     marks = row_midline(query_row, subject_row, matrix_of(run))
-    step = 1 if hit.strand == "plus" else -1
-    query_place = alignment.query_start + 1
-    subject_place = alignment.subject_start + 1 if step == 1 else alignment.subject_end
+    query_place, subject_place = query_places(hit)[0], subject_places(hit)[0]
+    query_sign = -1 if hit.query_frame < 0 else 1
+    subject_sign = -1 if hit.is_turned or hit.subject_frame < 0 else 1
+    query_step = query_sign * (CODON if hit.query_frame else 1)
+    subject_step = subject_sign * (CODON if hit.subject_frame else 1)
     width = len(str(max(alignment.query_end, alignment.subject_end)))
     for start in range(0, len(marks), BLOCK):
         upper, lower = query_row[start : start + BLOCK], subject_row[start : start + BLOCK]
         n_query, n_subject = len(upper) - upper.count(GAP), len(lower) - lower.count(GAP)
-        query_from = query_place if n_query else query_place - 1
-        subject_from = subject_place if n_subject else subject_place - step
-        query_place += n_query
-        subject_place += step * n_subject
+        query_from = query_place if n_query else query_place - query_sign
+        subject_from = subject_place if n_subject else subject_place - subject_sign
+        query_place += query_step * n_query
+        subject_place += subject_step * n_subject
         between = f"       {'':<{width}}  {marks[start : start + BLOCK]}".rstrip()
         yield (
-            f"Query  {query_from:<{width}}  {upper}  {query_place - 1}\n{between}\n"
-            f"Sbjct  {subject_from:<{width}}  {lower}  {subject_place - step}\n"
+            f"Query  {query_from:<{width}}  {upper}  {query_place - query_sign}\n{between}\n"
+            f"Sbjct  {subject_from:<{width}}  {lower}  {subject_place - subject_sign}\n"
         )

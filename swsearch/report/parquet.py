@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any, Final, TextIO
 
 from swsearch.errors import InputError
 from swsearch.hits.result import QueryResult, RunInfo
-from swsearch.report.fields import Value, select_fields
+from swsearch.report.fields import Field, Value, select_fields
 from swsearch.report.jsons import describe_run
-from swsearch.report.separated import DEFAULT_FIELDS
+from swsearch.report.separated import default_fields
 
 if TYPE_CHECKING:
     import pyarrow
@@ -42,8 +42,8 @@ class ParquetReport:
     def __init__(self, fields: Sequence[str] | None = None, *, rows_in_group: int = ROWS_IN_GROUP) -> None:
         if find_spec("pyarrow") is None:
             raise InputError("format parquet needs pyarrow; `pip install 'swsearch[parquet]'` adds it")
-        self.fields = select_fields(DEFAULT_FIELDS if fields is None else fields)
-        names = [field.name for field in self.fields]
+        self._asked = None if fields is None else select_fields(fields)
+        names = [field.name for field in self._asked or ()]
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:
             raise InputError(f"--fields names {', '.join(twice)} twice; a column of a parquet file is there once")
@@ -54,8 +54,9 @@ class ParquetReport:
         import pyarrow
         from pyarrow import parquet
 
-        schema = self._schema(run)
-        columns: list[list[Value]] = [[] for _ in self.fields]
+        fields = self._asked or default_fields(run)
+        schema = _schema(run, fields)
+        columns: list[list[Value]] = [[] for _ in fields]
         with parquet.ParquetWriter(stream.buffer, schema, compression="zstd") as writer:
 
             def flush() -> None:
@@ -65,7 +66,7 @@ class ParquetReport:
 
             for query in queries:
                 for hit in query.hits:
-                    for column, field in zip(columns, self.fields, strict=True):
+                    for column, field in zip(columns, fields, strict=True):
                         value = field.value(run, query, hit)
                         column.append(_NOT_UTF8.sub("\ufffd", value) if isinstance(value, str) else value)
                     if len(columns[0]) >= self._rows_in_group:
@@ -73,9 +74,10 @@ class ParquetReport:
             if columns[0]:
                 flush()
 
-    def _schema(self, run: RunInfo) -> pyarrow.Schema:
-        import pyarrow
 
-        types: dict[type, Any] = {str: pyarrow.string(), int: pyarrow.int64(), float: pyarrow.float64()}
-        about = json.dumps({**describe_run(run), "parameters": run.parameters}, allow_nan=False)
-        return pyarrow.schema([(field.name, types[field.kind]) for field in self.fields], {"swsearch": about})
+def _schema(run: RunInfo, fields: Sequence[Field]) -> pyarrow.Schema:
+    import pyarrow
+
+    types: dict[type, Any] = {str: pyarrow.string(), int: pyarrow.int64(), float: pyarrow.float64()}
+    about = json.dumps({**describe_run(run), "parameters": run.parameters}, allow_nan=False)
+    return pyarrow.schema([(field.name, types[field.kind]) for field in fields], {"swsearch": about})

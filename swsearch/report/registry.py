@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from swsearch.errors import InputError
+from swsearch.hits.result import RunInfo
 from swsearch.report.blast import Blast6Report, Blast7Report
 from swsearch.report.blast_xml import BlastXmlReport
 from swsearch.report.html import HtmlReport
@@ -13,7 +14,7 @@ from swsearch.report.jsons import JsonLinesReport, JsonReport
 from swsearch.report.pairwise import PairwiseReport
 from swsearch.report.parquet import ParquetReport
 from swsearch.report.protocol import ReportFormat
-from swsearch.report.sam import SamReport
+from swsearch.report.sam import SamReport, refuse_translated
 from swsearch.report.separated import CsvReport, TsvReport
 from swsearch.report.table import TableReport
 
@@ -42,6 +43,18 @@ def formats() -> list[str]:
     ['table', 'blast6', 'blast7', 'tsv', 'csv', 'parquet', 'json', 'jsonl', 'pairwise', 'sam', 'xml', 'html']
     """
     return ["table", *_WITH_COLUMNS, *(name for name in _WITHOUT_COLUMNS if name != "table")]
+
+
+def check_fits(report: ReportFormat, run: RunInfo) -> None:
+    """Refuse a run that the format cannot hold, before anything is computed.
+
+    Raises
+    ------
+    InputError
+        It cannot.
+    """
+    if isinstance(report, SamReport):
+        refuse_translated(run)
 
 
 def get_format(name: str, fields: Sequence[str] | None = None) -> ReportFormat:

@@ -2,7 +2,8 @@
 
 Inside, an alignment runs along the strand of the query that aligned. BLAST shows the other way round: the query as it
 was given, the subject turned. So for the minus strand the CIGAR is read backwards and the subject's letters are
-reverse-complemented; the query's letters stay exactly as written.
+reverse-complemented; the query's letters stay exactly as written. Where something was translated, the residues are
+shown as they aligned, whatever the frame.
 """
 
 from __future__ import annotations
@@ -30,8 +31,8 @@ class ShownAlignment(NamedTuple):
 def shown(query: QueryResult, hit: Hit) -> ShownAlignment:
     """A hit's alignment in the direction of the query as given."""
     alignment = hit.alignment
-    letters = query.letters[alignment.query_start : alignment.query_end]
-    if hit.strand == "plus":
+    letters = alignment.query_letters or query.letters[alignment.query_start : alignment.query_end]
+    if not hit.is_turned:
         return ShownAlignment(letters, alignment.subject_letters, alignment.cigar)
     backwards = "".join(f"{length}{operation}" for length, operation in reversed(parse(alignment.cigar)))
     return ShownAlignment(letters, reverse_complement(alignment.subject_letters), backwards)
@@ -48,7 +49,7 @@ def reverse_complement(letters: str) -> str:
 
 def matrix_of(run: RunInfo) -> SubstitutionMatrix:
     """The matrix that a run searched with, from the text that the run keeps."""
-    return _parsed(run.matrix_scores, run.matrix, run.database.alphabet)
+    return _parsed(run.matrix_scores, run.matrix, run.aligned_alphabet)
 
 
 @lru_cache(maxsize=4)

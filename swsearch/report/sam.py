@@ -7,6 +7,8 @@ the record's own does.
 
 SAM names all subjects in its header, which are known at the end only: the lines are put in a temporary file, and copied
 behind the header. In memory is what the header holds: name, length and description of each subject reported.
+
+A translated search cannot be written: its CIGARs count residues, and SAM's count the letters of SEQ and of the subject.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Final, TextIO
 
+from swsearch.errors import InputError
 from swsearch.hits.hit import Hit
 from swsearch.hits.result import QueryResult, RunInfo
 from swsearch.report.fields import identifier
@@ -43,14 +46,21 @@ class SamReport:
     binary = False
 
     def write(self, run: RunInfo, queries: Iterable[QueryResult], stream: TextIO) -> None:
-        """Write the report (:class:`swsearch.report.protocol.ReportFormat`), all of it after the last query."""
+        """Write the report (:class:`swsearch.report.protocol.ReportFormat`), all of it after the last query.
+
+        Raises
+        ------
+        InputError
+            The search translated something.
+        """
+        refuse_translated(run)
         subjects = _Subjects()
         with tempfile.TemporaryFile("w+", encoding="utf-8", errors="surrogateescape", newline="\n") as lines:
             for query in queries:
                 if not query.hits:
                     lines.write(_unmapped_line(query))
                 for place, hit in enumerate(query.hits):
-                    lines.write(_line(query, hit, subjects.name(hit), secondary=place > 0))
+                    lines.write(_line(query, hit, subjects.name(hit), place))
             stream.write("@HD\tVN:1.6\tSO:unsorted\tGO:query\n")
             stream.writelines(subjects.header_lines())
             program, _, version = run.program.partition(" ")
@@ -58,6 +68,15 @@ class SamReport:
             stream.write(f"@CO\tDatabase: {database_line(run)}\n@CO\tScoring: {scoring_line(run)}\n")
             lines.seek(0)
             shutil.copyfileobj(lines, stream)
+
+
+def refuse_translated(run: RunInfo) -> None:
+    """Raise :class:`InputError` where a run translated something."""
+    if run.translates:
+        raise InputError(
+            "format sam cannot hold a translated search: its CIGARs count residues where SAM's count bases; "
+            "choose blast6, json or another format"
+        )
 
 
 @dataclass(frozen=True)
@@ -106,8 +125,10 @@ def _unmapped_line(query: QueryResult) -> str:
     return f"{_query_name(query)}\t{UNMAPPED}\t*\t0\t0\t*\t*\t0\t0\t{_sequence(query.letters)}\t*\n"
 
 
-def _line(query: QueryResult, hit: Hit, subject: str, *, secondary: bool) -> str:
+def _line(query: QueryResult, hit: Hit, subject: str, place: int) -> str:
+    """The line of an alignment; ``place`` is its place in the query's list, from 0."""
     alignment = hit.alignment
+    secondary = place > 0
     clips = (alignment.query_start, query.length - alignment.query_end)
     letters = query.letters[alignment.query_start : alignment.query_end] if secondary else query.letters
     if hit.strand == "minus":
@@ -119,7 +140,7 @@ def _line(query: QueryResult, hit: Hit, subject: str, *, secondary: bool) -> str
     columns = [
         _query_name(query), flag, subject, alignment.subject_start + 1, UNKNOWN_QUALITY,
         f"{before}{alignment.cigar}{after}", "*", 0, 0, _sequence(letters), "*",
-        f"NH:i:{len(query.hits)}", f"HI:i:{hit.rank}", f"AS:i:{hit.score}",
+        f"NH:i:{len(query.hits)}", f"HI:i:{place + 1}", f"AS:i:{hit.score}",
         f"NM:i:{alignment.mismatches + alignment.gap_residues}",
     ]  # fmt: skip
     if hit.bits is not None:

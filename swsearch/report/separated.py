@@ -21,6 +21,16 @@ DEFAULT_FIELDS: Final = (
 )  # fmt: skip
 
 
+def default_fields(run: RunInfo) -> tuple[Field, ...]:
+    """The columns where none are asked for.
+
+    They have frames where something was translated, and the number of the alignment where a subject may have several.
+    """
+    frames = ("qframe", "sframe") if run.translates else ()
+    several = ("hsp",) if run.parameters.get("max_hsps", 1) != 1 else ()
+    return select_fields((*DEFAULT_FIELDS, *frames, *several))
+
+
 def plain_cell(field: Field, run: RunInfo, query: QueryResult, hit: Hit) -> str:
     """A field's value as text; empty where it is not known."""
     value = field.value(run, query, hit)
@@ -39,13 +49,14 @@ class _HeadedReport:
     name: str
 
     def __init__(self, fields: Sequence[str] | None = None) -> None:
-        self.fields = select_fields(DEFAULT_FIELDS if fields is None else fields)
+        self._asked = None if fields is None else select_fields(fields)
 
     def _lines(self, run: RunInfo, queries: Iterable[QueryResult]) -> Iterable[list[str]]:
-        yield [field.name for field in self.fields]
+        fields = self._asked or default_fields(run)
+        yield [field.name for field in fields]
         for query in queries:
             for hit in query.hits:
-                yield [plain_cell(field, run, query, hit) for field in self.fields]
+                yield [plain_cell(field, run, query, hit) for field in fields]
 
 
 class TsvReport(_HeadedReport):

@@ -16,7 +16,7 @@ _ALIGNMENT_FILTERS: Final = (
 
 def query_line(run: RunInfo, query: QueryResult, width: int | None = None) -> str:
     """The query's header, cut where the line would be longer than ``width``, and its length."""
-    size = f"({query.length:,} {'bases' if run.database.alphabet == 'dna' else 'residues'})"
+    size = f"({query.length:,} {'bases' if run.query_alphabet == 'dna' else 'residues'})"
     header = one_line(query.header) or "unnamed"
     return f"{header if width is None else cut(header, width - len(size) - 1)} {size}"
 
@@ -42,6 +42,16 @@ def scoring_line(run: RunInfo) -> str:
     return f"{scheme}; E-values for {run.search_space:,} residues"
 
 
+def frames_line(run: RunInfo) -> str | None:
+    """What was translated and how; None where nothing was."""
+    if run.translates is None:
+        return None
+    what = {"query": "the query", "subject": "every subject", "both": "the query and every subject"}[run.translates]
+    strand = run.parameters.get("strand")
+    some = f", of the query those of its {strand} strand" if run.translates != "subject" and strand != "both" else ""
+    return f"{what} translated in six frames{some}; genetic code {run.genetic_code}"
+
+
 def hits_line(run: RunInfo, query: QueryResult) -> str:
     """How many subjects passed and how many are shown, or why there is none."""
     given = run.parameters
@@ -64,7 +74,7 @@ def hits_line(run: RunInfo, query: QueryResult) -> str:
 
 
 def _shown(run: RunInfo, query: QueryResult) -> str:
-    shown = len(query.hits)
+    shown = query.n_subjects
     if not any(run.parameters.get(name) for name in _ALIGNMENT_FILTERS):
         return "all are shown" if shown >= query.n_passed else f"the best {shown:,} are shown"
     if not shown:

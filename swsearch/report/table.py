@@ -1,7 +1,8 @@
 """``table``: the hits of each query as a table for people, in 100 columns wherever its numbers let it.
 
 Coordinates are 1-based and inclusive. A hit of the minus strand of a DNA query has its subject's places from high to
-low, as BLAST prints them.
+low, as BLAST prints them, and so has what aligned in a minus frame. Alignments of one subject follow each other under
+its number.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from swsearch.hits.hit import Hit
 from swsearch.hits.result import QueryResult, RunInfo
 from swsearch.report.fields import FIELDS, identifier
 from swsearch.report.numbers import blast_bits, blast_evalue, whole_percent
-from swsearch.report.summary import database_line, hits_line, query_line, scoring_line
+from swsearch.report.summary import database_line, frames_line, hits_line, query_line, scoring_line
 from swsearch.report.text import cut, one_line
 from swsearch.sequences.record import split_header
 
@@ -39,6 +40,8 @@ class TableReport:
             stream.write(f"Query:    {query_line(run, query, WIDTH - 10)}\n")
             stream.write(f"Database: {database_line(run)}\n")
             stream.write(f"Scoring:  {scoring_line(run)}\n")
+            if run.translates:
+                stream.write(f"Frames:   {frames_line(run)}\n")
             stream.write(f"Hits:     {hits_line(run, query)}\n")
             if query.hits:
                 stream.write("\n")
@@ -48,7 +51,9 @@ class TableReport:
 def number_titles(run: RunInfo) -> list[str]:
     """Titles of :func:`number_cells`."""
     titles = ["length", "score", "bits", "E-value", "ident", "cover", "query", "subject"]
-    return [*titles, "strand"] if run.database.alphabet == "dna" else titles
+    if run.translates:
+        return [*titles, "frames"]
+    return [*titles, "strand"] if run.aligned_alphabet == "dna" else titles
 
 
 def number_cells(run: RunInfo, query: QueryResult, hit: Hit) -> list[str]:
@@ -64,7 +69,9 @@ def number_cells(run: RunInfo, query: QueryResult, hit: Hit) -> list[str]:
         f"{FIELDS['qstart'].value(run, query, hit)}-{FIELDS['qend'].value(run, query, hit)}",
         f"{FIELDS['sstart'].value(run, query, hit)}-{FIELDS['send'].value(run, query, hit)}",
     ]
-    return [*cells, hit.strand] if run.database.alphabet == "dna" else cells
+    if run.translates:
+        return [*cells, str(FIELDS["frames"].value(run, query, hit))]
+    return [*cells, hit.strand] if run.aligned_alphabet == "dna" else cells
 
 
 def _table(run: RunInfo, query: QueryResult) -> list[str]:

@@ -22,7 +22,7 @@ from swsearch.database.reader import PackedDatabase
 from swsearch.engine.registry import open_engine
 from swsearch.errors import InputError
 from swsearch.hits.result import QueryResult
-from swsearch.search.options import SearchOptions
+from swsearch.search.options import TRANSLATE_ADVICE, SearchOptions
 from swsearch.search.searcher import Searcher
 from swsearch.sequences.alphabet import ALPHABETS, Alphabet, refuse_dna
 from swsearch.sequences.fasta import read_sequences
@@ -65,7 +65,7 @@ def read_queries(path: str | os.PathLike[str], alphabet: Alphabet, *, as_asked: 
     """
     records = list(read_sequences([path], alphabet))
     if not as_asked:
-        refuse_dna(path, "".join(record.letters for record in records), alphabet)
+        refuse_dna(path, "".join(record.letters for record in records), alphabet, advice=TRANSLATE_ADVICE)
     return records
 
 
@@ -124,7 +124,5 @@ def search_database(
     For the errors see :func:`read_queries` and :func:`open_searcher`.
     """
     with open_searcher(database, options, engine=engine, threads=threads) as (searcher, _):
-        records = (
-            read_queries(queries, searcher.database.alphabet) if isinstance(queries, (str, os.PathLike)) else queries
-        )
+        records = read_queries(queries, searcher.query_alphabet) if isinstance(queries, (str, os.PathLike)) else queries
         yield from searcher.search(records)

@@ -15,12 +15,16 @@ from swsearch.scoring.gap import GapPenalty
 from swsearch.scoring.matrix import match_mismatch, matrix_file, matrix_names, named_matrix
 from swsearch.scoring.scheme import ScoringScheme, default_scheme
 from swsearch.search.alignment_filter import AlignmentFilter
-from swsearch.sequences.alphabet import PROTEIN, Alphabet
+from swsearch.sequences.alphabet import DNA, PROTEIN, Alphabet
+from swsearch.sequences.genetic_code import FRAMES, STANDARD_CODE, GeneticCode, frames_of_strand, genetic_code
 
 STRANDS: Final = ("both", "plus", "minus")
 TIES: Final = ("cut", "all")
+TRANSLATE: Final = ("query", "subject", "both")
 _LARGEST: Final = 2**31 - 1
 """Largest score and length there is."""
+TRANSLATE_ADVICE: Final = "to translate it say --translate query; "
+"""What a file that reads like DNA may be meant for where queries are protein."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +40,15 @@ class SearchOptions:
     ties : str
         ``cut`` keeps exactly ``top`` subjects, ``all`` also those that equal the last in E-value and score.
     strand : str
-        Strands of a DNA query that are searched: ``both``, ``plus`` or ``minus``. Protein has ``plus`` alone.
+        Strands of a DNA query that are searched: ``both``, ``plus`` or ``minus``; where it is translated, their
+        frames. Protein has ``plus`` alone.
+    translate : str, optional
+        What is DNA and searched as protein, in six frames: ``query`` (against a protein database), ``subject`` (with
+        protein queries) or ``both``.
+    genetic_code : int, optional
+        NCBI's number of the code to translate with; 1 where it is not given.
+    max_hsps : int
+        Alignments reported of one subject, at least 1; no two use the same pair of residues.
     matrix : str, optional
         Name of an NCBI matrix, or a file; BLOSUM62 for protein where it is not given.
     match, mismatch : int, optional
@@ -44,7 +56,7 @@ class SearchOptions:
     gap_open, gap_extend : int, optional
         A gap of k residues costs ``gap_open + k * gap_extend``; 11/1 for protein, 5/2 for DNA where not given.
     dbsize : int, optional
-        Residues that E-values are scaled to; those of the database where it is not given.
+        Residues that E-values are scaled to, bases for a DNA database; those of the database where it is not given.
     min_score : int, optional
         Lowest raw score reported, at least 1.
     min_bits : float, optional
@@ -80,6 +92,9 @@ class SearchOptions:
     gap_open: int | None = None
     gap_extend: int | None = None
     dbsize: int | None = None
+    translate: str | None = None
+    genetic_code: int | None = None
+    max_hsps: int = 1
     min_score: int | None = None
     min_bits: float | None = None
     min_identity: float | None = None
@@ -111,6 +126,7 @@ class SearchOptions:
             raise InputError(f"--strand {self.strand!r}: choose {', '.join(STRANDS)}")
         if self.dbsize is not None and self.dbsize < 1:
             raise InputError(f"--dbsize {self.dbsize}: choose a number of residues, at least 1")
+        self._check_translation()
         self._check_filters()
 
     def _check_filters(self) -> None:
@@ -148,6 +164,16 @@ class SearchOptions:
             self.min_subject_coverage or 0.0,
             self.min_alignment_length or 0,
         )
+
+    def _check_translation(self) -> None:
+        if self.translate not in (None, *TRANSLATE):
+            raise InputError(f"--translate {self.translate!r}: choose {', '.join(TRANSLATE)}")
+        if self.genetic_code is not None:
+            genetic_code(self.genetic_code)
+            if self.translate is None:
+                raise InputError(f"--genetic-code {self.genetic_code}: say with --translate what is to be translated")
+        if self.max_hsps < 1:
+            raise InputError(f"--max-hsps {self.max_hsps}: at least 1 alignment of a subject must be asked for")
 
     def scheme(self, alphabet: Alphabet) -> ScoringScheme:
         """The scoring scheme these options mean for sequences of ``alphabet``.
@@ -188,6 +214,25 @@ class SearchOptions:
         if alphabet is PROTEIN:
             return ("plus",)
         return ("plus", "minus") if self.strand == "both" else (self.strand,)
+
+    @property
+    def code(self) -> GeneticCode | None:
+        """The genetic code to translate with; None where nothing is translated."""
+        return None if self.translate is None else genetic_code(self.genetic_code or STANDARD_CODE)
+
+    @property
+    def query_frames(self) -> tuple[int, ...]:
+        """The frames that queries are searched in; 0 alone where they are not translated."""
+        return frames_of_strand(self.strand) if self.translate in ("query", "both") else (0,)
+
+    @property
+    def subject_frames(self) -> tuple[int, ...]:
+        """The frames that subjects are searched in; 0 alone where they are not translated."""
+        return FRAMES if self.translate in ("subject", "both") else (0,)
+
+    def query_alphabet(self, of_database: Alphabet) -> Alphabet:
+        """What queries must be for a database of that alphabet."""
+        return of_database if self.translate is None else PROTEIN if self.translate == "subject" else DNA
 
     def as_parameters(self) -> dict[str, str | int | float | bool | None]:
         """The fields as a run keeps them; an infinite E-value is the word ``inf``, which JSON can hold."""

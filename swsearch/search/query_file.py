@@ -13,6 +13,7 @@ from swsearch.profiles.scale import scale_note
 from swsearch.query.position_specific import PositionSpecificQuery
 from swsearch.scoring.scheme import ScoringScheme
 from swsearch.search.api import read_queries
+from swsearch.sequences.alphabet import Alphabet
 from swsearch.sequences.record import SequenceRecord
 
 
@@ -37,7 +38,12 @@ class QueryFile:
 
 
 def read_queries_as(
-    path: str | os.PathLike[str], query_format: str, scheme: ScoringScheme, *, as_asked: bool = False
+    path: str | os.PathLike[str],
+    query_format: str,
+    scheme: ScoringScheme,
+    *,
+    alphabet: Alphabet | None = None,
+    as_asked: bool = False,
 ) -> QueryFile:
     """All queries of a file (``-`` is stdin).
 
@@ -49,6 +55,8 @@ def read_queries_as(
         takes everything else for FASTA or FASTQ.
     scheme : ScoringScheme
         Of the search: its matrix gives a profile its scale.
+    alphabet : Alphabet, optional
+        Of sequences that are translated before they are aligned; else they are of the scheme's, as profiles always are.
     as_asked : bool
         As for :func:`swsearch.search.api.read_queries`.
 
@@ -61,7 +69,7 @@ def read_queries_as(
         raise InputError(f"--query-format {query_format!r}: choose {', '.join(QUERY_FORMATS)}")
     found = detect_query_format(path) if query_format == "auto" else query_format
     if found == "fasta":
-        return QueryFile(read_queries(path, scheme.alphabet, as_asked=as_asked), {}, ())
+        return QueryFile(read_queries(path, alphabet or scheme.alphabet, as_asked=as_asked), {}, ())
     profiles = read_profiles(path, found, scheme.matrix)
     notes = [note for profile in profiles if (note := scale_note(profile, scheme.matrix)) is not None]
     return QueryFile(profiles, {"query_format": found, "query_digest": _digest(profiles)}, tuple(notes))

@@ -1,8 +1,9 @@
 """The exact top N: from score columns to the ranked few, in the order that never varies.
 
-A subject is found once, on its better strand (the plus strand among equals). Subjects come by smaller E-value, then
-higher raw score, then smaller subject index. E-values of one query are not ordered as its scores are, because they
-depend on the subject's length; so every subject that can pass the E-value cut is ranked, and only then the list is cut.
+A subject is ranked once, by its best reading (strand or frames; the first among equals). Subjects come by smaller
+E-value, then higher raw score, then smaller subject index. E-values of one query are not ordered as its scores are,
+because they depend on the subject's length; so every subject that can pass the E-value cut is ranked, and only then the
+list is cut.
 """
 
 from __future__ import annotations
@@ -29,29 +30,30 @@ class Candidates:
     ----------
     subject_index : uint32 array
     score : int32 array
-        Score on the better strand.
-    strand : uint8 array
-        Number of that strand in the order in which strands were searched.
+        Score of the best reading.
+    reading : uint8 array
+        Number of that reading in the order in which readings were searched: strands, or frames of the query and, within
+        one, of the subject.
     """
 
     subject_index: SubjectIndex
     score: Scores
-    strand: NDArray[np.uint8]
+    reading: NDArray[np.uint8]
 
     def __len__(self) -> int:
         return len(self.score)
 
 
-def merge_strands(blocks: list[ScoreBlock]) -> Candidates:
-    """Each subject once, with its best score; ``blocks`` holds one block a strand, the preferred one first."""
+def merge_readings(blocks: list[ScoreBlock]) -> Candidates:
+    """Each subject once, with its best score; ``blocks`` holds one block a reading, the preferred one first."""
     index = np.concatenate([block.subject_index for block in blocks])
     score = np.concatenate([block.score for block in blocks])
-    strand = np.repeat(np.arange(len(blocks), dtype=np.uint8), [len(block) for block in blocks])
-    order = np.lexsort((strand, -score, index))
+    reading = np.repeat(np.arange(len(blocks), dtype=np.uint8), [len(block) for block in blocks])
+    order = np.lexsort((reading, -score, index))
     first = np.ones(len(order), dtype=bool)
     first[1:] = index[order[1:]] != index[order[:-1]]
     keep = order[first]
-    return Candidates(index[keep], score[keep], strand[keep])
+    return Candidates(index[keep], score[keep], reading[keep])
 
 
 @dataclass(frozen=True, eq=False)

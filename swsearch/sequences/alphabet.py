@@ -171,8 +171,18 @@ def detect_alphabet(letters: bytes) -> Alphabet:
     return DNA if total > 0 and iupac == total and bases * 10 >= total * 9 else PROTEIN
 
 
-def refuse_dna(path: str | os.PathLike[str], letters: str, alphabet: Alphabet) -> None:
+def refuse_dna(path: str | os.PathLike[str], letters: str, alphabet: Alphabet, *, advice: str = "") -> None:
     """Refuse ``letters`` of a file that read like DNA where ``alphabet`` is protein, whose letters they are as well.
+
+    Parameters
+    ----------
+    path : path
+        For the message.
+    letters : str
+        Some of the file's.
+    alphabet : Alphabet
+    advice : str
+        What else could be meant, put before the advice that the message has.
 
     Raises
     ------
@@ -183,5 +193,5 @@ def refuse_dna(path: str | os.PathLike[str], letters: str, alphabet: Alphabet) -
         return
     found = detect_alphabet(letters.encode())
     if found is not alphabet:
-        advice = "if it holds proteins all the same, say --alphabet protein"
-        raise AlphabetMismatch(alphabet.name, found.name, os.fspath(path), advice)
+        as_protein = "if it holds proteins all the same, say --alphabet protein"
+        raise AlphabetMismatch(alphabet.name, found.name, os.fspath(path), advice + as_protein)

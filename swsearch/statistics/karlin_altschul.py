@@ -123,7 +123,8 @@ class Statistics:
         search_space_residues : int
             Residues of the whole database, or those the user set for it; at least 1.
         strands : int
-            1, or 2 where both strands of a DNA query are searched: twice the chances.
+            Ways in which query and subject are read, at least 1: 2 where both strands of DNA are searched, 6 where one
+            of them is translated in six frames, 36 where both are. Each is a chance more.
 
         Returns
         -------
@@ -133,7 +134,7 @@ class Statistics:
         Raises
         ------
         InputError
-            A score is negative, a length or the search space is below 1, or ``strands`` is neither 1 nor 2.
+            A score is negative, or a length, the search space or ``strands`` is below 1.
         """
         judged = self._judged(scores)
         lengths = np.asarray(subject_lengths, dtype=np.float64)
@@ -141,8 +142,8 @@ class Statistics:
             raise InputError(f"a raw score of {int(judged.min())} has no E-value; scores are at least 0")
         if query_length < 1 or search_space_residues < 1 or (lengths.size and lengths.min() < 1):
             raise InputError("E-values need a query, subjects and a search space of at least 1 residue")
-        if strands not in (1, 2):
-            raise InputError(f"strands is {strands}; choose 1, or 2 for both strands of DNA")
+        if strands < 1:
+            raise InputError(f"strands is {strands}; at least one strand or frame is searched")
 
         mean = self.a * judged + self.b
         spread = np.sqrt(np.maximum(2.0 * self.alpha / self.lam, self.alpha * judged + self.beta))

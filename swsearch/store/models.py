@@ -18,7 +18,7 @@ from sqlalchemy import BigInteger, DateTime, Dialect, Double, ForeignKey, Index,
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 from sqlalchemy.types import TypeDecorator
 
-SCHEMA: Final = "0.1.0_a"
+SCHEMA: Final = "0.1.0_b"
 """The revision that these tables are."""
 
 RUNNING: Final = "running"
@@ -154,7 +154,7 @@ class QueryRow(Base):
 
 
 class HitRow(Base):
-    """One hit with its alignment; its key is its place in the query's list."""
+    """One alignment; its key is its subject's place in the query's list and its own among those of the subject."""
 
     __tablename__ = "hits"
 
@@ -162,6 +162,7 @@ class HitRow(Base):
         Big, ForeignKey("queries.id", ondelete="CASCADE", name="fk_hits_query"), primary_key=True
     )
     rank: Mapped[int] = mapped_column(Big, primary_key=True)
+    hsp: Mapped[int] = mapped_column(Big, primary_key=True)
     subject_index: Mapped[int] = mapped_column(Big)
     subject_header: Mapped[str] = mapped_column(FileText)
     subject_length: Mapped[int] = mapped_column(Big)
@@ -180,3 +181,6 @@ class HitRow(Base):
     gap_openings: Mapped[int] = mapped_column(Big)
     gap_residues: Mapped[int] = mapped_column(Big)
     subject_letters: Mapped[str] = mapped_column(FileText)
+    query_letters: Mapped[str] = mapped_column(FileText)
+    query_frame: Mapped[int] = mapped_column(Integer)
+    subject_frame: Mapped[int] = mapped_column(Integer)

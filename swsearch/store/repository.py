@@ -40,6 +40,7 @@ from swsearch.store.session import (
 _RUNS = cast(Table, RunRow.__table__)
 _QUERIES = cast(Table, QueryRow.__table__)
 _HITS = cast(Table, HitRow.__table__)
+_LIST_ORDER = (_HITS.c.rank, _HITS.c.hsp)
 
 
 @dataclass(frozen=True)
@@ -215,7 +216,7 @@ class HitStore:
             of_run = select(_QUERIES.c.id).where(_QUERIES.c.run_id == run_id).order_by(_QUERIES.c.number)
             for query_id in connection.execute(of_run).scalars().all():
                 row = connection.execute(select(_QUERIES).where(_QUERIES.c.id == query_id)).one()
-                hits = connection.execute(select(_HITS).where(_HITS.c.query_id == query_id).order_by(_HITS.c.rank))
+                hits = connection.execute(select(_HITS).where(_HITS.c.query_id == query_id).order_by(*_LIST_ORDER))
                 yield _query_result(row, tuple(_hit(hit) for hit in hits))
 
     def query(self, run_id: int, number: int) -> QueryResult:
@@ -231,7 +232,7 @@ class HitStore:
             row = connection.execute(select(_QUERIES).where(wanted)).first()
             if row is None:
                 raise StoreError(f"{self.name}: run {run_id} has no query {number}")
-            hits = connection.execute(select(_HITS).where(_HITS.c.query_id == row.id).order_by(_HITS.c.rank))
+            hits = connection.execute(select(_HITS).where(_HITS.c.query_id == row.id).order_by(*_LIST_ORDER))
             return _query_result(row, tuple(_hit(hit) for hit in hits))
 
     def committed(self, run_id: int) -> dict[int, str]:
@@ -365,6 +366,7 @@ def _hit_values(query_id: int, hit: Hit) -> tuple[Any, ...]:
     return (
         query_id,
         hit.rank,
+        hit.hsp,
         hit.subject_index,
         storable(hit.subject_header),
         hit.subject_length,
@@ -383,6 +385,9 @@ def _hit_values(query_id: int, hit: Hit) -> tuple[Any, ...]:
         alignment.gap_openings,
         alignment.gap_residues,
         storable(alignment.subject_letters),
+        storable(alignment.query_letters),
+        hit.query_frame,
+        hit.subject_frame,
     )
 
 
@@ -399,6 +404,7 @@ def _hit(row: Row[Any]) -> Hit:
         gap_openings=row.gap_openings,
         gap_residues=row.gap_residues,
         subject_letters=row.subject_letters,
+        query_letters=row.query_letters,
     )
     return Hit(
         rank=row.rank,
@@ -410,4 +416,7 @@ def _hit(row: Row[Any]) -> Hit:
         evalue=row.evalue,
         strand=row.strand,
         alignment=alignment,
+        hsp=row.hsp,
+        query_frame=row.query_frame,
+        subject_frame=row.subject_frame,
     )

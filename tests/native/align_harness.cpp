@@ -67,6 +67,10 @@ int main(int, char** arguments) {
             const auto place = subject.begin() + random.below(static_cast<std::uint32_t>(subject.size()) - 4);
             random.below(2) == 0 ? void(subject.erase(place, place + 3)) : void(subject.insert(place, 4, std::uint8_t{2}));
         }
+        while (n % 10 == 0 && subject.size() < 2500) {  // more than one block of columns
+            subject.push_back(random.below(3) == 0 ? codes[subject.size() % codes.size()]
+                                                   : static_cast<std::uint8_t>(random.below(24)));
+        }
         const std::int64_t expected = plain_score(pair, subject);
         const std::unique_ptr<std::uint8_t[]> exact(new std::uint8_t[subject.size()]);
         std::copy(subject.begin(), subject.end(), exact.get());
@@ -80,7 +84,13 @@ int main(int, char** arguments) {
                               pair.extend, identity.data(), *kernels);
             for (const std::size_t memory : {std::size_t{1} << 24, std::size_t{1} << 12}) {
                 Watch watch;
-                const Path path = find_path(query, exact.get(), subject.size(), memory, watch);
+                const std::vector<Path> paths = find_paths(query, exact.get(), subject.size(), 3, 1, memory, watch);
+                const Path path = paths.empty() ? Path{} : paths.front();
+                for (std::size_t k = 1; k < paths.size(); ++k) {
+                    REQUIRE(paths[k].end.score <= paths[k - 1].end.score, "%s: alignment %zu scores more", isa, k);
+                    REQUIRE(rescored(pair, subject, paths[k]) == paths[k].end.score, "%s: %s scores otherwise", isa,
+                            paths[k].cigar.c_str());
+                }
                 REQUIRE(path.end.score == expected, "%s: %d, not %lld", isa, path.end.score,
                         static_cast<long long>(expected));
                 REQUIRE(rescored(pair, subject, path) == expected, "%s: %s scores otherwise", isa, path.cigar.c_str());

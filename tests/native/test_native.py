@@ -32,6 +32,7 @@ KERNELS = {
 ALIGN = {
     "path": [],
     "query": [],
+    "forward_pass": [],
     "forward_scalar": [],
     "forward_sse41": ["-msse4.1"],
     "forward_avx2": ["-mavx2"],

@@ -47,6 +47,7 @@ def test_a_matrix_file_serves_dna(tmp_path):
         ({"ties": "some"}, "cut or all"),
         ({"strand": "up"}, "both, plus, minus"),
         ({"dbsize": 0}, "--dbsize 0"),
+        ({"max_hsps": 0}, "--max-hsps 0"),
     ],
 )
 def test_values_out_of_range_are_refused_by_name(changes, words):

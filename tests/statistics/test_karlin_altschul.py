@@ -216,7 +216,7 @@ def test_min_score_loses_no_hit_and_is_tight(place, cut, query_length, lengths, 
         (([1], 0, [10], 10), "at least 1 residue"),
         (([1], 10, [0], 10), "at least 1 residue"),
         (([1], 10, [10], 0), "at least 1 residue"),
-        (([1], 10, [10], 10, 3), "strands is 3"),
+        (([1], 10, [10], 10, 0), "strands is 0"),
     ],
 )
 def test_bad_arguments_are_named(arguments, message):

@@ -47,6 +47,24 @@ def test_values_that_are_not_known_stay_so(target):
         assert list(store.queries(run_id)) == [query]
 
 
+def test_frames_and_several_alignments_come_back_in_their_order(target):
+    """Source: the records that were put in: alignments of a subject by their number, with frames and residues."""
+    framed = replace(make_hit(1).alignment, query_letters="MKV*XL")
+    hits = (
+        make_hit(1, strand="minus", query_frame=-3, subject_frame=2, alignment=framed),
+        make_hit(1, hsp=2, query_frame=1, subject_frame=-1, alignment=framed),
+        *(make_hit(1, hsp=number) for number in range(3, 12)),
+        make_hit(2),
+    )
+    query = replace(make_query(0), hits=hits)
+    with HitStore(target, create=True) as store:
+        run_id = store.start_run(RUN)
+        store.add_query(run_id, query)
+        assert list(store.queries(run_id)) == [query]
+        assert store.query(run_id, 0) == query
+        assert store.run(run_id).n_hits == 12
+
+
 counts = st.integers(0, 2**63 - 1)
 seconds = st.floats(0, allow_infinity=False)
 bytes_as_text = st.binary(max_size=40).map(lambda raw: raw.decode("utf-8", "surrogateescape"))

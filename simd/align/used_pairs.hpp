@@ -1,0 +1,71 @@
+// Pairs of residues that earlier alignments of the same two sequences used: the next one may not use them again
+// (Waterman and Eggert, J. Mol. Biol. 197:723, 1987).
+
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+namespace swsearch::align {
+
+// Query rows of one subject column, growing.
+class Rows {
+public:
+    Rows(const std::uint32_t* first, const std::uint32_t* last) : first_(first), last_(last) {}
+    const std::uint32_t* begin() const { return first_; }
+    const std::uint32_t* end() const { return last_; }
+    bool holds(std::size_t row) const {
+        return first_ != last_ && std::binary_search(first_, last_, static_cast<std::uint32_t>(row));
+    }
+
+private:
+    const std::uint32_t* first_;
+    const std::uint32_t* last_;
+};
+
+class UsedPairs {
+public:
+    // Adds pairs (row, column) that are not there yet, given in any order.
+    void add(const std::vector<std::pair<std::size_t, std::size_t>>& pairs) {
+        std::vector<std::pair<std::size_t, std::uint32_t>> all;
+        for (std::size_t i = 0; i < columns_.size(); ++i) {
+            for (std::size_t k = begins_[i]; k < begins_[i + 1]; ++k) all.emplace_back(columns_[i], rows_[k]);
+        }
+        for (const auto& [row, column] : pairs) all.emplace_back(column, static_cast<std::uint32_t>(row));
+        std::sort(all.begin(), all.end());
+        columns_.clear();
+        rows_.clear();
+        begins_.assign(1, 0);
+        for (const auto& [column, row] : all) {
+            if (columns_.empty() || columns_.back() != column) {
+                columns_.push_back(column);
+                begins_.push_back(rows_.size());
+            }
+            rows_.push_back(row);
+            begins_.back() = rows_.size();
+        }
+    }
+
+    // The first column at or after `column` that has a used pair; SIZE_MAX where there is none.
+    std::size_t next_column(std::size_t column) const {
+        const auto found = std::lower_bound(columns_.begin(), columns_.end(), column);
+        return found == columns_.end() ? SIZE_MAX : *found;
+    }
+
+    Rows rows(std::size_t column) const {
+        const auto found = std::lower_bound(columns_.begin(), columns_.end(), column);
+        if (found == columns_.end() || *found != column) return {nullptr, nullptr};
+        const std::size_t place = static_cast<std::size_t>(found - columns_.begin());
+        return {rows_.data() + begins_[place], rows_.data() + begins_[place + 1]};
+    }
+
+private:
+    std::vector<std::size_t> columns_;    // that have used pairs, growing
+    std::vector<std::size_t> begins_{0};  // where the rows of each begin in rows_, and the end
+    std::vector<std::uint32_t> rows_;
+};
+
+}  // namespace swsearch::align

@@ -1,0 +1,38 @@
+"""Alignments of translated sequences, put on the bases of the DNA that was given."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from swsearch.hits.hit import Alignment
+from swsearch.sequences.alphabet import PROTEIN
+from swsearch.sequences.genetic_code import base_range
+from swsearch.typing import Codes
+
+
+def on_bases(
+    alignment: Alignment, query: Codes, query_frame: int, n_query_bases: int, subject_frame: int, n_subject_bases: int
+) -> Alignment:
+    """An alignment of frames, its coordinates those of bases where a sequence was translated.
+
+    Parameters
+    ----------
+    alignment : Alignment
+        Of residues; its coordinates are places in the frames.
+    query : uint8 array
+        The residues that aligned, of the query or of its frame.
+    query_frame, subject_frame : int
+        0 where that sequence was not translated, and its coordinates stay as they are.
+    n_query_bases, n_subject_bases : int
+        Lengths of the sequences as given.
+    """
+    changes: dict[str, int | str] = {}
+    if query_frame:
+        start, end = alignment.query_start, alignment.query_end
+        changes["query_letters"] = PROTEIN.decode(query[start:end])
+        changes["query_start"], changes["query_end"] = base_range(start, end, query_frame, n_query_bases)
+    if subject_frame:
+        changes["subject_start"], changes["subject_end"] = base_range(
+            alignment.subject_start, alignment.subject_end, subject_frame, n_subject_bases
+        )
+    return replace(alignment, **changes)  # type: ignore[arg-type]

@@ -1,0 +1,62 @@
+"""Translated searches from the command line: printed, stored, printed again, in batches, refused."""
+
+import numpy as np
+import pytest
+
+from tests.translated_data import planted, real_proteins, write_fasta
+
+MODES = {"query": ("genes", "proteins"), "subject": ("proteins", "genes"), "both": ("genes", "genes")}
+
+
+@pytest.fixture
+def files(swsearch, tmp_path):
+    """FASTA files and databases of six real proteins and of a gene for each."""
+    proteins = real_proteins(6)
+    write_fasta(tmp_path / "proteins.fasta", proteins)
+    write_fasta(tmp_path / "genes.fasta", planted(np.random.default_rng(7), proteins, 11))
+    for name in ("proteins", "genes"):
+        assert swsearch("index", f"{name}.fasta", "-o", f"{name}.db", "--quiet").code == 0
+    return tmp_path
+
+
+@pytest.mark.parametrize("translate", MODES)
+def test_stored_hits_are_printed_again_to_the_byte(swsearch, files, translate):
+    """Source: the search's own output in each format."""
+    queries, database = MODES[translate]
+    search = ["query", f"{queries}.fasta", f"{database}.db", "--translate", translate, "--genetic-code", "11"]
+    assert swsearch(*search, "--quiet").code == 0
+    for name in ("table", "blast7", "tsv", "json", "pairwise", "xml", "html"):
+        printed = swsearch(*search, "--store", "none", "--format", name)
+        assert printed.code == 0, printed.err
+        assert "gene_of_" in printed.out
+        assert swsearch("report", "latest", "--format", name).out == printed.out, name
+
+
+def test_a_batch_translates_and_resumes_only_the_same_translation(swsearch, files):
+    """Source: the same search as a query; a run of another code is another search."""
+    batch = ["batch", "genes.fasta", "proteins.db", "--store", "batch.sqlite", "--translate", "query", "--quiet"]
+    assert swsearch(*batch, "--genetic-code", "11").code == 0
+    stored = swsearch("report", "latest", "--store", "batch.sqlite", "--format", "blast6")
+    printed = swsearch(
+        "query", "genes.fasta", "proteins.db", "--translate", "query", "--genetic-code", "11", "--format", "blast6",
+        "--store", "none",
+    )  # fmt: skip
+    assert stored.out == printed.out != ""
+    other = swsearch(*batch, "--genetic-code", "4", "--resume", "1")
+    assert other.code == 1
+    assert "--genetic-code differs" in other.error
+
+
+def test_what_cannot_be_is_one_line(swsearch, files):
+    """Expected by hand: what is wrong, and what to do."""
+    dna = swsearch("query", "genes.fasta", "proteins.db")
+    assert (dna.code, "to translate it say --translate query" in dna.error) == (1, True)
+    sam = swsearch("query", "genes.fasta", "proteins.db", "--translate", "query", "--format", "sam")
+    assert (sam.code, "format sam cannot hold a translated search" in sam.error) == (1, True)
+    assert not (files / "hits.sqlite").exists()
+    protein = swsearch("query", "proteins.fasta", "proteins.db", "--translate", "query")
+    assert (protein.code, "is not in alphabet dna" in protein.error) == (1, True)
+    letters = swsearch("query", "genes.fasta", "proteins.db", "--translate", "query", "--alphabet", "protein")
+    assert (letters.code, "with --translate query queries are dna" in letters.error) == (1, True)
+    wrong = swsearch("query", "genes.fasta", "genes.db", "--translate", "query")
+    assert (wrong.code, "subject or both would" in wrong.error) == (1, True)

@@ -1,0 +1,154 @@
+"""`max_hsps` in a search: of repeats, of both strands, of frames, with its cut, and on every engine."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import swsearch
+from swsearch.alignment.rescore import rescore
+from swsearch.sequences.alphabet import DNA, PROTEIN, reverse_complement
+from tests.translated_data import gene, mutated, write_fasta
+
+DOMAIN = "MKVLAAGIVGLCAKAYWDERTNQHFPYICSEGWLKMND"
+DNA_DOMAIN = "ATGGCTAAGCTTGATCCGTATTGCGAACAGTGGACCTTAGGCAATCGT"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Proteins with three, one and no copies of a domain; DNA with a copy on each strand; a genome with three genes."""
+    rng = np.random.default_rng(4)
+    folder = tmp_path_factory.mktemp("several")
+
+    def random(letters: str, length: int) -> str:
+        return "".join(rng.choice(list(letters), size=length))
+
+    proteins = [
+        ("one", random(PROTEIN.letters[:20], 50) + mutated(rng, DOMAIN, 0.1)),
+        ("three", "GSGSGSG".join(mutated(rng, DOMAIN, share) for share in (0.3, 0.05, 0.2))),
+        ("none", random(PROTEIN.letters[:20], 100)),
+    ]
+    turned = DNA.decode(reverse_complement(DNA.encode(DNA_DOMAIN[:40])))
+    strands = [("both", random("ACGT", 30) + turned + random("ACGT", 30) + DNA_DOMAIN + random("ACGT", 20))]
+    plus, minus = gene(rng, mutated(rng, DOMAIN, 0.1)), gene(rng, mutated(rng, DOMAIN, 0.25))
+    genome = random("ACGT", 100) + plus + random("ACGT", 101) + gene(rng, DOMAIN) + random("ACGT", 100)
+    genome += DNA.decode(reverse_complement(DNA.encode(minus))) + random("ACGT", 50)
+    for name, records, alphabet in (
+        ("proteins", proteins, PROTEIN), ("strands", strands, DNA), ("genome", [("genome", genome)], DNA),
+    ):  # fmt: skip
+        write_fasta(folder / f"{name}.fasta", records)
+        swsearch.build_database([folder / f"{name}.fasta"], folder / f"{name}.db", alphabet=alphabet)
+    return folder
+
+
+def search(database, query, engine="cpu", threads=2, **changes):
+    options = swsearch.SearchOptions(**changes)
+    with swsearch.open_searcher(database, options, engine=engine, threads=threads) as (searcher, _):
+        (result,) = searcher.search([query])
+    return result
+
+
+@pytest.fixture
+def protein():
+    return swsearch.sequence(DOMAIN, "protein", header="domain")
+
+
+def test_a_subjects_alignments_follow_each_other_and_the_best_is_the_default(folder, protein):
+    """Expected: three copies of the domain in one subject, best first; with one alignment, the same subjects.
+
+    The subject with one copy is first, for it is better than the best of the three.
+    """
+    one = search(folder / "proteins.db", protein, evalue=1e-3)
+    several = search(folder / "proteins.db", protein, evalue=1e-3, max_hsps=3)
+    assert [hit for hit in several.hits if hit.hsp == 1] == list(one.hits)
+    assert (several.n_passed, several.n_subjects) == (one.n_passed, one.n_subjects) == (2, 2)
+    assert [(hit.rank, hit.hsp) for hit in several.hits if hit.subject_header == "three"] == [(2, 1), (2, 2), (2, 3)]
+    scores = [hit.score for hit in several.hits if hit.subject_header == "three"]
+    assert scores == sorted(scores, reverse=True)
+    starts = [hit.alignment.subject_start for hit in several.alignments(2)]
+    assert len({start // 35 for start in starts}) == 3
+
+
+def test_each_alignment_has_the_evalue_of_its_score_and_passes_the_cut(folder, protein):
+    """Source: the E-value that a subject of this length has with such a score as its best; the cut drops the rest."""
+    with swsearch.open_searcher(folder / "proteins.db", engine="cpu") as (searcher, _):
+        statistics, space = searcher.statistics, searcher.search_space
+    weak = search(folder / "proteins.db", protein, max_hsps=50, evalue=1000.0)
+    for hit in weak.hits:
+        assert hit.evalue == statistics.evalue(hit.score, len(DOMAIN), [hit.subject_length], space)[0]
+    strong = search(folder / "proteins.db", protein, max_hsps=50, evalue=1e-3)
+    assert strong.hits == tuple(hit for hit in weak.hits if hit.evalue is not None and hit.evalue <= 1e-3)
+    assert 3 <= len(strong.hits) < len(weak.hits)
+
+
+def test_the_number_of_alignments_changes_nothing_but_the_length_of_their_lists(folder, protein):
+    """Source: the longer list's own beginning."""
+    long = search(folder / "proteins.db", protein, max_hsps=9, evalue=100.0).hits
+    for max_hsps in (1, 2, 5):
+        hits = search(folder / "proteins.db", protein, max_hsps=max_hsps, evalue=100.0).hits
+        assert hits == tuple(hit for hit in long if hit.hsp <= max_hsps)
+
+
+def test_both_strands_of_dna_are_in_one_list(folder):
+    """Expected: the whole domain on the plus strand first, then its first 40 bases on the minus strand."""
+    query = swsearch.sequence(DNA_DOMAIN, "dna", header="domain")
+    hits = search(folder / "strands.db", query, max_hsps=2).hits
+    assert [(hit.strand, hit.alignment.query_start, hit.alignment.query_end) for hit in hits] == [
+        ("plus", 0, 48), ("minus", 0, 40),
+    ]  # fmt: skip
+    assert [hit.score for hit in hits] == [96, 80]
+
+
+def test_genes_in_several_frames_are_in_one_list(folder, protein):
+    """Expected: the whole gene, the copy with a tenth replaced, then the one on the other strand."""
+    hits = search(folder / "genome.db", protein, max_hsps=3, translate="subject").hits
+    assert [hit.hsp for hit in hits] == [1, 2, 3]
+    assert hits[0].alignment.identities == len(DOMAIN)
+    assert [hit.subject_frame > 0 for hit in hits] == [True, True, False]
+    assert all(hit.evalue < 1e-3 for hit in hits)
+
+
+@pytest.mark.parametrize(
+    ("database", "changes"),
+    [("proteins", {}), ("genome", {"translate": "subject"})],
+)
+def test_engines_and_threads_change_nothing(folder, protein, database, changes):
+    """Source: the reference engine, on one thread."""
+    arguments = {"max_hsps": 6, "evalue": 100.0, **changes}
+    expected = search(folder / f"{database}.db", protein, engine="reference", threads=1, **arguments)
+    found = search(folder / f"{database}.db", protein, **arguments)
+    assert found.hits == expected.hits
+    assert len(found.hits) >= 6
+
+
+def test_all_alignments_rescore(folder, protein):
+    """Source: the letter-by-letter score of each CIGAR."""
+    with swsearch.open_searcher(folder / "proteins.db", swsearch.SearchOptions(max_hsps=20), engine="cpu") as (s, _):
+        (result,) = s.search([protein])
+        for hit in result.hits:
+            subject = s.database.codes(hit.subject_index)
+            assert rescore(protein.codes, subject, hit.alignment, s.scheme) == hit.score
+
+
+def test_schemes_without_statistics_list_what_scores(folder, protein):
+    """Expected: gaps that no table has leave no E-value to cut by, so the lists are as long as asked for."""
+    hits = search(folder / "proteins.db", protein, max_hsps=4, gap_open=7, gap_extend=3).hits
+    assert all(hit.evalue is None for hit in hits)
+    assert [hit.hsp for hit in hits if hit.rank == 1] == [1, 2, 3, 4]
+
+
+def test_coverage_is_that_of_all_alignments_of_the_subject(folder):
+    """Expected by hand: two alignments of 10 and 20 of 40 residues that share 5 cover 25 together: 63 %."""
+    from swsearch.report.fields import FIELDS
+
+    query = swsearch.sequence(DOMAIN, "protein")
+    result = search(folder / "proteins.db", query)
+    first = result.hits[0]
+    places = [(0, 10), (5, 25)]
+    hits = tuple(
+        replace(first, hsp=number, alignment=replace(first.alignment, query_start=start, query_end=end))
+        for number, (start, end) in enumerate(places, 1)
+    )
+    shown = replace(result, letters="A" * 40, hits=(*hits, replace(first, rank=2)))
+    assert [FIELDS["qcovs"].value(None, shown, hit) for hit in hits] == [63, 63]  # type: ignore[arg-type]
+    assert [FIELDS["qcovhsp"].value(None, shown, hit) for hit in hits] == [25, 50]  # type: ignore[arg-type]
