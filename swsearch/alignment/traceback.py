@@ -14,9 +14,11 @@ import numpy as np
 
 from swsearch import _native
 from swsearch.errors import EngineError, InputError
+from swsearch.hits.cigar import parse
 from swsearch.hits.hit import Alignment
 from swsearch.query.profile import QueryProfile
-from swsearch.sequences.alphabet import Alphabet
+from swsearch.scoring.matrix import SubstitutionMatrix
+from swsearch.sequences.alphabet import CODE_MASK, Alphabet
 from swsearch.typing import Codes, Lengths, Offsets, Scores
 
 MEMORY_BYTES: Final = 64 << 20
@@ -34,6 +36,7 @@ def align_hits(
     n_threads: int = 1,
     strand: str = "plus",
     scores: Scores | None = None,
+    matrix: SubstitutionMatrix | None = None,
     memory_bytes: int = MEMORY_BYTES,
     progress: Callable[[int], None] | None = None,
 ) -> list[Alignment]:
@@ -58,6 +61,8 @@ def align_hits(
         ``plus`` or ``minus``. For ``minus``, query coordinates are those of the query as given.
     scores : int32 array, shape (n_subjects,), optional
         The engine's scores; a difference is an error, never a silent choice.
+    matrix : SubstitutionMatrix, optional
+        Decides which columns are positive, where that should not be the profile, whose scores may be corrected.
     memory_bytes : int
         See :data:`MEMORY_BYTES`.
     progress : callable, optional
@@ -100,6 +105,44 @@ def align_hits(
         if strand == "minus":
             query_start, query_end = len(query) - query_end, len(query) - query_start
         begin = int(starts[place])
+        identities, positives, columns, gap_openings, gap_residues = row[6:]
+        if matrix is not None:
+            aligned = query[row[1] : row[2]], residues[begin + subject_start : begin + subject_end]
+            positives = count_positives(*aligned, cigar, matrix)
         letters = alphabet.decode(residues[begin + subject_start : begin + subject_end])
-        alignments.append(Alignment(query_start, query_end, subject_start, subject_end, cigar, *row[6:], letters))
+        alignments.append(
+            Alignment(
+                query_start,
+                query_end,
+                subject_start,
+                subject_end,
+                cigar,
+                identities,
+                positives,
+                columns,
+                gap_openings,
+                gap_residues,
+                letters,
+            )
+        )
     return alignments
+
+
+def count_positives(query: Codes, subject: Codes, cigar: str, matrix: SubstitutionMatrix) -> int:
+    """Columns of an alignment whose pair scores above 0 in ``matrix``.
+
+    Parameters
+    ----------
+    query, subject : uint8 array
+        Codes of the aligned parts.
+    cigar : str
+    matrix : SubstitutionMatrix
+    """
+    positives = i = j = 0
+    for length, operation in parse(cigar):
+        if operation in "=X":
+            pairs = matrix.scores[query[i : i + length] & CODE_MASK, subject[j : j + length] & CODE_MASK]
+            positives += int(np.count_nonzero(pairs > 0))
+        i += length if operation != "D" else 0
+        j += length if operation != "I" else 0
+    return positives

@@ -39,6 +39,23 @@ DbSize = Annotated[
     int | None,
     typer.Option(help="Residues that E-values are scaled to. [those of the database]", rich_help_panel=_SCORING),
 ]
+Mask = Annotated[
+    str,
+    typer.Option(
+        help="Mask queries: none; tantan, seg (protein), dust (DNA), lower (lower-case letters), joined by commas.",
+        rich_help_panel=_SCORING,
+    ),
+]
+MaskMode = Annotated[
+    str,
+    typer.Option(
+        help="soft: masked residues find no subject but align; hard: they become X or N.", rich_help_panel=_SCORING
+    ),
+]
+Composition = Annotated[
+    str,
+    typer.Option(help="bias: lower what is frequent in the query's vicinity; for protein.", rich_help_panel=_SCORING),
+]
 Engine = Annotated[str, typer.Option(help="auto, cuda, cpu or reference.", rich_help_panel=_MACHINE)]
 Threads = Annotated[
     int | None, typer.Option(help="CPU threads. [the cores this process may use]", rich_help_panel=_MACHINE)

@@ -33,6 +33,9 @@ class SearchArguments:
     gap_open: options.GapOpen = None
     gap_extend: options.GapExtend = None
     dbsize: options.DbSize = None
+    mask: options.Mask = "none"
+    mask_mode: options.MaskMode = "soft"
+    composition: options.Composition = "none"
     engine: options.Engine = "auto"
     threads: options.Threads = None
     devices: options.Devices = "0"

@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Final
 
 from swsearch.errors import InputError, ScoringError
+from swsearch.query.composition import COMPOSITIONS
+from swsearch.query.masking import MODES, parse_maskers
 from swsearch.scoring.gap import GapPenalty
 from swsearch.scoring.matrix import match_mismatch, matrix_file, matrix_names, named_matrix
 from swsearch.scoring.scheme import ScoringScheme, default_scheme
@@ -41,6 +43,13 @@ class SearchOptions:
         A gap of k residues costs ``gap_open + k * gap_extend``; 11/1 for protein, 5/2 for DNA where not given.
     dbsize : int, optional
         Residues that E-values are scaled to; those of the database where it is not given.
+    mask : str
+        What masks queries: ``none``, or maskers separated by commas (:mod:`swsearch.query.masking`).
+    mask_mode : str
+        ``soft``: masked residues find nothing, but score and align in what the others find; ``hard``: they are X or N.
+    composition : str
+        ``bias`` lowers scores of letters that are frequent around a query position
+        (:mod:`swsearch.query.composition`); ``none`` does not. For protein.
 
     Raises
     ------
@@ -58,6 +67,9 @@ class SearchOptions:
     gap_open: int | None = None
     gap_extend: int | None = None
     dbsize: int | None = None
+    mask: str = "none"
+    mask_mode: str = "soft"
+    composition: str = "none"
 
     def __post_init__(self) -> None:
         if self.top < 1:
@@ -70,6 +82,11 @@ class SearchOptions:
             raise InputError(f"--strand {self.strand!r}: choose {', '.join(STRANDS)}")
         if self.dbsize is not None and self.dbsize < 1:
             raise InputError(f"--dbsize {self.dbsize}: choose a number of residues, at least 1")
+        parse_maskers(self.mask)
+        if self.mask_mode not in MODES:
+            raise InputError(f"--mask-mode {self.mask_mode!r}: choose {' or '.join(MODES)}")
+        if self.composition not in COMPOSITIONS:
+            raise InputError(f"--composition {self.composition!r}: choose {' or '.join(COMPOSITIONS)}")
 
     def scheme(self, alphabet: Alphabet) -> ScoringScheme:
         """The scoring scheme these options mean for sequences of ``alphabet``.

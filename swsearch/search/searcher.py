@@ -7,8 +7,10 @@ after another into a :class:`swsearch.hits.result.QueryResult`. It computes; it 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+
+import numpy as np
 
 from swsearch import __version__
 from swsearch.alignment.traceback import align_hits
@@ -18,27 +20,52 @@ from swsearch.errors import AlphabetMismatch, InputError
 from swsearch.hits.hit import Alignment, Hit
 from swsearch.hits.result import DatabaseInfo, QueryResult, RunInfo, SearchStats
 from swsearch.hits.score_block import ScoreBlock
-from swsearch.query.profile import QueryProfile, sequence_profile
+from swsearch.query.profile import QueryProfile
 from swsearch.scoring.matrix import matrix_text
 from swsearch.search.options import SearchOptions
+from swsearch.search.query_profiles import QueryProfiles
 from swsearch.search.ranking import Candidates, Ranking, merge_strands, rank
+from swsearch.search.simulation import scheme_statistics
 from swsearch.sequences.alphabet import reverse_complement
 from swsearch.sequences.record import SequenceRecord
 from swsearch.statistics.karlin_altschul import Statistics
-from swsearch.statistics.parameters import find_statistics
-from swsearch.typing import Codes
+from swsearch.typing import Codes, Floats, Scores, SubjectIndex
 
 MAX_QUERY_LENGTH = 2**24
 """Longest query in residues: a score stays below 127 * 2**24, inside signed 32 bits."""
 
+Observer = Callable[[int, Candidates], None]
+"""Takes a query's length and the score of every subject on its better strand."""
+
 
 @dataclass(frozen=True, eq=False)
 class _Strand:
-    """A query in one reading direction: its codes and profile along that direction."""
+    """A query in one reading direction: its codes and profile along that direction, and its screen if it has one."""
 
     name: str
     codes: Codes
     profile: QueryProfile
+    screen: QueryProfile | None
+
+
+def _profiles(strands: list[_Strand]) -> list[QueryProfile]:
+    """What an engine scores for a query: its strands, then the screens of those that have one."""
+    screens = [strand.screen for strand in strands if strand.screen is not None]
+    return [strand.profile for strand in strands] + screens
+
+
+def _in_proportion(progress: Progress, part: int, whole: int) -> Progress:
+    """Tell ``progress`` of ``part`` cells for each ``whole`` done; no cell is lost in rounding."""
+    done = told = 0
+
+    def advance(cells: int) -> None:
+        nonlocal done, told
+        done += cells
+        new = done * part // whole - told
+        told += new
+        progress(new)
+
+    return advance
 
 
 class Searcher:
@@ -55,11 +82,16 @@ class Searcher:
         Threads that make alignments, at least 1.
     partition_residues : int, optional
         Residues handed to the engine at a time; decides memory and how often progress is told, never the hits.
+    observe : callable, optional
+        Called for each query with its length and the scores of all subjects: those that decide what is found. The
+        engine then cannot pass over subjects that score too little to be reported, which takes it longer.
 
     Raises
     ------
     ScoringError
         The options do not fit the database's alphabet.
+    InputError
+        A masker is not for this alphabet or not installed.
     """
 
     def __init__(
@@ -70,14 +102,17 @@ class Searcher:
         *,
         threads: int = 1,
         partition_residues: int | None = None,
+        observe: Observer | None = None,
     ) -> None:
         self.database = database
         self.engine = engine
         self.options = options
         self.threads = threads
+        self.observe = observe
         self.scheme = options.scheme(database.alphabet)
         self.strands = options.strands(database.alphabet)
-        self.statistics = find_statistics(self.scheme)
+        self.profiles = QueryProfiles(options, self.scheme)
+        self.statistics = scheme_statistics(self.scheme, threads)
         self.search_space = options.dbsize or database.n_residues
         self._partitions = list(database.partitions(partition_residues))
         self._distinct_lengths = database.distinct_lengths()
@@ -147,6 +182,7 @@ class Searcher:
         """
         for query in queries:
             self.check(query)
+        queries = [self.profiles.masked(query) for query in queries]
         step = max(1, self.engine.profiles_per_call // len(self.strands))
         for first in range(0, len(queries), step):
             yield from self._search_batch(first, queries[first : first + step], progress)
@@ -157,21 +193,24 @@ class Searcher:
         """Results of queries that are scored together; the engine's time is shared out by their cells."""
         began = time.perf_counter()
         strands = [self._strands(query) for query in queries]
-        scored = self._score(strands, [self._floor(len(query)) for query in queries], progress)
+        floors = [self._floor(len(query)) for query in queries]
+        scored = self._score(strands, floors, progress)
         score_seconds = time.perf_counter() - began
-        batch_cells = sum(self.cells(query) for query in queries)
+        cells = [
+            self.cells(query) // len(self.strands) * len(blocks) for query, blocks in zip(queries, scored, strict=True)
+        ]
         for place, query in enumerate(queries):
             began = time.perf_counter()
-            blocks = scored[place]
+            blocks = self._found(strands[place], scored[place], floors[place], len(query))
             candidates = merge_strands(blocks)
             ranking = self._rank(candidates, len(query))
             hits = self._hits(strands[place], candidates, ranking)
-            share = score_seconds * self.cells(query) / batch_cells
+            share = score_seconds * cells[place] / sum(cells)
             stats = SearchStats(
-                cells=self.cells(query),
+                cells=cells[place],
                 score_seconds=share,
                 total_seconds=share + time.perf_counter() - began,
-                n_rescored=sum(block.n_rescored for block in blocks),
+                n_rescored=sum(block.n_rescored for block in scored[place]),
             )
             yield QueryResult(first_number + place, query.header, query.letters, hits, ranking.n_passed, stats)
 
@@ -179,7 +218,7 @@ class Searcher:
         strands = []
         for name in self.strands:
             codes = reverse_complement(query.codes) if name == "minus" else query.codes
-            strands.append(_Strand(name, codes, sequence_profile(codes, self.scheme)))
+            strands.append(_Strand(name, codes, self.profiles.profile(codes), self.profiles.screen(codes)))
         return strands
 
     def _floor(self, query_length: int) -> int:
@@ -197,24 +236,55 @@ class Searcher:
     def _score(
         self, queries: list[list[_Strand]], floors: list[int], progress: Progress | None
     ) -> list[list[ScoreBlock]]:
-        """For each query one block a strand: the subjects of the whole database that score its floor or more."""
-        profiles = [strand.profile for strands in queries for strand in strands]
-        floor_of_profile = [floor for floor, strands in zip(floors, queries, strict=True) for _ in strands]
+        """For each query the blocks of its strands' profiles, then those of their screens: the subjects of the whole
+        database that score the query's floor or more; every subject where all scores are observed.
+        """
+        profiles_of = [_profiles(strands) for strands in queries]
+        profiles = [profile for group in profiles_of for profile in group]
+        floor_of_profile = [floor for floor, group in zip(floors, profiles_of, strict=True) for _ in group]
+        if progress is not None:
+            n_plain = sum(len(strands) * strands[0].profile.length for strands in queries)
+            progress = _in_proportion(progress, n_plain, sum(profile.length for profile in profiles))
         collected: list[list[ScoreBlock]] = [[] for _ in profiles]
         for partition in self._partitions:
-            found = self.engine.score(profiles, partition, floor_of_profile, progress)
+            found = self.engine.score(
+                profiles, partition, None if self.observe is not None else floor_of_profile, progress
+            )
             for blocks, block in zip(collected, found, strict=True):
                 blocks.append(block)
         merged = iter([ScoreBlock.concatenate(blocks) for blocks in collected])
-        return [[next(merged) for _ in strands] for strands in queries]
+        return [[next(merged) for _ in group] for group in profiles_of]
+
+    def _found(
+        self, strands: list[_Strand], blocks: list[ScoreBlock], floor: int, query_length: int
+    ) -> list[ScoreBlock]:
+        """One block a strand: the subjects that its screen, where it has one, finds, with their whole scores."""
+        screens = iter(blocks[len(strands) :])
+        screen_of = [None if strand.screen is None else next(screens) for strand in strands]
+        pairs = list(zip(blocks, screen_of, strict=False))
+        if self.observe is not None:
+            self.observe(query_length, merge_strands([block if screen is None else screen for block, screen in pairs]))
+            pairs = [(one.at_least(floor), None if screen is None else screen.at_least(floor)) for one, screen in pairs]
+        return [block if screen is None else self._screened(block, screen, query_length) for block, screen in pairs]
+
+    def _screened(self, block: ScoreBlock, screen: ScoreBlock, query_length: int) -> ScoreBlock:
+        """The subjects of ``block`` whose score with the screen could be reported."""
+        found = screen.subject_index
+        if isinstance(self.statistics, Statistics):
+            found = found[self._evalues(screen.subject_index, screen.score, query_length) <= self.options.evalue]
+        rows = np.flatnonzero(np.isin(block.subject_index, found))
+        return ScoreBlock(block.subject_index[rows], block.score[rows], block.n_rescored)
+
+    def _evalues(self, subject_index: SubjectIndex, scores: Scores, query_length: int) -> Floats:
+        """E-values of some subjects' scores; there must be statistics."""
+        assert isinstance(self.statistics, Statistics)
+        lengths = self.database.lengths(subject_index)
+        return self.statistics.evalue(scores, query_length, lengths, self.search_space, len(self.strands))
 
     def _rank(self, candidates: Candidates, query_length: int) -> Ranking:
         evalues = None
         if isinstance(self.statistics, Statistics):
-            lengths = self.database.lengths(candidates.subject_index)
-            evalues = self.statistics.evalue(
-                candidates.score, query_length, lengths, self.search_space, len(self.strands)
-            )
+            evalues = self._evalues(candidates.subject_index, candidates.score, query_length)
         return rank(candidates, evalues, self.options.evalue, self.options.top, self.options.ties)
 
     def _align(self, strands: list[_Strand], candidates: Candidates, ranking: Ranking) -> dict[int, Alignment]:
@@ -233,6 +303,7 @@ class Searcher:
                     n_threads=self.threads,
                     strand=strand.name,
                     scores=candidates.score[rows[places]],
+                    matrix=self.scheme.matrix,
                 )
                 alignments.update(zip(rows[places].tolist(), found, strict=True))
         return alignments
