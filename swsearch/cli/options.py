@@ -13,7 +13,7 @@ DEFAULT_STORE: Final = "hits.sqlite"
 
 _SCORING = "Scoring"
 _CHOICE = "Which hits"
-_OUTPUT = "Output"
+OUTPUT = "Output"
 _MACHINE = "Machine"
 
 Top = Annotated[int, typer.Option(min=1, help="Subjects reported for each query.", rich_help_panel=_CHOICE)]
@@ -72,23 +72,23 @@ Format = Annotated[
     typer.Option(
         "--format",
         help="table, pairwise, html, blast6, blast7, xml (BLAST's), tsv, csv, parquet, json, jsonl or sam.",
-        rich_help_panel=_OUTPUT,
+        rich_help_panel=OUTPUT,
     ),
 ]
 Fields = Annotated[
     str | None,
-    typer.Option(help="Columns by BLAST's names, separated by blanks or commas.", rich_help_panel=_OUTPUT),
+    typer.Option(help="Columns by BLAST's names, separated by blanks or commas.", rich_help_panel=OUTPUT),
 ]
-Out = Annotated[Path | None, typer.Option("--out", help="File for the results. [stdout]", rich_help_panel=_OUTPUT)]
+Out = Annotated[Path | None, typer.Option("--out", help="File for the results. [stdout]", rich_help_panel=OUTPUT)]
 Store = Annotated[
     str,
     typer.Option(
         envvar="SWSEARCH_STORE",
         help="SQLite file or database URL that keeps the hits, or none.",
-        rich_help_panel=_OUTPUT,
+        rich_help_panel=OUTPUT,
     ),
 ]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but errors.", rich_help_panel=_OUTPUT)]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but errors.", rich_help_panel=OUTPUT)]
 
 
 def check_alphabet(alphabet: str | None, of_database: str, database: str) -> None:

@@ -6,6 +6,7 @@ import shlex
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -24,6 +25,13 @@ def query(
     format_name: options.Format = "table",
     fields: options.Fields = None,
     out: options.Out = None,
+    plot: Annotated[
+        Path | None,
+        typer.Option(
+            help="File for a histogram of all scores beside the statistics (.png, .svg, .pdf); computes every score.",
+            rich_help_panel=options.OUTPUT,
+        ),
+    ] = None,
     *,
     search: SearchArguments,
 ) -> None:
@@ -39,6 +47,10 @@ def query(
     from swsearch.search.api import read_queries
 
     report = get_format(format_name, options.field_list(fields))
+    if plot is not None:
+        from swsearch.plots import check_plot
+
+        check_plot(plot)
     with ExitStack() as stack:
         searcher, why = stack.enter_context(search.open_searcher(database_path))
         expected = searcher.database.alphabet
@@ -46,6 +58,12 @@ def query(
         queries = read_queries(query_file, expected, as_asked=search.alphabet is not None)
         for record in queries:
             searcher.check(record)
+        check = None
+        if plot is not None:
+            from swsearch.search.score_check import ScoreCheck
+
+            check = ScoreCheck(searcher)
+            searcher.observe = check.add
         run = searcher.run_info(shlex.join(["swsearch", *sys.argv[1:]]))
         if not search.quiet:
             say(why)
@@ -70,5 +88,16 @@ def query(
                 yield result
 
         report.write(run, results(), stream)
+        if plot is not None and check is not None:
+            from swsearch.search.score_plot import write_score_plot
+
+            checked = check.result()
+            write_score_plot(checked, f"{len(queries)} queries, {run.matrix} {run.gap_open}/{run.gap_extend}", plot)
+            if checked.fit is None and not search.quiet:
+                say(f"{checked.n_scores:,} scores are too few to fit a distribution to them; the plot has none")
+            if checked.warning is not None:
+                say(checked.warning)
+                if recorder is not None:
+                    recorder.note(checked.warning)
     if recorder is not None and not search.quiet:
         say(f"stored as run {recorder.run_id} in {search.store}")

@@ -82,9 +82,12 @@ class Searcher:
         Threads that make alignments, at least 1.
     partition_residues : int, optional
         Residues handed to the engine at a time; decides memory and how often progress is told, never the hits.
-    observe : callable, optional
-        Called for each query with its length and the scores of all subjects: those that decide what is found. The
-        engine then cannot pass over subjects that score too little to be reported, which takes it longer.
+
+    Attributes
+    ----------
+    observe : callable or None
+        Set it to have it called for each query with its length and the scores of all subjects, those that decide what
+        is found. The engine then cannot pass over subjects that score too little to be reported, and takes longer.
 
     Raises
     ------
@@ -102,13 +105,12 @@ class Searcher:
         *,
         threads: int = 1,
         partition_residues: int | None = None,
-        observe: Observer | None = None,
     ) -> None:
         self.database = database
         self.engine = engine
         self.options = options
         self.threads = threads
-        self.observe = observe
+        self.observe: Observer | None = None
         self.scheme = options.scheme(database.alphabet)
         self.strands = options.strands(database.alphabet)
         self.profiles = QueryProfiles(options, self.scheme)
