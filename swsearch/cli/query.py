@@ -16,6 +16,8 @@ from swsearch.cli.search_arguments import SearchArguments, takes_search_argument
 
 if TYPE_CHECKING:
     from swsearch.hits.result import QueryResult
+    from swsearch.search.score_check import ScoreCheck
+    from swsearch.store.recorder import RunRecorder
 
 
 @takes_search_arguments
@@ -40,6 +42,8 @@ def query(
     Each query is aligned with every subject, so no hit is lost. Results go to stdout, talk to stderr.
 
     Example: swsearch query queries.fasta proteins.db --top 10
+
+    Low complexity: swsearch query queries.fasta proteins.db --mask tantan --composition bias --plot scores.png
     """
     from swsearch.cli.output import result_stream, say
     from swsearch.cli.progress import ProgressReport
@@ -89,15 +93,23 @@ def query(
 
         report.write(run, results(), stream)
         if plot is not None and check is not None:
-            from swsearch.search.score_plot import write_score_plot
-
-            checked = check.result()
-            write_score_plot(checked, f"{len(queries)} queries, {run.matrix} {run.gap_open}/{run.gap_extend}", plot)
-            if checked.fit is None and not search.quiet:
-                say(f"{checked.n_scores:,} scores are too few to fit a distribution to them; the plot has none")
-            if checked.warning is not None:
-                say(checked.warning)
-                if recorder is not None:
-                    recorder.note(checked.warning)
+            title = f"{len(queries)} queries, {run.matrix} {run.gap_open}/{run.gap_extend}"
+            _plot_scores(check, title, plot, recorder, quiet=search.quiet)
     if recorder is not None and not search.quiet:
         say(f"stored as run {recorder.run_id} in {search.store}")
+
+
+def _plot_scores(check: ScoreCheck, title: str, path: Path, recorder: RunRecorder | None, *, quiet: bool) -> None:
+    """Draw what was counted; say and store what is wrong with it."""
+    from swsearch.cli.output import say
+    from swsearch.search.score_plot import write_score_plot
+
+    checked = check.result()
+    write_score_plot(checked, title, path)
+    if checked.fit is None and not quiet:
+        say(f"{checked.n_scores:,} scores are too few to fit a distribution to them; the plot has none")
+    if checked.warning is not None:
+        if not quiet:
+            say(checked.warning)
+        if recorder is not None:
+            recorder.note(checked.warning)
