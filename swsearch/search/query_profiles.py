@@ -41,6 +41,11 @@ class QueryProfiles:
         self._lam = _ungapped_lambda(scheme) if options.composition == "bias" else None
 
     @property
+    def corrected(self) -> bool:
+        """Whether the profiles' scores are not those of the matrix."""
+        return self._lam is not None
+
+    @property
     def case_counts(self) -> bool:
         """Whether queries that differ in case alone may have different hits."""
         return bool(self._maskers)

@@ -34,7 +34,8 @@ TOP: Final = math.log(1000.0)
 """Reduced scores above this one, a thousandth of all by chance, are not fitted."""
 
 MIN_SCORES: Final = 1000
-"""Fewer scores tell nothing."""
+MIN_CELLS: Final = 10
+"""Fewer scores, or scores that are all alike, tell nothing."""
 
 TOLERANCE: Final = 2.0
 """A ratio of expected hits beyond this, either way, is worth a warning."""
@@ -131,14 +132,15 @@ class ScoreCheck:
     def result(self) -> CheckedScores:
         """What was counted so far, with the fit."""
         cut = math.log(self._database.n_subjects * self._scale / self._evalue)
-        fit = _fit(self._edges, self._counts) if self._counts.sum() >= MIN_SCORES else None
-        return CheckedScores(self._edges, self._counts.copy(), fit, cut, self._evalue)
+        return CheckedScores(self._edges, self._counts.copy(), _fit(self._edges, self._counts), cut, self._evalue)
 
 
-def _fit(edges: Floats, counts: NDArray[np.int64]) -> ExtremeValueFit:
-    """The distribution fitted to the scores from their median to :data:`TOP`."""
+def _fit(edges: Floats, counts: NDArray[np.int64]) -> ExtremeValueFit | None:
+    """The distribution fitted to the scores from their median to :data:`TOP`; None where there are too few."""
     last = int(np.searchsorted(edges, TOP))
     below = np.cumsum(counts[: last + 1])
     first = min(int(np.searchsorted(below, below[-1] / 2)), last - 3)
     cells = np.concatenate(([below[first]], counts[first + 1 : last + 1], [counts[last + 1 :].sum()]))
+    if counts.sum() < MIN_SCORES or np.count_nonzero(cells[:-1]) < MIN_CELLS:
+        return None
     return fit_extreme_value(edges[first : last + 1], cells, top_unknown=True)

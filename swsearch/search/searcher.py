@@ -305,7 +305,7 @@ class Searcher:
                     n_threads=self.threads,
                     strand=strand.name,
                     scores=candidates.score[rows[places]],
-                    matrix=self.scheme.matrix,
+                    matrix=self.scheme.matrix if self.profiles.corrected else None,
                 )
                 alignments.update(zip(rows[places].tolist(), found, strict=True))
         return alignments

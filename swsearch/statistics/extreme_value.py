@@ -78,26 +78,20 @@ def fit_extreme_value(
     slope = max((quantile[high] - quantile[low]) / (edges[high] - edges[low]), 1e-6)
     theta = np.array([slope * (edges[low] - centre) - quantile[low], slope])  # log_k - lam * centre, and lam
 
-    likelihood, gradient, information = _likelihood(theta, edges - centre, used, area, top_unknown)
+    def likelihood(theta: Floats) -> tuple[float, Floats, Floats]:
+        return _likelihood(theta, edges - centre, used, area, top_unknown)
+
+    value, gradient, information = likelihood(theta)
     for _ in range(_ROUNDS):
         step = np.linalg.solve(information, gradient)
-        better = None
-        while better is None:
+        while np.any(abs(step) > _CONVERGED):
             candidate = theta + step
-            if candidate[1] > 0:
-                found = _likelihood(candidate, edges - centre, used, area, top_unknown)
-                if found[0] >= likelihood:
-                    better = found
-                    break
-            step = step / 2
-            if abs(step[1]) < _CONVERGED * theta[1] and abs(step[0]) < _CONVERGED:
+            if candidate[1] > 0 and (found := likelihood(candidate))[0] >= value:
                 break
-        if better is None:
-            break
-        theta = candidate
-        likelihood, gradient, information = better
-        if abs(step[1]) < _CONVERGED * theta[1] and abs(step[0]) < _CONVERGED:
-            break
+            step = step / 2
+        else:
+            break  # no step leads up: this is the maximum
+        theta, (value, gradient, information) = candidate, found
     error = float(np.sqrt(np.linalg.inv(information)[1, 1]))
     return ExtremeValueFit(float(theta[1]), float(theta[0] + theta[1] * centre), error / float(theta[1]))
 

@@ -121,6 +121,14 @@ def test_plots_are_files_of_their_kind(database, queries, tmp_path, suffix, begi
     assert [found.name for found in tmp_path.iterdir()] == [path.name]
 
 
+def test_too_few_or_equal_scores_are_not_fitted(database, queries):
+    """By hand: a query of one tryptophan scores 11, or little, or nothing."""
+    few, checked = check(database, [SequenceRecord("w", PROTEIN.encode("W"), PROTEIN)], CpuEngine(1), top=1)
+    assert checked.n_scores == 1500
+    assert (checked.fit, checked.ratio, checked.warning) == (None, None, None)
+    assert len(few[0].hits) <= 1
+
+
 def test_without_statistics_there_is_nothing_to_check(database):
     with CpuEngine(1) as engine:
         searcher = Searcher(database, engine, SearchOptions(gap_open=3, gap_extend=1))
