@@ -306,10 +306,10 @@ def _results(
             continue
         assert isinstance(record, SequenceRecord)
         if number in committed:
-            if committed[number] != query_digest(record.header, record.letters):
+            if committed[number] != query_digest(record.header, searcher.profiles.masked(record).letters):
                 problem = f"query {number} of run {report.run_id} is not {record.identifier!r}"
                 raise StoreError(f"{problem}; give the files that the run began with")
-            first_with.setdefault(_letters_digest(record), number)
+            first_with.setdefault(_letters_digest(record, searcher), number)
             if progress is not None:
                 progress(searcher.cells(record))
             continue
@@ -332,18 +332,19 @@ def _search_window(
     new: list[tuple[int, SequenceRecord]] = []
     repeated: list[tuple[int, SequenceRecord]] = []
     for number, record in window:
-        known = first_with.setdefault(_letters_digest(record), number)
+        known = first_with.setdefault(_letters_digest(record, searcher), number)
         (new if known == number else repeated).append((number, record))
     results = searcher.search([record for _, record in new], progress)
     for (number, _), result in zip(new, results, strict=True):
         yield replace(result, number=number)
     for number, record in repeated:
-        source = store.query(report.run_id, first_with[_letters_digest(record)])
+        source = store.query(report.run_id, first_with[_letters_digest(record, searcher)])
         report.n_repeated += 1
         if progress is not None:
             progress(searcher.cells(record))
         stats = SearchStats(cells=0, score_seconds=0.0, total_seconds=0.0, n_rescored=0)
-        yield replace(source, number=number, header=record.header, letters=record.letters, stats=stats)
+        letters = searcher.profiles.masked(record).letters
+        yield replace(source, number=number, header=record.header, letters=letters, stats=stats)
 
 
 def _refused(searcher: Searcher, number: int, record: SequenceRecord) -> RefusedRecord | None:
@@ -355,6 +356,7 @@ def _refused(searcher: Searcher, number: int, record: SequenceRecord) -> Refused
     return None
 
 
-def _letters_digest(record: SequenceRecord) -> bytes:
-    """The same for sequences that give the same hits: case does not score, so it does not count."""
-    return hashlib.blake2b(record.letters.upper().encode(), digest_size=16).digest()
+def _letters_digest(record: SequenceRecord, searcher: Searcher) -> bytes:
+    """The same for sequences that give the same hits: where case does not score, it does not count."""
+    letters = record.letters if searcher.profiles.case_counts else record.letters.upper()
+    return hashlib.blake2b(letters.encode(), digest_size=16).digest()

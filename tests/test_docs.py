@@ -2,6 +2,7 @@
 
 import re
 import shlex
+import shutil
 from pathlib import Path
 
 import pytest
@@ -76,6 +77,24 @@ def test_the_readmes_python_example_runs(workplace, capfd):
     (code,) = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
     exec(compile(code, "README.md", "exec"), {})
     assert len(capfd.readouterr().out.splitlines()) == 21  # 7 queries, 3 hits each
+
+
+def test_the_commands_and_examples_on_low_complexity_run(workplace, monkeypatch, capfd):
+    """Source: the page; what each option does is tested where it is made."""
+    if shutil.which("segmasker") is None:
+        pytest.skip("needs NCBI's segmasker (Debian: ncbi-blast+)")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(workplace / "cache"))
+    page = (ROOT / "docs" / "reference" / "low-complexity.md").read_text()
+    assert main(["index", "data/proteins.fasta.gz", "-o", "proteins.db", "--quiet"]) == 0
+    commands = re.findall(r"^    \$ swsearch (.*)", page, re.MULTILINE)
+    assert len(commands) == 5
+    for command in commands:
+        assert main(shlex.split(command)) == 0, command
+    assert (workplace / "scores.png").stat().st_size > 1000
+    capfd.readouterr()
+    (code,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    exec(compile(code, "low-complexity.md", "exec"), {})
+    assert len(capfd.readouterr().out.splitlines()) == 7
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))

@@ -14,9 +14,11 @@ import numpy as np
 
 from swsearch import _native
 from swsearch.errors import EngineError, InputError
+from swsearch.hits.cigar import parse
 from swsearch.hits.hit import Alignment
 from swsearch.query.profile import QueryProfile
-from swsearch.sequences.alphabet import Alphabet
+from swsearch.scoring.matrix import SubstitutionMatrix
+from swsearch.sequences.alphabet import CODE_MASK, Alphabet
 from swsearch.typing import Codes, Lengths, Offsets, Scores
 
 MEMORY_BYTES: Final = 64 << 20
@@ -34,6 +36,7 @@ def align_hits(
     n_threads: int = 1,
     strand: str = "plus",
     scores: Scores | None = None,
+    matrix: SubstitutionMatrix | None = None,
     memory_bytes: int = MEMORY_BYTES,
     progress: Callable[[int], None] | None = None,
 ) -> list[Alignment]:
@@ -52,6 +55,7 @@ def align_hits(
         n_threads=n_threads,
         strand=strand,
         scores=scores,
+        matrix=matrix,
         memory_bytes=memory_bytes,
         progress=progress,
     )
@@ -74,6 +78,7 @@ def align_several(
     n_threads: int = 1,
     strand: str = "plus",
     scores: Scores | None = None,
+    matrix: SubstitutionMatrix | None = None,
     memory_bytes: int = MEMORY_BYTES,
     progress: Callable[[int], None] | None = None,
 ) -> list[list[tuple[int, Alignment]]]:
@@ -106,6 +111,8 @@ def align_several(
         ``plus`` or ``minus``. For ``minus``, query coordinates are those of the query as given.
     scores : int32 array, shape (n_subjects,), optional
         The engine's scores; a difference is an error, never a silent choice.
+    matrix : SubstitutionMatrix, optional
+        Decides which columns are positive, where that should not be the profile, whose scores may be corrected.
     memory_bytes : int
         See :data:`MEMORY_BYTES`.
     progress : callable, optional
@@ -155,7 +162,33 @@ def align_several(
         for row in of_subject:
             score, first, last, subject_start, subject_end, cigar = row[:6]
             query_part = (first, last) if strand == "plus" else (len(query) - last, len(query) - first)
-            letters = alphabet.decode(residues[start + subject_start : start + subject_end])
-            several.append((score, Alignment(*query_part, subject_start, subject_end, cigar, *row[6:], letters)))
+            subject_part = residues[start + subject_start : start + subject_end]
+            identities, positives, *rest = row[6:]
+            if matrix is not None:
+                positives = count_positives(query[first:last], subject_part, cigar, matrix)
+            counts = identities, positives, *rest
+            place_in_subject = subject_start, subject_end
+            letters = alphabet.decode(subject_part)
+            several.append((score, Alignment(*query_part, *place_in_subject, cigar, *counts, letters)))
         alignments.append(several)
     return alignments
+
+
+def count_positives(query: Codes, subject: Codes, cigar: str, matrix: SubstitutionMatrix) -> int:
+    """Columns of an alignment whose pair scores above 0 in ``matrix``.
+
+    Parameters
+    ----------
+    query, subject : uint8 array
+        Codes of the aligned parts.
+    cigar : str
+    matrix : SubstitutionMatrix
+    """
+    positives = i = j = 0
+    for length, operation in parse(cigar):
+        if operation in "=X":
+            pairs = matrix.scores[query[i : i + length] & CODE_MASK, subject[j : j + length] & CODE_MASK]
+            positives += int(np.count_nonzero(pairs > 0))
+        i += length if operation != "D" else 0
+        j += length if operation != "I" else 0
+    return positives

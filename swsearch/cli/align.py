@@ -56,9 +56,10 @@ def align(
     from swsearch.errors import InputError
     from swsearch.pairs import report
     from swsearch.pairs.align import CIGAR_CELLS, align_pair, mode_scoring
-    from swsearch.pairs.dotplot import check_plot, write_plot
+    from swsearch.pairs.dotplot import write_plot
     from swsearch.pairs.scoring import PairScoring, cost_set, scheme_scoring
     from swsearch.pairs.sequence import PairSequence, read_pairs, read_text_pairs
+    from swsearch.plots import check_plot
     from swsearch.search.options import SearchOptions
     from swsearch.sequences.alphabet import ALPHABETS
 

@@ -14,7 +14,7 @@ DEFAULT_STORE: Final = "hits.sqlite"
 _SCORING = "Scoring"
 _CHOICE = "Which hits"
 _FILTERS = "Filters, before the list is cut at --top"
-_OUTPUT = "Output"
+OUTPUT = "Output"
 _MACHINE = "Machine"
 
 Top = Annotated[int, typer.Option(min=1, help="Subjects reported for each query.", rich_help_panel=_CHOICE)]
@@ -119,6 +119,23 @@ Taxonomy = Annotated[
         metavar="FILE", help="For --taxid: NCBI's nodes.dmp, which adds all descendants.", rich_help_panel=_FILTERS
     ),
 ]
+Mask = Annotated[
+    str,
+    typer.Option(
+        help="Mask queries: none; tantan, seg (protein), dust (DNA), lower (lower-case letters), joined by commas.",
+        rich_help_panel=_SCORING,
+    ),
+]
+MaskMode = Annotated[
+    str,
+    typer.Option(
+        help="soft: masked residues find no subject but align; hard: they become X or N.", rich_help_panel=_SCORING
+    ),
+]
+Composition = Annotated[
+    str,
+    typer.Option(help="bias: lower what is frequent in the query's vicinity; for protein.", rich_help_panel=_SCORING),
+]
 Engine = Annotated[str, typer.Option(help="auto, cuda, cpu or reference.", rich_help_panel=_MACHINE)]
 Threads = Annotated[
     int | None, typer.Option(help="CPU threads. [the cores this process may use]", rich_help_panel=_MACHINE)
@@ -135,23 +152,23 @@ Format = Annotated[
     typer.Option(
         "--format",
         help="table, pairwise, html, blast6, blast7, xml (BLAST's), tsv, csv, parquet, json, jsonl or sam.",
-        rich_help_panel=_OUTPUT,
+        rich_help_panel=OUTPUT,
     ),
 ]
 Fields = Annotated[
     str | None,
-    typer.Option(help="Columns by BLAST's names, separated by blanks or commas.", rich_help_panel=_OUTPUT),
+    typer.Option(help="Columns by BLAST's names, separated by blanks or commas.", rich_help_panel=OUTPUT),
 ]
-Out = Annotated[Path | None, typer.Option("--out", help="File for the results. [stdout]", rich_help_panel=_OUTPUT)]
+Out = Annotated[Path | None, typer.Option("--out", help="File for the results. [stdout]", rich_help_panel=OUTPUT)]
 Store = Annotated[
     str,
     typer.Option(
         envvar="SWSEARCH_STORE",
         help="SQLite file or database URL that keeps the hits, or none.",
-        rich_help_panel=_OUTPUT,
+        rich_help_panel=OUTPUT,
     ),
 ]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but errors.", rich_help_panel=_OUTPUT)]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but errors.", rich_help_panel=OUTPUT)]
 
 
 def check_alphabet(alphabet: str | None, needed: str, database: str, translate: str | None) -> None:

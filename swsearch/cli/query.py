@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -16,6 +17,8 @@ from swsearch.cli.search_arguments import SearchArguments, takes_search_argument
 
 if TYPE_CHECKING:
     from swsearch.hits.result import QueryResult
+    from swsearch.search.score_check import ScoreCheck
+    from swsearch.store.recorder import RunRecorder
 
 
 @takes_search_arguments
@@ -32,6 +35,13 @@ def query(
     format_name: options.Format = "table",
     fields: options.Fields = None,
     out: options.Out = None,
+    plot: Annotated[
+        Path | None,
+        typer.Option(
+            help="File for a histogram of all scores beside the statistics (.png, .svg, .pdf); computes every score.",
+            rich_help_panel=options.OUTPUT,
+        ),
+    ] = None,
     *,
     search: SearchArguments,
 ) -> None:
@@ -45,6 +55,8 @@ def query(
     Example: swsearch query family.sto proteins.db --min-query-coverage 60
 
     Example: swsearch query proteins.fasta genome.db --translate subject --genetic-code 11
+
+    Example: swsearch query queries.fasta proteins.db --mask tantan --composition bias --plot scores.png
     """
     from swsearch.cli.output import result_stream, say
     from swsearch.cli.progress import ProgressReport
@@ -52,6 +64,10 @@ def query(
     from swsearch.search.query_file import read_queries_as
 
     report = get_format(format_name, options.field_list(fields))
+    if plot is not None:
+        from swsearch.plots import check_plot
+
+        check_plot(plot)
     with ExitStack() as stack:
         searcher, why = stack.enter_context(search.open_searcher(database_path))
         expected = searcher.query_alphabet
@@ -61,6 +77,12 @@ def query(
         queries = read.records
         for record in queries:
             searcher.check(record)
+        check = None
+        if plot is not None:
+            from swsearch.search.score_check import ScoreCheck
+
+            check = ScoreCheck(searcher)
+            searcher.observe = check.add
         run = searcher.run_info(shlex.join(["swsearch", *sys.argv[1:]]))
         run = replace(run, parameters={**run.parameters, **read.parameters})
         check_fits(report, run)
@@ -88,5 +110,24 @@ def query(
                 yield result
 
         report.write(run, results(), stream)
+        if plot is not None and check is not None:
+            title = f"{len(queries)} queries, {run.matrix} {run.gap_open}/{run.gap_extend}"
+            _plot_scores(check, title, plot, recorder, quiet=search.quiet)
     if recorder is not None and not search.quiet:
         say(f"stored as run {recorder.run_id} in {search.store}")
+
+
+def _plot_scores(check: ScoreCheck, title: str, path: Path, recorder: RunRecorder | None, *, quiet: bool) -> None:
+    """Draw what was counted; say and store what is wrong with it."""
+    from swsearch.cli.output import say
+    from swsearch.search.score_plot import write_score_plot
+
+    checked = check.result()
+    write_score_plot(checked, title, path)
+    if checked.fit is None and not quiet:
+        say(f"{checked.n_scores:,} scores are too few to fit a distribution to them; the plot has none")
+    if checked.warning is not None:
+        if not quiet:
+            say(checked.warning)
+        if recorder is not None:
+            recorder.note(checked.warning)

@@ -36,6 +36,9 @@ class SearchArguments:
     gap_open: options.GapOpen = None
     gap_extend: options.GapExtend = None
     dbsize: options.DbSize = None
+    mask: options.Mask = "none"
+    mask_mode: options.MaskMode = "soft"
+    composition: options.Composition = "none"
     min_score: options.MinScore = None
     min_bits: options.MinBits = None
     min_identity: options.MinIdentity = None

@@ -12,27 +12,14 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from swsearch.errors import InputError
 from swsearch.hits.cigar import parse
 from swsearch.pairs.align import PairAlignment
 from swsearch.pairs.sequence import Letters, number_letters
+from swsearch.plots import check_plot, save_figure
 
 MAX_DOTS: Final = 200_000
-SUFFIXES: Final = (".png", ".svg", ".pdf")
 
 Places = NDArray[np.int64]
-
-
-def check_plot(path: Path) -> None:
-    """Refuse a plot that could not be drawn, before anything is computed."""
-    if path.suffix.lower() not in SUFFIXES:
-        raise InputError(f"--plot {path}: choose a name that ends in {', '.join(SUFFIXES)}")
-    if not path.absolute().parent.is_dir():
-        raise InputError(f"--plot {path}: there is no folder {path.absolute().parent}")
-    try:
-        import matplotlib  # noqa: F401
-    except ImportError as error:
-        raise InputError("--plot needs matplotlib; install it with: pip install 'swsearch[plot]'") from error
 
 
 def common_words(query: Letters, subject: Letters, max_dots: int = MAX_DOTS) -> tuple[int, Places, Places]:
@@ -84,14 +71,7 @@ def write_plot(pair: PairAlignment, path: Path) -> None:
     axes.set_xlabel(_plain(pair.subject.identifier) or "subject")
     axes.set_ylabel(_plain(pair.query.identifier) or "query")
     axes.set_title(f"words of {k}; {pair.mode}, score {pair.score}", loc="left", fontsize="small")
-    unfinished = path.with_name(f".{path.name}.unfinished")
-    try:
-        figure.savefig(unfinished, format=path.suffix.lower().removeprefix("."), dpi=150)
-        unfinished.replace(path)
-    except OSError as error:
-        raise InputError(f"--plot {path}: {error.strerror}; choose another file") from error
-    finally:
-        unfinished.unlink(missing_ok=True)
+    save_figure(figure, path)
 
 
 def _plain(name: str) -> str:

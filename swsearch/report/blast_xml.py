@@ -85,8 +85,15 @@ def _opening(run: RunInfo, first: QueryResult | None) -> Iterator[str]:
         yield _element(6, "Parameters_sc-mismatch", matrix.score("A", "C"))
     yield _element(6, "Parameters_gap-open", run.gap_open)
     yield _element(6, "Parameters_gap-extend", run.gap_extend)
-    yield _element(6, "Parameters_filter", "F")
+    yield _element(6, "Parameters_filter", _filter(run))
     yield "    </Parameters>\n  </BlastOutput_param>\n<BlastOutput_iterations>\n"
+
+
+def _filter(run: RunInfo) -> str:
+    """Masking in BLAST's words: ``F`` for none, ``L`` for low complexity, ``m`` where the mask is soft."""
+    if run.parameters.get("mask") in (None, "none"):
+        return "F"
+    return "L;m;" if run.parameters.get("mask_mode") == "soft" else "L;"
 
 
 def _query_elements(of: str, query: QueryResult | None) -> Iterator[str]:

@@ -29,17 +29,27 @@ def database_line(run: RunInfo) -> str:
 
 
 def scoring_line(run: RunInfo) -> str:
-    """The scoring scheme and what E-values are scaled to, or, on lines of their own, why there are none."""
+    """The scoring scheme, what was done to the queries, and what E-values are scaled to; or, on lines of their own, why
+    there are none.
+    """
     opening = f"{run.gap_open} + " if run.gap_open else ""
     matrix = run.matrix
     if run.parameters.get("query_format"):
         matrix = f"position-specific scores on the scale of {run.matrix}"
-    scheme = f"{matrix}, a gap of k residues costs {opening}{run.gap_extend}k"
+    scheme = f"{matrix}, a gap of k residues costs {opening}{run.gap_extend}k{_treatment(run)}"
     if run.lam is None:
         indent = " " * len("Scoring:  ")
         why = textwrap.fill(f"no E-values: {run.statistics}", 100, initial_indent=indent, subsequent_indent=indent)
         return f"{scheme}\n{why}"
-    return f"{scheme}; E-values for {run.search_space:,} residues"
+    simulated = " (simulated statistics)" if run.statistics.startswith("simulated") else ""
+    return f"{scheme}; E-values for {run.search_space:,} residues{simulated}"
+
+
+def _treatment(run: RunInfo) -> str:
+    """Masking and composition correction, where a run has them; runs of older programs do not name them."""
+    mask = run.parameters.get("mask")
+    masked = "" if mask in (None, "none") else f"; queries masked ({run.parameters.get('mask_mode')}) by {mask}"
+    return masked + ("; composition corrected" if run.parameters.get("composition") == "bias" else "")
 
 
 def frames_line(run: RunInfo) -> str | None:

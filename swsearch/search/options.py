@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import ClassVar, Final
 
 from swsearch.errors import InputError, ScoringError
+from swsearch.query.composition import COMPOSITIONS
+from swsearch.query.masking import MODES, parse_maskers
 from swsearch.scoring.gap import GapPenalty
 from swsearch.scoring.matrix import match_mismatch, matrix_file, matrix_names, named_matrix
 from swsearch.scoring.scheme import ScoringScheme, default_scheme
@@ -57,6 +59,13 @@ class SearchOptions:
         A gap of k residues costs ``gap_open + k * gap_extend``; 11/1 for protein, 5/2 for DNA where not given.
     dbsize : int, optional
         Residues that E-values are scaled to, bases for a DNA database; those of the database where it is not given.
+    mask : str
+        What masks queries: ``none``, or maskers separated by commas (:mod:`swsearch.query.masking`).
+    mask_mode : str
+        ``soft``: masked residues find nothing, but score and align in what the others find; ``hard``: they are X or N.
+    composition : str
+        ``bias`` lowers scores of letters that are frequent around a query position
+        (:mod:`swsearch.query.composition`); ``none`` does not. For protein.
     min_score : int, optional
         Lowest raw score reported, at least 1.
     min_bits : float, optional
@@ -92,6 +101,9 @@ class SearchOptions:
     gap_open: int | None = None
     gap_extend: int | None = None
     dbsize: int | None = None
+    mask: str = "none"
+    mask_mode: str = "soft"
+    composition: str = "none"
     translate: str | None = None
     genetic_code: int | None = None
     max_hsps: int = 1
@@ -128,6 +140,11 @@ class SearchOptions:
             raise InputError(f"--dbsize {self.dbsize}: choose a number of residues, at least 1")
         self._check_translation()
         self._check_filters()
+        parse_maskers(self.mask)
+        if self.mask_mode not in MODES:
+            raise InputError(f"--mask-mode {self.mask_mode!r}: choose {' or '.join(MODES)}")
+        if self.composition not in COMPOSITIONS:
+            raise InputError(f"--composition {self.composition!r}: choose {' or '.join(COMPOSITIONS)}")
 
     def _check_filters(self) -> None:
         for name in ("min_score", "min_alignment_length", "min_length", "max_length"):

@@ -34,6 +34,7 @@ import numpy as np
 from swsearch.scoring.scheme import ScoringScheme
 from swsearch.sequences.alphabet import PROTEIN
 from swsearch.statistics.karlin_altschul import Statistics
+from swsearch.statistics.ungapped import Ungapped
 
 SOURCE: Final = "NCBI BLAST tables (blast_stat.c)"
 
@@ -194,6 +195,39 @@ def _dna(scheme: ScoringScheme) -> Statistics | NoStatistics:
     if factor > 1:
         source += f", scaled by {factor}"
     return _statistics(row, system.ungapped, scheme, factor, 2 * factor if name in _EVEN_SCORES else 1, source)
+
+
+def estimated_statistics(
+    scheme: ScoringScheme,
+    ungapped: Ungapped,
+    lam: float,
+    k: float,
+    a: float,
+    source: str,
+    *,
+    gapped: bool = True,
+) -> Statistics:
+    """Statistics of a scheme outside the table, from an estimate of its λ, K and mean aligned length.
+
+    The variances of the aligned length follow from those without gaps as they do for DNA (see above).
+
+    Parameters
+    ----------
+    scheme : ScoringScheme
+    ungapped : Ungapped
+        Exact parameters of the same scores without gaps.
+    lam, k : float
+    a : float
+        Mean aligned length a score unit.
+    source : str
+        How the estimate was made.
+    gapped : bool
+        False where the estimate is the ungapped parameters themselves.
+    """
+    free = _Row((0.0, 0.0), ungapped.lam, ungapped.k, ungapped.a, ungapped.alpha, ungapped.alpha)
+    gap = (float(scheme.gap.open), float(scheme.gap.extend))
+    row = _Row(gap, lam, k, a, None, None) if gapped else free
+    return _statistics(row, free, scheme, 1, 1, source)
 
 
 def _statistics(

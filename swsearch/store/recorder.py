@@ -34,6 +34,16 @@ class RunRecorder:
         """
         self.store.add_query(self.run_id, result)
 
+    def note(self, sentence: str) -> None:
+        """Add a sentence to what the run says of its statistics.
+
+        Raises
+        ------
+        StoreError
+            The store cannot be written.
+        """
+        self.store.note_statistics(self.run_id, sentence)
+
 
 @contextmanager
 def recorded_run(store: HitStore, info: RunInfo) -> Iterator[RunRecorder]:

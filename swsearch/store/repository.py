@@ -169,6 +169,14 @@ class HitStore:
         """Note that this process goes on with a run that another left."""
         self._set_state(run_id, **_claim(), finished_at=None)
 
+    def note_statistics(self, run_id: int, sentence: str) -> None:
+        """Add a sentence to what a run says of its statistics: something that was found out while it ran."""
+        with writing(self._engine) as connection:
+            found = connection.execute(select(_RUNS.c.statistics).where(_RUNS.c.id == run_id)).scalar()
+            if found is None:
+                raise RunNotFound(str(run_id), self.name)
+            connection.execute(update(_RUNS).where(_RUNS.c.id == run_id).values(statistics=f"{found}; {sentence}"))
+
     def _set_state(self, run_id: int, **values: Any) -> None:
         with writing(self._engine) as connection:
             changed = connection.execute(update(_RUNS).where(_RUNS.c.id == run_id).values(**values))

@@ -102,3 +102,18 @@ def test_no_query_leaves_a_document(written):
     root = ElementTree.fromstring(written("xml", queries=()))
     assert root.find("BlastOutput_iterations") is not None
     assert list(root.iter("Iteration")) == []
+
+
+@pytest.mark.parametrize(
+    ("parameters", "filtered"),
+    [
+        ({}, "F"),
+        ({"mask": "none", "mask_mode": "soft"}, "F"),
+        ({"mask": "tantan", "mask_mode": "soft"}, "L;m;"),
+        ({"mask": "seg,lower", "mask_mode": "hard"}, "L;"),
+    ],
+)
+def test_masks_are_named_as_blast_names_them(written, parameters, filtered):
+    """Source: BLAST's filter strings; blastn prints ``L;m;`` for its soft DUST mask, blastp ``F`` without SEG."""
+    run = make_run("protein", parameters={"evalue": 10.0, **parameters})
+    assert f"<Parameters_filter>{filtered}</Parameters_filter>" in written("xml", run)

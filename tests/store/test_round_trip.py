@@ -199,3 +199,14 @@ def test_an_interrupted_run_can_go_on(target):
         store.add_query(run_id, make_query(1))
         store.finish_run(run_id)
         assert (store.run(run_id).state, store.run(run_id).n_queries) == ("finished", 2)
+
+
+def test_a_note_joins_what_the_run_says_of_its_statistics(target):
+    """Odd text comes back as it was given; the other run says what it said."""
+    with HitStore(target, create=True) as store:
+        first, second = store.start_run(RUN), store.start_run(RUN)
+        store.note_statistics(first, "scores do not follow: \\ \udcff")
+        assert store.run(first).info.statistics == f"{RUN.statistics}; scores do not follow: \\ \udcff"
+        assert store.run(second).info.statistics == RUN.statistics
+        with pytest.raises(RunNotFound):
+            store.note_statistics(99, "nothing")

@@ -1,0 +1,49 @@
+"""Files that plots are written to. Drawing needs matplotlib, the extra ``plot``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from swsearch.errors import InputError
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+SUFFIXES: Final = (".png", ".svg", ".pdf")
+
+
+def check_plot(path: Path) -> None:
+    """Refuse a plot that could not be drawn, before anything is computed.
+
+    Raises
+    ------
+    InputError
+        The name does not end in a known suffix, there is no such folder, or matplotlib is not installed.
+    """
+    if path.suffix.lower() not in SUFFIXES:
+        raise InputError(f"--plot {path}: choose a name that ends in {', '.join(SUFFIXES)}")
+    if not path.absolute().parent.is_dir():
+        raise InputError(f"--plot {path}: there is no folder {path.absolute().parent}")
+    try:
+        import matplotlib  # noqa: F401
+    except ImportError as error:
+        raise InputError("--plot needs matplotlib; install it with: pip install 'swsearch[plot]'") from error
+
+
+def save_figure(figure: Figure, path: Path) -> None:
+    """Write a figure into a file that appears whole or not at all.
+
+    Raises
+    ------
+    InputError
+        The file cannot be written.
+    """
+    unfinished = path.with_name(f".{path.name}.unfinished")
+    try:
+        figure.savefig(unfinished, format=path.suffix.lower().removeprefix("."), dpi=150)
+        unfinished.replace(path)
+    except OSError as error:
+        raise InputError(f"--plot {path}: {error.strerror}; choose another file") from error
+    finally:
+        unfinished.unlink(missing_ok=True)

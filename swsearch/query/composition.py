@@ -1,0 +1,93 @@
+"""Correction of a query's scores for its local composition, so that E-values of biased regions are not too small.
+
+A region of a query that is rich in some amino acids scores well with any subject rich in the same ones, related or not.
+Against the composition around each position, such a match is less surprising than the matrix, made for the average
+composition, takes it for. With n_b the count of amino acid b among the N within 20 residues of position i, p_b its
+background frequency and λ the matrix's without gaps::
+
+    f_b     = (n_b + 40 p_b) / (N + 40)
+    S'(i,b) = S(q_i, b) - round(strength · max(0, ln(f_b / p_b)) / λ)
+
+The logarithm of a letter's local over its usual frequency, in the matrix's units, is what a match with it owes to
+composition. The idea of a window correction is that of kClust, HHsuite and MMseqs2 (Hauser, Mayer and Söding 2013,
+doi 10.1186/1471-2105-14-248), which shift all scores of a position by one number, up or down; here each letter is
+lowered by its own, and nothing is raised. ``benchmarks/benchmark_composition.py`` measures what it does, and
+``docs/design/statistics.md`` tells.
+
+The corrected scores are a query profile like any other: every engine, and the traceback, compute with them.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from swsearch.query.profile import QueryProfile
+from swsearch.scoring.background import background
+from swsearch.scoring.gap import GapPenalty
+from swsearch.scoring.matrix import MIN_SCORE, SubstitutionMatrix
+from swsearch.sequences.alphabet import CODE_MASK
+from swsearch.typing import Codes, Floats
+
+COMPOSITIONS: Final = ("none", "bias")
+STRENGTH: Final = 0.25
+"""The strength that brings errors at E <= 1 and 10 nearest to 1 and 10 on SCOPe40."""
+
+WINDOW: Final = 20
+"""Residues on each side of a position that are its surroundings."""
+
+PSEUDOCOUNTS: Final = 40.0
+"""Residues of background composition that are counted with those of the window."""
+
+
+def local_counts(codes: Codes, n_letters: int, window: int = WINDOW) -> Floats:
+    """How often each of the first ``n_letters`` letters occurs around each position.
+
+    Parameters
+    ----------
+    codes : uint8 array, shape (length,)
+    n_letters : int
+        Letters from code 0; others (X, B, …) are not counted.
+    window : int
+        Residues on each side.
+
+    Returns
+    -------
+    float64 array, shape (length, n_letters)
+    """
+    letters = codes & CODE_MASK
+    counted = np.flatnonzero(letters < n_letters)
+    before = np.zeros((len(codes) + 1, n_letters))
+    before[counted + 1, letters[counted]] = 1.0
+    before = np.cumsum(before, axis=0)
+    places = np.arange(len(codes))
+    counts: Floats = before[np.minimum(places + window + 1, len(codes))] - before[np.maximum(places - window, 0)]
+    return counts
+
+
+def corrected_profile(
+    codes: Codes, matrix: SubstitutionMatrix, gap: GapPenalty, lam: float, strength: float = STRENGTH
+) -> QueryProfile:
+    """The profile of a sequence with its scores corrected for local composition; takes about 1 kB a residue.
+
+    Parameters
+    ----------
+    codes : uint8 array, shape (query_length,)
+        Residue codes; soft-mask flags do not score.
+    matrix : SubstitutionMatrix
+    gap : GapPenalty
+    lam : float
+        λ of the matrix without gaps.
+    strength : float
+        0 for no correction.
+    """
+    usual = background(matrix.alphabet)
+    counts = local_counts(codes, len(usual))
+    local = (counts + PSEUDOCOUNTS * usual) / (counts.sum(axis=1, keepdims=True) + PSEUDOCOUNTS)
+    excess = np.maximum(np.log(local / usual), 0.0)
+    scores = matrix.scores[codes & CODE_MASK].astype(np.int64)
+    lowered = scores[:, : len(usual)] - np.rint(strength * excess / lam).astype(np.int64)
+    scores[:, : len(usual)] = np.maximum(lowered, MIN_SCORE)
+    table, rows = np.unique(scores.astype(np.int8), axis=0, return_inverse=True)
+    return QueryProfile(rows.reshape(-1).astype(np.int32), np.ascontiguousarray(table), gap)

@@ -1,0 +1,225 @@
+"""Masking of queries: which residues are of low complexity or repeats, and how the query's letters say so.
+
+The step between reading a query and scoring it. Maskers find places; the mode decides what becomes of them:
+
+``hard``
+    Masked residues become ``X`` (protein) or ``N`` (DNA), as if the file had them.
+``soft``
+    Masked residues are written in lower case. They count as ``X`` or ``N`` where subjects are sought, and as
+    themselves in the score and the alignment of those that are found; :mod:`swsearch.search.searcher` does that.
+
+Either way the letters of a masked query show what was masked: all others are in upper case.
+
+Maskers
+-------
+``tantan``
+    Simple and tandem repeats of protein and DNA (Frith 2011, doi 10.1093/nar/gkq1212), through pydustmasker.
+``dust``
+    Symmetric DUST for DNA (Morgulis and others 2006, doi 10.1089/cmb.2006.13.1028), through pydustmasker.
+``seg``
+    SEG for protein (Wootton and Federhen 1993), through NCBI's program ``segmasker``.
+``lower``
+    The letters that are in lower case in the file.
+
+Each runs with its published defaults, so the same letters are masked on every machine.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from swsearch.errors import InputError
+from swsearch.sequences.alphabet import CODE_MASK, DNA, PROTEIN, SOFT_MASK_BIT, Alphabet
+from swsearch.sequences.record import SequenceRecord
+from swsearch.typing import Codes
+
+NONE: Final = "none"
+MODES: Final = ("soft", "hard")
+MIN_DUST_BASES: Final = 4
+"""Fewer bases cannot be of low complexity: DUST counts triplets that occur more than once."""
+
+Places = NDArray[np.bool_]
+"""Whether each residue is masked, shape ``(length,)``."""
+
+_SEG_INTERVAL: Final = re.compile(r"^(\d+) - (\d+)$", re.MULTILINE)
+
+
+def _library() -> Any:
+    try:
+        import pydustmasker
+    except ImportError as error:
+        raise InputError(
+            "--mask tantan and dust need pydustmasker; install it with: pip install 'swsearch[mask]'"
+        ) from error
+    return pydustmasker
+
+
+def _tantan(letters: str, alphabet: Alphabet) -> Iterable[tuple[int, int]]:
+    found: Iterable[tuple[int, int]] = _library().TantanMasker(letters, protein=alphabet is PROTEIN).intervals
+    return found
+
+
+def _dust(letters: str, alphabet: Alphabet) -> Iterable[tuple[int, int]]:
+    if len(letters) < MIN_DUST_BASES:
+        return ()
+    found: Iterable[tuple[int, int]] = _library().DustMasker(letters).intervals
+    return found
+
+
+def _segmasker() -> str:
+    program = shutil.which("segmasker")
+    if program is None:
+        raise InputError(
+            "--mask seg needs NCBI's program segmasker on the PATH; install BLAST+ (on Debian: apt install ncbi-blast+)"
+        )
+    return program
+
+
+def _seg(letters: str, alphabet: Alphabet) -> Iterable[tuple[int, int]]:
+    ran = subprocess.run(
+        [_segmasker(), "-in", "-", "-infmt", "fasta", "-outfmt", "interval"],
+        input=f">query\n{letters}\n",
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if ran.returncode != 0:
+        said = (ran.stderr.strip() or "it says nothing").splitlines()[0]
+        raise InputError(f"--mask seg: segmasker ended with exit code {ran.returncode}: {said}")
+    return [(int(first), int(last) + 1) for first, last in _SEG_INTERVAL.findall(ran.stdout)]
+
+
+@dataclass(frozen=True)
+class _Masker:
+    """How a masker is run: the alphabets it knows, what it needs, and its intervals, 0-based and half-open."""
+
+    alphabets: tuple[Alphabet, ...]
+    require: Callable[[], object]
+    intervals: Callable[[str, Alphabet], Iterable[tuple[int, int]]]
+
+
+_MASKERS: Final = {
+    "tantan": _Masker((PROTEIN, DNA), _library, _tantan),
+    "dust": _Masker((DNA,), _library, _dust),
+    "seg": _Masker((PROTEIN,), _segmasker, _seg),
+}
+LOWER: Final = "lower"
+MASKERS: Final = (*_MASKERS, LOWER)
+
+
+def parse_maskers(text: str) -> tuple[str, ...]:
+    """The maskers that ``--mask`` names, separated by commas; their masks are joined.
+
+    Raises
+    ------
+    InputError
+        A name is unknown, or ``none`` stands beside another.
+
+    >>> parse_maskers("tantan,lower"), parse_maskers("none")
+    (('tantan', 'lower'), ())
+    """
+    names = tuple(part.strip() for part in text.split(","))
+    if names == (NONE,):
+        return ()
+    for name in names:
+        if name not in MASKERS:
+            raise InputError(
+                f"--mask {text!r}: choose {NONE}, or one or more of {', '.join(MASKERS)} separated by commas"
+            )
+    return names
+
+
+def require_maskers(names: tuple[str, ...], alphabet: Alphabet) -> None:
+    """Refuse maskers that cannot work on ``alphabet`` or are not installed, before anything is searched.
+
+    Raises
+    ------
+    InputError
+        With what to do.
+    """
+    for name in names:
+        masker = _MASKERS.get(name)
+        if masker is None:
+            continue
+        if alphabet not in masker.alphabets:
+            others = ", ".join(other for other, one in _MASKERS.items() if alphabet in one.alphabets)
+            raise InputError(f"--mask {name} is not for {alphabet.name}; choose {others} or {LOWER}")
+        masker.require()
+
+
+def masked_places(codes: Codes, alphabet: Alphabet, names: tuple[str, ...]) -> Places:
+    """Which residues the maskers mask.
+
+    Parameters
+    ----------
+    codes : uint8 array, shape (length,)
+        Residue codes with their soft-mask flags.
+    alphabet : Alphabet
+    names : tuple of str
+        From :func:`parse_maskers`.
+
+    Raises
+    ------
+    InputError
+        A masker is not installed, or segmasker fails.
+    """
+    masked: Places = np.zeros(len(codes), dtype=bool)
+    letters = scored_letters(codes, alphabet)
+    for name in names:
+        if name == LOWER:
+            masked |= (codes & SOFT_MASK_BIT) != 0
+            continue
+        for start, stop in _MASKERS[name].intervals(letters, alphabet):
+            masked[start:stop] = True
+    return masked
+
+
+def scored_letters(codes: Codes, alphabet: Alphabet) -> str:
+    """The letters in upper case, those that score as another as that one.
+
+    >>> scored_letters(PROTEIN.encode("MkUw"), PROTEIN)
+    'MKXW'
+    """
+    letters = alphabet.decode(codes).upper()
+    for letter, other in alphabet.scored_as.items():
+        letters = letters.replace(letter, other)
+    return letters
+
+
+def unknown_code(alphabet: Alphabet) -> int:
+    """Code of the letter that stands for any residue: ``X`` or ``N``."""
+    return alphabet.code("X" if alphabet is PROTEIN else "N")
+
+
+def mask_record(record: SequenceRecord, names: tuple[str, ...], mode: str) -> SequenceRecord:
+    """The record with its mask written into its letters (see above); the record itself where there are no maskers.
+
+    >>> record = SequenceRecord("q", PROTEIN.encode("MKvlAA"), PROTEIN)
+    >>> mask_record(record, ("lower",), "hard").letters, mask_record(record, ("lower",), "soft").letters
+    ('MKXXAA', 'MKvlAA')
+    """
+    if not names:
+        return record
+    masked = masked_places(record.codes, record.alphabet, names)
+    codes = record.codes & np.uint8(CODE_MASK)
+    if mode == "hard":
+        codes[masked] = unknown_code(record.alphabet)
+    else:
+        codes[masked] |= SOFT_MASK_BIT
+    return SequenceRecord(record.header, codes, record.alphabet)
+
+
+def screening_codes(codes: Codes, alphabet: Alphabet) -> Codes | None:
+    """Codes that a softly masked query is sought with: lower case as ``X`` or ``N``; None where nothing is masked."""
+    masked = (codes & SOFT_MASK_BIT) != 0
+    if not masked.any():
+        return None
+    return np.where(masked, np.uint8(unknown_code(alphabet)), codes)

@@ -1,0 +1,80 @@
+"""From a query to the profiles that are scored: masking, composition correction, and the screen of a soft mask.
+
+The options that change what a query scores, in one place: engines, ranking and traceback see profiles alone.
+"""
+
+from __future__ import annotations
+
+from swsearch.errors import InputError, ScoringError
+from swsearch.query.composition import corrected_profile
+from swsearch.query.masking import mask_record, parse_maskers, require_maskers, screening_codes
+from swsearch.query.profile import QueryProfile, sequence_profile
+from swsearch.scoring.scheme import ScoringScheme
+from swsearch.search.options import SearchOptions
+from swsearch.sequences.alphabet import PROTEIN
+from swsearch.sequences.record import SequenceRecord
+from swsearch.statistics.ungapped import matrix_parameters
+from swsearch.typing import Codes
+
+
+class QueryProfiles:
+    """Makes the profiles of a search's queries; immutable.
+
+    Parameters
+    ----------
+    options : SearchOptions
+    scheme : ScoringScheme
+
+    Raises
+    ------
+    InputError
+        A masker is not for the scheme's alphabet or not installed.
+    ScoringError
+        Composition cannot be corrected with this scheme.
+    """
+
+    def __init__(self, options: SearchOptions, scheme: ScoringScheme) -> None:
+        self._scheme = scheme
+        self._maskers = parse_maskers(options.mask)
+        self._mode = options.mask_mode
+        require_maskers(self._maskers, scheme.alphabet)
+        self._lam = _ungapped_lambda(scheme) if options.composition == "bias" else None
+
+    @property
+    def corrected(self) -> bool:
+        """Whether the profiles' scores are not those of the matrix."""
+        return self._lam is not None
+
+    @property
+    def case_counts(self) -> bool:
+        """Whether queries that differ in case alone may have different hits."""
+        return bool(self._maskers)
+
+    def masked(self, query: SequenceRecord) -> SequenceRecord:
+        """The query as it is searched and reported: see :func:`swsearch.query.masking.mask_record`."""
+        return mask_record(query, self._maskers, self._mode)
+
+    def profile(self, codes: Codes) -> QueryProfile:
+        """Scores of a masked query, or of its other strand, in scores and alignments that are reported."""
+        if self._lam is None:
+            return sequence_profile(codes, self._scheme)
+        return corrected_profile(codes, self._scheme.matrix, self._scheme.gap, self._lam)
+
+    def screen(self, codes: Codes) -> QueryProfile | None:
+        """Scores with which a softly masked query seeks subjects; None where it seeks with :meth:`profile`."""
+        if not self._maskers or self._mode != "soft":
+            return None
+        screening = screening_codes(codes, self._scheme.alphabet)
+        return None if screening is None else self.profile(screening)
+
+
+def _ungapped_lambda(scheme: ScoringScheme) -> float:
+    if scheme.alphabet is not PROTEIN:
+        raise InputError(f"--composition bias is for protein, not for {scheme.alphabet.name}; leave it out")
+    ungapped = matrix_parameters(scheme.matrix)
+    if ungapped is None:
+        raise ScoringError(
+            f"--composition bias: matrix {scheme.matrix.name} scores random residues 0 or more on average; "
+            "choose another matrix"
+        )
+    return ungapped.lam

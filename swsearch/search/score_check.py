@@ -1,0 +1,146 @@
+"""Do the E-values of a run hold? All scores of a search beside the distribution that its statistics expect.
+
+The scores of different queries and subjects are made comparable by what they mean: the *reduced score*
+``x = -ln(E within this one subject)``, for which chance follows the standard extreme-value distribution,
+``P(x >= t) = 1 - exp(-exp(-t))``, if the statistics are right. :class:`ScoreCheck` counts the reduced scores of every
+query with every subject and fits such a distribution to the upper half of them, leaving out those above :data:`TOP`,
+where relatives of the query are more than chance. Where the fit expects more than twice, or less than half, as many
+hits at the E-value cut as the statistics do, E-values are off by as much; the usual reasons are a query of unusual
+composition, repeats, and a database full of the query's relatives.
+
+A whole-numbered score stands for an interval of reduced scores; it is counted at its middle.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from swsearch.errors import InputError
+from swsearch.search.ranking import Candidates
+from swsearch.search.searcher import Searcher
+from swsearch.statistics.extreme_value import ExtremeValueFit, fit_extreme_value
+from swsearch.statistics.karlin_altschul import Statistics
+from swsearch.typing import Floats
+
+LOWEST: Final = -5.0
+HIGHEST: Final = 40.0
+CELL: Final = 0.1
+TOP: Final = math.log(1000.0)
+"""Reduced scores above this one, a thousandth of all by chance, are not fitted."""
+
+MIN_SCORES: Final = 1000
+MIN_CELLS: Final = 10
+"""Fewer scores, or scores that are all alike, tell nothing."""
+
+TOLERANCE: Final = 2.0
+"""A ratio of expected hits beyond this, either way, is worth a warning."""
+
+_LARGEST_EVALUE: Final = 10.0
+_LARGEST_SHARE: Final = 0.01
+
+
+@dataclass(frozen=True, eq=False)
+class CheckedScores:
+    """The counted scores of a run and what was fitted to them.
+
+    Attributes
+    ----------
+    edges : float64 array, shape (n,)
+        Reduced scores between which scores are counted.
+    counts : int array, shape (n + 1,)
+        Scores below the first edge, between neighbours, and from the last edge on.
+    fit : ExtremeValueFit or None
+        None where there are too few scores to fit.
+    cut : float
+        The reduced score, of a subject of average length, that has the E-value ``evalue``.
+    evalue : float
+        The E-value of the comparison: the run's cut, at most 10 and at most a hundredth of the subjects.
+    """
+
+    edges: Floats
+    counts: NDArray[np.int64]
+    fit: ExtremeValueFit | None
+    cut: float
+    evalue: float
+
+    @property
+    def n_scores(self) -> int:
+        """Scores that were counted."""
+        return int(self.counts.sum())
+
+    @property
+    def ratio(self) -> float | None:
+        """Hits that the fit expects at the cut, by those that the statistics expect; None without a fit."""
+        if self.fit is None:
+            return None
+        return math.exp(self.fit.log_k - self.fit.lam * self.cut + self.cut)
+
+    @property
+    def warning(self) -> str | None:
+        """A sentence where the ratio is beyond :data:`TOLERANCE`, else None."""
+        ratio = self.ratio
+        if ratio is None or 1 / TOLERANCE <= ratio <= TOLERANCE:
+            return None
+        return (
+            f"the scores of this run do not follow its statistics: at E = {self.evalue:.2g} the fit to them expects "
+            f"{ratio * self.evalue:.2g} hits by chance; take E-values for {ratio:.2g} times as large"
+        )
+
+
+class ScoreCheck:
+    """Counts the scores of a searcher's queries: set :attr:`Searcher.observe` to :meth:`add`.
+
+    Memory does not grow with the number of scores.
+
+    Parameters
+    ----------
+    searcher : Searcher
+
+    Raises
+    ------
+    InputError
+        The scoring scheme has no statistics, so there is nothing to check.
+    """
+
+    def __init__(self, searcher: Searcher) -> None:
+        if not isinstance(searcher.statistics, Statistics):
+            raise InputError(
+                f"--plot compares scores with their statistics, and there are none: {searcher.statistics.reason}"
+            )
+        self._statistics = searcher.statistics
+        self._database = searcher.database
+        self._n_strands = len(searcher.strands)
+        self._evalue = min(searcher.options.evalue, _LARGEST_EVALUE, _LARGEST_SHARE * searcher.database.n_subjects)
+        self._scale = searcher.search_space / searcher.database.n_residues
+        self._edges = np.linspace(LOWEST, HIGHEST, round((HIGHEST - LOWEST) / CELL) + 1)
+        self._counts = np.zeros(len(self._edges) + 1, dtype=np.int64)
+
+    def add(self, query_length: int, candidates: Candidates) -> None:
+        """Count the scores of one query with every subject."""
+        lengths = self._database.lengths(candidates.subject_index)
+        # In a search space of one residue, E times the subject's length is E within the subject.
+        evalues = self._statistics.evalue(candidates.score, query_length, lengths, 1, self._n_strands) * lengths
+        with np.errstate(divide="ignore"):
+            reduced = -np.log(evalues) + self._statistics.lam * self._statistics.score_step / 2
+        self._counts += np.bincount(np.searchsorted(self._edges, reduced, side="right"), minlength=len(self._counts))
+
+    def result(self) -> CheckedScores:
+        """What was counted so far, with the fit."""
+        cut = math.log(self._database.n_subjects * self._scale / self._evalue)
+        return CheckedScores(self._edges, self._counts.copy(), _fit(self._edges, self._counts), cut, self._evalue)
+
+
+def _fit(edges: Floats, counts: NDArray[np.int64]) -> ExtremeValueFit | None:
+    """The distribution fitted to the scores from their median to :data:`TOP`; None where there are too few."""
+    last = int(np.searchsorted(edges, TOP))
+    below = np.cumsum(counts[: last + 1])
+    first = min(int(np.searchsorted(below, below[-1] / 2)), last - 3)
+    cells = np.concatenate(([below[first]], counts[first + 1 : last + 1], [counts[last + 1 :].sum()]))
+    if counts.sum() < MIN_SCORES or np.count_nonzero(cells[:-1]) < MIN_CELLS:
+        return None
+    return fit_extreme_value(edges[first : last + 1], cells, top_unknown=True)

@@ -1,0 +1,285 @@
+"""λ and K of scoring schemes that no table has, from the scores of random sequences.
+
+:func:`scheme_statistics` is what a search asks: the published parameters where there are any
+(:mod:`swsearch.statistics.parameters`), exact theory where gaps cost too much to occur, and simulation otherwise.
+
+The simulation scores 256 random queries against 256 random subjects of 1,000 residues of natural composition, and fits
+the extreme-value distribution, with the finite-size area that E-values are computed with, to the 65,536 scores. The
+mean length of an alignment comes from alignments of some of the pairs. The random letters come from a generator that
+is written out here and the scores are exact, so every machine finds the same parameters; they are rounded to the digits
+that mean something, as published ones are. A scheme whose scores grow with the length instead of its logarithm (the
+linear phase: gaps so cheap that everything aligns with everything) has no such distribution and is refused.
+
+Found parameters are kept in memory and in ``$XDG_CACHE_HOME/swsearch/statistics`` (``~/.cache`` where that is not set);
+the folder may be deleted at any time.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import math
+import os
+import tempfile
+from dataclasses import asdict, dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from swsearch.alignment.traceback import align_hits
+from swsearch.database.partition import Partition
+from swsearch.engine.cpu.engine import CpuEngine
+from swsearch.query.profile import QueryProfile, sequence_profile
+from swsearch.scoring.background import background
+from swsearch.scoring.scheme import ScoringScheme
+from swsearch.search.bench import packed
+from swsearch.statistics.extreme_value import ExtremeValueFit, fit_extreme_value
+from swsearch.statistics.karlin_altschul import Statistics
+from swsearch.statistics.parameters import NoStatistics, estimated_statistics, find_statistics
+from swsearch.statistics.ungapped import Ungapped, matrix_parameters
+from swsearch.typing import Codes, Floats
+
+METHOD: Final = 1
+"""Number of the method, part of the key in the cache: another number where anything below changes a result."""
+
+LENGTH: Final = 1000
+N_SEQUENCES: Final = 256
+SHORT_LENGTH: Final = 250
+N_SHORT: Final = 64
+LOGARITHMIC_GROWTH: Final = 1.7
+"""Mean scores at 1,000 residues by those at 250: 1.28 to 1.43 for published schemes, 4 where scores grow with the
+length; BLOSUM62 has 1.53 with gaps 8/1 and 1.92 with 7/1."""
+
+_N_ALIGNED_QUERIES: Final = 32
+_RARE_GAPS: Final = 1e-3
+_ROOM_FOR_GAPS: Final = 200.0  # places, in either sequence, where an alignment of a hundred columns may have a gap
+_SEEDS: Final = {"query": 1, "subject": 2}
+
+
+@dataclass(frozen=True)
+class Simulated:
+    """What a simulation found.
+
+    Attributes
+    ----------
+    growth : float
+        Mean score at 1,000 residues by the mean score at 250.
+    lam, k : float
+        λ and K; 0 where ``growth`` says that there are none.
+    a : float
+        Mean aligned length a score unit.
+    lam_error : float
+        Relative standard error of λ.
+    """
+
+    growth: float
+    lam: float
+    k: float
+    a: float
+    lam_error: float
+
+
+def scheme_statistics(scheme: ScoringScheme, threads: int | None = None) -> Statistics | NoStatistics:
+    """Statistics of a scoring scheme: published, by theory, or simulated; or the reason why there are none.
+
+    ``source`` of the result says which. A simulation takes some seconds of CPU time, once for a scheme.
+
+    Parameters
+    ----------
+    scheme : ScoringScheme
+    threads : int, optional
+        CPU threads of a simulation, which do not change its result; as many as there are cores by default.
+    """
+    published = find_statistics(scheme)
+    return published if isinstance(published, Statistics) else _estimate(scheme, published.reason, threads)
+
+
+def _estimate(scheme: ScoringScheme, unpublished: str, threads: int | None) -> Statistics | NoStatistics:
+    ungapped = matrix_parameters(scheme.matrix)
+    if ungapped is None:
+        return NoStatistics(
+            f"{unpublished}; nor do any exist: random residues score 0 or more on average with {scheme.matrix.name}, "
+            "so longer sequences always score more"
+        )
+    if _gaps_are_rare(scheme, ungapped):
+        source = f"ungapped Karlin-Altschul theory, {scheme}: gaps cost too much to occur by chance"
+        return estimated_statistics(scheme, ungapped, ungapped.lam, ungapped.k, ungapped.a, source, gapped=False)
+    found = _simulated(scheme, threads)
+    if found.growth > LOGARITHMIC_GROWTH:
+        return NoStatistics(
+            f"{unpublished}; nor can they be estimated: with these gap costs scores grow with the length of the "
+            f"sequences ({found.growth:.1f}-fold from {SHORT_LENGTH} to {LENGTH} random residues), so that no score is "
+            "significant; choose larger gap costs"
+        )
+    source = (
+        f"simulated with {N_SEQUENCES**2:,} pairs of random sequences of {LENGTH:,} residues, {scheme}; "
+        f"standard error of lambda {found.lam_error:.1%}"
+    )
+    return estimated_statistics(scheme, ungapped, found.lam, found.k, found.a, source)
+
+
+def _gaps_are_rare(scheme: ScoringScheme, ungapped: Ungapped) -> bool:
+    """Whether all gaps together would change K by less than a thousandth."""
+    chance = math.exp(-ungapped.lam * scheme.gap.first)
+    longer = -math.expm1(-ungapped.lam * scheme.gap.extend)
+    return longer > 0 and _ROOM_FOR_GAPS * chance / longer < _RARE_GAPS
+
+
+# --- Random sequences ---
+
+
+def random_letters(seed: int, n: int, frequencies: Floats) -> Codes:
+    """``n`` independent letters, the same on every machine and with every version of NumPy.
+
+    SplitMix64 (Steele, Lea and Flood 2014, doi 10.1145/2714064.2660195): the i-th number is a mixing of
+    ``seed * 2**32 + i``; its upper 53 bits are a uniform number in [0, 1).
+
+    >>> random_letters(1, 8, np.array([0.25, 0.25, 0.25, 0.25])).tolist()
+    [1, 3, 2, 0, 2, 2, 0, 1]
+    """
+    state = (np.arange(1, n + 1, dtype=np.uint64) + np.uint64(seed << 32)) * np.uint64(0x9E3779B97F4A7C15)
+    state = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    state = (state ^ (state >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    uniform = ((state ^ (state >> np.uint64(31))) >> np.uint64(11)).astype(np.float64) * 2.0**-53
+    bounds = np.cumsum(frequencies)
+    return np.searchsorted(bounds[:-1], uniform, side="right").astype(np.uint8)
+
+
+def _random_sequences(role: str, n: int, length: int, frequencies: Floats) -> list[Codes]:
+    return list(random_letters(_SEEDS[role], n * length, frequencies).reshape(n, length))
+
+
+def score_all(profiles: list[QueryProfile], subjects: Partition, threads: int | None = None) -> NDArray[np.int64]:
+    """Scores of every profile with every subject, shape (n_profiles, n_subjects), subjects in stored order."""
+    scores = np.empty((len(profiles), len(subjects)), dtype=np.int64)
+    with CpuEngine(threads) as engine:
+        for place, profile in enumerate(profiles):
+            (block,) = engine.score([profile], subjects)
+            scores[place] = block.score[np.argsort(block.subject_index)][subjects.subject_index]
+    return scores
+
+
+# --- Parameters from scores ---
+
+
+def simulate(scheme: ScoringScheme, threads: int | None = None) -> Simulated:
+    """Simulate a scheme now, whatever is known of it.
+
+    Raises
+    ------
+    ValueError
+        The scheme has no ungapped parameters (:func:`swsearch.statistics.ungapped.matrix_parameters`).
+    """
+    frequencies = background(scheme.alphabet)
+    ungapped = matrix_parameters(scheme.matrix)
+    if ungapped is None:
+        raise ValueError(f"{scheme} has no ungapped parameters")
+    queries = _random_sequences("query", N_SEQUENCES, LENGTH, frequencies)
+    sequences = _random_sequences("subject", N_SEQUENCES, LENGTH, frequencies)
+    subjects = packed(sequences)
+
+    short_queries = [sequence_profile(query[:SHORT_LENGTH], scheme) for query in queries[:N_SHORT]]
+    short_subjects = packed([sequence[:SHORT_LENGTH] for sequence in sequences[:N_SHORT]])
+    profiles = [sequence_profile(query, scheme) for query in queries]
+    few = score_all(profiles[:N_SHORT], packed(sequences[:N_SHORT]), threads)
+    growth = float(few.mean() / score_all(short_queries, short_subjects, threads).mean())
+    if growth > LOGARITHMIC_GROWTH:
+        return Simulated(_digits(growth, 3), 0.0, 0.0, 0.0, 0.0)
+
+    scores = score_all(profiles, subjects, threads)
+    a = _length_a_score_unit(queries, profiles, scores, subjects, scheme, ungapped)
+    fit = _fit(scores, scheme, ungapped, a)
+    return Simulated(
+        _digits(growth, 3), _digits(fit.lam, 4), _digits(math.exp(fit.log_k), 3), a, _digits(fit.lam_error, 2)
+    )
+
+
+def _length_a_score_unit(
+    queries: list[Codes],
+    profiles: list[QueryProfile],
+    scores: NDArray[np.int64],
+    subjects: Partition,
+    scheme: ScoringScheme,
+    ungapped: Ungapped,
+) -> float:
+    """Mean aligned length a score unit, from alignments of pairs that score above the median.
+
+    The length of a score S is ``a * S + 2 G (a_u - a)``, G the cost of a gap's first residue; solved for a at the mean
+    score. Where the mean score lies too near 2 G for that, gaps are rare and the length is in proportion to the score.
+    """
+    median = float(np.median(scores))
+    lengths: list[float] = []
+    reached: list[int] = []
+    for place in range(_N_ALIGNED_QUERIES):
+        high = np.flatnonzero(scores[place] > median)
+        alignments = align_hits(
+            queries[place],
+            profiles[place],
+            scheme.alphabet,
+            residues=subjects.residues,
+            starts=subjects.starts[high],
+            lengths=subjects.lengths[high],
+        )
+        lengths += [(one.query_end - one.query_start + one.subject_end - one.subject_start) / 2 for one in alignments]
+        reached += scores[place, high].tolist()
+    length, score = sum(lengths) / len(lengths), sum(reached) / len(reached)
+    both = 2.0 * scheme.gap.first
+    a = (length - both * ungapped.a) / (score - both) if score > 1.5 * both else length / score
+    return _digits(max(a, ungapped.a), 3)
+
+
+def _fit(scores: NDArray[np.int64], scheme: ScoringScheme, ungapped: Ungapped, a: float) -> ExtremeValueFit:
+    """λ and K, with the area of E-values; the area's floors hold λ, so a few rounds are needed."""
+    counts = np.bincount(scores.ravel())
+    lowest = int(np.flatnonzero(counts)[0])
+    edges = np.arange(lowest + 1, len(counts))
+    cells = np.concatenate(([counts[lowest]], counts[lowest + 1 :]))
+    lam = ungapped.lam
+    while True:
+        trial = estimated_statistics(scheme, ungapped, lam, 1.0, a, "")
+        # E within one subject is K * area * exp(-lam * S); with K = 1 the logarithm of the area is what is left.
+        log_area = np.log(trial.evalue(edges, LENGTH, LENGTH, LENGTH)) + lam * edges
+        fit = fit_extreme_value(edges.astype(np.float64), cells, log_area)
+        if abs(fit.lam - lam) < 1e-6 * lam:
+            return fit
+        lam = fit.lam
+
+
+def _digits(value: float, digits: int) -> float:
+    """``value`` rounded to so many significant digits."""
+    return float(f"{value:.{digits}g}")
+
+
+# --- The cache ---
+
+
+def cache_folder() -> Path:
+    """Where simulated parameters are kept (see above)."""
+    home = os.environ.get("XDG_CACHE_HOME")
+    return (Path(home) if home else Path.home() / ".cache") / "swsearch" / "statistics"
+
+
+def _cache_path(scheme: ScoringScheme) -> Path:
+    digest = hashlib.sha256(scheme.matrix.scores.tobytes())
+    digest.update(f"{scheme.alphabet.name} {scheme.gap} method {METHOD}".encode())
+    return cache_folder() / f"{digest.hexdigest()[:32]}.json"
+
+
+@lru_cache(maxsize=64)
+def _simulated(scheme: ScoringScheme, threads: int | None) -> Simulated:
+    """:func:`simulate`, from memory or disk where it was done before; a cache that cannot be used is no error."""
+    path = _cache_path(scheme)
+    with contextlib.suppress(OSError, ValueError, TypeError):  # missing, or not what was written
+        return Simulated(**json.loads(path.read_text("utf-8")))
+    found = simulate(scheme, threads)
+    with contextlib.suppress(OSError):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=path.name)
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            json.dump(asdict(found), file)
+        os.replace(name, path)
+    return found

@@ -1,0 +1,118 @@
+"""The extreme-value distribution of optimal local scores, fitted to counted scores by maximum likelihood.
+
+Of scores x the chance to stay below an edge e is ``F(e) = exp(-exp(log_k + log_area(e) - lam * e))``: Gumbel's
+distribution where the area is constant. Scores are counted in cells between edges, so whole-numbered scores and
+scores cut off at either end are fitted as what they are. The maximum is found by Fisher's scoring, which gives the
+standard errors as well.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from swsearch.errors import InputError
+from swsearch.typing import Floats
+
+_ROUNDS: Final = 200
+_CONVERGED: Final = 1e-9
+_LEAST_CHANCE: Final = 1e-300
+
+
+@dataclass(frozen=True)
+class ExtremeValueFit:
+    """Parameters of the distribution.
+
+    Attributes
+    ----------
+    lam : float
+        λ, decay of the upper tail, a unit of score.
+    log_k : float
+        Logarithm of the scale.
+    lam_error : float
+        Standard error of ``lam``, relative to it.
+    """
+
+    lam: float
+    log_k: float
+    lam_error: float
+
+
+def fit_extreme_value(
+    edges: Floats, counts: NDArray[np.int64], log_area: Floats | float = 0.0, *, top_unknown: bool = False
+) -> ExtremeValueFit:
+    """The distribution under which the counts are most likely.
+
+    Parameters
+    ----------
+    edges : float64 array, shape (n,)
+        Growing, at least 3.
+    counts : int array, shape (n + 1,)
+        Scores below the first edge, between neighbours (the lower one included), and from the last edge on.
+    log_area : float64 array, shape (n,), or float
+        Logarithm of the area at each edge.
+    top_unknown : bool
+        Leave out the scores from the last edge on: nothing is said of how many they should be. For samples whose
+        highest scores are not chance.
+
+    Raises
+    ------
+    InputError
+        The scores lie in fewer than three cells, so that two parameters cannot be told from them.
+    """
+    used = np.asarray(counts, dtype=np.float64)
+    if top_unknown:
+        used = np.concatenate((used[:-1], [0.0]))
+    if np.count_nonzero(used) < 3:
+        raise InputError("the scores are too few or too equal to fit an extreme-value distribution to them")
+    area = np.broadcast_to(np.asarray(log_area, dtype=np.float64), edges.shape)
+    below = np.clip(np.cumsum(used)[:-1] / used.sum(), 0.5 / used.sum(), 1 - 0.5 / used.sum())
+    centre = float(np.interp(0.5, below, edges))
+    quantile = -np.log(-np.log(below)) + area  # lam * e - log_k where the sample is the distribution
+    low, high = int(np.argmin(abs(below - 0.4))), int(np.argmin(abs(below - 0.95)))
+    if low == high:
+        low, high = 0, len(edges) - 1
+    slope = max((quantile[high] - quantile[low]) / (edges[high] - edges[low]), 1e-6)
+    theta = np.array([slope * (edges[low] - centre) - quantile[low], slope])  # log_k - lam * centre, and lam
+
+    def likelihood(theta: Floats) -> tuple[float, Floats, Floats]:
+        return _likelihood(theta, edges - centre, used, area, top_unknown)
+
+    value, gradient, information = likelihood(theta)
+    for _ in range(_ROUNDS):
+        step = np.linalg.solve(information, gradient)
+        while np.any(abs(step) > _CONVERGED):
+            candidate = theta + step
+            if candidate[1] > 0 and (found := likelihood(candidate))[0] >= value:
+                break
+            step = step / 2
+        else:
+            break  # no step leads up: this is the maximum
+        theta, (value, gradient, information) = candidate, found
+    error = float(np.sqrt(np.linalg.inv(information)[1, 1]))
+    return ExtremeValueFit(float(theta[1]), float(theta[0] + theta[1] * centre), error / float(theta[1]))
+
+
+def _likelihood(
+    theta: Floats, places: Floats, counts: Floats, area: Floats, top_unknown: bool
+) -> tuple[float, Floats, Floats]:
+    """Logarithm of the likelihood, its gradient, and the information, for edges at ``places`` from the centre."""
+    rate = np.exp(np.minimum(theta[0] + area - theta[1] * places, 500.0))
+    chance = np.exp(-rate)
+    slope = -rate * chance
+    derivative = np.stack((slope, -places * slope))  # of F at the edges, by both parameters
+    cells = np.diff(np.concatenate(([0.0], chance, [1.0])))
+    changes = np.diff(np.pad(derivative, ((0, 0), (1, 1))), axis=1)
+    if top_unknown:
+        cells, changes, counts = cells[:-1], changes[:, :-1], counts[:-1]
+        known = cells.sum()
+        changes = (changes - cells / known * changes.sum(axis=1, keepdims=True)) / known
+        cells = cells / known
+    cells = np.maximum(cells, _LEAST_CHANCE)
+    value = float(counts @ np.log(cells))
+    gradient = changes @ (counts / cells)
+    information = counts.sum() * (changes / cells) @ changes.T
+    return value, gradient, information

@@ -1,0 +1,101 @@
+"""Masking, composition correction, simulated statistics and the score plot from the command line."""
+
+import json
+import sys
+
+import pytest
+
+from tests.cli.conftest import DATA
+
+QUERIES = DATA / "queries.fasta"
+
+
+def test_a_treated_run_says_so_in_every_report(swsearch, protein_db):
+    """Source: the options given; reports from the store say the same."""
+    arguments = ["query", QUERIES, protein_db, "--top", "2", "--mask", "tantan,lower", "--composition", "bias"]
+    first = swsearch(*arguments)
+    assert first.code == 0, first.err
+    treatment = "queries masked (soft) by tantan,lower; composition corrected; E-values for"
+    assert treatment in first.out
+    for name in ("table", "pairwise", "html", "sam", "json"):
+        stored = swsearch("report", "latest", "--format", name)
+        if name == "json":
+            parameters = json.loads(stored.out)["parameters"]
+            assert [parameters[key] for key in ("mask", "mask_mode", "composition")] == ["tantan,lower", "soft", "bias"]
+        else:
+            assert treatment in stored.out, name
+    shown = swsearch("runs", "show", "latest").out
+    assert "--mask        tantan,lower" in shown
+    assert "--composition bias" in shown
+
+
+def test_an_untreated_run_says_nothing(swsearch, protein_db):
+    shown = swsearch("query", QUERIES, protein_db, "--top", "1", "--store", "none").out
+    assert "masked" not in shown
+    assert "composition" not in shown
+
+
+def test_simulated_statistics_are_labelled(swsearch, protein_db, tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    scoring = ["--matrix", "BLOSUM80", "--gap-open", "18", "--gap-extend", "2"]
+    shown = swsearch("query", QUERIES, protein_db, "--top", "1", *scoring)
+    assert "residues (simulated statistics)" in shown.out
+    assert "statistics    simulated with 65,536 pairs" in swsearch("runs", "show", "latest").out
+    refused = swsearch("query", QUERIES, protein_db, "--top", "1", "--gap-open", "3", "--store", "none")
+    assert refused.code == 0
+    assert "no E-values: no parameters are published for BLOSUM62 with gap costs 3/1" in refused.err
+    assert "choose larger gap costs" in refused.err
+
+
+def test_a_batch_with_a_mask_resumes_and_tells_cases_apart(swsearch, protein_db, tmp_path):
+    """Queries that differ in case alone have one search without a mask, and one each where lower case masks."""
+    letters = (DATA / "queries.fasta").read_text().split(">")[1].split("\n", 1)[1].replace("\n", "")
+    tail = letters[:40] + letters[40:].lower()
+    (tmp_path / "q.fasta").write_text(f">upper\n{letters}\n>tail\n{tail}\n>again\n{tail}\n")
+    hits = {}
+    for name, options in (("plain", []), ("masked", ["--mask", "lower", "--mask-mode", "hard"])):
+        store = f"{name}.sqlite"
+        assert swsearch("batch", "q.fasta", protein_db, "--store", store, *options).code == 0
+        resumed = swsearch("batch", "q.fasta", protein_db, "--store", store, "--resume", "1", *options)
+        assert "0 queries done, 3 were there before" in resumed.out, resumed.err
+        hits[name] = json.loads(swsearch("report", "latest", "--store", store, "--format", "json").out)["queries"]
+    assert [len(query["hits"]) for query in hits["plain"]] == [len(hits["plain"][0]["hits"])] * 3
+    masked = hits["masked"]
+    assert len(masked[1]["hits"]) < len(masked[0]["hits"])
+    assert masked[1]["hits"] == masked[2]["hits"]
+
+
+def test_a_plot_is_drawn_and_a_misfit_is_said_and_stored(swsearch, protein_db, tmp_path):
+    """A query of lysines and glutamates, shuffled from one seed of compositions far from the average."""
+    (tmp_path / "biased.fasta").write_text(">biased\n" + "EKKEKEEKEEKKKEKEEEKKEKEKKEEK" * 8 + "\n")
+    ran = swsearch("query", "biased.fasta", protein_db, "--top", "1", "--plot", "scores.png")
+    assert ran.code == 0, ran.err
+    assert (tmp_path / "scores.png").read_bytes().startswith(b"\x89PNG")
+    assert "the scores of this run do not follow its statistics: at E = 10 the fit" in ran.err
+    assert "the scores of this run do not follow its statistics" in swsearch("runs", "show", "latest").out
+    quiet = swsearch("query", "biased.fasta", protein_db, "--top", "1", "--plot", "scores.png", "--quiet")
+    assert quiet.err == ""
+    assert quiet.out == ran.out
+
+
+@pytest.mark.parametrize(
+    ("name", "words"), [("scores.bmp", "ends in .png, .svg, .pdf"), ("nowhere/scores.png", "there is no folder")]
+)
+def test_a_plot_that_cannot_be_written_is_refused_before_the_search(swsearch, protein_db, name, words):
+    outcome = swsearch("query", QUERIES, protein_db, "--plot", name)
+    assert outcome.code == 1
+    assert words in outcome.error
+
+
+def test_a_plot_without_matplotlib_says_what_to_install(swsearch, protein_db, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    outcome = swsearch("query", QUERIES, protein_db, "--plot", "scores.png")
+    assert outcome.code == 1
+    assert "pip install 'swsearch[plot]'" in outcome.error
+
+
+def test_a_mask_without_its_program_says_what_to_install(swsearch, protein_db, monkeypatch):
+    monkeypatch.setenv("PATH", "")
+    outcome = swsearch("query", QUERIES, protein_db, "--mask", "seg")
+    assert outcome.code == 1
+    assert "install BLAST+" in outcome.error

@@ -1,0 +1,30 @@
+"""The CUDA engine computes with profiles of more rows than there are letters, as composition correction makes them."""
+
+import numpy as np
+from emulated_device import EmulatedDevice
+from sequences import partition_of, random_codes
+
+from swsearch.engine.cuda.engine import CudaEngine
+from swsearch.engine.reference import ReferenceEngine
+from swsearch.query.composition import corrected_profile
+from swsearch.scoring.gap import GapPenalty
+from swsearch.scoring.matrix import named_matrix
+
+
+def test_corrected_scores_are_those_of_the_reference(emulated: type[EmulatedDevice]) -> None:
+    """Source: the reference engine; every second residue of the queries is one of two, so corrections abound."""
+    rng = np.random.default_rng(21)
+    queries = [random_codes(rng, length) for length in (90, 120)]
+    for query in queries:
+        query[::2] = 6 + 5 * (np.arange(len(query[::2])) % 2)
+    subjects = [random_codes(rng, int(length)) for length in rng.integers(5, 90, 12)]
+    subjects += [np.concatenate((subjects[0], query[10:70], subjects[1])) for query in queries]
+    profiles = [corrected_profile(query, named_matrix("BLOSUM62"), GapPenalty(11, 1), 0.3176, 1.0) for query in queries]
+    assert min(len(profile.table) for profile in profiles) > 32
+    partition = partition_of(subjects)
+    wanted = ReferenceEngine().score(profiles, partition)
+    with CudaEngine(emulated(architecture=90)) as engine:
+        found = engine.score(profiles, partition)
+    for one, other in zip(found, wanted, strict=True):
+        np.testing.assert_array_equal(one.subject_index, other.subject_index)
+        np.testing.assert_array_equal(one.score, other.score)
