@@ -33,6 +33,10 @@ def query(
 
     Example: swsearch query queries.fasta proteins.db --top 10
     """
+    search.wake_gpus(database_path)
+    if search.store != "none":
+        from swsearch.store.recorder import recorded_run
+        from swsearch.store.repository import HitStore
     from swsearch.cli.output import result_stream, say
     from swsearch.cli.progress import ProgressReport
     from swsearch.report.registry import get_format
@@ -54,9 +58,6 @@ def query(
         stream = stack.enter_context(result_stream(out, binary=report.binary))
         recorder = None
         if search.store != "none":
-            from swsearch.store.recorder import recorded_run
-            from swsearch.store.repository import HitStore
-
             opened = stack.enter_context(HitStore(search.store, create=True))
             recorder = stack.enter_context(recorded_run(opened, run))
         total = sum(searcher.cells(record) for record in queries)

@@ -6,7 +6,7 @@ scores gives the same bytes as any other.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Protocol, Self, runtime_checkable
@@ -103,3 +103,33 @@ class ScoreEngine(Protocol):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None: ...
+
+
+Scored = tuple[int, ScoreBlock]
+"""A profile's place in the caller's list, and its block."""
+
+
+class Scoring(Protocol):
+    """Scores on their way."""
+
+    def results(self, progress: Progress | None = None) -> Generator[Scored, None, None]:
+        """Each profile's block as soon as it is there, in an order of the engine's; to be taken once.
+
+        Raises what :meth:`ScoreEngine.score` raises. Where it ends early, the engine stops working on it.
+        """
+        ...
+
+    def cancel(self) -> None:
+        """Give up what is not done; on return the engine is idle. Does nothing where all is done."""
+        ...
+
+
+@runtime_checkable
+class BackgroundEngine(ScoreEngine, Protocol):
+    """An engine that works beside this thread: what it has scored can be used while it scores the rest."""
+
+    def begin(
+        self, profiles: Sequence[QueryProfile], partition: Partition, floors: Sequence[int] | None = None
+    ) -> Scoring:
+        """Begin what :meth:`ScoreEngine.score` does. What was begun earlier is done first."""
+        ...

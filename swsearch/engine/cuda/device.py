@@ -34,6 +34,10 @@ class OutOfDeviceMemory(EngineError):
     """The device has no room for an allocation; the engine goes on with less at a time."""
 
 
+class DeviceLost(EngineError):
+    """The device failed: it, or its memory, cannot be used any more by this process."""
+
+
 class Stream(IntEnum):
     """The streams of a device."""
 
@@ -58,6 +62,10 @@ class DeviceFacts:
         Largest dynamic shared memory of a block.
     memory_bytes : int
         All of it, used or free.
+    clock_hz : float
+        Highest clock of the multiprocessors.
+    pci_bus_id : str
+        Where it is plugged in, as ``nvidia-smi`` names it.
     """
 
     name: str
@@ -66,6 +74,8 @@ class DeviceFacts:
     multiprocessors: int
     shared_bytes: int
     memory_bytes: int
+    clock_hz: float
+    pci_bus_id: str
 
 
 @dataclass(frozen=True)
@@ -183,15 +193,17 @@ class Device(Protocol):
 
 
 class _PyCudaBuffer:
-    def __init__(self, allocation: Any, n_bytes: int) -> None:
+    def __init__(self, device: PyCudaDevice, allocation: Any, n_bytes: int) -> None:
+        self._device = device
         self._allocation = allocation
         self.address = int(allocation)
         self.n_bytes = n_bytes
 
     def free(self) -> None:
         if self._allocation is not None:
-            self._allocation.free()
-            self._allocation = None
+            allocation, self._allocation = self._allocation, None
+            with self._device.releasing("freeing memory"):
+                allocation.free()
 
 
 class _PyCudaTexture:
@@ -249,6 +261,8 @@ class PyCudaDevice:
             multiprocessors=device.get_attribute(attribute.MULTIPROCESSOR_COUNT),
             shared_bytes=device.get_attribute(attribute.MAX_SHARED_MEMORY_PER_BLOCK_OPTIN),
             memory_bytes=device.total_memory(),
+            clock_hz=device.get_attribute(attribute.CLOCK_RATE) * 1e3,
+            pci_bus_id=device.pci_bus_id(),
         )
         if self.facts.architecture < OLDEST_ARCHITECTURE:
             raise EngineUnavailable(
@@ -268,6 +282,7 @@ class PyCudaDevice:
         except driver.Error:
             self._context.pop()
             raise
+        self._failure: DeviceLost | None = None
         self._kernels: dict[KernelSpec, Any] = {}
         self._modules: list[Any] = []
         self._limits = MultiprocessorLimits(
@@ -280,13 +295,27 @@ class PyCudaDevice:
 
     @contextlib.contextmanager
     def _errors(self, doing: str) -> Iterator[None]:
-        """PyCUDA's errors as this package's, with the device's name."""
+        """PyCUDA's errors as this package's. After the first failure every call fails as that one did."""
+        if self._failure is not None:
+            raise self._failure
         try:
             yield
         except self._driver.MemoryError as error:
             raise OutOfDeviceMemory(f"{self.facts.name} is out of memory while {doing}") from error
         except self._driver.Error as error:
-            raise EngineError(f"{self.facts.name} failed while {doing}: {error}") from error
+            where = f"{self.facts.name} at PCI {self.facts.pci_bus_id}"
+            advice = "what was finished is kept; search again, with other --devices if it fails again"
+            self._failure = DeviceLost(f"{where} failed while {doing} ({error}); {advice}")
+            raise self._failure from error
+
+    @contextlib.contextmanager
+    def releasing(self, doing: str) -> Iterator[None]:
+        """The same for giving back what a lost device may have lost already: that is no failure of its own."""
+        try:
+            yield
+        except self._driver.Error as error:
+            if self._failure is None:
+                raise EngineError(f"{self.facts.name} failed while {doing}: {error}") from error
 
     def free_bytes(self) -> int:
         """See :class:`Device`."""
@@ -296,7 +325,7 @@ class PyCudaDevice:
     def allocate(self, n_bytes: int) -> Buffer:
         """See :class:`Device`."""
         with self._errors(f"allocating {n_bytes:,} bytes"):
-            return _PyCudaBuffer(self._driver.mem_alloc(max(n_bytes, UNIT_BYTES)), max(n_bytes, UNIT_BYTES))
+            return _PyCudaBuffer(self, self._driver.mem_alloc(max(n_bytes, UNIT_BYTES)), max(n_bytes, UNIT_BYTES))
 
     def pinned(self, n_bytes: int) -> NDArray[np.uint8]:
         """See :class:`Device`."""
@@ -392,13 +421,14 @@ class PyCudaDevice:
     def timed(self, stream: Stream) -> Iterator[list[float]]:
         """See :class:`Device`."""
         seconds: list[float] = []
-        start, end = self._driver.Event(), self._driver.Event()
-        start.record(self._streams[stream])
+        with self._errors("timing its work"):
+            start, end = self._driver.Event(), self._driver.Event()
+            start.record(self._streams[stream])
         yield seconds
-        end.record(self._streams[stream])
-        with self._errors("finishing timed work"):
+        with self._errors("finishing its work"):
+            end.record(self._streams[stream])
             end.synchronize()
-        seconds.append(end.time_since(start) / 1000.0)
+            seconds.append(end.time_since(start) / 1000.0)
 
     def close(self) -> None:
         """See :class:`Device`."""
@@ -408,5 +438,6 @@ class PyCudaDevice:
             self._modules.clear()
             self._streams.clear()
             atexit.unregister(self.close)
-            self._context.pop()
-            self._context.detach()
+            with self.releasing("closing it"):
+                self._context.pop()
+                self._context.detach()

@@ -10,7 +10,7 @@ overlap those of the next, and the host reads one count between the stages.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Final, Self
@@ -36,8 +36,8 @@ from swsearch.engine.cuda.plan import (
     plan_range,
 )
 from swsearch.engine.cuda.profile import pack_profile
-from swsearch.engine.cuda.subjects import SMALLEST_CHUNK, DeviceSubjects, SubjectStore
-from swsearch.engine.protocol import Progress
+from swsearch.engine.cuda.subjects import SMALLEST_CHUNK, DeviceSubjects, SubjectStore, chunk_bytes
+from swsearch.engine.protocol import Progress, Scored
 from swsearch.hits.score_block import ScoreBlock
 from swsearch.query.profile import QueryProfile
 
@@ -160,6 +160,10 @@ class CudaEngine:
         """The device's name."""
         return self._device.facts.name
 
+    def keeps(self, partition: Partition) -> bool:
+        """Whether the partition fits the memory that databases may take, so that it is uploaded once."""
+        return chunk_bytes(partition) <= self._store.limit_bytes
+
     # --- The protocol ---
 
     def score(
@@ -171,19 +175,33 @@ class CudaEngine:
     ) -> list[ScoreBlock]:
         """See :class:`swsearch.engine.protocol.ScoreEngine`.
 
-        Where the device runs out of memory, databases get half as much of it, down to a megabyte, and the partition is
-        scored again from its beginning.
+        Where the device runs out of memory, databases get half as much of it, down to a megabyte, and what is not done
+        is scored again.
         """
+        blocks = dict(self.score_each(profiles, partition, floors, progress))
+        return [blocks[place] for place in range(len(profiles))]
+
+    def score_each(
+        self,
+        profiles: Sequence[QueryProfile],
+        partition: Partition,
+        floors: Sequence[int] | None = None,
+        progress: Progress | None = None,
+    ) -> Generator[Scored, None, None]:
+        """The same, each profile's block as soon as it is there: short queries first."""
         if len(partition) == 0:
-            return [ScoreBlock.concatenate([]) for _ in profiles]
+            yield from ((place, ScoreBlock.concatenate([])) for place in range(len(profiles)))
+            return
         architecture = self._device.facts.architecture
         if self._pairs:
             batches = pair_queries(profiles, architecture)
         else:
             batches = [Batch((place,)) for place in range(len(profiles))]
-        while True:
+        while batches:
             try:
-                return self._score_partition(profiles, batches, partition, floors, progress)
+                for batch, blocks in self._score_partition(profiles, tuple(batches), partition, floors, progress):
+                    batches.remove(batch)
+                    yield from zip(batch.places, blocks, strict=True)
             except OutOfDeviceMemory:
                 self._free_scratch()
                 self._store.clear()
@@ -214,23 +232,26 @@ class CudaEngine:
         partition: Partition,
         floors: Sequence[int] | None,
         progress: Progress | None,
-    ) -> list[ScoreBlock]:
-        blocks: list[list[ScoreBlock]] = [[] for _ in profiles]
+    ) -> Generator[tuple[Batch, list[ScoreBlock]], None, None]:
+        """Each batch with its profiles' blocks, while the last piece is scored."""
+        earlier: dict[int, list[ScoreBlock]] = {place: [] for batch in batches for place in batch.places}
+        n_scored = 0
         with contextlib.closing(self._store.pieces(partition)) as pieces:
             for subjects in pieces:
-                residues = subjects.n_residues
+                n_scored += len(subjects)
                 for batch in batches:
                     chosen = [profiles[place] for place in batch.places]
                     wanted = None if floors is None else [floors[place] for place in batch.places]
                     scored = self._score_batch(chosen, subjects, wanted)
                     for place, block in zip(batch.places, scored, strict=True):
-                        blocks[place].append(block)
-                    cells = residues * sum(profile.length for profile in chosen)
+                        earlier[place].append(block)
+                    cells = subjects.n_residues * sum(profile.length for profile in chosen)
                     self.timing.cells += cells
                     self._store.advance()
                     if progress is not None:
                         progress(cells)
-        return [ScoreBlock.concatenate(found) for found in blocks]
+                    if n_scored == len(partition):
+                        yield batch, [ScoreBlock.concatenate(earlier.pop(place)) for place in batch.places]
 
     # --- A batch against a piece ---
 
