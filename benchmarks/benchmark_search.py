@@ -24,8 +24,8 @@ from benchmark_cuda import commit, read_fasta, synthetic
 from swsearch.database.builder import build_database
 from swsearch.database.partition import Partition
 from swsearch.engine.cuda.device import PyCudaDevice
+from swsearch.engine.cuda.devices import CudaDevices
 from swsearch.engine.cuda.engine import CudaEngine, Timing
-from swsearch.engine.protocol import ScoreEngine
 from swsearch.search.api import open_searcher, read_queries
 from swsearch.search.options import SearchOptions
 from swsearch.search.searcher import Searcher
@@ -106,8 +106,9 @@ def main() -> None:
     }
     device.close()
     with open_searcher(path, SearchOptions(), engine="cuda") as (searcher, _):
-        engine: ScoreEngine = searcher.engine
-        assert isinstance(engine, CudaEngine)
+        devices = searcher.engine
+        assert isinstance(devices, CudaDevices)
+        (engine,) = devices.engines
         report["subjects"], report["residues"] = searcher.database.n_subjects, searcher.database.n_residues
         report["kernel_seconds"], report["warm_seconds"] = kernel_seconds(searcher, engine, options.queries)
     report["bound"] = 1.5 * report["kernel_seconds"] + 1.0

@@ -46,7 +46,7 @@ def batch(
 
     from swsearch.batch import Shard, run_batch, survey
     from swsearch.cli.output import say
-    from swsearch.cli.progress import ProgressReport
+    from swsearch.cli.progress import ProgressReport, say_plan
     from swsearch.store.repository import HitStore
 
     share = Shard.parse(shard)
@@ -56,6 +56,7 @@ def batch(
         cells = survey(paths, searcher, share, as_asked=search.alphabet is not None)
         if not search.quiet:
             say(why)
+            say_plan(searcher.forecast(cells))
         opened = stack.enter_context(HitStore(search.store, create=True))
         log = None if events is None else stack.enter_context(events.open("a", encoding="utf-8"))
         progress = stack.enter_context(ProgressReport("searching", cells, "GCUPS", 1e9, search.quiet))

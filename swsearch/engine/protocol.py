@@ -6,7 +6,7 @@ scores gives the same bytes as any other.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Protocol, Self, runtime_checkable
@@ -124,6 +124,17 @@ class Scoring(Protocol):
         ...
 
 
+class Forecast(Protocol):
+    """How an engine is going to do a search; prints as one line."""
+
+    @property
+    def seconds(self) -> float:
+        """About how long the scores take."""
+        ...
+
+    def __str__(self) -> str: ...
+
+
 @runtime_checkable
 class BackgroundEngine(ScoreEngine, Protocol):
     """An engine that works beside this thread: what it has scored can be used while it scores the rest."""
@@ -132,4 +143,10 @@ class BackgroundEngine(ScoreEngine, Protocol):
         self, profiles: Sequence[QueryProfile], partition: Partition, floors: Sequence[int] | None = None
     ) -> Scoring:
         """Begin what :meth:`ScoreEngine.score` does. What was begun earlier is done first."""
+        ...
+
+    def forecast(
+        self, batches: Iterable[Sequence[QueryProfile]], partitions: Sequence[Partition], n_cells: int
+    ) -> Forecast:
+        """How batches of profiles are going to be scored against all partitions, ``n_cells`` in all."""
         ...

@@ -15,7 +15,7 @@ from itertools import islice
 from swsearch import __version__
 from swsearch.alignment.traceback import align_hits
 from swsearch.database.reader import PackedDatabase
-from swsearch.engine.protocol import BackgroundEngine, Progress, ScoreEngine, Scoring
+from swsearch.engine.protocol import BackgroundEngine, Forecast, Progress, ScoreEngine, Scoring
 from swsearch.errors import AlphabetMismatch, InputError
 from swsearch.hits.hit import Alignment, Hit
 from swsearch.hits.result import DatabaseInfo, QueryResult, RunInfo, SearchStats
@@ -169,7 +169,22 @@ class Searcher:
             threads=self.threads,
         )
 
+    def forecast(self, n_cells: int, queries: Sequence[SequenceRecord] = ()) -> Forecast | None:
+        """How the engine is going to score ``n_cells``, of ``queries`` if they are known; None where it cannot say."""
+        if not isinstance(self.engine, BackgroundEngine):
+            return None
+        step = self._queries_per_call
+        batches = (
+            [strand.profile for query in queries[first : first + step] for strand in self._strands(query)]
+            for first in range(0, len(queries), step)
+        )
+        return self.engine.forecast(batches, self._partitions, n_cells)
+
     # --- the steps ---
+
+    @property
+    def _queries_per_call(self) -> int:
+        return max(1, self.engine.profiles_per_call // len(self.strands))
 
     def search(self, queries: Sequence[SequenceRecord], progress: Progress | None = None) -> Iterator[QueryResult]:
         """Results of the queries, in their order, each as soon as it is there.
@@ -180,7 +195,7 @@ class Searcher:
         """
         for query in queries:
             self.check(query)
-        step = max(1, self.engine.profiles_per_call // len(self.strands))
+        step = self._queries_per_call
         batches = (self._begin(first, queries[first : first + step]) for first in range(0, len(queries), step))
         begun = deque(islice(batches, 1))
         try:

@@ -146,17 +146,26 @@ def test_partitions_are_kept_while_they_fit(emulated: MakeDevice) -> None:
     assert device.used_bytes == 0
 
 
-def test_a_streamed_database_gives_the_same_blocks(emulated: MakeDevice, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The smallest chunk is lowered from a megabyte, so that a small database has many."""
+@pytest.mark.parametrize("bands", [16, 2], ids=["ranges", "bands"])
+def test_a_streamed_database_gives_the_same_blocks(
+    emulated: MakeDevice, monkeypatch: pytest.MonkeyPatch, bands: int
+) -> None:
+    """The smallest chunk is lowered from a megabyte, so that a small database has many; with and without floors."""
     monkeypatch.setattr("swsearch.engine.cuda.subjects.SMALLEST_CHUNK", 400)
-    queries, partition = protein_case(9, (61, 250))
+    monkeypatch.setattr("swsearch.engine.cuda.subjects.BANDS", bands)
+    rng = np.random.default_rng(9)
+    queries = [random_codes(rng, length) for length in (35, 30)]
+    subjects = [random_codes(rng, int(length)) for length in rng.integers(1, 30, 40)]
+    partition = partition_of([*subjects, *(query[:28] for query in queries)])
     profiles = profiles_of(queries, default_scheme(PROTEIN))
     cells: list[int] = []
     device = emulated()
-    with CudaEngine(device, memory_limit=900, pairs=False) as engine:
+    with CudaEngine(device, memory_limit=960, pairs=False) as engine:
+        assert engine.n_pieces(partition) >= 4
         found = engine.score(profiles, partition, progress=cells.append)
-    assert_same(found, ReferenceEngine().score(profiles, partition))
-    assert len(cells) > 4
+        assert_same(found, ReferenceEngine().score(profiles, partition))
+        assert len(cells) == engine.n_pieces(partition) * 2
+        assert_same(engine.score(profiles, partition, [20, 40]), ReferenceEngine().score(profiles, partition, [20, 40]))
     assert sum(cells) == partition.n_residues * sum(profile.length for profile in profiles)
     assert device.used_bytes == 0
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any, Final, Protocol
@@ -183,8 +183,13 @@ class Device(Protocol):
         """Wait for all streams."""
         ...
 
-    def timed(self, stream: Stream) -> contextlib.AbstractContextManager[list[float]]:
-        """Seconds between the stream's work at the start and at the end of a with-block, appended when it ends."""
+    def timed(
+        self, stream: Stream, meanwhile: Callable[[], None] | None = None
+    ) -> contextlib.AbstractContextManager[list[float]]:
+        """Seconds between the stream's work at the start and at the end of a with-block, appended when it ends.
+
+        ``meanwhile`` is called when the block has ended, before the stream's work is waited for.
+        """
         ...
 
     def close(self) -> None:
@@ -202,8 +207,7 @@ class _PyCudaBuffer:
     def free(self) -> None:
         if self._allocation is not None:
             allocation, self._allocation = self._allocation, None
-            with self._device.releasing("freeing memory"):
-                allocation.free()
+            self._device.give_back(allocation)
 
 
 class _PyCudaTexture:
@@ -283,6 +287,7 @@ class PyCudaDevice:
             self._context.pop()
             raise
         self._failure: DeviceLost | None = None
+        self._abandoned: list[Any] = []
         self._kernels: dict[KernelSpec, Any] = {}
         self._modules: list[Any] = []
         self._limits = MultiprocessorLimits(
@@ -308,14 +313,13 @@ class PyCudaDevice:
             self._failure = DeviceLost(f"{where} failed while {doing} ({error}); {advice}")
             raise self._failure from error
 
-    @contextlib.contextmanager
-    def releasing(self, doing: str) -> Iterator[None]:
-        """The same for giving back what a lost device may have lost already: that is no failure of its own."""
-        try:
-            yield
-        except self._driver.Error as error:
-            if self._failure is None:
-                raise EngineError(f"{self.facts.name} failed while {doing}: {error}") from error
+    def give_back(self, allocation: Any) -> None:
+        """Free memory. That of a lost device is gone already; PyCUDA would warn of it as long as the context lives."""
+        if self._failure is not None:
+            self._abandoned.append(allocation)
+            return
+        with self._errors("freeing memory"):
+            allocation.free()
 
     def free_bytes(self) -> int:
         """See :class:`Device`."""
@@ -418,7 +422,7 @@ class PyCudaDevice:
             self._context.synchronize()
 
     @contextlib.contextmanager
-    def timed(self, stream: Stream) -> Iterator[list[float]]:
+    def timed(self, stream: Stream, meanwhile: Callable[[], None] | None = None) -> Iterator[list[float]]:
         """See :class:`Device`."""
         seconds: list[float] = []
         with self._errors("timing its work"):
@@ -427,6 +431,9 @@ class PyCudaDevice:
         yield seconds
         with self._errors("finishing its work"):
             end.record(self._streams[stream])
+        if meanwhile is not None:
+            meanwhile()
+        with self._errors("finishing its work"):
             end.synchronize()
             seconds.append(end.time_since(start) / 1000.0)
 
@@ -434,10 +441,21 @@ class PyCudaDevice:
         """See :class:`Device`."""
         if self._open:
             self._open = False
-            self._kernels.clear()
-            self._modules.clear()
-            self._streams.clear()
             atexit.unregister(self.close)
-            with self.releasing("closing it"):
+            if self._failure is None:
+                self._let_go()
                 self._context.pop()
                 self._context.detach()
+            else:
+                with contextlib.suppress(
+                    self._driver.Error
+                ):  # the failure is known; what is lost cannot be left in order
+                    self._context.detach()
+                self._let_go()
+
+    def _let_go(self) -> None:
+        """Destroy what lives in the context, silently where that is dead."""
+        self._kernels.clear()
+        self._modules.clear()
+        self._streams.clear()
+        self._abandoned.clear()

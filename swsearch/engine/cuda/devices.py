@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import itertools
 import queue
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from types import TracebackType
@@ -23,6 +23,8 @@ import numpy as np
 from swsearch.database.partition import Partition
 from swsearch.engine.cuda.device import Device, PyCudaDevice
 from swsearch.engine.cuda.engine import CudaEngine
+from swsearch.engine.cuda.forecast import Forecast, expected_rate
+from swsearch.engine.cuda.subjects import chunk_bytes
 from swsearch.engine.protocol import Progress, Scored
 from swsearch.errors import EngineError
 from swsearch.hits.score_block import ScoreBlock
@@ -203,6 +205,33 @@ class CudaDevices:
         """See :class:`swsearch.engine.protocol.ScoreEngine`."""
         blocks = dict(self.begin(profiles, partition, floors).results(progress))
         return [blocks[place] for place in range(len(profiles))]
+
+    def forecast(
+        self, batches: Iterable[Sequence[QueryProfile]], partitions: Sequence[Partition], n_cells: int
+    ) -> Forecast:
+        """See :class:`swsearch.engine.protocol.BackgroundEngine`."""
+        engine = self.engines[0]
+        n_profiles = n_pairs = 0
+        for profiles in batches:
+            n_profiles += len(profiles)
+            n_pairs += sum(len(batch.places) == 2 for batch in engine.batches(profiles))
+        shared = any(self.shares_subjects(n_profiles or self.profiles_per_call, partition) for partition in partitions)
+        parts = [self._shares_of(partition)[0] if shared else partition for partition in partitions]
+        facts = [engine.facts for engine in self.engines]
+        free = [
+            thread.submit(engine.free_bytes).result()
+            for thread, engine in zip(self._threads, self.engines, strict=True)
+        ]
+        return Forecast(
+            devices=facts,
+            free_bytes=min(free),
+            database_bytes=sum(map(chunk_bytes, parts)),
+            n_pieces=max(map(engine.n_pieces, parts), default=1),
+            shared_subjects=shared,
+            n_profiles=n_profiles,
+            n_pairs=n_pairs,
+            seconds=n_cells / sum(map(expected_rate, facts)),
+        )
 
     def close(self) -> None:
         """See :class:`swsearch.engine.protocol.ScoreEngine`."""

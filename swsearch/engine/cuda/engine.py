@@ -16,10 +16,18 @@ from types import TracebackType
 from typing import Any, Final, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from swsearch.database.partition import Partition
-from swsearch.engine.cuda.device import Argument, Buffer, Device, OutOfDeviceMemory, PyCudaDevice, Stream, Texture
+from swsearch.engine.cuda.device import (
+    Argument,
+    Buffer,
+    Device,
+    DeviceFacts,
+    OutOfDeviceMemory,
+    PyCudaDevice,
+    Stream,
+    Texture,
+)
 from swsearch.engine.cuda.kernels import (
     COLLECT_KERNEL,
     WARP,
@@ -27,6 +35,7 @@ from swsearch.engine.cuda.kernels import (
     list_kernel,
     range_kernel,
 )
+from swsearch.engine.cuda.packed import PackedProfiles
 from swsearch.engine.cuda.plan import (
     Batch,
     deferred_limit,
@@ -35,7 +44,7 @@ from swsearch.engine.cuda.plan import (
     plan_list,
     plan_range,
 )
-from swsearch.engine.cuda.profile import pack_profile
+from swsearch.engine.cuda.profile import Words
 from swsearch.engine.cuda.subjects import SMALLEST_CHUNK, DeviceSubjects, SubjectStore, chunk_bytes
 from swsearch.engine.protocol import Progress, Scored
 from swsearch.hits.score_block import ScoreBlock
@@ -88,12 +97,22 @@ def _turns(boundary: Buffer | None, strip: int) -> list[Argument]:
     return [np.uint64(boundary.address + half), np.int64(-half // 4)]
 
 
+def _in_order(block: ScoreBlock, partition: Partition) -> ScoreBlock:
+    """Rows that have their places in the partition for subjects, in stored order with the subjects' own numbers."""
+    order = np.argsort(block.subject_index)
+    return ScoreBlock(partition.subject_index[block.subject_index[order]], block.score[order], block.n_rescored)
+
+
 @dataclass
 class _DeviceProfile:
-    """A packed profile on the device; a texture object over it where profiles are read as textures."""
+    """A packed profile on the device; a texture object over it where profiles are read as textures.
+
+    The words are held because their upload may end after the call.
+    """
 
     buffer: Buffer
     texture: Texture | None
+    words: Words
 
     @property
     def arguments(self) -> list[np.generic]:
@@ -151,6 +170,7 @@ class CudaEngine:
         self._deferred = deferred
         self.timing = Timing()
         self._scratch: dict[str, Buffer] = {}
+        self._packed = PackedProfiles()
         if memory_limit is None:
             memory_limit = int(self._device.free_bytes() * DATABASE_SHARE)
         self._store = SubjectStore(self._device, memory_limit)
@@ -163,6 +183,25 @@ class CudaEngine:
     def keeps(self, partition: Partition) -> bool:
         """Whether the partition fits the memory that databases may take, so that it is uploaded once."""
         return chunk_bytes(partition) <= self._store.limit_bytes
+
+    def n_pieces(self, partition: Partition) -> int:
+        """Pieces that the partition is scored in."""
+        return self._store.n_pieces(partition)
+
+    def batches(self, profiles: Sequence[QueryProfile]) -> list[Batch]:
+        """The profiles that are scored together."""
+        if self._pairs:
+            return pair_queries(profiles, self._device.facts.architecture)
+        return [Batch((place,)) for place in range(len(profiles))]
+
+    def free_bytes(self) -> int:
+        """Memory of the device that is free now."""
+        return self._device.free_bytes()
+
+    @property
+    def facts(self) -> DeviceFacts:
+        """What the device is."""
+        return self._device.facts
 
     # --- The protocol ---
 
@@ -192,11 +231,8 @@ class CudaEngine:
         if len(partition) == 0:
             yield from ((place, ScoreBlock.concatenate([])) for place in range(len(profiles)))
             return
-        architecture = self._device.facts.architecture
-        if self._pairs:
-            batches = pair_queries(profiles, architecture)
-        else:
-            batches = [Batch((place,)) for place in range(len(profiles))]
+        batches = self.batches(profiles)
+        self._packed = PackedProfiles()
         while batches:
             try:
                 for batch, blocks in self._score_partition(profiles, tuple(batches), partition, floors, progress):
@@ -239,8 +275,10 @@ class CudaEngine:
         with contextlib.closing(self._store.pieces(partition)) as pieces:
             for subjects in pieces:
                 n_scored += len(subjects)
-                for batch in batches:
+                for number, batch in enumerate(batches):
                     chosen = [profiles[place] for place in batch.places]
+                    following = batches[(number + 1) % len(batches)]
+                    self._plan_ahead([profiles[place] for place in following.places])
                     wanted = None if floors is None else [floors[place] for place in batch.places]
                     scored = self._score_batch(chosen, subjects, wanted)
                     for place, block in zip(batch.places, scored, strict=True):
@@ -251,7 +289,8 @@ class CudaEngine:
                     if progress is not None:
                         progress(cells)
                     if n_scored == len(partition):
-                        yield batch, [ScoreBlock.concatenate(earlier.pop(place)) for place in batch.places]
+                        whole = [ScoreBlock.concatenate(earlier.pop(place)) for place in batch.places]
+                        yield batch, [_in_order(block, partition) for block in whole] if subjects.streamed else whole
 
     # --- A batch against a piece ---
 
@@ -287,9 +326,14 @@ class CudaEngine:
             blocks.append(ScoreBlock(block.subject_index, block.score, n_left))
         return blocks
 
+    def _plan_ahead(self, profiles: list[QueryProfile]) -> None:
+        """Let the next batch be packed while kernels run."""
+        plan = plan_range(profiles, self._device.facts.architecture, deferred=False)
+        self._packed.ahead = (profiles, plan.shape.tile, plan.arithmetic)
+
     @contextlib.contextmanager
     def _measured(self) -> Iterator[None]:
-        with self._device.timed(Stream.COMPUTE) as seconds:
+        with self._device.timed(Stream.COMPUTE, self._packed.pack_ahead) as seconds:
             yield
         self.timing.seconds += seconds[0]
 
@@ -326,7 +370,7 @@ class CudaEngine:
         if plan.strips > 1:
             boundary = self._room("boundary", 2 * subjects.residue_bytes * tile.boundary_words * 4)
         with contextlib.ExitStack() as held:
-            packed = self._upload_profile("profile", pack_profile(profiles, tile, plan.arithmetic), held)
+            packed = self._upload_profile("profile", self._packed.words(profiles, tile, plan.arithmetic), held)
             alone = []
             if len(long_places):
                 alone = [self._list_profile(f"profile {i}", p, plan.arithmetic, held) for i, p in enumerate(profiles)]
@@ -491,7 +535,7 @@ class CudaEngine:
 
     # --- Memory ---
 
-    def _upload_profile(self, name: str, words: NDArray[np.uint32], held: contextlib.ExitStack) -> _DeviceProfile:
+    def _upload_profile(self, name: str, words: Words, held: contextlib.ExitStack) -> _DeviceProfile:
         """The words on the device, in scratch ``name``; the texture lives until ``held`` lets go of it."""
         buffer = self._room(name, words.nbytes)
         self._device.upload(buffer, words, Stream.COMPUTE)
@@ -499,15 +543,13 @@ class CudaEngine:
         if self._texture:
             texture = self._device.texture(buffer)
             held.callback(texture.close)
-        # The words are not pinned and not held: the copy must have read them.
-        self._device.synchronize()
-        return _DeviceProfile(buffer, texture)
+        return _DeviceProfile(buffer, texture, words)
 
     def _list_profile(
         self, name: str, profile: QueryProfile, arithmetic: Arithmetic, held: contextlib.ExitStack
     ) -> _DeviceProfile:
         tile = plan_list(profile, self._device.facts.architecture, arithmetic).tile
-        return self._upload_profile(name, pack_profile([profile], tile, arithmetic), held)
+        return self._upload_profile(name, self._packed.words([profile], tile, arithmetic), held)
 
     def _room(self, name: str, n_bytes: int) -> Buffer:
         """Memory that is kept between launches under a name, at least this large; what it held may be lost."""

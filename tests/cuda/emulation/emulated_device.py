@@ -194,10 +194,12 @@ class EmulatedDevice:
         """Every call here has ended when it returns."""
 
     @contextlib.contextmanager
-    def timed(self, stream: Stream) -> Iterator[list[float]]:
+    def timed(self, stream: Stream, meanwhile: Callable[[], None] | None = None) -> Iterator[list[float]]:
         seconds: list[float] = []
         start = time.perf_counter()
         yield seconds
+        if meanwhile is not None:
+            meanwhile()
         seconds.append(time.perf_counter() - start)
 
     def close(self) -> None:
