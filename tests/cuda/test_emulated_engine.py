@@ -147,12 +147,14 @@ def test_partitions_are_kept_while_they_fit(emulated: MakeDevice) -> None:
 
 
 @pytest.mark.parametrize("bands", [16, 2], ids=["ranges", "bands"])
+@pytest.mark.parametrize("n_slots", [1, 2])
 def test_a_streamed_database_gives_the_same_blocks(
-    emulated: MakeDevice, monkeypatch: pytest.MonkeyPatch, bands: int
+    emulated: MakeDevice, monkeypatch: pytest.MonkeyPatch, bands: int, n_slots: int
 ) -> None:
     """The smallest chunk is lowered from a megabyte, so that a small database has many; with and without floors."""
     monkeypatch.setattr("swsearch.engine.cuda.subjects.SMALLEST_CHUNK", 400)
     monkeypatch.setattr("swsearch.engine.cuda.subjects.BANDS", bands)
+    monkeypatch.setattr("swsearch.engine.cuda.subjects.WHOLE_RESIDUES", 0 if n_slots == 1 else 1000)
     rng = np.random.default_rng(9)
     queries = [random_codes(rng, length) for length in (35, 30)]
     subjects = [random_codes(rng, int(length)) for length in rng.integers(1, 30, 40)]
@@ -160,12 +162,15 @@ def test_a_streamed_database_gives_the_same_blocks(
     profiles = profiles_of(queries, default_scheme(PROTEIN))
     cells: list[int] = []
     device = emulated()
-    with CudaEngine(device, memory_limit=960, pairs=False) as engine:
-        assert engine.n_pieces(partition) >= 4
+    with CudaEngine(device, memory_limit=480 * n_slots, pairs=False) as engine:
+        n_pieces = engine.n_pieces(partition, 65)
+        assert n_pieces >= 4
         found = engine.score(profiles, partition, progress=cells.append)
         assert_same(found, ReferenceEngine().score(profiles, partition))
-        assert len(cells) == engine.n_pieces(partition) * 2
+        assert len(cells) == n_pieces * 2
         assert_same(engine.score(profiles, partition, [20, 40]), ReferenceEngine().score(profiles, partition, [20, 40]))
+        few = partition[:5]  # fits, so the slots go
+        assert_same(engine.score(profiles[:1], few), ReferenceEngine().score(profiles[:1], few))
     assert sum(cells) == partition.n_residues * sum(profile.length for profile in profiles)
     assert device.used_bytes == 0
 

@@ -144,6 +144,10 @@ class Device(Protocol):
         """Host memory that uploads run from at full speed, beside kernels."""
         ...
 
+    def unpin(self, array: NDArray[np.uint8]) -> None:
+        """Take note that pinned memory is used no more; it is freed with its last array."""
+        ...
+
     def upload(self, buffer: Buffer, values: NDArray[Any], stream: Stream, offset: int = 0) -> None:
         """Copy to the device. From pinned memory it may end after the call: leave that as it is till then."""
         ...
@@ -336,6 +340,11 @@ class PyCudaDevice:
         with self._errors(f"pinning {n_bytes:,} bytes of host memory"):
             array: NDArray[np.uint8] = self._driver.pagelocked_empty(n_bytes, np.uint8)
             return array
+
+    def unpin(self, array: NDArray[np.uint8]) -> None:
+        """See :class:`Device`."""
+        if self._failure is not None:
+            self._abandoned.append(array)
 
     def upload(self, buffer: Buffer, values: NDArray[Any], stream: Stream, offset: int = 0) -> None:
         """See :class:`Device`."""

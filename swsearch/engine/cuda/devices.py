@@ -24,7 +24,7 @@ from swsearch.database.partition import Partition
 from swsearch.engine.cuda.device import Device, PyCudaDevice
 from swsearch.engine.cuda.engine import CudaEngine
 from swsearch.engine.cuda.forecast import Forecast, expected_rate
-from swsearch.engine.cuda.subjects import chunk_bytes
+from swsearch.engine.cuda.subjects import WHOLE_RESIDUES, chunk_bytes
 from swsearch.engine.protocol import Progress, Scored
 from swsearch.errors import EngineError
 from swsearch.hits.score_block import ScoreBlock
@@ -212,8 +212,10 @@ class CudaDevices:
         """See :class:`swsearch.engine.protocol.BackgroundEngine`."""
         engine = self.engines[0]
         n_profiles = n_pairs = 0
+        call_residues = WHOLE_RESIDUES
         for profiles in batches:
             n_profiles += len(profiles)
+            call_residues = min(call_residues, sum(profile.length for profile in profiles))
             n_pairs += sum(len(batch.places) == 2 for batch in engine.batches(profiles))
         shared = any(self.shares_subjects(n_profiles or self.profiles_per_call, partition) for partition in partitions)
         parts = [self._shares_of(partition)[0] if shared else partition for partition in partitions]
@@ -226,7 +228,7 @@ class CudaDevices:
             devices=facts,
             free_bytes=min(free),
             database_bytes=sum(map(chunk_bytes, parts)),
-            n_pieces=max(map(engine.n_pieces, parts), default=1),
+            n_pieces=max((engine.n_pieces(part, call_residues) for part in parts), default=1),
             shared_subjects=shared,
             n_profiles=n_profiles,
             n_pairs=n_pairs,

@@ -184,9 +184,9 @@ class CudaEngine:
         """Whether the partition fits the memory that databases may take, so that it is uploaded once."""
         return chunk_bytes(partition) <= self._store.limit_bytes
 
-    def n_pieces(self, partition: Partition) -> int:
-        """Pieces that the partition is scored in."""
-        return self._store.n_pieces(partition)
+    def n_pieces(self, partition: Partition, query_residues: int) -> int:
+        """Pieces that the partition is scored in for queries that have so many residues together."""
+        return self._store.n_pieces(partition, query_residues)
 
     def batches(self, profiles: Sequence[QueryProfile]) -> list[Batch]:
         """The profiles that are scored together."""
@@ -272,7 +272,8 @@ class CudaEngine:
         """Each batch with its profiles' blocks, while the last piece is scored."""
         earlier: dict[int, list[ScoreBlock]] = {place: [] for batch in batches for place in batch.places}
         n_scored = 0
-        with contextlib.closing(self._store.pieces(partition)) as pieces:
+        query_residues = sum(profiles[place].length for batch in batches for place in batch.places)
+        with contextlib.closing(self._store.pieces(partition, query_residues)) as pieces:
             for subjects in pieces:
                 n_scored += len(subjects)
                 for number, batch in enumerate(batches):

@@ -114,6 +114,9 @@ class EmulatedDevice:
     def pinned(self, n_bytes: int) -> NDArray[np.uint8]:
         return np.empty(n_bytes, dtype=np.uint8)
 
+    def unpin(self, array: NDArray[np.uint8]) -> None:
+        array[:] = 0xA5  # whoever reads it after this is found out
+
     def upload(self, buffer: Buffer, values: NDArray[Any], stream: Stream, offset: int = 0) -> None:
         assert offset + values.nbytes <= buffer.n_bytes
         ctypes.memmove(buffer.address + offset, values.ctypes.data, values.nbytes)
