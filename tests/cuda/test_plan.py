@@ -113,10 +113,10 @@ def test_chunks_cover_a_partition_within_their_limit() -> None:
     for limit in (1, 300, 1000, whole - 1, whole):
         parts = chunks(partition, limit)
         places = np.concatenate([np.arange(60)[band] for part in parts for band in part])
-        np.testing.assert_array_equal(places, np.arange(60))
+        np.testing.assert_array_equal(np.sort(places), np.arange(60))
         for part in parts:
-            (band,) = part
-            assert chunk_bytes(partition[band]) <= limit or band.stop - band.start == 1
+            alone = len(part) == 1 and part[0].stop - part[0].start == 1
+            assert alone or sum(chunk_bytes(partition[band]) for band in part) <= limit
     assert len(chunks(partition, whole)) == 1
     assert len(chunks(partition, 1)) == 60
 
@@ -133,7 +133,7 @@ def test_chunks_of_short_subjects_have_subjects_of_all_lengths(removed: bool) ->
         )
     limit = chunk_bytes(partition) // 3
     parts = chunks(partition, limit)
-    assert 3 <= len(parts) <= 5
+    assert 3 <= len(parts) <= 4
     places = np.concatenate([np.arange(len(partition))[band] for part in parts for band in part])
     np.testing.assert_array_equal(np.sort(places), np.arange(len(partition)))
     for part in parts:
