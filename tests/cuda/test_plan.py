@@ -10,7 +10,7 @@ from swsearch.database.partition import Partition
 from swsearch.engine.cuda.device import MultiprocessorLimits, fitting_blocks
 from swsearch.engine.cuda.kernels import Arithmetic, Pairing, Tile
 from swsearch.engine.cuda.plan import LONG_LEAST, deferred_limit, first_long, pair_queries, plan_list, plan_range
-from swsearch.engine.cuda.subjects import BANDS, BYTES_PER_SUBJECT, chunk_bytes, chunks, residue_span
+from swsearch.engine.cuda.subjects import BYTES_PER_SUBJECT, chunk_bytes, chunks, residue_span
 from swsearch.engine.cuda.tuning import choose_tile, tiles, tuned_for
 from swsearch.query.profile import QueryProfile, sequence_profile
 from swsearch.scoring.gap import GapPenalty
@@ -122,8 +122,9 @@ def test_chunks_cover_a_partition_within_their_limit() -> None:
 
 
 @pytest.mark.parametrize("removed", [False, True])
-def test_chunks_of_short_subjects_have_subjects_of_all_lengths(removed: bool) -> None:
+def test_chunks_of_short_subjects_have_subjects_of_all_lengths(monkeypatch: pytest.MonkeyPatch, removed: bool) -> None:
     """Bands lie all over the partition; gaps that removed subjects leave count, as they are copied too."""
+    monkeypatch.setattr("swsearch.engine.cuda.subjects.BANDS", 16)
     rng = np.random.default_rng(6)
     partition = partition_of([random_codes(rng, int(length)) for length in rng.integers(1, 100, 4000)])
     if removed:
@@ -137,7 +138,7 @@ def test_chunks_of_short_subjects_have_subjects_of_all_lengths(removed: bool) ->
     places = np.concatenate([np.arange(len(partition))[band] for part in parts for band in part])
     np.testing.assert_array_equal(np.sort(places), np.arange(len(partition)))
     for part in parts:
-        assert len(part) == BANDS
+        assert len(part) == 16
         assert sum(chunk_bytes(partition[band]) for band in part) <= limit
         assert [band.start for band in part] == sorted(band.start for band in part)
         mean = partition.n_residues / len(partition)

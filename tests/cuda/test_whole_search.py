@@ -16,10 +16,11 @@ from emulated_device import EmulatedDevice, OneAtATime, opener
 from sequences import random_codes
 
 from swsearch.cli.app import main
+from swsearch.database.reader import PackedDatabase
 from swsearch.engine.cuda.device import DeviceLost
 from swsearch.engine.cuda.devices import CudaDevices
 from swsearch.engine.protocol import BackgroundEngine
-from swsearch.search.api import open_searcher
+from swsearch.search.api import open_searcher, read_queries
 from swsearch.search.options import SearchOptions
 from swsearch.search.searcher import Searcher
 from swsearch.sequences.alphabet import DNA, PROTEIN, reverse_complement
@@ -100,9 +101,6 @@ def test_both_strands_of_dna_give_the_cpu_engines_hits(tmp_path, kernel_folder, 
 
 
 def open_case(engine: Any) -> tuple[Searcher, list[SequenceRecord]]:
-    from swsearch.database.reader import PackedDatabase
-    from swsearch.search.api import read_queries
-
     database = PackedDatabase.open("subjects.db")
     return Searcher(database, engine, SearchOptions()), read_queries("queries.fasta", PROTEIN, as_asked=True)
 
@@ -216,3 +214,36 @@ def test_an_open_searcher_closes_its_engine_when_the_device_is_lost(case, kernel
     with pytest.raises(DeviceLost), open_searcher("subjects.db", engine="cuda") as (searcher, _):
         list(searcher.search(open_case(searcher.engine)[1]))
     assert searcher.engine.engines == []  # type: ignore[attr-defined]
+
+
+def test_a_long_search_says_its_plan_beforehand(case, kernel_folder, monkeypatch, capfd):
+    """By hand: 127 query residues times the database's, at 2 multiprocessors x 10,000 Hz x 24 cells; two pairs."""
+    use(monkeypatch, opener(kernel_folder))
+    n_residues = PackedDatabase.open("subjects.db").n_residues
+    command = ["query", "queries.fasta", "subjects.db", "--alphabet", "protein", "--engine", "cuda", "--store", "none"]
+    monkeypatch.setattr("swsearch.cli.progress.LONG_SECONDS", 0.0)
+    assert main(command) == 0
+    (plan,) = [line for line in capfd.readouterr().err.splitlines() if "plan" in line]
+    seconds = 127 * n_residues / (2 * 1e4 * 24)
+    assert plan.startswith("swsearch: plan: the database of 0.00 GB kept on the GPU (1 GB free); ")
+    assert plan.endswith(f"; 2 pairs of queries and 0 alone; about {round(seconds)} s")
+    assert main([*command, "--quiet"]) == 0
+    assert "plan" not in capfd.readouterr().err
+    monkeypatch.setattr("swsearch.cli.progress.LONG_SECONDS", seconds + 1)
+    assert main(command) == 0
+    assert "plan" not in capfd.readouterr().err
+
+
+def test_the_plan_tells_how_a_database_beyond_the_memory_is_laid_out(case, kernel_folder, monkeypatch):
+    """A limit of 700 bytes: the database of some 2 kB is streamed by one device, and shared by four."""
+    monkeypatch.setattr("swsearch.engine.cuda.subjects.SMALLEST_CHUNK", 300)
+    with CudaDevices([0], opener(kernel_folder), memory_limit=700) as engine:
+        searcher, queries = open_case(engine)
+        forecast = searcher.forecast(10**9, queries)
+        (partition,) = searcher.database.partitions()
+        assert f"streamed in {engine.engines[0].n_pieces(partition, 127)} pieces" in str(forecast)
+    with CudaDevices([0, 1, 2, 3], opener(kernel_folder), memory_limit=1000) as engine:
+        searcher, queries = open_case(engine)
+        forecast = searcher.forecast(10**9)
+        assert str(forecast).startswith("a share of 0.00 GB kept on each of 4 GPUs (1 GB free)")
+        assert forecast.seconds == pytest.approx(10**9 / (4 * 2 * 1e4 * 24))
