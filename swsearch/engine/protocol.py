@@ -14,6 +14,7 @@ from typing import Protocol, Self, runtime_checkable
 from swsearch.database.partition import Partition
 from swsearch.hits.score_block import ScoreBlock
 from swsearch.query.profile import QueryProfile
+from swsearch.typing import Lengths, Scores
 
 Progress = Callable[[int], None]
 """Called now and then from the calling thread with the cells scored since the last call."""
@@ -109,6 +110,19 @@ Scored = tuple[int, ScoreBlock]
 """A profile's place in the caller's list, and its block."""
 
 
+class TopRule(Protocol):
+    """Which subjects can be among the best of a query; what they score less than :meth:`lowest` is of no use."""
+
+    @property
+    def top(self) -> int:
+        """How many the best are."""
+        ...
+
+    def lowest(self, scores: Scores, lengths: Lengths) -> int:
+        """Lowest score that a subject may have, given the exact scores and the lengths of some; 1 if they are few."""
+        ...
+
+
 class Scoring(Protocol):
     """Scores on their way."""
 
@@ -140,9 +154,16 @@ class BackgroundEngine(ScoreEngine, Protocol):
     """An engine that works beside this thread: what it has scored can be used while it scores the rest."""
 
     def begin(
-        self, profiles: Sequence[QueryProfile], partition: Partition, floors: Sequence[int] | None = None
+        self,
+        profiles: Sequence[QueryProfile],
+        partition: Partition,
+        floors: Sequence[int],
+        rules: Sequence[TopRule | None],
     ) -> Scoring:
-        """Begin what :meth:`ScoreEngine.score` does. What was begun earlier is done first."""
+        """Begin what :meth:`ScoreEngine.score` does. What was begun earlier is done first.
+
+        Of a profile that has a rule, the blocks may leave out what the rule makes useless, and count it.
+        """
         ...
 
     def forecast(

@@ -6,6 +6,7 @@ after another into a :class:`swsearch.hits.result.QueryResult`. It computes; it 
 
 from __future__ import annotations
 
+import math
 import time
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
@@ -24,6 +25,7 @@ from swsearch.query.profile import QueryProfile, sequence_profile
 from swsearch.scoring.matrix import matrix_text
 from swsearch.search.options import SearchOptions
 from swsearch.search.ranking import Candidates, Ranking, merge_strands, rank
+from swsearch.search.top_rule import TopRule
 from swsearch.sequences.alphabet import reverse_complement
 from swsearch.sequences.record import SequenceRecord
 from swsearch.statistics.karlin_altschul import Statistics
@@ -53,7 +55,7 @@ class _Batch:
         Place of the first query in the run.
     queries, strands
         One entry a query.
-    profiles, floors
+    profiles, floors, rules
         One entry a strand of a query.
     begun : list of Scoring
         One a partition, where the engine works in the background; else empty.
@@ -64,6 +66,7 @@ class _Batch:
     strands: list[list[_Strand]]
     profiles: list[QueryProfile]
     floors: list[int]
+    rules: list[TopRule | None]
     begun: list[Scoring] = field(default_factory=list)
 
     def cancel(self) -> None:
@@ -212,10 +215,13 @@ class Searcher:
         strands = [self._strands(query) for query in queries]
         profiles = [strand.profile for strands_of_query in strands for strand in strands_of_query]
         floors = [floor for query in queries for floor in [self._floor(len(query))] * len(self.strands)]
-        batch = _Batch(first_number, queries, strands, profiles, floors)
+        rules = [rule for query in queries for rule in [self._top_rule(len(query))] * len(self.strands)]
+        batch = _Batch(first_number, queries, strands, profiles, floors, rules)
         if isinstance(self.engine, BackgroundEngine):
             for partition in self._partitions:
-                batch.begun.append(self.engine.begin(profiles, partition, floors))
+                # A subject is found on the better of two strands; those that both leave out could not be counted.
+                of_engine = rules if len(self.strands) == 1 else [None] * len(rules)
+                batch.begun.append(self.engine.begin(profiles, partition, floors, of_engine))
         return batch
 
     def _results(self, batch: _Batch, progress: Progress | None) -> Iterator[QueryResult]:
@@ -237,8 +243,10 @@ class Searcher:
         """One query's result from its scores, one block a strand."""
         began = time.perf_counter()
         query = batch.queries[place]
-        candidates = merge_strands(blocks)
+        passed = merge_strands(blocks)
+        candidates = self._promising(passed, batch.rules[place * len(self.strands)])
         ranking = self._rank(candidates, len(query))
+        n_left_out = sum(block.n_left_out for block in blocks) + len(passed) - len(candidates)
         hits = self._hits(batch.strands[place], candidates, ranking)
         cells = self.cells(query)
         stats = SearchStats(
@@ -247,7 +255,9 @@ class Searcher:
             total_seconds=cells * seconds_a_cell + time.perf_counter() - began,
             n_rescored=sum(block.n_rescored for block in blocks),
         )
-        return QueryResult(batch.first_number + place, query.header, query.letters, hits, ranking.n_passed, stats)
+        return QueryResult(
+            batch.first_number + place, query.header, query.letters, hits, ranking.n_passed + n_left_out, stats
+        )
 
     def _strands(self, query: SequenceRecord) -> list[_Strand]:
         strands = []
@@ -270,6 +280,23 @@ class Searcher:
                 len(self.strands),
             )
         return floor
+
+    def _top_rule(self, query_length: int) -> TopRule | None:
+        """The rule by which subjects can be left out before they are ranked.
+
+        None where an E-value cuts the list: then it takes each subject's E-value to count those that pass.
+        """
+        statistics = self.statistics if isinstance(self.statistics, Statistics) else None
+        if statistics is not None and not math.isinf(self.options.evalue):
+            return None
+        return TopRule(
+            self.options.top,
+            statistics,
+            query_length,
+            self._distinct_lengths,
+            self.search_space,
+            len(self.strands),
+        )
 
     def _score(self, batch: _Batch, progress: Progress | None) -> Iterator[tuple[int, ScoreBlock, float]]:
         """Each profile's place and its scores of at least its floor in the whole database, as soon as they are there.
@@ -301,6 +328,12 @@ class Searcher:
                     whole = ScoreBlock.concatenate(parts[place])
                     parts[place].clear()
                     yield place, whole, seconds / n_cells if n_cells else 0.0
+
+    def _promising(self, candidates: Candidates, rule: TopRule | None) -> Candidates:
+        """The candidates that can be among the best, so that not all of them need E-values and an order."""
+        if rule is None or len(candidates) <= rule.top:
+            return candidates
+        return candidates.at_least(rule.lowest(candidates.score, self.database.lengths(candidates.subject_index)))
 
     def _rank(self, candidates: Candidates, query_length: int) -> Ranking:
         evalues = None

@@ -22,7 +22,7 @@ from swsearch.scoring.gap import GapPenalty
 from swsearch.scoring.matrix import match_mismatch, named_matrix
 from swsearch.scoring.scheme import ScoringScheme, default_scheme
 from swsearch.sequences.alphabet import DNA, PROTEIN, SOFT_MASK_BIT, reverse_complement
-from swsearch.typing import Codes
+from swsearch.typing import Codes, Lengths, Scores
 
 MakeDevice = Callable[..., EmulatedDevice]
 
@@ -109,6 +109,42 @@ def test_floors_return_the_subjects_that_reach_them_and_no_other(emulated: MakeD
         for floor in (1, 16, 40, int(scores[1].max()), int(scores[1].max()) + 1, 5000):
             floors = [floor, floor]
             assert_same(engine.score(profiles, partition, floors), ReferenceEngine().score(profiles, partition, floors))
+
+
+@pytest.mark.parametrize(("top", "bound"), [(3, 30), (3, 10_000), (3, 1), (30, 1)])
+def test_a_rule_brings_back_the_best_and_counts_the_others(emulated: MakeDevice, top: int, bound: int) -> None:
+    """The rule is shown at least ``top`` of the best scores with their lengths, and its bound is obeyed.
+
+    Expected: the reference engine's scores of at least the bound, the others that reach the floor counted.
+    """
+    queries, partition = protein_case(12, (62,))
+    profiles = profiles_of(queries, default_scheme(PROTEIN))
+    (wanted,) = ReferenceEngine().score(profiles, partition)
+    length_of = dict(zip(partition.subject_index.tolist(), partition.lengths.tolist(), strict=True))
+    shown: list[tuple[int, int]] = []
+
+    class Rule:
+        def __init__(self) -> None:
+            self.top = top
+
+        def lowest(self, scores: Scores, lengths: Lengths) -> int:
+            shown.extend(zip(scores.tolist(), lengths.tolist(), strict=True))
+            return bound
+
+    with CudaEngine(emulated()) as engine:
+        ((_, block),) = engine.score_each(profiles, partition, [2], rules=[Rule()])
+    n_reaching = int((wanted.score >= 2).sum())
+    if n_reaching <= top:
+        bound = 2
+        assert not shown
+    else:
+        nth = sorted(wanted.score.tolist())[-top]
+        rows = wanted.at_least(nth)
+        lengths = [length_of[index] for index in rows.subject_index.tolist()]
+        assert sorted(shown) == sorted(zip(rows.score.tolist(), lengths, strict=True))
+    kept = wanted.at_least(max(bound, 2))
+    assert_same([block], [kept])
+    assert block.n_left_out == n_reaching - len(kept)
 
 
 def test_long_subjects_get_a_warp_and_all_strips_of_a_long_query(emulated: MakeDevice) -> None:

@@ -65,13 +65,22 @@ def searched(engine: str, *arguments: str) -> int:
     return main([*command, "--format", "json", "--out", f"{engine}.json", "--quiet", *arguments])
 
 
-@pytest.mark.parametrize("devices", ["0", "0,1"])
-@pytest.mark.parametrize("evalue", ["10", "inf"])
-def test_hits_are_the_cpu_engines_to_the_byte(case, kernel_folder, monkeypatch, devices, evalue):
+@pytest.mark.parametrize(
+    "choice",
+    [
+        ["--devices", "0"],
+        ["--devices", "0,1"],
+        ["--evalue", "inf", "--top", "3"],
+        ["--evalue", "inf", "--top", "3", "--ties", "all", "--devices", "0,1"],
+        ["--gap-open", "7", "--gap-extend", "3", "--top", "4"],  # no statistics
+    ],
+    ids=" ".join,
+)
+def test_hits_are_the_cpu_engines_to_the_byte(case, kernel_folder, monkeypatch, choice):
     """Two queries a call, in two partitions: the engine ends short queries first, batches follow one another."""
     monkeypatch.setattr("swsearch.engine.cuda.engine.CudaEngine.profiles_per_call", 2)
     use(monkeypatch, opener(kernel_folder))
-    variant = ["--evalue", evalue, "--devices", devices, "--partition-residues", "1000"]
+    variant = [*choice, "--partition-residues", "1000"]
     assert searched("cuda", *variant) == 0
     assert searched("cpu", *variant) == 0
     assert Path("cuda.json").read_bytes() == Path("cpu.json").read_bytes()

@@ -25,7 +25,7 @@ from swsearch.engine.cuda.device import Device, PyCudaDevice
 from swsearch.engine.cuda.engine import CudaEngine
 from swsearch.engine.cuda.forecast import Forecast, expected_rate
 from swsearch.engine.cuda.subjects import WHOLE_RESIDUES, chunk_bytes
-from swsearch.engine.protocol import Progress, Scored
+from swsearch.engine.protocol import Progress, Scored, TopRule
 from swsearch.errors import EngineError
 from swsearch.hits.score_block import ScoreBlock
 from swsearch.query.profile import QueryProfile
@@ -46,6 +46,7 @@ class _Work:
     profiles: Sequence[QueryProfile]
     partition: Partition
     floors: Sequence[int] | None
+    rules: Sequence[TopRule | None] | None
 
 
 class DeviceScoring:
@@ -74,7 +75,8 @@ class DeviceScoring:
 
     def _score(self, number: int, engine: CudaEngine, work: _Work) -> None:
         """In a device's thread: score its work and tell of it."""
-        for place, block in engine.score_each(work.profiles, work.partition, work.floors, self._tell):
+        scored = engine.score_each(work.profiles, work.partition, work.floors, self._tell, work.rules)
+        for place, block in scored:
             self._told.put((number, work.places[place], block))
 
     def _tell(self, cells: int) -> None:
@@ -176,13 +178,18 @@ class CudaDevices:
         return sum(engine.profiles_per_call for engine in self.engines)
 
     def begin(
-        self, profiles: Sequence[QueryProfile], partition: Partition, floors: Sequence[int] | None = None
+        self,
+        profiles: Sequence[QueryProfile],
+        partition: Partition,
+        floors: Sequence[int] | None = None,
+        rules: Sequence[TopRule | None] | None = None,
     ) -> DeviceScoring:
         """See :class:`swsearch.engine.protocol.BackgroundEngine`."""
         if not self.engines:
             raise EngineError("the CUDA engine was closed; make a new one")
         if self.shares_subjects(len(profiles), partition):
-            work = [_Work(range(len(profiles)), profiles, share, floors) for share in self._shares_of(partition)]
+            places = range(len(profiles))
+            work = [_Work(places, profiles, share, floors, rules) for share in self._shares_of(partition)]
             return DeviceScoring(self._threads, self.engines, work, len(work))
         work = [
             _Work(
@@ -190,6 +197,7 @@ class CudaDevices:
                 [profiles[place] for place in places],
                 partition,
                 None if floors is None else [floors[place] for place in places],
+                None if rules is None else [rules[place] for place in places],
             )
             for places in self._dealt(profiles)
         ]

@@ -16,6 +16,7 @@ from types import TracebackType
 from typing import Any, Final, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from swsearch.database.partition import Partition
 from swsearch.engine.cuda.device import (
@@ -30,6 +31,8 @@ from swsearch.engine.cuda.device import (
 )
 from swsearch.engine.cuda.kernels import (
     COLLECT_KERNEL,
+    COUNT_KERNEL,
+    COUNTED_SCORES,
     WARP,
     Arithmetic,
     list_kernel,
@@ -46,7 +49,7 @@ from swsearch.engine.cuda.plan import (
 )
 from swsearch.engine.cuda.profile import Words
 from swsearch.engine.cuda.subjects import SMALLEST_CHUNK, DeviceSubjects, SubjectStore, chunk_bytes
-from swsearch.engine.protocol import Progress, Scored
+from swsearch.engine.protocol import Progress, Scored, TopRule
 from swsearch.hits.score_block import ScoreBlock
 from swsearch.query.profile import QueryProfile
 
@@ -100,7 +103,9 @@ def _turns(boundary: Buffer | None, strip: int) -> list[Argument]:
 def _in_order(block: ScoreBlock, partition: Partition) -> ScoreBlock:
     """Rows that have their places in the partition for subjects, in stored order with the subjects' own numbers."""
     order = np.argsort(block.subject_index)
-    return ScoreBlock(partition.subject_index[block.subject_index[order]], block.score[order], block.n_rescored)
+    return ScoreBlock(
+        partition.subject_index[block.subject_index[order]], block.score[order], block.n_rescored, block.n_left_out
+    )
 
 
 @dataclass
@@ -226,8 +231,12 @@ class CudaEngine:
         partition: Partition,
         floors: Sequence[int] | None = None,
         progress: Progress | None = None,
+        rules: Sequence[TopRule | None] | None = None,
     ) -> Generator[Scored, None, None]:
-        """The same, each profile's block as soon as it is there: short queries first."""
+        """The same, each profile's block as soon as it is there: short queries first.
+
+        For ``rules`` see :meth:`swsearch.engine.protocol.BackgroundEngine.begin`; they need floors.
+        """
         if len(partition) == 0:
             yield from ((place, ScoreBlock.concatenate([])) for place in range(len(profiles)))
             return
@@ -235,7 +244,8 @@ class CudaEngine:
         self._packed = PackedProfiles()
         while batches:
             try:
-                for batch, blocks in self._score_partition(profiles, tuple(batches), partition, floors, progress):
+                found = self._score_partition(profiles, tuple(batches), partition, floors, progress, rules)
+                for batch, blocks in found:
                     batches.remove(batch)
                     yield from zip(batch.places, blocks, strict=True)
             except OutOfDeviceMemory:
@@ -268,6 +278,7 @@ class CudaEngine:
         partition: Partition,
         floors: Sequence[int] | None,
         progress: Progress | None,
+        rules: Sequence[TopRule | None] | None,
     ) -> Generator[tuple[Batch, list[ScoreBlock]], None, None]:
         """Each batch with its profiles' blocks, while the last piece is scored."""
         earlier: dict[int, list[ScoreBlock]] = {place: [] for batch in batches for place in batch.places}
@@ -281,7 +292,8 @@ class CudaEngine:
                     following = batches[(number + 1) % len(batches)]
                     self._plan_ahead([profiles[place] for place in following.places])
                     wanted = None if floors is None else [floors[place] for place in batch.places]
-                    scored = self._score_batch(chosen, subjects, wanted)
+                    of_batch = [None if rules is None else rules[place] for place in batch.places]
+                    scored = self._score_batch(chosen, subjects, wanted, of_batch)
                     for place, block in zip(batch.places, scored, strict=True):
                         earlier[place].append(block)
                     cells = subjects.n_residues * sum(profile.length for profile in chosen)
@@ -296,7 +308,11 @@ class CudaEngine:
     # --- A batch against a piece ---
 
     def _score_batch(
-        self, profiles: list[QueryProfile], subjects: DeviceSubjects, floors: list[int] | None
+        self,
+        profiles: list[QueryProfile],
+        subjects: DeviceSubjects,
+        floors: list[int] | None,
+        rules: list[TopRule | None],
     ) -> list[ScoreBlock]:
         limits = [deferred_limit(p, None if floors is None else floors[i]) for i, p in enumerate(profiles)]
         deferred = self._deferred and all(limit is not None for limit in limits)
@@ -305,7 +321,9 @@ class CudaEngine:
         n_short = self._score_all(profiles, subjects, scores, deferred=plan.deferred)
         if not plan.deferred:
             return [
-                self._finish_exact(profile, subjects, scores[i], plan.arithmetic, None if floors is None else floors[i])
+                self._finish_exact(
+                    profile, subjects, scores[i], plan.arithmetic, None if floors is None else floors[i], rules[i]
+                )
                 for i, profile in enumerate(profiles)
             ]
         blocks = []
@@ -318,7 +336,7 @@ class CudaEngine:
             n_passed = self._collect(scores[i], candidates, "passed")
             if n_passed > max(len(subjects) * MOST_DEFERRED, WARP):
                 self._score_all([profile], subjects, [scores[i]], deferred=False)
-                blocks.append(self._finish_exact(profile, subjects, scores[i], plan.arithmetic, floor))
+                blocks.append(self._finish_exact(profile, subjects, scores[i], plan.arithmetic, floor, rules[i]))
                 continue
             self._rescore(profile, subjects, scores[i], Arithmetic.SHORT, listed="passed", n_listed=n_passed)
             # The others' places hold what the deferred kernel left there: below the limit, and so below the floor.
@@ -410,6 +428,7 @@ class CudaEngine:
         scores: Buffer,
         arithmetic: Arithmetic,
         floor: int | None,
+        rule: TopRule | None,
     ) -> ScoreBlock:
         """Score again what left the type, and copy to the host what is wanted."""
         n_left = 0
@@ -419,8 +438,8 @@ class CudaEngine:
             n_left = self._collect(scores, [everyone], "left")
             self._rescore(profile, subjects, scores, wider, listed="left", n_listed=n_left)
         if floor is not None:
-            block = self._at_least(subjects, scores, floor)
-            return ScoreBlock(block.subject_index, block.score, n_left)
+            block = self._best(subjects, scores, floor, rule)
+            return ScoreBlock(block.subject_index, block.score, n_left, block.n_left_out)
         values = np.empty(len(subjects), dtype=np.int32)
         self._device.download(values, scores, Stream.COMPUTE)
         return ScoreBlock(subjects.partition.subject_index, values, n_left)
@@ -525,6 +544,44 @@ class CudaEngine:
 
     def _at_least(self, subjects: DeviceSubjects, scores: Buffer, floor: int) -> ScoreBlock:
         """Subjects that score ``floor`` or more, in stored order."""
+        places, values = self._listed(subjects, scores, floor)
+        return ScoreBlock(subjects.partition.subject_index[places], values)
+
+    def _best(self, subjects: DeviceSubjects, scores: Buffer, floor: int, rule: TopRule | None) -> ScoreBlock:
+        """Of the subjects that score ``floor`` or more those that can be among the best, and how many others there are.
+
+        The score of the N-th best subject comes from counts by score; the subjects that reach it tell the rule's bound.
+        """
+        if rule is None or len(subjects) <= rule.top:
+            return self._at_least(subjects, scores, floor)
+        n_reaching = self._counts(subjects, scores)[::-1].cumsum()[::-1]
+        if floor >= COUNTED_SCORES or n_reaching[floor] <= rule.top:
+            return self._at_least(subjects, scores, floor)
+        nth = int(np.flatnonzero(n_reaching >= rule.top)[-1])
+        places, values = self._listed(subjects, scores, nth)
+        lowest = max(floor, rule.lowest(values, subjects.partition.lengths[places]))
+        if lowest < nth:
+            places, values = self._listed(subjects, scores, lowest)
+        wanted = values >= lowest
+        n_left_out = int(n_reaching[floor]) - int(wanted.sum())
+        return ScoreBlock(subjects.partition.subject_index[places[wanted]], values[wanted], n_left_out=n_left_out)
+
+    def _counts(self, subjects: DeviceSubjects, scores: Buffer) -> NDArray[np.int64]:
+        """Subjects by score, shape (COUNTED_SCORES,); larger scores count as the last."""
+        device = self._device
+        counts = self._room("score counts", COUNTED_SCORES * 4)
+        device.clear(counts, counts.n_bytes, Stream.COMPUTE)
+        grid = max(1, min(-(-len(subjects) // COUNT_KERNEL.threads), device.facts.multiprocessors * 4))
+        arguments: list[Argument] = [_address(scores), _uint(len(subjects)), _uint(COUNTED_SCORES), _address(counts)]
+        device.launch(COUNT_KERNEL, grid, COUNTED_SCORES * 4, arguments, Stream.COMPUTE)
+        found = np.empty(COUNTED_SCORES, dtype=np.uint32)
+        device.download(found, counts, Stream.COMPUTE)
+        return found.astype(np.int64)
+
+    def _listed(
+        self, subjects: DeviceSubjects, scores: Buffer, floor: int
+    ) -> tuple[NDArray[np.uint32], NDArray[np.int32]]:
+        """Places on the device, growing, and scores of the subjects that score ``floor`` or more."""
         values_on_device = self._room("wanted scores", len(subjects) * 4)
         n_wanted = self._collect(scores, [_Candidates(0, len(subjects), floor)], "wanted", values_on_device)
         places = np.empty(n_wanted, dtype=np.uint32)
@@ -532,7 +589,7 @@ class CudaEngine:
         self._device.download(places, self._scratch["wanted"], Stream.COMPUTE)
         self._device.download(values, values_on_device, Stream.COMPUTE)
         order = np.argsort(places)
-        return ScoreBlock(subjects.partition.subject_index[places[order]], values[order])
+        return places[order], values[order]
 
     # --- Memory ---
 
