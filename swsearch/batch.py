@@ -306,7 +306,7 @@ def _results(
             continue
         assert isinstance(record, SequenceRecord)
         if number in committed:
-            if committed[number] != query_digest(record.header, searcher.profiles.masked(record).letters):
+            if committed[number] != query_digest(record.header, searcher.as_searched(record).letters):
                 problem = f"query {number} of run {report.run_id} is not {record.identifier!r}"
                 raise StoreError(f"{problem}; give the files that the run began with")
             first_with.setdefault(_letters_digest(record, searcher), number)
@@ -343,7 +343,7 @@ def _search_window(
         if progress is not None:
             progress(searcher.cells(record))
         stats = SearchStats(cells=0, score_seconds=0.0, total_seconds=0.0, n_rescored=0)
-        letters = searcher.profiles.masked(record).letters
+        letters = searcher.as_searched(record).letters
         yield replace(source, number=number, header=record.header, letters=letters, stats=stats)
 
 
@@ -358,5 +358,5 @@ def _refused(searcher: Searcher, number: int, record: SequenceRecord) -> Refused
 
 def _letters_digest(record: SequenceRecord, searcher: Searcher) -> bytes:
     """The same for sequences that give the same hits: where case does not score, it does not count."""
-    letters = record.letters if searcher.profiles.case_counts else record.letters.upper()
+    letters = record.letters if searcher.case_counts else record.letters.upper()
     return hashlib.blake2b(letters.encode(), digest_size=16).digest()

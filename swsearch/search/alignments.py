@@ -9,18 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import NDArray
 
 from swsearch.alignment.traceback import align_several
 from swsearch.alignment.translated import on_bases
-from swsearch.database.reader import PackedDatabase
-from swsearch.database.translated import TranslatedSubjects
 from swsearch.hits.hit import Alignment
 from swsearch.hits.score_block import ScoreBlock
+from swsearch.scoring.matrix import SubstitutionMatrix
 from swsearch.search.readings import Reading
+from swsearch.search.targets import Targets
 from swsearch.sequences.alphabet import Alphabet
-from swsearch.typing import Codes, Lengths, Offsets, SubjectIndex
 
 Comparison = tuple[Reading, int]
 """A reading of the query, and the frame of the subjects, 0 where they are not translated."""
@@ -43,19 +40,19 @@ class SubjectAligner:
 
     Attributes
     ----------
-    database : PackedDatabase
-    translated : TranslatedSubjects or None
-        Its subjects in frames, where these are searched.
+    targets : Targets
     alphabet : Alphabet
         Of what is aligned.
+    matrix : SubstitutionMatrix or None
+        Decides which columns are positive where profiles do not.
     max_hsps : int
         Alignments of one subject, at least 1.
     threads : int
     """
 
-    database: PackedDatabase
-    translated: TranslatedSubjects | None
+    targets: Targets
     alphabet: Alphabet
+    matrix: SubstitutionMatrix | None
     max_hsps: int
     threads: int
 
@@ -86,7 +83,7 @@ class SubjectAligner:
         self, n_letters: int, comparison: Comparison, block: ScoreBlock, floor: int
     ) -> Iterator[tuple[int, list[Found]]]:
         reading, frame = comparison
-        for places, residues, starts, lengths in self._stored_ranges(block.subject_index, frame):
+        for places, residues, starts, lengths in self.targets.stored_ranges(block.subject_index, frame):
             aligned = align_several(
                 reading.codes,
                 reading.profile,
@@ -95,13 +92,14 @@ class SubjectAligner:
                 starts=starts,
                 lengths=lengths,
                 scores=block.score[places],
+                matrix=self.matrix,
                 most=self.max_hsps,
                 floor=floor,
                 n_threads=self.threads,
                 strand="plus" if reading.frame else reading.strand,
             )
             for subject, several in zip(block.subject_index[places].tolist(), aligned, strict=True):
-                n_bases = self.database.length(subject)
+                n_bases = self.targets.database.length(subject)
                 yield (
                     subject,
                     [
@@ -115,10 +113,3 @@ class SubjectAligner:
                         for score, alignment in several
                     ],
                 )
-
-    def _stored_ranges(
-        self, subject_index: SubjectIndex, frame: int
-    ) -> Iterator[tuple[NDArray[np.intp], Codes, Offsets, Lengths]]:
-        if self.translated is None:
-            return self.database.stored_ranges(subject_index)
-        return self.translated.stored_ranges(subject_index, frame)

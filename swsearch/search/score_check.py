@@ -108,30 +108,32 @@ class ScoreCheck:
     """
 
     def __init__(self, searcher: Searcher) -> None:
-        if not isinstance(searcher.statistics, Statistics):
-            raise InputError(
-                f"--plot compares scores with their statistics, and there are none: {searcher.statistics.reason}"
-            )
-        self._statistics = searcher.statistics
-        self._database = searcher.database
-        self._n_strands = len(searcher.strands)
+        significance = searcher.significance
+        statistics = significance.statistics
+        if not isinstance(statistics, Statistics):
+            raise InputError(f"--plot compares scores with their statistics, and there are none: {statistics.reason}")
+        self._statistics = statistics
+        self._significance = significance
+        self._targets = searcher.targets
         self._evalue = min(searcher.options.evalue, _LARGEST_EVALUE, _LARGEST_SHARE * searcher.database.n_subjects)
-        self._scale = searcher.search_space / searcher.database.n_residues
+        self._scale = significance.search_space / self._targets.residues(searcher.database.n_residues)
         self._edges = np.linspace(LOWEST, HIGHEST, round((HIGHEST - LOWEST) / CELL) + 1)
         self._counts = np.zeros(len(self._edges) + 1, dtype=np.int64)
 
     def add(self, query_length: int, candidates: Candidates) -> None:
         """Count the scores of one query with every subject."""
-        lengths = self._database.lengths(candidates.subject_index)
+        lengths = self._targets.lengths(candidates.subject_index)
+        n_residues = self._significance.query_residues(query_length)
+        n_comparisons = self._significance.n_comparisons
         # In a search space of one residue, E times the subject's length is E within the subject.
-        evalues = self._statistics.evalue(candidates.score, query_length, lengths, 1, self._n_strands) * lengths
+        evalues = self._statistics.evalue(candidates.score, n_residues, lengths, 1, n_comparisons) * lengths
         with np.errstate(divide="ignore"):
             reduced = -np.log(evalues) + self._statistics.lam * self._statistics.score_step / 2
         self._counts += np.bincount(np.searchsorted(self._edges, reduced, side="right"), minlength=len(self._counts))
 
     def result(self) -> CheckedScores:
         """What was counted so far, with the fit."""
-        cut = math.log(self._database.n_subjects * self._scale / self._evalue)
+        cut = math.log(self._targets.database.n_subjects * self._scale / self._evalue)
         return CheckedScores(self._edges, self._counts.copy(), _fit(self._edges, self._counts), cut, self._evalue)
 
 

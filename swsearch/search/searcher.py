@@ -1,39 +1,82 @@
-"""The search, step by step: profile, scores, candidates, statistics, the top N, alignments, hits.
+"""The search, step by step: profiles, scores, candidates, statistics, the top N, alignments, hits.
 
-:class:`Searcher` holds what all queries of a run share (database, scheme, statistics, engine) and turns one query
-after another into a :class:`swsearch.hits.result.QueryResult`. It computes; it neither stores nor prints.
+:class:`Searcher` holds what all queries of a run share (subjects, scheme, statistics, engine) and turns one query after
+another into a :class:`swsearch.hits.result.QueryResult`. It computes; it neither stores nor prints. The steps stand in
+modules of their own: ``targets`` (the subjects), ``readings`` (the query's profiles), ``scoring`` (the engine),
+``ranking`` and ``significance`` (the list), ``alignments``.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
-from itertools import product
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice, product
 
 import numpy as np
+from numpy.typing import NDArray
 
 from swsearch import __version__
 from swsearch.database.reader import PackedDatabase
-from swsearch.database.translated import TranslatedSubjects
-from swsearch.engine.protocol import Progress, ScoreEngine
+from swsearch.engine.protocol import BackgroundEngine, Forecast, Progress, ScoreEngine
 from swsearch.errors import AlphabetMismatch, InputError
 from swsearch.hits.hit import Hit
 from swsearch.hits.result import DatabaseInfo, QueryResult, RunInfo, SearchStats
 from swsearch.hits.score_block import ScoreBlock
+from swsearch.query.position_specific import PositionSpecificQuery
+from swsearch.query.profile import QueryProfile
 from swsearch.scoring.matrix import matrix_text
 from swsearch.search.alignments import Found, SubjectAligner
 from swsearch.search.options import SearchOptions
-from swsearch.search.ranking import Candidates, Ranking, merge_readings, rank
-from swsearch.search.readings import Reading, reading_lengths, readings
+from swsearch.search.ranking import Candidates, Ranking, cut, cut_passing, in_order, merge_readings
+from swsearch.search.readings import Reader, Reading, reading_lengths
+from swsearch.search.scoring import ScoreBatch, begin, in_proportion, results
+from swsearch.search.significance import Significance
+from swsearch.search.simulation import scheme_statistics
+from swsearch.search.targets import Targets
+from swsearch.search.top_rule import TopRule
 from swsearch.sequences.alphabet import DNA, PROTEIN
 from swsearch.sequences.genetic_code import CODON
 from swsearch.sequences.record import SequenceRecord
 from swsearch.statistics.karlin_altschul import Statistics
-from swsearch.statistics.parameters import find_statistics
-from swsearch.typing import Floats, Lengths, Scores, SubjectIndex
 
 MAX_QUERY_LENGTH = 2**24
 """Longest query in residues: a score stays below 127 * 2**24, inside signed 32 bits."""
+
+Observer = Callable[[int, Candidates], None]
+"""Takes a query's length and the score of every subject in its best reading."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Asked:
+    """One query on its way.
+
+    Attributes
+    ----------
+    number : int
+        Its place in the run.
+    query : SequenceRecord
+        As it is searched and reported.
+    readings : list of Reading
+    rule : TopRule or None
+    """
+
+    number: int
+    query: SequenceRecord
+    readings: list[Reading]
+    rule: TopRule | None
+
+    @property
+    def profiles(self) -> list[QueryProfile]:
+        """What the engine scores: the readings, then the screens of those that have one."""
+        screens = [reading.screen for reading in self.readings if reading.screen is not None]
+        return [reading.profile for reading in self.readings] + screens
+
+    @property
+    def rows(self) -> int:
+        """Positions of all profiles."""
+        return sum(profile.length for profile in self.profiles)
 
 
 class Searcher:
@@ -51,12 +94,26 @@ class Searcher:
     partition_residues : int, optional
         Residues handed to the engine at a time; decides memory and how often progress is told, never the hits.
 
+    Attributes
+    ----------
+    query_alphabet : Alphabet
+        What queries must be.
+    scheme : ScoringScheme
+    significance : Significance
+    targets : Targets
+    observe : callable or None
+        Set it to have it called for each query with its length and the scores of all subjects, those that decide what
+        is found. The engine then cannot pass over subjects that score too little to be reported, and takes longer.
+
     Raises
     ------
     AlphabetMismatch
         The database is not of what the options translate.
     ScoringError
         The options do not fit what is aligned.
+    InputError
+        No subject passes the filters, a file that they name cannot be read, a filter needs statistics that the scoring
+        scheme has not, or a masker is not for this alphabet or not installed.
     """
 
     def __init__(
@@ -72,22 +129,19 @@ class Searcher:
         self.engine = engine
         self.options = options
         self.threads = threads
+        self.observe: Observer | None = None
         self._check_database()
         self.query_alphabet = options.query_alphabet(database.alphabet)
         aligned = PROTEIN if options.translate else database.alphabet
         self.scheme = options.scheme(aligned)
-        self.strands = options.strands(aligned)
-        self.statistics = find_statistics(self.scheme)
-        self._translated: TranslatedSubjects | None = None
-        if options.code is not None and options.subject_frames != (0,):
-            self._translated = TranslatedSubjects(database, options.code)
-        self._partitions = list((self._translated or database).partitions(partition_residues))
-        self._aligner = SubjectAligner(database, self._translated, self.scheme.alphabet, options.max_hsps, threads)
-        self._n_readings = len(self.strands) if options.query_frames == (0,) else len(options.query_frames)
-        self.n_chances = self._n_readings * len(options.subject_frames)
-        """Ways in which a query and a subject are compared: strands, or frames of one times frames of the other."""
-        self.search_space = self._subject_residues(options.dbsize or database.n_residues)
-        self._distinct_lengths = np.unique(self._subject_lengths(database.distinct_lengths()))
+        self._strands = options.strands(aligned)
+        self._reader = Reader(options, self._strands, self.scheme)
+        self.targets = Targets(database, options, partition_residues)
+        n_comparisons = self._reader.n_readings * len(self.targets.frames)
+        statistics = scheme_statistics(self.scheme, threads)
+        self.significance = Significance(statistics, self.targets, options, n_comparisons)
+        matrix = self.scheme.matrix if self._reader.profiles.corrected else None
+        self._aligner = SubjectAligner(self.targets, aligned, matrix, options.max_hsps, threads)
 
     def _check_database(self) -> None:
         needed = {"query": PROTEIN, "subject": DNA, "both": DNA}.get(self.options.translate or "")
@@ -96,18 +150,21 @@ class Searcher:
             advice = f"--translate {self.options.translate} does not fit it; {fits} would"
             raise AlphabetMismatch(needed.name, self.database.alphabet.name, str(self.database.path), advice)
 
-    # --- lengths as the statistics count them: a third of the bases where they are translated, in every frame ---
-
-    def _subject_residues(self, n_letters: int) -> int:
-        return n_letters if self._translated is None else max(1, n_letters // CODON)
-
-    def _subject_lengths(self, lengths: Lengths) -> Lengths:
-        return lengths if self._translated is None else np.maximum(lengths // np.uint32(CODON), np.uint32(1))
-
-    def _query_residues(self, n_letters: int) -> int:
-        return n_letters if self.options.query_frames == (0,) else n_letters // CODON
-
     # --- what is searched ---
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a person should hear before the search: identifiers of a list that named no subject, say."""
+        return self.targets.notes
+
+    @property
+    def case_counts(self) -> bool:
+        """Whether queries that differ in case alone may have different hits."""
+        return self._reader.profiles.case_counts
+
+    def as_searched(self, query: SequenceRecord) -> SequenceRecord:
+        """The query as it is reported: masked, where that is asked for."""
+        return self._reader.as_searched(query)
 
     def check(self, query: SequenceRecord) -> None:
         """Refuse a query that this search cannot take.
@@ -117,7 +174,8 @@ class Searcher:
         AlphabetMismatch
             The query's alphabet is not the one that is searched with.
         InputError
-            The query is empty, shorter than a codon where it is translated, or longer than 16,777,216 residues.
+            The query is empty, shorter than a codon where it is translated, or longer than 16,777,216 residues; or it
+            has scores of its own that cannot be masked or corrected.
         """
         name = query.identifier or "the query"
         if query.alphabet is not self.query_alphabet:
@@ -133,19 +191,20 @@ class Searcher:
             raise InputError(
                 f"query {name} has {len(query)} residues; {shortest} to {MAX_QUERY_LENGTH} can be searched"
             )
+        if isinstance(query, PositionSpecificQuery) and (self.options.mask, self.options.composition) != ("none",) * 2:
+            raise InputError(f"query {name} has scores of its own; leave --mask and --composition out")
 
     def cells(self, query: SequenceRecord) -> int:
         """Cells of the alignment matrices that the query's scores take, all strands and frames counted."""
-        n_residues = self.database.n_residues if self._translated is None else self._translated.n_residues
-        return sum(reading_lengths(len(query), self.options, self.strands)) * n_residues
+        return sum(reading_lengths(len(query), self.options, self._strands)) * self.targets.n_residues
 
     def run_info(self, command: str) -> RunInfo:
         """The record of this run; ``command`` is how it was asked for."""
-        statistics = self.statistics
+        statistics = self.significance.statistics
         known = statistics if isinstance(statistics, Statistics) else None
         return RunInfo(
             command=command,
-            parameters=self.options.as_parameters(),
+            parameters=self.options.as_parameters() | self.targets.parameters,
             matrix=self.scheme.matrix.name,
             matrix_scores=matrix_text(self.scheme.matrix),
             gap_open=self.scheme.gap.open,
@@ -153,7 +212,7 @@ class Searcher:
             lam=None if known is None else known.lam,
             k=None if known is None else known.k,
             statistics=statistics.source if isinstance(statistics, Statistics) else statistics.reason,
-            search_space=self.search_space * self.n_chances,
+            search_space=self.significance.search_space * self.significance.n_comparisons,
             database=DatabaseInfo(
                 path=str(self.database.path),
                 digest=self.database.digest,
@@ -167,117 +226,171 @@ class Searcher:
             threads=self.threads,
         )
 
+    def forecast(self, n_cells: int, queries: Sequence[SequenceRecord] = ()) -> Forecast | None:
+        """How the engine is going to score ``n_cells``, of ``queries`` if they are known; None where it cannot say."""
+        if not isinstance(self.engine, BackgroundEngine):
+            return None
+        batches = ([p for asked in batch for p in asked.profiles] for batch in self._batches(queries))
+        return self.engine.forecast(batches, self.targets.partitions, n_cells)
+
     # --- the steps ---
 
     def search(self, queries: Sequence[SequenceRecord], progress: Progress | None = None) -> Iterator[QueryResult]:
         """Results of the queries, in their order, each as soon as it is there.
 
         All queries are checked before the first is searched. They are scored in batches of as many as the engine gains
-        from; the batches never change a result.
+        from; the batches never change a result. An engine that works in the background scores on while what it has
+        scored is ranked and aligned, and finds the next batch begun when it ends one.
         """
         for query in queries:
             self.check(query)
-        step = max(1, self.engine.profiles_per_call // self._n_readings)
-        for first in range(0, len(queries), step):
-            yield from self._search_batch(first, queries[first : first + step], progress)
+        batches = ((batch, self._begin(batch)) for batch in self._batches(queries))
+        begun = deque(islice(batches, 1))
+        try:
+            while begun:
+                begun.extend(islice(batches, 1))
+                yield from self._results(*begun[0], progress)
+                begun.popleft()
+        finally:
+            for _, scores in begun:
+                scores.cancel()
 
-    def _search_batch(
-        self, first_number: int, queries: Sequence[SequenceRecord], progress: Progress | None
-    ) -> Iterator[QueryResult]:
-        """Results of queries that are scored together; the engine's time is shared out by their cells."""
+    def _batches(self, queries: Sequence[SequenceRecord]) -> Iterator[list[_Asked]]:
+        """Queries that the engine gains from scoring together: at least one, not too many, not too long."""
+        most = max(1, self.engine.profiles_per_call // self._reader.n_readings)
+        batch: list[_Asked] = []
+        n_rows = 0
+        for number, query in enumerate(queries):
+            searched = self.as_searched(query)
+            rule = self.significance.top_rule(len(query))
+            asked = _Asked(number, searched, self._reader.readings(searched), rule)
+            if batch and (len(batch) == most or n_rows + asked.rows > self.engine.rows_per_call):
+                yield batch
+                batch, n_rows = [], 0
+            batch.append(asked)
+            n_rows += asked.rows
+        if batch:
+            yield batch
+
+    def _begin(self, batch: list[_Asked]) -> ScoreBatch:
+        floors = None if self.observe is not None else [self.significance.floor(len(asked.query)) for asked in batch]
+        rules = [asked.rule if len(self.targets.frames) == 1 else None for asked in batch]
+        groups = [asked.profiles for asked in batch]
+        return begin(self.engine, self.targets.partitions, groups, floors, rules)
+
+    def _results(self, batch: list[_Asked], scores: ScoreBatch, progress: Progress | None) -> Iterator[QueryResult]:
+        n_plain = sum(reading.profile.length for asked in batch for reading in asked.readings)
+        told = in_proportion(progress, n_plain, sum(asked.rows for asked in batch))
+        for place, blocks, seconds in results(self.engine, self.targets.partitions, scores, told):
+            yield self._result(batch[place], blocks, seconds)
+
+    def _result(self, asked: _Asked, blocks: list[ScoreBlock], seconds_a_cell: float) -> QueryResult:
+        """One query's result from its scores, one block a profile."""
         began = time.perf_counter()
-        read = [readings(query, self.options, self.strands, self.scheme) for query in queries]
-        scored = self._score(read, [self._floor(len(query)) for query in queries], progress)
-        score_seconds = time.perf_counter() - began
-        batch_cells = sum(self.cells(query) for query in queries)
-        for place, query in enumerate(queries):
-            began = time.perf_counter()
-            blocks = scored[place]
-            candidates = merge_readings(blocks)
-            ranking = self._rank(candidates, len(query))
-            hits = self._hits(query, read[place], blocks, candidates, ranking)
-            share = score_seconds * self.cells(query) / batch_cells
-            stats = SearchStats(
-                cells=self.cells(query),
-                score_seconds=share,
-                total_seconds=share + time.perf_counter() - began,
-                n_rescored=sum(block.n_rescored for block in blocks),
-            )
-            yield QueryResult(first_number + place, query.header, query.letters, hits, ranking.n_passed, stats)
-
-    def _floor(self, query_length: int) -> int:
-        """Lowest score that any subject of this database could be reported with."""
-        if not isinstance(self.statistics, Statistics):
-            return 1
-        return self.statistics.min_score(
-            self.options.evalue,
-            self._query_residues(query_length),
-            self._distinct_lengths,
-            self.search_space,
-            self.n_chances,
+        query = asked.query
+        compared = self._compared(asked, blocks)
+        passed = merge_readings(compared)
+        candidates = self._promising(passed, asked.rule)
+        ranking, found = self._best(asked, compared, candidates)
+        cells = asked.rows * self.targets.n_residues
+        stats = SearchStats(
+            cells=cells,
+            score_seconds=cells * seconds_a_cell,
+            total_seconds=cells * seconds_a_cell + time.perf_counter() - began,
+            n_rescored=sum(block.n_rescored for block in blocks),
         )
+        hits = self._hits(query, candidates, ranking, found)
+        n_left_out = sum(block.n_left_out for block in blocks) + len(passed) - len(candidates)
+        return QueryResult(asked.number, query.header, query.letters, hits, ranking.n_passed + n_left_out, stats)
 
-    def _score(
-        self, queries: list[list[Reading]], floors: list[int], progress: Progress | None
-    ) -> list[list[ScoreBlock]]:
-        """For each query one block a comparison: the subjects of the whole database that score its floor or more.
+    # --- from scores to candidates ---
 
-        A comparison is one of a reading of the query with a frame of the subjects; they come by reading, then frame.
+    def _compared(self, asked: _Asked, blocks: list[ScoreBlock]) -> list[ScoreBlock]:
+        """One block a comparison (readings, and frames of the subjects within one): the subjects that are found.
+
+        A reading with a screen finds those whose score with the screen could be reported, with their whole scores.
         """
-        profiles = [reading.profile for read in queries for reading in read]
-        floor_of_profile = [floor for floor, read in zip(floors, queries, strict=True) for _ in read]
-        collected: list[list[ScoreBlock]] = [[] for _ in profiles]
-        for partition in self._partitions:
-            found = self.engine.score(profiles, partition, floor_of_profile, progress)
-            for blocks, block in zip(collected, found, strict=True):
-                blocks.append(block)
-        merged = map(ScoreBlock.concatenate, collected)
-        by_frame = iter([[block] if self._translated is None else self._translated.by_frame(block) for block in merged])
-        return [[block for _ in read for block in next(by_frame)] for read in queries]
+        n_letters = len(asked.query)
+        whole = [self.targets.by_frame(block) for block in blocks]
+        screens = iter(whole[len(asked.readings) :])
+        pairs = [
+            pair
+            for reading, of_frames in zip(asked.readings, whole, strict=False)
+            for pair in zip(of_frames, of_frames if reading.screen is None else next(screens), strict=True)
+        ]
+        if self.observe is not None:
+            self.observe(n_letters, merge_readings([screen for _, screen in pairs]))
+            floor = self.significance.floor(n_letters)
+            pairs = [
+                (block.at_least(floor), screen if screen is block else screen.at_least(floor))
+                for block, screen in pairs
+            ]
+        screened = [reading.screen is not None for reading in asked.readings for _ in self.targets.frames]
+        return [
+            self._screened(block, screen, n_letters) if has_screen else block
+            for has_screen, (block, screen) in zip(screened, pairs, strict=True)
+        ]
 
-    def _rank(self, candidates: Candidates, query_length: int) -> Ranking:
-        evalues = self._evalues(candidates.score, query_length, candidates.subject_index)
-        return rank(candidates, evalues, self.options.evalue, self.options.top, self.options.ties)
+    def _screened(self, block: ScoreBlock, screen: ScoreBlock, n_letters: int) -> ScoreBlock:
+        """The subjects of ``block`` whose score with the screen could be reported."""
+        found = screen.subject_index
+        evalues = self.significance.evalues(found, screen.score, n_letters)
+        return block.among(found if evalues is None else found[evalues <= self.options.evalue])
 
-    def _evalues(self, scores: Scores, query_length: int, subjects: SubjectIndex) -> Floats | None:
-        """E-value of each score with its subject; None where the scoring scheme has no statistics."""
-        if not isinstance(self.statistics, Statistics):
-            return None
-        lengths = self._subject_lengths(self.database.lengths(subjects))
-        residues = self._query_residues(query_length)
-        return self.statistics.evalue(scores, residues, lengths, self.search_space, self.n_chances)
+    def _promising(self, candidates: Candidates, rule: TopRule | None) -> Candidates:
+        """The candidates that can be among the best, so that not all of them need E-values and an order."""
+        if rule is None or len(candidates) <= rule.top:
+            return candidates
+        return candidates.at_least(rule.lowest(candidates.score, self.targets.lengths(candidates.subject_index)))
+
+    # --- from candidates to hits ---
+
+    def _best(
+        self, asked: _Asked, compared: list[ScoreBlock], candidates: Candidates
+    ) -> tuple[Ranking, dict[int, list[Found]]]:
+        """The subjects that are reported, and the alignments of each."""
+        options = self.options
+        n_letters = len(asked.query)
+        evalues = self.significance.evalues(candidates.subject_index, candidates.score, n_letters)
+        ordered = in_order(candidates, evalues, options.evalue)
+        alignment_filter = options.alignment_filter
+        if not alignment_filter:
+            ranking = cut(candidates, ordered, options.top, options.ties)
+            return ranking, self._align(asked, compared, candidates, ranking.rows)
+        alignments: dict[int, list[Found]] = {}
+
+        def passes(rows: NDArray[np.intp]) -> NDArray[np.bool_]:
+            subjects = candidates.subject_index[rows]
+            for subject, several in self._align(asked, compared, candidates, rows).items():
+                length = self.database.length(subject)
+                passing = [one for one in several if alignment_filter.passes(one.alignment, n_letters, length)]
+                if passing:
+                    alignments[subject] = passing
+            return np.array([subject in alignments for subject in subjects.tolist()], dtype=np.bool_)
+
+        return cut_passing(candidates, ordered, options.top, options.ties, passes), alignments
 
     def _align(
-        self,
-        query: SequenceRecord,
-        read: list[Reading],
-        blocks: list[ScoreBlock],
-        candidates: Candidates,
-        ranking: Ranking,
+        self, asked: _Asked, compared: list[ScoreBlock], candidates: Candidates, rows: NDArray[np.intp]
     ) -> dict[int, list[Found]]:
-        """The alignments of each ranked subject: that of its best reading, or the best of all readings that pass."""
-        comparisons = list(product(read, self.options.subject_frames))
+        """The alignments of some candidates: that of the best comparison, or the best of all comparisons."""
+        comparisons = list(product(asked.readings, self.targets.frames))
+        n_letters = len(asked.query)
         if self.options.max_hsps > 1:
-            floor = self._floor(len(query))
-            ranked = candidates.subject_index[ranking.rows]
-            chosen = [block.among(ranked) for block in blocks]
-            return self._aligner.align(len(query), zip(comparisons, chosen, strict=True), floor)
+            subjects = candidates.subject_index[rows]
+            chosen = [block.among(subjects) for block in compared]
+            floor = self.significance.floor(n_letters)
+            return self._aligner.align(n_letters, zip(comparisons, chosen, strict=True), floor)
         best = []
         for number in range(len(comparisons)):
-            rows = ranking.rows[candidates.reading[ranking.rows] == number]
-            best.append(ScoreBlock(candidates.subject_index[rows], candidates.score[rows]))
-        return self._aligner.align(len(query), zip(comparisons, best, strict=True), floor=1)
+            of_comparison = rows[candidates.reading[rows] == number]
+            best.append(ScoreBlock(candidates.subject_index[of_comparison], candidates.score[of_comparison]))
+        return self._aligner.align(n_letters, zip(comparisons, best, strict=True), floor=1)
 
     def _hits(
-        self,
-        query: SequenceRecord,
-        read: list[Reading],
-        blocks: list[ScoreBlock],
-        candidates: Candidates,
-        ranking: Ranking,
+        self, query: SequenceRecord, candidates: Candidates, ranking: Ranking, found: dict[int, list[Found]]
     ) -> tuple[Hit, ...]:
         """The alignments of the ranked subjects; of a subject's further ones those that pass the E-value cut."""
-        found = self._align(query, read, blocks, candidates, ranking)
         ranked = candidates.subject_index[ranking.rows].tolist()
         listed = [
             (place, subject, hsp, one)
@@ -285,8 +398,9 @@ class Searcher:
             for hsp, one in enumerate(found[subject], 1)
         ]
         scores = np.array([one.score for *_, one in listed], dtype=np.int32)
-        bits = self.statistics.bits(scores).tolist() if isinstance(self.statistics, Statistics) else None
-        evalues = self._evalues(scores, len(query), np.array([subject for _, subject, *_ in listed], dtype=np.uint32))
+        subjects = np.array([subject for _, subject, *_ in listed], dtype=np.uint32)
+        bits = self.significance.bits(scores)
+        evalues = self.significance.evalues(subjects, scores, len(query))
         return tuple(
             Hit(
                 rank=place,

@@ -12,7 +12,15 @@ import re
 import pytest
 
 from swsearch.engine.cuda.compiler import Compiler, find_compiler
-from swsearch.engine.cuda.kernels import COLLECT_KERNEL, Arithmetic, KernelSpec, Pairing, list_kernel, range_kernel
+from swsearch.engine.cuda.kernels import (
+    COLLECT_KERNEL,
+    COUNT_KERNEL,
+    Arithmetic,
+    KernelSpec,
+    Pairing,
+    list_kernel,
+    range_kernel,
+)
 from swsearch.engine.cuda.tuning import choose_list_tile, tiles
 from swsearch.scoring.gap import GapPenalty
 
@@ -70,4 +78,5 @@ def test_list_and_collect_kernels_spill_nothing(compiler: Compiler, architecture
         registers, spilled = report(compiler, spec, architecture)
         assert spilled == 0
         assert registers <= 168
-    assert report(compiler, COLLECT_KERNEL, architecture)[1] == 0
+    for spec in (COLLECT_KERNEL, COUNT_KERNEL):
+        assert report(compiler, spec, architecture)[1] == 0

@@ -1,0 +1,110 @@
+"""What scores of one search are worth: bit scores and E-values, and the lowest score that can be reported.
+
+Joins the statistics of the scoring scheme to what is compared: lengths of queries and subjects as they are counted, the
+search space, and the number of comparisons of a query with a subject (strands, or frames times frames).
+"""
+
+from __future__ import annotations
+
+import math
+
+from swsearch.errors import InputError
+from swsearch.search.options import SearchOptions
+from swsearch.search.targets import Targets
+from swsearch.search.top_rule import TopRule
+from swsearch.sequences.genetic_code import CODON
+from swsearch.statistics.karlin_altschul import Statistics
+from swsearch.statistics.parameters import NoStatistics
+from swsearch.typing import Floats, Scores, SubjectIndex
+
+
+class Significance:
+    """The statistics of one search.
+
+    Parameters
+    ----------
+    statistics : Statistics or NoStatistics
+        Of the scoring scheme.
+    targets : Targets
+    options : SearchOptions
+    n_comparisons : int
+        Ways in which a query and a subject are compared.
+
+    Attributes
+    ----------
+    search_space : int
+        Residues that E-values are scaled to, of one comparison.
+
+    Raises
+    ------
+    InputError
+        A filter needs statistics that the scoring scheme has not.
+    """
+
+    def __init__(
+        self, statistics: Statistics | NoStatistics, targets: Targets, options: SearchOptions, n_comparisons: int
+    ) -> None:
+        self.statistics = statistics
+        self.n_comparisons = n_comparisons
+        self.search_space = targets.residues(options.dbsize or targets.database.n_residues)
+        self._targets = targets
+        self._options = options
+        self._least_score = self._lowest_allowed_score()
+        self._floors: dict[int, int] = {}
+
+    def _lowest_allowed_score(self) -> int:
+        least = self._options.min_score or 1
+        if self._options.min_bits is None:
+            return least
+        if not isinstance(self.statistics, Statistics):
+            raise InputError(f"--min-bits {self._options.min_bits}: there are no bit scores, {self.statistics.reason}")
+        return max(least, self.statistics.min_score_of_bits(self._options.min_bits))
+
+    def query_residues(self, n_letters: int) -> int:
+        """Length of a query as it is counted: codons where it is translated."""
+        return n_letters if self._options.query_frames == (0,) else n_letters // CODON
+
+    def floor(self, n_letters: int) -> int:
+        """Lowest score that any subject could be reported with for a query of ``n_letters``."""
+        if n_letters not in self._floors:
+            lowest = 1
+            if isinstance(self.statistics, Statistics):
+                lowest = self.statistics.min_score(
+                    self._options.evalue,
+                    self.query_residues(n_letters),
+                    self._targets.distinct_lengths,
+                    self.search_space,
+                    self.n_comparisons,
+                )
+            self._floors[n_letters] = max(self._least_score, lowest)
+        return self._floors[n_letters]
+
+    def evalues(self, subject_index: SubjectIndex, scores: Scores, n_letters: int) -> Floats | None:
+        """E-value of each score with its subject; None where the scoring scheme has no statistics."""
+        if not isinstance(self.statistics, Statistics):
+            return None
+        lengths = self._targets.lengths(subject_index)
+        residues = self.query_residues(n_letters)
+        return self.statistics.evalue(scores, residues, lengths, self.search_space, self.n_comparisons)
+
+    def bits(self, scores: Scores) -> list[float] | None:
+        """Bit scores; None where the scoring scheme has no statistics."""
+        return self.statistics.bits(scores).tolist() if isinstance(self.statistics, Statistics) else None
+
+    def top_rule(self, n_letters: int) -> TopRule | None:
+        """The rule by which subjects can be left out before they are ranked.
+
+        None where an E-value cuts the list, for then it takes each subject's E-value to count those that pass; and
+        where alignments are judged, for then any subject may be needed.
+        """
+        statistics = self.statistics if isinstance(self.statistics, Statistics) else None
+        if self._options.alignment_filter or (statistics is not None and not math.isinf(self._options.evalue)):
+            return None
+        return TopRule(
+            self._options.top,
+            statistics,
+            self.query_residues(n_letters),
+            self._targets.distinct_lengths,
+            self.search_space,
+            self.n_comparisons,
+        )
