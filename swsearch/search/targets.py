@@ -57,9 +57,7 @@ class Targets:
         There is no room for the translated subjects.
     """
 
-    def __init__(
-        self, database: PackedDatabase, options: SearchOptions, partition_residues: int | None = None
-    ) -> None:
+    def __init__(self, database: PackedDatabase, options: SearchOptions, partition_residues: int | None = None) -> None:
         self.database = database
         self.frames = options.subject_frames
         self._translated: TranslatedSubjects | None = None

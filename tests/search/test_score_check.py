@@ -44,7 +44,7 @@ def check(database, queries, engine, lam=None, **options):
     with engine:
         searcher = Searcher(database, engine, SearchOptions(**options))
         if lam is not None:
-            searcher.statistics = dataclasses.replace(searcher.statistics, lam=lam)
+            searcher.significance.statistics = dataclasses.replace(searcher.significance.statistics, lam=lam)
         counter = ScoreCheck(searcher)
         searcher.observe = counter.add
         return list(searcher.search(queries)), counter.result()

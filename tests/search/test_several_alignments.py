@@ -72,7 +72,7 @@ def test_a_subjects_alignments_follow_each_other_and_the_best_is_the_default(fol
 def test_each_alignment_has_the_evalue_of_its_score_and_passes_the_cut(folder, protein):
     """Source: the E-value that a subject of this length has with such a score as its best; the cut drops the rest."""
     with swsearch.open_searcher(folder / "proteins.db", engine="cpu") as (searcher, _):
-        statistics, space = searcher.statistics, searcher.search_space
+        statistics, space = searcher.significance.statistics, searcher.significance.search_space
     weak = search(folder / "proteins.db", protein, max_hsps=50, evalue=1000.0)
     for hit in weak.hits:
         assert hit.evalue == statistics.evalue(hit.score, len(DOMAIN), [hit.subject_length], space)[0]

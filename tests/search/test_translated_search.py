@@ -147,7 +147,7 @@ def test_evalues_count_residues_and_frames(folder, records):
         database = folder / f"{MODES[translate][1]}.db"
         with swsearch.open_searcher(database, options(translate), engine="cpu") as (searcher, _):
             assert searcher.run_info("test").search_space == space * chances
-            statistics = searcher.statistics
+            statistics = searcher.significance.statistics
         assert isinstance(statistics, Statistics)
         result = search(folder, translate)[0]
         query_length = len(queries[0][1]) // (1 if translate == "subject" else 3)
