@@ -114,6 +114,11 @@ def report_digest(store: Path) -> str:
     return digest
 
 
+def without_folder(argument: str) -> str:
+    """A file by its name alone: where it lies on this machine tells nobody anything."""
+    return os.path.basename(argument) if os.path.isfile(argument) else argument
+
+
 def committed(events: Path) -> int:
     """Queries that a batch has told of so far."""
     return events.read_bytes().count(b'"event": "query"') if events.exists() else 0
@@ -192,7 +197,7 @@ def main() -> None:
         "cores": usable_cores(),
         "threads": options.threads,
         "commit": commit,
-        "command": " ".join(["python", *sys.argv]),
+        "command": " ".join(["python", "benchmarks/benchmark_batch.py", *map(without_folder, sys.argv[1:])]),
         "subjects": built.catalogue.n_subjects,
         "subject_residues": built.catalogue.n_residues,
         "queries": len(queries),

@@ -50,7 +50,7 @@ def test_every_field_has_the_type_of_its_values(written, field):
     if FIELDS[field].kind is float:
         assert values == pytest.approx([float(line) for line in lines], rel=1e-2)
     else:
-        assert [str(value) for value in values] == lines
+        assert ["" if value is None else str(value) for value in values] == lines
 
 
 def test_the_file_says_what_was_searched(written):
