@@ -8,6 +8,7 @@ threads, memory or instruction set.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
@@ -163,13 +164,12 @@ def align_several(
             score, first, last, subject_start, subject_end, cigar = row[:6]
             query_part = (first, last) if strand == "plus" else (len(query) - last, len(query) - first)
             subject_part = residues[start + subject_start : start + subject_end]
-            identities, positives, *rest = row[6:]
+            letters = alphabet.decode(subject_part)
+            alignment = Alignment(*query_part, subject_start, subject_end, cigar, *row[6:], letters)
             if matrix is not None:
                 positives = count_positives(query[first:last], subject_part, cigar, matrix)
-            counts = identities, positives, *rest
-            place_in_subject = subject_start, subject_end
-            letters = alphabet.decode(subject_part)
-            several.append((score, Alignment(*query_part, *place_in_subject, cigar, *counts, letters)))
+                alignment = replace(alignment, positives=positives)
+            several.append((score, alignment))
         alignments.append(several)
     return alignments
 

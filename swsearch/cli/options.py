@@ -171,7 +171,7 @@ Store = Annotated[
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but errors.", rich_help_panel=OUTPUT)]
 
 
-def check_alphabet(alphabet: str | None, needed: str, database: str, translate: str | None) -> None:
+def check_alphabet(alphabet: str | None, needed: str, database: str, translate: str | None = None) -> None:
     """Refuse an ``--alphabet`` that is not what queries of the database must be.
 
     Raises

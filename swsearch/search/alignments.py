@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-
 from swsearch.alignment.traceback import align_several
 from swsearch.alignment.translated import on_bases
 from swsearch.hits.hit import Alignment

@@ -204,7 +204,7 @@ class Searcher:
         known = statistics if isinstance(statistics, Statistics) else None
         return RunInfo(
             command=command,
-            parameters=self.options.as_parameters() | self.targets.parameters,
+            parameters={**self.options.as_parameters(), **self.targets.parameters},
             matrix=self.scheme.matrix.name,
             matrix_scores=matrix_text(self.scheme.matrix),
             gap_open=self.scheme.gap.open,

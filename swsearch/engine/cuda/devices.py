@@ -206,7 +206,7 @@ class CudaDevices:
     @property
     def rows_per_call(self) -> int:
         """As many as every device gains from."""
-        return sum(engine.rows_per_call for engine in self._engines)
+        return sum(engine.rows_per_call for engine in self.engines)
 
     def score(
         self,
