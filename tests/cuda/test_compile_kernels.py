@@ -9,12 +9,17 @@ from __future__ import annotations
 import itertools
 import re
 
+import numpy as np
 import pytest
 
+from swsearch.engine.cuda.classic import CLASSIC_KERNELS, plan_classic
 from swsearch.engine.cuda.compiler import Compiler, find_compiler
 from swsearch.engine.cuda.kernels import COLLECT_KERNEL, Arithmetic, KernelSpec, Pairing, list_kernel, range_kernel
 from swsearch.engine.cuda.tuning import choose_list_tile, tiles
+from swsearch.query.profile import sequence_profile
 from swsearch.scoring.gap import GapPenalty
+from swsearch.scoring.scheme import default_scheme
+from swsearch.sequences.alphabet import PROTEIN
 
 pytestmark = pytest.mark.slow
 
@@ -71,3 +76,15 @@ def test_list_and_collect_kernels_spill_nothing(compiler: Compiler, architecture
         assert spilled == 0
         assert registers <= 168
     assert report(compiler, COLLECT_KERNEL, architecture)[1] == 0
+
+
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+def test_classic_kernels_spill_nothing(compiler: Compiler, architecture: int) -> None:
+    """Registers for two, four and three blocks of 256 threads a multiprocessor."""
+    profile = sequence_profile(np.arange(600, dtype=np.uint8) % 20, default_scheme(PROTEIN))
+    limits = {"simt": 128, "striped": 64, "partitioned": 80}
+    for kernel in CLASSIC_KERNELS:
+        plan = plan_classic(kernel, profile, wide=kernel == "striped")
+        registers, spilled = report(compiler, plan.spec, architecture)
+        assert spilled == 0
+        assert registers <= limits[kernel]
