@@ -6,10 +6,16 @@
 #include <nanobind/stl/string.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <exception>
+#include <iterator>
+#include <mutex>
+#include <stdexcept>
 #include <string>
+#include <system_error>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "pair/arguments.hpp"
@@ -167,7 +173,9 @@ nb::list spell_cigars(const Letters& query, const Places& query_ends, const Lett
         };
         for (; place < end; ++place) {
             const std::size_t length = runs.data()[place] >> operation_bits;
-            const char operation = operations[std::min(runs.data()[place] & 3u, 2u)];
+            const std::uint32_t code = runs.data()[place] & 3u;
+            if (code > 2) throw nb::value_error("a run has no operation of that number");
+            const char operation = operations[code];
             const std::size_t rows = operation == 'D' ? 0 : length;
             const std::size_t columns = operation == 'I' ? 0 : length;
             if (row + rows > queries.length(i) || column + columns > subjects.length(i)) {

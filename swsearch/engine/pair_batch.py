@@ -1,8 +1,8 @@
 """Many pairs as arrays, and what aligning them gives: what the pair aligners of the CPU and of the GPU take and return.
 
-Sequence i of a batch ends at ``ends[i]`` and begins where the one before it ends. Letters are numbers: equal numbers are
-equal letters, or they are rows and columns of a score table. Coordinates are 0-based and half-open. Which of several
-optimal alignments is given is the same everywhere (docs/design/diamond.md).
+Sequence i of a batch ends at ``ends[i]`` and begins where the one before it ends. Letters are numbers: equal numbers
+are equal letters, or they are rows and columns of a score table. Coordinates are 0-based and half-open. Which of
+several optimal alignments is given is the same everywhere (docs/design/diamond.md).
 """
 
 from __future__ import annotations

@@ -205,7 +205,7 @@ def test_the_score_alone_names_no_start(run, dna_files):
 
 def test_cost_sets_have_names(run, dna_files):
     """Expected values: rapidfuzz with weights 3 for an insertion, 3 for a deletion, 1 for a substitution."""
-    assert set(COST_SETS) == {"nw2009"}
+    assert set(COST_SETS) == {"nw2009", "sw2023"}
     rows = run(*dna_files, "--mode", "global", "--costs", "nw2009", "--format", "jsonl")[1].splitlines()
     texts = [("ACGTTTGACCA", "ACGTTGACCATTT"), ("GGGGGCCCCC", "GGGGCCCCC")]
     expected = [-Levenshtein.distance(*pair, weights=(3, 3, 1)) for pair in texts]

@@ -1,8 +1,8 @@
 """Thousands of short pairs at once on a GPU: ``cuda/kernels/short_pairs.cuh``, a warp a pair.
 
-The host lays out letters, where each pair's decisions and runs go, and the order, the largest pairs first. A batch whose
-decisions do not fit the memory set aside for them takes several launches. What a pair needs of memory: two bytes a
-letter, four a letter for its runs, and with a path half a byte a cell (a quarter with linear gaps).
+The host lays out letters, where each pair's decisions and runs go, and the order, the largest pairs first. A batch
+whose decisions do not fit the memory set aside for them takes several launches. What a pair needs of memory: two
+bytes a letter, four a letter for its runs, and with a path half a byte a cell (a quarter with linear gaps).
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from typing import Final
 
 import numpy as np
 
-from swsearch.engine.cuda.device import Buffer, Device, Stream
+from swsearch.engine.cuda.device import Argument, Buffer, Device, Stream
 from swsearch.engine.cuda.kernels import KernelSpec
 from swsearch.engine.pair_batch import Letters
 from swsearch.errors import EngineError
@@ -61,18 +61,18 @@ def wavefront_score(
         for buffer, side in zip(sides, (query, subject), strict=True):
             device.upload(buffer, np.ascontiguousarray(side), Stream.COMPUTE)
         kept = [room(n * 4) for n in (tile_columns * TILE, tile_rows * TILE, tile_rows + tile_columns - 1, 1)]
-        constant = [
+        constant: list[Argument] = [
             *(np.uint64(buffer.address) for buffer in sides), np.int32(rows), np.int32(columns), np.int32(match),
             np.int32(mismatch), np.int32(indel),
         ]  # fmt: skip
-        places = [np.uint64(buffer.address) for buffer in kept]
+        places: list[Argument] = [np.uint64(buffer.address) for buffer in kept]
         held.callback(device.synchronize)
         with device.timed(Stream.COMPUTE) as seconds:
             for wave in range(tile_rows + tile_columns - 1):
                 first = max(0, wave - tile_columns + 1)
                 n_tiles = min(wave, tile_rows - 1) - first + 1
                 grid = -(-n_tiles * TILE // THREADS)
-                where = [np.int32(wave), np.int32(first), np.int32(n_tiles)]
+                where: list[Argument] = [np.int32(wave), np.int32(first), np.int32(n_tiles)]
                 device.launch(WAVEFRONT_KERNEL, grid, 0, [*constant, *where, *places], Stream.COMPUTE)
         result = np.empty(1, dtype=np.int32)
         device.download(result, kept[-1], Stream.COMPUTE)
