@@ -1,5 +1,7 @@
-"""Many pairs at once, the reference implementation, and the table of a pair. Expected values: the pair aligner one by one,
-``whole_matrix.py``, and counting by hand."""
+"""Many pairs at once, the reference implementation, and the table of a pair.
+
+Expected values: the pair aligner one by one, whose own judge is ``whole_matrix.py``, and counting by hand.
+"""
 
 from __future__ import annotations
 
@@ -39,10 +41,8 @@ def drawn_pairs(seed, letters, alphabet, n=40):
         query = rng.choice(list(letters), rng.integers(1, 90))
         subject = rng.choice(list(letters), rng.integers(1, 90))
         if number % 3:
-            subject = np.where(rng.random(len(query)) < 0.2, rng.choice(list(letters)), query)[
-                rng.random(len(query)) > 0.1
-            ]
-            subject = subject if len(subject) else query
+            changed = np.where(rng.random(len(query)) < 0.2, rng.choice(list(letters)), query)
+            subject = changed[rng.random(len(query)) > 0.1] if len(query) > 9 else changed
         texts = ("".join(query), "".join(subject))
         if alphabet is None:
             pairs.append(tuple(PairSequence(f"p{number}", text) for text in texts))
@@ -106,12 +106,10 @@ def test_pairs_keep_their_order_whatever_way_they_go(monkeypatch):
     pairs = drawn_pairs(3, "abc", None, 10)
     pairs.insert(2, (PairSequence("long", "ab" * SHORT), PairSequence("long", "abc")))
     pairs.insert(7, (PairSequence("empty", ""), PairSequence("empty", "abc")))
-    told = []
     with PairAligner("edit", n_threads=2) as chosen:
-        found = list(chosen.align(iter(pairs), told.append))
+        found = list(chosen.align(iter(pairs)))
     for one, pair in zip(found, pairs, strict=True):
         same(one, align_pair(*pair, "edit"))
-    assert sum(told) == sum(len(query) * len(subject) for query, subject in pairs)
 
 
 def test_sequences_can_be_taken_apart():
