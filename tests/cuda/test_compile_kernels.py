@@ -15,7 +15,10 @@ import pytest
 from swsearch.engine.cuda.classic import CLASSIC_KERNELS, plan_classic
 from swsearch.engine.cuda.compiler import Compiler, find_compiler
 from swsearch.engine.cuda.kernels import COLLECT_KERNEL, Arithmetic, KernelSpec, Pairing, list_kernel, range_kernel
+from swsearch.engine.cuda.pairs import pair_kernel
 from swsearch.engine.cuda.tuning import choose_list_tile, tiles
+from swsearch.engine.cuda.wavefront import WAVEFRONT_KERNEL
+from swsearch.engine.pair_batch import PairScores
 from swsearch.query.profile import sequence_profile
 from swsearch.scoring.gap import GapPenalty
 from swsearch.scoring.scheme import default_scheme
@@ -88,3 +91,13 @@ def test_classic_kernels_spill_nothing(compiler: Compiler, architecture: int) ->
         registers, spilled = report(compiler, plan.spec, architecture)
         assert spilled == 0
         assert registers <= limits[kernel]
+
+
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+def test_pair_kernels_spill_nothing(compiler: Compiler, architecture: int) -> None:
+    """16 rows a lane, affine gaps, a table and decisions: what takes most registers."""
+    scores = PairScores(np.zeros((32, 32), np.int8), 0, 0, 11, 1, True, True, True)
+    registers, spilled = report(compiler, pair_kernel(16, scores, path=True), architecture)
+    assert spilled == 0
+    assert registers <= 128
+    assert report(compiler, WAVEFRONT_KERNEL, architecture)[1] == 0

@@ -23,7 +23,7 @@ from swsearch.errors import EngineError
 LONGEST: Final = 8192
 """Letters of the longest sequence that the kernel takes; scores stay below 2**30."""
 THREADS: Final = 64
-BLOCKS: Final = 8
+BLOCKS: Final = 6
 """Threads a block, and blocks that shall fit a multiprocessor."""
 DECISION_SHARE: Final = 0.25
 """Share of the device's free memory that decisions may take."""
