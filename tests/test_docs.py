@@ -21,9 +21,11 @@ def workplace(tmp_path, monkeypatch):
     return tmp_path
 
 
-def test_the_readmes_commands_run_and_print_what_it_shows(workplace, capfd):
-    """Source: the README; where output follows a command there, it is that command's, to the letter."""
-    shown = re.findall(r"^    \$ (swsearch .*)\n((?:    (?!\$).*\n|\n(?=    (?!\$)))*)", README, re.MULTILINE)
+@pytest.mark.parametrize("page", ["README.md", "docs/sources.md"])
+def test_commands_run_and_print_what_is_shown(workplace, capfd, page):
+    """Source: the page; where output follows a command there, it is that command's, to the letter."""
+    text = (ROOT / page).read_text()
+    shown = re.findall(r"^    \$ (swsearch .*)\n((?:    (?!\$).*\n|\n(?=    (?!\$)))*)", text, re.MULTILINE)
     assert len(shown) >= 6
     for command, output in shown:
         capfd.readouterr()

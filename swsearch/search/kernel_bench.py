@@ -272,7 +272,7 @@ def _gpu_engine(kernel: str, device: Device) -> ScoreEngine:
 
 
 def measure_pair(length: int, threads: int, open_device: OpenDevice | None, missing: str = "") -> Iterator[KernelRow]:
-    """Two random DNA sequences of a length, global, with the costs of 2009; scores alone.
+    """Two random DNA sequences of a length, global, with the costs of 2009: scores, and once the path.
 
     Parameters and errors as for :func:`measure_search`; the reference is left out where it would take too much memory.
     """
@@ -292,11 +292,15 @@ def measure_pair(length: int, threads: int, open_device: OpenDevice | None, miss
         yield measured("reference", 1, lambda: align_serial(query, subject, "global", scoring, path=False)[0])
     else:
         yield KernelRow("pair", "reference", missing=f"whole matrices of {length**2:,} cells are too large")
-    for name, n_threads in (("cpu diamond", 1), ("cpu diamond, all threads", threads)):
+    for name, n_threads, path in (
+        ("cpu diamond", 1, False),
+        ("cpu diamond, all threads", threads, False),
+        ("cpu diamond with path", 1, True),
+    ):
         yield measured(
             name,
             n_threads,
-            lambda n=n_threads: align_pair(query, subject, "global", scoring, path=False, n_threads=n),  # type: ignore[misc]
+            lambda n=n_threads, p=path: align_pair(query, subject, "global", scoring, path=p, n_threads=n),  # type: ignore[misc]
         )
     if open_device is None:
         yield KernelRow("pair", "cuda wavefront", missing=missing)
