@@ -151,6 +151,15 @@ nb::tuple align_pairs(const Letters& query, const Places& query_ends, const Lett
                           array_of(std::move(all), std::array<std::size_t, 1>{n_runs}));
 }
 
+void append_run(std::string& cigar, std::size_t length, char operation) {
+    char digits[24];
+    char* const end = digits + sizeof digits;
+    char* begin = end;
+    *--begin = operation;
+    for (; length > 0; length /= 10) *--begin = static_cast<char>('0' + length % 10);
+    cigar.append(begin, end);
+}
+
 nb::list spell_cigars(const Letters& query, const Places& query_ends, const Letters& subject,
                       const Places& subject_ends, const Places& query_starts, const Places& subject_starts,
                       const Places& run_ends, const Runs& runs) {
@@ -161,16 +170,17 @@ nb::list spell_cigars(const Letters& query, const Places& query_ends, const Lett
         throw nb::value_error("the arrays are not of as many pairs");
     }
     nb::list cigars;
+    std::string cigar;
+    const auto write = [&](std::size_t length, char operation) {
+        if (length > 0) append_run(cigar, length, operation);
+    };
     std::size_t place = 0;
     for (std::size_t i = 0; i < n; ++i) {
-        std::string cigar;
+        cigar.clear();
         auto row = static_cast<std::size_t>(query_starts.data()[i]);
         auto column = static_cast<std::size_t>(subject_starts.data()[i]);
         const auto end = static_cast<std::size_t>(run_ends.data()[i]);
         if (end < place || end > runs.size()) throw nb::value_error("the ends of runs do not grow");
-        const auto write = [&](std::size_t length, char operation) {
-            if (length > 0) cigar += std::to_string(length) + operation;
-        };
         for (; place < end; ++place) {
             const std::size_t length = runs.data()[place] >> operation_bits;
             const std::uint32_t code = runs.data()[place] & 3u;

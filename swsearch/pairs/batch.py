@@ -88,6 +88,12 @@ def batch_arrays(
     return PairScores(scoring.matrix.scores, 0, 0, *gap, *ends), codes, compared
 
 
+def _short_pair_isa(*, path: bool) -> str:
+    """Narrow vectors make low strips: less of a short pair is padding, and fewer decisions are filled for its path."""
+    usable = _native.pair_isas()
+    return next((name for name in (("sse41", "avx2") if path else ("avx2", "sse41")) if name in usable), "auto")
+
+
 def align_arrays(
     queries: Sequences,
     subjects: Sequences,
@@ -96,9 +102,11 @@ def align_arrays(
     path: bool = True,
     n_threads: int = 1,
     progress: Callable[[int], None] | None = None,
-    isa: str = "auto",
+    isa: str | None = None,
 ) -> PairPaths:
     """A batch on the CPU: a thread takes one pair after another.
+
+    ``isa`` is one of ``_native.pair_isas()``; by default the one that is fastest for short pairs.
 
     Raises
     ------
@@ -107,6 +115,8 @@ def align_arrays(
     KeyboardInterrupt
         After all threads have ended.
     """
+    if isa is None:
+        isa = _short_pair_isa(path=path)
     ends, run_ends, runs = _native.align_pairs(
         queries.letters, queries.ends, subjects.letters, subjects.ends,
         scores.table, scores.match, scores.mismatch, scores.gap_open, scores.gap_extend,

@@ -11,7 +11,6 @@ import parasail
 import pytest
 from rapidfuzz.distance import Levenshtein
 
-from swsearch.cli.app import main
 from swsearch.errors import InputError
 from swsearch.pairs.align import align_pair
 from swsearch.pairs.dotplot import common_words
@@ -25,19 +24,6 @@ from swsearch.sequences.record import SequenceRecord
 PROTEIN_SCORING = scheme_scoring(default_scheme(PROTEIN))
 DNA_SCORING = scheme_scoring(default_scheme(DNA))
 AMINO_ACIDS = "ARNDCQEGHILKMFPSTWYV"
-
-
-@pytest.fixture
-def run(capfd, monkeypatch, tmp_path):
-    """Runs ``swsearch align`` in an empty folder; returns exit code, stdout, stderr."""
-    monkeypatch.chdir(tmp_path)
-
-    def call(*arguments):
-        capfd.readouterr()
-        code = main(["align", *map(str, arguments)])
-        return (code, *capfd.readouterr())
-
-    return call
 
 
 @pytest.fixture

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 from swsearch import _native
-from swsearch.cli.app import main
 from swsearch.engine.pair_batch import PairScores, Sequences
 from swsearch.errors import InputError
 from swsearch.pairs import aligner
@@ -142,19 +141,6 @@ def test_arrays_that_do_not_fit_are_refused():
 
 
 # --- The command ---
-
-
-@pytest.fixture
-def run(capfd, monkeypatch, tmp_path):
-    """Runs ``swsearch align`` in an empty folder; returns exit code, stdout, stderr."""
-    monkeypatch.chdir(tmp_path)
-
-    def call(*arguments):
-        capfd.readouterr()
-        code = main(["align", *map(str, arguments)])
-        return (code, *capfd.readouterr())
-
-    return call
 
 
 def test_one_file_holds_pairs_in_turns(run, tmp_path):
