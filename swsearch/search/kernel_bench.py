@@ -193,8 +193,11 @@ class _Judge:
 
 
 def even_share(n_items: int, cells: int, limit: int) -> slice:
-    """Every k-th item, for the smallest k with which about ``limit`` of the cells are left."""
-    return slice(0, n_items, max(1, min(n_items, -(-cells // limit))))
+    """Every k-th item, so that about ``limit`` of the cells are left, or all.
+
+    k is a power of two: a smaller share is part of every larger one, and can be compared with it.
+    """
+    return slice(0, n_items, 1 << max(0, -(-cells // limit) - 1).bit_length())
 
 
 OpenDevice = Callable[[], Device]

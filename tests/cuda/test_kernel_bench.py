@@ -52,3 +52,10 @@ def test_a_kernel_that_disagrees_ends_the_benchmark(emulated: MakeDevice, monkey
     monkeypatch.setattr(ClassicEngine, "score", wrong)
     with pytest.raises(EngineError, match=r"cuda striped gives .* one of them is wrong"):
         list(kernel_bench.measure_search(generated_proteins(500), 20, 1, emulated))
+
+
+def test_smaller_shares_are_parts_of_larger_ones() -> None:
+    """Expected values by hand: 1,000 cells in 100 items, of which 1,000, 400 and 60 may be computed."""
+    shares = [list(range(100)[kernel_bench.even_share(100, 1000, limit)]) for limit in (1000, 400, 60)]
+    assert [len(share) for share in shares] == [100, 25, 4]
+    assert set(shares[2]) < set(shares[1]) < set(shares[0])
