@@ -95,6 +95,7 @@ def spell_cigars(
     subject_starts: NDArray[np.int64],
     run_ends: NDArray[np.int64],
     runs: NDArray[np.uint32],
+    n_threads: int = 1,
 ) -> list[str]: ...
 def pair_isas() -> list[str]: ...
 

@@ -125,12 +125,13 @@ def align_arrays(
     return PairPaths(ends, run_ends, runs)
 
 
-def cigars(paths: PairPaths, compared: tuple[Sequences, Sequences]) -> list[str]:
+def cigars(paths: PairPaths, compared: tuple[Sequences, Sequences], n_threads: int = 1) -> list[str]:
     """The CIGAR of each pair of a batch."""
     queries, subjects = compared
     return _native.spell_cigars(
         queries.letters, queries.ends, subjects.letters, subjects.ends,
         np.ascontiguousarray(paths.ends[:, 3]), np.ascontiguousarray(paths.ends[:, 4]), paths.run_ends, paths.runs,
+        n_threads,
     )  # fmt: skip
 
 
@@ -184,7 +185,7 @@ def align_batch(
         paths = gpu.align(*scored, scores, path=path)
         if progress is not None:
             progress(int(scored[0].lengths @ scored[1].lengths))
-    spelled = cigars(paths, compared) if path else [None] * len(pairs)
+    spelled = cigars(paths, compared, n_threads) if path else [None] * len(pairs)
     rows = paths.ends.tolist()
     return [
         outcome(mode, query, subject, chosen, row, cigar)

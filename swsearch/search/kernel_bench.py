@@ -358,7 +358,7 @@ def measure_batch(
 
     def on_cpu(n: int) -> PairPaths:
         paths = align_arrays(*batch, scores, n_threads=n)
-        cigars(paths, batch)
+        cigars(paths, batch, n)
         return paths
 
     for name, n_threads in (("cpu short pairs", 1), ("cpu short pairs, all threads", threads)):
@@ -371,7 +371,7 @@ def measure_batch(
 
         def on_gpu() -> PairPaths:
             paths = engine.align(*batch, scores)
-            cigars(paths, batch)
+            cigars(paths, batch, threads)
             return paths
 
         seconds, own, paths = best_kernel_seconds(engine, on_gpu)

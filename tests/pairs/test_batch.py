@@ -111,6 +111,15 @@ def test_pairs_keep_their_order_whatever_way_they_go(monkeypatch):
         same(one, align_pair(*pair, "edit"))
 
 
+def test_cigars_are_spelled_by_any_number_of_threads():
+    """Expected values: align_pair, whose CIGARs another function writes. More pairs than a thread takes at a time."""
+    pairs = drawn_pairs(7, "ACGT", DNA, 150)
+    scoring = COST_SETS["sw2023"]
+    wanted = [align_pair(*pair, "global", scoring).cigar for pair in pairs]
+    for threads in (1, 4):
+        assert [found.cigar for found in align_batch(pairs, "global", scoring, n_threads=threads)] == wanted
+
+
 def test_sequences_can_be_taken_apart():
     """Expected values by hand."""
     side = Sequences(np.arange(6, dtype=np.uint16), np.array([2, 3, 6]))
@@ -131,10 +140,15 @@ def test_arrays_that_do_not_fit_are_refused():
         with pytest.raises(ValueError, match=message):
             align_arrays(wrong, two, scores)
     paths = align_arrays(two, two, scores)
-    assert cigars(paths, (two, two)) == ["2=", "2="]
+    assert cigars(paths, (two, two)) == cigars(paths, (two, two), n_threads=3) == ["2=", "2="]
     paths.runs[0] = 3 << 2
     with pytest.raises(ValueError, match="beyond their sequences"):
         cigars(paths, (two, two))
+    paths.runs[0] = 2 << 2
+    paths.ends[0, 3] = -1
+    with pytest.raises(ValueError, match="a start lies beyond"):
+        cigars(paths, (two, two))
+    paths.ends[0, 3] = 0
     paths.runs[0] = 2 << 2 | 3
     with pytest.raises(ValueError, match="no operation"):
         cigars(paths, (two, two))
