@@ -10,17 +10,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from types import TracebackType
-from typing import TYPE_CHECKING, Final, Self
+from typing import Final, Self
 
-from swsearch.engine.registry import engine_info
+from swsearch.engine.cuda.device import Device, PyCudaDevice
+from swsearch.engine.cuda.pairs import PairEngine
 from swsearch.errors import EngineUnavailable, InputError
 from swsearch.pairs.align import CIGAR_CELLS, PairAlignment, align_pair, ends_of_mode, mode_scoring
 from swsearch.pairs.batch import Pair, align_batch, is_short
 from swsearch.pairs.scoring import PairScoring
 from swsearch.pairs.serial import align_serial
-
-if TYPE_CHECKING:
-    from swsearch.engine.cuda.pairs import PairEngine
+from swsearch.pairs.wavefront import align_wavefront
 
 ENGINES: Final = ("auto", "cuda", "cpu", "reference")
 PAIR_KERNELS: Final = ("diamond", "wavefront")
@@ -28,7 +27,7 @@ BATCH_PAIRS: Final = 16_384
 BATCH_CELLS: Final = 8_000_000_000
 """What a batch holds at most: results come after each batch."""
 GPU_CELLS: Final = 4_000_000_000
-"""Cells of a batch that ``auto`` gives to a GPU: fewer are done on the CPU before a GPU is open."""
+"""Cells of a batch that make ``auto`` open a GPU: fewer are done on the CPU before it is open."""
 
 
 class PairAligner:
@@ -45,6 +44,8 @@ class PairAligner:
     kernel : str
         ``diamond``, or ``wavefront``: scores of a global problem with linear gaps, on a GPU.
     n_threads : int
+    open_device : callable, optional
+        Opens the GPU; the first one by default.
 
     Raises
     ------
@@ -64,6 +65,7 @@ class PairAligner:
         engine: str = "auto",
         kernel: str = "diamond",
         n_threads: int = 1,
+        open_device: Callable[[], Device] | None = None,
     ) -> None:
         if engine not in ENGINES:
             raise InputError(f"--engine {engine!r}: choose {', '.join(ENGINES)}")
@@ -82,12 +84,16 @@ class PairAligner:
         self._given = scoring
         self._held = ExitStack()
         self._gpu: PairEngine | None = None
+        self._without_gpu = False
         if kernel == "wavefront":
             self._check_wavefront()
-        if engine == "cuda" or kernel == "wavefront":
-            info = engine_info("cuda")
-            if not info.usable:
-                raise EngineUnavailable("cuda", info.reason)
+        self._open_device = PyCudaDevice if open_device is None else open_device
+        self._device: Device | None = None
+        if kernel == "wavefront":
+            self._device = self._open_device()
+            self._held.callback(self._device.close)
+        elif engine == "cuda":
+            self._gpu = self._held.enter_context(PairEngine(self._open_device()))
 
     def _check_wavefront(self) -> None:
         if self.engine not in ("auto", "cuda"):
@@ -146,18 +152,18 @@ class PairAligner:
 
     def _gpu_for(self, cells: int) -> PairEngine | None:
         """The GPU for a batch of so many cells, or None for the CPU."""
-        wanted = self.engine == "cuda" or (self.engine == "auto" and cells >= GPU_CELLS)
-        if wanted and self._gpu is None and (self.engine == "cuda" or engine_info("cuda").usable):
-            from swsearch.engine.cuda.pairs import PairEngine
-
-            self._gpu = self._held.enter_context(PairEngine())
-        return self._gpu if wanted else None
+        if self.engine == "auto" and cells >= GPU_CELLS and self._gpu is None and not self._without_gpu:
+            try:
+                self._gpu = self._held.enter_context(PairEngine(self._open_device()))
+            except EngineUnavailable:
+                self._without_gpu = True
+        return self._gpu
 
     def _alone(self, pair: Pair, progress: Callable[[int], None] | None) -> PairAlignment:
         query, subject = pair
         cells = len(query) * len(subject)
-        if self.kernel == "wavefront":
-            found = self._wavefront(pair)
+        if self._device is not None:
+            found = align_wavefront(self._device, query, subject, self.mode, self._given)
         elif self.engine == "reference":
             found, _ = align_serial(
                 query, subject, self.mode, self._given, free_ends=self.free_ends, path=self.path is not False
@@ -176,13 +182,3 @@ class PairAligner:
         if progress is not None:
             progress(cells)
         return found
-
-    def _wavefront(self, pair: Pair) -> PairAlignment:
-        from swsearch.engine.cuda.device import PyCudaDevice
-        from swsearch.pairs.wavefront import align_wavefront
-
-        device = PyCudaDevice()
-        try:
-            return align_wavefront(device, *pair, self.mode, self._given)
-        finally:
-            device.close()
