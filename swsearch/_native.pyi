@@ -69,6 +69,36 @@ def align_pair(
     progress: Callable[[int], None] | None = None,
     isa: str = "auto",
 ) -> tuple[int, int, int, int, int, list[tuple[str, int]] | None]: ...
+def align_pairs(
+    query: NDArray[np.uint16],
+    query_ends: NDArray[np.int64],
+    subject: NDArray[np.uint16],
+    subject_ends: NDArray[np.int64],
+    table: ScoreTable | None,
+    match: int,
+    mismatch: int,
+    gap_open: int,
+    gap_extend: int,
+    local: bool,
+    query_free: bool,
+    subject_free: bool,
+    path: bool,
+    n_threads: int = 1,
+    memory_bytes: int = 268435456,
+    progress: Callable[[int], None] | None = None,
+    isa: str = "auto",
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.uint32]]: ...
+def spell_cigars(
+    query: NDArray[np.uint16],
+    query_ends: NDArray[np.int64],
+    subject: NDArray[np.uint16],
+    subject_ends: NDArray[np.int64],
+    query_starts: NDArray[np.int64],
+    subject_starts: NDArray[np.int64],
+    run_ends: NDArray[np.int64],
+    runs: NDArray[np.uint32],
+    n_threads: int = 1,
+) -> list[str]: ...
 def pair_isas() -> list[str]: ...
 
 # simd/score

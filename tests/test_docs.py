@@ -35,9 +35,10 @@ def run_commands(page: str, capfd) -> int:
     return len(shown)
 
 
-def test_the_readmes_commands_run_and_print_what_it_shows(workplace, capfd):
-    """Source: the README."""
-    assert run_commands(README, capfd) >= 6
+@pytest.mark.parametrize("page", ["README.md", "docs/sources.md"])
+def test_commands_run_and_print_what_is_shown(workplace, capfd, page):
+    """Source: the page."""
+    assert run_commands((ROOT / page).read_text(), capfd) >= 6
 
 
 @pytest.mark.parametrize("name", ["batch", "filters", "profiles"])

@@ -9,7 +9,7 @@
 namespace swsearch::pair {
 namespace {
 
-constexpr std::size_t block_columns = 256;  // of a strip, whose decisions are held at a time
+constexpr std::size_t block_columns = 96;  // of a strip, whose decisions are held at a time; of 256, half as many again are filled in vain
 
 enum Decision : std::uint8_t { stop, diagonal, from_e, from_f, h_mask = 3, e_opened = 4, f_opened = 8 };
 enum State { in_h, in_e, in_f };

@@ -16,7 +16,12 @@ if TYPE_CHECKING:
 
 def align(
     query: Annotated[str, typer.Argument(metavar="QUERY", help="FASTA or FASTQ file; any text for edit and lcs.")],
-    subject: Annotated[str, typer.Argument(metavar="SUBJECT", help="As QUERY, with as many records; - is stdin.")],
+    subject: Annotated[
+        str | None, typer.Argument(metavar="[SUBJECT]", help="As QUERY, with as many records; - is stdin.")
+    ] = None,
+    pairs_of_one: Annotated[
+        bool, typer.Option("--pairs", help="QUERY holds the pairs: its records one and two, three and four, and so on.")
+    ] = False,
     mode: Annotated[str, typer.Option(help="local, global, semiglobal, edit or lcs.")] = "local",
     free_ends: Annotated[
         str,
@@ -32,11 +37,24 @@ def align(
     gap_open: options.GapOpen = None,
     gap_extend: options.GapExtend = None,
     costs: Annotated[
-        str | None, typer.Option(help="A cost set by name: nw2009 (indel 3, substitution 1, match 0).")
+        str | None,
+        typer.Option(
+            help="A cost set: nw2009 (indel 3, substitution 1, match 0), sw2023 (match 1, others -1, gap -2)."
+        ),
     ] = None,
     cigar: Annotated[
         bool | None,
         typer.Option("--cigar/--score-only", help="Find the path, or not. [up to 25 million cells]"),
+    ] = None,
+    engine: Annotated[
+        str, typer.Option(help="auto, cuda (thousands of short pairs at once), cpu or reference (whole matrices).")
+    ] = "auto",
+    kernel: Annotated[
+        str, typer.Option(help="diamond, or wavefront: scores of global problems with linear gaps, on a GPU.")
+    ] = "diamond",
+    serial: Annotated[bool, typer.Option("--serial", help="The reference implementation: --engine reference.")] = False,
+    matrix_out: Annotated[
+        Path | None, typer.Option(help="Write the table of one small pair (tab-separated) into this file.")
     ] = None,
     threads: options.Threads = None,
     format_name: Annotated[str, typer.Option("--format", help="table, tsv, json, jsonl or pairwise.")] = "table",
@@ -55,10 +73,12 @@ def align(
     from swsearch.cores import usable_cores
     from swsearch.errors import InputError
     from swsearch.pairs import report
-    from swsearch.pairs.align import CIGAR_CELLS, align_pair, mode_scoring
+    from swsearch.pairs.align import mode_scoring
+    from swsearch.pairs.aligner import PairAligner
     from swsearch.pairs.dotplot import write_plot
     from swsearch.pairs.scoring import PairScoring, cost_set, scheme_scoring
     from swsearch.pairs.sequence import PairSequence, read_pairs, read_text_pairs
+    from swsearch.pairs.serial import align_serial, check_matrix_size, write_matrix
     from swsearch.plots import check_plot
     from swsearch.search.options import SearchOptions
     from swsearch.sequences.alphabet import ALPHABETS
@@ -73,6 +93,12 @@ def align(
         raise InputError(f"--alphabet {alphabet!r}: choose {' or '.join(ALPHABETS)}")
 
     compares_letters = mode in ("edit", "lcs")
+    if serial and engine not in ("auto", "reference"):
+        raise InputError(f"--serial means --engine reference; leave --engine {engine} out")
+    if pairs_of_one == (subject is not None):
+        raise InputError("give QUERY and SUBJECT, or with --pairs one file that holds the records of both in turns")
+    if text and pairs_of_one:
+        raise InputError("--text gives one query and one subject; leave --pairs out")
     if text and not compares_letters:
         raise InputError(f"--text is for --mode edit and lcs; --mode {mode} scores residues of files")
     scoring: PairScoring | None = None if costs is None else cost_set(costs)
@@ -80,7 +106,7 @@ def align(
         if alphabet is not None or scheme_given:
             raise InputError(f"--mode {mode} compares letters as written; leave --alphabet and the scoring options out")
         if text:
-            pairs = [(PairSequence("query", query), PairSequence("subject", subject))]
+            pairs = [(PairSequence("query", query), PairSequence("subject", subject or ""))]
         else:
             pairs = read_text_pairs(query, subject)
     else:
@@ -92,25 +118,32 @@ def align(
             )
             scoring = scheme_scoring(chosen.scheme(record.alphabet))
     mode_scoring(mode, scoring)
-    if plot is not None and len(pairs) != 1:
-        raise InputError(f"--plot draws one pair, {query} has {len(pairs)}; give files of one record")
+    for option, given in (("--plot", plot), ("--matrix-out", matrix_out)):
+        if given is not None and len(pairs) != 1:
+            raise InputError(f"{option} draws one pair, {query} has {len(pairs)}; give files of one record")
+    if matrix_out is not None:
+        check_matrix_size(*pairs[0])
 
     total = sum(len(first) * len(second) for first, second in pairs)
-    with result_stream(out) as stream, ProgressReport("aligning", total, "GCUPS", 1e9, quiet) as progress:
+    aligner = PairAligner(
+        mode,
+        scoring,
+        free_ends=free_ends,
+        path=cigar,
+        engine="reference" if serial else engine,
+        kernel=kernel,
+        n_threads=usable_cores() if threads is None else threads,
+    )
+    if matrix_out is not None:
+        write_matrix(matrix_out, *align_serial(*pairs[0], mode, scoring, free_ends=free_ends, path=False))
+    with (
+        aligner,
+        result_stream(out) as stream,
+        ProgressReport("aligning", total, "GCUPS", 1e9, quiet) as progress,
+    ):
 
         def results() -> Iterator[PairAlignment]:
-            for first, second in pairs:
-                path = len(first) * len(second) <= CIGAR_CELLS if cigar is None else cigar
-                found = align_pair(
-                    first,
-                    second,
-                    mode,
-                    scoring,
-                    free_ends=free_ends,
-                    path=path,
-                    n_threads=usable_cores() if threads is None else threads,
-                    progress=progress.advance,
-                )
+            for found in aligner.align(pairs, progress.advance):
                 if plot is not None:
                     write_plot(found, plot)
                 yield found

@@ -41,7 +41,7 @@ app.command("batch")(batch.batch)
 app.add_typer(runs.app, name="runs")
 app.command("report")(report.report)
 app.command("engines")(engines.engines)
-app.command("bench")(bench.bench)
+app.add_typer(bench.app, name="bench")
 
 
 def _print_version(wanted: bool) -> None:

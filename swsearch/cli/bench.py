@@ -1,17 +1,24 @@
-"""``swsearch bench``: how fast this machine's CPU engine is, beside a peer if wanted."""
+"""``swsearch bench``: how fast the CPU engine is here, beside a peer if wanted; and every kernel on the same data."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, TextIO
 
 import typer
 
+from swsearch.cli import options
 
+if TYPE_CHECKING:
+    from swsearch.search.kernel_bench import KernelRow, KernelTable
+
+app = typer.Typer(invoke_without_command=True, rich_markup_mode=None)
+
+
+@app.callback()
 def bench(
-    fasta: Annotated[
-        Path | None, typer.Argument(metavar="[FASTA]", help="Subjects to measure with. [generated proteins]")
-    ] = None,
+    context: typer.Context,
+    fasta: Annotated[Path | None, typer.Option(help="Subjects to measure with. [generated proteins]")] = None,
     residues: Annotated[int, typer.Option(min=1, help="Residues of generated subjects.")] = 10_000_000,
     lengths: Annotated[str, typer.Option(help="Query lengths, separated by commas.")] = "40,144,375,1000,5478",
     instruction_sets: Annotated[
@@ -26,8 +33,12 @@ def bench(
 
     Both rates are printed: by wall time, and by CPU time of one core. "reported" asks for the scores a search reports.
 
+    `swsearch bench kernels` measures every kernel of CPU and GPU instead.
+
     Example: swsearch bench --residues 20000000 --threads 1,2 --peer pyopal
     """
+    if context.invoked_subcommand is not None:
+        return
     from swsearch.cli.output import say
     from swsearch.engine.cpu.engine import usable_instruction_sets
     from swsearch.errors import InputError
@@ -80,6 +91,91 @@ def bench(
     finally:
         for program in opened.values():
             program.close()
+
+
+@app.command()
+def kernels(
+    fasta: Annotated[Path | None, typer.Option(help="Subjects of the search. [generated proteins]")] = None,
+    residues: Annotated[int, typer.Option(min=1, help="Residues of generated subjects.")] = 20_000_000,
+    query_length: Annotated[int, typer.Option(min=1, help="Residues of the query of the search.")] = 375,
+    pair_length: Annotated[int, typer.Option(min=1, help="Letters of both sides of the long pair.")] = 4800,
+    pairs: Annotated[int, typer.Option(min=1, help="Short pairs of the batch.")] = 1000,
+    batch_length: Annotated[int, typer.Option(min=1, max=2048, help="Letters of each side of a short pair.")] = 512,
+    tasks: Annotated[str, typer.Option(help="Tasks, separated by commas.")] = "search,pair,batch",
+    threads: options.Threads = None,
+    format_name: Annotated[str, typer.Option("--format", help="table or json.")] = "table",
+    out: options.Out = None,
+) -> None:
+    """Measure every kernel of CPU and GPU on the same data, each checked against the reference.
+
+    search: a query against many subjects; pair: a long global alignment; batch: short pairs with their alignments. A
+    row whose device is missing says so. Slow rows work on an even share of the data.
+
+    Example: swsearch bench kernels --residues 2000000 --tasks search
+    """
+    from swsearch.cli.output import result_stream
+    from swsearch.cores import usable_cores
+    from swsearch.errors import InputError
+    from swsearch.search import kernel_bench
+    from swsearch.search.bench import generated_proteins, workload_of_file
+
+    if format_name not in ("table", "json"):
+        raise InputError(f"--format {format_name!r}: choose table or json")
+    chosen = [word.strip() for word in tasks.split(",")]
+    for task in chosen:
+        if task not in kernel_bench.TASKS:
+            raise InputError(f"--tasks {task!r}: choose {', '.join(kernel_bench.TASKS)}")
+    n_threads = usable_cores() if threads is None else threads
+    gpu, missing = kernel_bench.usable_gpu()
+    table = kernel_bench.KernelTable()
+    with result_stream(out) as stream:
+        if format_name == "table":
+            print(_KERNEL_HEADER, file=stream)
+        for task in chosen:
+            if task == "search":
+                workload = generated_proteins(residues) if fasta is None else workload_of_file(fasta)
+                rows = kernel_bench.measure_search(workload, query_length, n_threads, gpu, missing)
+            elif task == "pair":
+                rows = kernel_bench.measure_pair(pair_length, n_threads, gpu, missing)
+            else:
+                rows = kernel_bench.measure_batch(pairs, batch_length, n_threads, gpu, missing)
+            for row in rows:
+                table.rows.append(row)
+                if format_name == "table":
+                    _show(row, table, stream)
+        if format_name == "json":
+            _write_json(table, stream)
+
+
+_KERNEL_HEADER = (
+    f"{'task':<7} {'kernel':<28} {'threads':>7} {'cells':>15} {'seconds':>10} {'GCUPS':>9} {'in kernel':>9} "
+    f"{'x reference':>11} {'checked':>8}"
+)
+
+
+def _show(row: KernelRow, table: KernelTable, stream: TextIO) -> None:
+    if row.gcups is None or row.seconds is None:
+        print(f"{row.task:<7} {row.kernel:<28} not measured: {row.missing}", file=stream, flush=True)
+        return
+    own = "" if row.kernel_gcups is None else f"{row.kernel_gcups:.2f}"
+    ratio = table.ratio(row, "reference")
+    print(
+        f"{row.task:<7} {row.kernel:<28} {row.threads or 'gpu':>7} {row.cells:>15,} {row.seconds:>10.4f} "
+        f"{row.gcups:>9.3f} {own:>9} {'' if ratio is None else f'{ratio:,.1f}':>11} {row.checked:>8,}",
+        file=stream,
+        flush=True,
+    )
+
+
+def _write_json(table: KernelTable, stream: TextIO) -> None:
+    import json
+
+    from swsearch import __version__
+    from swsearch.engine.registry import engine_infos
+
+    devices = {info.name: info.detail if info.usable else f"not usable: {info.reason}" for info in engine_infos()}
+    document = {"schema": 1, "program": f"swsearch {__version__}", "devices": devices, "rows": table.document()}
+    stream.write(json.dumps(document, indent=1) + "\n")
 
 
 def _numbers(option: str, text: str) -> list[int]:

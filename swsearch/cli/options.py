@@ -143,6 +143,13 @@ Threads = Annotated[
 Devices = Annotated[
     str, typer.Option(help="GPUs by their CUDA numbers, such as 0,1; for the cuda engine.", rich_help_panel=_MACHINE)
 ]
+Kernel = Annotated[
+    str,
+    typer.Option(
+        help="strip, or CUDASW++ 2.0's simt, striped or partitioned; of the cuda engine, never changes the hits.",
+        rich_help_panel=_MACHINE,
+    ),
+]
 PartitionResidues = Annotated[
     int | None,
     typer.Option(help="Residues given to the engine at a time; never changes the hits.", rich_help_panel=_MACHINE),

@@ -58,6 +58,7 @@ class SearchArguments:
     engine: options.Engine = "auto"
     threads: options.Threads = None
     devices: options.Devices = "0"
+    kernel: options.Kernel = "strip"
     partition_residues: options.PartitionResidues = None
     store: options.Store = options.DEFAULT_STORE
     quiet: options.Quiet = False
@@ -90,6 +91,7 @@ class SearchArguments:
             engine=self.engine,
             threads=self.threads,
             devices=options.device_list(self.devices),
+            kernel=self.kernel,
             partition_residues=self.partition_residues,
         )
 

@@ -10,6 +10,8 @@ from swsearch.engine.protocol import EngineInfo, ScoreEngine
 from swsearch.errors import EngineUnavailable, InputError
 
 ENGINES: Final = ("auto", "cuda", "cpu", "reference")
+KERNELS: Final = ("strip", "simt", "striped", "partitioned")
+"""Kernels of the CUDA engine; the first is the default, the others are CUDASW++ 2.0's."""
 MIN_GPU_SUBJECTS: Final = 1000
 """Fewer subjects leave most of a GPU idle: it works on thousands at a time, and a genome is one subject."""
 
@@ -35,7 +37,11 @@ def engine_infos() -> list[EngineInfo]:
 
 
 def open_engine(
-    name: str, threads: int | None = None, devices: Sequence[int] = (0,), n_subjects: int | None = None
+    name: str,
+    threads: int | None = None,
+    devices: Sequence[int] = (0,),
+    n_subjects: int | None = None,
+    kernel: str = KERNELS[0],
 ) -> tuple[ScoreEngine, str]:
     """The engine that ``name`` means here, open, and a sentence that says which and why.
 
@@ -49,11 +55,13 @@ def open_engine(
         GPUs by their CUDA numbers; the CUDA engine uses all of them.
     n_subjects : int, optional
         Subjects of the database; ``auto`` leaves one of few to the CPU.
+    kernel : str
+        One of :data:`KERNELS`; another than the default asks for the CUDA engine on one device.
 
     Raises
     ------
     InputError
-        There is no engine of that name, or ``threads`` is below 1.
+        There is no engine or kernel of that name, the kernel is not the engine's, or ``threads`` is below 1.
     EngineUnavailable
         The engine was named and cannot be used here.
     """
@@ -61,6 +69,8 @@ def open_engine(
         raise InputError(f"--engine {name!r}: choose {', '.join(ENGINES)}")
     if threads is not None and threads < 1:
         raise InputError(f"--threads {threads}: at least 1 thread is needed")
+    if kernel != KERNELS[0]:
+        return _open_kernel(kernel, name, devices)
     if name != "auto":
         engine, detail = _open(name, threads, devices)
         return engine, f"{name} engine ({detail}), as asked"
@@ -86,6 +96,23 @@ def wake_gpus(name: str, devices: Sequence[int], n_subjects: int) -> None:
         from swsearch.engine.cuda.wake import wake
 
         wake(devices)
+
+
+def _open_kernel(kernel: str, name: str, devices: Sequence[int]) -> tuple[ScoreEngine, str]:
+    """The CUDA engine with another kernel than the default one."""
+    if kernel not in KERNELS:
+        raise InputError(f"--kernel {kernel!r}: choose {', '.join(KERNELS)}")
+    if name not in ("auto", "cuda"):
+        raise InputError(f"--kernel {kernel} is a kernel of the cuda engine; leave it out, or give --engine cuda")
+    if len(devices) > 1:
+        raise InputError(f"--kernel {kernel} works on one GPU; give a single number to --devices")
+    if importlib.util.find_spec("pycuda") is None:
+        raise EngineUnavailable("cuda", engine_info("cuda").reason)
+    from swsearch.engine.cuda.classic import ClassicEngine
+    from swsearch.engine.cuda.device import PyCudaDevice
+
+    engine = ClassicEngine(kernel, PyCudaDevice(devices[0]))
+    return engine, f"cuda engine ({engine.description}), as asked"
 
 
 def _open(name: str, threads: int | None, devices: Sequence[int]) -> tuple[ScoreEngine, str]:

@@ -6,7 +6,7 @@ or instruction set (docs/design/diamond.md). Coordinates are 0-based and half-op
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -17,6 +17,7 @@ from swsearch.errors import InputError
 from swsearch.hits.cigar import CigarCounts, count
 from swsearch.pairs.scoring import EDIT, LCS, PairScoring
 from swsearch.pairs.sequence import Letters, PairSequence, number_letters
+from swsearch.scoring.matrix import SubstitutionMatrix
 from swsearch.sequences.alphabet import CODE_MASK
 
 MODES: Final = ("local", "global", "semiglobal", "edit", "lcs")
@@ -132,15 +133,12 @@ def align_pair(
     4
     """
     chosen = mode_scoring(mode, scoring)
-    if free_ends not in FREE_ENDS:
-        raise InputError(f"--free-ends {free_ends!r} is unknown; choose {', '.join(FREE_ENDS)}")
+    ends = ends_of_mode(mode, free_ends)
     if n_threads < 1:
         raise InputError(f"--threads {n_threads}: choose at least 1")
-    if chosen.matrix is not None and (query.record is None or subject.record is None):
-        raise InputError(f"{chosen.name} scores residues, but a text is given; choose --mode edit or lcs")
+    check_sides(query, subject, chosen)
     compared = number_letters(query, subject)
     letters, table, match, mismatch = _kernel_scoring(query, subject, compared, chosen)
-    local = mode == "local"
     try:
         score, query_end, subject_end, query_start, subject_start, runs = _native.align_pair(
             *letters,
@@ -149,23 +147,61 @@ def align_pair(
             mismatch,
             chosen.gap_open,
             chosen.gap_extend,
-            local,
-            local or (mode == "semiglobal" and free_ends in ("both", "query")),
-            local or (mode == "semiglobal" and free_ends in ("both", "subject")),
+            *ends,
             path,
             n_threads,
             memory_bytes,
-            _up_to(len(query) * len(subject), progress),
+            up_to(len(query) * len(subject), progress),
         )
     except ValueError as error:
         raise InputError(f"{query.identifier} and {subject.identifier}: {error}") from error
     cigar = None if runs is None else _cigar(*compared, query_start, subject_start, runs)
-    known_start = path or mode not in ("local", "semiglobal")
+    return outcome(mode, query, subject, chosen, (score, query_end, subject_end, query_start, subject_start), cigar)
+
+
+def ends_of_mode(mode: str, free_ends: str) -> tuple[bool, bool, bool]:
+    """Whether a path is local, and whether end gaps that consume the query, and the subject, cost nothing.
+
+    Raises
+    ------
+    InputError
+        ``free_ends`` is none of :data:`FREE_ENDS`.
+    """
+    if free_ends not in FREE_ENDS:
+        raise InputError(f"--free-ends {free_ends!r} is unknown; choose {', '.join(FREE_ENDS)}")
+    local = mode == "local"
+    query_free = local or (mode == "semiglobal" and free_ends in ("both", "query"))
+    return local, query_free, local or (mode == "semiglobal" and free_ends in ("both", "subject"))
+
+
+def check_sides(query: PairSequence, subject: PairSequence, scoring: PairScoring) -> None:
+    """Refuse texts where residues are scored.
+
+    Raises
+    ------
+    InputError
+        ``scoring`` has a matrix and a side is a text.
+    """
+    if scoring.matrix is not None and (query.record is None or subject.record is None):
+        raise InputError(f"{scoring.name} scores residues, but a text is given; choose --mode edit or lcs")
+
+
+def outcome(
+    mode: str,
+    query: PairSequence,
+    subject: PairSequence,
+    scoring: PairScoring,
+    found: Sequence[int],
+    cigar: str | None,
+) -> PairAlignment:
+    """What a kernel found, as it is reported; ``found``: score, query end, subject end, query start, subject start."""
+    score, query_end, subject_end, query_start, subject_start = found
+    known_start = cigar is not None or mode not in ("local", "semiglobal")
     return PairAlignment(
         mode,
         query,
         subject,
-        chosen,
+        scoring,
         -score if mode == "edit" else score,
         query_end,
         subject_end,
@@ -175,7 +211,7 @@ def align_pair(
     )
 
 
-def _up_to(cells: int, progress: Callable[[int], None] | None) -> Callable[[int], None] | None:
+def up_to(cells: int, progress: Callable[[int], None] | None) -> Callable[[int], None] | None:
     """Progress that ends at ``cells``: the kernels also count fill, and cells that a path has them compute again."""
     if progress is None:
         return None
@@ -194,22 +230,28 @@ def _kernel_scoring(
     query: PairSequence, subject: PairSequence, compared: tuple[Letters, Letters], scoring: PairScoring
 ) -> tuple[tuple[Letters, Letters], np.ndarray | None, int, int]:
     """Letters, table, match and mismatch for the kernels: comparing is faster than looking up, and often the same."""
-    matrix = scoring.matrix
-    if matrix is None:
+    if scoring.matrix is None:
         return compared, None, scoring.match, scoring.mismatch
     assert query.record is not None
     assert subject.record is not None
     codes = [(side.record.codes & CODE_MASK).astype(np.uint16) for side in (query, subject) if side.record is not None]
-    rows, columns = np.unique(codes[0]), np.unique(codes[1])
+    plain = plain_scores(scoring.matrix, codes[0], codes[1])
+    if plain is not None:
+        return compared, None, *plain
+    return (codes[0], codes[1]), scoring.matrix.scores, 0, 0
+
+
+def plain_scores(matrix: SubstitutionMatrix, query: Letters, subject: Letters) -> tuple[int, int] | None:
+    """The one score of equal and the one of different letters that the matrix has for these codes, or None."""
+    rows, columns = np.unique(query), np.unique(subject)
     used = matrix.scores[np.ix_(rows, columns)].astype(int)
     identity = matrix.alphabet.identity_table
     equal = identity[rows][:, None] == identity[columns][None, :]
     same, different = used[equal], used[~equal]
-    if np.unique(same).size <= 1 and np.unique(different).size <= 1:
-        match = int(same[0]) if same.size else int(used.max(initial=0))
-        mismatch = int(different[0]) if different.size else match
-        return compared, None, match, mismatch
-    return (codes[0], codes[1]), matrix.scores, 0, 0
+    if np.unique(same).size > 1 or np.unique(different).size > 1:
+        return None
+    match = int(same[0]) if same.size else int(used.max(initial=0))
+    return match, int(different[0]) if different.size else match
 
 
 def _cigar(query: Letters, subject: Letters, row: int, column: int, runs: list[tuple[str, int]]) -> str:

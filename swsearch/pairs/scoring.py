@@ -46,9 +46,12 @@ LCS: Final = PairScoring("longest common subsequence: equal letters count 1", 1,
 """With free gaps, two different letters (-1) are always worse than one of each in a gap."""
 
 COST_SETS: Final[Mapping[str, PairScoring]] = MappingProxyType(
-    {"nw2009": PairScoring("costs: indel 3, substitution 1, match 0", 0, -1, 0, 3)}
+    {
+        "nw2009": PairScoring("costs: indel 3, substitution 1, match 0", 0, -1, 0, 3),
+        "sw2023": PairScoring("match 1, substitution -1, gap -2", 1, -1, 0, 2),
+    }
 )
-"""Cost sets by name; the score is the negative of the cost."""
+"""Cost sets by name. A cost is a score with its sign turned."""
 
 
 def cost_set(name: str) -> PairScoring:

@@ -6,6 +6,7 @@ only the line end at its very end does not belong to it. Texts are UTF-8, one le
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -56,9 +57,9 @@ def from_record(record: SequenceRecord) -> PairSequence:
 
 
 def read_pairs(
-    query_path: str, subject_path: str, alphabet: Alphabet | None
+    query_path: str, subject_path: str | None, alphabet: Alphabet | None
 ) -> list[tuple[PairSequence, PairSequence]]:
-    """Residues of two files, the first record of one with the first of the other, and so on.
+    """Residues of two files, the first record of one with the first of the other, and so on; or of one, in turns.
 
     Raises
     ------
@@ -69,6 +70,8 @@ def read_pairs(
     """
     _refuse_two_stdins(query_path, subject_path)
     queries = [from_record(record) for record in read_sequences(query_path, alphabet)]
+    if subject_path is None:
+        return _in_turns(queries, query_path)
     subjects = [from_record(record) for record in read_sequences(subject_path, alphabet)]
     for query, subject in zip(queries[:1], subjects[:1], strict=True):
         assert query.record is not None
@@ -83,15 +86,23 @@ def read_pairs(
     return _matched(queries, subjects, query_path, subject_path)
 
 
-def read_text_pairs(query_path: str, subject_path: str) -> list[tuple[PairSequence, PairSequence]]:
-    """Texts of two files, pair by pair; errors as for :func:`read_pairs`."""
+def read_text_pairs(query_path: str, subject_path: str | None) -> list[tuple[PairSequence, PairSequence]]:
+    """Texts of two files, pair by pair, or of one in turns; errors as for :func:`read_pairs`."""
     _refuse_two_stdins(query_path, subject_path)
+    if subject_path is None:
+        return _in_turns(_read_texts(query_path), query_path)
     return _matched(_read_texts(query_path), _read_texts(subject_path), query_path, subject_path)
 
 
-def _refuse_two_stdins(query_path: str, subject_path: str) -> None:
+def _refuse_two_stdins(query_path: str, subject_path: str | None) -> None:
     if query_path == subject_path == "-":
         raise InputError("query and subject cannot both be standard input; give a file for one of them")
+
+
+def _in_turns(sides: list[PairSequence], path: str) -> list[tuple[PairSequence, PairSequence]]:
+    if len(sides) % 2 or not sides:
+        raise InputError(f"{shown_name(path)} has {len(sides)} records; --pairs needs a query and a subject in turns")
+    return list(zip(sides[::2], sides[1::2], strict=True))
 
 
 def _matched(
@@ -144,11 +155,22 @@ def number_letters(query: PairSequence, subject: PairSequence) -> tuple[Letters,
     if query.record is not None and subject.record is not None:
         table = query.record.alphabet.identity_table.astype(np.uint16)
         return table[query.record.codes & CODE_MASK], table[subject.record.codes & CODE_MASK]
-    points = [np.frombuffer(side.letters.encode("utf-32-le"), dtype="<u4") for side in (query, subject)]
-    different, numbers = np.unique(np.concatenate(points), return_inverse=True)
+    first, second = number_texts([query.letters, subject.letters])
+    return first, second
+
+
+def number_texts(texts: Sequence[str]) -> list[Letters]:
+    """The letters of texts as numbers, one a code point, equal in all of them where they are equal.
+
+    Raises
+    ------
+    InputError
+        They have more different letters than the kernels can tell apart.
+    """
+    points = np.frombuffer("".join(texts).encode("utf-32-le"), dtype="<u4")
+    different, numbers = np.unique(points, return_inverse=True)
     if len(different) > MAX_LETTERS:
         raise InputError(
             f"the texts have {len(different):,} different letters, {MAX_LETTERS:,} at most can be told apart"
         )
-    both = numbers.astype(np.uint16)
-    return both[: len(points[0])], both[len(points[0]) :]
+    return np.split(numbers.astype(np.uint16), np.cumsum([len(text) for text in texts])[:-1])

@@ -19,7 +19,7 @@ from contextlib import ExitStack, contextmanager
 
 from swsearch.cores import usable_cores
 from swsearch.database.reader import PackedDatabase
-from swsearch.engine.registry import open_engine
+from swsearch.engine.registry import KERNELS, open_engine
 from swsearch.errors import InputError
 from swsearch.hits.result import QueryResult
 from swsearch.search.options import TRANSLATE_ADVICE, SearchOptions
@@ -77,6 +77,7 @@ def open_searcher(
     engine: str = "auto",
     threads: int | None = None,
     devices: Sequence[int] = (0,),
+    kernel: str = KERNELS[0],
     partition_residues: int | None = None,
 ) -> Iterator[tuple[Searcher, str]]:
     """Open a database and an engine; both are closed with the context.
@@ -99,7 +100,7 @@ def open_searcher(
     if partition_residues is not None and partition_residues < 1:
         raise InputError(f"--partition-residues {partition_residues}: at least 1 residue is needed")
     with PackedDatabase.open(database) as opened, ExitStack() as stack:
-        scorer, why = open_engine(engine, threads, devices, opened.n_subjects)
+        scorer, why = open_engine(engine, threads, devices, opened.n_subjects, kernel)
         stack.enter_context(scorer)
         searcher = Searcher(
             opened,

@@ -1,5 +1,9 @@
 """``swsearch bench`` prints a line for each measurement and refuses what it cannot measure."""
 
+import json
+
+from swsearch.search import kernel_bench
+
 
 def test_every_length_set_and_thread_count_is_measured(swsearch):
     outcome = swsearch("bench", "--residues", 3000, "--lengths", "10,20", "--threads", "1,2")
@@ -14,3 +18,36 @@ def test_what_cannot_be_measured_is_one_clear_line(swsearch):
     assert "whole numbers of at least 1" in swsearch("bench", "--lengths", "10,x").error
     assert "choose pyopal or swipe" in swsearch("bench", "--peer", "bowtie").error
     assert "'mmx' is not among" in swsearch("bench", "--residues", 100, "--instruction-sets", "mmx").error
+
+
+SMALL = ["--residues", 5000, "--query-length", 30, "--pair-length", 60, "--pairs", 4, "--batch-length", 20]
+
+
+def test_every_kernel_is_measured_or_says_why_not(swsearch, monkeypatch):
+    """A machine without a GPU: its rows are there, each with the reason."""
+    monkeypatch.setattr(kernel_bench, "usable_gpu", lambda: (None, "no GPU in this test"))
+    outcome = swsearch("bench", "kernels", *SMALL)
+    assert outcome.code == 0
+    lines = outcome.out.splitlines()[1:]
+    assert {line.split()[0] for line in lines} == {"search", "pair", "batch"}
+    on_gpu = [line for line in lines if " cuda " in line]
+    assert [line.split()[2] for line in on_gpu] == ["strip", "simt", "striped", "partitioned", "wavefront", "short"]
+    assert all(line.endswith("not measured: no GPU in this test") for line in on_gpu)
+    measured = [line.split() for line in lines if " cuda " not in line]
+    assert all(float(line[-2].replace(",", "")) > 0 for line in measured)  # times the reference
+    assert all(int(line[-1]) > 0 for line in measured if "reference" not in line)  # checked
+
+
+def test_kernels_are_measured_as_json(swsearch):
+    outcome = swsearch("bench", "kernels", *SMALL, "--tasks", "pair,batch", "--format", "json", "--threads", 1)
+    document = json.loads(outcome.out)
+    assert document["schema"] == 1
+    rows = {(row["task"], row["kernel"]): row for row in document["rows"]}
+    assert rows["pair", "cpu diamond"]["cells"] == 3600
+    assert rows["pair", "cpu diamond"]["times_default"] == 1
+    assert rows["batch", "cpu short pairs"]["checked"] == 4
+
+
+def test_kernels_refuse_what_they_cannot_measure(swsearch):
+    assert "choose search, pair, batch" in swsearch("bench", "kernels", "--tasks", "search,knit").error
+    assert "choose table or json" in swsearch("bench", "kernels", "--format", "xml").error

@@ -9,8 +9,10 @@ from __future__ import annotations
 import itertools
 import re
 
+import numpy as np
 import pytest
 
+from swsearch.engine.cuda.classic import CLASSIC_KERNELS, plan_classic
 from swsearch.engine.cuda.compiler import Compiler, find_compiler
 from swsearch.engine.cuda.kernels import (
     COLLECT_KERNEL,
@@ -21,8 +23,14 @@ from swsearch.engine.cuda.kernels import (
     list_kernel,
     range_kernel,
 )
+from swsearch.engine.cuda.pairs import pair_kernel
 from swsearch.engine.cuda.tuning import choose_list_tile, tiles
+from swsearch.engine.cuda.wavefront import WAVEFRONT_KERNEL
+from swsearch.engine.pair_batch import PairScores
+from swsearch.query.profile import sequence_profile
 from swsearch.scoring.gap import GapPenalty
+from swsearch.scoring.scheme import default_scheme
+from swsearch.sequences.alphabet import PROTEIN
 
 pytestmark = pytest.mark.slow
 
@@ -80,3 +88,25 @@ def test_list_and_collect_kernels_spill_nothing(compiler: Compiler, architecture
         assert registers <= 168
     for spec in (COLLECT_KERNEL, COUNT_KERNEL):
         assert report(compiler, spec, architecture)[1] == 0
+
+
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+def test_classic_kernels_spill_nothing(compiler: Compiler, architecture: int) -> None:
+    """Registers for two, four and three blocks of 256 threads a multiprocessor."""
+    profile = sequence_profile(np.arange(600, dtype=np.uint8) % 20, default_scheme(PROTEIN))
+    limits = {"simt": 128, "striped": 64, "partitioned": 80}
+    for kernel in CLASSIC_KERNELS:
+        plan = plan_classic(kernel, profile, wide=kernel == "striped")
+        registers, spilled = report(compiler, plan.spec, architecture)
+        assert spilled == 0
+        assert registers <= limits[kernel]
+
+
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+def test_pair_kernels_spill_nothing(compiler: Compiler, architecture: int) -> None:
+    """16 rows a lane, affine gaps, a table and decisions: what takes most registers."""
+    scores = PairScores(np.zeros((32, 32), np.int8), 0, 0, 11, 1, True, True, True)
+    registers, spilled = report(compiler, pair_kernel(16, scores, path=True), architecture)
+    assert spilled == 0
+    assert registers <= 65_536 // (64 * 6)
+    assert report(compiler, WAVEFRONT_KERNEL, architecture)[1] == 0

@@ -1,7 +1,7 @@
 """The kernels under the address and undefined-behaviour sanitizers, on the emulated device.
 
-A process of its own runs some of ``test_emulated_engine.py`` with the sanitizers' library preloaded: device buffers and
-shared memory are heap blocks of their exact size there, so an access beside them ends that process.
+A process of its own runs some tests of the engine and of the other kernels with the sanitizers' library preloaded:
+device buffers and shared memory are heap blocks of their exact size there, so an access beside them ends that process.
 """
 
 from __future__ import annotations
@@ -15,7 +15,11 @@ from pathlib import Path
 import pytest
 from emulated_device import SANITIZE
 
-CHOSEN = "gap_costs or strands or beyond_each_type or streamed or no_residue"
+FILES = ("test_emulated_engine.py", "test_classic_kernels.py", "test_short_pairs.py", "test_wavefront.py")
+CHOSEN = (
+    "gap_costs or strands or beyond_each_type or streamed or no_residue or (dna_and_floors and striped) "
+    "or pieces_and_empty or first_row or little_memory"
+)
 
 
 @pytest.mark.slow
@@ -32,7 +36,7 @@ def test_kernels_stay_in_bounds_and_defined() -> None:
         "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1",
     }
     command = [sys.executable, "-m", "pytest", "-q", "-x", "-s", "-p", "no:cacheprovider", "-k", CHOSEN]
-    command.append(str(Path(__file__).parent / "test_emulated_engine.py"))
+    command += [str(Path(__file__).parent / name) for name in FILES]
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment, timeout=280)
     assert done.returncode == 0, (done.stdout + done.stderr)[-6000:]
     assert " passed" in done.stdout

@@ -11,7 +11,6 @@ import parasail
 import pytest
 from rapidfuzz.distance import Levenshtein
 
-from swsearch.cli.app import main
 from swsearch.errors import InputError
 from swsearch.pairs.align import align_pair
 from swsearch.pairs.dotplot import common_words
@@ -25,19 +24,6 @@ from swsearch.sequences.record import SequenceRecord
 PROTEIN_SCORING = scheme_scoring(default_scheme(PROTEIN))
 DNA_SCORING = scheme_scoring(default_scheme(DNA))
 AMINO_ACIDS = "ARNDCQEGHILKMFPSTWYV"
-
-
-@pytest.fixture
-def run(capfd, monkeypatch, tmp_path):
-    """Runs ``swsearch align`` in an empty folder; returns exit code, stdout, stderr."""
-    monkeypatch.chdir(tmp_path)
-
-    def call(*arguments):
-        capfd.readouterr()
-        code = main(["align", *map(str, arguments)])
-        return (code, *capfd.readouterr())
-
-    return call
 
 
 @pytest.fixture
@@ -205,7 +191,7 @@ def test_the_score_alone_names_no_start(run, dna_files):
 
 def test_cost_sets_have_names(run, dna_files):
     """Expected values: rapidfuzz with weights 3 for an insertion, 3 for a deletion, 1 for a substitution."""
-    assert set(COST_SETS) == {"nw2009"}
+    assert set(COST_SETS) == {"nw2009", "sw2023"}
     rows = run(*dna_files, "--mode", "global", "--costs", "nw2009", "--format", "jsonl")[1].splitlines()
     texts = [("ACGTTTGACCA", "ACGTTGACCATTT"), ("GGGGGCCCCC", "GGGGCCCCC")]
     expected = [-Levenshtein.distance(*pair, weights=(3, 3, 1)) for pair in texts]

@@ -11,6 +11,9 @@ module                  holds
 ``subjects``            the database on the device, kept or streamed
 ``plan``                how a query is scored: type, tile, strips, who goes where
 ``engine``              :class:`CudaEngine`
+``classic``             the kernels of CUDASW++ 2.0 as an engine
+``pairs``               many short pairs at once
+``wavefront``           one pair in a wavefront of tiles
 ``info``                whether it can be used here, and why not
 ======================  ==============================================================================
 

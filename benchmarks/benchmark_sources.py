@@ -1,0 +1,91 @@
+"""The systems in docs/sources.md on one machine: every kernel on the same data, and the sizes of the 2009 paper.
+
+    python benchmarks/benchmark_sources.py [--residues 100000000] [--out benchmarks/results/sources-h200.json]
+
+``search`` is one query of 375 and one of 2,005 residues against generated proteins; ``pair`` are two random DNA
+sequences of each size in the paper's table and of 100,000 letters (indel 3, substitution 1, match 0); ``batch`` is
+1,000 random pairs of 512 x 512 letters with their alignments (match 1, others -1, gap -2), and 10,000 of them. Whatever
+two kernels computed is compared. Rows of a missing device say so. The same measurements as ``swsearch bench kernels``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import platform
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from swsearch.cores import usable_cores
+from swsearch.engine.registry import engine_infos
+from swsearch.search.bench import generated_proteins
+from swsearch.search.kernel_bench import (
+    KernelRow,
+    KernelTable,
+    measure_batch,
+    measure_pair,
+    measure_search,
+    usable_gpu,
+)
+
+SIZES = (48, 9_024, 15_184, 19_456, 30_368, 100_000)
+QUERY_LENGTHS = (375, 2005)
+BATCHES = ((1000, 512), (10_000, 512))
+
+
+def groups(residues: int, threads: int) -> Iterator[tuple[str, Iterator[KernelRow]]]:
+    gpu, missing = usable_gpu()
+    workload = generated_proteins(residues)
+    for length in QUERY_LENGTHS:
+        name = f"{length} residues against {workload.partition.n_residues:,}"
+        yield name, measure_search(workload, length, threads, gpu, missing)
+    for size in SIZES:
+        yield f"{size:,} x {size:,}", measure_pair(size, threads, gpu, missing)
+    for n_pairs, length in BATCHES:
+        yield f"{n_pairs:,} pairs of {length} x {length}", measure_batch(n_pairs, length, threads, gpu, missing)
+
+
+def commit() -> str:
+    """The checkout's commit, from git or from a file COMMIT beside the sources; empty where neither is there."""
+    root = Path(__file__).parents[1]
+    if (root / "COMMIT").is_file():
+        return (root / "COMMIT").read_text().strip()
+    done = subprocess.run(
+        ["git", "-C", str(root), "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False
+    )
+    return done.stdout.strip()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--residues", type=int, default=100_000_000)
+    parser.add_argument("--threads", type=int, default=usable_cores())
+    parser.add_argument("--out", type=Path)
+    options = parser.parse_args()
+    document: dict[str, Any] = {
+        "schema": 1,
+        "command": " ".join(["python", *sys.argv]),
+        "commit": commit(),
+        "machine": platform.processor() or platform.machine(),
+        "devices": {info.name: info.detail or info.reason for info in engine_infos()},
+        "groups": [],
+    }
+    for name, rows in groups(options.residues, options.threads):
+        table = KernelTable()
+        for row in rows:
+            table.rows.append(row)
+            if row.gcups is None or row.seconds is None:
+                print(f"{name:<36}{row.kernel:<30}not measured: {row.missing}", flush=True)
+                continue
+            kernel = "" if row.kernel_seconds is None else f"{row.kernel_seconds:.6f} s in kernels"
+            print(f"{name:<36}{row.kernel:<30}{row.seconds:10.5f} s {row.gcups:10.2f} GCUPS  {kernel}", flush=True)
+        document["groups"].append({"name": name, "rows": table.document()})
+    if options.out is not None:
+        options.out.write_text(json.dumps(document, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,102 @@
+// A thread for each subject: the optimized SIMT kernel of CUDASW++ 2.0 (Liu, Schmidt, Maskell 2010).
+//
+// The matrix of a pair is done in cell blocks of 16 query rows by 4 subject columns. Residues come four to a word and
+// scores four to a word (the sequential query profile: the scores of four query rows in a row against one residue), so one
+// read of each serves 16 cells. H and E of the block's last column wait in global memory for the block to its right, one
+// cell for each query row and thread, side by side for the threads of a warp; H and F of its last row stay in registers
+// for the block below.
+//
+// What differs from 2010: a texel is 128 bits wide, so the profile is read 16 rows at a time; the recurrence runs in
+// 32-bit registers with fused add-and-maximum instructions where the device has them (compute capability 9.0 and later);
+// warps take subjects from a counter, the longest first, instead of one launch a group.
+//
+// Exact up to the largest score that a cell can store (cell_store.cuh); a larger best score says so. Rows past the
+// query's end and columns past the subject's score -128, so H only falls there.
+
+#pragma once
+
+#include "swsearch/cell_store.cuh"
+#include "swsearch/platform.cuh"
+#include "swsearch/subject_queue.cuh"
+
+namespace swsearch {
+
+constexpr int kBlockColumns = 4;
+constexpr int kTexelRows = 16;
+constexpr int kCodes = 32;  // profile columns
+
+// Best score of one subject.
+// texture: texel block * 32 + column has the scores of 16 rows. cells: this thread's cell of row 0; the next row's lies
+// `stride` cells on.
+template <int kOpen, int kExtend, class Cell>
+SWS_DEVICE int align_alone(u64 texture, int n_blocks, const u32* residues, int length, typename Cell::Stored* cells,
+                           u32 stride) {
+    int best = 0;
+    for (int column = 0; column < length; column += kBlockColumns) {
+        const u32 codes = profile_columns(residues[column / 4]);
+        const bool leftmost = column == 0;
+        int above[kBlockColumns] = {};
+        int f[kBlockColumns] = {};
+        int corner = 0;  // H of the row above, one column before the block
+        for (int block = 0; block < n_blocks; ++block) {
+            uint4 texel[kBlockColumns];
+            typename Cell::Stored left[kTexelRows];
+            typename Cell::Stored* const here = cells + static_cast<u64>(block * kTexelRows) * stride;
+#pragma unroll
+            for (int c = 0; c < kBlockColumns; ++c) {
+                texel[c] = texture_element(texture, block * kCodes + static_cast<int>(byte_of(codes, c)));
+            }
+#pragma unroll
+            for (int row = 0; row < kTexelRows; ++row) {
+                left[row] = leftmost ? Cell::zero() : here[static_cast<u64>(row) * stride];
+            }
+#pragma unroll
+            for (int row = 0; row < kTexelRows; ++row) {
+                const int left_h = Cell::h(left[row]);
+                int e = Cell::e(left[row]);
+                int diagonal = corner;
+                int pending = 0;  // H that waits for its neighbour to be compared together
+#pragma unroll
+                for (int c = 0; c < kBlockColumns; ++c) {
+                    const u32 four = row < 4 ? texel[c].x : row < 8 ? texel[c].y : row < 12 ? texel[c].z : texel[c].w;
+                    const int h = __vimax3_s32_relu(diagonal + score_of(four, row % 4), e, f[c]);
+                    diagonal = above[c];
+                    above[c] = h;
+                    const int opened = h - (kOpen + kExtend);
+                    e = __viaddmax_s32_relu(e, -kExtend, opened);
+                    f[c] = __viaddmax_s32_relu(f[c], -kExtend, opened);
+                    if (c % 2 == 0) {
+                        pending = h;
+                    } else {
+                        best = __vimax3_s32(best, pending, h);
+                    }
+                }
+                corner = left_h;
+                here[static_cast<u64>(row) * stride] = Cell::pack(above[kBlockColumns - 1], e);
+            }
+        }
+    }
+    return best;
+}
+
+// cells: rows * (threads of the grid) of them.
+template <int kOpen, int kExtend, class Cell>
+SWS_DEVICE void score_alone(u64 texture, int n_blocks, const SubjectQueue& subjects, typename Cell::Stored* cells,
+                            int* scores, u32* counter) {
+    const u32 stride = gridDim.x * blockDim.x;
+    typename Cell::Stored* const own = cells + blockIdx.x * blockDim.x + threadIdx.x;
+    for (;;) {
+        const u32 turn = next_turn(counter) * kWarpSize;
+        if (turn >= subjects.n_subjects) {
+            return;
+        }
+        const u32 mine = turn + threadIdx.x % kWarpSize;
+        if (mine < subjects.n_subjects) {
+            const u32 place = subjects.place(mine);
+            scores[place] = align_alone<kOpen, kExtend, Cell>(texture, n_blocks, subjects.words(place),
+                                                              static_cast<int>(subjects.lengths[place]), own, stride);
+        }
+    }
+}
+
+}  // namespace swsearch

@@ -1,0 +1,286 @@
+"""The kernels of CUDASW++ 2.0 as an engine: exact like the default one, and there to be compared with it.
+
+=============  ==================================================================================
+kernel         work
+=============  ==================================================================================
+simt           a thread a subject, in cell blocks of 16 rows by 4 columns (``kernels/simt.cuh``)
+striped        a warp a subject over a striped query, H and E in memory (``kernels/striped.cuh``)
+partitioned    the same in query partitions that stay in registers (``kernels/partitioned.cuh``)
+=============  ==================================================================================
+
+A query is one launch over all subjects of a piece of the database. ``simt`` and ``striped`` keep H and E as 16 bits;
+subjects that score more than 65,535 are listed by the host and scored again with 32 bits. ``partitioned`` has 32 bits
+from the start.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Final, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from swsearch.database.partition import Partition
+from swsearch.engine.cuda.device import Argument, Buffer, Device, PyCudaDevice, Stream
+from swsearch.engine.cuda.engine import Timing
+from swsearch.engine.cuda.kernels import CODE_COLUMNS, UNIT_BYTES, WARP, KernelSpec
+from swsearch.engine.cuda.subjects import DeviceSubjects, SubjectStore
+from swsearch.engine.protocol import Progress
+from swsearch.errors import EngineError
+from swsearch.hits.score_block import ScoreBlock
+from swsearch.query.profile import QueryProfile
+from swsearch.scoring.gap import GapPenalty
+from swsearch.scoring.matrix import PAD_SCORE
+
+CLASSIC_KERNELS: Final = ("simt", "striped", "partitioned")
+THREADS: Final = 256
+TEXEL_ROWS: Final = 16
+"""Scores of one byte that a texel of 16 bytes holds."""
+LARGEST_NARROW: Final = 65_535
+"""Largest score that H and E can be stored with as 16 bits."""
+DATABASE_SHARE: Final = 0.5
+STATE_SHARE: Final = 0.25
+"""Shares of the device's free memory for subjects, and for what the kernels keep between columns or partitions."""
+
+_BLOCKS: Final = {"simt": 2, "striped": 4, "partitioned": 3}
+"""Blocks that shall fit a multiprocessor."""
+
+Texels = NDArray[np.int8]
+
+
+def _column_scores(profile: QueryProfile, n_rows: int) -> Texels:
+    """Scores by row and profile column, shape (n_rows, 32); column 0 and rows past the query are padding."""
+    scores = np.full((n_rows, CODE_COLUMNS), PAD_SCORE, dtype=np.int8)
+    scores[: profile.length, 1:] = profile.table[profile.rows, : CODE_COLUMNS - 1]
+    return scores
+
+
+def sequential_texels(profile: QueryProfile) -> Texels:
+    """The sequential profile: for each 16 rows, for each column, their scores; shape (blocks, 32, 16)."""
+    blocks = -(-profile.length // TEXEL_ROWS)
+    scores = _column_scores(profile, blocks * TEXEL_ROWS)
+    return np.ascontiguousarray(scores.reshape(blocks, TEXEL_ROWS, CODE_COLUMNS).transpose(0, 2, 1))
+
+
+def striped_texels(profile: QueryProfile, vectors: int) -> Texels:
+    """The striped profile: row ``lane * vectors + i`` of a partition is entry i of that lane.
+
+    Parameters
+    ----------
+    profile : QueryProfile
+    vectors : int
+        Rows a lane; a partition has 32 times as many.
+
+    Returns
+    -------
+    int8 array, shape (partitions, 32 columns, texels a lane, 32 lanes, 16)
+    """
+    partitions = -(-profile.length // (WARP * vectors))
+    texels = -(-vectors // TEXEL_ROWS)
+    scores = _column_scores(profile, partitions * WARP * vectors)
+    striped = np.full((partitions, CODE_COLUMNS, texels * TEXEL_ROWS, WARP), PAD_SCORE, dtype=np.int8)
+    striped[:, :, :vectors] = scores.reshape(partitions, WARP, vectors, CODE_COLUMNS).transpose(0, 3, 2, 1)
+    shaped = striped.reshape(partitions, CODE_COLUMNS, texels, TEXEL_ROWS, WARP)
+    return np.ascontiguousarray(shaped.transpose(0, 1, 2, 4, 3))
+
+
+@dataclass(frozen=True)
+class ClassicPlan:
+    """A query's launch.
+
+    Attributes
+    ----------
+    spec : KernelSpec
+    texels : int8 array
+        The profile as the kernel reads it.
+    turns : int
+        What the kernel's loop over the query counts: cell blocks, vectors, or partitions.
+    state_bytes : callable
+        Bytes of H, E and F that each block of threads keeps in global memory, by the longest subject's length.
+    """
+
+    spec: KernelSpec
+    texels: Texels
+    turns: int
+    state_bytes: Callable[[int], int]
+
+
+def _spec(entry: str, gap: GapPenalty, **constants: object) -> KernelSpec:
+    values = constants | {"gap_open": gap.open, "gap_extend": gap.extend, "threads": THREADS, "blocks": _BLOCKS[entry]}
+    return KernelSpec(entry, entry, tuple((name.upper(), str(value)) for name, value in values.items()), THREADS)
+
+
+def partition_vectors(query_length: int) -> int:
+    """Rows a lane of the partitioned kernel: the least multiple of 4 that needs no more partitions than 16 rows do."""
+    partitions = -(-query_length // (WARP * TEXEL_ROWS))
+    return -(-query_length // (partitions * WARP * 4)) * 4
+
+
+def plan_classic(kernel: str, profile: QueryProfile, *, wide: bool) -> ClassicPlan:
+    """How a kernel scores a query.
+
+    Parameters
+    ----------
+    kernel : str
+        One of :data:`CLASSIC_KERNELS`.
+    profile : QueryProfile
+    wide : bool
+        Keep H and E as 32 bits; ``partitioned`` always does.
+    """
+    cell, cell_bytes = ("WideCell", 8) if wide else ("NarrowCell", 4)
+    if kernel == "simt":
+        texels = sequential_texels(profile)
+        rows = len(texels) * TEXEL_ROWS
+        return ClassicPlan(
+            _spec(kernel, profile.gap, cell=cell), texels, len(texels), lambda _: rows * THREADS * cell_bytes
+        )
+    if kernel == "striped":
+        vectors = -(-profile.length // WARP)
+        rows = -(-vectors // 4) * 4
+        return ClassicPlan(
+            _spec(kernel, profile.gap, cell=cell),
+            striped_texels(profile, vectors),
+            vectors,
+            lambda _: rows * THREADS * cell_bytes,
+        )
+    return plan_partitioned(profile, partition_vectors(profile.length))
+
+
+def plan_partitioned(profile: QueryProfile, vectors: int) -> ClassicPlan:
+    """How the partitioned kernel scores a query with ``vectors`` rows a lane, 1 to 16."""
+    texels = striped_texels(profile, vectors)
+    spec = _spec("partitioned", profile.gap, vectors=vectors)
+    column_bytes = 8 * (THREADS // WARP) if len(texels) > 1 else 0
+    return ClassicPlan(spec, texels, len(texels), lambda longest: longest * column_bytes)
+
+
+class ClassicEngine:
+    """Scores on one GPU with one of :data:`CLASSIC_KERNELS`; see :class:`swsearch.engine.protocol.ScoreEngine`.
+
+    Parameters
+    ----------
+    kernel : str
+    device : Device, optional
+        The first GPU by default.
+    memory_limit : int, optional
+        Bytes of device memory that databases may take; what does not fit is streamed.
+
+    Raises
+    ------
+    EngineUnavailable
+        No device that can be used; the message says what would mend it.
+    """
+
+    name = "cuda"
+    profiles_per_call = 1
+
+    def __init__(self, kernel: str, device: Device | None = None, memory_limit: int | None = None) -> None:
+        if kernel not in CLASSIC_KERNELS:
+            raise EngineError(f"there is no kernel {kernel!r}; choose {', '.join(CLASSIC_KERNELS)}")
+        self.kernel = kernel
+        self._device: Device = PyCudaDevice() if device is None else device
+        free = self._device.free_bytes()
+        self._state_limit = int(free * STATE_SHARE)
+        self._store = SubjectStore(self._device, int(free * DATABASE_SHARE) if memory_limit is None else memory_limit)
+        self.timing = Timing()
+
+    @property
+    def description(self) -> str:
+        """The device's name and the kernel's."""
+        return f"{self._device.facts.name}, {self.kernel} kernel"
+
+    def score(
+        self,
+        profiles: Sequence[QueryProfile],
+        partition: Partition,
+        floors: Sequence[int] | None = None,
+        progress: Progress | None = None,
+    ) -> list[ScoreBlock]:
+        """See :class:`swsearch.engine.protocol.ScoreEngine`."""
+        blocks: list[list[ScoreBlock]] = [[] for _ in profiles]
+        with contextlib.closing(self._store.pieces(partition)) as pieces:
+            for subjects in pieces if len(partition) else ():
+                for number, profile in enumerate(profiles):
+                    block = self._score_piece(profile, subjects)
+                    blocks[number].append(block if floors is None else block.at_least(floors[number]))
+                    cells = profile.length * subjects.n_residues
+                    self.timing.cells += cells
+                    self._store.advance()
+                    if progress is not None:
+                        progress(cells)
+        return [ScoreBlock.concatenate(found) for found in blocks]
+
+    def close(self) -> None:
+        """See :class:`swsearch.engine.protocol.ScoreEngine`."""
+        self._store.clear()
+        self._device.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _score_piece(self, profile: QueryProfile, subjects: DeviceSubjects) -> ScoreBlock:
+        """Every subject's score; what 16 bits cannot hold is scored again."""
+        narrow = self.kernel != "partitioned"
+        scores = self._launch(plan_classic(self.kernel, profile, wide=False), subjects, None)
+        beyond = np.flatnonzero(scores > LARGEST_NARROW).astype(np.uint32) if narrow else np.empty(0, np.uint32)
+        if len(beyond):
+            again = self._launch(plan_classic(self.kernel, profile, wide=True), subjects, beyond)
+            scores[beyond] = again[beyond]
+        return ScoreBlock(subjects.partition.subject_index, scores, len(beyond))
+
+    def _launch(
+        self, plan: ClassicPlan, subjects: DeviceSubjects, places: NDArray[np.uint32] | None
+    ) -> NDArray[np.int32]:
+        """Scores by place; of the subjects at ``places`` alone where they are given."""
+        device = self._device
+        n_subjects = len(subjects) if places is None else len(places)
+        a_turn = THREADS if self.kernel == "simt" else THREADS // WARP
+        resident = device.facts.multiprocessors * device.resident_blocks(plan.spec, 0)
+        state_bytes = plan.state_bytes(subjects.longest)
+        grid = max(1, min(resident, -(-n_subjects // a_turn), self._state_limit // max(state_bytes, 1)))
+        with contextlib.ExitStack() as held:
+
+            def room(n_bytes: int) -> Buffer:
+                buffer = device.allocate(n_bytes)
+                held.callback(buffer.free)
+                return buffer
+
+            def on_device(values: NDArray[np.generic]) -> Buffer:
+                buffer = room(values.nbytes)
+                device.upload(buffer, values, Stream.COMPUTE)
+                return buffer
+
+            texels = on_device(plan.texels)
+            assert texels.n_bytes % UNIT_BYTES == 0
+            texture = device.texture(texels)
+            held.callback(texture.close)
+            listed = None if places is None else on_device(places)
+            state = room(grid * state_bytes)
+            scores = room(len(subjects) * 4)
+            counter = room(4)
+            device.clear(counter, 4, Stream.COMPUTE)
+            arguments: list[Argument] = [
+                np.uint64(texture.handle), np.int32(plan.turns),
+                np.uint64(subjects.residues.address), np.uint64(subjects.starts.address),
+                np.uint64(subjects.lengths.address), np.uint64(0 if listed is None else listed.address),
+                np.uint32(n_subjects), np.uint64(state.address),
+            ]  # fmt: skip
+            if self.kernel == "partitioned":
+                arguments.append(np.uint32(subjects.longest))
+            arguments += [np.uint64(scores.address), np.uint64(counter.address)]
+            held.callback(device.synchronize)
+            with device.timed(Stream.COMPUTE) as seconds:
+                device.launch(plan.spec, grid, 0, arguments, Stream.COMPUTE)
+            self.timing.seconds += seconds[0]
+            values = np.empty(len(subjects), dtype=np.int32)
+            device.download(values, scores, Stream.COMPUTE)
+            return values

@@ -1,0 +1,241 @@
+"""Thousands of short pairs at once on a GPU: ``cuda/kernels/short_pairs.cuh``, a warp a pair.
+
+The host lays out letters, where each pair's decisions and runs go, and the order, the largest pairs first. A batch
+whose decisions do not fit the memory set aside for them takes several launches. What a pair needs of memory: two
+bytes a letter, four a letter for its runs, and with a path half a byte a cell (a quarter with linear gaps).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from types import TracebackType
+from typing import Final, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from swsearch.engine.cuda.device import Argument, Buffer, Device, PyCudaDevice, Stream
+from swsearch.engine.cuda.engine import Timing
+from swsearch.engine.cuda.kernels import WARP, KernelSpec
+from swsearch.engine.pair_batch import PairPaths, PairScores, Sequences
+from swsearch.errors import EngineError
+
+LONGEST: Final = 8192
+"""Letters of the longest sequence that the kernel takes; scores stay below 2**30."""
+THREADS: Final = 64
+BLOCKS: Final = 6
+"""Threads a block, and blocks that shall fit a multiprocessor."""
+DECISION_SHARE: Final = 0.25
+"""Share of the device's free memory that decisions may take."""
+TABLE_BYTES: Final = 1024
+
+_RESULT: Final = np.dtype([(name, np.int32) for name in ("score", "qe", "se", "qs", "ss")] + [
+    ("n_runs", np.uint32), ("runs", np.uint32), ("unused", np.uint32)
+])  # fmt: skip
+
+
+def pair_kernel(rows: int, scores: PairScores, *, path: bool) -> KernelSpec:
+    """The kernel for a problem; ``rows`` is how many query rows a lane owns: 8 or 16."""
+    constants = {
+        "ROWS": rows,
+        "AFFINE": int(scores.gap_open > 0),
+        "LOCAL": int(scores.local),
+        "TABLE": int(scores.table is not None),
+        "PATH": int(path),
+        "THREADS": THREADS,
+        "BLOCKS": BLOCKS,
+    }
+    return KernelSpec(
+        "short_pairs", "short_pairs", tuple((name, str(value)) for name, value in constants.items()), THREADS
+    )
+
+
+def decision_words(queries: NDArray[np.int64], subjects: NDArray[np.int64], rows: int, bits: int) -> NDArray[np.int64]:
+    """32-bit words of each pair's decisions: a lane's for every step of every strip of its query."""
+    strips = -(-queries // (WARP * rows))
+    return strips * (subjects + WARP - 1) * WARP * max(1, rows * bits // 32)
+
+
+class PairEngine:
+    """Aligns batches of short pairs on one GPU. A context manager; not shared between threads.
+
+    Parameters
+    ----------
+    device : Device, optional
+        The first GPU by default.
+    decision_limit : int, optional
+        Bytes that decisions may take at a time; by default a quarter of what is free.
+
+    Raises
+    ------
+    EngineUnavailable
+        No device that can be used.
+    """
+
+    def __init__(self, device: Device | None = None, decision_limit: int | None = None) -> None:
+        self._device: Device = PyCudaDevice() if device is None else device
+        if decision_limit is None:
+            decision_limit = int(self._device.free_bytes() * DECISION_SHARE)
+        self._decision_limit = decision_limit
+        self._rooms: dict[str, Buffer] = {}
+        self.timing = Timing()
+
+    @property
+    def description(self) -> str:
+        """The device's name."""
+        return self._device.facts.name
+
+    def align(self, queries: Sequences, subjects: Sequences, scores: PairScores, *, path: bool = True) -> PairPaths:
+        """Align query i with subject i, for all i.
+
+        Parameters
+        ----------
+        queries, subjects : Sequences
+            As many of one as of the other, each of 1 to 8,192 letters.
+        scores : PairScores
+        path : bool
+            Whether the alignments are wanted; else scores and ends alone.
+
+        Raises
+        ------
+        EngineError
+            A sequence is empty or too long, or the device fails.
+        """
+        lengths = np.concatenate((queries.lengths, subjects.lengths))
+        if len(lengths) and not 1 <= int(lengths.min()) <= int(lengths.max()) <= LONGEST:
+            raise EngineError(f"sequences of {lengths.min()} to {lengths.max()} letters; 1 to {LONGEST} can be aligned")
+        longest_query = int(queries.lengths.max(initial=1))
+        rows = 8 if longest_query <= WARP * 8 else 16
+        words = np.zeros(len(queries), dtype=np.int64)
+        if path:
+            words = decision_words(queries.lengths, subjects.lengths, rows, 4 if scores.gap_open > 0 else 2)
+        parts = [
+            self._launch(queries, subjects, scores, rows, words, chosen, path=path)
+            for chosen in self._portions(words, queries.lengths + subjects.lengths)
+        ]
+        self.timing.cells += int(queries.lengths @ subjects.lengths)
+        if not parts:
+            return PairPaths(np.empty((0, 5), np.int64), np.empty(0, np.int64), np.empty(0, np.uint32))
+        first_run = np.cumsum([0, *(len(part.runs) for part in parts[:-1])])
+        return PairPaths(
+            np.concatenate([part.ends for part in parts]),
+            np.concatenate([part.run_ends + before for part, before in zip(parts, first_run, strict=True)]),
+            np.concatenate([part.runs for part in parts]),
+        )
+
+    def close(self) -> None:
+        """Give the device back."""
+        for buffer in self._rooms.values():
+            buffer.free()
+        self._rooms.clear()
+        self._device.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _portions(self, words: NDArray[np.int64], letters: NDArray[np.int64]) -> Iterator[slice]:
+        """Pairs side by side whose decisions and runs fit their memory, or one pair."""
+        sizes = np.cumsum(words + letters) * 4
+        first = 0
+        while first < len(words):
+            before = int(sizes[first - 1]) if first else 0
+            stop = max(first + 1, int(np.searchsorted(sizes, before + self._decision_limit, side="right")))
+            yield slice(first, stop)
+            first = stop
+
+    def _launch(
+        self,
+        queries: Sequences,
+        subjects: Sequences,
+        scores: PairScores,
+        rows: int,
+        words: NDArray[np.int64],
+        chosen: slice,
+        *,
+        path: bool,
+    ) -> PairPaths:
+        device = self._device
+        n_pairs = chosen.stop - chosen.start
+        sides = []
+        jobs = np.empty((n_pairs, 4), dtype=np.uint32)
+        for number, side in enumerate((queries, subjects)):
+            first = int(side.starts[chosen.start])
+            sides.append(side.letters[first : int(side.ends[chosen.stop - 1])])
+            jobs[:, 2 * number] = side.starts[chosen] - first
+            jobs[:, 2 * number + 1] = side.lengths[chosen]
+        letters = queries.lengths[chosen] + subjects.lengths[chosen]
+        cells = queries.lengths[chosen] * subjects.lengths[chosen]
+        order = np.argsort(-cells, kind="stable").astype(np.uint32)
+        decisions_start = (np.cumsum(words[chosen]) - words[chosen]).astype(np.uint64)
+        runs_start = (np.cumsum(letters) - letters).astype(np.uint32)
+
+        spec = pair_kernel(rows, scores, path=path)
+        shared_bytes = 0 if scores.table is None else TABLE_BYTES
+        resident = device.facts.multiprocessors * device.resident_blocks(spec, shared_bytes)
+        grid = min(resident, -(-n_pairs // (THREADS // WARP)))
+        stride = int(subjects.lengths[chosen].max())
+        several = int(queries.lengths[chosen].max()) > WARP * rows
+        boundary = self._room("boundary", grid * (THREADS // WARP) * stride * 8 if several else 0)
+        n_letters = int(letters.sum())
+        uploads = [self._upload(str(number), side) for number, side in enumerate(sides)]
+        uploads += [
+            self._upload("jobs", jobs), self._upload("decisions start", decisions_start),
+            self._upload("runs start", runs_start), self._upload("order", order),
+        ]  # fmt: skip
+        table = None if scores.table is None else self._upload("table", _square(scores.table))
+        results = self._room("results", n_pairs * _RESULT.itemsize)
+        runs = self._room("runs", n_letters * 4 if path else 0)
+        counters = self._room("counters", 8)
+        device.clear(counters, 8, Stream.COMPUTE)
+        arguments: list[Argument] = [
+            *(np.uint64(buffer.address) for buffer in uploads), np.uint32(n_pairs),
+            np.uint64(0 if table is None else table.address), np.int32(scores.match), np.int32(scores.mismatch),
+            np.int32(scores.gap_open), np.int32(scores.gap_extend), np.int32(scores.query_free),
+            np.int32(scores.subject_free),
+            np.uint64(self._room("decisions", int(words[chosen].sum()) * 4).address),
+            np.uint64(self._room("walked", n_letters * 4 if path else 0).address), np.uint64(boundary.address),
+            np.uint32(stride), np.uint64(results.address), np.uint64(runs.address),
+            np.uint64(counters.address), np.uint64(counters.address + 4),
+        ]  # fmt: skip
+        with device.timed(Stream.COMPUTE) as seconds:
+            device.launch(spec, grid, shared_bytes, arguments, Stream.COMPUTE)
+        self.timing.seconds += seconds[0]
+        found = np.empty(n_pairs, dtype=_RESULT)
+        device.download(found, results, Stream.COMPUTE)
+        n_runs = found["n_runs"].astype(np.int64)
+        close_together = np.empty(int(n_runs.sum()), dtype=np.uint32)
+        device.download(close_together, runs, Stream.COMPUTE)
+        ends = np.stack([found[name] for name in ("score", "qe", "se", "qs", "ss")], axis=1).astype(np.int64)
+        run_ends = np.cumsum(n_runs)
+        # Warps reserved room for their runs as they ended; here they come back to the order of the pairs.
+        place = np.arange(len(close_together)) - np.repeat(run_ends - n_runs, n_runs)
+        return PairPaths(ends, run_ends, close_together[np.repeat(found["runs"].astype(np.int64), n_runs) + place])
+
+    def _upload(self, name: str, values: NDArray[np.generic]) -> Buffer:
+        buffer = self._room(name, values.nbytes)
+        self._device.upload(buffer, np.ascontiguousarray(values), Stream.COMPUTE)
+        return buffer
+
+    def _room(self, name: str, n_bytes: int) -> Buffer:
+        """Memory kept under a name from launch to launch, at least this large; what it held may be lost."""
+        kept = self._rooms.pop(name, None)
+        if kept is not None and kept.n_bytes < n_bytes:
+            self._device.synchronize()
+            kept.free()
+            kept = None
+        if kept is None:
+            kept = self._device.allocate(max(n_bytes, 16))
+        self._rooms[name] = kept
+        return kept
+
+
+def _square(table: NDArray[np.int8]) -> NDArray[np.int8]:
+    """The table as the kernel reads it: 32 rows of 32."""
+    square = np.full((32, 32), -128, dtype=np.int8)
+    square[: table.shape[0], : table.shape[1]] = table
+    return square

@@ -1,0 +1,79 @@
+"""Needleman-Wunsch of one pair in a wavefront of 16 by 16 tiles: ``cuda/kernels/wavefront.cuh``, a launch a wave.
+
+The kernel of a published exercise of 2009, in memory that grows with the lengths alone. It gives the score; the path is
+found by the pair aligner. A wave of few tiles leaves most of a GPU idle and every wave is a launch: it is here to be
+compared with, not to be fast.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Final
+
+import numpy as np
+
+from swsearch.engine.cuda.device import Argument, Buffer, Device, Stream
+from swsearch.engine.cuda.kernels import KernelSpec
+from swsearch.engine.pair_batch import Letters
+from swsearch.errors import EngineError
+
+TILE: Final = 16
+THREADS: Final = 64
+LARGEST_SUM: Final = 2**30
+WAVEFRONT_KERNEL: Final = KernelSpec("wavefront", "wavefront", (("THREADS", str(THREADS)),), THREADS)
+
+
+def wavefront_score(
+    device: Device, query: Letters, subject: Letters, *, match: int, mismatch: int, indel: int
+) -> tuple[int, float]:
+    """Global score of two sequences, and the seconds that the kernels took.
+
+    Parameters
+    ----------
+    device : Device
+        Open; stays the caller's.
+    query, subject : uint16 array
+        Equal numbers are equal letters; neither is empty.
+    match, mismatch : int
+        Scores of equal and of different letters.
+    indel : int
+        What a letter in a gap costs, at least 0.
+
+    Raises
+    ------
+    EngineError
+        A sequence is empty, or scores may leave 30 bits.
+    """
+    rows, columns = len(query), len(subject)
+    if not rows or not columns:
+        raise EngineError("the wavefront kernel needs at least one letter on both sides")
+    if (rows + columns + TILE) * max(abs(match), abs(mismatch), indel) >= LARGEST_SUM:
+        raise EngineError(f"{rows:,} and {columns:,} letters may score beyond 30 bits; split them")
+    tile_rows, tile_columns = -(-rows // TILE), -(-columns // TILE)
+    with contextlib.ExitStack() as held:
+
+        def room(n_bytes: int) -> Buffer:
+            buffer = device.allocate(n_bytes)
+            held.callback(buffer.free)
+            return buffer
+
+        sides = [room(side.nbytes) for side in (query, subject)]
+        for buffer, side in zip(sides, (query, subject), strict=True):
+            device.upload(buffer, np.ascontiguousarray(side), Stream.COMPUTE)
+        kept = [room(n * 4) for n in (tile_columns * TILE, tile_rows * TILE, tile_rows + tile_columns - 1, 1)]
+        constant: list[Argument] = [
+            *(np.uint64(buffer.address) for buffer in sides), np.int32(rows), np.int32(columns), np.int32(match),
+            np.int32(mismatch), np.int32(indel),
+        ]  # fmt: skip
+        places: list[Argument] = [np.uint64(buffer.address) for buffer in kept]
+        held.callback(device.synchronize)
+        with device.timed(Stream.COMPUTE) as seconds:
+            for wave in range(tile_rows + tile_columns - 1):
+                first = max(0, wave - tile_columns + 1)
+                n_tiles = min(wave, tile_rows - 1) - first + 1
+                grid = -(-n_tiles * TILE // THREADS)
+                where: list[Argument] = [np.int32(wave), np.int32(first), np.int32(n_tiles)]
+                device.launch(WAVEFRONT_KERNEL, grid, 0, [*constant, *where, *places], Stream.COMPUTE)
+        result = np.empty(1, dtype=np.int32)
+        device.download(result, kept[-1], Stream.COMPUTE)
+    return int(result[0]), seconds[0]

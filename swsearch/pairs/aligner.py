@@ -1,0 +1,184 @@
+"""Pairs as a command or a script has them, one after another: each goes the way that suits it, in order.
+
+Short pairs go in batches, over all threads or, where there is enough of them to be worth it, to a GPU; a long one has
+all threads to itself. ``serial`` takes the reference implementation, and ``wavefront`` the GPU kernel of that name.
+The way changes no alignment.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack
+from types import TracebackType
+from typing import Final, Self
+
+from swsearch.engine.cuda.device import Device, PyCudaDevice
+from swsearch.engine.cuda.pairs import PairEngine
+from swsearch.errors import EngineUnavailable, InputError
+from swsearch.pairs.align import CIGAR_CELLS, PairAlignment, align_pair, ends_of_mode, mode_scoring
+from swsearch.pairs.batch import Pair, align_batch, is_short
+from swsearch.pairs.scoring import PairScoring
+from swsearch.pairs.serial import align_serial
+from swsearch.pairs.wavefront import align_wavefront
+
+ENGINES: Final = ("auto", "cuda", "cpu", "reference")
+PAIR_KERNELS: Final = ("diamond", "wavefront")
+BATCH_PAIRS: Final = 16_384
+BATCH_CELLS: Final = 8_000_000_000
+"""What a batch holds at most: results come after each batch."""
+GPU_CELLS: Final = 4_000_000_000
+"""Cells of a batch that make ``auto`` open a GPU: fewer are done on the CPU before it is open."""
+
+
+class PairAligner:
+    """Aligns pairs in the order in which they come. A context manager; not shared between threads.
+
+    Parameters
+    ----------
+    mode, scoring, free_ends
+        As :func:`swsearch.pairs.align.align_pair` takes them.
+    path : bool, optional
+        Whether alignments are wanted; where it is not given, for pairs of up to 25 million cells.
+    engine : str
+        ``auto``, ``cuda`` (short pairs and the wavefront kernel), ``cpu``, or ``reference``: whole matrices in NumPy.
+    kernel : str
+        ``diamond``, or ``wavefront``: scores of a global problem with linear gaps, on a GPU.
+    n_threads : int
+    open_device : callable, optional
+        Opens the GPU; the first one by default.
+
+    Raises
+    ------
+    InputError
+        Parameters that do not fit each other.
+    EngineUnavailable
+        A GPU is asked for and cannot be used.
+    """
+
+    def __init__(
+        self,
+        mode: str = "local",
+        scoring: PairScoring | None = None,
+        *,
+        free_ends: str = "both",
+        path: bool | None = None,
+        engine: str = "auto",
+        kernel: str = "diamond",
+        n_threads: int = 1,
+        open_device: Callable[[], Device] | None = None,
+    ) -> None:
+        if engine not in ENGINES:
+            raise InputError(f"--engine {engine!r}: choose {', '.join(ENGINES)}")
+        if kernel not in PAIR_KERNELS:
+            raise InputError(f"--kernel {kernel!r}: choose {' or '.join(PAIR_KERNELS)}")
+        if n_threads < 1:
+            raise InputError(f"--threads {n_threads}: choose at least 1")
+        self.mode = mode
+        self.scoring = mode_scoring(mode, scoring)
+        ends_of_mode(mode, free_ends)
+        self.free_ends = free_ends
+        self.path = path
+        self.engine = engine
+        self.kernel = kernel
+        self.n_threads = n_threads
+        self._given = scoring
+        self._held = ExitStack()
+        self._gpu: PairEngine | None = None
+        self._without_gpu = False
+        if kernel == "wavefront":
+            self._check_wavefront()
+        self._open_device = PyCudaDevice if open_device is None else open_device
+        self._device: Device | None = None
+        if kernel == "wavefront":
+            self._device = self._open_device()
+            self._held.callback(self._device.close)
+        elif engine == "cuda":
+            self._gpu = self._held.enter_context(PairEngine(self._open_device()))
+
+    def _check_wavefront(self) -> None:
+        if self.engine not in ("auto", "cuda"):
+            raise InputError(f"--kernel wavefront runs on a GPU; leave --engine {self.engine} out")
+        if self.mode not in ("global", "edit", "lcs") or self.scoring.gap_open:
+            raise InputError(
+                "--kernel wavefront is for global problems with linear gaps; give --mode global --costs nw2009, say"
+            )
+        if self.path:
+            raise InputError("--kernel wavefront gives scores alone; leave --cigar out, or the kernel")
+
+    def align(self, pairs: Iterable[Pair], progress: Callable[[int], None] | None = None) -> Iterator[PairAlignment]:
+        """The alignment of each pair, in order; batches are filled before their first one comes."""
+        batch: list[Pair] = []
+        cells = 0
+        for pair in pairs:
+            size = len(pair[0]) * len(pair[1])
+            if self.engine == "reference" or self.kernel == "wavefront" or not is_short(pair):
+                yield from self._batch(batch, cells, progress)
+                batch, cells = [], 0
+                yield self._alone(pair, progress)
+                continue
+            if batch and (len(batch) == BATCH_PAIRS or cells + size > BATCH_CELLS):
+                yield from self._batch(batch, cells, progress)
+                batch, cells = [], 0
+            batch.append(pair)
+            cells += size
+        yield from self._batch(batch, cells, progress)
+
+    def close(self) -> None:
+        """Give a GPU back."""
+        self._held.close()
+        self._gpu = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _batch(self, pairs: list[Pair], cells: int, progress: Callable[[int], None] | None) -> list[PairAlignment]:
+        if not pairs:
+            return []
+        return align_batch(
+            pairs,
+            self.mode,
+            self._given,
+            free_ends=self.free_ends,
+            path=self.path is not False,
+            n_threads=self.n_threads,
+            gpu=self._gpu_for(cells),
+            progress=progress,
+        )
+
+    def _gpu_for(self, cells: int) -> PairEngine | None:
+        """The GPU for a batch of so many cells, or None for the CPU."""
+        if self.engine == "auto" and cells >= GPU_CELLS and self._gpu is None and not self._without_gpu:
+            try:
+                self._gpu = self._held.enter_context(PairEngine(self._open_device()))
+            except EngineUnavailable:
+                self._without_gpu = True
+        return self._gpu
+
+    def _alone(self, pair: Pair, progress: Callable[[int], None] | None) -> PairAlignment:
+        query, subject = pair
+        cells = len(query) * len(subject)
+        if self._device is not None:
+            found = align_wavefront(self._device, query, subject, self.mode, self._given)
+        elif self.engine == "reference":
+            found, _ = align_serial(
+                query, subject, self.mode, self._given, free_ends=self.free_ends, path=self.path is not False
+            )
+        else:
+            return align_pair(
+                query,
+                subject,
+                self.mode,
+                self._given,
+                free_ends=self.free_ends,
+                path=cells <= CIGAR_CELLS if self.path is None else self.path,
+                n_threads=self.n_threads,
+                progress=progress,
+            )
+        if progress is not None:
+            progress(cells)
+        return found

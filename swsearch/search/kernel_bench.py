@@ -1,0 +1,378 @@
+"""Every way to compute, measured on the same data and checked against the reference while it is measured.
+
+Three tasks, each a list of ways:
+
+========  ==========================================================================================================
+task      what is done
+========  ==========================================================================================================
+search    one query against many subjects: the reference, each CPU instruction set, each kernel of the CUDA engine
+pair      one long pair, global, costs of 2009: the reference, the CPU's diamonds, the GPU's block wavefront
+batch     many short pairs with their alignments: the reference, one CPU thread, all threads, the GPU
+========  ==========================================================================================================
+
+A slow way works on an even share of the same subjects or pairs, so that it ends; its rate is that of its own cells.
+Whatever two ways both computed must be equal, else the benchmark ends with an error. Seconds are by the clock, best of
+several runs; for a GPU with all uploads and downloads of the call, and beside them those of the kernels alone.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Hashable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, Protocol
+
+import numpy as np
+
+from swsearch.engine.cpu.engine import CpuEngine, usable_instruction_sets
+from swsearch.engine.cuda.classic import ClassicEngine
+from swsearch.engine.cuda.device import Device, PyCudaDevice
+from swsearch.engine.cuda.engine import CudaEngine, Timing
+from swsearch.engine.cuda.pairs import PairEngine
+from swsearch.engine.pair_batch import PairPaths, PairScores, Sequences
+from swsearch.engine.protocol import ScoreEngine
+from swsearch.engine.reference import ReferenceEngine
+from swsearch.engine.registry import KERNELS, engine_info
+from swsearch.errors import EngineError
+from swsearch.pairs.align import PairAlignment, align_pair
+from swsearch.pairs.batch import align_arrays, cigars
+from swsearch.pairs.scoring import cost_set
+from swsearch.pairs.sequence import PairSequence
+from swsearch.pairs.serial import SERIAL_CELLS, align_serial
+from swsearch.pairs.wavefront import align_wavefront
+from swsearch.search.bench import Workload, generated_query, profiles_of
+
+TASKS: Final = ("search", "pair", "batch")
+REFERENCE_CELLS: Final = 20_000_000
+"""Cells that the reference computes of a task at most: about a second's work."""
+CPU_CELLS: Final = 4_000_000_000
+SCALAR_CELLS: Final = 100_000_000
+"""Cells that a CPU row computes of a search at most, with vectors and without."""
+REPEATS: Final = 3
+DEFAULTS: Final = {"search": "cuda strip", "pair": "cpu diamond", "batch": "cuda short pairs"}
+"""The way that is taken by default where everything is there."""
+
+
+@dataclass(frozen=True)
+class KernelRow:
+    """One way, measured.
+
+    Attributes
+    ----------
+    task, kernel : str
+    threads : int
+        CPU threads; 0 for a GPU.
+    cells : int
+        What it computed; a share of the task's cells where it is slow.
+    seconds, kernel_seconds : float or None
+        Best of the runs by the clock; on a GPU, the kernels' own time by events. None where it cannot run here.
+    checked : int
+        Scores or alignments that were compared with those of another way.
+    missing : str
+        Why it cannot run here; empty where it can.
+    """
+
+    task: str
+    kernel: str
+    threads: int = 0
+    cells: int = 0
+    seconds: float | None = None
+    kernel_seconds: float | None = None
+    checked: int = 0
+    missing: str = ""
+
+    @property
+    def gcups(self) -> float | None:
+        """10^9 cells a second by the clock."""
+        return None if self.seconds is None else self.cells / self.seconds / 1e9
+
+    @property
+    def kernel_gcups(self) -> float | None:
+        """10^9 cells a second of the kernels' own time."""
+        return None if self.kernel_seconds is None else self.cells / self.kernel_seconds / 1e9
+
+
+@dataclass
+class KernelTable:
+    """Rows as they are measured, with their ratios to the reference and to the default way of their task."""
+
+    rows: list[KernelRow] = field(default_factory=list)
+
+    def ratio(self, row: KernelRow, to: str) -> float | None:
+        """How many times as fast by the clock as the way named ``to`` of its task; None where one is missing."""
+        for other in self.rows:
+            if other.task == row.task and other.kernel == to and other.gcups is not None and row.gcups is not None:
+                return row.gcups / other.gcups
+        return None
+
+    def document(self) -> list[dict[str, Any]]:
+        """The rows for JSON."""
+        return [
+            {
+                "task": row.task,
+                "kernel": row.kernel,
+                "threads": row.threads,
+                "cells": row.cells,
+                "seconds": row.seconds,
+                "kernel_seconds": row.kernel_seconds,
+                "gcups": row.gcups,
+                "kernel_gcups": row.kernel_gcups,
+                "times_reference": self.ratio(row, "reference"),
+                "times_default": self.ratio(row, DEFAULTS[row.task]),
+                "checked": row.checked,
+                "missing": row.missing,
+            }
+            for row in self.rows
+        ]
+
+
+def best_seconds(work: Callable[[], Any]) -> tuple[float, Any]:
+    """Least seconds of several runs, and what the last one gave. What takes over a second is run once."""
+    least = float("inf")
+    result = None
+    for _ in range(REPEATS):
+        began = time.perf_counter()
+        result = work()
+        least = min(least, max(time.perf_counter() - began, 1e-9))
+        if least > 1.0:
+            break
+    return least, result
+
+
+class _TimedEngine(Protocol):
+    """What an engine of a GPU says of its kernels."""
+
+    timing: Timing
+
+
+def best_kernel_seconds(engine: _TimedEngine, work: Callable[[], Any]) -> tuple[float, float, Any]:
+    """As :func:`best_seconds` for work of a GPU, with the kernels' own seconds, the mean of all runs, in second place.
+
+    One run goes before: kernels are compiled and loaded in it, and subjects uploaded.
+    """
+    work()
+    before, runs = engine.timing.seconds, 0
+
+    def counted() -> Any:
+        nonlocal runs
+        runs += 1
+        return work()
+
+    least, result = best_seconds(counted)
+    return least, (engine.timing.seconds - before) / runs, result
+
+
+class _Judge:
+    """Compares what different ways say of the same thing."""
+
+    def __init__(self, task: str) -> None:
+        self._task = task
+        self._known: dict[Hashable, object] = {}
+        self._by: dict[Hashable, str] = {}
+
+    def check(self, kernel: str, found: Mapping[Any, object]) -> int:
+        """How many of ``found`` were known already; all of them are from now on.
+
+        Raises
+        ------
+        EngineError
+            One of them is not what another way said.
+        """
+        shared = 0
+        for place, value in found.items():
+            if place not in self._known:
+                self._known[place], self._by[place] = value, kernel
+                continue
+            shared += 1
+            if self._known[place] != value:
+                raise EngineError(
+                    f"{self._task} {place}: {kernel} gives {value}, {self._by[place]} gave {self._known[place]}; "
+                    "one of them is wrong: please report this"
+                )
+        return shared
+
+
+def even_share(n_items: int, cells: int, limit: int) -> slice:
+    """Every k-th item, so that about ``limit`` of the cells are left, or all.
+
+    k is a power of two: a smaller share is part of every larger one, and can be compared with it.
+    """
+    return slice(0, n_items, 1 << max(0, -(-cells // limit) - 1).bit_length())
+
+
+OpenDevice = Callable[[], Device]
+
+
+def usable_gpu() -> tuple[OpenDevice | None, str]:
+    """How to open the GPU, or None and why there is none that can be used."""
+    info = engine_info("cuda")
+    if not info.usable:
+        return None, info.reason
+    return PyCudaDevice, ""
+
+
+# --- search ---
+
+
+def measure_search(
+    workload: Workload, query_length: int, threads: int, open_device: OpenDevice | None, missing: str = ""
+) -> Iterator[KernelRow]:
+    """One generated query against a workload, every score asked for.
+
+    Parameters
+    ----------
+    workload : Workload
+    query_length : int
+    threads : int
+        CPU threads of the row that uses several.
+    open_device : callable, optional
+        Opens a GPU; without it the GPU rows say that it is ``missing``.
+
+    Raises
+    ------
+    EngineError
+        Two ways disagree on a score.
+    """
+    profiles = profiles_of(workload, generated_query(workload.scheme.alphabet, query_length))
+    partition = workload.partition
+    task_cells = sum(profile.length for profile in profiles) * partition.n_residues
+    judge = _Judge("search, subject")
+
+    def measured(kernel: str, engine: ScoreEngine, limit: int, n_threads: int) -> KernelRow:
+        chosen = partition[even_share(len(partition), task_cells, limit)]
+        own = None
+        if isinstance(engine, (CudaEngine, ClassicEngine)):
+            seconds, own, blocks = best_kernel_seconds(engine, lambda: engine.score(profiles, chosen))
+        else:
+            seconds, blocks = best_seconds(lambda: engine.score(profiles, chosen))
+        found = {
+            (place, strand): score
+            for strand, block in enumerate(blocks)
+            for place, score in zip(block.subject_index.tolist(), block.score.tolist(), strict=True)
+        }
+        cells = sum(profile.length for profile in profiles) * chosen.n_residues
+        return KernelRow("search", kernel, n_threads, cells, seconds, own, judge.check(kernel, found))
+
+    yield measured("reference", ReferenceEngine(), REFERENCE_CELLS, 1)
+    for name in reversed(usable_instruction_sets()):
+        with CpuEngine(1, name) as one:
+            yield measured(f"cpu {name}", one, SCALAR_CELLS if name == "scalar" else CPU_CELLS, 1)
+    with CpuEngine(threads) as several:
+        yield measured("cpu, all threads", several, CPU_CELLS, threads)
+    for kernel in KERNELS:
+        if open_device is None:
+            yield KernelRow("search", f"cuda {kernel}", missing=missing)
+            continue
+        with _gpu_engine(kernel, open_device()) as engine:
+            yield measured(f"cuda {kernel}", engine, task_cells, 0)
+
+
+def _gpu_engine(kernel: str, device: Device) -> ScoreEngine:
+    return CudaEngine(device) if kernel == KERNELS[0] else ClassicEngine(kernel, device)
+
+
+# --- pair ---
+
+
+def measure_pair(length: int, threads: int, open_device: OpenDevice | None, missing: str = "") -> Iterator[KernelRow]:
+    """Two random DNA sequences of a length, global, with the costs of 2009: scores, and once the path.
+
+    Parameters and errors as for :func:`measure_search`; the reference is left out where it would take too much memory.
+    """
+    rng = np.random.default_rng(length)
+    pair = tuple(PairSequence(name, "".join(rng.choice(list("ACGT"), length))) for name in ("query", "subject"))
+    query, subject = pair[0], pair[1]
+    scoring = cost_set("nw2009")
+    judge = _Judge("pair")
+
+    def measured(kernel: str, n_threads: int, work: Callable[[], PairAlignment]) -> KernelRow:
+        if n_threads == 0:
+            work()  # compiles the kernel
+        seconds, found = best_seconds(work)
+        return KernelRow("pair", kernel, n_threads, length**2, seconds, None, judge.check(kernel, {0: found.score}))
+
+    if length**2 <= SERIAL_CELLS:
+        yield measured("reference", 1, lambda: align_serial(query, subject, "global", scoring, path=False)[0])
+    else:
+        yield KernelRow("pair", "reference", missing=f"whole matrices of {length**2:,} cells are too large")
+    for name, n_threads, path in (
+        ("cpu diamond", 1, False),
+        ("cpu diamond, all threads", threads, False),
+        ("cpu diamond with path", 1, True),
+    ):
+        yield measured(
+            name,
+            n_threads,
+            lambda n=n_threads, p=path: align_pair(query, subject, "global", scoring, path=p, n_threads=n),  # type: ignore[misc]
+        )
+    if open_device is None:
+        yield KernelRow("pair", "cuda wavefront", missing=missing)
+        return
+    device = open_device()
+    try:
+        yield measured("cuda wavefront", 0, lambda: align_wavefront(device, query, subject, "global", scoring))
+    finally:
+        device.close()
+
+
+# --- batch ---
+
+
+def random_batch(n_pairs: int, length: int) -> tuple[Sequences, Sequences]:
+    """Random DNA pairs, all sequences of one length; the same at each call."""
+    rng = np.random.default_rng(n_pairs)
+    ends = np.arange(1, n_pairs + 1, dtype=np.int64) * length
+    first, second = (rng.integers(0, 4, n_pairs * length).astype(np.uint16) for _ in range(2))
+    return Sequences(first, ends), Sequences(second, ends)
+
+
+def measure_batch(
+    n_pairs: int, length: int, threads: int, open_device: OpenDevice | None, missing: str = ""
+) -> Iterator[KernelRow]:
+    """Random DNA pairs with their alignments, local, match 1, others -1, gap -2; from letters to CIGARs.
+
+    Parameters and errors as for :func:`measure_search`.
+    """
+    batch = random_batch(n_pairs, length)
+    scoring = cost_set("sw2023")
+    scores = PairScores(None, scoring.match, scoring.mismatch, scoring.gap_open, scoring.gap_extend, True, True, True)
+    judge = _Judge("batch, pair")
+
+    def serial() -> dict[int, str]:
+        found = {}
+        for place in range(n_pairs)[even_share(n_pairs, n_pairs * length**2, REFERENCE_CELLS)]:
+            texts = ["".join("ACGT"[c] for c in side.letters[side.starts[place] : side.ends[place]]) for side in batch]
+            one, _ = align_serial(PairSequence("", texts[0]), PairSequence("", texts[1]), "local", scoring)
+            found[place] = f"{one.score} {one.query_end} {one.subject_end} {one.cigar}"
+        return found
+
+    def all_of(paths: PairPaths) -> dict[int, str]:
+        spelled = cigars(paths, batch)
+        rows = paths.ends[:, :3].tolist()
+        return {place: f"{a} {b} {c} {spelled[place]}" for place, (a, b, c) in enumerate(rows)}
+
+    def row(kernel: str, n_threads: int, seconds: float, found: dict[int, str], own: float | None = None) -> KernelRow:
+        return KernelRow("batch", kernel, n_threads, len(found) * length**2, seconds, own, judge.check(kernel, found))
+
+    yield row("reference", 1, *best_seconds(serial))
+
+    def on_cpu(n: int) -> PairPaths:
+        paths = align_arrays(*batch, scores, n_threads=n)
+        cigars(paths, batch, n)
+        return paths
+
+    for name, n_threads in (("cpu short pairs", 1), ("cpu short pairs, all threads", threads)):
+        seconds, paths = best_seconds(lambda n=n_threads: on_cpu(n))  # type: ignore[misc]
+        yield row(name, n_threads, seconds, all_of(paths))
+    if open_device is None:
+        yield KernelRow("batch", "cuda short pairs", missing=missing)
+        return
+    with PairEngine(open_device()) as engine:
+
+        def on_gpu() -> PairPaths:
+            paths = engine.align(*batch, scores)
+            cigars(paths, batch, threads)
+            return paths
+
+        seconds, own, paths = best_kernel_seconds(engine, on_gpu)
+        yield row("cuda short pairs", 0, seconds, all_of(paths), own)

@@ -1,0 +1,196 @@
+"""The kernels of CUDASW++ 2.0 on the emulated device. The expected scores are the reference engine's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import pytest
+from emulated_device import EmulatedDevice
+from sequences import partition_of, random_codes
+
+from swsearch.database.partition import Partition
+from swsearch.engine.cuda.classic import (
+    CLASSIC_KERNELS,
+    LARGEST_NARROW,
+    THREADS,
+    ClassicEngine,
+    partition_vectors,
+    plan_partitioned,
+    sequential_texels,
+    striped_texels,
+)
+from swsearch.engine.cuda.device import Stream
+from swsearch.engine.cuda.engine import CudaEngine
+from swsearch.engine.protocol import ScoreEngine
+from swsearch.engine.reference import ReferenceEngine
+from swsearch.errors import EngineError
+from swsearch.query.profile import QueryProfile, sequence_profile
+from swsearch.scoring.gap import GapPenalty
+from swsearch.scoring.matrix import match_mismatch, named_matrix
+from swsearch.scoring.scheme import ScoringScheme, default_scheme
+from swsearch.sequences.alphabet import DNA, PROTEIN, SOFT_MASK_BIT
+from swsearch.typing import Codes
+
+MakeDevice = Callable[..., EmulatedDevice]
+
+
+def related(rng: np.random.Generator, query: Codes, keep: float = 0.8) -> Codes:
+    """A query with pieces left out and put in, so that its alignment has gaps of all lengths."""
+    pieces = []
+    place = 0
+    while place < len(query):
+        step = int(rng.integers(5, 60))
+        pieces.append(query[place : place + step] if rng.random() < keep else random_codes(rng, step // 2))
+        place += step
+    return np.concatenate(pieces)
+
+
+def case(seed: int, lengths: Sequence[int], letters: int = 20) -> tuple[list[Codes], Partition]:
+    rng = np.random.default_rng(seed)
+    queries = [random_codes(rng, length, letters) for length in lengths]
+    subjects = [random_codes(rng, length, letters) for length in (1, 2, 3, 4, 5, 31, 32, 33, 64, 65, 97)]
+    subjects += [related(rng, query) for query in queries]
+    subjects += [related(rng, query)[:70] | SOFT_MASK_BIT for query in queries]
+    return queries, partition_of(subjects)
+
+
+def assert_as_reference(
+    engine: ScoreEngine, profiles: list[QueryProfile], partition: Partition, floor: int = 0
+) -> None:
+    floors = [floor] * len(profiles) if floor else None
+    wanted = ReferenceEngine().score(profiles, partition, floors)
+    for found, want in zip(engine.score(profiles, partition, floors), wanted, strict=True):
+        np.testing.assert_array_equal(found.subject_index, want.subject_index)
+        np.testing.assert_array_equal(found.score, want.score)
+
+
+@pytest.mark.parametrize("kernel", CLASSIC_KERNELS)
+@pytest.mark.parametrize("gap", [GapPenalty(11, 1), GapPenalty(0, 2)], ids=str)
+def test_scores_are_those_of_the_reference(emulated: MakeDevice, kernel: str, gap: GapPenalty) -> None:
+    """Queries of one row, below, at and above a vector, and of several stripes; gaps long enough to cross stripes."""
+    queries, partition = case(1, (1, 33, 130))
+    profiles = [sequence_profile(query, ScoringScheme(named_matrix("BLOSUM62"), gap)) for query in queries]
+    with ClassicEngine(kernel, emulated()) as engine:
+        assert isinstance(engine, ScoreEngine)
+        assert_as_reference(engine, profiles, partition)
+        assert engine.timing.cells == sum(profile.length for profile in profiles) * partition.n_residues
+
+
+@pytest.mark.parametrize("kernel", CLASSIC_KERNELS)
+def test_dna_and_floors(emulated: MakeDevice, kernel: str) -> None:
+    queries, partition = case(2, (90,), 16)
+    profiles = [sequence_profile(query, default_scheme(DNA)) for query in queries]
+    told: list[int] = []
+    with ClassicEngine(kernel, emulated()) as engine:
+        assert_as_reference(engine, profiles, partition, 20)
+        engine.score(profiles, partition, progress=told.append)
+    assert sum(told) == 90 * partition.n_residues
+
+
+def test_kernels_that_share_nothing_agree(emulated: MakeDevice) -> None:
+    """The default engine and the three here, on the same emulated device: four ways to the same scores."""
+    queries, partition = case(3, (270,))
+    profiles = [sequence_profile(query, default_scheme(PROTEIN)) for query in queries]
+    with CudaEngine(emulated()) as engine:
+        (wanted,) = engine.score(profiles, partition)
+    for kernel in CLASSIC_KERNELS:
+        with ClassicEngine(kernel, emulated(reversed_order=kernel == "striped")) as engine:
+            (found,) = engine.score(profiles, partition)
+        np.testing.assert_array_equal(found.score, wanted.score)
+
+
+@pytest.mark.parametrize("kernel", ["simt", "striped"])
+def test_scores_beyond_16_bits_are_exact(emulated: MakeDevice, kernel: str) -> None:
+    """Match 127: 517 matches leave 16 bits. The self-score is 127 a residue."""
+    rng = np.random.default_rng(4)
+    query = random_codes(rng, 517, 4)
+    partition = partition_of([query, query[:40]])
+    profiles = [sequence_profile(query, ScoringScheme(match_mismatch(127, -100), GapPenalty(200, 10)))]
+    with ClassicEngine(kernel, emulated()) as engine:
+        (block,) = engine.score(profiles, partition)
+    assert block.score.tolist() == [40 * 127, 517 * 127]
+    assert LARGEST_NARROW < 517 * 127
+    assert block.n_rescored == 1
+
+
+def plain_f_below(profile: QueryProfile, subject: Codes, rows: int) -> tuple[list[int], list[int]]:
+    """H of row ``rows`` - 1 and the F that row ``rows`` takes, by column, cell by cell after Gotoh (1982)."""
+    first, extend = profile.gap.first, profile.gap.extend
+    h_above, f = [0] * (len(subject) + 1), [0] * (len(subject) + 1)
+    for row in range(rows):
+        h = [0] * (len(subject) + 1)
+        e = 0
+        for j, residue in enumerate(subject, start=1):
+            h[j] = max(h_above[j - 1] + int(profile.table[profile.rows[row], residue]), e, f[j], 0)
+            e = max(e - extend, h[j] - first, 0)
+            f[j] = max(f[j] - extend, h[j] - first, 0)
+        h_above = h
+    return h_above[1:], f[1:]
+
+
+@pytest.mark.parametrize("gap", [GapPenalty(2, 1), GapPenalty(0, 2)], ids=str)
+def test_the_first_row_of_a_partition_gets_the_right_f(emulated: MakeDevice, gap: GapPenalty) -> None:
+    """H and F between two partitions are those of the plain matrix, although the lazy loop stops early."""
+    rng = np.random.default_rng(5)
+    query = random_codes(rng, 129, 6)
+    subject = np.concatenate([related(rng, query[:128], 0.6), query[:40], query[90:129]])
+    profile = sequence_profile(query, ScoringScheme(named_matrix("BLOSUM62"), gap))
+    device = emulated()
+    plan = plan_partitioned(profile, 4)  # partitions of 128 rows
+    assert plan.turns == 2
+    partition = partition_of([subject])
+    sources = [plan.texels, partition.residues, partition.starts, partition.lengths]
+    buffers = [device.allocate(array.nbytes) for array in sources]
+    for buffer, array in zip(buffers, sources, strict=True):
+        device.upload(buffer, array, Stream.COMPUTE)
+    boundary, scores, counter = device.allocate(plan.state_bytes(len(subject))), device.allocate(4), device.allocate(4)
+    device.clear(counter, 4, Stream.COMPUTE)
+    addresses = [np.uint64(buffer.address) for buffer in buffers]
+    device.launch(
+        plan.spec, 1, 0,
+        [addresses[0], np.int32(2), *addresses[1:], np.uint64(0), np.uint32(1), np.uint64(boundary.address),
+         np.uint32(len(subject)), np.uint64(scores.address), np.uint64(counter.address)],
+        Stream.COMPUTE,
+    )  # fmt: skip
+    handed_on = np.empty((THREADS // 32, len(subject), 2), dtype=np.int32)
+    device.download(handed_on, boundary, Stream.COMPUTE)
+    h, f = plain_f_below(profile, subject, 128)
+    found = [block for block in handed_on if block[:, 0].tolist() == h]
+    assert len(found) == 1  # one warp had the subject
+    assert found[0][:, 1].tolist() == f
+    assert max(f) > 20
+
+
+def test_profiles_hold_every_row_once() -> None:
+    """Expected values: the profile's own table; rows past the query score -128."""
+    query = np.arange(70, dtype=np.uint8) % 20
+    profile = sequence_profile(query, default_scheme(PROTEIN))
+    sequential, striped = sequential_texels(profile), striped_texels(profile, 4)
+    assert sequential.shape == (5, 32, 16)
+    assert striped.shape == (1, 32, 1, 32, 16)
+    for row in range(80):
+        for column in (0, 1, 20):
+            known = row < 70 and column > 0
+            score = profile.table[profile.rows[row], column - 1] if known else -128
+            assert sequential[row // 16, column, row % 16] == score
+            assert striped[0, column, 0, row // 4, row % 4] == score
+    assert (striped[0, :, 0, :, 4:] == -128).all()
+    assert [partition_vectors(length) for length in (1, 128, 129, 512, 513, 1024)] == [4, 4, 8, 16, 12, 16]
+
+
+def test_pieces_and_empty_partitions(emulated: MakeDevice, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("swsearch.engine.cuda.subjects.SMALLEST_CHUNK", 200)
+    queries, partition = case(6, (40,))
+    profiles = [sequence_profile(query, default_scheme(PROTEIN)) for query in queries]
+    device = emulated()
+    with ClassicEngine("simt", device, memory_limit=400) as engine:
+        assert_as_reference(engine, profiles, partition)
+        assert len(engine.score(profiles, partition_of([]))[0]) == 0
+    assert len(device.launches) > 1
+    assert device.used_bytes == 0
+
+
+def test_there_is_no_other_kernel(emulated: MakeDevice) -> None:
+    with pytest.raises(EngineError, match="choose simt, striped, partitioned"):
+        ClassicEngine("strip", emulated())

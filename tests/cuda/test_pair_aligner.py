@@ -1,0 +1,88 @@
+"""Which way pairs go: batches on the emulated device, the wavefront, and a machine without a GPU.
+
+Expected values: :func:`swsearch.pairs.align.align_pair`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from emulated_device import EmulatedDevice
+
+from swsearch.engine.cuda.device import Device
+from swsearch.errors import EngineError, EngineUnavailable, InputError
+from swsearch.pairs import aligner
+from swsearch.pairs.align import align_pair
+from swsearch.pairs.aligner import PairAligner
+from swsearch.pairs.scoring import COST_SETS, PairScoring, scheme_scoring
+from swsearch.pairs.sequence import PairSequence, from_record
+from swsearch.scoring.scheme import default_scheme
+from swsearch.sequences.alphabet import PROTEIN
+from swsearch.sequences.record import SequenceRecord
+
+MakeDevice = Callable[..., EmulatedDevice]
+SW2023 = COST_SETS["sw2023"]
+
+
+def some_pairs() -> list[tuple[PairSequence, PairSequence]]:
+    rng = np.random.default_rng(1)
+    sides = [PairSequence(f"s{n}", "".join(rng.choice(list("ACGT"), n))) for n in (5, 9, 33, 40, 21, 60)]
+    return list(zip(sides[::2], sides[1::2], strict=True))
+
+
+def no_device() -> Device:
+    raise EngineUnavailable("cuda", "there is none in this test")
+
+
+def test_batches_go_to_the_gpu_that_is_asked_for(emulated: MakeDevice) -> None:
+    device = emulated()
+    with PairAligner("local", SW2023, engine="cuda", open_device=lambda: device) as chosen:
+        found = list(chosen.align(some_pairs()))
+    assert [entry for entry, _ in device.launches] == ["short_pairs"]
+    assert device.used_bytes == 0
+    for one, pair in zip(found, some_pairs(), strict=True):
+        wanted = align_pair(*pair, "local", SW2023)
+        assert (one.score, one.cigar, one.subject_start) == (wanted.score, wanted.cigar, wanted.subject_start)
+
+
+@pytest.mark.parametrize("cells", [1, 10**9])
+def test_auto_takes_a_gpu_for_large_batches(emulated: MakeDevice, monkeypatch: pytest.MonkeyPatch, cells: int) -> None:
+    monkeypatch.setattr(aligner, "GPU_CELLS", cells)
+    device = emulated()
+    with PairAligner("edit", open_device=lambda: device) as chosen:
+        found = [one.score for one in chosen.align(some_pairs())]
+    assert found == [align_pair(*pair, "edit").score for pair in some_pairs()]
+    assert len(device.launches) == (1 if cells == 1 else 0)
+
+
+def test_auto_goes_on_without_a_gpu_and_cuda_does_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(aligner, "GPU_CELLS", 1)
+    with PairAligner("edit", open_device=no_device) as chosen:
+        assert len(list(chosen.align(some_pairs()))) == 3
+    for options in ({"engine": "cuda"}, {"kernel": "wavefront"}):
+        with pytest.raises(EngineUnavailable, match="there is none in this test"):
+            PairAligner("edit", open_device=no_device, **options)
+
+
+def test_the_wavefront_gives_the_score_of_each_pair(emulated: MakeDevice) -> None:
+    for mode, scoring in (("edit", None), ("global", COST_SETS["nw2009"])):
+        device = emulated()
+        with PairAligner(mode, scoring, kernel="wavefront", open_device=lambda d=device: d) as chosen:
+            found = list(chosen.align(some_pairs()))
+        assert [one.cigar for one in found] == [None] * 3
+        assert [one.score for one in found] == [align_pair(*pair, mode, scoring).score for pair in some_pairs()]
+
+
+def test_the_wavefront_compares_letters_and_needs_some(emulated: MakeDevice) -> None:
+    """A matrix scores each pair of letters in its own way."""
+    protein = scheme_scoring(default_scheme(PROTEIN))
+    linear = PairScoring("linear", 0, 0, 0, 4, protein.matrix)
+    side = from_record(SequenceRecord("p", PROTEIN.encode("ARNDCQ"), PROTEIN))
+    chosen = PairAligner("global", linear, kernel="wavefront", open_device=emulated)
+    with chosen, pytest.raises(InputError, match="compares letters"):
+        list(chosen.align([(side, side)]))
+    chosen = PairAligner("edit", kernel="wavefront", open_device=emulated)
+    with chosen, pytest.raises(EngineError, match="at least one letter"):
+        list(chosen.align([(PairSequence("", ""), PairSequence("", "A"))]))

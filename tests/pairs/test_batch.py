@@ -1,0 +1,218 @@
+"""Many pairs at once, the reference implementation, and the table of a pair.
+
+Expected values: the pair aligner one by one, whose own judge is ``whole_matrix.py``, and counting by hand.
+"""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from swsearch import _native
+from swsearch.engine.pair_batch import PairScores, Sequences
+from swsearch.errors import InputError
+from swsearch.pairs import aligner
+from swsearch.pairs.align import MODES, align_pair
+from swsearch.pairs.aligner import PairAligner
+from swsearch.pairs.batch import SHORT, align_arrays, align_batch, cigars
+from swsearch.pairs.scoring import COST_SETS, scheme_scoring
+from swsearch.pairs.sequence import PairSequence, from_record
+from swsearch.pairs.serial import MATRIX_CELLS, SERIAL_CELLS, align_serial
+from swsearch.scoring.scheme import default_scheme
+from swsearch.sequences.alphabet import DNA, PROTEIN
+from swsearch.sequences.record import SequenceRecord
+
+SCORINGS = {
+    "protein": (PROTEIN, "ARNDCQEGHILKMFPSTWYVUX", scheme_scoring(default_scheme(PROTEIN))),
+    "dna": (DNA, "ACGTacgtU", scheme_scoring(default_scheme(DNA))),
+    "ambiguous dna": (DNA, "ACGTNRY", scheme_scoring(default_scheme(DNA))),
+    "sw2023": (DNA, "ACGT", COST_SETS["sw2023"]),
+}
+
+
+def drawn_pairs(seed, letters, alphabet, n=40):
+    """Pairs of 1 to 90 letters; a subject is its query with changes, or another sequence."""
+    rng = np.random.default_rng(seed)
+    pairs = []
+    for number in range(n):
+        query = rng.choice(list(letters), rng.integers(1, 90))
+        subject = rng.choice(list(letters), rng.integers(1, 90))
+        if number % 3:
+            changed = np.where(rng.random(len(query)) < 0.2, rng.choice(list(letters)), query)
+            subject = changed[rng.random(len(query)) > 0.1] if len(query) > 9 else changed
+        texts = ("".join(query), "".join(subject))
+        if alphabet is None:
+            pairs.append(tuple(PairSequence(f"p{number}", text) for text in texts))
+        else:
+            pairs.append(tuple(from_record(SequenceRecord(f"p{number}", alphabet.encode(t), alphabet)) for t in texts))
+    return pairs
+
+
+def same(found, wanted):
+    for name in ("score", "query_end", "subject_end", "query_start", "subject_start", "cigar", "mode"):
+        assert getattr(found, name) == getattr(wanted, name), name
+
+
+def problems():
+    """Every mode with every scoring that it takes, as (mode, free ends, alphabet, letters, scoring)."""
+    for mode in MODES:
+        if mode in ("edit", "lcs"):
+            yield mode, "both", None, "abcdé", None
+            continue
+        for alphabet, letters, scoring in SCORINGS.values():
+            for free in ("both", "query", "subject") if mode == "semiglobal" else ("both",):
+                yield mode, free, alphabet, letters, scoring
+
+
+def test_a_batch_gives_what_one_pair_after_another_gives():
+    """Expected values: align_pair."""
+    for seed, (mode, free, alphabet, letters, scoring) in enumerate(problems()):
+        pairs = drawn_pairs(seed, letters, alphabet, 20)
+        for path in (True, False):
+            found = align_batch(pairs, mode, scoring, free_ends=free, path=path, n_threads=2)
+            for one, pair in zip(found, pairs, strict=True):
+                same(one, align_pair(*pair, mode, scoring, free_ends=free, path=path))
+
+
+def test_the_reference_gives_the_same_alignments():
+    """Expected values: align_pair, whose judge in its own tests is another whole matrix."""
+    for seed, (mode, free, alphabet, letters, scoring) in enumerate(problems()):
+        for pair in drawn_pairs(seed, letters, alphabet, 8):
+            for path in (True, False):
+                found, h = align_serial(*pair, mode, scoring, free_ends=free, path=path)
+                same(found, align_pair(*pair, mode, scoring, free_ends=free, path=path))
+                assert h.shape == (len(pair[0]) + 1, len(pair[1]) + 1)
+
+
+@pytest.mark.parametrize("isa", _native.pair_isas())
+def test_every_instruction_set_and_thread_count_gives_the_same_batch(isa):
+    rng = np.random.default_rng(1)
+    lengths = rng.integers(1, 300, 60)
+    sides = [Sequences(rng.integers(0, 4, lengths.sum()).astype(np.uint16), np.cumsum(lengths)) for _ in range(2)]
+    scores = PairScores(None, 1, -1, 0, 2, True, True, True)
+    wanted = align_arrays(*sides, scores)
+    for threads in (1, 3):
+        found = align_arrays(*sides, scores, n_threads=threads, isa=isa)
+        for name in ("ends", "run_ends", "runs"):
+            np.testing.assert_array_equal(getattr(found, name), getattr(wanted, name))
+
+
+def test_pairs_keep_their_order_whatever_way_they_go(monkeypatch):
+    """Long pairs and empty ones stand between short ones; batches are small. Expected values: align_pair."""
+    monkeypatch.setattr(aligner, "BATCH_PAIRS", 3)
+    pairs = drawn_pairs(3, "abc", None, 10)
+    pairs.insert(2, (PairSequence("long", "ab" * SHORT), PairSequence("long", "abc")))
+    pairs.insert(7, (PairSequence("empty", ""), PairSequence("empty", "abc")))
+    with PairAligner("edit", n_threads=2) as chosen:
+        found = list(chosen.align(iter(pairs)))
+    for one, pair in zip(found, pairs, strict=True):
+        same(one, align_pair(*pair, "edit"))
+
+
+def test_cigars_are_spelled_by_any_number_of_threads():
+    """Expected values: align_pair, whose CIGARs another function writes. More pairs than a thread takes at a time."""
+    pairs = drawn_pairs(7, "ACGT", DNA, 150)
+    scoring = COST_SETS["sw2023"]
+    wanted = [align_pair(*pair, "global", scoring).cigar for pair in pairs]
+    for threads in (1, 4):
+        assert [found.cigar for found in align_batch(pairs, "global", scoring, n_threads=threads)] == wanted
+
+
+def test_sequences_can_be_taken_apart():
+    """Expected values by hand."""
+    side = Sequences(np.arange(6, dtype=np.uint16), np.array([2, 3, 6]))
+    assert (side.starts.tolist(), side.lengths.tolist()) == ([0, 2, 3], [2, 1, 3])
+    taken = side.take(np.array([2, 0]))
+    assert (taken.letters.tolist(), taken.ends.tolist()) == ([3, 4, 5, 0, 1], [3, 5])
+
+
+def test_arrays_that_do_not_fit_are_refused():
+    scores = PairScores(None, 1, -1, 0, 2, False, False, False)
+    two = Sequences(np.zeros(4, np.uint16), np.array([2, 4]))
+    for wrong, message in (
+        (Sequences(two.letters, np.array([3, 2])), "do not grow"),
+        (Sequences(two.letters, np.array([2, 3])), "does not end where the letters do"),
+        (Sequences(two.letters, np.array([4])), "not as many queries"),
+        (Sequences(np.full(4, 0xFFFF, np.uint16), two.ends), "no score"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            align_arrays(wrong, two, scores)
+    paths = align_arrays(two, two, scores)
+    assert cigars(paths, (two, two)) == cigars(paths, (two, two), n_threads=3) == ["2=", "2="]
+    paths.runs[0] = 3 << 2
+    with pytest.raises(ValueError, match="beyond their sequences"):
+        cigars(paths, (two, two))
+    paths.runs[0] = 2 << 2
+    paths.ends[0, 3] = -1
+    with pytest.raises(ValueError, match="a start lies beyond"):
+        cigars(paths, (two, two))
+    paths.ends[0, 3] = 0
+    paths.runs[0] = 2 << 2 | 3
+    with pytest.raises(ValueError, match="no operation"):
+        cigars(paths, (two, two))
+
+
+# --- The command ---
+
+
+def test_one_file_holds_pairs_in_turns(run, tmp_path):
+    """Expected values: the same records in two files."""
+    (tmp_path / "both.fa").write_text(">q1\nACGTTGCA\n>s1\nACGTGCA\n>q2\nGGGG\n>s2\nGGTGG\n")
+    (tmp_path / "q.fa").write_text(">q1\nACGTTGCA\n>q2\nGGGG\n")
+    (tmp_path / "s.fa").write_text(">s1\nACGTGCA\n>s2\nGGTGG\n")
+    options = ["--costs", "sw2023", "--mode", "global", "--format", "jsonl"]
+    wanted = run("q.fa", "s.fa", *options)
+    assert wanted[0] == 0
+    assert [json.loads(line)["cigar"] for line in wanted[1].splitlines()] == ["3=1I4=", "2=1D2="]
+    assert run("both.fa", "--pairs", *options)[:2] == wanted[:2]
+    assert run("q.fa", "s.fa", "--serial", *options)[:2] == wanted[:2]
+    assert run("both.fa", "--pairs", "--mode", "edit", "--format", "tsv")[0] == 0
+
+
+def test_the_table_of_a_small_pair_is_written(run, tmp_path):
+    """The distances of RISOTTO and PRESTO by hand: borders count up, the last one is 4."""
+    assert run("--mode", "edit", "--text", "RISOTTO", "PRESTO", "--matrix-out", "table.tsv")[0] == 0
+    rows = [line.split("\t") for line in (tmp_path / "table.tsv").read_text().splitlines()]
+    assert rows[0] == ["", "", *"PRESTO"]
+    assert [row[0] for row in rows[1:]] == ["", *"RISOTTO"]
+    assert rows[1][1:] == list("0123456")
+    assert [row[1] for row in rows[1:]] == list("01234567")
+    assert rows[2][1:] == list("1112345")
+    assert rows[-1][-1] == "4"
+
+
+def test_what_does_not_go_together_is_one_clear_line(run, tmp_path):
+    (tmp_path / "one.fa").write_text(">a\nACGT\n>b\nACGT\n>c\nACGT\n")
+    for arguments, message in (
+        (["one.fa"], "give QUERY and SUBJECT, or with --pairs one file"),
+        (["one.fa", "one.fa", "--pairs"], "give QUERY and SUBJECT, or with --pairs one file"),
+        (["one.fa", "--pairs"], "has 3 records; --pairs needs a query and a subject in turns"),
+        (["--mode", "edit", "--text", "--pairs", "AB"], "leave --pairs out"),
+        (["one.fa", "one.fa", "--serial", "--engine", "cuda"], "leave --engine cuda out"),
+        (["one.fa", "one.fa", "--engine", "abacus"], "choose auto, cuda, cpu, reference"),
+        (["one.fa", "one.fa", "--kernel", "spiral"], "choose diamond or wavefront"),
+        (["one.fa", "one.fa", "--kernel", "wavefront"], "is for global problems with linear gaps"),
+        (["one.fa", "one.fa", "--kernel", "wavefront", "--engine", "cpu"], "runs on a GPU; leave --engine cpu out"),
+        (["one.fa", "one.fa", "--matrix-out", "x.tsv"], "--matrix-out draws one pair"),
+    ):
+        code, out, error = run(*arguments)
+        assert (code, out) == (1, "")
+        assert message in error
+        assert len(error.splitlines()) == 1
+    wavefront = ["--mode", "edit", "--text", "AB", "BA", "--kernel", "wavefront"]
+    assert "gives scores alone" in run(*wavefront, "--cigar")[2]
+    too_many = "A" * (MATRIX_CELLS // 1000 + 1)
+    code, _, error = run("--mode", "edit", "--text", too_many, "A" * 1000, "--matrix-out", tmp_path / "x.tsv")
+    assert code == 1
+    assert "a table of up to 4,000,000 is written" in error
+    assert not (tmp_path / "x.tsv").exists()
+    code, _, error = run("--mode", "edit", "--text", "A" * (SERIAL_CELLS // 1000 + 1), "A" * 1000, "--serial")
+    assert code == 1
+    assert "too many for whole matrices" in error
+
+
+def test_matrices_of_residues_are_refused_for_texts():
+    with pytest.raises(InputError, match="a text is given"):
+        align_batch([(PairSequence("", "AB"), PairSequence("", "AB"))], "local", scheme_scoring(default_scheme(DNA)))
