@@ -177,6 +177,7 @@ class ClassicEngine:
 
     name = "cuda"
     profiles_per_call = 1
+    rows_per_call = 1
 
     def __init__(self, kernel: str, device: Device | None = None, memory_limit: int | None = None) -> None:
         if kernel not in CLASSIC_KERNELS:
