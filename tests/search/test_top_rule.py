@@ -4,11 +4,16 @@ import numpy as np
 import pytest
 
 from swsearch.scoring.scheme import default_scheme
-from swsearch.search.ranking import Candidates, rank
+from swsearch.search.ranking import Candidates, Ranking, cut, in_order
 from swsearch.search.top_rule import TopRule
 from swsearch.sequences.alphabet import DNA, PROTEIN
 from swsearch.statistics.karlin_altschul import Statistics
 from swsearch.statistics.parameters import find_statistics
+
+
+def rank(candidates: Candidates, evalues: np.ndarray | None, largest: float, top: int, ties: str) -> Ranking:
+    return cut(candidates, in_order(candidates, evalues, largest), top, ties)
+
 
 
 def statistics_of(alphabet) -> Statistics:
