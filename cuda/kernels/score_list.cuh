@@ -50,8 +50,8 @@ SWS_DEVICE void score_list(uint4* strips, const ProfileSource& profile, int n_st
             __syncwarp();
             stage_strip<kTexture>(strip, profile, number * Shape::kStripUnits, Shape::kStripUnits, lane, kWarpSize);
             __syncwarp();
-            const auto best = align_strip<Arithmetic, Shape, kOpen, kExtend, false, true>(
-                strip, subjects.residues + subjects.starts[place] / 4, length, edge, 0, number > 0,
+            const auto best = align_strip<Arithmetic, Shape, kOpen, kExtend, false, Edges::kOwn>(
+                strip, subjects.residues + subjects.starts[place] / 4, length, EdgePlace{edge, edge, 0}, number > 0,
                 number + 1 < n_strips);
             const int found = single_score<Arithmetic>(best);
             score = found > score ? found : score;

@@ -90,6 +90,28 @@ SWS_DEVICE u32 load_if(bool wanted, const u32* address, u32 otherwise) {
     return value;
 }
 
+// Loads that leave what was there where nothing is wanted.
+SWS_DEVICE void load_over(bool wanted, const u32* address, u32& value) {
+    asm volatile("{ .reg .pred p; setp.ne.s32 p, %1, 0; @p ld.global.u32 %0, [%2]; }"
+                 : "+r"(value)
+                 : "r"(static_cast<int>(wanted)), "l"(address)
+                 : "memory");
+}
+
+SWS_DEVICE void load_pair_over(bool wanted, const u32* address, u32& first, u32& second) {
+    asm volatile("{ .reg .pred p; setp.ne.s32 p, %2, 0; @p ld.global.v2.u32 {%0, %1}, [%3]; }"
+                 : "+r"(first), "+r"(second)
+                 : "r"(static_cast<int>(wanted)), "l"(address)
+                 : "memory");
+}
+
+// Asks for what lies at an address to be brought into the second-level cache.
+SWS_DEVICE void prefetch_if(bool wanted, const u32* address) {
+    asm volatile("{ .reg .pred p; setp.ne.s32 p, %0, 0; @p prefetch.global.L2 [%1]; }" ::"r"(static_cast<int>(wanted)),
+                 "l"(address)
+                 : "memory");
+}
+
 SWS_DEVICE void store_if(bool wanted, u32* address, u32 value) {
     asm volatile("{ .reg .pred p; setp.ne.s32 p, %0, 0; @p st.global.u32 [%1], %2; }" ::"r"(static_cast<int>(wanted)),
                  "l"(address), "r"(value)

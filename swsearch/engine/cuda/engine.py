@@ -24,6 +24,7 @@ from swsearch.engine.cuda.kernels import (
     COLLECT_KERNEL,
     WARP,
     Arithmetic,
+    Pairing,
     list_kernel,
     range_kernel,
 )
@@ -35,7 +36,7 @@ from swsearch.engine.cuda.plan import (
     plan_list,
     plan_range,
 )
-from swsearch.engine.cuda.profile import pack_profile
+from swsearch.engine.cuda.profile import pack_profile, pack_strip
 from swsearch.engine.cuda.subjects import SMALLEST_CHUNK, DeviceSubjects, SubjectStore
 from swsearch.engine.protocol import Progress
 from swsearch.hits.score_block import ScoreBlock
@@ -79,13 +80,11 @@ def _address(buffer: Buffer | None) -> np.uint64:
 
 
 def _turns(boundary: Buffer | None, strip: int) -> list[Argument]:
-    """Where a strip reads its boundary, and how many words on it writes: halves of one buffer, in turns."""
+    """Where a strip reads its boundary and where it writes: halves of one buffer, in turns."""
     if boundary is None:
-        return [np.uint64(0), np.int64(0)]
-    half = boundary.n_bytes // 32 * 16
-    if strip % 2:
-        return [np.uint64(boundary.address), np.int64(half // 4)]
-    return [np.uint64(boundary.address + half), np.int64(-half // 4)]
+        return [np.uint64(0), np.uint64(0)]
+    halves = [np.uint64(boundary.address), np.uint64(boundary.address + boundary.n_bytes // 32 * 16)]
+    return [halves[1 - strip % 2], halves[strip % 2]]
 
 
 @dataclass
@@ -282,30 +281,41 @@ class CudaEngine:
         """
         device = self._device
         plan = plan_range(profiles, device.facts.architecture, deferred=deferred)
-        tile = plan.shape.tile
-        spec = range_kernel(
-            plan.arithmetic,
-            tile,
-            profiles[0].gap,
-            deferred=plan.deferred,
-            boundary=plan.strips > 1,
-            texture=self._texture,
-            threads=plan.shape.threads,
-            blocks=plan.shape.blocks,
-        )
-        resident = device.resident_blocks(spec, tile.shared_bytes())
-        warps = resident * plan.shape.threads // WARP
-        n_groups = device.facts.multiprocessors * warps * (WARP // tile.group)
+        specs = [
+            range_kernel(
+                plan.arithmetic,
+                strip.shape.tile,
+                profiles[0].gap,
+                deferred=plan.deferred,
+                edges=strip.edges,
+                texture=self._texture,
+                threads=strip.shape.threads,
+                blocks=strip.shape.blocks,
+            )
+            for strip in plan.strips
+        ]
+        resident = [
+            min(device.resident_blocks(spec, strip.shape.tile.shared_bytes()), strip.shape.blocks)
+            for spec, strip in zip(specs, plan.strips, strict=True)
+        ]
+        a_block = [strip.shape.threads // strip.shape.tile.group for strip in plan.strips]
+        n_groups = device.facts.multiprocessors * max(n * groups for n, groups in zip(resident, a_block, strict=True))
         n_short = first_long(subjects.partition.lengths, subjects.n_residues, n_groups)
         long_places = np.arange(n_short, len(subjects), dtype=np.uint32)[::-1]
 
-        counters = self._room("counters", (plan.strips + len(profiles)) * 4)
+        counters = self._room("counters", (len(plan.strips) + len(profiles)) * 4)
         device.clear(counters, counters.n_bytes, Stream.COMPUTE)
         boundary = None
-        if plan.strips > 1:
-            boundary = self._room("boundary", 2 * subjects.residue_bytes * tile.boundary_words * 4)
+        if len(plan.strips) > 1:
+            words = max(strip.shape.tile.boundary_words for strip in plan.strips)
+            boundary = self._room("boundary", 2 * subjects.residue_bytes * words * 4)
+        queries = [[plan.order[-1]] if strip.shape.tile.pairing is Pairing.ROW_BLOCKS else plan.order for strip in plan.strips]
         with contextlib.ExitStack() as held:
-            packed = self._upload_profile("profile", pack_profile(profiles, tile, plan.arithmetic), held)
+            parts = [
+                pack_strip([profiles[i] for i in chosen], strip.shape.tile, plan.arithmetic, strip.first_row)
+                for strip, chosen in zip(plan.strips, queries, strict=True)
+            ]
+            packed = self._upload_profile("profile", np.concatenate(parts), held)
             alone = []
             if len(long_places):
                 alone = [self._list_profile(f"profile {i}", p, plan.arithmetic, held) for i, p in enumerate(profiles)]
@@ -321,18 +331,20 @@ class CudaEngine:
                 self._launch_list(
                     profiles[i], profile_alone, subjects, scores[i], arithmetic=plan.arithmetic, places=places,
                     count=count, n_listed=len(long_places), stream=Stream.SIDE,
-                    counter_address=counters.address + (plan.strips + i) * 4,
+                    counter_address=counters.address + (len(plan.strips) + i) * 4,
                 )  # fmt: skip
-            a_block = WARP // tile.group * (plan.shape.threads // WARP)
-            grid = min(device.facts.multiprocessors * resident, -(-n_short // a_block))
-            for strip in range(plan.strips if n_short else 0):
+            first_unit = 0
+            for number, strip in enumerate(plan.strips if n_short else ()):
                 arguments = [
-                    *packed.arguments, _int(strip), _int(plan.strips),
-                    _address(subjects.residues), _address(subjects.starts), _address(subjects.lengths),
-                    _uint(n_short), *_turns(boundary, strip), _address(scores[0]), _address(scores[-1]),
-                    np.uint64(counters.address + strip * 4),
+                    *packed.arguments, _int(first_unit), _int(strip.further), _int(strip.followed),
+                    *_turns(boundary, number),
+                    _address(subjects.residues), _address(subjects.starts), _address(subjects.lengths), _uint(n_short),
+                    _address(scores[queries[number][0]]), _address(scores[queries[number][-1]]),
+                    np.uint64(counters.address + number * 4),
                 ]  # fmt: skip
-                device.launch(spec, grid, tile.shared_bytes(), arguments, Stream.COMPUTE)
+                grid = min(device.facts.multiprocessors * resident[number], -(-n_short // a_block[number]))
+                device.launch(specs[number], grid, strip.shape.tile.shared_bytes(), arguments, Stream.COMPUTE)
+                first_unit += strip.shape.tile.strip_units
             if alone:
                 device.follow(Stream.COMPUTE, Stream.SIDE)
         return n_short

@@ -16,7 +16,10 @@ from swsearch.scoring.gap import GapPenalty
 
 WARP: Final = 32
 UNIT_BYTES: Final = 16
-"""Profiles are read in units of four 32-bit words."""
+"""Profiles are read in units of four 32-bit words, a lane's chunk of a column."""
+CHUNK_WORDS: Final = 4
+PLANE_UNITS: Final = 16
+"""Units of a plane's row: 256 bytes, so that a column's number is a byte of its address."""
 CODE_COLUMNS: Final = 32
 
 
@@ -45,6 +48,15 @@ class Pairing(Enum):
     ROW_BLOCKS = "kRowBlocks"
     TWO_QUERIES = "kTwoQueries"
     SINGLE = "kSingle"
+
+
+class Edges(Enum):
+    """Which boundaries a strip has; the values are those of ``boundary.cuh``."""
+
+    NONE = "kNone"
+    OWN = "kOwn"
+    READS_PAIR = "kReadsPair"
+    """Row blocks that go on with the longer of two queries."""
 
 
 @dataclass(frozen=True)
@@ -78,15 +90,19 @@ class Tile:
         return max(self.group, 8)
 
     @property
-    def chunk_widths(self) -> list[int]:
-        """Words a lane reads of each chunk, in order."""
-        full, rest = divmod(self.words, 4)
-        return [4] * full + ([4 if rest == 3 else rest] if rest else [])
+    def chunks(self) -> int:
+        """Chunks of four words a lane reads for a column; the last may not be full."""
+        return -(-self.words // CHUNK_WORDS)
+
+    @property
+    def planes(self) -> int:
+        """Planes of a strip: for each column, 16 units of 16 bytes."""
+        return -(-self.chunks * self.slots // PLANE_UNITS)
 
     @property
     def strip_units(self) -> int:
         """16-byte units of a strip."""
-        return sum((self.columns * self.slots * width + 3) // 4 for width in self.chunk_widths)
+        return self.planes * self.columns * PLANE_UNITS
 
     def shared_bytes(self, strips: int = 1) -> int:
         """Shared memory of a block that stages a number of strips.
@@ -94,7 +110,7 @@ class Tile:
         There is room for the columns that no letter has: a byte that is no residue then reads a wrong score, never
         beside the block's memory.
         """
-        return (strips * self.strip_units + (CODE_COLUMNS - self.columns) * self.slots) * UNIT_BYTES
+        return (strips * self.strip_units + (CODE_COLUMNS - self.columns) * PLANE_UNITS) * UNIT_BYTES
 
     @property
     def boundary_words(self) -> int:
@@ -143,7 +159,7 @@ def range_kernel(
     gap: GapPenalty,
     *,
     deferred: bool,
-    boundary: bool,
+    edges: Edges,
     texture: bool,
     threads: int,
     blocks: int,
@@ -161,7 +177,7 @@ def range_kernel(
             gap_open=gap.open,
             gap_extend=gap.extend,
             deferred=deferred,
-            boundary=boundary,
+            edges=edges.value,
             texture=texture,
             threads=threads,
             blocks=blocks,

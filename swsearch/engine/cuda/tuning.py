@@ -1,8 +1,8 @@
-"""Which tile for which query: data of ``cuda/tuning/``, one file for a family of architectures.
+"""Tiles of the kernels and what they cost: data of ``cuda/tuning/``, one file for a family of architectures.
 
 A file names the architectures it is for, and for each pairing its tiles: lanes a group, words a lane, threads a block,
-and blocks that shall fit a multiprocessor. A query takes the tile that costs least over all its
-strips: padding rows cost as much as others, and every strip some rows more.
+and the blocks that run on a multiprocessor. Costs are the time of a lane for a column of the subject: so much a word,
+so much a column, and so much more where strips have boundaries, in an arbitrary unit that all pairings share.
 """
 
 from __future__ import annotations
@@ -10,23 +10,24 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Final
+from typing import Any
 
 from swsearch.engine.cuda.kernels import Pairing, Tile, source_folder
 from swsearch.errors import EngineError
 
-COLUMN_ROWS: Final = 3.5
-"""What a column costs a lane beside its rows, in rows of one lane: loads, shuffles, the loop, the boundary."""
-
-
-def _cost(tile: Tile, query_length: int) -> float:
-    """Time of a query in this tile, in an arbitrary unit: strips times rows, a lane's overhead a column included."""
-    return tile.strips(query_length) * tile.group * (tile.words + COLUMN_ROWS)
-
 
 @dataclass(frozen=True)
 class TunedTile:
-    """A tile with its launch shape."""
+    """A tile with its launch shape.
+
+    Attributes
+    ----------
+    tile : Tile
+    threads : int
+        Threads a block.
+    blocks : int
+        Blocks a multiprocessor.
+    """
 
     tile: Tile
     threads: int
@@ -48,19 +49,21 @@ def tuned_for(architecture: int) -> dict[str, Any]:
     return max(older, key=lambda e: e[0])[1] if older else min(known, key=lambda e: e[0])[1]
 
 
-def tiles(architecture: int, pairing: Pairing, columns: int) -> list[TunedTile]:
+@cache
+def tiles(architecture: int, pairing: Pairing, columns: int) -> tuple[TunedTile, ...]:
     """All tiles of the inter-task kernel, narrowest first."""
     found = tuned_for(architecture)["score_range"][pairing.value]
     shapes = [
         TunedTile(Tile(pairing, entry["group"], entry["words"], columns), entry["threads"], entry["blocks"])
         for entry in found
     ]
-    return sorted(shapes, key=lambda shape: shape.tile.rows)
+    return tuple(sorted(shapes, key=lambda shape: shape.tile.rows))
 
 
-def choose_tile(architecture: int, pairing: Pairing, columns: int, query_length: int) -> TunedTile:
-    """The tile for a query of this length."""
-    return min(tiles(architecture, pairing, columns), key=lambda shape: _cost(shape.tile, query_length))
+def strip_cost(architecture: int, tile: Tile, *, edges: bool) -> float:
+    """Time of a strip in this tile, for each residue of the subjects; ``edges``: with boundaries above or below."""
+    costs = tuned_for(architecture)["cost"][tile.pairing.value]
+    return float(tile.group * (tile.words * costs["word"] + costs["column"] + (costs["edges"] if edges else 0.0)))
 
 
 def choose_list_tile(architecture: int, pairing: Pairing, columns: int, query_length: int) -> TunedTile:

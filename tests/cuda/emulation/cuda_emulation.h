@@ -359,6 +359,18 @@ inline unsigned permute_bytes(unsigned low, unsigned high, unsigned selector) {
 
 inline unsigned load_if(bool wanted, const unsigned* address, unsigned otherwise) { return wanted ? *address : otherwise; }
 
+inline void load_over(bool wanted, const unsigned* address, unsigned& value) {
+    if (wanted) value = *address;
+}
+
+inline void load_pair_over(bool wanted, const unsigned* address, unsigned& first, unsigned& second) {
+    if (!wanted) return;
+    first = address[0];
+    second = address[1];
+}
+
+inline void prefetch_if(bool, const unsigned*) {}
+
 inline void store_if(bool wanted, unsigned* address, unsigned value) {
     if (wanted) *address = value;
 }
