@@ -66,7 +66,6 @@ SWS_DEVICE typename Arithmetic::Word align_strip(const uint4* strip, const u32* 
         kept[k] = 0;
         e[k] = 0;
     }
-    [[maybe_unused]] const u32 probe_mask = top ? 0u : 0x3C003C00u;
     Word corner = 0;  // H above the first row, a step ago
     Word best = 0;
     Word last_h = 0;
@@ -100,27 +99,18 @@ SWS_DEVICE typename Arithmetic::Word align_strip(const uint4* strip, const u32* 
                 const u32 handed_on = permute_bytes(last_h, last_f, kHighHalves);
                 u32 incoming = __shfl_up_sync(kWholeWarp, handed_on, 1, Shape::kGroup);
                 if constexpr (kBoundary) {
-#ifdef SWS_PROBE_MASK
-                    incoming = half2_fma(incoming, probe_mask, edge[0]);
-#else
                     incoming = top ? edge[0] : incoming;
-#endif
                 }
                 h = permute_bytes(incoming, last_h, take_h);
                 f = permute_bytes(incoming, last_f, take_f);
             } else {
                 const u32 incoming_h = __shfl_up_sync(kWholeWarp, static_cast<u32>(last_h), 1, Shape::kGroup);
                 const u32 incoming_f = __shfl_up_sync(kWholeWarp, static_cast<u32>(last_f), 1, Shape::kGroup);
-#ifdef SWS_PROBE_MASK
-                h = half2_fma(incoming_h, probe_mask, edge[0]);
-                f = half2_fma(incoming_f, probe_mask, edge[1]);
-#else
                 h = static_cast<Word>(top ? edge[0] : incoming_h);
                 f = static_cast<Word>(top ? edge[1] : incoming_f);
-#endif
             }
 
-            Word t = Arithmetic::add(corner, score[0]);
+            Word t = Arithmetic::add(corner, score[0]);  // of the row at hand; row blocks keep none of the row above
             corner = h;
             Word pending = 0;  // H of an even row, which waits for its neighbour to be compared together
 #pragma unroll
@@ -128,26 +118,19 @@ SWS_DEVICE typename Arithmetic::Word align_strip(const uint4* strip, const u32* 
                 if (k % 4 == 3 && k + 1 < kWords) {
                     StagedScores<Shape>::load(scores, k / 4 + 1, score + k + 1);
                 }
-                Word t_now;
                 if constexpr (kRowBlocks) {
                     t = Arithmetic::add_low(kept[k], score[k]);
-                    t_now = t;
                     kept[k] = Arithmetic::add_high(h, score[k]);
                     h = Arithmetic::max3_floor(t, e[k], f);
                 } else {
-                    t_now = t;
                     const Word below_t = k + 1 < kWords ? Arithmetic::add(kept[k], score[k + 1]) : 0;
                     h = Arithmetic::max3_floor(t, e[k], f);
                     kept[k] = h;
                     t = below_t;
                 }
-                const Word opened = Arithmetic::add_gap(h, kFirstGap);
+                const Word opened = Arithmetic::add(h, kFirstGap);
                 e[k] = Arithmetic::template decay_or<kExtend>(e[k], opened);
-#ifdef SWS_PROBE_FT
-                f = Arithmetic::template decay_or<kExtend>(f, Arithmetic::add_gap(t_now, kFirstGap));
-#else
                 f = Arithmetic::template decay_or<kExtend>(f, opened);
-#endif
                 if constexpr (!kDeferred) {
                     if (k % 2 == 1) {
                         best = Arithmetic::max3(best, pending, h);

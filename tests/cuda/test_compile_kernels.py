@@ -12,7 +12,15 @@ import re
 import pytest
 
 from swsearch.engine.cuda.compiler import Compiler, find_compiler
-from swsearch.engine.cuda.kernels import COLLECT_KERNEL, Arithmetic, KernelSpec, Pairing, list_kernel, range_kernel
+from swsearch.engine.cuda.kernels import (
+    COLLECT_KERNEL,
+    Arithmetic,
+    Edges,
+    KernelSpec,
+    Pairing,
+    list_kernel,
+    range_kernel,
+)
 from swsearch.engine.cuda.tuning import choose_list_tile, tiles
 from swsearch.scoring.gap import GapPenalty
 
@@ -43,10 +51,10 @@ def report(compiler: Compiler, spec: KernelSpec, architecture: int) -> tuple[int
     return int(registers.group(1)), int(spilled.group(1))
 
 
-def range_spec(architecture: int, pairing: Pairing, place: int, *, deferred: bool) -> KernelSpec:
+def range_spec(architecture: int, pairing: Pairing, place: int, edges: Edges, *, deferred: bool) -> KernelSpec:
     shape = tiles(architecture, pairing, 28)[place]
     return range_kernel(
-        Arithmetic.FAST, shape.tile, GAP, deferred=deferred, boundary=True, texture=True,
+        Arithmetic.FAST, shape.tile, GAP, deferred=deferred, edges=edges, texture=True,
         threads=shape.threads, blocks=shape.blocks,
     )  # fmt: skip
 
@@ -55,7 +63,8 @@ def range_spec(architecture: int, pairing: Pairing, place: int, *, deferred: boo
 def test_inter_task_kernels_fit_their_registers(compiler: Compiler, architecture: int) -> None:
     limit = 65_536 // (256 * 2)
     for pairing, place in itertools.product([Pairing.ROW_BLOCKS, Pairing.TWO_QUERIES], [0, -1]):
-        spec = range_spec(architecture, pairing, place, deferred=place == -1)
+        edges = Edges.OWN if pairing is Pairing.TWO_QUERIES or place == 0 else Edges.READS_PAIR
+        spec = range_spec(architecture, pairing, place, edges, deferred=place == -1)
         registers, spilled = report(compiler, spec, architecture)
         assert registers <= limit
         assert spilled <= (0 if place == 0 else SPILLED_OUTSIDE)

@@ -25,8 +25,7 @@ SWS_CONSTANT u32 sign_magnitude(int value) { return value < 0 ? 0x8000u | static
 
 SWS_CONSTANT u32 both_halves(u32 half) { return half | (half << 16); }
 
-// Selectors that make one word of the low, or of the high, halves of two.
-constexpr u32 kLowHalves = 0x5410u;
+// Selector that makes one word of the high halves of two.
 constexpr u32 kHighHalves = 0x7632u;
 
 // 1.0 in one half or both: factors that let a multiply-add take that half of a word alone.
@@ -43,11 +42,6 @@ struct FastPair {
 
     static SWS_DEVICE Word add(Word a, Word b) { return half2_add(a, b); }
 
-#ifdef SWS_PROBE_VADD
-    static SWS_DEVICE Word add_gap(Word a, Word b) { return __vadd2(a, both_halves(static_cast<u32>(-(SWS_GAP_OPEN+SWS_GAP_EXTEND)) & 0xFFFFu)); }
-#else
-    static SWS_DEVICE Word add_gap(Word a, Word b) { return half2_add(a, b); }
-#endif
     // a with the low (high) half of b added to its low (high) half.
     static SWS_DEVICE Word add_low(Word a, Word b) { return half2_fma(b, kHalfOneLow, a); }
     static SWS_DEVICE Word add_high(Word a, Word b) { return half2_fma(b, kHalfOneHigh, a); }
@@ -82,7 +76,6 @@ struct ShortPair {
 
     static SWS_CONSTANT Word addend(int value) { return both_halves(static_cast<u32>(value) & 0xFFFFu); }
     static SWS_DEVICE Word add(Word a, Word b) { return __vadd2(a, b); }
-    static SWS_DEVICE Word add_gap(Word a, Word b) { return __vadd2(a, b); }
     static SWS_DEVICE Word add_low(Word a, Word b) { return __vadd2(a, b & 0x0000FFFFu); }
     static SWS_DEVICE Word add_high(Word a, Word b) { return __vadd2(a, b & 0xFFFF0000u); }
     static SWS_DEVICE Word max3_floor(Word a, Word b, Word c) { return __vimax3_s16x2_relu(a, b, c); }
@@ -100,7 +93,6 @@ struct Wide {
 
     static SWS_CONSTANT Word addend(int value) { return value; }
     static SWS_DEVICE Word add(Word a, Word b) { return a + b; }
-    static SWS_DEVICE Word add_gap(Word a, Word b) { return a + b; }
     static SWS_DEVICE Word max3_floor(Word a, Word b, Word c) { return __vimax3_s32_relu(a, b, c); }
     static SWS_DEVICE Word max3(Word a, Word b, Word c) { return __vimax3_s32(a, b, c); }
 

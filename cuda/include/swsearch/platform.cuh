@@ -105,13 +105,6 @@ SWS_DEVICE void load_pair_over(bool wanted, const u32* address, u32& first, u32&
                  : "memory");
 }
 
-// Asks for what lies at an address to be brought into the second-level cache.
-SWS_DEVICE void prefetch_if(bool wanted, const u32* address) {
-    asm volatile("{ .reg .pred p; setp.ne.s32 p, %0, 0; @p prefetch.global.L2 [%1]; }" ::"r"(static_cast<int>(wanted)),
-                 "l"(address)
-                 : "memory");
-}
-
 SWS_DEVICE void store_if(bool wanted, u32* address, u32 value) {
     asm volatile("{ .reg .pred p; setp.ne.s32 p, %0, 0; @p st.global.u32 [%1], %2; }" ::"r"(static_cast<int>(wanted)),
                  "l"(address), "r"(value)

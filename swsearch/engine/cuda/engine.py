@@ -24,7 +24,6 @@ from swsearch.engine.cuda.kernels import (
     COLLECT_KERNEL,
     WARP,
     Arithmetic,
-    Pairing,
     list_kernel,
     range_kernel,
 )
@@ -177,7 +176,7 @@ class CudaEngine:
             return [ScoreBlock.concatenate([]) for _ in profiles]
         architecture = self._device.facts.architecture
         if self._pairs:
-            batches = pair_queries(profiles, architecture)
+            batches = pair_queries(profiles, architecture, deferred=floors is not None)
         else:
             batches = [Batch((place,)) for place in range(len(profiles))]
         while True:
@@ -309,7 +308,7 @@ class CudaEngine:
         if len(plan.strips) > 1:
             words = max(strip.shape.tile.boundary_words for strip in plan.strips)
             boundary = self._room("boundary", 2 * subjects.residue_bytes * words * 4)
-        queries = [[plan.order[-1]] if strip.shape.tile.pairing is Pairing.ROW_BLOCKS else plan.order for strip in plan.strips]
+        queries = [plan.queries(strip) for strip in plan.strips]
         with contextlib.ExitStack() as held:
             parts = [
                 pack_strip([profiles[i] for i in chosen], strip.shape.tile, plan.arithmetic, strip.first_row)

@@ -13,7 +13,7 @@ import numpy as np
 
 from swsearch.engine.cuda.kernels import Arithmetic, Edges, Pairing
 from swsearch.engine.cuda.profile import residue_columns
-from swsearch.engine.cuda.tuning import TunedTile, choose_list_tile, strip_cost, tiles
+from swsearch.engine.cuda.tuning import TunedTile, choose_list_tile, tiles
 from swsearch.query.profile import QueryProfile
 from swsearch.typing import Lengths
 
@@ -21,8 +21,8 @@ FAST_GAP_LIMIT: Final = 2047
 """Largest cost of a gap's first residue that the fast type adds exactly."""
 DEFERRED_COLUMNS: Final = 4
 """Columns between two looks at the largest E in the deferred kernels (``strip.cuh``)."""
-SHARED_STEP: Final = 4
-"""Rows between the places that are tried as the end of two queries' strips; tiles have multiples of it."""
+ROW_UNIT: Final = 4
+"""Every tile has a multiple of this many rows."""
 LONG_SHARE: Final = 0.7
 LONG_LEAST: Final = 1500
 """Subjects longer than this part of a group's fair share of all residues, and than this length, get a warp each."""
@@ -40,7 +40,7 @@ def fits_fast(profile: QueryProfile) -> bool:
     return profile.gap.first <= FAST_GAP_LIMIT
 
 
-def pair_queries(profiles: Sequence[QueryProfile], architecture: int) -> list[Batch]:
+def pair_queries(profiles: Sequence[QueryProfile], architecture: int, *, deferred: bool = False) -> list[Batch]:
     """Batches of two queries of like length where that is faster than one after the other, else of one.
 
     Every profile is in exactly one batch. Two queries share words only if both fit the fast type, with equal gap costs.
@@ -49,7 +49,7 @@ def pair_queries(profiles: Sequence[QueryProfile], architecture: int) -> list[Ba
     batches: list[Batch] = []
     waiting: int | None = None
     for place in order:
-        if waiting is not None and _worth_pairing(profiles[waiting], profiles[place], architecture):
+        if waiting is not None and _worth_pairing(profiles[waiting], profiles[place], architecture, deferred):
             batches.append(Batch((waiting, place)))
             waiting = None
             continue
@@ -61,13 +61,16 @@ def pair_queries(profiles: Sequence[QueryProfile], architecture: int) -> list[Ba
     return batches
 
 
-def _worth_pairing(first: QueryProfile, second: QueryProfile, architecture: int) -> bool:
+def _worth_pairing(first: QueryProfile, second: QueryProfile, architecture: int, deferred: bool) -> bool:
+    """``second`` is not the shorter one."""
     if first.gap != second.gap or not fits_fast(first):
         return False
     columns = residue_columns([first, second])
-    lengths = sorted([first.length, second.length])
-    together = layout(architecture, columns, *lengths)
-    return together.cost < sum(layout(architecture, columns, length).cost for length in lengths)
+
+    def cost(*lengths: int) -> float:
+        return layout(architecture, columns, lengths, deferred=deferred).cost
+
+    return cost(first.length, second.length) < cost(first.length) + cost(second.length)
 
 
 def deferred_limit(profile: QueryProfile, floor: int | None) -> int | None:
@@ -122,7 +125,7 @@ class Strip:
 
 @dataclass(frozen=True)
 class Layout:
-    """The strips of one query or of two, from the first row down, and their time for each residue of the subjects.
+    """The strips of one query or of two, from the first row down, and their picoseconds a residue of the subjects.
 
     Of two queries, both lie in the first strips and the longer one alone in the others.
     """
@@ -132,25 +135,27 @@ class Layout:
 
 
 @cache
-def layout(architecture: int, columns: int, *lengths: int) -> Layout:
-    """The cheapest strips found for a query of this length, or for two queries, the shorter first.
+def layout(architecture: int, columns: int, lengths: tuple[int, ...], *, deferred: bool) -> Layout:
+    """The cheapest strips for a query of this length, or for two queries, the shorter first.
 
-    Two queries share words down to the shorter one's end or a little further, whatever fills the strips best; below, the
-    longer one goes on by itself.
+    Two queries share words down to the shorter one's end or a little further, whatever fills the strips best; below,
+    the longer one goes on by itself.
     """
+    tables = {pairing: _table(architecture, pairing, columns, deferred) for pairing in _PAIRINGS}
     if len(lengths) == 1:
-        return _linked(architecture, _cover(architecture, Pairing.ROW_BLOCKS, columns, lengths[0]))
+        return _linked(_cover(tables[Pairing.ROW_BLOCKS], lengths[0], whole=True), deferred)
     shorter, longer = lengths
-    reach = max(shape.tile.rows for shape in tiles(architecture, Pairing.TWO_QUERIES, columns))
-    found = []
-    for rows in {longer, *range(shorter, min(longer, shorter + reach), SHARED_STEP)}:
-        shared = _cover(architecture, Pairing.TWO_QUERIES, columns, rows)
+    two = tables[Pairing.TWO_QUERIES]
+    reach = two.shapes[-1].tile.rows
+    found = [_linked(_cover(two, longer, whole=True), deferred)]
+    for rows in range(shorter, min(longer, shorter + reach), ROW_UNIT):
+        shared = _cover(two, rows, whole=False)
         left = max(longer - sum(shape.tile.rows for shape in shared), 0)
-        found.append(_linked(architecture, shared + _cover(architecture, Pairing.ROW_BLOCKS, columns, left)))
+        found.append(_linked(shared + _cover(tables[Pairing.ROW_BLOCKS], left, whole=False), deferred))
     return min(found, key=lambda one: one.cost)
 
 
-def _linked(architecture: int, shapes: Sequence[TunedTile]) -> Layout:
+def _linked(shapes: Sequence[TunedTile], deferred: bool) -> Layout:
     """Tiles from the first row down as strips that hand on their boundaries."""
     strips: list[Strip] = []
     first_row = 0
@@ -161,29 +166,75 @@ def _linked(architecture: int, shapes: Sequence[TunedTile]) -> Layout:
             edges = Edges.READS_PAIR
         strips.append(Strip(shape, first_row, edges, further, followed))
         first_row += shape.tile.rows
-    cost = sum(strip_cost(architecture, strip.shape.tile, edges=strip.edges is not Edges.NONE) for strip in strips)
+    cost = sum((s.shape.alone if s.edges is Edges.NONE else s.shape.edges)[deferred] for s in strips)
     return Layout(tuple(strips), cost)
 
 
+@dataclass(frozen=True)
+class _Table:
+    """The cheapest tiles with boundaries for few rows, and the tile for all rows beyond them.
+
+    Attributes
+    ----------
+    shapes : tuple of TunedTile
+    single : tuple of TunedTile
+        By rows in units, the cheapest single tile without boundaries; as long as the tile of most rows reaches.
+    first : tuple of TunedTile
+        By rows in units, the first tile of the cheapest cover.
+    full : TunedTile
+        The cheapest by the row.
+    deferred : bool
+        For which kernels.
+    """
+
+    shapes: tuple[TunedTile, ...]
+    single: tuple[TunedTile, ...]
+    first: tuple[TunedTile, ...]
+    full: TunedTile
+    deferred: bool
+
+
+_PAIRINGS: Final = (Pairing.ROW_BLOCKS, Pairing.TWO_QUERIES)
+_TABLE_TILES: Final = 6
+"""Full tiles that the table of cheapest covers reaches; nothing but full tiles is ever cheaper beyond."""
+
+
+def _units(rows: int) -> int:
+    return -(-rows // ROW_UNIT)
+
+
 @cache
-def _cover(architecture: int, pairing: Pairing, columns: int, n_rows: int) -> tuple[TunedTile, ...]:
-    """Tiles for this many rows: as many as need be of the one that is cheapest by the row, and one that fits the rest."""
+def _table(architecture: int, pairing: Pairing, columns: int, deferred: bool) -> _Table:
     shapes = tiles(architecture, pairing, columns)
+    full = min(shapes, key=lambda shape: shape.edges[deferred] / shape.tile.rows)
+    single = [
+        min((s for s in shapes if _units(s.tile.rows) >= units), key=lambda shape: shape.alone[deferred])
+        for units in range(_units(shapes[-1].tile.rows) + 1)
+    ]
+    costs, first = [0.0], [full]
+    for units in range(1, _TABLE_TILES * _units(full.tile.rows) + 1):
+        choices = [(shape.edges[deferred] + costs[max(units - _units(shape.tile.rows), 0)], shape) for shape in shapes]
+        cost, shape = min(choices, key=lambda choice: choice[0])
+        costs.append(cost)
+        first.append(shape)
+    return _Table(shapes, tuple(single), tuple(first), full, deferred)
 
-    def cost(shape: TunedTile) -> float:
-        return strip_cost(architecture, shape.tile, edges=True)
 
-    full = min(shapes, key=lambda shape: cost(shape) / shape.tile.rows)
-    n_full = n_rows // full.tile.rows
-    found = []
-    for fulls in {n_full, max(n_full - 1, 0)}:
-        rest = n_rows - fulls * full.tile.rows
-        fitting = [shape for shape in shapes if shape.tile.rows >= rest]
-        if rest == 0:
-            found.append((full,) * fulls)
-        elif fitting:
-            found.append((*(full,) * fulls, min(fitting, key=cost)))
-    return min(found, key=lambda shapes: sum(map(cost, shapes)))
+def _cover(table: _Table, n_rows: int, *, whole: bool) -> tuple[TunedTile, ...]:
+    """The cheapest tiles for this many rows; ``whole``: there are no others, so that one tile alone has no boundary."""
+    chosen = []
+    units = _units(n_rows)
+    while units >= len(table.first):
+        chosen.append(table.full)
+        units -= _units(table.full.tile.rows)
+    while units > 0:
+        chosen.append(table.first[units])
+        units -= _units(chosen[-1].tile.rows)
+    if whole and _units(n_rows) < len(table.single):
+        alone = table.single[_units(n_rows)]
+        if alone.alone[table.deferred] <= sum(shape.edges[table.deferred] for shape in chosen):
+            chosen = [alone]
+    return tuple(chosen)
 
 
 @dataclass(frozen=True)
@@ -201,13 +252,19 @@ class RangePlan:
     strips: tuple[Strip, ...]
     deferred: bool
 
+    def queries(self, strip: Strip) -> tuple[int, ...]:
+        """The queries in a strip, the low half's first; the longer one alone, or the only one, in row blocks."""
+        return self.order if strip.shape.tile.pairing is Pairing.TWO_QUERIES else self.order[-1:]
+
 
 def plan_range(profiles: Sequence[QueryProfile], architecture: int, *, deferred: bool) -> RangePlan:
     """Type and strips of one query or of two."""
     order = tuple(sorted(range(len(profiles)), key=lambda place: profiles[place].length))
     arithmetic = Arithmetic.FAST if all(fits_fast(profile) for profile in profiles) else Arithmetic.SHORT
-    found = layout(architecture, residue_columns(profiles), *(profiles[place].length for place in order))
-    return RangePlan(arithmetic, order, found.strips, deferred and arithmetic is Arithmetic.FAST)
+    deferred = deferred and arithmetic is Arithmetic.FAST
+    lengths = tuple(profiles[place].length for place in order)
+    found = layout(architecture, residue_columns(profiles), lengths, deferred=deferred)
+    return RangePlan(arithmetic, order, found.strips, deferred)
 
 
 def plan_list(profile: QueryProfile, architecture: int, arithmetic: Arithmetic) -> TunedTile:

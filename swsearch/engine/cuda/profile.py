@@ -38,7 +38,7 @@ def _encode(scores: NDArray[np.int32], arithmetic: Arithmetic) -> Words:
 
 
 def _row_scores(profile: QueryProfile, tile: Tile, first_row: int) -> NDArray[np.int32]:
-    """Scores of a strip's rows, int32 of shape (tile.rows, tile.columns); rows past the query and column 0 are padding."""
+    """Scores of a strip's rows, int32 of shape (tile.rows, tile.columns); rows past the query, and column 0, pad."""
     scores = np.full((tile.rows, tile.columns), PAD_SCORE, dtype=np.int32)
     rows = profile.rows[first_row : first_row + tile.rows]
     scores[: len(rows), 1:] = profile.table[rows, : tile.columns - 1]
@@ -68,7 +68,8 @@ def pack_strip(profiles: Sequence[QueryProfile], tile: Tile, arithmetic: Arithme
         shaped = [scores.reshape(tile.group, tile.words, tile.columns) for scores in encoded]
         words = shaped[0] | (shaped[1] << np.uint32(16)) if tile.pairing is Pairing.TWO_QUERIES else shaped[0]
     # Axes of words: lane, word, column. Then plane and unit of (chunk, slot), column, word of the chunk.
-    filled = np.zeros((tile.planes * PLANE_UNITS // tile.slots * CHUNK_WORDS, tile.slots, tile.columns), dtype=np.uint32)
+    n_chunks = tile.planes * PLANE_UNITS // tile.slots
+    filled = np.zeros((n_chunks * CHUNK_WORDS, tile.slots, tile.columns), dtype=np.uint32)
     filled[: tile.words] = words[np.arange(tile.slots) % tile.group].transpose(1, 0, 2)
     chunks = filled.reshape(-1, CHUNK_WORDS, tile.slots, tile.columns).transpose(0, 2, 3, 1)
     planes = chunks.reshape(tile.planes, PLANE_UNITS, tile.columns, CHUNK_WORDS)
@@ -78,6 +79,4 @@ def pack_strip(profiles: Sequence[QueryProfile], tile: Tile, arithmetic: Arithme
 def pack_profile(profiles: Sequence[QueryProfile], tile: Tile, arithmetic: Arithmetic) -> Words:
     """All strips of one query, or of two, one after another in one tile: shape (strips * tile.strip_units * 4,)."""
     strips = tile.strips(max(profile.length for profile in profiles))
-    return np.concatenate(
-        [pack_strip(profiles, tile, arithmetic, strip * tile.rows) for strip in range(strips)]
-    )
+    return np.concatenate([pack_strip(profiles, tile, arithmetic, strip * tile.rows) for strip in range(strips)])

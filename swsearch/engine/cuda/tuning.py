@@ -1,8 +1,9 @@
 """Tiles of the kernels and what they cost: data of ``cuda/tuning/``, one file for a family of architectures.
 
 A file names the architectures it is for, and for each pairing its tiles: lanes a group, words a lane, threads a block,
-and the blocks that run on a multiprocessor. Costs are the time of a lane for a column of the subject: so much a word,
-so much a column, and so much more where strips have boundaries, in an arbitrary unit that all pairings share.
+the blocks that run on a multiprocessor, and a strip's picoseconds for each residue of the subjects: without boundaries
+(``alone``) and with (``edges``), each for the kernel that keeps every score and for the deferred one. The figures are
+of one device (``benchmarks/tune_cuda.py`` measures them); on others of the family their ratios serve.
 """
 
 from __future__ import annotations
@@ -27,11 +28,15 @@ class TunedTile:
         Threads a block.
     blocks : int
         Blocks a multiprocessor.
+    alone, edges : (float, float)
+        Picoseconds a residue, without boundaries and with: of the kernel for every score, and of the deferred one.
     """
 
     tile: Tile
     threads: int
     blocks: int
+    alone: tuple[float, float] = (0.0, 0.0)
+    edges: tuple[float, float] = (0.0, 0.0)
 
 
 @cache
@@ -51,19 +56,19 @@ def tuned_for(architecture: int) -> dict[str, Any]:
 
 @cache
 def tiles(architecture: int, pairing: Pairing, columns: int) -> tuple[TunedTile, ...]:
-    """All tiles of the inter-task kernel, narrowest first."""
+    """All tiles of the inter-task kernel, those of the fewest rows first."""
     found = tuned_for(architecture)["score_range"][pairing.value]
     shapes = [
-        TunedTile(Tile(pairing, entry["group"], entry["words"], columns), entry["threads"], entry["blocks"])
+        TunedTile(
+            Tile(pairing, entry["group"], entry["words"], columns),
+            entry["threads"],
+            entry["blocks"],
+            tuple(entry["alone"]),
+            tuple(entry["edges"]),
+        )
         for entry in found
     ]
     return tuple(sorted(shapes, key=lambda shape: shape.tile.rows))
-
-
-def strip_cost(architecture: int, tile: Tile, *, edges: bool) -> float:
-    """Time of a strip in this tile, for each residue of the subjects; ``edges``: with boundaries above or below."""
-    costs = tuned_for(architecture)["cost"][tile.pairing.value]
-    return float(tile.group * (tile.words * costs["word"] + costs["column"] + (costs["edges"] if edges else 0.0)))
 
 
 def choose_list_tile(architecture: int, pairing: Pairing, columns: int, query_length: int) -> TunedTile:

@@ -369,8 +369,6 @@ inline void load_pair_over(bool wanted, const unsigned* address, unsigned& first
     second = address[1];
 }
 
-inline void prefetch_if(bool, const unsigned*) {}
-
 inline void store_if(bool wanted, unsigned* address, unsigned value) {
     if (wanted) *address = value;
 }
