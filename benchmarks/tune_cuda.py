@@ -96,7 +96,7 @@ class Tuner:
         device.upload(buffer, packed, Stream.COMPUTE)
         view = device.texture(buffer)
         constants = dict(case.spec.constants)
-        resident = min(device.resident_blocks(case.spec, tile.shared_bytes()), int(constants["BLOCKS"]))
+        resident = min(device.resident_blocks(case.spec, tile.shared_bytes), int(constants["BLOCKS"]))
         seconds: list[float] = []
         for _ in range(self._repeat + 1):
             device.clear(self._counters, 64, Stream.COMPUTE)
@@ -113,7 +113,7 @@ class Tuner:
                         np.uint64(self._counters.address + 4 * strip),
                     ]  # fmt: skip
                     grid = device.facts.multiprocessors * resident
-                    device.launch(case.spec, grid, tile.shared_bytes(), arguments, Stream.COMPUTE)
+                    device.launch(case.spec, grid, tile.shared_bytes, arguments, Stream.COMPUTE)
             seconds += taken
         view.close()
         buffer.free()

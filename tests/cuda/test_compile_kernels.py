@@ -74,8 +74,8 @@ def test_inter_task_kernels_fit_their_registers(compiler: Compiler, architecture
 def test_list_and_collect_kernels_spill_nothing(compiler: Compiler, architecture: int) -> None:
     for arithmetic in Arithmetic:
         pairing = Pairing.SINGLE if arithmetic is Arithmetic.WIDE else Pairing.ROW_BLOCKS
-        shape = choose_list_tile(architecture, pairing, 17, 10_000)
-        spec = list_kernel(arithmetic, shape.tile, GAP, texture=False, threads=shape.threads, blocks=shape.blocks)
+        tile = choose_list_tile(architecture, pairing, 17, 10_000)
+        spec = list_kernel(arithmetic, tile, GAP, texture=False, warps=12)
         registers, spilled = report(compiler, spec, architecture)
         assert spilled == 0
         assert registers <= 168

@@ -124,6 +124,27 @@ def test_long_subjects_get_a_warp_and_all_strips_of_a_long_query(emulated: MakeD
         assert_same(engine.score(profiles, partition, [100]), ReferenceEngine().score(profiles, partition, [100]))
 
 
+def test_the_warps_of_a_block_keep_their_order(emulated: MakeDevice) -> None:
+    """A subject's strips run side by side, here with warps in both orders: three strips a warp and one of two warps.
+
+    With match 127 every related subject leaves the fast type and gets a block; 450 rows are more strips than warps fit
+    into 64 KB of shared memory, 300 are fewer.
+    """
+    rng = np.random.default_rng(12)
+    scheme = ScoringScheme(match_mismatch(127, -100), GapPenalty(200, 10))
+    for length, architecture in ((300, 90), (1100, 75)):
+        query = random_codes(rng, length, 4)
+        changed = query.copy()
+        changed[::41] = (changed[::41] + 1) % 4
+        subjects = [query[40:], np.concatenate([changed[: length // 2], changed[length // 2 + 9 :]]), changed[:60]]
+        profiles = profiles_of([query], scheme)
+        wanted = ReferenceEngine().score(profiles, partition_of(subjects))
+        for reversed_order in (False, True):
+            device = emulated(architecture=architecture, reversed_order=reversed_order)
+            with CudaEngine(device) as engine:
+                assert_same(engine.score(profiles, partition_of(subjects)), wanted)
+
+
 def test_the_order_of_threads_and_the_profile_memory_change_nothing(emulated: MakeDevice) -> None:
     queries, partition = protein_case(7, (61, 250))
     profiles = profiles_of(queries, default_scheme(PROTEIN))

@@ -40,7 +40,7 @@ def test_a_tiles_rows_and_memory() -> None:
     assert tile.strips(448) == 1
     assert tile.strips(449) == 2
     assert tile.strip_units == 4 * 28 * 16
-    assert tile.shared_bytes() == (4 * 28 * 16 + 4 * 16) * 16
+    assert tile.shared_bytes == (4 * 28 * 16 + 4 * 16) * 16
     assert Tile(Pairing.TWO_QUERIES, 4, 6, 17).planes == 1
     assert Tile(Pairing.SINGLE, 32, 7, 17).planes == 4
     assert Tile(Pairing.SINGLE, 32, 1, 17).rows == 32
@@ -52,7 +52,7 @@ def test_every_query_length_has_a_tile_that_fits_the_device(architecture: int, p
     """Static limits of the architectures: 64 KB of shared memory a block on 7.5, 99 KB and more on the others."""
     room = 64 * 1024 if architecture == 75 else 99 * 1024
     for shape in tiles(architecture, pairing, 28):
-        assert shape.tile.shared_bytes() <= room
+        assert shape.tile.shared_bytes <= room
         assert shape.threads % 32 == 0
         assert shape.tile.rows % ROW_UNIT == 0
 
@@ -128,7 +128,7 @@ def test_types_follow_gap_costs() -> None:
     wide_gaps = plan_range([profile(50, GapPenalty(2000, 100))], 90, deferred=True)
     assert wide_gaps.arithmetic is Arithmetic.SHORT
     assert not wide_gaps.deferred
-    assert plan_list(profile(50), 90, Arithmetic.WIDE).tile.pairing is Pairing.SINGLE
+    assert plan_list(profile(50), 90, Arithmetic.WIDE).pairing is Pairing.SINGLE
 
 
 def test_blocks_on_a_multiprocessor() -> None:

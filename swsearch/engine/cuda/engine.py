@@ -31,6 +31,7 @@ from swsearch.engine.cuda.plan import (
     Batch,
     deferred_limit,
     first_long,
+    list_teams,
     pair_queries,
     plan_list,
     plan_range,
@@ -294,7 +295,7 @@ class CudaEngine:
             for strip in plan.strips
         ]
         resident = [
-            min(device.resident_blocks(spec, strip.shape.tile.shared_bytes()), strip.shape.blocks)
+            min(device.resident_blocks(spec, strip.shape.tile.shared_bytes), strip.shape.blocks)
             for spec, strip in zip(specs, plan.strips, strict=True)
         ]
         a_block = [strip.shape.threads // strip.shape.tile.group for strip in plan.strips]
@@ -342,7 +343,7 @@ class CudaEngine:
                     np.uint64(counters.address + number * 4),
                 ]  # fmt: skip
                 grid = min(device.facts.multiprocessors * resident[number], -(-n_short // a_block[number]))
-                device.launch(specs[number], grid, strip.shape.tile.shared_bytes(), arguments, Stream.COMPUTE)
+                device.launch(specs[number], grid, strip.shape.tile.shared_bytes, arguments, Stream.COMPUTE)
                 first_unit += strip.shape.tile.strip_units
             if alone:
                 device.follow(Stream.COMPUTE, Stream.SIDE)
@@ -423,25 +424,23 @@ class CudaEngine:
         stream: Stream,
     ) -> None:
         device = self._device
-        shape = plan_list(profile, device.facts.architecture, arithmetic)
-        tile = shape.tile
-        spec = list_kernel(
-            arithmetic, tile, profile.gap, texture=self._texture, threads=shape.threads, blocks=shape.blocks
-        )
-        warps = shape.threads // WARP
-        shared_bytes = tile.shared_bytes(warps)
-        grid = min(-(-n_listed // warps), device.facts.multiprocessors * device.resident_blocks(spec, shared_bytes))
-        stride = -(-subjects.longest // 16) * 16
+        tile = plan_list(profile, device.facts.architecture, arithmetic)
         strips = tile.strips(profile.length)
+        teams = list_teams(tile, strips, n_listed, device.facts.multiprocessors, device.facts.shared_bytes)
+        spec = list_kernel(arithmetic, tile, profile.gap, texture=self._texture, warps=teams.warps)
+        shared_bytes = tile.list_bytes(teams.warps)
+        a_block = 1 if teams.together else teams.warps
+        grid = min(-(-n_listed // a_block), device.facts.multiprocessors * device.resident_blocks(spec, shared_bytes))
+        stride = -(-subjects.longest // 16) * 16
         edge = None
         if strips > 1:
-            edge_bytes = warps * stride * tile.boundary_words * 4
+            edge_bytes = a_block * stride * tile.boundary_words * 4
             grid = max(1, min(grid, EDGE_BYTES // edge_bytes))
             edge = self._room(f"edge {stream.name}", grid * edge_bytes)
         arguments = [
             *on_device.arguments, _int(strips),
             _address(subjects.residues), _address(subjects.starts), _address(subjects.lengths),
-            _address(places), _address(count), _address(edge), _uint(stride), _address(scores),
+            _address(places), _address(count), _address(edge), _uint(stride), _int(teams.together), _address(scores),
             np.uint64(counter_address),
         ]  # fmt: skip
         device.launch(spec, grid, shared_bytes, arguments, stream)
@@ -496,7 +495,7 @@ class CudaEngine:
     def _list_profile(
         self, name: str, profile: QueryProfile, arithmetic: Arithmetic, held: contextlib.ExitStack
     ) -> _DeviceProfile:
-        tile = plan_list(profile, self._device.facts.architecture, arithmetic).tile
+        tile = plan_list(profile, self._device.facts.architecture, arithmetic)
         return self._upload_profile(name, pack_profile([profile], tile, arithmetic), held)
 
     def _room(self, name: str, n_bytes: int) -> Buffer:

@@ -21,6 +21,9 @@ CHUNK_WORDS: Final = 4
 PLANE_UNITS: Final = 16
 """Units of a plane's row: 256 bytes, so that a column's number is a byte of its address."""
 CODE_COLUMNS: Final = 32
+MOST_LIST_WARPS: Final = 12
+LIST_BLOCK_UNITS: Final = 7
+"""What the warps of a block of ``score_list`` share beside their strips."""
 
 
 class Arithmetic(Enum):
@@ -104,13 +107,19 @@ class Tile:
         """16-byte units of a strip."""
         return self.planes * self.columns * PLANE_UNITS
 
-    def shared_bytes(self, strips: int = 1) -> int:
-        """Shared memory of a block that stages a number of strips.
+    @property
+    def shared_bytes(self) -> int:
+        """Shared memory of a block that stages a strip.
 
         There is room for the columns that no letter has: a byte that is no residue then reads a wrong score, never
         beside the block's memory.
         """
-        return (strips * self.strip_units + (CODE_COLUMNS - self.columns) * PLANE_UNITS) * UNIT_BYTES
+        return (self.strip_units + (CODE_COLUMNS - self.columns) * PLANE_UNITS) * UNIT_BYTES
+
+    def list_bytes(self, warps: int) -> int:
+        """The same of a block of the kernel for listed subjects, whose warps stage a strip each."""
+        slack = (CODE_COLUMNS - self.columns) * PLANE_UNITS
+        return (LIST_BLOCK_UNITS + warps * self.strip_units + slack) * UNIT_BYTES
 
     @property
     def boundary_words(self) -> int:
@@ -186,10 +195,8 @@ def range_kernel(
     )
 
 
-def list_kernel(
-    arithmetic: Arithmetic, tile: Tile, gap: GapPenalty, *, texture: bool, threads: int, blocks: int
-) -> KernelSpec:
-    """The kernel for listed subjects, ``score_list``: a warp a subject."""
+def list_kernel(arithmetic: Arithmetic, tile: Tile, gap: GapPenalty, *, texture: bool, warps: int) -> KernelSpec:
+    """The kernel for listed subjects, ``score_list``, in blocks of some warps; its code is the same for any number."""
     return KernelSpec(
         "score_list",
         "score_list",
@@ -201,10 +208,10 @@ def list_kernel(
             gap_open=gap.open,
             gap_extend=gap.extend,
             texture=texture,
-            threads=threads,
-            blocks=blocks,
+            threads=MOST_LIST_WARPS * WARP,
+            blocks=1,
         ),
-        threads,
+        warps * WARP,
     )
 
 

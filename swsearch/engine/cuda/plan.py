@@ -11,7 +11,7 @@ from typing import Final
 
 import numpy as np
 
-from swsearch.engine.cuda.kernels import Arithmetic, Edges, Pairing
+from swsearch.engine.cuda.kernels import MOST_LIST_WARPS, UNIT_BYTES, Arithmetic, Edges, Pairing, Tile
 from swsearch.engine.cuda.profile import residue_columns
 from swsearch.engine.cuda.tuning import TunedTile, choose_list_tile, tiles
 from swsearch.query.profile import QueryProfile
@@ -26,6 +26,12 @@ ROW_UNIT: Final = 4
 LONG_SHARE: Final = 0.7
 LONG_LEAST: Final = 1500
 """Subjects longer than this part of a group's fair share of all residues, and than this length, get a warp each."""
+
+
+LIST_WARPS: Final = 3
+"""Warps a block where each has a subject of its own."""
+FEW_LISTED: Final = 4
+"""Listed subjects a multiprocessor, at most, that get a block each."""
 
 
 @dataclass(frozen=True)
@@ -267,7 +273,30 @@ def plan_range(profiles: Sequence[QueryProfile], architecture: int, *, deferred:
     return RangePlan(arithmetic, order, found.strips, deferred)
 
 
-def plan_list(profile: QueryProfile, architecture: int, arithmetic: Arithmetic) -> TunedTile:
+def plan_list(profile: QueryProfile, architecture: int, arithmetic: Arithmetic) -> Tile:
     """Tile of the kernel for listed subjects."""
     pairing = Pairing.SINGLE if arithmetic is Arithmetic.WIDE else Pairing.ROW_BLOCKS
     return choose_list_tile(architecture, pairing, residue_columns([profile]), profile.length)
+
+
+@dataclass(frozen=True)
+class ListTeams:
+    """Warps a block of the kernel for listed subjects, and whether they have a subject together."""
+
+    warps: int
+    together: bool
+
+
+def list_teams(tile: Tile, strips: int, n_listed: int, multiprocessors: int, shared_bytes: int) -> ListTeams:
+    """Few subjects are done soonest by a block each, many by a warp each, without waiting for one another.
+
+    Parameters
+    ----------
+    tile : Tile
+    strips, n_listed : int
+    multiprocessors, shared_bytes : int
+        Of the device: how many, and the shared memory that a block can have.
+    """
+    together = strips > 1 and n_listed <= FEW_LISTED * multiprocessors
+    room = (shared_bytes - tile.list_bytes(0)) // (tile.strip_units * UNIT_BYTES)
+    return ListTeams(min(strips if together else LIST_WARPS, MOST_LIST_WARPS, room), together)

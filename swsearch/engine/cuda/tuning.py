@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from swsearch.engine.cuda.kernels import Pairing, Tile, source_folder
+from swsearch.engine.cuda.kernels import WARP, Pairing, Tile, source_folder
 from swsearch.errors import EngineError
 
 
@@ -71,10 +71,8 @@ def tiles(architecture: int, pairing: Pairing, columns: int) -> tuple[TunedTile,
     return tuple(sorted(shapes, key=lambda shape: shape.tile.rows))
 
 
-def choose_list_tile(architecture: int, pairing: Pairing, columns: int, query_length: int) -> TunedTile:
-    """The same for the kernel that gives a warp to each subject."""
-    shapes = [
-        TunedTile(Tile(pairing, 32, entry["words"], columns), entry["threads"], entry["blocks"])
-        for entry in tuned_for(architecture)["score_list"][pairing.value]
-    ]
-    return min(shapes, key=lambda shape: (shape.tile.strips(query_length), shape.tile.rows))
+def choose_list_tile(architecture: int, pairing: Pairing, columns: int, query_length: int) -> Tile:
+    """The tile of the kernel for listed subjects, a warp wide: that of the fewest strips, then of the fewest rows."""
+    entries = tuned_for(architecture)["score_list"][pairing.value]
+    found = [Tile(pairing, WARP, entry["words"], columns) for entry in entries]
+    return min(found, key=lambda tile: (tile.strips(query_length), tile.rows))
