@@ -6,7 +6,7 @@
 // the strip above as its columns come (order.cuh), so that a subject takes little longer than one strip of it.
 //
 // Blocks are persistent and take the list's entries from a counter. Each warp stages its strip in its own part of the block's
-// shared memory. All strips of a subject hand on their boundary in one stretch of global memory, `boundary_stride` columns
+// shared memory. left: for each warp of each block, how far it has come, where they work together. All strips of a subject hand on their boundary in one stretch of global memory, `boundary_stride` columns
 // long: a column is read before it is written, and by the strip below only after that.
 
 #pragma once
@@ -16,8 +16,7 @@
 
 namespace swsearch {
 
-constexpr int kMostListWarps = 12;
-constexpr int kListBlockUnits = 7;
+constexpr int kListBlockUnits = 1;
 
 struct SubjectList {
     const u32* residues;
@@ -29,14 +28,14 @@ struct SubjectList {
 
 // What the warps of a block share, before their strips.
 struct ListBlock {
-    volatile u64 left[kMostListWarps];  // see InOrder
     u32 item;
     int score;
 };
 
 template <class Arithmetic, class Shape, int kOpen, int kExtend, bool kTexture>
 SWS_DEVICE void score_list(uint4* shared, const ProfileSource& profile, int n_strips, const SubjectList& subjects,
-                           u32* boundary, u32 boundary_stride, bool together, int* scores, u32* work_counter) {
+                           u32* boundary, u32 boundary_stride, u64* left, bool together, int* scores,
+                           u32* work_counter) {
     static_assert(Shape::kGroup == kWarpSize, "a warp has a strip");
     static_assert(sizeof(ListBlock) <= kListBlockUnits * sizeof(uint4), "kernels.py leaves as much room");
     ListBlock* const block = reinterpret_cast<ListBlock*>(shared);
@@ -49,7 +48,9 @@ SWS_DEVICE void score_list(uint4* shared, const ProfileSource& profile, int n_st
     // The team that has a subject: the block's warps or this one alone; this warp's place in it, and the one above.
     const int team = together ? n_warps : 1;
     const int place_in_team = together ? warp : 0;
-    const int above = together ? (warp + n_warps - 1) % n_warps : warp;
+    u64* const counts = together ? left + blockIdx.x * static_cast<u32>(n_warps) : nullptr;
+    const u64* const count_above = together ? counts + (warp + n_warps - 1) % n_warps : nullptr;
+    u64* const count_own = together ? counts + warp : nullptr;
     const bool leader = lane == 0 && place_in_team == 0;
     u32* edge = nullptr;
     if (n_strips > 1) {
@@ -66,10 +67,10 @@ SWS_DEVICE void score_list(uint4* shared, const ProfileSource& profile, int n_st
                 block->score = 0;
             }
         }
-        if (lane == 0) {
-            block->left[warp] = 0;
-        }
         if (together) {
+            if (lane == 0) {
+                show(count_own, 0);
+            }
             __syncthreads();
             item = block->item;
         } else {
@@ -85,12 +86,12 @@ SWS_DEVICE void score_list(uint4* shared, const ProfileSource& profile, int n_st
             __syncwarp();  // every lane is past the strip before
             stage_strip<kTexture>(strip, profile, number * Shape::kStripUnits, Shape::kStripUnits, lane, kWarpSize);
             __syncwarp();
-            const InOrder order(&block->left[above], &block->left[warp], number);
+            InOrder order(count_above, count_own, number);
             const auto best = align_strip<Arithmetic, Shape, kOpen, kExtend, false, Edges::kOwn>(
                 strip, subjects.residues + subjects.starts[place] / 4, length, EdgePlace{edge, edge, 0}, number > 0,
                 number + 1 < n_strips, order);
             if (lane == kWarpSize - 1) {
-                order.tell(InOrder::kEveryColumn);
+                order.finish();
             }
             const int found = single_score<Arithmetic>(best);
             score = found > score ? found : score;

@@ -38,11 +38,10 @@ namespace swsearch {
 //
 // Of pairs, the result has a score in each half: for row blocks the larger is the strip's, for two queries each is one's.
 // edges: where the strip above left its columns and this one leaves its own; reads and writes: whether there are strips
-// above and below. All three matter only to kernels with boundaries. order: how this strip waits for the one above.
-template <class Arithmetic, class Shape, int kOpen, int kExtend, bool kDeferred, Edges kEdges, class Order = Finished>
+// above and below; order: how this strip waits for the one above. All four matter only to kernels with boundaries.
+template <class Arithmetic, class Shape, int kOpen, int kExtend, bool kDeferred, Edges kEdges, class Order>
 SWS_DEVICE typename Arithmetic::Word align_strip(const uint4* strip, const u32* residues, int length,
-                                                 const EdgePlace& edges, bool reads, bool writes,
-                                                 const Order& order = Order()) {
+                                                 const EdgePlace& edges, bool reads, bool writes, Order order) {
     using Word = typename Arithmetic::Word;
     constexpr int kWords = Shape::kWords;
     constexpr bool kBoundary = kEdges != Edges::kNone;
@@ -56,6 +55,9 @@ SWS_DEVICE typename Arithmetic::Word align_strip(const uint4* strip, const u32* 
     // that are never negative.
     const u32 take_h = top && !kBoundary ? 0x5499u : 0x5410u;
     const u32 take_f = top && !kBoundary ? 0x54BBu : 0x5432u;
+    // Columns that this lane writes to the boundary; 0 for lanes that do not.
+    const u32 writes_to = kBoundary && lane == Shape::kGroup - 1 && writes ? whole_rounds(length) : 0;
+
     // What a row keeps for its next step. Row blocks: H above it, the high half's score added already. Else the row's own H,
     // diagonal to the row below: that row's t is made just before this H is replaced, so that both may share a register.
     Word kept[kWords];
@@ -76,7 +78,6 @@ SWS_DEVICE typename Arithmetic::Word align_strip(const uint4* strip, const u32* 
         order.wait_for(kColumnsPerRound);
     }
     BoundaryAbove<Shape, kEdges> above(edges, kBoundary && reads && top ? whole_rounds(length) : 0);
-    BoundaryBelow<Shape> below(writes && lane == Shape::kGroup - 1 ? whole_rounds(length) : 0);
 
     // A vote, since its outcome is known to be the same in all lanes: the compiler then keeps no second copy of the loop
     // for warps that have come apart.
@@ -86,6 +87,10 @@ SWS_DEVICE typename Arithmetic::Word align_strip(const uint4* strip, const u32* 
         if (kBoundary && reads) {
             order.wait_for(step + 2 * kColumnsPerRound);
         }
+        // Where the bottom row's columns of this round go; before the subject's first column, not to be written to.
+        u32* const below = words_from(
+            edges.below, (static_cast<long long>(edges.first_round + static_cast<u32>(step) / kColumnsPerRound) *
+                              kColumnsPerRound - Shape::kDepth) * Shape::kBoundaryWords);
 #pragma unroll
         for (int column = 0; column < kColumnsPerRound; ++column) {
             const uint4* const scores = staged.column(codes, column);
@@ -146,11 +151,20 @@ SWS_DEVICE typename Arithmetic::Word align_strip(const uint4* strip, const u32* 
             last_h = h;
             last_f = f;
             if constexpr (kBoundary) {
-                below.leave(edges, step, column, static_cast<u32>(last_h), static_cast<u32>(last_f));
+                // A tile's depth is one step short of whole rounds: the first three columns are of one round, the fourth is
+                // of the next.
+                static_assert(Shape::kDepth % kColumnsPerRound == kColumnsPerRound - 1, "lanes lie whole rounds deep");
+                const int first = column < kColumnsPerRound - 1 ? 0 : kColumnsPerRound - 1;
+                const bool wanted = static_cast<u32>(step - Shape::kDepth + first) < writes_to;
+                if constexpr (kRowBlocks) {
+                    store_if(wanted, words_from(below, column), permute_bytes(last_h, last_f, kHighHalves));
+                } else {
+                    store_pair_if(wanted, words_from(below, 2 * column), static_cast<u32>(last_h), static_cast<u32>(last_f));
+                }
             }
         }
         if (kBoundary && writes && lane == Shape::kGroup - 1) {
-            order.have_left(step - Shape::kDepth + kColumnsPerRound - 1);
+            order.have_left(step - Shape::kDepth + kColumnsPerRound - 1);  // whole rounds
         }
         if constexpr (kDeferred) {
 #pragma unroll

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -125,24 +126,22 @@ def test_long_subjects_get_a_warp_and_all_strips_of_a_long_query(emulated: MakeD
 
 
 def test_the_warps_of_a_block_keep_their_order(emulated: MakeDevice) -> None:
-    """A subject's strips run side by side, here with warps in both orders: three strips a warp and one of two warps.
+    """A subject's strips run side by side, with warps in both orders: a warp a strip, and three strips for two warps.
 
-    With match 127 every related subject leaves the fast type and gets a block; 450 rows are more strips than warps fit
-    into 64 KB of shared memory, 300 are fewer.
+    With match 127 every related subject leaves the fast type and gets a block; 600 rows are three strips, of which two
+    fit into 24 KB of shared memory.
     """
     rng = np.random.default_rng(12)
     scheme = ScoringScheme(match_mismatch(127, -100), GapPenalty(200, 10))
-    for length, architecture in ((300, 90), (1100, 75)):
-        query = random_codes(rng, length, 4)
-        changed = query.copy()
-        changed[::41] = (changed[::41] + 1) % 4
-        subjects = [query[40:], np.concatenate([changed[: length // 2], changed[length // 2 + 9 :]]), changed[:60]]
-        profiles = profiles_of([query], scheme)
-        wanted = ReferenceEngine().score(profiles, partition_of(subjects))
-        for reversed_order in (False, True):
-            device = emulated(architecture=architecture, reversed_order=reversed_order)
-            with CudaEngine(device) as engine:
-                assert_same(engine.score(profiles, partition_of(subjects)), wanted)
+    query = random_codes(rng, 600, 4)
+    changed = query.copy()
+    changed[::41] = (changed[::41] + 1) % 4
+    partition = partition_of([query[40:], np.concatenate([changed[:300], changed[309:]]), changed[:60]])
+    profiles = profiles_of([query], scheme)
+    wanted = ReferenceEngine().score(profiles, partition)
+    for shared_bytes, reversed_order in itertools.product((227 * 1024, 24 * 1024), (False, True)):
+        with CudaEngine(emulated(shared_bytes=shared_bytes, reversed_order=reversed_order)) as engine:
+            assert_same(engine.score(profiles, partition), wanted)
 
 
 def test_the_order_of_threads_and_the_profile_memory_change_nothing(emulated: MakeDevice) -> None:

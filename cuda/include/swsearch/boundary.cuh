@@ -46,71 +46,36 @@ class BoundaryAbove {
     // columns: how many there are, in whole rounds; 0 in lanes that shall have none.
     SWS_DEVICE BoundaryAbove(const EdgePlace& edges, u32 columns) : columns_(static_cast<int>(columns)) {
 #pragma unroll
-        for (int half = 0; half < 2; ++half) {
-            load(edges, 0, half);
+        for (int column = 0; column < kColumnsPerRound; ++column) {
+            load(edges, 0, column);
         }
     }
 
-    // Takes column `column` of the round that begins at `step`: H and F, or both in the first word for row blocks. Once both
-    // columns of half a round are taken, those of the next round are asked for.
+    // Takes column `column` of the round that begins at `step`: H and F, or both in the first word for row blocks.
     SWS_DEVICE void take(const EdgePlace& edges, int step, int column, u32 (&words)[2]) {
-        const u32* const now = ahead_[column / 2] + column % 2 * kWords;
+        const u32(&now)[2] = ahead_[column];
         words[0] = kEdges == Edges::kReadsPair ? permute_bytes(now[0], now[1], kHighHalves) : now[0];
-        words[1] = now[kWords - 1];
-        if (column % 2 == 1) {
-            load(edges, step + kColumnsPerRound, column / 2);
-        }
+        words[1] = now[1];
+        load(edges, step + kColumnsPerRound, column);
     }
 
    private:
     static constexpr int kWords = kEdges == Edges::kReadsPair ? 2 : Shape::kBoundaryWords;
 
-    SWS_DEVICE void load(const EdgePlace& edges, int step, int half) {
+    SWS_DEVICE void load(const EdgePlace& edges, int step, int column) {
         const u32 round = edges.first_round + static_cast<u32>(step) / kColumnsPerRound;
         const u32* const address =
-            words_from(edges.above, (static_cast<long long>(round) * kColumnsPerRound + 2 * half) * kWords);
+            words_from(edges.above, (static_cast<long long>(round) * kColumnsPerRound + column) * kWords);
+        u32(&words)[2] = ahead_[column];
         if constexpr (kWords == 2) {
-            load_four_over(step < columns_, address, ahead_[half]);
+            load_pair_over(step < columns_, address, words[0], words[1]);
         } else {
-            load_pair_over(step < columns_, address, ahead_[half][0], ahead_[half][1]);
+            load_over(step < columns_, address, words[0]);
         }
     }
 
     int columns_;
-    u32 ahead_[2][4] = {};
-};
-
-// What the last lane leaves of its bottom row, two columns at a time: half the instructions that reach memory, of which
-// there were enough to hold up loads from shared memory.
-template <class Shape>
-class BoundaryBelow {
-   public:
-    // columns: how many there are, in whole rounds; 0 in lanes that leave none.
-    SWS_DEVICE explicit BoundaryBelow(u32 columns) : columns_(columns) {}
-
-    // Leaves the column that the lane has come to in column `column` of the round that begins at `step`. A tile is a step
-    // less than whole rounds deep: the round's first column ends a pair, its third the next, its last begins one.
-    SWS_DEVICE void leave(const EdgePlace& edges, int step, int column, u32 h, u32 f) {
-        static_assert(Shape::kDepth % kColumnsPerRound == kColumnsPerRound - 1, "lanes lie a step less than rounds deep");
-        const u32 word = Shape::kBoundaryWords == 1 ? permute_bytes(h, f, kHighHalves) : h;
-        if (column % 2 == 0) {
-            const int first = step - Shape::kDepth + column - 1;
-            const bool wanted = static_cast<u32>(first) < columns_;
-            u32* const address = words_from(
-                edges.below, (static_cast<long long>(edges.first_round) * kColumnsPerRound + first) * Shape::kBoundaryWords);
-            if constexpr (Shape::kBoundaryWords == 1) {
-                store_pair_if(wanted, address, held_[0], word);
-            } else {
-                store_four_if(wanted, address, held_[0], held_[1], word, f);
-            }
-        }
-        held_[0] = word;
-        held_[1] = f;
-    }
-
-   private:
-    u32 columns_;
-    u32 held_[2] = {};
+    u32 ahead_[kColumnsPerRound][2] = {};
 };
 
 }  // namespace swsearch

@@ -326,11 +326,13 @@ class CudaEngine:
                 device.upload(count, np.array([len(long_places)], np.uint32), Stream.COMPUTE)
             held.callback(device.synchronize)
             held.enter_context(self._measured())
+            # All before the inter-task kernel, whose blocks stay on the multiprocessors once they are there.
+            sides = [Stream.SIDE, Stream.OTHER_SIDE]
             for i, profile_alone in enumerate(alone):
-                device.follow(Stream.SIDE, Stream.COMPUTE)
+                device.follow(sides[i], Stream.COMPUTE)
                 self._launch_list(
                     profiles[i], profile_alone, subjects, scores[i], arithmetic=plan.arithmetic, places=places,
-                    count=count, n_listed=len(long_places), stream=Stream.SIDE,
+                    count=count, n_listed=len(long_places), stream=sides[i],
                     counter_address=counters.address + (len(plan.strips) + i) * 4,
                 )  # fmt: skip
             first_unit = 0
@@ -345,8 +347,8 @@ class CudaEngine:
                 grid = min(device.facts.multiprocessors * resident[number], -(-n_short // a_block[number]))
                 device.launch(specs[number], grid, strip.shape.tile.shared_bytes, arguments, Stream.COMPUTE)
                 first_unit += strip.shape.tile.strip_units
-            if alone:
-                device.follow(Stream.COMPUTE, Stream.SIDE)
+            for i in range(len(alone)):
+                device.follow(Stream.COMPUTE, sides[i])
         return n_short
 
     def _finish_exact(
@@ -437,11 +439,12 @@ class CudaEngine:
             edge_bytes = a_block * stride * tile.boundary_words * 4
             grid = max(1, min(grid, EDGE_BYTES // edge_bytes))
             edge = self._room(f"edge {stream.name}", grid * edge_bytes)
+        left = self._room(f"left {stream.name}", grid * teams.warps * 8)
         arguments = [
             *on_device.arguments, _int(strips),
             _address(subjects.residues), _address(subjects.starts), _address(subjects.lengths),
-            _address(places), _address(count), _address(edge), _uint(stride), _int(teams.together), _address(scores),
-            np.uint64(counter_address),
+            _address(places), _address(count), _address(edge), _uint(stride), _address(left), _int(teams.together),
+            _address(scores), np.uint64(counter_address),
         ]  # fmt: skip
         device.launch(spec, grid, shared_bytes, arguments, stream)
 

@@ -22,7 +22,7 @@ PLANE_UNITS: Final = 16
 """Units of a plane's row: 256 bytes, so that a column's number is a byte of its address."""
 CODE_COLUMNS: Final = 32
 MOST_LIST_WARPS: Final = 12
-LIST_BLOCK_UNITS: Final = 7
+LIST_BLOCK_UNITS: Final = 1
 """What the warps of a block of ``score_list`` share beside their strips."""
 
 

@@ -367,6 +367,8 @@ inline unsigned permute_bytes(unsigned low, unsigned high, unsigned selector) {
 
 inline unsigned load_if(bool wanted, const unsigned* address, unsigned otherwise) { return wanted ? *address : otherwise; }
 
+inline unsigned long long look_at(const unsigned long long* address) { return *address; }
+inline void show(unsigned long long* address, unsigned long long value) { *address = value; }
 inline void let_others_run() {}
 
 inline void load_pair_over(bool wanted, const unsigned* address, unsigned& first, unsigned& second) {
@@ -375,15 +377,12 @@ inline void load_pair_over(bool wanted, const unsigned* address, unsigned& first
     first = pair.x, second = pair.y;
 }
 
-inline void load_four_over(bool wanted, const unsigned* address, unsigned (&values)[4]) {
-    if (!wanted) return;
-    const uint4 four = *reinterpret_cast<const uint4*>(address);
-    values[0] = four.x, values[1] = four.y, values[2] = four.z, values[3] = four.w;
+inline void load_over(bool wanted, const unsigned* address, unsigned& value) {
+    if (wanted) value = *address;
 }
 
-inline void store_four_if(bool wanted, unsigned* address, unsigned first, unsigned second, unsigned third,
-                          unsigned fourth) {
-    if (wanted) *reinterpret_cast<uint4*>(address) = uint4{first, second, third, fourth};
+inline void store_if(bool wanted, unsigned* address, unsigned value) {
+    if (wanted) *address = value;
 }
 
 inline void store_pair_if(bool wanted, unsigned* address, unsigned first, unsigned second) {

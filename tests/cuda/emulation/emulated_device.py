@@ -81,8 +81,9 @@ class EmulatedDevice:
         sanitize: bool = False,
         reversed_order: bool = False,
         multiprocessors: int = 2,
+        shared_bytes: int = 227 * 1024,
     ) -> None:
-        self.facts = DeviceFacts("emulated device", "none", architecture, multiprocessors, 227 * 1024, memory_bytes)
+        self.facts = DeviceFacts("emulated device", "none", architecture, multiprocessors, shared_bytes, memory_bytes)
         self.used_bytes = 0
         self.most_bytes = 0
         self.launches: list[tuple[str, int]] = []
