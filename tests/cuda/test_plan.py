@@ -8,12 +8,11 @@ from sequences import partition_of, random_codes
 
 from swsearch.engine.cuda.device import MultiprocessorLimits, fitting_blocks
 from swsearch.engine.cuda.kernels import Arithmetic, Edges, Pairing, Tile
+from swsearch.engine.cuda.layout import ROW_UNIT, layout
 from swsearch.engine.cuda.plan import (
     LONG_LEAST,
-    ROW_UNIT,
     deferred_limit,
     first_long,
-    layout,
     pair_queries,
     plan_list,
     plan_range,
