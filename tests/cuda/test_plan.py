@@ -11,8 +11,10 @@ from swsearch.engine.cuda.kernels import Arithmetic, Edges, Pairing, Tile
 from swsearch.engine.cuda.layout import ROW_UNIT, layout
 from swsearch.engine.cuda.plan import (
     LONG_LEAST,
+    ListTeams,
     deferred_limit,
     first_long,
+    list_teams,
     pair_queries,
     plan_list,
     plan_range,
@@ -128,6 +130,17 @@ def test_types_follow_gap_costs() -> None:
     assert wide_gaps.arithmetic is Arithmetic.SHORT
     assert not wide_gaps.deferred
     assert plan_list(profile(50), 90, Arithmetic.WIDE).pairing is Pairing.SINGLE
+
+
+def test_few_listed_subjects_get_a_block_each() -> None:
+    """By hand: a strip of 4 words is 2 planes of 28 columns x 256 bytes; 64 KB have room for four beside the slack."""
+    tile = plan_list(profile(700), 90, Arithmetic.SHORT)
+    assert (tile.rows, tile.list_bytes(4)) == (256, (1 + 4 * 2 * 28 * 16 + 4 * 16) * 16)
+    assert list_teams(tile, 3, 100, 132, 227 * 1024) == ListTeams(3, together=True)
+    assert list_teams(tile, 40, 100, 132, 227 * 1024) == ListTeams(12, together=True)
+    assert list_teams(tile, 40, 100, 132, 64 * 1024) == ListTeams(4, together=True)
+    assert list_teams(tile, 40, 132 * 4 + 1, 132, 227 * 1024) == ListTeams(3, together=False)
+    assert list_teams(tile, 1, 1, 132, 227 * 1024) == ListTeams(3, together=False)
 
 
 def test_blocks_on_a_multiprocessor() -> None:
