@@ -6,8 +6,9 @@ The database is made here: proteins with log-normal lengths (mean 358, 20 to 3,0
 Swiss-Prot, 25 subjects of 8,000 to 35,000, and a few mutated copies of each query, so that high scores occur. Giga cell
 updates a second (GCUPS) are query residues times subject residues over the kernels' time by device events; wall time
 is that of the engine's call, profile, launches and copying of scores included. ``floors`` asks for scores that an
-E-value of about 10 needs, as a search for the top hits does; ``all`` for every score. ``--check`` compares
-that many subjects a query, the highest scores among them, with parasail.
+E-value of about 10 needs, as a search for the top hits does; ``all`` for every score; ``batch`` modes give the engine
+all queries at once. ``--memory-share 0.25`` leaves the database a quarter of the memory that it needs, so that it is
+streamed. ``--check`` compares that many subjects a query, the highest scores among them, with parasail.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ import numpy as np
 from swsearch.database.partition import Partition
 from swsearch.engine.cuda.device import PyCudaDevice
 from swsearch.engine.cuda.engine import CudaEngine, Timing
+from swsearch.engine.cuda.subjects import chunk_bytes
 from swsearch.query.profile import QueryProfile, sequence_profile
 from swsearch.scoring.gap import GapPenalty
 from swsearch.scoring.matrix import named_matrix
@@ -163,7 +165,7 @@ def main() -> None:
     parser.add_argument("--repeat", type=int, default=5)
     parser.add_argument("--check", type=int, default=0, help="subjects a query to compare with parasail")
     parser.add_argument("--profile", choices=("texture", "global"), default="texture")
-    parser.add_argument("--memory-limit", type=int)
+    parser.add_argument("--memory-share", type=float, help="memory for the database, as a share of what it needs")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--commit", default="", help="where the checkout is not a git repository")
     parser.add_argument("--out")
@@ -178,6 +180,7 @@ def main() -> None:
     singles = [[profiles[place]] for place in order]
     pairs = [[profiles[a], profiles[b]] for a, b in zip(order[::2], order[1::2], strict=True)]
 
+    memory_limit = None if options.memory_share is None else int(chunk_bytes(partition) * options.memory_share)
     device = PyCudaDevice()
     report: dict[str, Any] = {
         "benchmark": "cuda engine",
@@ -192,9 +195,9 @@ def main() -> None:
         "residues": partition.n_residues,
         "scheme": str(scheme),
         "profile": options.profile,
-        "memory_limit": options.memory_limit,
+        "memory_share": options.memory_share,
     }
-    with CudaEngine(device, options.memory_limit, texture=options.profile == "texture") as engine:
+    with CudaEngine(device, memory_limit, texture=options.profile == "texture") as engine:
         for mode in options.modes.split(","):
             groups = singles if mode.startswith("single") else pairs
             if mode.startswith("batch"):

@@ -35,17 +35,20 @@ def batch(
 
     Example: swsearch batch genome1.faa genome2.faa proteins.db --store hits.sqlite --resume latest
     """
-    from swsearch.batch import Shard, run_batch, survey
-    from swsearch.cli.output import say
-    from swsearch.cli.progress import ProgressReport
     from swsearch.errors import InputError
-    from swsearch.store.repository import HitStore
 
     if len(files) < 2:
         raise typer.BadParameter("give at least one query file and the database")
     if search.store == "none":
         raise InputError("--store none: a batch is what it stores; name a file")
     *paths, database = files
+    search.wake_gpus(database)
+
+    from swsearch.batch import Shard, run_batch, survey
+    from swsearch.cli.output import say
+    from swsearch.cli.progress import ProgressReport, say_plan
+    from swsearch.store.repository import HitStore
+
     share = Shard.parse(shard)
     with ExitStack() as stack:
         searcher, why = stack.enter_context(search.open_searcher(database))
@@ -53,6 +56,7 @@ def batch(
         cells = survey(paths, searcher, share, as_asked=search.alphabet is not None)
         if not search.quiet:
             say(why)
+            say_plan(searcher.forecast(cells))
         opened = stack.enter_context(HitStore(search.store, create=True))
         log = None if events is None else stack.enter_context(events.open("a", encoding="utf-8"))
         progress = stack.enter_context(ProgressReport("searching", cells, "GCUPS", 1e9, search.quiet))

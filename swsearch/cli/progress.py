@@ -9,10 +9,16 @@ import time
 from types import TracebackType
 from typing import TYPE_CHECKING, Final, Self
 
+from swsearch.cli.output import say
+
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
+    from swsearch.engine.protocol import Forecast
+
 PLAIN_INTERVAL_SECONDS: Final = 5.0
+LONG_SECONDS: Final = 10.0
+"""A search that is expected to take longer says beforehand how it is going to be done."""
 
 
 def duration(seconds: float) -> str:
@@ -27,6 +33,12 @@ def duration(seconds: float) -> str:
     if whole < 3600:
         return f"{whole // 60} min {whole % 60} s"
     return f"{whole // 3600} h {whole % 3600 // 60} min"
+
+
+def say_plan(forecast: Forecast | None) -> None:
+    """Say how a search is going to be done and about how long it takes, if it is long and that is known."""
+    if forecast is not None and forecast.seconds >= LONG_SECONDS:
+        say(f"plan: {forecast}; about {duration(forecast.seconds)}")
 
 
 class ProgressReport:

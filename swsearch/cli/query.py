@@ -33,8 +33,12 @@ def query(
 
     Example: swsearch query queries.fasta proteins.db --top 10
     """
+    search.wake_gpus(database_path)
+    if search.store != "none":
+        from swsearch.store.recorder import recorded_run
+        from swsearch.store.repository import HitStore
     from swsearch.cli.output import result_stream, say
-    from swsearch.cli.progress import ProgressReport
+    from swsearch.cli.progress import ProgressReport, say_plan
     from swsearch.report.registry import get_format
     from swsearch.search.api import read_queries
 
@@ -47,19 +51,17 @@ def query(
         for record in queries:
             searcher.check(record)
         run = searcher.run_info(shlex.join(["swsearch", *sys.argv[1:]]))
+        total = sum(searcher.cells(record) for record in queries)
         if not search.quiet:
             say(why)
+            say_plan(searcher.forecast(total, queries))
             if run.lam is None:
                 say(f"no E-values: {run.statistics}")
         stream = stack.enter_context(result_stream(out, binary=report.binary))
         recorder = None
         if search.store != "none":
-            from swsearch.store.recorder import recorded_run
-            from swsearch.store.repository import HitStore
-
             opened = stack.enter_context(HitStore(search.store, create=True))
             recorder = stack.enter_context(recorded_run(opened, run))
-        total = sum(searcher.cells(record) for record in queries)
         progress = stack.enter_context(ProgressReport("searching", total, "GCUPS", 1e9, search.quiet))
 
         def results() -> Iterator[QueryResult]:

@@ -4,11 +4,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, fields
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from swsearch.cli import options
@@ -46,6 +48,17 @@ class SearchArguments:
         from swsearch.search.options import SearchOptions
 
         return SearchOptions(**{field.name: getattr(self, field.name) for field in fields(SearchOptions)})
+
+    def wake_gpus(self, database: str) -> None:
+        """Let the GPUs of this search start while the program loads what else it needs; never fails."""
+        from swsearch.database.reader import load_catalogue
+        from swsearch.engine.registry import wake_gpus
+        from swsearch.errors import SwSearchError
+
+        # What is wrong with the options or the database is said by open_searcher.
+        with contextlib.suppress(SwSearchError):
+            catalogue = load_catalogue(Path(database))
+            wake_gpus(self.engine, options.device_list(self.devices), catalogue.n_subjects)
 
     def open_searcher(self, database: str) -> AbstractContextManager[tuple[Searcher, str]]:
         """Open a database and an engine for these options; see :func:`swsearch.search.api.open_searcher`."""

@@ -6,7 +6,7 @@ scores gives the same bytes as any other.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Protocol, Self, runtime_checkable
@@ -14,6 +14,7 @@ from typing import Protocol, Self, runtime_checkable
 from swsearch.database.partition import Partition
 from swsearch.hits.score_block import ScoreBlock
 from swsearch.query.profile import QueryProfile
+from swsearch.typing import Lengths, Scores
 
 Progress = Callable[[int], None]
 """Called now and then from the calling thread with the cells scored since the last call."""
@@ -103,3 +104,70 @@ class ScoreEngine(Protocol):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None: ...
+
+
+Scored = tuple[int, ScoreBlock]
+"""A profile's place in the caller's list, and its block."""
+
+
+class TopRule(Protocol):
+    """Which subjects can be among the best of a query; what they score less than :meth:`lowest` is of no use."""
+
+    @property
+    def top(self) -> int:
+        """How many the best are."""
+        ...
+
+    def lowest(self, scores: Scores, lengths: Lengths) -> int:
+        """Lowest score that a subject may have, given the exact scores and the lengths of some; 1 if they are few."""
+        ...
+
+
+class Scoring(Protocol):
+    """Scores on their way."""
+
+    def results(self, progress: Progress | None = None) -> Generator[Scored, None, None]:
+        """Each profile's block as soon as it is there, in an order of the engine's; to be taken once.
+
+        Raises what :meth:`ScoreEngine.score` raises. Where it ends early, the engine stops working on it.
+        """
+        ...
+
+    def cancel(self) -> None:
+        """Give up what is not done; on return the engine is idle. Does nothing where all is done."""
+        ...
+
+
+class Forecast(Protocol):
+    """How an engine is going to do a search; prints as one line."""
+
+    @property
+    def seconds(self) -> float:
+        """About how long the scores take."""
+        ...
+
+    def __str__(self) -> str: ...
+
+
+@runtime_checkable
+class BackgroundEngine(ScoreEngine, Protocol):
+    """An engine that works beside this thread: what it has scored can be used while it scores the rest."""
+
+    def begin(
+        self,
+        profiles: Sequence[QueryProfile],
+        partition: Partition,
+        floors: Sequence[int],
+        rules: Sequence[TopRule | None],
+    ) -> Scoring:
+        """Begin what :meth:`ScoreEngine.score` does. What was begun earlier is done first.
+
+        Of a profile that has a rule, the blocks may leave out what the rule makes useless, and count it.
+        """
+        ...
+
+    def forecast(
+        self, batches: Iterable[Sequence[QueryProfile]], partitions: Sequence[Partition], n_cells: int
+    ) -> Forecast:
+        """How batches of profiles are going to be scored against all partitions, ``n_cells`` in all."""
+        ...

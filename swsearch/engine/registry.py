@@ -79,21 +79,24 @@ def open_engine(
     raise EngineUnavailable("auto", "; ".join(passed_over))
 
 
+def wake_gpus(name: str, devices: Sequence[int], n_subjects: int) -> None:
+    """Let the GPUs that :func:`open_engine` is going to use for these arguments start meanwhile."""
+    wanted = name == "cuda" or (name == "auto" and n_subjects >= MIN_GPU_SUBJECTS)
+    if wanted and importlib.util.find_spec("pycuda") is not None:
+        from swsearch.engine.cuda.wake import wake
+
+        wake(devices)
+
+
 def _open(name: str, threads: int | None, devices: Sequence[int]) -> tuple[ScoreEngine, str]:
     """One engine, open, and what it runs on. A GPU is opened once: opening is most of a short search's time."""
     if name == "cuda":
         if importlib.util.find_spec("pycuda") is None:
             raise EngineUnavailable(name, engine_info(name).reason)
-        if len(devices) > 1:
-            from swsearch.engine.cuda.devices import CudaDevices
+        from swsearch.engine.cuda.devices import CudaDevices
 
-            several = CudaDevices(devices)
-            return several, several.description
-        from swsearch.engine.cuda.device import PyCudaDevice
-        from swsearch.engine.cuda.engine import CudaEngine
-
-        one = CudaEngine(PyCudaDevice(devices[0]))
-        return one, one.description
+        cuda = CudaDevices(devices)
+        return cuda, cuda.description
     info = engine_info(name)
     if not info.usable:
         raise EngineUnavailable(name, info.reason)

@@ -21,11 +21,15 @@ class ScoreBlock:
         Optimal local score, 0 where nothing aligns.
     n_rescored : int
         Subjects whose score left the narrow type and was computed again in a wider one.
+    n_left_out : int
+        Subjects that have no row although they score what was asked for: they cannot be among the best that were asked
+        for.
     """
 
     subject_index: SubjectIndex
     score: Scores
     n_rescored: int = field(default=0)
+    n_left_out: int = field(default=0)
 
     def __len__(self) -> int:
         return len(self.score)
@@ -44,4 +48,5 @@ class ScoreBlock:
             np.concatenate([block.subject_index for block in blocks]),
             np.concatenate([block.score for block in blocks]),
             sum(block.n_rescored for block in blocks),
+            sum(block.n_left_out for block in blocks),
         )

@@ -18,7 +18,7 @@ from swsearch.typing import Floats, Scores, SubjectIndex
 
 @dataclass(frozen=True, eq=False)
 class Candidates:
-    """Subjects that may be reported, columns of one length, by subject index.
+    """Subjects that may be reported, each once, columns of one length in any order.
 
     Attributes
     ----------
@@ -36,9 +36,16 @@ class Candidates:
     def __len__(self) -> int:
         return len(self.score)
 
+    def at_least(self, lowest: int) -> Candidates:
+        """Those that score ``lowest`` or more."""
+        keep = np.flatnonzero(self.score >= lowest)
+        return Candidates(self.subject_index[keep], self.score[keep], self.strand[keep])
+
 
 def merge_strands(blocks: list[ScoreBlock]) -> Candidates:
     """Each subject once, with its best score; ``blocks`` holds one block a strand, the preferred one first."""
+    if len(blocks) == 1:
+        return Candidates(blocks[0].subject_index, blocks[0].score, np.zeros(len(blocks[0]), dtype=np.uint8))
     index = np.concatenate([block.subject_index for block in blocks])
     score = np.concatenate([block.score for block in blocks])
     strand = np.repeat(np.arange(len(blocks), dtype=np.uint8), [len(block) for block in blocks])

@@ -6,14 +6,17 @@ after another into a :class:`swsearch.hits.result.QueryResult`. It computes; it 
 
 from __future__ import annotations
 
+import math
 import time
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
 
 from swsearch import __version__
 from swsearch.alignment.traceback import align_hits
 from swsearch.database.reader import PackedDatabase
-from swsearch.engine.protocol import Progress, ScoreEngine
+from swsearch.engine.protocol import BackgroundEngine, Forecast, Progress, ScoreEngine, Scoring
 from swsearch.errors import AlphabetMismatch, InputError
 from swsearch.hits.hit import Alignment, Hit
 from swsearch.hits.result import DatabaseInfo, QueryResult, RunInfo, SearchStats
@@ -22,6 +25,7 @@ from swsearch.query.profile import QueryProfile, sequence_profile
 from swsearch.scoring.matrix import matrix_text
 from swsearch.search.options import SearchOptions
 from swsearch.search.ranking import Candidates, Ranking, merge_strands, rank
+from swsearch.search.top_rule import TopRule
 from swsearch.sequences.alphabet import reverse_complement
 from swsearch.sequences.record import SequenceRecord
 from swsearch.statistics.karlin_altschul import Statistics
@@ -39,6 +43,36 @@ class _Strand:
     name: str
     codes: Codes
     profile: QueryProfile
+
+
+@dataclass(frozen=True, eq=False)
+class _Batch:
+    """Queries that are scored together.
+
+    Attributes
+    ----------
+    first_number : int
+        Place of the first query in the run.
+    queries, strands
+        One entry a query.
+    profiles, floors, rules
+        One entry a strand of a query.
+    begun : list of Scoring
+        One a partition, where the engine works in the background; else empty.
+    """
+
+    first_number: int
+    queries: Sequence[SequenceRecord]
+    strands: list[list[_Strand]]
+    profiles: list[QueryProfile]
+    floors: list[int]
+    rules: list[TopRule | None]
+    begun: list[Scoring] = field(default_factory=list)
+
+    def cancel(self) -> None:
+        """Stop the engine's work on these queries."""
+        for scoring in self.begun:
+            scoring.cancel()
 
 
 class Searcher:
@@ -81,6 +115,7 @@ class Searcher:
         self.search_space = options.dbsize or database.n_residues
         self._partitions = list(database.partitions(partition_residues))
         self._distinct_lengths = database.distinct_lengths()
+        self._floors: dict[int, int] = {}
 
     # --- what is searched ---
 
@@ -137,43 +172,92 @@ class Searcher:
             threads=self.threads,
         )
 
+    def forecast(self, n_cells: int, queries: Sequence[SequenceRecord] = ()) -> Forecast | None:
+        """How the engine is going to score ``n_cells``, of ``queries`` if they are known; None where it cannot say."""
+        if not isinstance(self.engine, BackgroundEngine):
+            return None
+        step = self._queries_per_call
+        batches = (
+            [strand.profile for query in queries[first : first + step] for strand in self._strands(query)]
+            for first in range(0, len(queries), step)
+        )
+        return self.engine.forecast(batches, self._partitions, n_cells)
+
     # --- the steps ---
+
+    @property
+    def _queries_per_call(self) -> int:
+        return max(1, self.engine.profiles_per_call // len(self.strands))
 
     def search(self, queries: Sequence[SequenceRecord], progress: Progress | None = None) -> Iterator[QueryResult]:
         """Results of the queries, in their order, each as soon as it is there.
 
         All queries are checked before the first is searched. They are scored in batches of as many as the engine gains
-        from; the batches never change a result.
+        from; the batches never change a result. An engine that works in the background scores on while what it has
+        scored is ranked and aligned, and finds the next batch begun when it ends one.
         """
         for query in queries:
             self.check(query)
-        step = max(1, self.engine.profiles_per_call // len(self.strands))
-        for first in range(0, len(queries), step):
-            yield from self._search_batch(first, queries[first : first + step], progress)
+        step = self._queries_per_call
+        batches = (self._begin(first, queries[first : first + step]) for first in range(0, len(queries), step))
+        begun = deque(islice(batches, 1))
+        try:
+            while begun:
+                begun.extend(islice(batches, 1))
+                yield from self._results(begun[0], progress)
+                begun.popleft()
+        finally:
+            for batch in begun:
+                batch.cancel()
 
-    def _search_batch(
-        self, first_number: int, queries: Sequence[SequenceRecord], progress: Progress | None
-    ) -> Iterator[QueryResult]:
-        """Results of queries that are scored together; the engine's time is shared out by their cells."""
-        began = time.perf_counter()
+    def _begin(self, first_number: int, queries: Sequence[SequenceRecord]) -> _Batch:
+        """What the engine needs for some queries; one that works in the background begins."""
         strands = [self._strands(query) for query in queries]
-        scored = self._score(strands, [self._floor(len(query)) for query in queries], progress)
-        score_seconds = time.perf_counter() - began
-        batch_cells = sum(self.cells(query) for query in queries)
-        for place, query in enumerate(queries):
-            began = time.perf_counter()
-            blocks = scored[place]
-            candidates = merge_strands(blocks)
-            ranking = self._rank(candidates, len(query))
-            hits = self._hits(strands[place], candidates, ranking)
-            share = score_seconds * self.cells(query) / batch_cells
-            stats = SearchStats(
-                cells=self.cells(query),
-                score_seconds=share,
-                total_seconds=share + time.perf_counter() - began,
-                n_rescored=sum(block.n_rescored for block in blocks),
-            )
-            yield QueryResult(first_number + place, query.header, query.letters, hits, ranking.n_passed, stats)
+        profiles = [strand.profile for strands_of_query in strands for strand in strands_of_query]
+        floors = [floor for query in queries for floor in [self._floor(len(query))] * len(self.strands)]
+        rules = [rule for query in queries for rule in [self._top_rule(len(query))] * len(self.strands)]
+        batch = _Batch(first_number, queries, strands, profiles, floors, rules)
+        if isinstance(self.engine, BackgroundEngine):
+            for partition in self._partitions:
+                # A subject is found on the better of two strands; those that both leave out could not be counted.
+                of_engine = rules if len(self.strands) == 1 else [None] * len(rules)
+                batch.begun.append(self.engine.begin(profiles, partition, floors, of_engine))
+        return batch
+
+    def _results(self, batch: _Batch, progress: Progress | None) -> Iterator[QueryResult]:
+        """Results of a batch in the order of its queries; the engine may be done with a later one first."""
+        blocks: list[dict[int, ScoreBlock]] = [{} for _ in batch.queries]
+        done: dict[int, QueryResult] = {}
+        n_taken = 0
+        for profile_place, block, seconds_a_cell in self._score(batch, progress):
+            place, strand = divmod(profile_place, len(self.strands))
+            blocks[place][strand] = block
+            if len(blocks[place]) == len(self.strands):
+                in_order = [blocks[place].pop(number) for number in range(len(self.strands))]
+                done[place] = self._result(batch, place, in_order, seconds_a_cell)
+            while n_taken in done:
+                yield done.pop(n_taken)
+                n_taken += 1
+
+    def _result(self, batch: _Batch, place: int, blocks: list[ScoreBlock], seconds_a_cell: float) -> QueryResult:
+        """One query's result from its scores, one block a strand."""
+        began = time.perf_counter()
+        query = batch.queries[place]
+        passed = merge_strands(blocks)
+        candidates = self._promising(passed, batch.rules[place * len(self.strands)])
+        ranking = self._rank(candidates, len(query))
+        n_left_out = sum(block.n_left_out for block in blocks) + len(passed) - len(candidates)
+        hits = self._hits(batch.strands[place], candidates, ranking)
+        cells = self.cells(query)
+        stats = SearchStats(
+            cells=cells,
+            score_seconds=cells * seconds_a_cell,
+            total_seconds=cells * seconds_a_cell + time.perf_counter() - began,
+            n_rescored=sum(block.n_rescored for block in blocks),
+        )
+        return QueryResult(
+            batch.first_number + place, query.header, query.letters, hits, ranking.n_passed + n_left_out, stats
+        )
 
     def _strands(self, query: SequenceRecord) -> list[_Strand]:
         strands = []
@@ -186,27 +270,70 @@ class Searcher:
         """Lowest score that any subject of this database could be reported with."""
         if not isinstance(self.statistics, Statistics):
             return 1
-        return self.statistics.min_score(
-            self.options.evalue,
+        floor = self._floors.get(query_length)
+        if floor is None:
+            floor = self._floors[query_length] = self.statistics.min_score(
+                self.options.evalue,
+                query_length,
+                self._distinct_lengths,
+                self.search_space,
+                len(self.strands),
+            )
+        return floor
+
+    def _top_rule(self, query_length: int) -> TopRule | None:
+        """The rule by which subjects can be left out before they are ranked.
+
+        None where an E-value cuts the list: then it takes each subject's E-value to count those that pass.
+        """
+        statistics = self.statistics if isinstance(self.statistics, Statistics) else None
+        if statistics is not None and not math.isinf(self.options.evalue):
+            return None
+        return TopRule(
+            self.options.top,
+            statistics,
             query_length,
             self._distinct_lengths,
             self.search_space,
             len(self.strands),
         )
 
-    def _score(
-        self, queries: list[list[_Strand]], floors: list[int], progress: Progress | None
-    ) -> list[list[ScoreBlock]]:
-        """For each query one block a strand: the subjects of the whole database that score its floor or more."""
-        profiles = [strand.profile for strands in queries for strand in strands]
-        floor_of_profile = [floor for floor, strands in zip(floors, queries, strict=True) for _ in strands]
-        collected: list[list[ScoreBlock]] = [[] for _ in profiles]
-        for partition in self._partitions:
-            found = self.engine.score(profiles, partition, floor_of_profile, progress)
-            for blocks, block in zip(collected, found, strict=True):
-                blocks.append(block)
-        merged = iter([ScoreBlock.concatenate(blocks) for blocks in collected])
-        return [[next(merged) for _ in strands] for strands in queries]
+    def _score(self, batch: _Batch, progress: Progress | None) -> Iterator[tuple[int, ScoreBlock, float]]:
+        """Each profile's place and its scores of at least its floor in the whole database, as soon as they are there.
+
+        The third is the engine's time a cell: the time since it could begin, over the cells it has told of till then.
+        """
+        began = time.perf_counter()
+        n_cells = 0
+
+        def tell(cells: int) -> None:
+            nonlocal n_cells
+            n_cells += cells
+            if progress is not None:
+                progress(cells)
+
+        parts: list[list[ScoreBlock]] = [[] for _ in batch.profiles]
+        if not self._partitions:
+            yield from ((place, ScoreBlock.concatenate([]), 0.0) for place in range(len(parts)))
+        for number, partition in enumerate(self._partitions):
+            if batch.begun:
+                found: Iterable[tuple[int, ScoreBlock]] = batch.begun[number].results(tell)
+            else:
+                found = enumerate(self.engine.score(batch.profiles, partition, batch.floors, tell))
+                scored = time.perf_counter()
+            for place, block in found:
+                parts[place].append(block)
+                if number == len(self._partitions) - 1:
+                    seconds = (time.perf_counter() if batch.begun else scored) - began
+                    whole = ScoreBlock.concatenate(parts[place])
+                    parts[place].clear()
+                    yield place, whole, seconds / n_cells if n_cells else 0.0
+
+    def _promising(self, candidates: Candidates, rule: TopRule | None) -> Candidates:
+        """The candidates that can be among the best, so that not all of them need E-values and an order."""
+        if rule is None or len(candidates) <= rule.top:
+            return candidates
+        return candidates.at_least(rule.lowest(candidates.score, self.database.lengths(candidates.subject_index)))
 
     def _rank(self, candidates: Candidates, query_length: int) -> Ranking:
         evalues = None

@@ -22,13 +22,14 @@ E falls as S grows, for each length of the subject; across lengths it does not f
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cached_property
 from typing import Final
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from swsearch.errors import InputError
 from swsearch.statistics.deterministic import exp_parts, normal
@@ -36,6 +37,11 @@ from swsearch.typing import Floats
 
 _LN2: Final = 0.6931471805599453
 _LEAST_POWER: Final = -100_000
+_HIGHEST_POWER: Final = 40
+"""E of a score of 2**40 is 0 for every scheme whose λ is above 1e-7."""
+_SOME_LENGTHS: Final = 8
+_GRID: Final = 64
+"""Scores tried at a time: a call of NumPy costs as much for them as for one."""
 
 
 @dataclass(frozen=True)
@@ -187,17 +193,40 @@ class Statistics:
         if lengths.size == 0:
             raise InputError("there are no subjects, so no score can be significant; index at least one sequence")
 
-        def reachable(score: int) -> bool:
-            values = self.evalue(score, query_length, lengths, search_space_residues, strands)
-            return bool(values.min() <= evalue)
+        def passes(scores: NDArray[np.int64], among: NDArray[np.generic]) -> NDArray[np.bool_]:
+            found: NDArray[np.bool_] = np.less_equal(
+                self.evalue(scores[:, None], query_length, among, search_space_residues, strands), evalue
+            )
+            return found
 
-        failing, passing = 0, 1
-        while not reachable(passing):
-            failing, passing = passing, passing * 2
-        while passing - failing > 1:
-            middle = (failing + passing) // 2
-            if reachable(middle):
-                passing = middle
-            else:
-                failing = middle
-        return passing
+        # A few lengths give a score that suffices; the next lower one is then asked of all lengths.
+        some = lengths[np.linspace(0, lengths.size - 1, min(lengths.size, _SOME_LENGTHS)).astype(np.intp)]
+        passing = 2**_HIGHEST_POWER
+        while True:
+            passing = _least_passing(passes, some, passing)
+            lower = np.array([passing - 1])
+            if passing == 1 or not (reach := passes(lower, lengths)[0]).any():
+                return passing
+            some, passing = lengths[reach], passing - 1
+
+
+def _least_passing(
+    passes: Callable[[NDArray[np.int64], NDArray[np.generic]], NDArray[np.bool_]],
+    lengths: NDArray[np.generic],
+    known: int,
+) -> int:
+    """The smallest score from 1 that passes at one of ``lengths``, as ``known`` does and all above the smallest do.
+
+    ``passes`` takes scores and lengths and gives an array with a row a score.
+    """
+    failing, passing = 0, known
+    while passing - failing > 1:
+        if failing == 0 and passing > _GRID:
+            tried = np.int64(2) ** np.arange((passing - 1).bit_length(), dtype=np.int64)
+        else:
+            tried = np.unique(np.linspace(failing + 1, passing - 1, _GRID).astype(np.int64))
+        found = np.flatnonzero(passes(tried, lengths).any(axis=1))
+        first = int(found[0]) if len(found) else len(tried)
+        failing = int(tried[first - 1]) if first else failing
+        passing = int(tried[first]) if first < len(tried) else passing
+    return passing

@@ -14,6 +14,7 @@ import pytest
 from swsearch.engine.cuda.compiler import Compiler, find_compiler
 from swsearch.engine.cuda.kernels import (
     COLLECT_KERNEL,
+    COUNT_KERNEL,
     Arithmetic,
     Edges,
     KernelSpec,
@@ -79,4 +80,5 @@ def test_list_and_collect_kernels_spill_nothing(compiler: Compiler, architecture
         registers, spilled = report(compiler, spec, architecture)
         assert spilled == 0
         assert registers <= 168
-    assert report(compiler, COLLECT_KERNEL, architecture)[1] == 0
+    for spec in (COLLECT_KERNEL, COUNT_KERNEL):
+        assert report(compiler, spec, architecture)[1] == 0

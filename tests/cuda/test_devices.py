@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import threading
-from pathlib import Path
-from typing import Any
-
 import numpy as np
 import pytest
-from emulated_device import EmulatedDevice
+from emulated_device import EmulatedDevice, opener
 from sequences import partition_of, random_codes
 
 from swsearch.database.partition import Partition
@@ -37,26 +33,6 @@ def assert_same(found: list[ScoreBlock], wanted: list[ScoreBlock]) -> None:
     for one, other in zip(found, wanted, strict=True):
         np.testing.assert_array_equal(one.subject_index, other.subject_index)
         np.testing.assert_array_equal(one.score, other.score)
-
-
-class OneAtATime(EmulatedDevice):
-    """An emulated device in a thread: the emulation's fibers are the process's, so only one kernel runs at a time."""
-
-    _emulation = threading.Lock()
-
-    def launch(self, *arguments: Any) -> None:
-        with self._emulation:
-            super().launch(*arguments)
-
-
-def opener(folder: Path):
-    """Opens emulated devices that share compiled kernels."""
-
-    def open_device(ordinal: int) -> Device:
-        with OneAtATime._emulation:
-            return OneAtATime(folder)
-
-    return open_device
 
 
 @pytest.mark.parametrize("n_queries", [1, 2 * PROFILES_PER_DEVICE + 1])

@@ -23,7 +23,7 @@ from swsearch.scoring.gap import GapPenalty
 from swsearch.scoring.matrix import match_mismatch, named_matrix
 from swsearch.scoring.scheme import ScoringScheme, default_scheme
 from swsearch.sequences.alphabet import DNA, PROTEIN, SOFT_MASK_BIT, reverse_complement
-from swsearch.typing import Codes
+from swsearch.typing import Codes, Lengths, Scores
 
 MakeDevice = Callable[..., EmulatedDevice]
 
@@ -112,6 +112,42 @@ def test_floors_return_the_subjects_that_reach_them_and_no_other(emulated: MakeD
             assert_same(engine.score(profiles, partition, floors), ReferenceEngine().score(profiles, partition, floors))
 
 
+@pytest.mark.parametrize(("top", "bound"), [(3, 30), (3, 10_000), (3, 1), (30, 1)])
+def test_a_rule_brings_back_the_best_and_counts_the_others(emulated: MakeDevice, top: int, bound: int) -> None:
+    """The rule is shown at least ``top`` of the best scores with their lengths, and its bound is obeyed.
+
+    Expected: the reference engine's scores of at least the bound, the others that reach the floor counted.
+    """
+    queries, partition = protein_case(12, (62,))
+    profiles = profiles_of(queries, default_scheme(PROTEIN))
+    (wanted,) = ReferenceEngine().score(profiles, partition)
+    length_of = dict(zip(partition.subject_index.tolist(), partition.lengths.tolist(), strict=True))
+    shown: list[tuple[int, int]] = []
+
+    class Rule:
+        def __init__(self) -> None:
+            self.top = top
+
+        def lowest(self, scores: Scores, lengths: Lengths) -> int:
+            shown.extend(zip(scores.tolist(), lengths.tolist(), strict=True))
+            return bound
+
+    with CudaEngine(emulated()) as engine:
+        ((_, block),) = engine.score_each(profiles, partition, [2], rules=[Rule()])
+    n_reaching = int((wanted.score >= 2).sum())
+    if n_reaching <= top:
+        bound = 2
+        assert not shown
+    else:
+        nth = sorted(wanted.score.tolist())[-top]
+        rows = wanted.at_least(nth)
+        lengths = [length_of[index] for index in rows.subject_index.tolist()]
+        assert sorted(shown) == sorted(zip(rows.score.tolist(), lengths, strict=True))
+    kept = wanted.at_least(max(bound, 2))
+    assert_same([block], [kept])
+    assert block.n_left_out == n_reaching - len(kept)
+
+
 def test_long_subjects_get_a_warp_and_all_strips_of_a_long_query(emulated: MakeDevice) -> None:
     rng = np.random.default_rng(6)
     query = random_codes(rng, 530)
@@ -166,17 +202,31 @@ def test_partitions_are_kept_while_they_fit(emulated: MakeDevice) -> None:
     assert device.used_bytes == 0
 
 
-def test_a_streamed_database_gives_the_same_blocks(emulated: MakeDevice, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The smallest chunk is lowered from a megabyte, so that a small database has many."""
+@pytest.mark.parametrize("bands", [16, 2], ids=["ranges", "bands"])
+@pytest.mark.parametrize("n_slots", [1, 2])
+def test_a_streamed_database_gives_the_same_blocks(
+    emulated: MakeDevice, monkeypatch: pytest.MonkeyPatch, bands: int, n_slots: int
+) -> None:
+    """The smallest chunk is lowered from a megabyte, so that a small database has many; with and without floors."""
     monkeypatch.setattr("swsearch.engine.cuda.subjects.SMALLEST_CHUNK", 400)
-    queries, partition = protein_case(9, (61, 250))
+    monkeypatch.setattr("swsearch.engine.cuda.subjects.BANDS", bands)
+    monkeypatch.setattr("swsearch.engine.cuda.subjects.WHOLE_RESIDUES", 0 if n_slots == 1 else 1000)
+    rng = np.random.default_rng(9)
+    queries = [random_codes(rng, length) for length in (35, 30)]
+    subjects = [random_codes(rng, int(length)) for length in rng.integers(1, 30, 40)]
+    partition = partition_of([*subjects, *(query[:28] for query in queries)])
     profiles = profiles_of(queries, default_scheme(PROTEIN))
     cells: list[int] = []
     device = emulated()
-    with CudaEngine(device, memory_limit=900, pairs=False) as engine:
+    with CudaEngine(device, memory_limit=480 * n_slots, pairs=False) as engine:
+        n_pieces = engine.n_pieces(partition, 65)
+        assert n_pieces >= 4
         found = engine.score(profiles, partition, progress=cells.append)
-    assert_same(found, ReferenceEngine().score(profiles, partition))
-    assert len(cells) > 4
+        assert_same(found, ReferenceEngine().score(profiles, partition))
+        assert len(cells) == n_pieces * 2
+        assert_same(engine.score(profiles, partition, [20, 40]), ReferenceEngine().score(profiles, partition, [20, 40]))
+        few = partition[:5]  # fits, so the slots go
+        assert_same(engine.score(profiles[:1], few), ReferenceEngine().score(profiles[:1], few))
     assert sum(cells) == partition.n_residues * sum(profile.length for profile in profiles)
     assert device.used_bytes == 0
 

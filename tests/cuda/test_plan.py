@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from sequences import partition_of, random_codes
 
+from swsearch.database.partition import Partition
 from swsearch.engine.cuda.device import MultiprocessorLimits, fitting_blocks
 from swsearch.engine.cuda.kernels import Arithmetic, Edges, Pairing, Tile
 from swsearch.engine.cuda.layout import ROW_UNIT, layout
@@ -162,7 +163,36 @@ def test_chunks_cover_a_partition_within_their_limit() -> None:
     assert whole == last - first + 60 * BYTES_PER_SUBJECT
     for limit in (1, 300, 1000, whole - 1, whole):
         parts = chunks(partition, limit)
-        np.testing.assert_array_equal(np.concatenate([part.subject_index for part in parts]), partition.subject_index)
-        assert all(chunk_bytes(part) <= limit or len(part) == 1 for part in parts)
+        places = np.concatenate([np.arange(60)[band] for part in parts for band in part])
+        np.testing.assert_array_equal(np.sort(places), np.arange(60))
+        for part in parts:
+            alone = len(part) == 1 and part[0].stop - part[0].start == 1
+            assert alone or sum(chunk_bytes(partition[band]) for band in part) <= limit
     assert len(chunks(partition, whole)) == 1
     assert len(chunks(partition, 1)) == 60
+
+
+@pytest.mark.parametrize("removed", [False, True])
+def test_chunks_of_short_subjects_have_subjects_of_all_lengths(monkeypatch: pytest.MonkeyPatch, removed: bool) -> None:
+    """Bands lie all over the partition; gaps that removed subjects leave count, as they are copied too."""
+    monkeypatch.setattr("swsearch.engine.cuda.subjects.BANDS", 16)
+    rng = np.random.default_rng(6)
+    partition = partition_of([random_codes(rng, int(length)) for length in rng.integers(1, 100, 4000)])
+    if removed:
+        left = np.flatnonzero(rng.random(4000) < 0.7)
+        partition = Partition(
+            partition.residues, partition.starts[left], partition.lengths[left], partition.subject_index[left]
+        )
+    limit = chunk_bytes(partition) // 3
+    parts = chunks(partition, limit)
+    assert 3 <= len(parts) <= 4
+    places = np.concatenate([np.arange(len(partition))[band] for part in parts for band in part])
+    np.testing.assert_array_equal(np.sort(places), np.arange(len(partition)))
+    for part in parts:
+        assert len(part) == 16
+        assert sum(chunk_bytes(partition[band]) for band in part) <= limit
+        assert [band.start for band in part] == sorted(band.start for band in part)
+        mean = partition.n_residues / len(partition)
+        assert sum(partition[band].n_residues for band in part) / sum(
+            band.stop - band.start for band in part
+        ) == pytest.approx(mean, rel=0.1)

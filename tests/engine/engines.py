@@ -2,15 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from swsearch import _native
+from swsearch.database.partition import Partition
 from swsearch.engine.cpu.engine import CpuEngine
+from swsearch.engine.cuda.engine import CudaEngine
+from swsearch.engine.cuda.info import cuda_info
 from swsearch.engine.protocol import ScoreEngine
 from swsearch.engine.reference import ReferenceEngine
+from swsearch.hits.score_block import ScoreBlock
+from swsearch.query.profile import QueryProfile
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "cuda" / "emulation"))
+
+from emulated_device import EmulatedDevice
+
+MOST_EMULATED_CELLS = 400_000
+"""Cells that the emulation of a GPU scores in a second or so."""
 
 
 @dataclass(frozen=True)
@@ -33,6 +51,35 @@ def _cpu(instruction_set: str, threads: int) -> Callable[[], ScoreEngine]:
     return lambda: CpuEngine(threads=threads, instruction_set=instruction_set)
 
 
+class EmulatedEngine(CudaEngine):
+    """The CUDA engine on an emulated device; a test that gives it too many cells is skipped."""
+
+    def score(
+        self, profiles: Sequence[QueryProfile], partition: Partition, *rest: Any, **named: Any
+    ) -> list[ScoreBlock]:
+        cells = partition.n_residues * sum(profile.length for profile in profiles)
+        if cells > MOST_EMULATED_CELLS:
+            pytest.skip(f"{cells:,} cells take the emulation too long")
+        return super().score(profiles, partition, *rest, **named)
+
+
+@cache
+def _kernel_folder() -> tempfile.TemporaryDirectory[str]:
+    """Where the emulated kernels are compiled to, once a process."""
+    return tempfile.TemporaryDirectory(prefix="swsearch-kernels-")
+
+
+def _emulated() -> ScoreEngine:
+    return EmulatedEngine(EmulatedDevice(Path(_kernel_folder().name)))
+
+
+def _cuda() -> ScoreEngine:
+    info = cuda_info()
+    if not info.usable:
+        pytest.skip(info.reason)
+    return CudaEngine()
+
+
 ENGINES = [
     EngineCase("reference", ReferenceEngine),
     *(
@@ -44,4 +91,8 @@ ENGINES = [
         for name, usable in _native.instruction_sets()
         for threads in (1, 2)
     ),
+    EngineCase(
+        "cuda-emulated", _emulated, missing="" if shutil.which("g++") else "g++ is not installed to compile the kernels"
+    ),
+    EngineCase("cuda", _cuda, gpu=True),
 ]

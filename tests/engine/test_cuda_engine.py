@@ -6,11 +6,15 @@ driver, texture objects and the machine's own order of things.
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+from swsearch.database.builder import build_database
 from swsearch.database.format import SUBJECT_ALIGNMENT, TAIL_PADDING
 from swsearch.database.partition import Partition
 from swsearch.engine.cuda.engine import CudaEngine
@@ -121,3 +125,45 @@ def test_every_tile_is_exact(engine: CudaEngine, words: int) -> None:
     assert_as_reference(engine, profiles[:1], partition)
     assert_as_reference(engine, profiles[1:], partition)
     assert_as_reference(engine, profiles[1:] * 2, partition, [30, 40])
+
+
+LOST = """
+import sys
+import numpy as np
+from swsearch.cli.app import main
+from swsearch.engine.cuda.device import PyCudaDevice
+
+real, launches = PyCudaDevice.launch, []
+
+def launch(self, spec, grid, shared_bytes, arguments, stream):
+    launches.append(spec)
+    if len(launches) == int(sys.argv[1]):  # the last address of what is written: memory that nobody has
+        arguments = [np.uint64(8) if isinstance(a, np.uint64) else a for a in arguments]
+    real(self, spec, grid, shared_bytes, arguments, stream)
+
+PyCudaDevice.launch = launch
+sys.exit(main(sys.argv[2:]))
+"""
+
+
+@pytest.mark.parametrize("launch", [1, 3])
+def test_a_device_that_fails_names_itself_in_one_line(tmp_path: Path, launch: int) -> None:
+    """A kernel is given addresses that nobody has; the driver then takes the context away."""
+    info = cuda_info()
+    if not info.usable:
+        pytest.skip(info.reason)
+    rng = np.random.default_rng(5)
+    lines = [f">s{n}\n{PROTEIN.decode(rng.integers(0, 20, 200).astype(np.uint8))}\n" for n in range(1200)]
+    (tmp_path / "subjects.fasta").write_text("".join(lines))
+    (tmp_path / "queries.fasta").write_text("".join(lines[:3]))
+    build_database([tmp_path / "subjects.fasta"], tmp_path / "subjects.db")
+    command = ["query", "queries.fasta", "subjects.db", "--engine", "cuda", "--quiet"]
+    done = subprocess.run(
+        [sys.executable, "-c", LOST, str(launch), *command],
+        cwd=tmp_path, capture_output=True, text=True, check=False, timeout=120,
+    )  # fmt: skip
+    assert done.returncode == 1, done.stderr
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("swsearch: error: ")
+    assert " at PCI " in line
+    assert "illegal" in line

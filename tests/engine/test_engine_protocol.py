@@ -100,7 +100,8 @@ def _position_specific() -> Case:
 def _gaps(gap: GapPenalty) -> Callable[[], Case]:
     def case() -> Case:
         rng = np.random.default_rng(8)
-        subjects = [rng.integers(0, 31, int(length), dtype=np.uint8) for length in rng.integers(1, 90, 140)]
+        n_letters = len(PROTEIN.letters)
+        subjects = [rng.integers(0, n_letters, int(length), dtype=np.uint8) for length in rng.integers(1, 90, 140)]
         profiles = [
             random_profile(rng, 60, 20, gap, -127, 127),
             random_profile(rng, 45, 45, gap, -20, 20),

@@ -11,7 +11,11 @@ module                  holds
 ``device``              one GPU: memory, streams, texture objects, launches
 ``subjects``            the database on the device, kept or streamed
 ``plan``                how a query is scored: type, strips, pairs, who goes where
-``engine``              :class:`CudaEngine`
+``engine``              :class:`CudaEngine`, one GPU
+``packed``              packed profiles on the host, made while kernels run
+``devices``             :class:`CudaDevices`, one GPU or several, each in a thread of its own
+``forecast``            what a search is going to be, before it begins
+``wake``                GPUs that start beside the program
 ``info``                whether it can be used here, and why not
 ======================  ==============================================================================
 

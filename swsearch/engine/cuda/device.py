@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any, Final, Protocol
@@ -32,6 +32,10 @@ MOST_BLOCKS: Final = 16
 
 class OutOfDeviceMemory(EngineError):
     """The device has no room for an allocation; the engine goes on with less at a time."""
+
+
+class DeviceLost(EngineError):
+    """The device failed: it, or its memory, cannot be used any more by this process."""
 
 
 class Stream(IntEnum):
@@ -60,6 +64,10 @@ class DeviceFacts:
         Largest dynamic shared memory of a block.
     memory_bytes : int
         All of it, used or free.
+    clock_hz : float
+        Highest clock of the multiprocessors.
+    pci_bus_id : str
+        Where it is plugged in, as ``nvidia-smi`` names it.
     """
 
     name: str
@@ -68,6 +76,8 @@ class DeviceFacts:
     multiprocessors: int
     shared_bytes: int
     memory_bytes: int
+    clock_hz: float
+    pci_bus_id: str
 
 
 @dataclass(frozen=True)
@@ -136,6 +146,10 @@ class Device(Protocol):
         """Host memory that uploads run from at full speed, beside kernels."""
         ...
 
+    def unpin(self, array: NDArray[np.uint8]) -> None:
+        """Take note that pinned memory is used no more; it is freed with its last array."""
+        ...
+
     def upload(self, buffer: Buffer, values: NDArray[Any], stream: Stream, offset: int = 0) -> None:
         """Copy to the device. From pinned memory it may end after the call: leave that as it is till then."""
         ...
@@ -175,8 +189,13 @@ class Device(Protocol):
         """Wait for all streams."""
         ...
 
-    def timed(self, stream: Stream) -> contextlib.AbstractContextManager[list[float]]:
-        """Seconds between the stream's work at the start and at the end of a with-block, appended when it ends."""
+    def timed(
+        self, stream: Stream, meanwhile: Callable[[], None] | None = None
+    ) -> contextlib.AbstractContextManager[list[float]]:
+        """Seconds between the stream's work at the start and at the end of a with-block, appended when it ends.
+
+        ``meanwhile`` is called when the block has ended, before the stream's work is waited for.
+        """
         ...
 
     def close(self) -> None:
@@ -185,15 +204,16 @@ class Device(Protocol):
 
 
 class _PyCudaBuffer:
-    def __init__(self, allocation: Any, n_bytes: int) -> None:
+    def __init__(self, device: PyCudaDevice, allocation: Any, n_bytes: int) -> None:
+        self._device = device
         self._allocation = allocation
         self.address = int(allocation)
         self.n_bytes = n_bytes
 
     def free(self) -> None:
         if self._allocation is not None:
-            self._allocation.free()
-            self._allocation = None
+            allocation, self._allocation = self._allocation, None
+            self._device.give_back(allocation)
 
 
 class _PyCudaTexture:
@@ -251,6 +271,8 @@ class PyCudaDevice:
             multiprocessors=device.get_attribute(attribute.MULTIPROCESSOR_COUNT),
             shared_bytes=device.get_attribute(attribute.MAX_SHARED_MEMORY_PER_BLOCK_OPTIN),
             memory_bytes=device.total_memory(),
+            clock_hz=device.get_attribute(attribute.CLOCK_RATE) * 1e3,
+            pci_bus_id=device.pci_bus_id(),
         )
         if self.facts.architecture < OLDEST_ARCHITECTURE:
             raise EngineUnavailable(
@@ -270,6 +292,8 @@ class PyCudaDevice:
         except driver.Error:
             self._context.pop()
             raise
+        self._failure: DeviceLost | None = None
+        self._abandoned: list[Any] = []
         self._kernels: dict[KernelSpec, Any] = {}
         self._modules: list[Any] = []
         self._limits = MultiprocessorLimits(
@@ -282,13 +306,26 @@ class PyCudaDevice:
 
     @contextlib.contextmanager
     def _errors(self, doing: str) -> Iterator[None]:
-        """PyCUDA's errors as this package's, with the device's name."""
+        """PyCUDA's errors as this package's. After the first failure every call fails as that one did."""
+        if self._failure is not None:
+            raise self._failure
         try:
             yield
         except self._driver.MemoryError as error:
             raise OutOfDeviceMemory(f"{self.facts.name} is out of memory while {doing}") from error
         except self._driver.Error as error:
-            raise EngineError(f"{self.facts.name} failed while {doing}: {error}") from error
+            where = f"{self.facts.name} at PCI {self.facts.pci_bus_id}"
+            advice = "what was finished is kept; search again, with other --devices if it fails again"
+            self._failure = DeviceLost(f"{where} failed while {doing} ({error}); {advice}")
+            raise self._failure from error
+
+    def give_back(self, allocation: Any) -> None:
+        """Free memory. That of a lost device is gone already; PyCUDA would warn of it as long as the context lives."""
+        if self._failure is not None:
+            self._abandoned.append(allocation)
+            return
+        with self._errors("freeing memory"):
+            allocation.free()
 
     def free_bytes(self) -> int:
         """See :class:`Device`."""
@@ -298,13 +335,18 @@ class PyCudaDevice:
     def allocate(self, n_bytes: int) -> Buffer:
         """See :class:`Device`."""
         with self._errors(f"allocating {n_bytes:,} bytes"):
-            return _PyCudaBuffer(self._driver.mem_alloc(max(n_bytes, UNIT_BYTES)), max(n_bytes, UNIT_BYTES))
+            return _PyCudaBuffer(self, self._driver.mem_alloc(max(n_bytes, UNIT_BYTES)), max(n_bytes, UNIT_BYTES))
 
     def pinned(self, n_bytes: int) -> NDArray[np.uint8]:
         """See :class:`Device`."""
         with self._errors(f"pinning {n_bytes:,} bytes of host memory"):
             array: NDArray[np.uint8] = self._driver.pagelocked_empty(n_bytes, np.uint8)
             return array
+
+    def unpin(self, array: NDArray[np.uint8]) -> None:
+        """See :class:`Device`."""
+        if self._failure is not None:
+            self._abandoned.append(array)
 
     def upload(self, buffer: Buffer, values: NDArray[Any], stream: Stream, offset: int = 0) -> None:
         """See :class:`Device`."""
@@ -391,24 +433,40 @@ class PyCudaDevice:
             self._context.synchronize()
 
     @contextlib.contextmanager
-    def timed(self, stream: Stream) -> Iterator[list[float]]:
+    def timed(self, stream: Stream, meanwhile: Callable[[], None] | None = None) -> Iterator[list[float]]:
         """See :class:`Device`."""
         seconds: list[float] = []
-        start, end = self._driver.Event(), self._driver.Event()
-        start.record(self._streams[stream])
+        with self._errors("timing its work"):
+            start, end = self._driver.Event(), self._driver.Event()
+            start.record(self._streams[stream])
         yield seconds
-        end.record(self._streams[stream])
-        with self._errors("finishing timed work"):
+        with self._errors("finishing its work"):
+            end.record(self._streams[stream])
+        if meanwhile is not None:
+            meanwhile()
+        with self._errors("finishing its work"):
             end.synchronize()
-        seconds.append(end.time_since(start) / 1000.0)
+            seconds.append(end.time_since(start) / 1000.0)
 
     def close(self) -> None:
         """See :class:`Device`."""
         if self._open:
             self._open = False
-            self._kernels.clear()
-            self._modules.clear()
-            self._streams.clear()
             atexit.unregister(self.close)
-            self._context.pop()
-            self._context.detach()
+            if self._failure is None:
+                self._let_go()
+                self._context.pop()
+                self._context.detach()
+            else:
+                with contextlib.suppress(
+                    self._driver.Error
+                ):  # the failure is known; what is lost cannot be left in order
+                    self._context.detach()
+                self._let_go()
+
+    def _let_go(self) -> None:
+        """Destroy what lives in the context, silently where that is dead."""
+        self._kernels.clear()
+        self._modules.clear()
+        self._streams.clear()
+        self._abandoned.clear()

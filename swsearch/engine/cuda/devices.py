@@ -1,16 +1,20 @@
-"""Several GPUs as one engine: each is driven by a thread of its own and holds the database, or a share of it.
+"""GPUs as one engine: each is driven by a thread of its own and holds the database, or a share of it.
 
 With many queries at once each device takes whole queries, balanced by length, against the whole partition: the devices
-never wait for one another. With fewer queries than that, each device takes every query against its share of the
-subjects. Which device scored what changes no score, so it changes no hit.
+never wait for one another. With fewer queries than that, or where a device has room for its share of the subjects but
+not for all of them, each device takes every query against its share. Which device scored what changes no score, so it
+changes no hit.
+
+One GPU gains from its thread as well: the caller ranks and aligns what is scored while the GPU scores the rest.
 """
 
 from __future__ import annotations
 
 import itertools
 import queue
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
 from types import TracebackType
 from typing import Final, Self
 
@@ -19,22 +23,106 @@ import numpy as np
 from swsearch.database.partition import Partition
 from swsearch.engine.cuda.device import Device, PyCudaDevice
 from swsearch.engine.cuda.engine import CudaEngine
-from swsearch.engine.protocol import Progress
+from swsearch.engine.cuda.forecast import Forecast, expected_rate
+from swsearch.engine.cuda.subjects import WHOLE_RESIDUES, chunk_bytes
+from swsearch.engine.protocol import Progress, Scored, TopRule
 from swsearch.errors import EngineError
 from swsearch.hits.score_block import ScoreBlock
 from swsearch.query.profile import QueryProfile
 
 PROFILES_PER_DEVICE: Final = 8
 """Queries a device needs for whole queries to balance: with this many the last one to end is a small part."""
-POLL_SECONDS: Final = 0.05
 
 
 class _Stopped(Exception):
     """Raised in a device's thread, by its progress call, when the search is given up."""
 
 
+@dataclass(frozen=True)
+class _Work:
+    """What one device is to score; ``places`` are the profiles' places in the caller's list."""
+
+    places: Sequence[int]
+    profiles: Sequence[QueryProfile]
+    partition: Partition
+    floors: Sequence[int] | None
+    rules: Sequence[TopRule | None] | None
+
+
+class DeviceScoring:
+    """Scores on their way from the devices' threads; see :class:`swsearch.engine.protocol.Scoring`.
+
+    Parameters
+    ----------
+    threads, engines, work
+        One of each a device.
+    n_parts : int
+        Blocks that make one of a profile: devices that each score a share of the subjects, or 1.
+    """
+
+    def __init__(
+        self, threads: Sequence[ThreadPoolExecutor], engines: Sequence[CudaEngine], work: Sequence[_Work], n_parts: int
+    ) -> None:
+        self._n_parts = n_parts
+        self._stop = False
+        # What the threads tell: cells done, a block of a device, or None when a device has ended.
+        self._told: queue.SimpleQueue[int | tuple[int, int, ScoreBlock] | None] = queue.SimpleQueue()
+        self._futures: list[Future[None]] = []
+        for number, (thread, engine, task) in enumerate(zip(threads, engines, work, strict=True)):
+            future = thread.submit(self._score, number, engine, task)
+            future.add_done_callback(lambda _: self._told.put(None))
+            self._futures.append(future)
+
+    def _score(self, number: int, engine: CudaEngine, work: _Work) -> None:
+        """In a device's thread: score its work and tell of it."""
+        scored = engine.score_each(work.profiles, work.partition, work.floors, self._tell, work.rules)
+        for place, block in scored:
+            self._told.put((number, work.places[place], block))
+
+    def _tell(self, cells: int) -> None:
+        if self._stop:
+            raise _Stopped
+        self._told.put(cells)
+
+    def results(self, progress: Progress | None = None) -> Generator[Scored, None, None]:
+        """See :class:`swsearch.engine.protocol.Scoring`."""
+        parts: dict[int, dict[int, ScoreBlock]] = {}
+        n_working = len(self._futures)
+        try:
+            while n_working:
+                told = self._told.get()
+                if told is None:
+                    n_working -= 1
+                    self._raise_failure()
+                elif isinstance(told, int):
+                    if progress is not None:
+                        progress(told)
+                else:
+                    number, place, block = told
+                    found = parts.setdefault(place, {})
+                    found[number] = block
+                    if len(found) == self._n_parts:
+                        del parts[place]
+                        yield place, ScoreBlock.concatenate([found[part] for part in sorted(found)])
+        finally:
+            self.cancel()
+
+    def _raise_failure(self) -> None:
+        """The error of a device that has ended with one."""
+        for future in self._futures:
+            if future.done() and (error := future.exception()) is not None:
+                raise error
+
+    def cancel(self) -> None:
+        """See :class:`swsearch.engine.protocol.Scoring`."""
+        self._stop = True
+        for future in self._futures:
+            if not future.cancel():
+                future.exception()
+
+
 class CudaDevices:
-    """Scores on several GPUs; see :class:`swsearch.engine.protocol.ScoreEngine`.
+    """Scores on one GPU or several; see :class:`swsearch.engine.protocol.BackgroundEngine`.
 
     Parameters
     ----------
@@ -60,11 +148,9 @@ class CudaDevices:
         memory_limit: int | None = None,
     ) -> None:
         self.ordinals = tuple(dict.fromkeys(ordinals))
-        self._stop = False
-        self._told: queue.SimpleQueue[int] = queue.SimpleQueue()
         self._shares: dict[int, tuple[Partition, list[Partition]]] = {}
         self._threads = [ThreadPoolExecutor(1, f"cuda{ordinal}") for ordinal in self.ordinals]
-        self._engines: list[CudaEngine] = []
+        self.engines: list[CudaEngine] = []
 
         def open_engine(ordinal: int) -> CudaEngine:
             return CudaEngine(open_device(ordinal), memory_limit)
@@ -79,17 +165,43 @@ class CudaDevices:
                     thread.submit(future.result().close).result()
                 thread.shutdown()
             raise errors[0]
-        self._engines = [future.result() for future in opening]
+        self.engines = [future.result() for future in opening]
 
     @property
     def description(self) -> str:
         """The devices' names."""
-        return ", ".join(engine.description for engine in self._engines)
+        return ", ".join(engine.description for engine in self.engines)
 
     @property
     def profiles_per_call(self) -> int:
         """As many as every device gains from."""
-        return sum(engine.profiles_per_call for engine in self._engines)
+        return sum(engine.profiles_per_call for engine in self.engines)
+
+    def begin(
+        self,
+        profiles: Sequence[QueryProfile],
+        partition: Partition,
+        floors: Sequence[int] | None = None,
+        rules: Sequence[TopRule | None] | None = None,
+    ) -> DeviceScoring:
+        """See :class:`swsearch.engine.protocol.BackgroundEngine`."""
+        if not self.engines:
+            raise EngineError("the CUDA engine was closed; make a new one")
+        if self.shares_subjects(len(profiles), partition):
+            places = range(len(profiles))
+            work = [_Work(places, profiles, share, floors, rules) for share in self._shares_of(partition)]
+            return DeviceScoring(self._threads, self.engines, work, len(work))
+        work = [
+            _Work(
+                places,
+                [profiles[place] for place in places],
+                partition,
+                None if floors is None else [floors[place] for place in places],
+                None if rules is None else [rules[place] for place in places],
+            )
+            for places in self._dealt(profiles)
+        ]
+        return DeviceScoring(self._threads, self.engines, work, 1)
 
     def score(
         self,
@@ -99,20 +211,45 @@ class CudaDevices:
         progress: Progress | None = None,
     ) -> list[ScoreBlock]:
         """See :class:`swsearch.engine.protocol.ScoreEngine`."""
-        if not self._engines:
-            raise EngineError("the CUDA engine was closed; make a new one")
-        self._stop = False
-        if len(profiles) >= PROFILES_PER_DEVICE * len(self._engines):
-            return self._score_by_query(profiles, partition, floors, progress)
-        return self._score_by_share(profiles, partition, floors, progress)
+        blocks = dict(self.begin(profiles, partition, floors).results(progress))
+        return [blocks[place] for place in range(len(profiles))]
+
+    def forecast(
+        self, batches: Iterable[Sequence[QueryProfile]], partitions: Sequence[Partition], n_cells: int
+    ) -> Forecast:
+        """See :class:`swsearch.engine.protocol.BackgroundEngine`."""
+        engine = self.engines[0]
+        n_profiles = n_pairs = 0
+        call_residues = WHOLE_RESIDUES
+        for profiles in batches:
+            n_profiles += len(profiles)
+            call_residues = min(call_residues, sum(profile.length for profile in profiles))
+            n_pairs += sum(len(batch.places) == 2 for batch in engine.batches(profiles))
+        shared = any(self.shares_subjects(n_profiles or self.profiles_per_call, partition) for partition in partitions)
+        parts = [self._shares_of(partition)[0] if shared else partition for partition in partitions]
+        facts = [engine.facts for engine in self.engines]
+        free = [
+            thread.submit(engine.free_bytes).result()
+            for thread, engine in zip(self._threads, self.engines, strict=True)
+        ]
+        return Forecast(
+            devices=facts,
+            free_bytes=min(free),
+            database_bytes=sum(map(chunk_bytes, parts)),
+            n_pieces=max((engine.n_pieces(part, call_residues) for part in parts), default=1),
+            shared_subjects=shared,
+            n_profiles=n_profiles,
+            n_pairs=n_pairs,
+            seconds=n_cells / sum(map(expected_rate, facts)),
+        )
 
     def close(self) -> None:
         """See :class:`swsearch.engine.protocol.ScoreEngine`."""
-        for thread, engine in zip(self._threads, self._engines, strict=False):
+        for thread, engine in zip(self._threads, self.engines, strict=False):
             thread.submit(engine.close).result()
         for thread in self._threads:
             thread.shutdown()
-        self._engines = []
+        self.engines = []
 
     def __enter__(self) -> Self:
         return self
@@ -124,41 +261,24 @@ class CudaDevices:
 
     # --- Sharing out ---
 
-    def _score_by_query(
-        self,
-        profiles: Sequence[QueryProfile],
-        partition: Partition,
-        floors: Sequence[int] | None,
-        progress: Progress | None,
-    ) -> list[ScoreBlock]:
-        dealt: list[list[int]] = [[] for _ in self._engines]
-        loads = [0] * len(self._engines)
+    def shares_subjects(self, n_profiles: int, partition: Partition) -> bool:
+        """Whether each device takes every query against its share of the subjects, not its share of the queries."""
+        n_devices = len(self.engines)
+        if n_devices == 1 or n_profiles < PROFILES_PER_DEVICE * n_devices:
+            return n_devices > 1
+        if all(engine.keeps(partition) for engine in self.engines):
+            return False
+        return all(engine.keeps(share) for engine, share in zip(self.engines, self._shares_of(partition), strict=True))
+
+    def _dealt(self, profiles: Sequence[QueryProfile]) -> list[list[int]]:
+        """Places of the profiles that each device takes: the longest first, each to the least loaded."""
+        dealt: list[list[int]] = [[] for _ in self.engines]
+        loads = [0] * len(self.engines)
         for place in sorted(range(len(profiles)), key=lambda place: -profiles[place].length):
             least = loads.index(min(loads))
             dealt[least].append(place)
             loads[least] += profiles[place].length
-        work = [
-            (
-                [profiles[place] for place in places],
-                partition,
-                None if floors is None else [floors[place] for place in places],
-            )
-            for places in dealt
-        ]
-        blocks: dict[int, ScoreBlock] = {}
-        for places, scored in zip(dealt, self._run(work, progress), strict=True):
-            blocks.update(zip(places, scored, strict=True))
-        return [blocks[place] for place in range(len(profiles))]
-
-    def _score_by_share(
-        self,
-        profiles: Sequence[QueryProfile],
-        partition: Partition,
-        floors: Sequence[int] | None,
-        progress: Progress | None,
-    ) -> list[ScoreBlock]:
-        scored = self._run([(profiles, share, floors) for share in self._shares_of(partition)], progress)
-        return [ScoreBlock.concatenate(list(parts)) for parts in zip(*scored, strict=True)]
+        return dealt
 
     def _shares_of(self, partition: Partition) -> list[Partition]:
         """Ranges of about equal residues, one a device; the same objects each time, so that devices keep them."""
@@ -166,44 +286,9 @@ class CudaDevices:
         if known is None or known[0] is not partition:
             ends = np.cumsum(partition.lengths, dtype=np.uint64)
             total = float(ends[-1]) if len(ends) else 0.0
-            count = len(self._engines)
+            count = len(self.engines)
             cuts = [int(np.searchsorted(ends, total * share / count)) for share in range(1, count)]
             bounds = [0, *cuts, len(partition)]
             shares = [partition[start:stop] for start, stop in itertools.pairwise(bounds)]
             known = self._shares[id(partition)] = (partition, shares)
         return known[1]
-
-    def _run(
-        self,
-        work: Sequence[tuple[Sequence[QueryProfile], Partition, Sequence[int] | None]],
-        progress: Progress | None,
-    ) -> list[list[ScoreBlock]]:
-        """Each device's piece of work in its thread; progress is told from this one. All threads are idle on return."""
-
-        def tell(cells: int) -> None:
-            if self._stop:
-                raise _Stopped
-            self._told.put(cells)
-
-        futures: list[Future[list[ScoreBlock]]] = [
-            thread.submit(engine.score, profiles, partition, floors, tell)
-            for thread, engine, (profiles, partition, floors) in zip(self._threads, self._engines, work, strict=True)
-        ]
-        try:
-            while not all(future.done() for future in futures):
-                try:
-                    cells = self._told.get(timeout=POLL_SECONDS)
-                except queue.Empty:
-                    continue
-                if progress is not None:
-                    progress(cells)
-        except BaseException:
-            self._stop = True
-            for future in futures:
-                future.exception()
-            raise
-        while not self._told.empty():
-            cells = self._told.get()
-            if progress is not None:
-                progress(cells)
-        return [future.result() for future in futures]

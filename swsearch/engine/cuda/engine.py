@@ -10,7 +10,7 @@ overlap those of the next, and the host reads one count between the stages.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Final, Self
@@ -19,14 +19,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from swsearch.database.partition import Partition
-from swsearch.engine.cuda.device import Argument, Buffer, Device, OutOfDeviceMemory, PyCudaDevice, Stream, Texture
+from swsearch.engine.cuda.device import (
+    Argument,
+    Buffer,
+    Device,
+    DeviceFacts,
+    OutOfDeviceMemory,
+    PyCudaDevice,
+    Stream,
+    Texture,
+)
 from swsearch.engine.cuda.kernels import (
     COLLECT_KERNEL,
+    COUNT_KERNEL,
+    COUNTED_SCORES,
     WARP,
     Arithmetic,
     list_kernel,
     range_kernel,
 )
+from swsearch.engine.cuda.packed import PackedProfiles
 from swsearch.engine.cuda.plan import (
     Batch,
     deferred_limit,
@@ -36,9 +48,9 @@ from swsearch.engine.cuda.plan import (
     plan_list,
     plan_range,
 )
-from swsearch.engine.cuda.profile import pack_profile, pack_strip
-from swsearch.engine.cuda.subjects import SMALLEST_CHUNK, DeviceSubjects, SubjectStore
-from swsearch.engine.protocol import Progress
+from swsearch.engine.cuda.profile import Words
+from swsearch.engine.cuda.subjects import SMALLEST_CHUNK, DeviceSubjects, SubjectStore, chunk_bytes
+from swsearch.engine.protocol import Progress, Scored, TopRule
 from swsearch.hits.score_block import ScoreBlock
 from swsearch.query.profile import QueryProfile
 
@@ -87,12 +99,24 @@ def _turns(boundary: Buffer | None, strip: int) -> list[Argument]:
     return [halves[1 - strip % 2], halves[strip % 2]]
 
 
+def _in_order(block: ScoreBlock, partition: Partition) -> ScoreBlock:
+    """Rows that have their places in the partition for subjects, in stored order with the subjects' own numbers."""
+    order = np.argsort(block.subject_index)
+    return ScoreBlock(
+        partition.subject_index[block.subject_index[order]], block.score[order], block.n_rescored, block.n_left_out
+    )
+
+
 @dataclass
 class _DeviceProfile:
-    """A packed profile on the device; a texture object over it where profiles are read as textures."""
+    """A packed profile on the device; a texture object over it where profiles are read as textures.
+
+    The words are held because their upload may end after the call.
+    """
 
     buffer: Buffer
     texture: Texture | None
+    words: Words
 
     @property
     def arguments(self) -> list[np.generic]:
@@ -150,6 +174,7 @@ class CudaEngine:
         self._deferred = deferred
         self.timing = Timing()
         self._scratch: dict[str, Buffer] = {}
+        self._packed = PackedProfiles()
         if memory_limit is None:
             memory_limit = int(self._device.free_bytes() * DATABASE_SHARE)
         self._store = SubjectStore(self._device, memory_limit)
@@ -158,6 +183,29 @@ class CudaEngine:
     def description(self) -> str:
         """The device's name."""
         return self._device.facts.name
+
+    def keeps(self, partition: Partition) -> bool:
+        """Whether the partition fits the memory that databases may take, so that it is uploaded once."""
+        return chunk_bytes(partition) <= self._store.limit_bytes
+
+    def n_pieces(self, partition: Partition, query_residues: int) -> int:
+        """Pieces that the partition is scored in for queries that have so many residues together."""
+        return self._store.n_pieces(partition, query_residues)
+
+    def batches(self, profiles: Sequence[QueryProfile]) -> list[Batch]:
+        """The profiles that are scored together."""
+        if self._pairs:
+            return pair_queries(profiles, self._device.facts.architecture)
+        return [Batch((place,)) for place in range(len(profiles))]
+
+    def free_bytes(self) -> int:
+        """Memory of the device that is free now."""
+        return self._device.free_bytes()
+
+    @property
+    def facts(self) -> DeviceFacts:
+        """What the device is."""
+        return self._device.facts
 
     # --- The protocol ---
 
@@ -170,19 +218,35 @@ class CudaEngine:
     ) -> list[ScoreBlock]:
         """See :class:`swsearch.engine.protocol.ScoreEngine`.
 
-        Where the device runs out of memory, databases get half as much of it, down to a megabyte, and the partition is
-        scored again from its beginning.
+        Where the device runs out of memory, databases get half as much of it, down to a megabyte, and what is not done
+        is scored again.
+        """
+        blocks = dict(self.score_each(profiles, partition, floors, progress))
+        return [blocks[place] for place in range(len(profiles))]
+
+    def score_each(
+        self,
+        profiles: Sequence[QueryProfile],
+        partition: Partition,
+        floors: Sequence[int] | None = None,
+        progress: Progress | None = None,
+        rules: Sequence[TopRule | None] | None = None,
+    ) -> Generator[Scored, None, None]:
+        """The same, each profile's block as soon as it is there: short queries first.
+
+        For ``rules`` see :meth:`swsearch.engine.protocol.BackgroundEngine.begin`; they need floors.
         """
         if len(partition) == 0:
-            return [ScoreBlock.concatenate([]) for _ in profiles]
-        architecture = self._device.facts.architecture
-        if self._pairs:
-            batches = pair_queries(profiles, architecture, deferred=floors is not None)
-        else:
-            batches = [Batch((place,)) for place in range(len(profiles))]
-        while True:
+            yield from ((place, ScoreBlock.concatenate([])) for place in range(len(profiles)))
+            return
+        batches = self.batches(profiles)
+        self._packed = PackedProfiles()
+        while batches:
             try:
-                return self._score_partition(profiles, batches, partition, floors, progress)
+                found = self._score_partition(profiles, tuple(batches), partition, floors, progress, rules)
+                for batch, blocks in found:
+                    batches.remove(batch)
+                    yield from zip(batch.places, blocks, strict=True)
             except OutOfDeviceMemory:
                 self._free_scratch()
                 self._store.clear()
@@ -213,28 +277,41 @@ class CudaEngine:
         partition: Partition,
         floors: Sequence[int] | None,
         progress: Progress | None,
-    ) -> list[ScoreBlock]:
-        blocks: list[list[ScoreBlock]] = [[] for _ in profiles]
-        with contextlib.closing(self._store.pieces(partition)) as pieces:
+        rules: Sequence[TopRule | None] | None,
+    ) -> Generator[tuple[Batch, list[ScoreBlock]], None, None]:
+        """Each batch with its profiles' blocks, while the last piece is scored."""
+        earlier: dict[int, list[ScoreBlock]] = {place: [] for batch in batches for place in batch.places}
+        n_scored = 0
+        query_residues = sum(profiles[place].length for batch in batches for place in batch.places)
+        with contextlib.closing(self._store.pieces(partition, query_residues)) as pieces:
             for subjects in pieces:
-                residues = subjects.n_residues
-                for batch in batches:
+                n_scored += len(subjects)
+                for number, batch in enumerate(batches):
                     chosen = [profiles[place] for place in batch.places]
+                    following = batches[(number + 1) % len(batches)]
+                    self._plan_ahead([profiles[place] for place in following.places], deferred=floors is not None)
                     wanted = None if floors is None else [floors[place] for place in batch.places]
-                    scored = self._score_batch(chosen, subjects, wanted)
+                    of_batch = [None if rules is None else rules[place] for place in batch.places]
+                    scored = self._score_batch(chosen, subjects, wanted, of_batch)
                     for place, block in zip(batch.places, scored, strict=True):
-                        blocks[place].append(block)
-                    cells = residues * sum(profile.length for profile in chosen)
+                        earlier[place].append(block)
+                    cells = subjects.n_residues * sum(profile.length for profile in chosen)
                     self.timing.cells += cells
                     self._store.advance()
                     if progress is not None:
                         progress(cells)
-        return [ScoreBlock.concatenate(found) for found in blocks]
+                    if n_scored == len(partition):
+                        whole = [ScoreBlock.concatenate(earlier.pop(place)) for place in batch.places]
+                        yield batch, [_in_order(block, partition) for block in whole] if subjects.streamed else whole
 
     # --- A batch against a piece ---
 
     def _score_batch(
-        self, profiles: list[QueryProfile], subjects: DeviceSubjects, floors: list[int] | None
+        self,
+        profiles: list[QueryProfile],
+        subjects: DeviceSubjects,
+        floors: list[int] | None,
+        rules: list[TopRule | None],
     ) -> list[ScoreBlock]:
         limits = [deferred_limit(p, None if floors is None else floors[i]) for i, p in enumerate(profiles)]
         deferred = self._deferred and all(limit is not None for limit in limits)
@@ -243,7 +320,9 @@ class CudaEngine:
         n_short = self._score_all(profiles, subjects, scores, deferred=plan.deferred)
         if not plan.deferred:
             return [
-                self._finish_exact(profile, subjects, scores[i], plan.arithmetic, None if floors is None else floors[i])
+                self._finish_exact(
+                    profile, subjects, scores[i], plan.arithmetic, None if floors is None else floors[i], rules[i]
+                )
                 for i, profile in enumerate(profiles)
             ]
         blocks = []
@@ -256,7 +335,7 @@ class CudaEngine:
             n_passed = self._collect(scores[i], candidates, "passed")
             if n_passed > max(len(subjects) * MOST_DEFERRED, WARP):
                 self._score_all([profile], subjects, [scores[i]], deferred=False)
-                blocks.append(self._finish_exact(profile, subjects, scores[i], plan.arithmetic, floor))
+                blocks.append(self._finish_exact(profile, subjects, scores[i], plan.arithmetic, floor, rules[i]))
                 continue
             self._rescore(profile, subjects, scores[i], Arithmetic.SHORT, listed="passed", n_listed=n_passed)
             # The others' places hold what the deferred kernel left there: below the limit, and so below the floor.
@@ -265,9 +344,14 @@ class CudaEngine:
             blocks.append(ScoreBlock(block.subject_index, block.score, n_left))
         return blocks
 
+    def _plan_ahead(self, profiles: list[QueryProfile], *, deferred: bool) -> None:
+        """Let the next batch be packed while kernels run."""
+        plan = plan_range(profiles, self._device.facts.architecture, deferred=self._deferred and deferred)
+        self._packed.ahead = (profiles, plan, plan.arithmetic)
+
     @contextlib.contextmanager
     def _measured(self) -> Iterator[None]:
-        with self._device.timed(Stream.COMPUTE) as seconds:
+        with self._device.timed(Stream.COMPUTE, self._packed.pack_ahead) as seconds:
             yield
         self.timing.seconds += seconds[0]
 
@@ -311,11 +395,7 @@ class CudaEngine:
             boundary = self._room("boundary", 2 * subjects.residue_bytes * words * 4)
         queries = [plan.queries(strip) for strip in plan.strips]
         with contextlib.ExitStack() as held:
-            parts = [
-                pack_strip([profiles[i] for i in chosen], strip.shape.tile, plan.arithmetic, strip.first_row)
-                for strip, chosen in zip(plan.strips, queries, strict=True)
-            ]
-            packed = self._upload_profile("profile", np.concatenate(parts), held)
+            packed = self._upload_profile("profile", self._packed.words(profiles, plan, plan.arithmetic), held)
             alone = []
             if len(long_places):
                 alone = [self._list_profile(f"profile {i}", p, plan.arithmetic, held) for i, p in enumerate(profiles)]
@@ -358,6 +438,7 @@ class CudaEngine:
         scores: Buffer,
         arithmetic: Arithmetic,
         floor: int | None,
+        rule: TopRule | None,
     ) -> ScoreBlock:
         """Score again what left the type, and copy to the host what is wanted."""
         n_left = 0
@@ -367,8 +448,8 @@ class CudaEngine:
             n_left = self._collect(scores, [everyone], "left")
             self._rescore(profile, subjects, scores, wider, listed="left", n_listed=n_left)
         if floor is not None:
-            block = self._at_least(subjects, scores, floor)
-            return ScoreBlock(block.subject_index, block.score, n_left)
+            block = self._best(subjects, scores, floor, rule)
+            return ScoreBlock(block.subject_index, block.score, n_left, block.n_left_out)
         values = np.empty(len(subjects), dtype=np.int32)
         self._device.download(values, scores, Stream.COMPUTE)
         return ScoreBlock(subjects.partition.subject_index, values, n_left)
@@ -472,6 +553,44 @@ class CudaEngine:
 
     def _at_least(self, subjects: DeviceSubjects, scores: Buffer, floor: int) -> ScoreBlock:
         """Subjects that score ``floor`` or more, in stored order."""
+        places, values = self._listed(subjects, scores, floor)
+        return ScoreBlock(subjects.partition.subject_index[places], values)
+
+    def _best(self, subjects: DeviceSubjects, scores: Buffer, floor: int, rule: TopRule | None) -> ScoreBlock:
+        """Of the subjects that score ``floor`` or more those that can be among the best, and how many others there are.
+
+        The score of the N-th best subject comes from counts by score; the subjects that reach it tell the rule's bound.
+        """
+        if rule is None or len(subjects) <= rule.top:
+            return self._at_least(subjects, scores, floor)
+        n_reaching = self._counts(subjects, scores)[::-1].cumsum()[::-1]
+        if floor >= COUNTED_SCORES or n_reaching[floor] <= rule.top:
+            return self._at_least(subjects, scores, floor)
+        nth = int(np.flatnonzero(n_reaching >= rule.top)[-1])
+        places, values = self._listed(subjects, scores, nth)
+        lowest = max(floor, rule.lowest(values, subjects.partition.lengths[places]))
+        if lowest < nth:
+            places, values = self._listed(subjects, scores, lowest)
+        wanted = values >= lowest
+        n_left_out = int(n_reaching[floor]) - int(wanted.sum())
+        return ScoreBlock(subjects.partition.subject_index[places[wanted]], values[wanted], n_left_out=n_left_out)
+
+    def _counts(self, subjects: DeviceSubjects, scores: Buffer) -> NDArray[np.int64]:
+        """Subjects by score, shape (COUNTED_SCORES,); larger scores count as the last."""
+        device = self._device
+        counts = self._room("score counts", COUNTED_SCORES * 4)
+        device.clear(counts, counts.n_bytes, Stream.COMPUTE)
+        grid = max(1, min(-(-len(subjects) // COUNT_KERNEL.threads), device.facts.multiprocessors * 4))
+        arguments: list[Argument] = [_address(scores), _uint(len(subjects)), _uint(COUNTED_SCORES), _address(counts)]
+        device.launch(COUNT_KERNEL, grid, COUNTED_SCORES * 4, arguments, Stream.COMPUTE)
+        found = np.empty(COUNTED_SCORES, dtype=np.uint32)
+        device.download(found, counts, Stream.COMPUTE)
+        return found.astype(np.int64)
+
+    def _listed(
+        self, subjects: DeviceSubjects, scores: Buffer, floor: int
+    ) -> tuple[NDArray[np.uint32], NDArray[np.int32]]:
+        """Places on the device, growing, and scores of the subjects that score ``floor`` or more."""
         values_on_device = self._room("wanted scores", len(subjects) * 4)
         n_wanted = self._collect(scores, [_Candidates(0, len(subjects), floor)], "wanted", values_on_device)
         places = np.empty(n_wanted, dtype=np.uint32)
@@ -479,11 +598,11 @@ class CudaEngine:
         self._device.download(places, self._scratch["wanted"], Stream.COMPUTE)
         self._device.download(values, values_on_device, Stream.COMPUTE)
         order = np.argsort(places)
-        return ScoreBlock(subjects.partition.subject_index[places[order]], values[order])
+        return places[order], values[order]
 
     # --- Memory ---
 
-    def _upload_profile(self, name: str, words: NDArray[np.uint32], held: contextlib.ExitStack) -> _DeviceProfile:
+    def _upload_profile(self, name: str, words: Words, held: contextlib.ExitStack) -> _DeviceProfile:
         """The words on the device, in scratch ``name``; the texture lives until ``held`` lets go of it."""
         buffer = self._room(name, words.nbytes)
         self._device.upload(buffer, words, Stream.COMPUTE)
@@ -491,15 +610,13 @@ class CudaEngine:
         if self._texture:
             texture = self._device.texture(buffer)
             held.callback(texture.close)
-        # The words are not pinned and not held: the copy must have read them.
-        self._device.synchronize()
-        return _DeviceProfile(buffer, texture)
+        return _DeviceProfile(buffer, texture, words)
 
     def _list_profile(
         self, name: str, profile: QueryProfile, arithmetic: Arithmetic, held: contextlib.ExitStack
     ) -> _DeviceProfile:
         tile = plan_list(profile, self._device.facts.architecture, arithmetic)
-        return self._upload_profile(name, pack_profile([profile], tile, arithmetic), held)
+        return self._upload_profile(name, self._packed.words([profile], tile, arithmetic), held)
 
     def _room(self, name: str, n_bytes: int) -> Buffer:
         """Memory that is kept between launches under a name, at least this large; what it held may be lost."""

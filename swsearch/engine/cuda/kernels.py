@@ -216,6 +216,9 @@ def list_kernel(arithmetic: Arithmetic, tile: Tile, gap: GapPenalty, *, texture:
 
 
 COLLECT_KERNEL: Final = KernelSpec("collect", "collect_at_least", (), 256)
+COUNT_KERNEL: Final = KernelSpec("count_scores", "count_scores", (), 256)
+COUNTED_SCORES: Final = 4096
+"""Scores that are counted each; larger ones count as the last."""
 
 
 @cache

@@ -1,18 +1,23 @@
 """The database on the device: kept for the run where it fits, else streamed chunk by chunk.
 
-A chunk is a range of stored subjects with its residues as they lie in the file, starts relative to the first residue,
-and lengths. :class:`SubjectStore` keeps uploaded partitions up to its limit of bytes, the least recently used go first.
-A partition beyond the limit goes through two slots: while the kernels work on one chunk, a thread copies the next from
-the mapped file to pinned memory and the copy stream uploads it.
+On the device subjects lie as in the file, with starts relative to the first residue. :class:`SubjectStore` keeps
+uploaded partitions up to its limit of bytes, the least recently used go first. A partition beyond the limit goes
+through in chunks: while kernels work on one, a thread copies the next from the mapped file to pinned memory. Few
+queries are done with a chunk so soon that its upload counts; then there are two slots on the device, and the copy
+stream uploads into one while kernels work on the other. For many queries there is one slot of twice the size.
+
+A chunk is made of bands, ranges of stored subjects from all over the partition: so it has short subjects to end a
+launch with, and enough of every length to fill the device.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections import OrderedDict
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Final
 
 import numpy as np
@@ -26,6 +31,11 @@ from swsearch.errors import EngineError
 BYTES_PER_SUBJECT: Final = 12
 """A start of eight bytes and a length of four."""
 SMALLEST_CHUNK: Final = 1 << 20
+BANDS: Final = 4
+"""Bands of a chunk. Few, so that most chunks are spared the longest subjects, which are last to end."""
+WHOLE_RESIDUES: Final = 3000
+"""Query residues from which a chunk takes all the room there is: its upload, which nothing then overlaps, takes less
+than a twentieth of its time, and a kernel is faster on a large chunk than on two halves."""
 
 
 def _padded(length: int) -> int:
@@ -45,20 +55,49 @@ def chunk_bytes(partition: Partition) -> int:
     return last - first + len(partition) * BYTES_PER_SUBJECT
 
 
-def chunks(partition: Partition, max_bytes: int) -> list[Partition]:
-    """The partition in order, in pieces of at most ``max_bytes`` on the device, or of one subject that has more."""
-    pieces = []
+Chunk = list[slice]
+"""Bands: ranges of stored places, growing."""
+
+
+def chunks(partition: Partition, max_bytes: int) -> list[Chunk]:
+    """The partition in chunks of at most ``max_bytes`` on the device, or of one subject that has more.
+
+    Each subject is in one chunk. Where subjects are short beside a chunk, its bands lie evenly over the partition;
+    elsewhere each chunk is one range.
+    """
+    if len(partition) == 0:
+        return []
+    begins, ends = _extents(partition)
+    if (_padded(int(partition.lengths[-1])) + BYTES_PER_SUBJECT) * BANDS * 4 > max_bytes:
+        return _ranges(begins, ends, max_bytes)
+    n_chunks = -(-int(ends[-1]) // max_bytes)
+    while True:
+        n_bands = n_chunks * BANDS
+        cuts = np.searchsorted(ends, ends[-1] * np.arange(1, n_bands) / n_bands)
+        bounds = [0, *cuts.tolist(), len(partition)]
+        bands = [slice(start, stop) for start, stop in itertools.pairwise(bounds)]
+        found = [[band for band in bands[first::n_chunks] if band.start < band.stop] for first in range(n_chunks)]
+        if max(sum(int(ends[band.stop - 1] - begins[band.start]) for band in chunk) for chunk in found) <= max_bytes:
+            return [chunk for chunk in found if chunk]
+        n_chunks += -(-n_chunks // 8)
+
+
+def _extents(partition: Partition) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Where each subject begins and ends if the partition lies on the device as it is stored, tables counted in."""
+    tables = np.arange(len(partition), dtype=np.int64) * BYTES_PER_SUBJECT
+    begins = (partition.starts - partition.starts[0]).astype(np.int64) + tables
+    lengths = partition.lengths.astype(np.int64)
+    return begins, begins + lengths + -lengths % SUBJECT_ALIGNMENT + BYTES_PER_SUBJECT
+
+
+def _ranges(begins: NDArray[np.int64], ends: NDArray[np.int64], max_bytes: int) -> list[Chunk]:
+    found: list[Chunk] = []
     first = 0
-    while first < len(partition):
-        origin = int(partition.starts[first])
-        places = np.arange(first + 1, len(partition) + 1, dtype=np.int64)
-        ends = partition.starts[first:].astype(np.int64) + partition.lengths[first:].astype(np.int64)
-        ends += -ends % SUBJECT_ALIGNMENT
-        sizes = ends - origin + (places - first) * BYTES_PER_SUBJECT
-        stop = first + max(1, int(np.searchsorted(sizes, max_bytes, side="right")))
-        pieces.append(partition[first:stop])
+    while first < len(ends):
+        stop = max(first + 1, int(np.searchsorted(ends, begins[first] + max_bytes, side="right")))
+        found.append([slice(first, stop)])
         first = stop
-    return pieces
+    return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,12 +110,15 @@ class DeviceSubjects:
         As the kernels read them.
     partition : Partition
         The same subjects on the host.
+    streamed : bool
+        A streamed piece numbers its subjects (``subject_index``) by their place in the whole partition.
     """
 
     residues: Buffer
     starts: Buffer
     lengths: Buffer
     partition: Partition
+    streamed: bool = False
 
     def __len__(self) -> int:
         return len(self.partition)
@@ -107,41 +149,56 @@ class _Slot:
     """Room for one chunk of a streamed partition, on the device and pinned on the host."""
 
     def __init__(self, device: Device, residue_bytes: int, n_subjects: int) -> None:
+        self._device = device
+        self.room = (residue_bytes, n_subjects)
         self.residues = device.allocate(residue_bytes)
         self.starts = device.allocate(n_subjects * 8)
         self.lengths = device.allocate(n_subjects * 4)
-        self.host_residues = device.pinned(max(residue_bytes, 1))
-        self.host_starts = device.pinned(n_subjects * 8).view(np.uint64)
-        self.host_lengths = device.pinned(n_subjects * 4).view(np.uint32)
+        self._pinned = [device.pinned(n_bytes) for n_bytes in (max(residue_bytes, 1), n_subjects * 8, n_subjects * 4)]
+        self.host_residues = self._pinned[0]
+        self.host_starts = self._pinned[1].view(np.uint64)
+        self.host_lengths = self._pinned[2].view(np.uint32)
 
-    def fill(self, partition: Partition) -> None:
-        """Copy a chunk to pinned memory."""
-        first, last = residue_span(partition)
-        np.copyto(self.host_residues[: last - first], partition.residues[first:last])
-        np.subtract(partition.starts, np.uint64(first), out=self.host_starts[: len(partition)])
-        np.copyto(self.host_lengths[: len(partition)], partition.lengths)
+    def fill(self, partition: Partition, chunk: Chunk) -> Partition:
+        """Copy a chunk to pinned memory; a partition whose residues are what lies there till the next is filled in."""
+        n_bytes = 0
+        starts = []
+        for place in chunk:
+            band = partition[place]
+            first, last = residue_span(band)
+            np.copyto(self.host_residues[n_bytes : n_bytes + last - first], band.residues[first:last])
+            starts.append(band.starts - np.uint64(first) + np.uint64(n_bytes))
+            n_bytes += last - first
+        return Partition(
+            self.host_residues[:n_bytes],
+            np.concatenate(starts),
+            np.concatenate([partition.lengths[band] for band in chunk]),
+            np.concatenate([np.arange(band.start, band.stop, dtype=np.uint32) for band in chunk]),
+        )
 
-    def upload(self, device: Device, partition: Partition) -> DeviceSubjects:
-        """Begin the copy to the device."""
-        first, last = residue_span(partition)
-        device.upload(self.residues, self.host_residues[: last - first], Stream.COPY)
-        device.upload(self.starts, self.host_starts[: len(partition)], Stream.COPY)
-        device.upload(self.lengths, self.host_lengths[: len(partition)], Stream.COPY)
-        return DeviceSubjects(self.residues, self.starts, self.lengths, partition)
+    def upload(self, partition: Partition) -> DeviceSubjects:
+        """Begin the copy to the device of what was filled in."""
+        host_starts, host_lengths = self.host_starts[: len(partition)], self.host_lengths[: len(partition)]
+        np.copyto(host_starts, partition.starts)
+        np.copyto(host_lengths, partition.lengths)
+        self._device.upload(self.residues, partition.residues, Stream.COPY)
+        self._device.upload(self.starts, host_starts, Stream.COPY)
+        self._device.upload(self.lengths, host_lengths, Stream.COPY)
+        return DeviceSubjects(self.residues, self.starts, self.lengths, partition, streamed=True)
 
     def free(self) -> None:
         for buffer in (self.residues, self.starts, self.lengths):
             buffer.free()
+        for array in self._pinned:
+            self._device.unpin(array)
 
 
 class _Staged:
     """A chunk on its way: copied to its slot's pinned memory by the thread, then uploaded by the copy stream."""
 
-    def __init__(self, device: Device, slot: _Slot, partition: Partition, copier: ThreadPoolExecutor) -> None:
-        self._device = device
+    def __init__(self, slot: _Slot, partition: Partition, chunk: Chunk, copier: ThreadPoolExecutor) -> None:
         self._slot = slot
-        self._partition = partition
-        self._filled: Future[None] = copier.submit(slot.fill, partition)
+        self._filled: Future[Partition] = copier.submit(slot.fill, partition, chunk)
         self._subjects: DeviceSubjects | None = None
 
     def begin_if_ready(self) -> None:
@@ -151,8 +208,7 @@ class _Staged:
     def subjects(self) -> DeviceSubjects:
         """The chunk, its upload begun."""
         if self._subjects is None:
-            self._filled.result()
-            self._subjects = self._slot.upload(self._device, self._partition)
+            self._subjects = self._slot.upload(self._filled.result())
         return self._subjects
 
 
@@ -179,15 +235,25 @@ class SubjectStore:
         self._device = device
         self.limit_bytes = limit_bytes
         self._kept: OrderedDict[_Key, DeviceSubjects] = OrderedDict()
+        self._slots: list[_Slot] = []
+        self._stage: Callable[[], _Staged] | None = None
+        """Begins the way of the chunk after the one that is worked on."""
         self._next: _Staged | None = None
+        """That chunk, once begun."""
 
     @property
     def kept_bytes(self) -> int:
         """Device memory of the kept partitions."""
         return sum(chunk_bytes(subjects.partition) for subjects in self._kept.values())
 
-    def pieces(self, partition: Partition) -> Generator[DeviceSubjects, None, None]:
-        """The partition's subjects on the device, in order; each piece is valid until the next is asked for.
+    def pieces(self, partition: Partition, query_residues: int = 0) -> Generator[DeviceSubjects, None, None]:
+        """The partition's subjects on the device, each once; a piece is valid until the next is asked for.
+
+        Parameters
+        ----------
+        partition : Partition
+        query_residues : int
+            Of all queries that are scored against each piece.
 
         Raises
         ------
@@ -197,12 +263,13 @@ class SubjectStore:
         if chunk_bytes(partition) <= self.limit_bytes:
             yield self._keep(partition)
         else:
-            yield from self._stream(partition)
+            yield from self._stream(partition, query_residues)
 
     def _keep(self, partition: Partition) -> DeviceSubjects:
         key = _key(partition)
         subjects = self._kept.get(key)
         if subjects is None:
+            self._free_slots()
             wanted = chunk_bytes(partition)
             while self._kept and self.kept_bytes + wanted > self.limit_bytes:
                 self._kept.popitem(last=False)[1].free()
@@ -231,39 +298,68 @@ class SubjectStore:
             raise
         return DeviceSubjects(buffers[0], buffers[1], buffers[2], partition)
 
-    def _stream(self, partition: Partition) -> Generator[DeviceSubjects, None, None]:
-        self.clear()
-        parts = chunks(partition, max(self.limit_bytes // 2, SMALLEST_CHUNK))
-        spans = [residue_span(part) for part in parts]
-        room = max(last - first for first, last in spans)
-        most = max(len(part) for part in parts)
-        slots: list[_Slot] = []
+    def n_pieces(self, partition: Partition, query_residues: int) -> int:
+        """Pieces that :meth:`pieces` gives."""
+        if chunk_bytes(partition) <= self.limit_bytes:
+            return 1
+        return len(self._chunks(partition, query_residues)[0])
+
+    def _chunks(self, partition: Partition, query_residues: int) -> tuple[list[Chunk], int]:
+        """The chunks of a streamed partition, and the slots that they go through."""
+        n_slots = 1 if query_residues >= WHOLE_RESIDUES else 2
+        return chunks(partition, max(self.limit_bytes // n_slots, SMALLEST_CHUNK)), n_slots
+
+    def _stream(self, partition: Partition, query_residues: int) -> Generator[DeviceSubjects, None, None]:
+        while self._kept:
+            self._kept.popitem()[1].free()
+        parts, n_slots = self._chunks(partition, query_residues)
+        slots = self._slots_for(partition, parts, n_slots)
         copier = ThreadPoolExecutor(1, thread_name_prefix="swsearch-stage")
         try:
-            slots.extend(_Slot(self._device, room, most) for _ in range(min(2, len(parts))))
-            staged = _Staged(self._device, slots[0], parts[0], copier)
+            staged = _Staged(slots[0], partition, parts[0], copier)
             for number in range(len(parts)):
+                # The slot is free on the device: what it held was scored before this was asked for.
                 subjects = staged.subjects()
                 self._device.follow(Stream.COMPUTE, Stream.COPY)
-                # The other slot is free, on the device and on the host: its scores were downloaded before this piece
-                # was asked for, and its kernels had waited for its upload.
-                self._next = None
+                self._next = self._stage = None
                 if number + 1 < len(parts):
-                    staged = self._next = _Staged(self._device, slots[(number + 1) % 2], parts[number + 1], copier)
+                    self._stage = partial(_Staged, slots[(number + 1) % n_slots], partition, parts[number + 1], copier)
+                    if n_slots > 1:  # with one slot, its pinned memory is free when a kernel has waited for its upload
+                        self._next = self._stage()
                 yield subjects
+                if self._stage is not None:
+                    staged = self._next or self._stage()
         finally:
-            self._next = None
+            self._next = self._stage = None
             copier.shutdown(wait=True, cancel_futures=True)
             self._device.synchronize()
-            for slot in slots:
-                slot.free()
+
+    def _slots_for(self, partition: Partition, parts: list[Chunk], n_slots: int) -> list[_Slot]:
+        """Slots with room for every chunk; those of the call before where they have it."""
+        residue_bytes = n_subjects = 1
+        for chunk in parts:
+            spans = [residue_span(partition[band]) for band in chunk]
+            residue_bytes = max(residue_bytes, sum(last - first for first, last in spans))
+            n_subjects = max(n_subjects, sum(band.stop - band.start for band in chunk))
+        if [slot.room for slot in self._slots] != [(residue_bytes, n_subjects)] * n_slots:
+            self._free_slots()
+            for _ in range(n_slots):
+                self._slots.append(_Slot(self._device, residue_bytes, n_subjects))
+        return self._slots
 
     def advance(self) -> None:
-        """Begin the next chunk's upload if it is ready; call it between the launches of a piece."""
-        if self._next is not None:
+        """Go on with the next chunk's way to the device; call it when a kernel on this one has ended."""
+        if self._next is None:
+            self._next = None if self._stage is None else self._stage()
+        elif len(self._slots) > 1:
             self._next.begin_if_ready()
 
     def clear(self) -> None:
-        """Free all kept partitions."""
+        """Free all kept partitions, and the slots."""
         while self._kept:
             self._kept.popitem()[1].free()
+        self._free_slots()
+
+    def _free_slots(self) -> None:
+        while self._slots:
+            self._slots.pop().free()

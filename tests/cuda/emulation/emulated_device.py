@@ -11,8 +11,9 @@ import ctypes
 import hashlib
 import os
 import subprocess
+import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from swsearch.engine.cuda.compiler import HALF_MAXIMA
-from swsearch.engine.cuda.device import Argument, Buffer, DeviceFacts, OutOfDeviceMemory, Stream, Texture
+from swsearch.engine.cuda.device import Argument, Buffer, Device, DeviceFacts, OutOfDeviceMemory, Stream, Texture
 from swsearch.engine.cuda.kernels import KernelSpec, source_folder
 from swsearch.errors import EngineError
 
@@ -83,7 +84,16 @@ class EmulatedDevice:
         multiprocessors: int = 2,
         shared_bytes: int = 227 * 1024,
     ) -> None:
-        self.facts = DeviceFacts("emulated device", "none", architecture, multiprocessors, shared_bytes, memory_bytes)
+        self.facts = DeviceFacts(
+            name="emulated device",
+            driver="none",
+            architecture=architecture,
+            multiprocessors=multiprocessors,
+            shared_bytes=shared_bytes,
+            memory_bytes=memory_bytes,
+            clock_hz=1e4,
+            pci_bus_id="0000:00:00.0",
+        )
         self.used_bytes = 0
         self.most_bytes = 0
         self.launches: list[tuple[str, int]] = []
@@ -104,6 +114,9 @@ class EmulatedDevice:
 
     def pinned(self, n_bytes: int) -> NDArray[np.uint8]:
         return np.empty(n_bytes, dtype=np.uint8)
+
+    def unpin(self, array: NDArray[np.uint8]) -> None:
+        array[:] = 0xA5  # whoever reads it after this is found out
 
     def upload(self, buffer: Buffer, values: NDArray[Any], stream: Stream, offset: int = 0) -> None:
         assert offset + values.nbytes <= buffer.n_bytes
@@ -185,11 +198,33 @@ class EmulatedDevice:
         """Every call here has ended when it returns."""
 
     @contextlib.contextmanager
-    def timed(self, stream: Stream) -> Iterator[list[float]]:
+    def timed(self, stream: Stream, meanwhile: Callable[[], None] | None = None) -> Iterator[list[float]]:
         seconds: list[float] = []
         start = time.perf_counter()
         yield seconds
+        if meanwhile is not None:
+            meanwhile()
         seconds.append(time.perf_counter() - start)
 
     def close(self) -> None:
         self._kernels.clear()
+
+
+class OneAtATime(EmulatedDevice):
+    """An emulated device in a thread: the emulation's fibers are the process's, so only one kernel runs at a time."""
+
+    _emulation = threading.Lock()
+
+    def launch(self, *arguments: Any) -> None:
+        with self._emulation:
+            super().launch(*arguments)
+
+
+def opener(folder: Path, make: type[EmulatedDevice] = OneAtATime, **options: Any) -> Callable[[int], Device]:
+    """Opens emulated devices that share compiled kernels."""
+
+    def open_device(ordinal: int) -> Device:
+        with OneAtATime._emulation:
+            return make(folder, **options)
+
+    return open_device

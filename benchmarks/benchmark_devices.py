@@ -1,0 +1,81 @@
+"""One GPU and several on the same search: wall time of the engine's calls, the database on the devices.
+
+    python benchmarks/benchmark_devices.py QUERIES.fasta [--devices 0,1] [--repeat 5] [--out RESULT.json]
+
+The database is that of ``benchmark_cuda.py``. ``batch`` gives the engine all queries at once, with floors; ``single``
+one after the other, where several devices share the subjects. ``capped`` is ``batch`` with room on each device for six
+tenths of the database: one device streams it, two keep a half each. ``every score`` searches without floors.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from benchmark_cuda import commit, read_fasta, synthetic
+
+from swsearch.engine.cuda.devices import CudaDevices
+from swsearch.engine.cuda.subjects import chunk_bytes
+from swsearch.query.profile import sequence_profile
+from swsearch.scoring.scheme import default_scheme
+from swsearch.sequences.alphabet import PROTEIN
+
+FLOOR = 72
+CAPPED = 0.6
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("queries")
+    parser.add_argument("--subjects", type=int, default=500_000)
+    parser.add_argument("--devices", default="0,1")
+    parser.add_argument("--repeat", type=int, default=5)
+    parser.add_argument("--commit", default="", help="where the checkout is not a git repository")
+    parser.add_argument("--out")
+    options = parser.parse_args()
+
+    queries = read_fasta(options.queries)
+    partition = synthetic(options.subjects, queries, 1)
+    profiles = [sequence_profile(codes, default_scheme(PROTEIN)) for _, codes in queries]
+    cells = partition.n_residues * sum(profile.length for profile in profiles)
+    ordinals = [int(ordinal) for ordinal in options.devices.split(",")]
+    report: dict[str, Any] = {
+        "benchmark": "several devices",
+        "command": " ".join(sys.argv),
+        "commit": options.commit or commit(),
+        "subjects": len(partition),
+        "residues": partition.n_residues,
+    }
+    cases = (
+        ("batch", [profiles], True, None),
+        ("every score", [profiles], False, None),
+        ("single", [[profile] for profile in profiles], True, None),
+        ("capped", [profiles], True, int(chunk_bytes(partition) * CAPPED)),
+    )
+    for name, calls, with_floors, limit in cases:
+        figures: dict[str, float] = {}
+        for used in (ordinals[:1], ordinals):
+            with CudaDevices(used, memory_limit=limit) as engine:
+                report["device"] = engine.engines[0].facts.name
+                report["driver"] = engine.engines[0].facts.driver
+                seconds = []
+                for _ in range(options.repeat + 1):
+                    start = time.perf_counter()
+                    for call in calls:
+                        engine.score(call, partition, [FLOOR] * len(call) if with_floors else None)
+                    seconds.append(time.perf_counter() - start)
+            figures[f"gcups_{len(used)}"] = cells / float(np.median(seconds[1:])) / 1e9
+        figures["times"] = figures[f"gcups_{len(ordinals)}"] / figures["gcups_1"]
+        report[name] = figures
+        print(name, json.dumps(figures), flush=True)
+    if options.out:
+        Path(options.out).write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

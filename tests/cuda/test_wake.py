@@ -1,0 +1,72 @@
+"""GPUs that start beside the program: what is asked of the driver's library, and silence where there is none."""
+
+from __future__ import annotations
+
+import importlib.machinery
+import importlib.util
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from swsearch.engine import registry
+from swsearch.engine.cuda import wake
+
+DRIVER = r"""
+#include <stdio.h>
+static void note(const char *call, int number) {
+    FILE *file = fopen(CALLS, "a");
+    fprintf(file, "%s %d\n", call, number);
+    fclose(file);
+}
+int cuInit(unsigned flags) { note("init", flags); return STATUS; }
+int cuDeviceGet(int *device, int ordinal) { *device = 10 + ordinal; return ordinal > 1 ? 101 : 0; }
+int cuDevicePrimaryCtxRetain(void **context, int device) { note("retain", device); *context = 0; return 0; }
+"""
+
+
+def make_driver(folder: Path, status: int) -> tuple[str, Path]:
+    """A library that writes down what it is asked, and the file with that."""
+    if shutil.which("gcc") is None:
+        pytest.skip("gcc is not installed to make a driver's stand-in")
+    calls = folder / "calls.txt"
+    calls.touch()
+    (folder / "driver.c").write_text(DRIVER)
+    library = folder / "libdriver.so"
+    options = ["-shared", "-fPIC", f'-DCALLS="{calls}"', f"-DSTATUS={status}", "-o", str(library)]
+    subprocess.run(["gcc", *options, str(folder / "driver.c")], check=True)
+    return str(library), calls
+
+
+@pytest.mark.parametrize(("status", "expected"), [(0, ["init 0", "retain 10", "retain 11"]), (100, ["init 0"])])
+def test_contexts_of_the_devices_that_are_there(tmp_path, monkeypatch, status, expected):
+    """Device 2 is not there; status 100 is CUDA's "no device"."""
+    library, calls = make_driver(tmp_path, status)
+    monkeypatch.setattr(wake, "LIBRARY", library)
+    wake.wake([0, 2, 1]).join()
+    assert calls.read_text().splitlines() == expected
+
+
+def test_no_driver_is_no_error(monkeypatch):
+    monkeypatch.setattr(wake, "LIBRARY", "libthere-is-none.so")
+    wake.wake([0]).join()
+
+
+@pytest.mark.parametrize(
+    ("name", "n_subjects", "installed", "expected"),
+    [
+        ("cuda", 1, True, [[0, 1]]),
+        ("auto", registry.MIN_GPU_SUBJECTS, True, [[0, 1]]),
+        ("auto", registry.MIN_GPU_SUBJECTS - 1, True, []),
+        ("cpu", 10_000, True, []),
+        ("cuda", 10_000, False, []),
+    ],
+)
+def test_gpus_start_only_where_they_are_going_to_be_used(monkeypatch, name, n_subjects, installed, expected):
+    asked: list[list[int]] = []
+    spec = importlib.machinery.ModuleSpec("pycuda", None) if installed else None
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: spec)
+    monkeypatch.setattr(wake, "wake", asked.append)
+    registry.wake_gpus(name, [0, 1], n_subjects)
+    assert asked == expected

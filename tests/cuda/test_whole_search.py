@@ -1,0 +1,258 @@
+"""A whole search on emulated devices: the command line, the pipeline of scoring and aligning, and lost devices.
+
+What is expected is what the CPU engine gives, whose scores are held against other programs elsewhere.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from emulated_device import EmulatedDevice, OneAtATime, opener
+from sequences import random_codes
+
+from swsearch.cli.app import main
+from swsearch.database.reader import PackedDatabase
+from swsearch.engine.cuda.device import DeviceLost
+from swsearch.engine.cuda.devices import CudaDevices
+from swsearch.engine.protocol import BackgroundEngine
+from swsearch.search.api import open_searcher, read_queries
+from swsearch.search.options import SearchOptions
+from swsearch.search.searcher import Searcher
+from swsearch.sequences.alphabet import DNA, PROTEIN, reverse_complement
+from swsearch.sequences.record import SequenceRecord
+from swsearch.typing import Codes
+
+OpenDevice = Callable[[int], Any]
+
+
+def write_fasta(path: Path, sequences: list[Codes], alphabet: Any) -> None:
+    path.write_text("".join(f">s{n}\n{alphabet.decode(codes)}\n" for n, codes in enumerate(sequences)))
+
+
+@pytest.fixture
+def case(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with queries of 40 to 25 residues, the longest first, and a database that has parts of them."""
+    rng = np.random.default_rng(21)
+    queries = [random_codes(rng, length) for length in (40, 33, 29, 25)]
+    subjects = [random_codes(rng, int(length)) for length in rng.integers(5, 60, 30)]
+    subjects += [np.concatenate([random_codes(rng, 5), query[part:]]) for query in queries for part in (0, 5, 8)]
+    write_fasta(tmp_path / "queries.fasta", queries, PROTEIN)
+    write_fasta(tmp_path / "subjects.fasta", subjects, PROTEIN)
+    monkeypatch.chdir(tmp_path)
+    assert main(["index", "subjects.fasta", "-o", "subjects.db", "--quiet", "--alphabet", "protein"]) == 0
+    return tmp_path
+
+
+def use(monkeypatch: pytest.MonkeyPatch, open_device: OpenDevice) -> None:
+    """Let the engine called cuda be one on emulated devices."""
+    from swsearch.engine import registry
+
+    real = registry._open
+
+    def opened(name: str, threads: int | None, devices: Any) -> Any:
+        return (CudaDevices(devices, open_device), "emulated") if name == "cuda" else real(name, threads, devices)
+
+    monkeypatch.setattr(registry, "_open", opened)
+
+
+def searched(engine: str, *arguments: str) -> int:
+    command = ["query", "queries.fasta", "subjects.db", "--engine", engine, "--alphabet", "protein", "--store", "none"]
+    return main([*command, "--format", "json", "--out", f"{engine}.json", "--quiet", *arguments])
+
+
+@pytest.mark.parametrize(
+    "choice",
+    [
+        ["--devices", "0"],
+        ["--devices", "0,1"],
+        ["--evalue", "inf", "--top", "3"],
+        ["--evalue", "inf", "--top", "3", "--ties", "all", "--devices", "0,1"],
+        ["--gap-open", "7", "--gap-extend", "3", "--top", "4"],  # no statistics
+    ],
+    ids=" ".join,
+)
+def test_hits_are_the_cpu_engines_to_the_byte(case, kernel_folder, monkeypatch, choice):
+    """Two queries a call, in two partitions: the engine ends short queries first, batches follow one another."""
+    monkeypatch.setattr("swsearch.engine.cuda.engine.CudaEngine.profiles_per_call", 2)
+    use(monkeypatch, opener(kernel_folder))
+    variant = [*choice, "--partition-residues", "1000"]
+    assert searched("cuda", *variant) == 0
+    assert searched("cpu", *variant) == 0
+    assert Path("cuda.json").read_bytes() == Path("cpu.json").read_bytes()
+    assert len(json.loads(Path("cuda.json").read_text())["queries"]) == 4
+
+
+def test_both_strands_of_dna_give_the_cpu_engines_hits(tmp_path, kernel_folder, monkeypatch):
+    rng = np.random.default_rng(22)
+    queries = [random_codes(rng, length, 4) for length in (40, 30)]
+    subjects = [random_codes(rng, int(length), 4) for length in rng.integers(10, 80, 12)]
+    subjects += [
+        np.concatenate([random_codes(rng, 9, 4), part]) for q in queries for part in (q, reverse_complement(q))
+    ]
+    write_fasta(tmp_path / "queries.fasta", queries, DNA)
+    write_fasta(tmp_path / "subjects.fasta", subjects, DNA)
+    monkeypatch.chdir(tmp_path)
+    assert main(["index", "subjects.fasta", "-o", "subjects.db", "--quiet", "--alphabet", "dna"]) == 0
+    use(monkeypatch, opener(kernel_folder))
+    for engine in ("cuda", "cpu"):
+        command = ["query", "queries.fasta", "subjects.db", "--engine", engine, "--store", "none", "--quiet"]
+        assert main([*command, "--format", "json", "--out", f"{engine}.json"]) == 0
+    assert Path("cuda.json").read_bytes() == Path("cpu.json").read_bytes()
+    assert {hit["strand"] for q in json.loads(Path("cpu.json").read_text())["queries"] for hit in q["hits"]} == {
+        "plus",
+        "minus",
+    }
+
+
+def open_case(engine: Any) -> tuple[Searcher, list[SequenceRecord]]:
+    database = PackedDatabase.open("subjects.db")
+    return Searcher(database, engine, SearchOptions()), read_queries("queries.fasta", PROTEIN, as_asked=True)
+
+
+def test_the_next_batch_is_begun_before_this_one_is_taken(case, kernel_folder, monkeypatch):
+    """Source: the order in which the engine is asked and results are handed out, written down as it happens."""
+    events: list[str] = []
+
+    class Watched(CudaDevices):
+        def begin(self, profiles: Any, *rest: Any) -> Any:
+            events.append(f"begin {[profile.length for profile in profiles]}")
+            return super().begin(profiles, *rest)
+
+    monkeypatch.setattr("swsearch.engine.cuda.engine.CudaEngine.profiles_per_call", 2)
+    with Watched([0], opener(kernel_folder)) as engine:
+        assert isinstance(engine, BackgroundEngine)
+        searcher, queries = open_case(engine)
+        for result in searcher.search(queries):
+            events.append(f"result {result.length}")
+            assert result.stats.score_seconds > 0
+    assert events == ["begin [40, 33]", "begin [29, 25]", "result 40", "result 33", "result 29", "result 25"]
+
+
+def test_a_search_given_up_leaves_the_engine_idle_and_usable(case, kernel_folder, monkeypatch):
+    """Given up by its consumer after one result, and by Ctrl-C while scores are waited for."""
+    monkeypatch.setattr("swsearch.engine.cuda.engine.CudaEngine.profiles_per_call", 2)
+
+    def interrupt(cells: int) -> None:
+        raise KeyboardInterrupt
+
+    with CudaDevices([0], opener(kernel_folder)) as engine:
+        searcher, queries = open_case(engine)
+        wanted = [result.hits for result in searcher.search(queries)]
+        results = searcher.search(queries)
+        assert next(results).hits == wanted[0]
+        results.close()
+        with pytest.raises(KeyboardInterrupt):
+            list(searcher.search(queries, interrupt))
+        assert [result.hits for result in searcher.search(queries)] == wanted
+
+
+class Failing(OneAtATime):
+    """Fails for good at a launch that is counted over all devices of the class."""
+
+    launches_left = 0
+
+    def launch(self, *arguments: Any) -> None:
+        if Failing.launches_left == 0:
+            raise DeviceLost(
+                f"{self.facts.name} at PCI {self.facts.pci_bus_id} failed while starting (ECC error); advice"
+            )
+        Failing.launches_left -= 1
+        super().launch(*arguments)
+
+
+def test_a_lost_device_ends_the_batch_with_what_is_committed_and_it_resumes(case, kernel_folder, monkeypatch, capfd):
+    """Queries one by one, of which the third meets the failure. Source: the same batch on the CPU engine."""
+    monkeypatch.setattr("swsearch.engine.cuda.engine.CudaEngine.profiles_per_call", 1)
+    batch = ["batch", "queries.fasta", "subjects.db", "--alphabet", "protein"]
+    counting: list[str] = []
+
+    class Counting(OneAtATime):
+        def launch(self, spec: Any, *arguments: Any) -> None:
+            counting.append(spec.entry)
+            super().launch(spec, *arguments)
+
+    use(monkeypatch, opener(kernel_folder, Counting))
+    assert main([*batch, "--engine", "cuda", "--store", "whole.sqlite"]) == 0
+    use(monkeypatch, opener(kernel_folder, Failing))
+    Failing.launches_left = len(counting) // 2
+    capfd.readouterr()
+    assert main([*batch, "--engine", "cuda", "--store", "hits.sqlite", "--quiet"]) == 1
+    (line,) = capfd.readouterr().err.splitlines()
+    assert line == "swsearch: error: emulated device at PCI 0000:00:00.0 failed while starting (ECC error); advice"
+    assert main(["runs", "list", "--store", "hits.sqlite"]) == 0
+    assert "interrupted" in capfd.readouterr().out
+    Failing.launches_left = -1
+    assert main([*batch, "--engine", "cuda", "--store", "hits.sqlite", "--resume", "latest"]) == 0
+    told = capfd.readouterr().out
+    n_before = int(told.split(" were there before")[0].split()[-1])
+    assert 0 < n_before < 4
+    for store in ("hits", "whole"):
+        assert main(["report", "latest", "--store", f"{store}.sqlite", "--format", "tsv", "--out", f"{store}.tsv"]) == 0
+    assert Path("hits.tsv").read_text() == Path("whole.tsv").read_text()
+
+
+def test_one_lost_device_of_two_ends_the_search_and_leaves_the_other_idle(case, kernel_folder):
+    class SecondFails(OneAtATime):
+        def launch(self, *arguments: Any) -> None:
+            raise DeviceLost("emulated device at PCI 0000:00:01.0 failed")
+
+    def open_device(ordinal: int) -> EmulatedDevice:
+        return (SecondFails if ordinal else OneAtATime)(kernel_folder)
+
+    with CudaDevices([0, 1], open_device) as engine:
+        searcher, queries = open_case(engine)
+        with pytest.raises(DeviceLost, match="00:01"):
+            list(searcher.search(queries))
+        (block,) = engine.engines[0].score(
+            [searcher._strands(queries[0])[0].profile], next(searcher.database.partitions())
+        )
+        assert len(block) == searcher.database.n_subjects
+
+
+def test_an_open_searcher_closes_its_engine_when_the_device_is_lost(case, kernel_folder, monkeypatch):
+    class Lost(OneAtATime):
+        def launch(self, *arguments: Any) -> None:
+            raise DeviceLost("lost")
+
+    use(monkeypatch, opener(kernel_folder, Lost))
+    with pytest.raises(DeviceLost), open_searcher("subjects.db", engine="cuda") as (searcher, _):
+        list(searcher.search(open_case(searcher.engine)[1]))
+    assert searcher.engine.engines == []  # type: ignore[attr-defined]
+
+
+def test_a_long_search_says_its_plan_beforehand(case, kernel_folder, monkeypatch, capfd):
+    """By hand: 127 query residues times the database's, at 2 multiprocessors x 10,000 Hz x 24 cells; two pairs."""
+    use(monkeypatch, opener(kernel_folder))
+    n_residues = PackedDatabase.open("subjects.db").n_residues
+    command = ["query", "queries.fasta", "subjects.db", "--alphabet", "protein", "--engine", "cuda", "--store", "none"]
+    monkeypatch.setattr("swsearch.cli.progress.LONG_SECONDS", 0.0)
+    assert main(command) == 0
+    (plan,) = [line for line in capfd.readouterr().err.splitlines() if "plan" in line]
+    seconds = 127 * n_residues / (2 * 1e4 * 24)
+    assert plan.startswith("swsearch: plan: the database of 0.00 GB kept on the GPU (1 GB free); ")
+    assert plan.endswith(f"; 2 pairs of queries and 0 alone; about {round(seconds)} s")
+    assert main([*command, "--quiet"]) == 0
+    assert "plan" not in capfd.readouterr().err
+    monkeypatch.setattr("swsearch.cli.progress.LONG_SECONDS", seconds + 1)
+    assert main(command) == 0
+    assert "plan" not in capfd.readouterr().err
+
+
+def test_the_plan_tells_how_a_database_beyond_the_memory_is_laid_out(case, kernel_folder, monkeypatch):
+    """A limit of 700 bytes: the database of some 2 kB is streamed by one device, and shared by four."""
+    monkeypatch.setattr("swsearch.engine.cuda.subjects.SMALLEST_CHUNK", 300)
+    with CudaDevices([0], opener(kernel_folder), memory_limit=700) as engine:
+        searcher, queries = open_case(engine)
+        forecast = searcher.forecast(10**9, queries)
+        (partition,) = searcher.database.partitions()
+        assert f"streamed in {engine.engines[0].n_pieces(partition, 127)} pieces" in str(forecast)
+    with CudaDevices([0, 1, 2, 3], opener(kernel_folder), memory_limit=1000) as engine:
+        searcher, queries = open_case(engine)
+        forecast = searcher.forecast(10**9)
+        assert str(forecast).startswith("a share of 0.00 GB kept on each of 4 GPUs (1 GB free)")
+        assert forecast.seconds == pytest.approx(10**9 / (4 * 2 * 1e4 * 24))
