@@ -5,9 +5,10 @@
 // are few subjects, the warps of a block have one together: warp w takes strips w, w + warps, ..., each as close behind
 // the strip above as its columns come (order.cuh), so that a subject takes little longer than one strip of it.
 //
-// Blocks are persistent and take the list's entries from a counter. Each warp stages its strip in its own part of the block's
-// shared memory. left: for each warp of each block, how far it has come, where they work together. All strips of a subject hand on their boundary in one stretch of global memory, `boundary_stride` columns
-// long: a column is read before it is written, and by the strip below only after that.
+// Blocks are persistent and take the list's entries from a counter. Each warp stages its strip in its own part of the
+// block's shared memory. All strips of a subject hand on their boundary in one stretch of global memory, `boundary_stride`
+// columns long: a column is read before it is written, and by the strip below only after that. `left` has a count for each
+// warp of each block: how far it has come.
 
 #pragma once
 
