@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from emulated_device import SANITIZE
 
-CHOSEN = "gap_costs or strands or beyond_each_type or streamed or no_residue"
+CHOSEN = "gap_costs or strands or beyond_each_type or (streamed and bands) or no_residue or (rule and 10000)"
 
 
 @pytest.mark.slow
