@@ -157,6 +157,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("queries")
     parser.add_argument("--subjects", type=int, default=500_000)
+    parser.add_argument("--long", type=int, default=25, help="subjects of 8,000 to 35,000")
     parser.add_argument("--modes", default="single-all,single-floors,pairs-all,pairs-floors")
     parser.add_argument("--floor", type=int, default=72, help="BLOSUM62 11/1: about E = 10 in this database")
     parser.add_argument("--gap", default="11/1")
@@ -171,7 +172,7 @@ def main() -> None:
     options = parser.parse_args()
 
     queries = read_fasta(options.queries)
-    partition = synthetic(options.subjects, queries, options.seed)
+    partition = synthetic(options.subjects, queries, options.seed, options.long)
     opening, extend = (int(part) for part in options.gap.split("/"))
     scheme = ScoringScheme(named_matrix(options.matrix), GapPenalty(opening, extend))
     profiles = [sequence_profile(codes, scheme) for _, codes in queries]

@@ -1,9 +1,12 @@
-"""Measures tiles of the inter-task kernel on this GPU: the figures behind ``cuda/tuning/``.
+"""Measures tiles of the inter-task kernel on this GPU: the figures of ``cuda/tuning/``.
 
     python benchmarks/tune_cuda.py [--pairing kRowBlocks] [--groups 8] [--words 8,16,28] [--launches 256x2]
+    python benchmarks/tune_cuda.py --write cuda/tuning/hopper.json
 
-Every combination of the options is run with queries that fill exactly one strip, so that the figure is the tile's own.
-A JSON line a shape gives GCUPS, registers and spilled bytes.
+Every combination of the options is run with queries that fill the strips exactly, so that the figure is the tile's own.
+Kernels are compiled side by side first. A JSON line a kernel gives GCUPS, picoseconds a strip for each residue of the
+subjects, registers and spilled bytes. ``--write`` measures each tile of a tuning file, alone and with boundaries, with
+every score and deferred, and writes the file with these figures.
 """
 
 from __future__ import annotations
@@ -11,19 +14,164 @@ from __future__ import annotations
 import argparse
 import itertools
 import json
+import os
 import re
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 from benchmark_cuda import synthetic
 
-from swsearch.engine.cuda.compiler import find_compiler
+from swsearch.engine.cuda.compiler import Compiler, KernelCache
 from swsearch.engine.cuda.device import PyCudaDevice, Stream
-from swsearch.engine.cuda.kernels import Arithmetic, Pairing, Tile, range_kernel
+from swsearch.engine.cuda.kernels import Arithmetic, Edges, KernelSpec, Pairing, Tile, range_kernel
 from swsearch.engine.cuda.profile import PROTEIN_COLUMNS, pack_profile
 from swsearch.engine.cuda.subjects import SubjectStore
 from swsearch.query.profile import sequence_profile
 from swsearch.scoring.scheme import default_scheme
 from swsearch.sequences.alphabet import PROTEIN
+
+EDGE_STRIPS = 4
+"""Strips that are timed together for the figures with boundaries: the first reads none, the last writes none."""
+
+
+class Reporting:
+    """A compiler that keeps what the assembler reports."""
+
+    def __init__(self, compiler: Compiler) -> None:
+        self._compiler = compiler
+        self.name, self.version = compiler.name, compiler.version
+        self.reports: dict[KernelSpec, str] = {}
+
+    def compile(self, spec: KernelSpec, architecture: int) -> tuple[bytes, str]:
+        code, self.reports[spec] = self._compiler.compile(spec, architecture)
+        return code, self.reports[spec]
+
+
+def numbers(text: str) -> list[int]:
+    return [int(part) for part in text.split(",")]
+
+
+@dataclass(frozen=True)
+class Case:
+    """A kernel, and how many strips of it are timed together."""
+
+    tile: Tile
+    spec: KernelSpec
+    strips: int
+
+
+class Tuner:
+    """Runs kernels on subjects of the lengths and residues that proteins have."""
+
+    def __init__(self, n_subjects: int, repeat: int, arithmetic: Arithmetic = Arithmetic.FAST) -> None:
+        self.device = PyCudaDevice()
+        self._repeat = repeat
+        self._arithmetic = arithmetic
+        self._compiler = Reporting(self.device.compiler)
+        self._partition = synthetic(n_subjects, [], 1, n_long=0)
+        self._subjects = next(SubjectStore(self.device, 1 << 34).pieces(self._partition))
+        self._scores = self.device.allocate(n_subjects * 4)
+        self._counters = self.device.allocate(64)
+        self._boundaries = [self.device.allocate(self._subjects.residue_bytes * 8) for _ in range(2)]
+
+    def compile(self, cases: Iterable[Case]) -> None:
+        """Fill the kernel cache."""
+        cache = KernelCache(self._compiler)
+        architecture = self.device.facts.architecture
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            list(pool.map(lambda case: cache.load(case.spec, architecture), cases))
+
+    def measure(self, case: Case) -> dict[str, Any]:
+        """The kernel's constants, and its speed; registers only where it was compiled now."""
+        device, subjects, tile = self.device, self._subjects, case.tile
+        rng = np.random.default_rng(2)
+        n_queries = 2 if tile.pairing is Pairing.TWO_QUERIES else 1
+        codes = rng.integers(0, 20, tile.rows * case.strips).astype(np.uint8)
+        packed = pack_profile([sequence_profile(codes, default_scheme(PROTEIN))] * n_queries, tile, self._arithmetic)
+        buffer = device.allocate(packed.nbytes)
+        device.upload(buffer, packed, Stream.COMPUTE)
+        view = device.texture(buffer)
+        constants = dict(case.spec.constants)
+        resident = min(device.resident_blocks(case.spec, tile.shared_bytes), int(constants["BLOCKS"]))
+        seconds: list[float] = []
+        for _ in range(self._repeat + 1):
+            device.clear(self._counters, 64, Stream.COMPUTE)
+            with device.timed(Stream.COMPUTE) as taken:
+                for strip in range(case.strips):
+                    arguments = [
+                        np.uint64(buffer.address), np.uint64(view.handle), np.int32(strip * tile.strip_units),
+                        np.int32(strip > 0), np.int32(strip + 1 < case.strips),
+                        np.uint64(self._boundaries[strip % 2].address),
+                        np.uint64(self._boundaries[1 - strip % 2].address),
+                        np.uint64(subjects.residues.address), np.uint64(subjects.starts.address),
+                        np.uint64(subjects.lengths.address), np.uint32(len(subjects)),
+                        np.uint64(self._scores.address), np.uint64(self._scores.address),
+                        np.uint64(self._counters.address + 4 * strip),
+                    ]  # fmt: skip
+                    grid = device.facts.multiprocessors * resident
+                    device.launch(case.spec, grid, tile.shared_bytes, arguments, Stream.COMPUTE)
+            seconds += taken
+        view.close()
+        buffer.free()
+        n_residues = self._partition.n_residues
+        a_strip = min(seconds[1:]) / case.strips
+        log = self._compiler.reports.get(case.spec, "")
+        registers = re.search(r"Used (\d+) registers", log)
+        spilled = re.search(r"(\d+) bytes spill stores", log)
+        return {key.lower(): value for key, value in constants.items()} | {
+            "strips": case.strips,
+            "resident": resident,
+            "gcups": round(n_residues * tile.rows * n_queries / a_strip / 1e9),
+            "picoseconds": round(a_strip / n_residues * 1e12, 2),
+            "registers": int(registers.group(1)) if registers else None,
+            "spilled": int(spilled.group(1)) if spilled else None,
+        }
+
+
+def case_of(
+    tile: Tile, threads: int, blocks: int, *, deferred: bool, strips: int, texture: bool = True,
+    arithmetic: Arithmetic = Arithmetic.FAST, more: tuple[tuple[str, str], ...] = (),
+) -> Case:  # fmt: skip
+    edges = Edges.OWN if strips > 1 else Edges.NONE
+    spec = range_kernel(
+        arithmetic, tile, default_scheme(PROTEIN).gap, deferred=deferred, edges=edges, texture=texture,
+        threads=threads, blocks=blocks,
+    )  # fmt: skip
+    return Case(tile, replace(spec, constants=spec.constants + more), strips)
+
+
+def write_tuning(path: Path, tuner: Tuner) -> None:
+    """Measure the tiles of a tuning file and write it again, a line a tile."""
+    tuning = json.loads(path.read_text(encoding="utf-8"))
+    tuning["measured"] = f"{tuner.device.facts.name}, {tuner.device.compiler.name} {tuner.device.compiler.version}"
+    kinds = [("alone", 1), ("edges", EDGE_STRIPS)]
+    cases: dict[tuple[str, int, str], list[Case]] = {}
+    for pairing, entries in tuning["score_range"].items():
+        for place, entry in enumerate(entries):
+            tile = Tile(Pairing(pairing), entry["group"], entry["words"], PROTEIN_COLUMNS)
+            for kind, strips in kinds:
+                cases[pairing, place, kind] = [
+                    case_of(tile, entry["threads"], entry["blocks"], deferred=deferred, strips=strips)
+                    for deferred in (False, True)
+                ]
+    tuner.compile(itertools.chain.from_iterable(cases.values()))
+    for (pairing, place, kind), both in cases.items():
+        rows = [tuner.measure(case) for case in both]
+        tuning["score_range"][pairing][place][kind] = [row["picoseconds"] for row in rows]
+        print(pairing, kind, *(row["gcups"] for row in rows), tuning["score_range"][pairing][place], flush=True)
+    lines = [f' "{key}": {json.dumps(value)}' for key, value in tuning.items() if not isinstance(value, dict)]
+    for section, by_pairing in tuning.items():
+        if isinstance(by_pairing, dict):
+            lists = [
+                f'  "{pairing}": [\n' + ",\n".join(f"   {json.dumps(entry)}" for entry in entries) + "\n  ]"
+                for pairing, entries in by_pairing.items()
+            ]
+            lines.append(f' "{section}": {{\n' + ",\n".join(lists) + "\n }")
+    path.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
 
 
 def main() -> None:
@@ -33,74 +181,37 @@ def main() -> None:
     parser.add_argument("--words", default="8,16,24,28")
     parser.add_argument("--launches", default="256x2", help="threads x blocks, several with commas")
     parser.add_argument("--deferred", default="0,1")
-    parser.add_argument("--strips", default="1", help="1 for one strip, 2 for kernels with a boundary")
+    parser.add_argument("--strips", default="1", help="1 for one strip, 2 and more for kernels with boundaries")
     parser.add_argument("--texture", default="1")
+    parser.add_argument("--arithmetic", default="FastPair")
     parser.add_argument("--subjects", type=int, default=300_000)
-    parser.add_argument("--repeat", type=int, default=4)
+    parser.add_argument("--repeat", type=int, default=3)
+    parser.add_argument("--constants", default="", help="more constants: NAME=VALUE with commas, sets with semicolons")
+    parser.add_argument("--write", type=Path, help="a tuning file, to be measured and written again")
     options = parser.parse_args()
 
-    def numbers(text: str) -> list[int]:
-        return [int(part) for part in text.split(",")]
-
-    partition = synthetic(options.subjects, [], 1, n_long=0)
-    device = PyCudaDevice()
-    compiler = find_compiler()
-    assert compiler is not None
-    subjects = next(SubjectStore(device, 1 << 34).pieces(partition))
-    scheme = default_scheme(PROTEIN)
-    rng = np.random.default_rng(2)
-    scores = device.allocate(len(partition) * 4)
-    counter = device.allocate(64)
-    half = subjects.residue_bytes * 8
-    boundary = device.allocate(2 * half)
-    launches = [tuple(int(n) for n in launch.split("x")) for launch in options.launches.split(",")]
-    for name, group, words, launch, deferred, strips, texture in itertools.product(
-        options.pairing.split(","), numbers(options.groups), numbers(options.words), launches,
-        numbers(options.deferred), numbers(options.strips), numbers(options.texture),
-    ):  # fmt: skip
-        tile = Tile(Pairing(name), group, words, PROTEIN_COLUMNS)
-        threads, blocks = launch
-        spec = range_kernel(
-            Arithmetic.FAST, tile, scheme.gap, deferred=bool(deferred), boundary=strips > 1, texture=bool(texture),
-            threads=threads, blocks=blocks,
-        )  # fmt: skip
-        n_queries = 2 if tile.pairing is Pairing.TWO_QUERIES else 1
-        profiles = [sequence_profile(rng.integers(0, 20, tile.rows * strips).astype(np.uint8), scheme)] * n_queries
-        packed = pack_profile(profiles, tile, Arithmetic.FAST)
-        buffer = device.allocate(packed.nbytes)
-        device.upload(buffer, packed, Stream.COMPUTE)
-        view = device.texture(buffer)
-        resident = device.resident_blocks(spec, tile.shared_bytes())
-        seconds: list[float] = []
-        for _ in range(options.repeat):
-            device.clear(counter, 64, Stream.COMPUTE)
-            with device.timed(Stream.COMPUTE) as taken:
-                for strip in range(strips):
-                    arguments = [
-                        np.uint64(buffer.address), np.uint64(view.handle), np.int32(strip), np.int32(strips),
-                        np.uint64(subjects.residues.address), np.uint64(subjects.starts.address),
-                        np.uint64(subjects.lengths.address), np.uint32(len(subjects)),
-                        np.uint64(boundary.address + half * ((strip + 1) % 2)),
-                        np.int64((half if strip % 2 else -half) // 4),
-                        np.uint64(scores.address), np.uint64(scores.address), np.uint64(counter.address + 4 * strip),
-                    ]  # fmt: skip
-                    device.launch(
-                        spec, device.facts.multiprocessors * resident, tile.shared_bytes(), arguments, Stream.COMPUTE
-                    )
-            seconds += taken
-        _, log = compiler.compile(spec, device.facts.architecture)
-        spilled = re.search(r"(\d+) bytes spill stores", log)
-        registers = re.search(r"Used (\d+) registers", log)
-        row = {
-            "pairing": name, "group": group, "words": words, "threads": threads, "blocks": blocks,
-            "deferred": deferred, "strips": strips, "texture": texture, "resident": resident,
-            "gcups": round(partition.n_residues * tile.rows * strips * n_queries / min(seconds[1:]) / 1e9),
-            "registers": int(registers.group(1)) if registers else None,
-            "spilled": int(spilled.group(1)) if spilled else None,
-        }  # fmt: skip
-        print(json.dumps(row), flush=True)
-        view.close()
-        buffer.free()
+    arithmetic = Arithmetic(options.arithmetic)
+    tuner = Tuner(options.subjects, options.repeat, arithmetic)
+    if options.write is not None:
+        write_tuning(options.write, tuner)
+        return
+    sets = [
+        tuple((pair.split("=")[0], pair.split("=")[1]) for pair in part.split(",") if pair)
+        for part in options.constants.split(";")
+    ]
+    cases = [
+        case_of(
+            Tile(Pairing(pairing), group, words, PROTEIN_COLUMNS), *numbers(launch.replace("x", ",")),
+            deferred=bool(deferred), strips=strips, texture=bool(texture), arithmetic=arithmetic, more=more,
+        )
+        for pairing, group, words, launch, deferred, strips, texture, more in itertools.product(
+            options.pairing.split(","), numbers(options.groups), numbers(options.words), options.launches.split(","),
+            numbers(options.deferred), numbers(options.strips), numbers(options.texture), sets,
+        )
+    ]  # fmt: skip
+    tuner.compile(cases)
+    for case in cases:
+        print(json.dumps(tuner.measure(case)), flush=True)
 
 
 if __name__ == "__main__":

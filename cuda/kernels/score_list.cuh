@@ -1,16 +1,23 @@
-// A warp for each subject of a list, all strips of the query one after another: for subjects that are scored again in a
-// wider type, and for those so long that a group of lanes alone would keep a whole launch waiting.
+// The subjects of a list, all strips of the query: for subjects that are scored again in a wider type, and for those so
+// long that a group of lanes alone would keep a whole launch waiting.
 //
-// Warps are persistent and take the list's entries from a counter. Each stages a strip in its own part of the block's
-// shared memory, aligns it, and goes on to the next strip; the boundary between them is the warp's own stretch of global
-// memory, `boundary_stride` columns long. Several warps share a block only to stand together on few multiprocessors, where
-// they displace few blocks of the inter-task kernel beside them.
+// A warp holds a strip. Either each warp has a subject of its own and takes the strips one after another, or, where there
+// are few subjects, the warps of a block have one together: warp w takes strips w, w + warps, ..., each as close behind
+// the strip above as its columns come (order.cuh), so that a subject takes little longer than one strip of it.
+//
+// Blocks are persistent and take the list's entries from a counter. Each warp stages its strip in its own part of the
+// block's shared memory. All strips of a subject hand on their boundary in one stretch of global memory, `boundary_stride`
+// columns long: a column is read before it is written, and by the strip below only after that. `left` has a count for each
+// warp of each block: how far it has come.
 
 #pragma once
 
 #include "kernels/strip.cuh"
+#include "swsearch/order.cuh"
 
 namespace swsearch {
+
+constexpr int kListBlockUnits = 1;
 
 struct SubjectList {
     const u32* residues;
@@ -20,44 +27,88 @@ struct SubjectList {
     const u32* n_places;  // how many, counted on the device
 };
 
+// What the warps of a block share, before their strips.
+struct ListBlock {
+    u32 item;
+    int score;
+};
+
 template <class Arithmetic, class Shape, int kOpen, int kExtend, bool kTexture>
-SWS_DEVICE void score_list(uint4* strips, const ProfileSource& profile, int n_strips, const SubjectList& subjects,
-                           u32* boundary, u32 boundary_stride, int* scores, u32* work_counter) {
-    static_assert(Shape::kGroup == kWarpSize, "a warp works on one subject");
+SWS_DEVICE void score_list(uint4* shared, const ProfileSource& profile, int n_strips, const SubjectList& subjects,
+                           u32* boundary, u32 boundary_stride, u64* left, bool together, int* scores,
+                           u32* work_counter) {
+    static_assert(Shape::kGroup == kWarpSize, "a warp has a strip");
+    static_assert(sizeof(ListBlock) <= kListBlockUnits * sizeof(uint4), "kernels.py leaves as much room");
+    ListBlock* const block = reinterpret_cast<ListBlock*>(shared);
     const u32 n_places = *subjects.n_places;
-    const u32 warp = threadIdx.x / kWarpSize;
+    const int n_warps = static_cast<int>(blockDim.x / kWarpSize);
+    const int warp = static_cast<int>(threadIdx.x / kWarpSize);
     const int lane = static_cast<int>(threadIdx.x % kWarpSize);
-    uint4* const strip = strips + warp * Shape::kStripUnits;
+    uint4* const strip = shared + kListBlockUnits + warp * Shape::kStripUnits;
+
+    // The team that has a subject: the block's warps or this one alone; this warp's place in it, and the one above.
+    const int team = together ? n_warps : 1;
+    const int place_in_team = together ? warp : 0;
+    u64* const counts = together ? left + blockIdx.x * static_cast<u32>(n_warps) : nullptr;
+    const u64* const count_above = together ? counts + (warp + n_warps - 1) % n_warps : nullptr;
+    u64* const count_own = together ? counts + warp : nullptr;
+    const bool leader = lane == 0 && place_in_team == 0;
     u32* edge = nullptr;
     if (n_strips > 1) {
-        edge = boundary + static_cast<u64>(blockIdx.x * (blockDim.x / kWarpSize) + warp) * boundary_stride *
-                              Shape::kBoundaryWords;
+        const u32 number = together ? blockIdx.x : blockIdx.x * static_cast<u32>(n_warps) + static_cast<u32>(warp);
+        edge = boundary + static_cast<u64>(number) * boundary_stride * Shape::kBoundaryWords;
     }
+
     for (;;) {
         u32 item = 0;
-        if (lane == 0) {
+        if (leader) {
             item = atomicAdd(work_counter, 1u);
+            if (together) {
+                block->item = item;
+                block->score = 0;
+            }
         }
-        item = __shfl_sync(kWholeWarp, item, 0);
+        if (together) {
+            if (lane == 0) {
+                show(count_own, 0);
+            }
+            __syncthreads();
+            item = block->item;
+        } else {
+            item = __shfl_sync(kWholeWarp, item, 0);
+        }
         if (__all_sync(kWholeWarp, item >= n_places)) {
             return;
         }
         const u32 place = subjects.places[item];
         const int length = static_cast<int>(subjects.lengths[place]);
         int score = 0;
-        for (int number = 0; number < n_strips; ++number) {
-            // Every lane is past the last strip, and what its last lane wrote to the boundary is seen by the first.
-            __syncwarp();
+        for (int number = place_in_team; number < n_strips; number += team) {
+            __syncwarp();  // every lane is past the strip before
             stage_strip<kTexture>(strip, profile, number * Shape::kStripUnits, Shape::kStripUnits, lane, kWarpSize);
             __syncwarp();
-            const auto best = align_strip<Arithmetic, Shape, kOpen, kExtend, false, true>(
-                strip, subjects.residues + subjects.starts[place] / 4, length, edge, 0, number > 0,
-                number + 1 < n_strips);
+            InOrder order(count_above, count_own, number);
+            const auto best = align_strip<Arithmetic, Shape, kOpen, kExtend, false, Edges::kOwn>(
+                strip, subjects.residues + subjects.starts[place] / 4, length, EdgePlace{edge, edge, 0}, number > 0,
+                number + 1 < n_strips, order);
+            if (lane == kWarpSize - 1) {
+                order.finish();
+            }
             const int found = single_score<Arithmetic>(best);
             score = found > score ? found : score;
         }
-        if (lane == 0) {
+        if (together) {
+            if (lane == 0) {
+                atomicMax(&block->score, score);
+            }
+            __syncthreads();
+            score = block->score;
+        }
+        if (leader) {
             scores[place] = score;
+        }
+        if (together) {
+            __syncthreads();  // every warp is done with what the next subject resets
         }
     }
 }

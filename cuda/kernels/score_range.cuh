@@ -3,8 +3,7 @@
 // Blocks are persistent: each stages the strip into shared memory once, then its warps take work from a counter, one item
 // for as many subjects side by side as the warp has groups, the longest first (the database is stored by length), so that
 // the groups of a warp end together and short subjects fill the end. A query longer than a strip is one launch a strip;
-// H and F of a strip's last row wait in global memory, a column's at its residue's place (boundary.cuh). `boundary` is what
-// this strip reads, what it writes lies `below_words` words from there.
+// H and F of a strip's last row wait in global memory, a column's at its residue's place (boundary.cuh).
 //
 // Best scores of more than one strip are combined in place; all launches of a query run in order.
 
@@ -21,12 +20,20 @@ struct SubjectRange {
     u32 n_subjects;
 };
 
-template <class Arithmetic, class Shape, int kOpen, int kExtend, bool kDeferred, bool kBoundary, bool kTexture>
-SWS_DEVICE void score_range(uint4* strip, const ProfileSource& profile, int strip_number, int n_strips,
-                            const SubjectRange& subjects, u32* boundary, long long below_words, int* scores_low,
-                            int* scores_high, u32* work_counter) {
-    stage_strip<kTexture>(strip, profile, strip_number * Shape::kStripUnits, Shape::kStripUnits,
-                          static_cast<int>(threadIdx.x), static_cast<int>(blockDim.x));
+// A strip of the query and what lies around it.
+struct StripOfQuery {
+    int first_unit;  // of its packed profile
+    int further;     // whether a strip lies above
+    int followed;    // whether one lies below
+    const u32* above;
+    u32* below;
+};
+
+template <class Arithmetic, class Shape, int kOpen, int kExtend, bool kDeferred, Edges kEdges, bool kTexture>
+SWS_DEVICE void score_range(uint4* strip, const ProfileSource& profile, const StripOfQuery& query,
+                            const SubjectRange& subjects, int* scores_low, int* scores_high, u32* work_counter) {
+    stage_strip<kTexture>(strip, profile, query.first_unit, Shape::kStripUnits, static_cast<int>(threadIdx.x),
+                          static_cast<int>(blockDim.x));
     __syncthreads();
 
     const u32 group = (threadIdx.x % kWarpSize) / Shape::kGroup;
@@ -45,13 +52,12 @@ SWS_DEVICE void score_range(uint4* strip, const ProfileSource& profile, int stri
         const u64 start = real ? subjects.starts[place] : 0;
         const int length = real ? static_cast<int>(subjects.lengths[place]) : 0;
 
-        const auto best = align_strip<Arithmetic, Shape, kOpen, kExtend, kDeferred, kBoundary>(
-            strip, subjects.residues + start / 4, length,
-            kBoundary ? boundary + start * Shape::kBoundaryWords : nullptr, below_words, strip_number > 0,
-            strip_number + 1 < n_strips);
+        const EdgePlace edges{query.above, query.below, static_cast<u32>(start / kColumnsPerRound)};
+        const auto best = align_strip<Arithmetic, Shape, kOpen, kExtend, kDeferred, kEdges>(
+            strip, subjects.residues + start / 4, length, edges, query.further != 0, query.followed != 0, Finished());
 
         if (writer && real) {
-            const bool further = kBoundary && strip_number > 0;
+            const bool further = kEdges != Edges::kNone && query.further != 0;
             if (Shape::kPairing == Pairing::kTwoQueries) {
                 const int low = low_half(static_cast<u32>(best));
                 const int high = high_half(static_cast<u32>(best));

@@ -26,6 +26,7 @@
 
 #include "swsearch/arithmetic.cuh"
 #include "swsearch/boundary.cuh"
+#include "swsearch/order.cuh"
 #include "swsearch/platform.cuh"
 #include "swsearch/subject.cuh"
 #include "swsearch/tile.cuh"
@@ -36,124 +37,134 @@ namespace swsearch {
 // All lanes of a warp call this together; groups whose subject has ended run on in padding until the last one has.
 //
 // Of pairs, the result has a score in each half: for row blocks the larger is the strip's, for two queries each is one's.
-// boundary: the subject's columns as the strip above left them, or null where the query is a single strip; the columns that
-// this strip leaves lie `below_words` words from there. `reads` and `writes` say whether a strip lies above and below.
-template <class Arithmetic, class Shape, int kOpen, int kExtend, bool kDeferred, bool kBoundary>
-SWS_DEVICE typename Arithmetic::Word align_strip(const uint4* strip, const u32* residues, int length, u32* boundary, long long below_words,
-                                                 bool reads, bool writes) {
+// edges: where the strip above left its columns and this one leaves its own; reads and writes: whether there are strips
+// above and below; order: how this strip waits for the one above. All four matter only to kernels with boundaries.
+template <class Arithmetic, class Shape, int kOpen, int kExtend, bool kDeferred, Edges kEdges, class Order>
+SWS_DEVICE typename Arithmetic::Word align_strip(const uint4* strip, const u32* residues, int length,
+                                                 const EdgePlace& edges, bool reads, bool writes, Order order) {
     using Word = typename Arithmetic::Word;
     constexpr int kWords = Shape::kWords;
-    constexpr int kChunks = (kWords + 3) / 4;
+    constexpr bool kBoundary = kEdges != Edges::kNone;
     constexpr bool kRowBlocks = Shape::kPairing == Pairing::kRowBlocks;
     constexpr Word kFirstGap = Arithmetic::addend(-(kOpen + kExtend));
 
     const int lane = static_cast<int>(threadIdx.x) % Shape::kGroup;
-    const int slot = static_cast<int>(threadIdx.x) % Shape::kSlots;
     const bool top = lane == 0;
     // Row blocks: the bottom row's H and F are handed on in one word, and a lane's upper neighbours are the lane above for
     // its low half, its own low half for the high one. The first lane of a first strip has zeros above: the sign of numbers
     // that are never negative.
-    constexpr u32 kHandOn = 0x7632u;
     const u32 take_h = top && !kBoundary ? 0x5499u : 0x5410u;
     const u32 take_f = top && !kBoundary ? 0x54BBu : 0x5432u;
     // Columns that this lane writes to the boundary; 0 for lanes that do not.
-    const u32 writes_to = kBoundary && lane == Shape::kGroup - 1 && writes ? static_cast<u32>(length) : 0;
+    const u32 writes_to = kBoundary && lane == Shape::kGroup - 1 && writes ? whole_rounds(length) : 0;
 
-    Word diagonal[kWords];
+    // What a row keeps for its next step. Row blocks: H above it, the high half's score added already. Else the row's own H,
+    // diagonal to the row below: that row's t is made just before this H is replaced, so that both may share a register.
+    Word kept[kWords];
     Word e[kWords];
 #pragma unroll
     for (int k = 0; k < kWords; ++k) {
-        diagonal[k] = 0;
+        kept[k] = 0;
         e[k] = 0;
     }
+    Word corner = 0;  // H above the first row, a step ago
     Word best = 0;
     Word last_h = 0;
     Word last_f = 0;
 
+    const StagedScores<Shape> staged(strip, static_cast<int>(threadIdx.x) % Shape::kSlots);
     ResidueStream stream(residues, length, Shape::kLag * lane);
-    BoundaryAbove<Shape> above(boundary, kBoundary && reads ? length : 0, lane);
+    if (kBoundary && reads) {
+        order.wait_for(kColumnsPerRound);
+    }
+    BoundaryAbove<Shape, kEdges> above(edges, kBoundary && reads && top ? whole_rounds(length) : 0);
 
     // A vote, since its outcome is known to be the same in all lanes: the compiler then keeps no second copy of the loop
     // for warps that have come apart.
-    const int n_steps = length + Shape::kDepth;
+    const int n_steps = (kBoundary && writes ? static_cast<int>(whole_rounds(length)) : length) + Shape::kDepth;
     for (int step = 0; __any_sync(kWholeWarp, step < n_steps); step += kColumnsPerRound) {
         const u32 codes = stream.next();
-        if constexpr (kBoundary) {
-            above.advance();
+        if (kBoundary && reads) {
+            order.wait_for(step + 2 * kColumnsPerRound);
         }
         // Where the bottom row's columns of this round go; before the subject's first column, not to be written to.
         u32* const below = words_from(
-            boundary, below_words + static_cast<long long>(step - Shape::kDepth) * Shape::kBoundaryWords);
+            edges.below, (static_cast<long long>(edges.first_round + static_cast<u32>(step) / kColumnsPerRound) *
+                              kColumnsPerRound - Shape::kDepth) * Shape::kBoundaryWords);
 #pragma unroll
         for (int column = 0; column < kColumnsPerRound; ++column) {
-            const ScoreColumn<Shape> scores(strip, slot, permute_bytes(codes, 0, 0x4440u + static_cast<u32>(column)));
+            const uint4* const scores = staged.column(codes, column);
+            Word score[Shape::kChunks * 4];
+            StagedScores<Shape>::load(scores, 0, score);
 
+            u32 edge[2] = {0, 0};
+            if constexpr (kBoundary) {
+                above.take(edges, step, column, edge);
+            }
             Word h, f;
             if constexpr (kRowBlocks) {
-                const u32 handed_on = permute_bytes(last_h, last_f, kHandOn);
+                const u32 handed_on = permute_bytes(last_h, last_f, kHighHalves);
                 u32 incoming = __shfl_up_sync(kWholeWarp, handed_on, 1, Shape::kGroup);
                 if constexpr (kBoundary) {
-                    const u32 edge = above.word(column, 0);
-                    incoming = top ? edge : incoming;
+                    incoming = top ? edge[0] : incoming;
                 }
                 h = permute_bytes(incoming, last_h, take_h);
                 f = permute_bytes(incoming, last_f, take_f);
             } else {
                 const u32 incoming_h = __shfl_up_sync(kWholeWarp, static_cast<u32>(last_h), 1, Shape::kGroup);
                 const u32 incoming_f = __shfl_up_sync(kWholeWarp, static_cast<u32>(last_f), 1, Shape::kGroup);
-                u32 edge_h = 0;
-                u32 edge_f = 0;
-                if constexpr (kBoundary) {
-                    edge_h = above.word(column, 0);
-                    edge_f = above.word(column, 1);
-                }
-                h = static_cast<Word>(top ? edge_h : incoming_h);
-                f = static_cast<Word>(top ? edge_f : incoming_f);
+                h = static_cast<Word>(top ? edge[0] : incoming_h);
+                f = static_cast<Word>(top ? edge[1] : incoming_f);
             }
 
+            Word t = Arithmetic::add(corner, score[0]);  // of the row at hand; row blocks keep none of the row above
+            corner = h;
             Word pending = 0;  // H of an even row, which waits for its neighbour to be compared together
 #pragma unroll
-            for (int chunk = 0; chunk < kChunks; ++chunk) {
-                Word score[4];
-                scores.load(chunk, score);
-#pragma unroll
-                for (int part = 0; part < 4; ++part) {
-                    const int k = chunk * 4 + part;
-                    if (k < kWords) {
-                        Word t;
-                        if constexpr (kRowBlocks) {
-                            t = Arithmetic::add_low(diagonal[k], score[part]);
-                            diagonal[k] = Arithmetic::add_high(h, score[part]);
-                        } else {
-                            t = Arithmetic::add(diagonal[k], score[part]);
-                            diagonal[k] = h;
-                        }
-                        h = Arithmetic::max3_floor(t, e[k], f);
-                        const Word opened = Arithmetic::add(h, kFirstGap);
-                        e[k] = Arithmetic::template decay_or<kExtend>(e[k], opened);
-                        f = Arithmetic::template decay_or<kExtend>(f, opened);
-                        if constexpr (!kDeferred) {
-                            if (k % 2 == 1) {
-                                best = Arithmetic::max3(best, pending, h);
-                            } else if (k == kWords - 1) {
-                                best = Arithmetic::max3(best, h, h);
-                            } else {
-                                pending = h;
-                            }
-                        }
+            for (int k = 0; k < kWords; ++k) {
+                if (k % 4 == 3 && k + 1 < kWords) {
+                    StagedScores<Shape>::load(scores, k / 4 + 1, score + k + 1);
+                }
+                if constexpr (kRowBlocks) {
+                    t = Arithmetic::add_low(kept[k], score[k]);
+                    kept[k] = Arithmetic::add_high(h, score[k]);
+                    h = Arithmetic::max3_floor(t, e[k], f);
+                } else {
+                    const Word below_t = k + 1 < kWords ? Arithmetic::add(kept[k], score[k + 1]) : 0;
+                    h = Arithmetic::max3_floor(t, e[k], f);
+                    kept[k] = h;
+                    t = below_t;
+                }
+                const Word opened = Arithmetic::add(h, kFirstGap);
+                e[k] = Arithmetic::template decay_or<kExtend>(e[k], opened);
+                f = Arithmetic::template decay_or<kExtend>(f, opened);
+                if constexpr (!kDeferred) {
+                    if (k % 2 == 1) {
+                        best = Arithmetic::max3(best, pending, h);
+                    } else if (k == kWords - 1) {
+                        best = Arithmetic::max3(best, h, h);
+                    } else {
+                        pending = h;
                     }
                 }
             }
             last_h = h;
             last_f = f;
             if constexpr (kBoundary) {
-                const bool wanted = static_cast<u32>(step - Shape::kDepth + column) < writes_to;
+                // A tile's depth is one step short of whole rounds: the first three columns are of one round, the fourth is
+                // of the next.
+                static_assert(Shape::kDepth % kColumnsPerRound == kColumnsPerRound - 1, "lanes lie whole rounds deep");
+                const int first = column < kColumnsPerRound - 1 ? 0 : kColumnsPerRound - 1;
+                const bool wanted = static_cast<u32>(step - Shape::kDepth + first) < writes_to;
                 if constexpr (kRowBlocks) {
-                    store_if(wanted, words_from(below, column), permute_bytes(last_h, last_f, kHandOn));
+                    store_if(wanted, words_from(below, column), permute_bytes(last_h, last_f, kHighHalves));
                 } else {
                     store_pair_if(wanted, words_from(below, 2 * column), static_cast<u32>(last_h), static_cast<u32>(last_f));
                 }
             }
+        }
+        if (kBoundary && writes && lane == Shape::kGroup - 1) {
+            order.have_left(step - Shape::kDepth + kColumnsPerRound - 1);  // whole rounds
         }
         if constexpr (kDeferred) {
 #pragma unroll

@@ -18,6 +18,7 @@ from swsearch.engine.cuda.kernels import (
     COLLECT_KERNEL,
     COUNT_KERNEL,
     Arithmetic,
+    Edges,
     KernelSpec,
     Pairing,
     list_kernel,
@@ -59,10 +60,10 @@ def report(compiler: Compiler, spec: KernelSpec, architecture: int) -> tuple[int
     return int(registers.group(1)), int(spilled.group(1))
 
 
-def range_spec(architecture: int, pairing: Pairing, place: int, *, deferred: bool) -> KernelSpec:
+def range_spec(architecture: int, pairing: Pairing, place: int, edges: Edges, *, deferred: bool) -> KernelSpec:
     shape = tiles(architecture, pairing, 28)[place]
     return range_kernel(
-        Arithmetic.FAST, shape.tile, GAP, deferred=deferred, boundary=True, texture=True,
+        Arithmetic.FAST, shape.tile, GAP, deferred=deferred, edges=edges, texture=True,
         threads=shape.threads, blocks=shape.blocks,
     )  # fmt: skip
 
@@ -71,7 +72,8 @@ def range_spec(architecture: int, pairing: Pairing, place: int, *, deferred: boo
 def test_inter_task_kernels_fit_their_registers(compiler: Compiler, architecture: int) -> None:
     limit = 65_536 // (256 * 2)
     for pairing, place in itertools.product([Pairing.ROW_BLOCKS, Pairing.TWO_QUERIES], [0, -1]):
-        spec = range_spec(architecture, pairing, place, deferred=place == -1)
+        edges = Edges.OWN if pairing is Pairing.TWO_QUERIES or place == 0 else Edges.READS_PAIR
+        spec = range_spec(architecture, pairing, place, edges, deferred=place == -1)
         registers, spilled = report(compiler, spec, architecture)
         assert registers <= limit
         assert spilled <= (0 if place == 0 else SPILLED_OUTSIDE)
@@ -81,8 +83,8 @@ def test_inter_task_kernels_fit_their_registers(compiler: Compiler, architecture
 def test_list_and_collect_kernels_spill_nothing(compiler: Compiler, architecture: int) -> None:
     for arithmetic in Arithmetic:
         pairing = Pairing.SINGLE if arithmetic is Arithmetic.WIDE else Pairing.ROW_BLOCKS
-        shape = choose_list_tile(architecture, pairing, 17, 10_000)
-        spec = list_kernel(arithmetic, shape.tile, GAP, texture=False, threads=shape.threads, blocks=shape.blocks)
+        tile = choose_list_tile(architecture, pairing, 17, 10_000)
+        spec = list_kernel(arithmetic, tile, GAP, texture=False, warps=12)
         registers, spilled = report(compiler, spec, architecture)
         assert spilled == 0
         assert registers <= 168

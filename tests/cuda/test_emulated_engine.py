@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -172,6 +173,25 @@ def test_long_subjects_get_a_warp_and_all_strips_of_a_long_query(emulated: MakeD
         assert_same(engine.score(profiles, partition), ReferenceEngine().score(profiles, partition))
         assert "score_list" in [entry for entry, _ in device.launches]
         assert_same(engine.score(profiles, partition, [100]), ReferenceEngine().score(profiles, partition, [100]))
+
+
+def test_the_warps_of_a_block_keep_their_order(emulated: MakeDevice) -> None:
+    """A subject's strips run side by side, with warps in both orders: a warp a strip, and three strips for two warps.
+
+    With match 127 every related subject leaves the fast type and gets a block; 600 rows are three strips, of which two
+    fit into 24 KB of shared memory.
+    """
+    rng = np.random.default_rng(12)
+    scheme = ScoringScheme(match_mismatch(127, -100), GapPenalty(200, 10))
+    query = random_codes(rng, 600, 4)
+    changed = query.copy()
+    changed[::41] = (changed[::41] + 1) % 4
+    partition = partition_of([query[40:], np.concatenate([changed[:300], changed[309:]]), changed[:60]])
+    profiles = profiles_of([query], scheme)
+    wanted = ReferenceEngine().score(profiles, partition)
+    for shared_bytes, reversed_order in itertools.product((227 * 1024, 24 * 1024), (False, True)):
+        with CudaEngine(emulated(shared_bytes=shared_bytes, reversed_order=reversed_order)) as engine:
+            assert_same(engine.score(profiles, partition), wanted)
 
 
 def test_the_order_of_threads_and_the_profile_memory_change_nothing(emulated: MakeDevice) -> None:

@@ -8,10 +8,20 @@ from sequences import partition_of, random_codes
 
 from swsearch.database.partition import Partition
 from swsearch.engine.cuda.device import MultiprocessorLimits, fitting_blocks
-from swsearch.engine.cuda.kernels import Arithmetic, Pairing, Tile
-from swsearch.engine.cuda.plan import LONG_LEAST, deferred_limit, first_long, pair_queries, plan_list, plan_range
+from swsearch.engine.cuda.kernels import Arithmetic, Edges, Pairing, Tile
+from swsearch.engine.cuda.layout import ROW_UNIT, layout
+from swsearch.engine.cuda.plan import (
+    LONG_LEAST,
+    ListTeams,
+    deferred_limit,
+    first_long,
+    list_teams,
+    pair_queries,
+    plan_list,
+    plan_range,
+)
 from swsearch.engine.cuda.subjects import BYTES_PER_SUBJECT, chunk_bytes, chunks, residue_span
-from swsearch.engine.cuda.tuning import choose_tile, tiles, tuned_for
+from swsearch.engine.cuda.tuning import tiles, tuned_for
 from swsearch.query.profile import QueryProfile, sequence_profile
 from swsearch.scoring.gap import GapPenalty
 from swsearch.scoring.matrix import named_matrix
@@ -26,15 +36,15 @@ def profile(length: int, gap: GapPenalty | None = None) -> QueryProfile:
 
 
 def test_a_tiles_rows_and_memory() -> None:
-    """By hand: 8 lanes x 28 words x 2 halves; 28 columns x 8 slots x 7 chunks of 16 bytes, and 4 columns of slack."""
+    """By hand: 8 lanes x 28 words x 2 halves; 7 chunks of 8 slots make 4 planes of 16 units; 4 columns are slack."""
     tile = Tile(Pairing.ROW_BLOCKS, 8, 28, 28)
     assert tile.rows == 448
     assert tile.strips(448) == 1
     assert tile.strips(449) == 2
-    assert tile.strip_units == 28 * 8 * 7
-    assert tile.shared_bytes() == (28 * 8 * 7 + 4 * 8) * 16
-    assert Tile(Pairing.TWO_QUERIES, 4, 6, 17).chunk_widths == [4, 2]
-    assert Tile(Pairing.SINGLE, 32, 7, 17).chunk_widths == [4, 4]
+    assert tile.strip_units == 4 * 28 * 16
+    assert tile.shared_bytes == (4 * 28 * 16 + 4 * 16) * 16
+    assert Tile(Pairing.TWO_QUERIES, 4, 6, 17).planes == 1
+    assert Tile(Pairing.SINGLE, 32, 7, 17).planes == 4
     assert Tile(Pairing.SINGLE, 32, 1, 17).rows == 32
 
 
@@ -44,12 +54,42 @@ def test_every_query_length_has_a_tile_that_fits_the_device(architecture: int, p
     """Static limits of the architectures: 64 KB of shared memory a block on 7.5, 99 KB and more on the others."""
     room = 64 * 1024 if architecture == 75 else 99 * 1024
     for shape in tiles(architecture, pairing, 28):
-        assert shape.tile.shared_bytes() <= room
+        assert shape.tile.shared_bytes <= room
         assert shape.threads % 32 == 0
-    for length in (1, 2, 30, 144, 449, 5478, 100_000):
-        tile = choose_tile(architecture, pairing, 28, length).tile
-        assert tile.strips(length) * tile.rows >= length
-        assert tile.strips(length) * tile.rows - length < max(tile.rows, 65)
+        assert shape.tile.rows % ROW_UNIT == 0
+
+
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+@pytest.mark.parametrize("deferred", [False, True])
+@pytest.mark.parametrize("lengths", [
+    (1,), (2,), (30,), (144,), (449,), (5478,), (100_000,), (1, 1), (30, 31), (144, 189), (449, 500), (700, 5478),
+])  # fmt: skip
+def test_strips_cover_every_row_once(architecture: int, deferred: bool, lengths: tuple[int, ...]) -> None:
+    """Two queries share words until the shorter one ends, then the longer one goes on; only the last strip may pad."""
+    found = layout(architecture, 28, lengths, deferred=deferred)
+    row = 0
+    for place, strip in enumerate(found.strips):
+        assert strip.first_row == row < lengths[-1]
+        assert strip.further == (place > 0)
+        assert strip.followed == (place + 1 < len(found.strips))
+        shared = strip.shape.tile.pairing is Pairing.TWO_QUERIES
+        assert shared == (len(lengths) == 2 and row < lengths[0]) or row >= lengths[0]
+        above = found.strips[place - 1].shape.tile.pairing if place else strip.shape.tile.pairing
+        hands_over = above is not strip.shape.tile.pairing
+        assert strip.edges is (Edges.NONE if len(found.strips) == 1 else Edges.READS_PAIR if hands_over else Edges.OWN)
+        row += strip.shape.tile.rows
+    assert row >= lengths[-1]
+
+
+def test_rows_cost_no_more_than_the_fullest_tiles_and_one_that_fits() -> None:
+    """By hand: the plainest cover of n rows, full tiles of one shape and a last one, bounds the cheapest from above."""
+    shapes = tiles(90, Pairing.ROW_BLOCKS, 28)
+    for length in range(225, 3000, 97):
+        cost = layout(90, 28, (length,), deferred=False).cost
+        for shape in shapes:
+            full, rest = divmod(length, shape.tile.rows)
+            last = min((s.edges[0] for s in shapes if s.tile.rows >= rest), default=0.0) if rest else 0.0
+            assert cost <= full * shape.edges[0] + last + 1e-9
 
 
 def test_an_unknown_architecture_gets_the_nearest_older_tiles() -> None:
@@ -90,7 +130,18 @@ def test_types_follow_gap_costs() -> None:
     wide_gaps = plan_range([profile(50, GapPenalty(2000, 100))], 90, deferred=True)
     assert wide_gaps.arithmetic is Arithmetic.SHORT
     assert not wide_gaps.deferred
-    assert plan_list(profile(50), 90, Arithmetic.WIDE).tile.pairing is Pairing.SINGLE
+    assert plan_list(profile(50), 90, Arithmetic.WIDE).pairing is Pairing.SINGLE
+
+
+def test_few_listed_subjects_get_a_block_each() -> None:
+    """By hand: a strip of 4 words is 2 planes of 28 columns x 256 bytes; 64 KB have room for four beside the slack."""
+    tile = plan_list(profile(700), 90, Arithmetic.SHORT)
+    assert (tile.rows, tile.list_bytes(4)) == (256, (1 + 4 * 2 * 28 * 16 + 4 * 16) * 16)
+    assert list_teams(tile, 3, 100, 132, 227 * 1024) == ListTeams(3, together=True)
+    assert list_teams(tile, 40, 100, 132, 227 * 1024) == ListTeams(12, together=True)
+    assert list_teams(tile, 40, 100, 132, 64 * 1024) == ListTeams(4, together=True)
+    assert list_teams(tile, 40, 132 * 4 + 1, 132, 227 * 1024) == ListTeams(3, together=False)
+    assert list_teams(tile, 1, 1, 132, 227 * 1024) == ListTeams(3, together=False)
 
 
 def test_blocks_on_a_multiprocessor() -> None:

@@ -34,19 +34,17 @@ def test_each_word_holds_its_rows_scores(arithmetic: Arithmetic, pairing: Pairin
     profiles = [sequence_profile(random_codes(rng, 90 - 7 * i, 24), scheme) for i in range(count)]
     tile = Tile(pairing, group, words, PROTEIN_COLUMNS)
     packed = pack_profile(profiles, tile, arithmetic)
-    assert packed.size == tile.strips(90) * tile.strip_units * 4
+    words_read = packed.reshape(tile.strips(90), tile.planes, tile.columns, 16, 4)
+    assert words_read.size == tile.strips(90) * tile.strip_units * 4
     codes = [*range(PROTEIN_COLUMNS - 1), PAD_CODE]
     for strip in range(tile.strips(90)):
         for slot in range(tile.slots):
             lane = slot % group
             for k in range(words):
                 chunk, part = divmod(k, 4)
-                before = sum(tile.columns * tile.slots * width for width in tile.chunk_widths[:chunk])
-                width = tile.chunk_widths[chunk]
+                plane, unit = divmod(chunk * tile.slots + slot, 16)
                 for code in codes:
-                    column = (code + 1) % 32
-                    place = strip * tile.strip_units * 4 + before + (column * tile.slots + slot) * width + part
-                    word = int(packed[place])
+                    word = int(words_read[strip, plane, (code + 1) % 32, unit, part])
                     if pairing is Pairing.ROW_BLOCKS:
                         low_row = strip * tile.rows + lane * 2 * words + k
                         want = (expected(profiles[0], low_row, code), expected(profiles[0], low_row + words, code))
@@ -59,7 +57,8 @@ def test_each_word_holds_its_rows_scores(arithmetic: Arithmetic, pairing: Pairin
 def test_wide_words_are_the_scores() -> None:
     profile = sequence_profile(random_codes(np.random.default_rng(2), 40, 4), default_scheme(DNA))
     tile = Tile(Pairing.SINGLE, 32, 4, DNA_COLUMNS)
-    words = pack_profile([profile], tile, Arithmetic.WIDE).view(np.int32).reshape(DNA_COLUMNS, 32, 4)
+    words = pack_profile([profile], tile, Arithmetic.WIDE).view(np.int32)
+    words = words.reshape(2, DNA_COLUMNS, 16, 4).transpose(1, 0, 2, 3).reshape(DNA_COLUMNS, 32, 4)
     for lane in range(10):
         for k in range(4):
             np.testing.assert_array_equal(words[1:, lane, k], profile.table[profile.rows[lane * 4 + k], :16])

@@ -25,6 +25,9 @@ SWS_CONSTANT u32 sign_magnitude(int value) { return value < 0 ? 0x8000u | static
 
 SWS_CONSTANT u32 both_halves(u32 half) { return half | (half << 16); }
 
+// Selector that makes one word of the high halves of two.
+constexpr u32 kHighHalves = 0x7632u;
+
 // 1.0 in one half or both: factors that let a multiply-add take that half of a word alone.
 constexpr u32 kHalfOneLow = 0x00003C00u;
 constexpr u32 kHalfOneHigh = 0x3C000000u;

@@ -90,6 +90,21 @@ SWS_DEVICE u32 load_if(bool wanted, const u32* address, u32 otherwise) {
     return value;
 }
 
+// Loads that leave what was there where nothing is wanted.
+SWS_DEVICE void load_over(bool wanted, const u32* address, u32& value) {
+    asm volatile("{ .reg .pred p; setp.ne.s32 p, %1, 0; @p ld.global.u32 %0, [%2]; }"
+                 : "+r"(value)
+                 : "r"(static_cast<int>(wanted)), "l"(address)
+                 : "memory");
+}
+
+SWS_DEVICE void load_pair_over(bool wanted, const u32* address, u32& first, u32& second) {
+    asm volatile("{ .reg .pred p; setp.ne.s32 p, %2, 0; @p ld.global.v2.u32 {%0, %1}, [%3]; }"
+                 : "+r"(first), "+r"(second)
+                 : "r"(static_cast<int>(wanted)), "l"(address)
+                 : "memory");
+}
+
 SWS_DEVICE void store_if(bool wanted, u32* address, u32 value) {
     asm volatile("{ .reg .pred p; setp.ne.s32 p, %0, 0; @p st.global.u32 [%1], %2; }" ::"r"(static_cast<int>(wanted)),
                  "l"(address), "r"(value)
@@ -102,6 +117,17 @@ SWS_DEVICE void store_pair_if(bool wanted, u32* address, u32 first, u32 second) 
                  "l"(address), "r"(first), "r"(second)
                  : "memory");
 }
+
+// A number that another warp may be changing, and its change, seen by others only after all that was written before.
+SWS_DEVICE u64 look_at(const u64* address) { return *const_cast<const volatile u64*>(address); }
+
+SWS_DEVICE void show(u64* address, u64 value) {
+    __threadfence_block();
+    *const_cast<volatile u64*>(address) = value;
+}
+
+// Called by a warp that waits for another of its block.
+SWS_DEVICE void let_others_run() { __nanosleep(40); }
 
 // One element of a texture over linear memory of uint4.
 SWS_DEVICE uint4 texture_element(u64 texture, int place) {

@@ -8,10 +8,12 @@
 //   kTwoQueries  two queries of like length, row for row, low and high. Lanes are one column apart.
 //   kSingle      one query, one 32-bit score a word. Lanes are one column apart.
 //
-// A strip of the profile is an array of 16-byte units: for each chunk of four words, for each residue column, for each of
-// kSlots lanes, the chunk's four words. Eight lanes side by side then read eight different groups of four banks, whatever
-// the residue of each (groups of four lanes have their words twice). A last chunk of one or two words is stored as
-// narrow as it is; one of three takes four.
+// A strip of the profile is an array of 16-byte units, each a lane's four words (a chunk) of one residue column. Chunks are
+// in order, within a chunk the kSlots lanes that have words of their own; these units are dealt 16 at a time to planes, and
+// a plane holds, for each residue column, its 16 units: 256 bytes. So the address of a lane's first chunk is one byte
+// permutation of the residue's column and the lane's place, and all others lie at constant distances. Eight lanes side by
+// side read eight different groups of four banks, whatever the residue of each (groups of four lanes have their words
+// twice). A last chunk that is not full takes as much room.
 
 #pragma once
 
@@ -37,42 +39,34 @@ struct Tile {
     static constexpr int kBoundaryWords = kPairing == Pairing::kRowBlocks ? 1 : 2;
 
     static constexpr int kSlots = kGroup < 8 ? 8 : kGroup;
-    static constexpr int kFullChunks = kWords / 4;
-    static constexpr int kRest = kWords % 4;
-    static constexpr int kRestWidth = kRest == 3 ? 4 : kRest;
-    static constexpr int kChunkUnits = kColumns * kSlots;
-    static constexpr int kRestUnits = (kChunkUnits * kRestWidth + 3) / 4;
-    static constexpr int kStripUnits = kChunkUnits * kFullChunks + kRestUnits;
+    static constexpr int kChunks = (kWords + 3) / 4;
+    static constexpr int kPlaneUnits = 16 * kColumns;
+    static constexpr int kStripUnits = (kChunks * kSlots + 15) / 16 * kPlaneUnits;
 
     static_assert(kGroup == 4 || kGroup == 8 || kGroup == 16 || kGroup == 32, "a group divides a warp");
     static_assert(kWords >= 1 && kColumns >= 1 && kColumns <= 32, "a tile has words and residue columns");
 };
 
-// A lane's words of one residue column, read from shared memory a chunk at a time.
+// A lane's view of a staged strip: the words of one residue column at a time, read from shared memory a chunk at a time.
 template <class Shape>
-class ScoreColumn {
+class StagedScores {
    public:
-    // strip: the staged profile; slot: the lane's; code: the residue's column.
-    SWS_DEVICE ScoreColumn(const uint4* strip, int slot, u32 code)
-        : full_(strip + slot + code * Shape::kSlots),
-          rest_(reinterpret_cast<const u32*>(strip + Shape::kChunkUnits * Shape::kFullChunks) +
-                (slot + code * Shape::kSlots) * Shape::kRestWidth) {}
+    // strip: the staged profile; slot: the lane's.
+    SWS_DEVICE StagedScores(const uint4* strip, int slot)
+        : plane_(reinterpret_cast<const char*>(strip + slot / 16 * Shape::kPlaneUnits)),
+          place_(static_cast<u32>(slot % 16) * 16) {}
 
-    // Words of one chunk; of a last one that is not full, the first kRest.
+    // Goes to the residue column in byte `which` of `codes`.
+    SWS_DEVICE const uint4* column(u32 codes, int which) const {
+        const u32 offset = permute_bytes(codes, place_, 0x5504u | static_cast<u32>(which) << 4);
+        return reinterpret_cast<const uint4*>(plane_ + offset);
+    }
+
+    // The four words of one chunk of a column.
     template <class Word>
-    SWS_DEVICE void load(int chunk, Word (&words)[4]) const {
-        uint4 four = {0, 0, 0, 0};
-        if (chunk < Shape::kFullChunks) {
-            four = full_[chunk * Shape::kChunkUnits];
-        } else if (Shape::kRestWidth == 4) {
-            four = *reinterpret_cast<const uint4*>(rest_);
-        } else if (Shape::kRestWidth == 2) {
-            const uint2 two = *reinterpret_cast<const uint2*>(rest_);
-            four.x = two.x;
-            four.y = two.y;
-        } else {
-            four.x = *rest_;
-        }
+    static SWS_DEVICE void load(const uint4* column, int chunk, Word* words) {
+        const int unit = chunk * Shape::kSlots;
+        const uint4 four = column[unit / 16 * Shape::kPlaneUnits + unit % 16];
         words[0] = static_cast<Word>(four.x);
         words[1] = static_cast<Word>(four.y);
         words[2] = static_cast<Word>(four.z);
@@ -80,8 +74,8 @@ class ScoreColumn {
     }
 
    private:
-    const uint4* full_;
-    const u32* rest_;
+    const char* plane_;
+    u32 place_;
 };
 
 // Where a profile is read from when a block stages a strip of it.
@@ -90,7 +84,7 @@ struct ProfileSource {
     u64 texture;
 };
 
-// Copies units first to first + count of the profile to shared memory, `threads` threads together.
+// Copies units first to first + count - 1 of the profile to shared memory, `threads` threads together.
 template <bool kTexture>
 SWS_DEVICE void stage_strip(uint4* strip, const ProfileSource& profile, int first, int count, int thread, int threads) {
     for (int unit = thread; unit < count; unit += threads) {

@@ -5,11 +5,12 @@ module                  holds
 ======================  ==============================================================================
 ``kernels``             kernels by their compile-time constants; tiles, and how a strip lies in memory
 ``profile``             query profiles as the words a tile reads
-``tuning``              which tile for which architecture and query length, from ``cuda/tuning/``
+``tuning``              tiles by architecture and what they cost, from ``cuda/tuning/``
+``layout``              how the rows of a query, or of two, are cut into strips
 ``compiler``            nvcc or NVRTC, and the cache of compiled kernels on disk
 ``device``              one GPU: memory, streams, texture objects, launches
 ``subjects``            the database on the device, kept or streamed
-``plan``                how a query is scored: type, tile, strips, who goes where
+``plan``                how a query is scored: type, strips, pairs, who goes where
 ``engine``              :class:`CudaEngine`, one GPU
 ``packed``              packed profiles on the host, made while kernels run
 ``devices``             :class:`CudaDevices`, one GPU or several, each in a thread of its own

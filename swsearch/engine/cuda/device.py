@@ -46,6 +46,8 @@ class Stream(IntEnum):
     """Long subjects, beside the others."""
     COPY = 2
     """Uploads of a streamed database."""
+    OTHER_SIDE = 3
+    """Long subjects of the second of two queries."""
 
 
 @dataclass(frozen=True)

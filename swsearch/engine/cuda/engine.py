@@ -43,6 +43,7 @@ from swsearch.engine.cuda.plan import (
     Batch,
     deferred_limit,
     first_long,
+    list_teams,
     pair_queries,
     plan_list,
     plan_range,
@@ -91,13 +92,11 @@ def _address(buffer: Buffer | None) -> np.uint64:
 
 
 def _turns(boundary: Buffer | None, strip: int) -> list[Argument]:
-    """Where a strip reads its boundary, and how many words on it writes: halves of one buffer, in turns."""
+    """Where a strip reads its boundary and where it writes: halves of one buffer, in turns."""
     if boundary is None:
-        return [np.uint64(0), np.int64(0)]
-    half = boundary.n_bytes // 32 * 16
-    if strip % 2:
-        return [np.uint64(boundary.address), np.int64(half // 4)]
-    return [np.uint64(boundary.address + half), np.int64(-half // 4)]
+        return [np.uint64(0), np.uint64(0)]
+    halves = [np.uint64(boundary.address), np.uint64(boundary.address + boundary.n_bytes // 32 * 16)]
+    return [halves[1 - strip % 2], halves[strip % 2]]
 
 
 def _in_order(block: ScoreBlock, partition: Partition) -> ScoreBlock:
@@ -291,7 +290,7 @@ class CudaEngine:
                 for number, batch in enumerate(batches):
                     chosen = [profiles[place] for place in batch.places]
                     following = batches[(number + 1) % len(batches)]
-                    self._plan_ahead([profiles[place] for place in following.places])
+                    self._plan_ahead([profiles[place] for place in following.places], deferred=floors is not None)
                     wanted = None if floors is None else [floors[place] for place in batch.places]
                     of_batch = [None if rules is None else rules[place] for place in batch.places]
                     scored = self._score_batch(chosen, subjects, wanted, of_batch)
@@ -346,10 +345,10 @@ class CudaEngine:
             blocks.append(ScoreBlock(block.subject_index, block.score, n_left))
         return blocks
 
-    def _plan_ahead(self, profiles: list[QueryProfile]) -> None:
+    def _plan_ahead(self, profiles: list[QueryProfile], *, deferred: bool) -> None:
         """Let the next batch be packed while kernels run."""
-        plan = plan_range(profiles, self._device.facts.architecture, deferred=False)
-        self._packed.ahead = (profiles, plan.shape.tile, plan.arithmetic)
+        plan = plan_range(profiles, self._device.facts.architecture, deferred=self._deferred and deferred)
+        self._packed.ahead = (profiles, plan, plan.arithmetic)
 
     @contextlib.contextmanager
     def _measured(self) -> Iterator[None]:
@@ -367,30 +366,37 @@ class CudaEngine:
         """
         device = self._device
         plan = plan_range(profiles, device.facts.architecture, deferred=deferred)
-        tile = plan.shape.tile
-        spec = range_kernel(
-            plan.arithmetic,
-            tile,
-            profiles[0].gap,
-            deferred=plan.deferred,
-            boundary=plan.strips > 1,
-            texture=self._texture,
-            threads=plan.shape.threads,
-            blocks=plan.shape.blocks,
-        )
-        resident = device.resident_blocks(spec, tile.shared_bytes())
-        warps = resident * plan.shape.threads // WARP
-        n_groups = device.facts.multiprocessors * warps * (WARP // tile.group)
+        specs = [
+            range_kernel(
+                plan.arithmetic,
+                strip.shape.tile,
+                profiles[0].gap,
+                deferred=plan.deferred,
+                edges=strip.edges,
+                texture=self._texture,
+                threads=strip.shape.threads,
+                blocks=strip.shape.blocks,
+            )
+            for strip in plan.strips
+        ]
+        resident = [
+            min(device.resident_blocks(spec, strip.shape.tile.shared_bytes), strip.shape.blocks)
+            for spec, strip in zip(specs, plan.strips, strict=True)
+        ]
+        a_block = [strip.shape.threads // strip.shape.tile.group for strip in plan.strips]
+        n_groups = device.facts.multiprocessors * max(n * groups for n, groups in zip(resident, a_block, strict=True))
         n_short = first_long(subjects.partition.lengths, subjects.n_residues, n_groups)
         long_places = np.arange(n_short, len(subjects), dtype=np.uint32)[::-1]
 
-        counters = self._room("counters", (plan.strips + len(profiles)) * 4)
+        counters = self._room("counters", (len(plan.strips) + len(profiles)) * 4)
         device.clear(counters, counters.n_bytes, Stream.COMPUTE)
         boundary = None
-        if plan.strips > 1:
-            boundary = self._room("boundary", 2 * subjects.residue_bytes * tile.boundary_words * 4)
+        if len(plan.strips) > 1:
+            words = max(strip.shape.tile.boundary_words for strip in plan.strips)
+            boundary = self._room("boundary", 2 * subjects.residue_bytes * words * 4)
+        queries = [plan.queries(strip) for strip in plan.strips]
         with contextlib.ExitStack() as held:
-            packed = self._upload_profile("profile", self._packed.words(profiles, tile, plan.arithmetic), held)
+            packed = self._upload_profile("profile", self._packed.words(profiles, plan, plan.arithmetic), held)
             alone = []
             if len(long_places):
                 alone = [self._list_profile(f"profile {i}", p, plan.arithmetic, held) for i, p in enumerate(profiles)]
@@ -401,25 +407,29 @@ class CudaEngine:
                 device.upload(count, np.array([len(long_places)], np.uint32), Stream.COMPUTE)
             held.callback(device.synchronize)
             held.enter_context(self._measured())
+            # All before the inter-task kernel, whose blocks stay on the multiprocessors once they are there.
+            sides = [Stream.SIDE, Stream.OTHER_SIDE]
             for i, profile_alone in enumerate(alone):
-                device.follow(Stream.SIDE, Stream.COMPUTE)
+                device.follow(sides[i], Stream.COMPUTE)
                 self._launch_list(
                     profiles[i], profile_alone, subjects, scores[i], arithmetic=plan.arithmetic, places=places,
-                    count=count, n_listed=len(long_places), stream=Stream.SIDE,
-                    counter_address=counters.address + (plan.strips + i) * 4,
+                    count=count, n_listed=len(long_places), stream=sides[i],
+                    counter_address=counters.address + (len(plan.strips) + i) * 4,
                 )  # fmt: skip
-            a_block = WARP // tile.group * (plan.shape.threads // WARP)
-            grid = min(device.facts.multiprocessors * resident, -(-n_short // a_block))
-            for strip in range(plan.strips if n_short else 0):
+            first_unit = 0
+            for number, strip in enumerate(plan.strips if n_short else ()):
                 arguments = [
-                    *packed.arguments, _int(strip), _int(plan.strips),
-                    _address(subjects.residues), _address(subjects.starts), _address(subjects.lengths),
-                    _uint(n_short), *_turns(boundary, strip), _address(scores[0]), _address(scores[-1]),
-                    np.uint64(counters.address + strip * 4),
+                    *packed.arguments, _int(first_unit), _int(strip.further), _int(strip.followed),
+                    *_turns(boundary, number),
+                    _address(subjects.residues), _address(subjects.starts), _address(subjects.lengths), _uint(n_short),
+                    _address(scores[queries[number][0]]), _address(scores[queries[number][-1]]),
+                    np.uint64(counters.address + number * 4),
                 ]  # fmt: skip
-                device.launch(spec, grid, tile.shared_bytes(), arguments, Stream.COMPUTE)
-            if alone:
-                device.follow(Stream.COMPUTE, Stream.SIDE)
+                grid = min(device.facts.multiprocessors * resident[number], -(-n_short // a_block[number]))
+                device.launch(specs[number], grid, strip.shape.tile.shared_bytes, arguments, Stream.COMPUTE)
+                first_unit += strip.shape.tile.strip_units
+            for i in range(len(alone)):
+                device.follow(Stream.COMPUTE, sides[i])
         return n_short
 
     def _finish_exact(
@@ -498,26 +508,25 @@ class CudaEngine:
         stream: Stream,
     ) -> None:
         device = self._device
-        shape = plan_list(profile, device.facts.architecture, arithmetic)
-        tile = shape.tile
-        spec = list_kernel(
-            arithmetic, tile, profile.gap, texture=self._texture, threads=shape.threads, blocks=shape.blocks
-        )
-        warps = shape.threads // WARP
-        shared_bytes = tile.shared_bytes(warps)
-        grid = min(-(-n_listed // warps), device.facts.multiprocessors * device.resident_blocks(spec, shared_bytes))
-        stride = -(-subjects.longest // 16) * 16
+        tile = plan_list(profile, device.facts.architecture, arithmetic)
         strips = tile.strips(profile.length)
+        teams = list_teams(tile, strips, n_listed, device.facts.multiprocessors, device.facts.shared_bytes)
+        spec = list_kernel(arithmetic, tile, profile.gap, texture=self._texture, warps=teams.warps)
+        shared_bytes = tile.list_bytes(teams.warps)
+        a_block = 1 if teams.together else teams.warps
+        grid = min(-(-n_listed // a_block), device.facts.multiprocessors * device.resident_blocks(spec, shared_bytes))
+        stride = -(-subjects.longest // 16) * 16
         edge = None
         if strips > 1:
-            edge_bytes = warps * stride * tile.boundary_words * 4
+            edge_bytes = a_block * stride * tile.boundary_words * 4
             grid = max(1, min(grid, EDGE_BYTES // edge_bytes))
             edge = self._room(f"edge {stream.name}", grid * edge_bytes)
+        left = self._room(f"left {stream.name}", grid * teams.warps * 8)
         arguments = [
             *on_device.arguments, _int(strips),
             _address(subjects.residues), _address(subjects.starts), _address(subjects.lengths),
-            _address(places), _address(count), _address(edge), _uint(stride), _address(scores),
-            np.uint64(counter_address),
+            _address(places), _address(count), _address(edge), _uint(stride), _address(left), _int(teams.together),
+            _address(scores), np.uint64(counter_address),
         ]  # fmt: skip
         device.launch(spec, grid, shared_bytes, arguments, stream)
 
@@ -607,7 +616,7 @@ class CudaEngine:
     def _list_profile(
         self, name: str, profile: QueryProfile, arithmetic: Arithmetic, held: contextlib.ExitStack
     ) -> _DeviceProfile:
-        tile = plan_list(profile, self._device.facts.architecture, arithmetic).tile
+        tile = plan_list(profile, self._device.facts.architecture, arithmetic)
         return self._upload_profile(name, self._packed.words([profile], tile, arithmetic), held)
 
     def _room(self, name: str, n_bytes: int) -> Buffer:

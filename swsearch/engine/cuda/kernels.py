@@ -16,8 +16,14 @@ from swsearch.scoring.gap import GapPenalty
 
 WARP: Final = 32
 UNIT_BYTES: Final = 16
-"""Profiles are read in units of four 32-bit words."""
+"""Profiles are read in units of four 32-bit words, a lane's chunk of a column."""
+CHUNK_WORDS: Final = 4
+PLANE_UNITS: Final = 16
+"""Units of a plane's row: 256 bytes, so that a column's number is a byte of its address."""
 CODE_COLUMNS: Final = 32
+MOST_LIST_WARPS: Final = 12
+LIST_BLOCK_UNITS: Final = 1
+"""What the warps of a block of ``score_list`` share beside their strips."""
 
 
 class Arithmetic(Enum):
@@ -45,6 +51,15 @@ class Pairing(Enum):
     ROW_BLOCKS = "kRowBlocks"
     TWO_QUERIES = "kTwoQueries"
     SINGLE = "kSingle"
+
+
+class Edges(Enum):
+    """Which boundaries a strip has; the values are those of ``boundary.cuh``."""
+
+    NONE = "kNone"
+    OWN = "kOwn"
+    READS_PAIR = "kReadsPair"
+    """Row blocks that go on with the longer of two queries."""
 
 
 @dataclass(frozen=True)
@@ -78,23 +93,33 @@ class Tile:
         return max(self.group, 8)
 
     @property
-    def chunk_widths(self) -> list[int]:
-        """Words a lane reads of each chunk, in order."""
-        full, rest = divmod(self.words, 4)
-        return [4] * full + ([4 if rest == 3 else rest] if rest else [])
+    def chunks(self) -> int:
+        """Chunks of four words a lane reads for a column; the last may not be full."""
+        return -(-self.words // CHUNK_WORDS)
+
+    @property
+    def planes(self) -> int:
+        """Planes of a strip: for each column, 16 units of 16 bytes."""
+        return -(-self.chunks * self.slots // PLANE_UNITS)
 
     @property
     def strip_units(self) -> int:
         """16-byte units of a strip."""
-        return sum((self.columns * self.slots * width + 3) // 4 for width in self.chunk_widths)
+        return self.planes * self.columns * PLANE_UNITS
 
-    def shared_bytes(self, strips: int = 1) -> int:
-        """Shared memory of a block that stages a number of strips.
+    @property
+    def shared_bytes(self) -> int:
+        """Shared memory of a block that stages a strip.
 
         There is room for the columns that no letter has: a byte that is no residue then reads a wrong score, never
         beside the block's memory.
         """
-        return (strips * self.strip_units + (CODE_COLUMNS - self.columns) * self.slots) * UNIT_BYTES
+        return (self.strip_units + (CODE_COLUMNS - self.columns) * PLANE_UNITS) * UNIT_BYTES
+
+    def list_bytes(self, warps: int) -> int:
+        """The same of a block of the kernel for listed subjects, whose warps stage a strip each."""
+        slack = (CODE_COLUMNS - self.columns) * PLANE_UNITS
+        return (LIST_BLOCK_UNITS + warps * self.strip_units + slack) * UNIT_BYTES
 
     @property
     def boundary_words(self) -> int:
@@ -143,7 +168,7 @@ def range_kernel(
     gap: GapPenalty,
     *,
     deferred: bool,
-    boundary: bool,
+    edges: Edges,
     texture: bool,
     threads: int,
     blocks: int,
@@ -161,7 +186,7 @@ def range_kernel(
             gap_open=gap.open,
             gap_extend=gap.extend,
             deferred=deferred,
-            boundary=boundary,
+            edges=edges.value,
             texture=texture,
             threads=threads,
             blocks=blocks,
@@ -170,10 +195,8 @@ def range_kernel(
     )
 
 
-def list_kernel(
-    arithmetic: Arithmetic, tile: Tile, gap: GapPenalty, *, texture: bool, threads: int, blocks: int
-) -> KernelSpec:
-    """The kernel for listed subjects, ``score_list``: a warp a subject."""
+def list_kernel(arithmetic: Arithmetic, tile: Tile, gap: GapPenalty, *, texture: bool, warps: int) -> KernelSpec:
+    """The kernel for listed subjects, ``score_list``, in blocks of some warps; its code is the same for any number."""
     return KernelSpec(
         "score_list",
         "score_list",
@@ -185,10 +208,10 @@ def list_kernel(
             gap_open=gap.open,
             gap_extend=gap.extend,
             texture=texture,
-            threads=threads,
-            blocks=blocks,
+            threads=MOST_LIST_WARPS * WARP,
+            blocks=1,
         ),
-        threads,
+        warps * WARP,
     )
 
 

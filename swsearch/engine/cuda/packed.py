@@ -5,15 +5,26 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+import numpy as np
+
 from swsearch.engine.cuda.kernels import Arithmetic, Tile
-from swsearch.engine.cuda.profile import Words, pack_profile
+from swsearch.engine.cuda.plan import RangePlan
+from swsearch.engine.cuda.profile import Words, pack_profile, pack_strip
 from swsearch.query.profile import QueryProfile
 
 KEPT_BYTES: Final = 256 << 20
 """Memory for packed profiles. A streamed database meets each query once a piece; packing takes as long as a piece of a
 few megabytes takes to score."""
 
-_Key = tuple[tuple[int, ...], Tile, Arithmetic]
+_Key = tuple[tuple[int, ...], Tile | RangePlan, Arithmetic]
+
+
+def _pack_plan(profiles: Sequence[QueryProfile], plan: RangePlan) -> Words:
+    parts = [
+        pack_strip([profiles[i] for i in plan.queries(strip)], strip.shape.tile, plan.arithmetic, strip.first_row)
+        for strip in plan.strips
+    ]
+    return np.concatenate(parts)
 
 
 class PackedProfiles:
@@ -21,21 +32,24 @@ class PackedProfiles:
 
     Attributes
     ----------
-    ahead : tuple of profiles, Tile and Arithmetic, or None
+    ahead : tuple of profiles, RangePlan and Arithmetic, or None
         What :meth:`pack_ahead` is to pack.
     """
 
     def __init__(self) -> None:
-        self.ahead: tuple[Sequence[QueryProfile], Tile, Arithmetic] | None = None
+        self.ahead: tuple[Sequence[QueryProfile], RangePlan, Arithmetic] | None = None
         self._kept: dict[_Key, Words] = {}
         self._kept_bytes = 0
 
-    def words(self, profiles: Sequence[QueryProfile], tile: Tile, arithmetic: Arithmetic) -> Words:
-        """See :func:`swsearch.engine.cuda.profile.pack_profile`."""
-        key = (tuple(map(id, profiles)), tile, arithmetic)
+    def words(self, profiles: Sequence[QueryProfile], strips: Tile | RangePlan, arithmetic: Arithmetic) -> Words:
+        """All strips of the profiles, one after another: in one tile, or in the tiles of a plan."""
+        key = (tuple(map(id, profiles)), strips, arithmetic)
         words = self._kept.get(key)
         if words is None:
-            words = pack_profile(profiles, tile, arithmetic)
+            if isinstance(strips, Tile):
+                words = pack_profile(profiles, strips, arithmetic)
+            else:
+                words = _pack_plan(profiles, strips)
             self._kept_bytes += words.nbytes
             while self._kept and self._kept_bytes > KEPT_BYTES:
                 self._kept_bytes -= self._kept.pop(next(iter(self._kept))).nbytes

@@ -1,4 +1,7 @@
-"""How a query is scored: score type, tile, strips, and which subjects go to which kernel. Pure functions, no device."""
+"""How a query is scored: score type, strips, which queries share words, and which subjects go to which kernel.
+
+Pure functions, no device.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +11,10 @@ from typing import Final
 
 import numpy as np
 
-from swsearch.engine.cuda.kernels import Arithmetic, Pairing
+from swsearch.engine.cuda.kernels import MOST_LIST_WARPS, UNIT_BYTES, Arithmetic, Pairing, Tile
+from swsearch.engine.cuda.layout import Strip, layout
 from swsearch.engine.cuda.profile import residue_columns
-from swsearch.engine.cuda.tuning import TunedTile, choose_list_tile, choose_tile
+from swsearch.engine.cuda.tuning import choose_list_tile
 from swsearch.query.profile import QueryProfile
 from swsearch.typing import Lengths
 
@@ -18,11 +22,13 @@ FAST_GAP_LIMIT: Final = 2047
 """Largest cost of a gap's first residue that the fast type adds exactly."""
 DEFERRED_COLUMNS: Final = 4
 """Columns between two looks at the largest E in the deferred kernels (``strip.cuh``)."""
-PAIRING_GAIN: Final = 1.08
-"""Speed of two queries a word over one, at equal padding; pairs whose padding costs more are not made."""
 LONG_SHARE: Final = 0.7
 LONG_LEAST: Final = 1500
 """Subjects longer than this part of a group's fair share of all residues, and than this length, get a warp each."""
+LIST_WARPS: Final = 3
+"""Warps a block where each has a subject of its own."""
+FEW_LISTED: Final = 4
+"""Listed subjects a multiprocessor, at most, that get a block each."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +43,7 @@ def fits_fast(profile: QueryProfile) -> bool:
     return profile.gap.first <= FAST_GAP_LIMIT
 
 
-def pair_queries(profiles: Sequence[QueryProfile], architecture: int) -> list[Batch]:
+def pair_queries(profiles: Sequence[QueryProfile], architecture: int, *, deferred: bool = False) -> list[Batch]:
     """Batches of two queries of like length where that is faster than one after the other, else of one.
 
     Every profile is in exactly one batch. Two queries share words only if both fit the fast type, with equal gap costs.
@@ -46,7 +52,7 @@ def pair_queries(profiles: Sequence[QueryProfile], architecture: int) -> list[Ba
     batches: list[Batch] = []
     waiting: int | None = None
     for place in order:
-        if waiting is not None and _worth_pairing(profiles[waiting], profiles[place], architecture):
+        if waiting is not None and _worth_pairing(profiles[waiting], profiles[place], architecture, deferred):
             batches.append(Batch((waiting, place)))
             waiting = None
             continue
@@ -58,18 +64,16 @@ def pair_queries(profiles: Sequence[QueryProfile], architecture: int) -> list[Ba
     return batches
 
 
-def _worth_pairing(first: QueryProfile, second: QueryProfile, architecture: int) -> bool:
+def _worth_pairing(first: QueryProfile, second: QueryProfile, architecture: int, deferred: bool) -> bool:
+    """``second`` is not the shorter one."""
     if first.gap != second.gap or not fits_fast(first):
         return False
     columns = residue_columns([first, second])
 
-    def rows(pairing: Pairing, length: int) -> int:
-        tile = choose_tile(architecture, pairing, columns, length).tile
-        return tile.strips(length) * tile.rows
+    def cost(*lengths: int) -> float:
+        return layout(architecture, columns, lengths, deferred=deferred).cost
 
-    alone = rows(Pairing.ROW_BLOCKS, first.length) + rows(Pairing.ROW_BLOCKS, second.length)
-    together = 2 * rows(Pairing.TWO_QUERIES, max(first.length, second.length))
-    return together < alone * PAIRING_GAIN
+    return cost(first.length, second.length) < cost(first.length) + cost(second.length)
 
 
 def deferred_limit(profile: QueryProfile, floor: int | None) -> int | None:
@@ -103,25 +107,58 @@ def first_long(lengths: Lengths, n_residues: int, n_groups: int) -> int:
 
 @dataclass(frozen=True)
 class RangePlan:
-    """The inter-task launches of a batch."""
+    """The inter-task launches of a batch: type, strips, and whether the maximum is deferred.
+
+    Attributes
+    ----------
+    order : tuple of int
+        The batch's queries, the shorter first; the strips' low halves are the first's, the high ones the last's.
+    """
 
     arithmetic: Arithmetic
-    shape: TunedTile
-    strips: int
+    order: tuple[int, ...]
+    strips: tuple[Strip, ...]
     deferred: bool
+
+    def queries(self, strip: Strip) -> tuple[int, ...]:
+        """The queries in a strip, the low half's first; the longer one alone, or the only one, in row blocks."""
+        return self.order if strip.shape.tile.pairing is Pairing.TWO_QUERIES else self.order[-1:]
 
 
 def plan_range(profiles: Sequence[QueryProfile], architecture: int, *, deferred: bool) -> RangePlan:
-    """Type and tile of one query or of two."""
-    columns = residue_columns(profiles)
-    length = max(profile.length for profile in profiles)
+    """Type and strips of one query or of two."""
+    order = tuple(sorted(range(len(profiles)), key=lambda place: profiles[place].length))
     arithmetic = Arithmetic.FAST if all(fits_fast(profile) for profile in profiles) else Arithmetic.SHORT
-    pairing = Pairing.TWO_QUERIES if len(profiles) == 2 else Pairing.ROW_BLOCKS
-    shape = choose_tile(architecture, pairing, columns, length)
-    return RangePlan(arithmetic, shape, shape.tile.strips(length), deferred and arithmetic is Arithmetic.FAST)
+    deferred = deferred and arithmetic is Arithmetic.FAST
+    lengths = tuple(profiles[place].length for place in order)
+    found = layout(architecture, residue_columns(profiles), lengths, deferred=deferred)
+    return RangePlan(arithmetic, order, found.strips, deferred)
 
 
-def plan_list(profile: QueryProfile, architecture: int, arithmetic: Arithmetic) -> TunedTile:
+def plan_list(profile: QueryProfile, architecture: int, arithmetic: Arithmetic) -> Tile:
     """Tile of the kernel for listed subjects."""
     pairing = Pairing.SINGLE if arithmetic is Arithmetic.WIDE else Pairing.ROW_BLOCKS
     return choose_list_tile(architecture, pairing, residue_columns([profile]), profile.length)
+
+
+@dataclass(frozen=True)
+class ListTeams:
+    """Warps a block of the kernel for listed subjects, and whether they have a subject together."""
+
+    warps: int
+    together: bool
+
+
+def list_teams(tile: Tile, strips: int, n_listed: int, multiprocessors: int, shared_bytes: int) -> ListTeams:
+    """Few subjects are done soonest by a block each, many by a warp each, without waiting for one another.
+
+    Parameters
+    ----------
+    tile : Tile
+    strips, n_listed : int
+    multiprocessors, shared_bytes : int
+        Of the device: how many, and the shared memory that a block can have.
+    """
+    together = strips > 1 and n_listed <= FEW_LISTED * multiprocessors
+    room = (shared_bytes - tile.list_bytes(0)) // (tile.strip_units * UNIT_BYTES)
+    return ListTeams(min(strips if together else LIST_WARPS, MOST_LIST_WARPS, room), together)

@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from swsearch.engine.cuda.kernels import Arithmetic, Pairing, Tile
+from swsearch.engine.cuda.kernels import CHUNK_WORDS, PLANE_UNITS, Arithmetic, Pairing, Tile
 from swsearch.query.profile import QueryProfile
 from swsearch.scoring.matrix import PAD_SCORE
 
@@ -37,44 +37,46 @@ def _encode(scores: NDArray[np.int32], arithmetic: Arithmetic) -> Words:
     return scores.astype(np.int32).view(np.uint32)
 
 
-def _row_scores(profile: QueryProfile, tile: Tile, n_rows: int) -> NDArray[np.int32]:
-    """Scores by row and column, int32 of shape (n_rows, tile.columns); rows past the query and column 0 are padding."""
-    scores = np.full((n_rows, tile.columns), PAD_SCORE, dtype=np.int32)
-    scores[: profile.length, 1:] = profile.table[profile.rows, : tile.columns - 1]
+def _row_scores(profile: QueryProfile, tile: Tile, first_row: int) -> NDArray[np.int32]:
+    """Scores of a strip's rows, int32 of shape (tile.rows, tile.columns); rows past the query, and column 0, pad."""
+    scores = np.full((tile.rows, tile.columns), PAD_SCORE, dtype=np.int32)
+    rows = profile.rows[first_row : first_row + tile.rows]
+    scores[: len(rows), 1:] = profile.table[rows, : tile.columns - 1]
     return scores
 
 
-def pack_profile(profiles: Sequence[QueryProfile], tile: Tile, arithmetic: Arithmetic) -> Words:
-    """The words of one query, or of two where the tile pairs queries.
+def pack_strip(profiles: Sequence[QueryProfile], tile: Tile, arithmetic: Arithmetic, first_row: int) -> Words:
+    """The words of one strip of one query, or of two where the tile pairs queries.
 
     Parameters
     ----------
     profiles : one QueryProfile, or two for ``Pairing.TWO_QUERIES``
     tile : Tile
     arithmetic : Arithmetic
+    first_row : int
+        The strip's first row, of each query.
 
     Returns
     -------
-    uint32 array, shape (strips * tile.strip_units * 4,)
+    uint32 array, shape (tile.strip_units * 4,)
     """
-    strips = tile.strips(max(profile.length for profile in profiles))
-    encoded = [_encode(_row_scores(profile, tile, strips * tile.rows), arithmetic) for profile in profiles]
+    encoded = [_encode(_row_scores(profile, tile, first_row), arithmetic) for profile in profiles]
     if tile.pairing is Pairing.ROW_BLOCKS:
-        halves = encoded[0].reshape(strips, tile.group, 2, tile.words, tile.columns)
-        words: Words = halves[:, :, 0] | (halves[:, :, 1] << np.uint32(16))
+        halves = encoded[0].reshape(tile.group, 2, tile.words, tile.columns)
+        words: Words = halves[:, 0] | (halves[:, 1] << np.uint32(16))
     else:
-        shaped = [scores.reshape(strips, tile.group, tile.words, tile.columns) for scores in encoded]
+        shaped = [scores.reshape(tile.group, tile.words, tile.columns) for scores in encoded]
         words = shaped[0] | (shaped[1] << np.uint32(16)) if tile.pairing is Pairing.TWO_QUERIES else shaped[0]
-    # words: strip, lane, word, column -> strip, then for each chunk: column, slot, word of the chunk
-    words = words[:, np.arange(tile.slots) % tile.group].transpose(0, 3, 1, 2)
-    packed = np.zeros((strips, tile.strip_units * 4), dtype=np.uint32)
-    place = first = 0
-    for width in tile.chunk_widths:
-        chunk = words[:, :, :, first : first + width]
-        filled = np.zeros((strips, tile.columns, tile.slots, width), dtype=np.uint32)
-        filled[..., : chunk.shape[3]] = chunk
-        n_words = tile.columns * tile.slots * width
-        packed[:, place : place + n_words] = filled.reshape(strips, -1)
-        place += -(-n_words // 4) * 4
-        first += width
-    return packed.reshape(-1)
+    # Axes of words: lane, word, column. Then plane and unit of (chunk, slot), column, word of the chunk.
+    n_chunks = tile.planes * PLANE_UNITS // tile.slots
+    filled = np.zeros((n_chunks * CHUNK_WORDS, tile.slots, tile.columns), dtype=np.uint32)
+    filled[: tile.words] = words[np.arange(tile.slots) % tile.group].transpose(1, 0, 2)
+    chunks = filled.reshape(-1, CHUNK_WORDS, tile.slots, tile.columns).transpose(0, 2, 3, 1)
+    planes = chunks.reshape(tile.planes, PLANE_UNITS, tile.columns, CHUNK_WORDS)
+    return planes.transpose(0, 2, 1, 3).reshape(-1)
+
+
+def pack_profile(profiles: Sequence[QueryProfile], tile: Tile, arithmetic: Arithmetic) -> Words:
+    """All strips of one query, or of two, one after another in one tile: shape (strips * tile.strip_units * 4,)."""
+    strips = tile.strips(max(profile.length for profile in profiles))
+    return np.concatenate([pack_strip(profiles, tile, arithmetic, strip * tile.rows) for strip in range(strips)])

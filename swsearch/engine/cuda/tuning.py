@@ -1,8 +1,9 @@
-"""Which tile for which query: data of ``cuda/tuning/``, one file for a family of architectures.
+"""Tiles of the kernels and what they cost: data of ``cuda/tuning/``, one file for a family of architectures.
 
 A file names the architectures it is for, and for each pairing its tiles: lanes a group, words a lane, threads a block,
-and blocks that shall fit a multiprocessor. A query takes the tile that costs least over all its
-strips: padding rows cost as much as others, and every strip some rows more.
+the blocks that run on a multiprocessor, and a strip's picoseconds for each residue of the subjects: without boundaries
+(``alone``) and with (``edges``), each for the kernel that keeps every score and for the deferred one. The figures are
+of one device (``benchmarks/tune_cuda.py`` measures them); on others of the family their ratios serve.
 """
 
 from __future__ import annotations
@@ -10,27 +11,32 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Final
+from typing import Any
 
-from swsearch.engine.cuda.kernels import Pairing, Tile, source_folder
+from swsearch.engine.cuda.kernels import WARP, Pairing, Tile, source_folder
 from swsearch.errors import EngineError
-
-COLUMN_ROWS: Final = 3.5
-"""What a column costs a lane beside its rows, in rows of one lane: loads, shuffles, the loop, the boundary."""
-
-
-def _cost(tile: Tile, query_length: int) -> float:
-    """Time of a query in this tile, in an arbitrary unit: strips times rows, a lane's overhead a column included."""
-    return tile.strips(query_length) * tile.group * (tile.words + COLUMN_ROWS)
 
 
 @dataclass(frozen=True)
 class TunedTile:
-    """A tile with its launch shape."""
+    """A tile with its launch shape.
+
+    Attributes
+    ----------
+    tile : Tile
+    threads : int
+        Threads a block.
+    blocks : int
+        Blocks a multiprocessor.
+    alone, edges : (float, float)
+        Picoseconds a residue, without boundaries and with: of the kernel for every score, and of the deferred one.
+    """
 
     tile: Tile
     threads: int
     blocks: int
+    alone: tuple[float, float] = (0.0, 0.0)
+    edges: tuple[float, float] = (0.0, 0.0)
 
 
 @cache
@@ -48,25 +54,25 @@ def tuned_for(architecture: int) -> dict[str, Any]:
     return max(older, key=lambda e: e[0])[1] if older else min(known, key=lambda e: e[0])[1]
 
 
-def tiles(architecture: int, pairing: Pairing, columns: int) -> list[TunedTile]:
-    """All tiles of the inter-task kernel, narrowest first."""
+@cache
+def tiles(architecture: int, pairing: Pairing, columns: int) -> tuple[TunedTile, ...]:
+    """All tiles of the inter-task kernel, those of the fewest rows first."""
     found = tuned_for(architecture)["score_range"][pairing.value]
     shapes = [
-        TunedTile(Tile(pairing, entry["group"], entry["words"], columns), entry["threads"], entry["blocks"])
+        TunedTile(
+            Tile(pairing, entry["group"], entry["words"], columns),
+            entry["threads"],
+            entry["blocks"],
+            tuple(entry["alone"]),
+            tuple(entry["edges"]),
+        )
         for entry in found
     ]
-    return sorted(shapes, key=lambda shape: shape.tile.rows)
+    return tuple(sorted(shapes, key=lambda shape: shape.tile.rows))
 
 
-def choose_tile(architecture: int, pairing: Pairing, columns: int, query_length: int) -> TunedTile:
-    """The tile for a query of this length."""
-    return min(tiles(architecture, pairing, columns), key=lambda shape: _cost(shape.tile, query_length))
-
-
-def choose_list_tile(architecture: int, pairing: Pairing, columns: int, query_length: int) -> TunedTile:
-    """The same for the kernel that gives a warp to each subject."""
-    shapes = [
-        TunedTile(Tile(pairing, 32, entry["words"], columns), entry["threads"], entry["blocks"])
-        for entry in tuned_for(architecture)["score_list"][pairing.value]
-    ]
-    return min(shapes, key=lambda shape: (shape.tile.strips(query_length), shape.tile.rows))
+def choose_list_tile(architecture: int, pairing: Pairing, columns: int, query_length: int) -> Tile:
+    """The tile of the kernel for listed subjects, a warp wide: that of the fewest strips, then of the fewest rows."""
+    entries = tuned_for(architecture)["score_list"][pairing.value]
+    found = [Tile(pairing, WARP, entry["words"], columns) for entry in entries]
+    return min(found, key=lambda tile: (tile.strips(query_length), tile.rows))

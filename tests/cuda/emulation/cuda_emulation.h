@@ -284,6 +284,12 @@ inline bool __any_sync(unsigned, bool vote) {
 
 inline bool __all_sync(unsigned mask, bool vote) { return !__any_sync(mask, !vote); }
 
+inline int atomicMax(int* address, int value) {
+    const int before = *address;
+    if (value > before) *address = value;
+    return before;
+}
+
 inline unsigned atomicAdd(unsigned* address, unsigned value) {
     const unsigned before = *address;
     *address = before + value;
@@ -315,6 +321,8 @@ inline int __vimax3_s32_relu(int a, int b, int c) { return __vimax3_s32(__vimax3
 inline int __viaddmax_s32_relu(int a, int b, int c) {
     return __vimax3_s32(static_cast<int>(static_cast<unsigned>(a) + static_cast<unsigned>(b)), c, 0);
 }
+
+inline void __threadfence_block() {}
 
 namespace swsearch {
 
@@ -358,6 +366,20 @@ inline unsigned permute_bytes(unsigned low, unsigned high, unsigned selector) {
 }
 
 inline unsigned load_if(bool wanted, const unsigned* address, unsigned otherwise) { return wanted ? *address : otherwise; }
+
+inline unsigned long long look_at(const unsigned long long* address) { return *address; }
+inline void show(unsigned long long* address, unsigned long long value) { *address = value; }
+inline void let_others_run() {}
+
+inline void load_pair_over(bool wanted, const unsigned* address, unsigned& first, unsigned& second) {
+    if (!wanted) return;
+    const uint2 pair = *reinterpret_cast<const uint2*>(address);
+    first = pair.x, second = pair.y;
+}
+
+inline void load_over(bool wanted, const unsigned* address, unsigned& value) {
+    if (wanted) value = *address;
+}
 
 inline void store_if(bool wanted, unsigned* address, unsigned value) {
     if (wanted) *address = value;

@@ -82,13 +82,14 @@ class EmulatedDevice:
         sanitize: bool = False,
         reversed_order: bool = False,
         multiprocessors: int = 2,
+        shared_bytes: int = 227 * 1024,
     ) -> None:
         self.facts = DeviceFacts(
             name="emulated device",
             driver="none",
             architecture=architecture,
             multiprocessors=multiprocessors,
-            shared_bytes=227 * 1024,
+            shared_bytes=shared_bytes,
             memory_bytes=memory_bytes,
             clock_hz=1e4,
             pci_bus_id="0000:00:00.0",

@@ -1,0 +1,93 @@
+"""A small case of every CUDA kernel, checked against the CPU engine; made to be run under compute-sanitizer.
+
+    compute-sanitizer --tool memcheck --report-api-errors no --error-exitcode 1 python benchmarks/sanitize_cuda.py
+    compute-sanitizer --tool racecheck --error-exitcode 1 python benchmarks/sanitize_cuda.py
+
+(cuda-bindings asks the driver for functions it may not have, which memcheck would otherwise report.)
+
+Proteins and DNA, queries of one strip and of several, one and two a word, with floors and without, long subjects, and
+scores beyond each type. Prints how many scores were compared; exits with 1 where one differs. ``--compiler nvrtc``
+compiles with NVRTC also where nvcc is.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+import numpy as np
+
+from swsearch.database.partition import Partition
+from swsearch.engine.cpu.engine import CpuEngine
+from swsearch.engine.cuda import compiler
+from swsearch.engine.cuda.device import PyCudaDevice
+from swsearch.engine.cuda.engine import CudaEngine
+from swsearch.query.profile import sequence_profile
+from swsearch.scoring.gap import GapPenalty
+from swsearch.scoring.matrix import match_mismatch
+from swsearch.scoring.scheme import ScoringScheme, default_scheme
+from swsearch.sequences.alphabet import DNA, PAD_CODE, PROTEIN
+from swsearch.typing import Codes
+
+FLOOR = 60
+
+
+def partition_of(subjects: Sequence[Codes]) -> Partition:
+    """Subjects as a packed database holds them: by length, each at a multiple of 16 and padded to the next."""
+    order = np.array(sorted(range(len(subjects)), key=lambda place: len(subjects[place])), dtype=np.uint32)
+    lengths = np.array([len(subjects[place]) for place in order], dtype=np.uint32)
+    room = -(-lengths.astype(np.int64) // 16) * 16
+    starts = np.concatenate([[0], np.cumsum(room)[:-1]]).astype(np.uint64)
+    residues = np.full(int(room.sum()) + 64, PAD_CODE, dtype=np.uint8)
+    for place, start in zip(order, starts, strict=True):
+        residues[int(start) : int(start) + len(subjects[place])] = subjects[place]
+    return Partition(residues, starts, lengths, order)
+
+
+def case(
+    rng: np.random.Generator, letters: int, lengths: Sequence[int], n_subjects: int
+) -> tuple[list[Codes], Partition]:
+    queries = [rng.integers(0, letters, length).astype(np.uint8) for length in lengths]
+    subjects = [rng.integers(0, letters, int(n)).astype(np.uint8) for n in rng.integers(1, 150, n_subjects)]
+    subjects += [rng.integers(0, letters, n).astype(np.uint8) for n in (1501, 1700)]
+    for query in queries:
+        changed = query.copy()
+        changed[::9] = rng.integers(0, letters, len(changed[::9]))
+        subjects += [query, changed, np.concatenate([subjects[-1], changed])]
+    return queries, partition_of(subjects)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--compiler", choices=("nvcc", "nvrtc"), default="nvcc")
+    parser.add_argument("--subjects", type=int, default=100)
+    options = parser.parse_args()
+    if options.compiler == "nvrtc":
+        compiler.find_nvcc = lambda: None
+    rng = np.random.default_rng(1)
+    proteins, dna = case(rng, 20, (60, 67, 500), options.subjects), case(rng, 4, (300, 310), options.subjects)
+    large = ScoringScheme(match_mismatch(127, -100), GapPenalty(200, 10))
+    compared = different = 0
+    device = PyCudaDevice()
+    print(device.facts.name, device.facts.driver, device.compiler.name, device.compiler.version)
+    with CudaEngine(device) as cuda, CpuEngine(1) as cpu:
+        for (queries, partition), scheme in (
+            (proteins, default_scheme(PROTEIN)),
+            (dna, default_scheme(DNA)),
+            (dna, large),
+        ):
+            profiles = [sequence_profile(query, scheme) for query in queries]
+            for chosen in (profiles, profiles[-1:]):
+                for floors in (None, [FLOOR] * len(chosen)):
+                    found, wanted = (engine.score(chosen, partition, floors) for engine in (cuda, cpu))
+                    for one, other in zip(found, wanted, strict=True):
+                        compared += len(other)
+                        same = np.array_equal(one.subject_index, other.subject_index)
+                        different += int((one.score != other.score).sum()) if same else len(other)
+    print(f"{compared} scores compared, {different} different")
+    return 1 if different else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
