@@ -102,12 +102,12 @@ def test_a_filtered_list_is_the_filtered_ranking(family, ranking, name, top):
 
 
 def test_ties_are_kept_among_those_that_pass(family):
-    """Source: the unfiltered ranking; without E-values (no statistics for gap 3/3) equal scores are ties."""
-    whole = search(family, gap_open=3, gap_extend=3, top=N_SUBJECTS).hits
+    """Source: the unfiltered ranking; without E-values (no statistics for gap 4/1) equal scores are ties."""
+    whole = search(family, gap_open=4, gap_extend=1, top=N_SUBJECTS).hits
     passing = [hit for hit in whole if identity(hit) >= 40]
     tied = next(place for place in range(1, len(passing)) if passing[place].score == passing[place - 1].score)
     expected = [hit for hit in passing if hit.score >= passing[tied].score]
-    found = search(family, gap_open=3, gap_extend=3, top=tied, ties="all", min_identity=40.0)
+    found = search(family, gap_open=4, gap_extend=1, top=tied, ties="all", min_identity=40.0)
     assert list(found.hits) == renumbered(expected)
 
 
@@ -207,7 +207,7 @@ def test_a_map_replaces_what_headers_state(family, tmp_path, text):
         ({"taxid": "9606", "taxonomy": "FILE"}, "1\t|\t1\t|\nroot\n", "line 2: a node's line"),
         ({"taxonomy": "FILE"}, NODES, "serve --taxid"),
         ({"min_length": 9000}, "", "passes --min-length 9000"),
-        ({"min_bits": 3.0, "gap_open": 3, "gap_extend": 3}, "", "there are no bit scores"),
+        ({"min_bits": 3.0, "gap_open": 4, "gap_extend": 1}, "", "there are no bit scores"),
     ],
 )
 def test_filters_that_cannot_be_are_one_clear_line(family, tmp_path, options, content, words):

@@ -131,7 +131,7 @@ def test_all_alignments_rescore(folder, protein):
 
 
 def test_schemes_without_statistics_list_what_scores(folder, protein):
-    """Expected: gaps this cheap leave no E-value to cut by (the linear phase), so the lists are as long as asked for."""
+    """Expected: gaps this cheap (the linear phase) leave no E-value to cut by; the lists are as long as asked for."""
     hits = search(folder / "proteins.db", protein, max_hsps=4, gap_open=1, gap_extend=1).hits
     assert all(hit.evalue is None for hit in hits)
     assert [hit.hsp for hit in hits if hit.rank == 1] == [1, 2, 3, 4]
