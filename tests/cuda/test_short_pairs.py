@@ -104,7 +104,7 @@ def test_scores_may_come_from_a_table(emulated: MakeDevice, mode: str, gap: tupl
 
 def test_long_queries_take_strips_and_wide_lanes(emulated: MakeDevice) -> None:
     """257 rows take 16 rows a lane, 513 a second strip."""
-    queries, subjects = some_pairs(3, [(257, 60), (513, 40), (600, 150)], 4)
+    queries, subjects = some_pairs(3, [(257, 40), (530, 50)], 4)
     with PairEngine(emulated()) as engine:
         for mode, costs in itertools.product(("local", "semiglobal"), ("linear", "affine")):
             scores = scores_of(mode, "subject", COSTS[costs])

@@ -41,9 +41,9 @@ def test_scores_of_all_lengths(emulated: MakeDevice, m: int, n: int) -> None:
 def test_memory_is_linear(emulated: MakeDevice) -> None:
     """Two bytes a letter, and four each for a row, a column and the corners: far below one byte a cell."""
     device = emulated()
-    letters = np.zeros(800, dtype=np.uint16)
-    assert wavefront_score(device, letters, letters, match=1, mismatch=-1, indel=1)[0] == 800
-    assert device.most_bytes <= 2 * 800 * 2 + 2 * 800 * 4 + 2 * 800 // TILE * 4 + 64
+    letters = np.zeros(400, dtype=np.uint16)
+    assert wavefront_score(device, letters, letters, match=1, mismatch=-1, indel=1)[0] == 400
+    assert device.most_bytes <= 2 * 400 * 2 + 2 * 400 * 4 + 2 * 400 // TILE * 4 + 64
 
 
 def test_what_it_cannot_take_is_refused(emulated: MakeDevice) -> None:
