@@ -103,6 +103,28 @@ SWS_DEVICE void store_pair_if(bool wanted, u32* address, u32 first, u32 second) 
                  : "memory");
 }
 
+// A count that blocks publish and others wait for: what a thread wrote before it published a count is seen by a thread
+// that has read that count or a larger one, on any multiprocessor.
+SWS_DEVICE u32 load_acquire(const u32* address) {
+    u32 value;
+    asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(value) : "l"(address) : "memory");
+    return value;
+}
+
+SWS_DEVICE void store_release(u32* address, u32 value) {
+    asm volatile("st.release.gpu.global.u32 [%0], %1;" ::"l"(address), "r"(value) : "memory");
+}
+
+// A value that others may change meanwhile, as it is now; orders nothing.
+SWS_DEVICE int load_now(const int* address) {
+    int value;
+    asm volatile("ld.relaxed.gpu.global.s32 %0, [%1];" : "=r"(value) : "l"(address) : "memory");
+    return value;
+}
+
+// Leaves the multiprocessor to others for a moment.
+SWS_DEVICE void nap() { asm volatile("nanosleep.u32 20;"); }
+
 // One element of a texture over linear memory of uint4.
 SWS_DEVICE uint4 texture_element(u64 texture, int place) {
     uint4 element;

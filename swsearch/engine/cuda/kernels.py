@@ -18,6 +18,8 @@ WARP: Final = 32
 UNIT_BYTES: Final = 16
 """Profiles are read in units of four 32-bit words."""
 CODE_COLUMNS: Final = 32
+SWEEP_BLOCKS: Final = 16
+"""Warps of the diamond kernel a multiprocessor."""
 
 
 class Arithmetic(Enum):
@@ -189,6 +191,31 @@ def list_kernel(
             blocks=blocks,
         ),
         threads,
+    )
+
+
+def sweep_kernel(
+    *, narrow: bool, words: int, local: bool, affine: bool, compared: bool, blocks: int = SWEEP_BLOCKS
+) -> KernelSpec:
+    """The diamond kernel ``sweep_pairs``; a block is one warp.
+
+    Parameters
+    ----------
+    narrow : bool
+        16-bit scores relative to a base, two rows a word; else 32-bit scores.
+    words : int
+        Words a lane: 2, 4 or 8.
+    local, affine, compared : bool
+        The problem; whether opening a gap costs anything; whether letters are compared rather than looked up.
+    blocks : int
+        Blocks that shall fit a multiprocessor.
+    """
+    cells = "NarrowCells" if narrow else f"WideCells<{'true' if local else 'false'}>"
+    return KernelSpec(
+        "sweep_pairs",
+        "sweep_pairs",
+        _constants(cells=cells, words=words, local=local, affine=affine, compared=compared, blocks=blocks),
+        WARP,
     )
 
 

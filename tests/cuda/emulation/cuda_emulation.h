@@ -290,6 +290,18 @@ inline unsigned atomicAdd(unsigned* address, unsigned value) {
     return before;
 }
 
+inline int atomicMax(int* address, int value) {
+    const int before = *address;
+    if (value > before) *address = value;
+    return before;
+}
+
+inline unsigned __vminu2(unsigned a, unsigned b) {
+    return emulation::by_halves([=](int at) {
+        return emulation::half_at(a, at) < emulation::half_at(b, at) ? emulation::half_at(a, at) : emulation::half_at(b, at);
+    });
+}
+
 inline unsigned __vadd2(unsigned a, unsigned b) {
     return emulation::by_halves([=](int at) { return (emulation::half_at(a, at) + emulation::half_at(b, at)) & 0xFFFF; });
 }
@@ -312,9 +324,11 @@ inline unsigned __viaddmax_s16x2_relu(unsigned a, unsigned b, unsigned c) {
 
 inline int __vimax3_s32(int a, int b, int c) { return a > b ? (a > c ? a : c) : (b > c ? b : c); }
 inline int __vimax3_s32_relu(int a, int b, int c) { return __vimax3_s32(__vimax3_s32(a, b, c), 0, 0); }
-inline int __viaddmax_s32_relu(int a, int b, int c) {
-    return __vimax3_s32(static_cast<int>(static_cast<unsigned>(a) + static_cast<unsigned>(b)), c, 0);
+inline int __viaddmax_s32(int a, int b, int c) {
+    const int sum = static_cast<int>(static_cast<unsigned>(a) + static_cast<unsigned>(b));
+    return sum > c ? sum : c;
 }
+inline int __viaddmax_s32_relu(int a, int b, int c) { return __vimax3_s32_relu(__viaddmax_s32(a, b, c), 0, 0); }
 
 namespace swsearch {
 
@@ -366,6 +380,12 @@ inline void store_if(bool wanted, unsigned* address, unsigned value) {
 inline void store_pair_if(bool wanted, unsigned* address, unsigned first, unsigned second) {
     if (wanted) *reinterpret_cast<uint2*>(address) = uint2{first, second};
 }
+
+// A thread that waits for a count lets the others run before it looks again.
+inline unsigned load_acquire(const unsigned* address) { return *address; }
+inline void store_release(unsigned* address, unsigned value) { *address = value; }
+inline int load_now(const int* address) { return *address; }
+inline void nap() { emulation::give_way(); }
 
 inline uint4 texture_element(unsigned long long texture, int place) {
     return reinterpret_cast<const uint4*>(static_cast<std::uintptr_t>(texture))[place];

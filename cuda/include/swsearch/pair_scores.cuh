@@ -1,0 +1,177 @@
+// Where the scores of a diamond's cells come from: a table in shared memory, or letters that are compared.
+//
+// Both give a lane the scores of its rows at its next column, a word at a time as its cells lie in words (cells.cuh): for
+// narrow cells the low half at column j and the high half at column j - 1, so what belongs to a column is kept for one
+// step. Both are copied as values: a copy taken before some steps does them again.
+
+#pragma once
+
+#include "swsearch/platform.cuh"
+#include "swsearch/subject.cuh"
+
+namespace swsearch {
+
+// The query as strips read it; rows past its end are fill.
+struct QueryLetters {
+    const unsigned char* classes;  // table: the line of each row
+    const signed char* lines;      // table: [line][32] scores of a line against each subject letter; the first is padding's
+    const unsigned short* letters;  // compared: the letter of each row
+    int n_columns;                 // table: columns of a line that are in use
+    int match;
+    int mismatch;
+};
+
+constexpr int kLineColumns = 32;
+
+// 8-bit scores, staged in shared memory for a strip: [subject letter][lane][row]. A lane reads all of its rows at once, and
+// only what it has written itself. The words hold, for narrow cells, two rows of the low halves and the two of the high
+// halves that share words with them; for wide cells, four rows.
+template <class Cells, int kWords>
+class TableScores {
+   public:
+    static constexpr int kRows = kWords * Cells::kRowsPerWord;
+    static constexpr int kHeld = (kRows + 3) / 4;
+    static_assert(kHeld == 1 || kHeld == 2 || kHeld == 4, "a lane reads its rows in one load");
+
+    SWS_DEVICE TableScores(u32* shared, const QueryLetters& query, const unsigned char* classes, const void* residues,
+                           int columns, int lane)
+        : table_(shared + lane * kHeld), stream_(static_cast<const u32*>(residues), columns, Cells::kLag * lane) {
+        const unsigned char* const rows = classes + lane * kRows;
+        for (int letter = 0; letter < query.n_columns; ++letter) {
+#pragma unroll
+            for (int i = 0; i < kHeld; ++i) {
+                u32 word = 0;
+#pragma unroll
+                for (int byte = 0; byte < 4; ++byte) {
+                    const int row = row_of(i, byte);
+                    if (row < kRows) {
+                        const signed char score = query.lines[rows[row] * kLineColumns + letter];
+                        word |= (static_cast<u32>(score) & 0xFFu) << (8 * byte);
+                    }
+                }
+                table_[letter * kWarpSize * kHeld + i] = word;
+            }
+        }
+    }
+
+    // Goes on to the next four columns.
+    SWS_DEVICE void next_four() { codes_ = stream_.next(); }
+
+    // Goes on to column `column` of the four.
+    SWS_DEVICE void next(int column) {
+        const u32 code = permute_bytes(codes_, 0, 0x4440u + static_cast<u32>(column));
+        const u32* const from = table_ + code * (kWarpSize * kHeld);
+#pragma unroll
+        for (int i = 0; i < kHeld; ++i) {
+            before_[i] = now_[i];
+        }
+        if constexpr (kHeld == 4) {
+            const uint4 four = *reinterpret_cast<const uint4*>(from);
+            now_[0] = four.x;
+            now_[1] = four.y;
+            now_[2] = four.z;
+            now_[3] = four.w;
+        } else if constexpr (kHeld == 2) {
+            const uint2 two = *reinterpret_cast<const uint2*>(from);
+            now_[0] = two.x;
+            now_[1] = two.y;
+        } else {
+            now_[0] = *from;
+        }
+    }
+
+    // The diagonal neighbours of word k with their scores added.
+    SWS_DEVICE typename Cells::Word matched(typename Cells::Word diagonal, int k) const {
+        if constexpr (Cells::kRowsPerWord == 2) {
+            const u32 score = permute_bytes(now_[k / 2], before_[k / 2], k % 2 == 0 ? 0xE680u : 0xF791u);
+            return Cells::add(diagonal, score);
+        } else {
+            const u32 byte = static_cast<u32>(k % 4);
+            return Cells::add(diagonal, static_cast<int>(permute_bytes(now_[k / 4], 0, 0x8880u + 0x1111u * byte)));
+        }
+    }
+
+   private:
+    static SWS_CONSTANT int row_of(int word, int byte) {
+        if (Cells::kRowsPerWord == 2) {
+            return 2 * word + byte % 2 + (byte / 2) * kWords;
+        }
+        return 4 * word + byte;
+    }
+
+    u32* table_;
+    ResidueStream stream_;
+    u32 codes_ = 0;
+    u32 now_[kHeld] = {};
+    u32 before_[kHeld] = {};
+};
+
+// 16-bit letters, of which any two are equal or not: texts, and scores beyond 8 bits.
+template <class Cells, int kWords>
+class ComparedScores {
+   public:
+    static constexpr int kRows = kWords * Cells::kRowsPerWord;
+    static constexpr u32 kFill = 0xFFFEu;  // equal to no letter of the query
+
+    SWS_DEVICE ComparedScores(u32*, const QueryLetters& query, const unsigned short* letters, const void* residues,
+                              int columns, int lane)
+        : subject_(static_cast<const unsigned short*>(residues)),
+          columns_(columns),
+          place_(-Cells::kLag * lane),
+          match_(Cells::both(query.match)),
+          less_(query.mismatch - query.match) {
+        const unsigned short* const rows = letters + lane * kRows;
+#pragma unroll
+        for (int k = 0; k < kWords; ++k) {
+            rows_[k] = Cells::pair(rows[k], Cells::kRowsPerWord == 2 ? rows[kWords + k] : 0);
+        }
+        ask();
+    }
+
+    SWS_DEVICE void next_four() {
+#pragma unroll
+        for (int i = 0; i < 4; ++i) {
+            four_[i] = ahead_[i];
+        }
+        place_ += 4;
+        ask();
+    }
+
+    SWS_DEVICE void next(int column) {
+        const u32 letter = four_[column];
+        letters_ = Cells::kRowsPerWord == 2 ? (letter | (last_ << 16)) : letter;
+        last_ = letter;
+    }
+
+    SWS_DEVICE typename Cells::Word matched(typename Cells::Word diagonal, int k) const {
+        if constexpr (Cells::kRowsPerWord == 2) {
+            // 1 in the halves whose letters differ; times the low 16 bits of a number no half carries into the other.
+            const u32 differ = __vminu2(rows_[k] ^ letters_, 0x00010001u);
+            return Cells::add(Cells::add(diagonal, match_), differ * (static_cast<u32>(less_) & 0xFFFFu));
+        } else {
+            return diagonal + match_ + (static_cast<u32>(rows_[k]) == letters_ ? 0 : less_);
+        }
+    }
+
+   private:
+    SWS_DEVICE void ask() {
+#pragma unroll
+        for (int i = 0; i < 4; ++i) {
+            const int place = place_ + i;
+            ahead_[i] = static_cast<u32>(place) < static_cast<u32>(columns_) ? subject_[place] : kFill;
+        }
+    }
+
+    const unsigned short* subject_;
+    int columns_;
+    int place_;
+    typename Cells::Word match_;
+    int less_;
+    typename Cells::Word rows_[kWords];
+    u32 four_[4] = {};
+    u32 ahead_[4];
+    u32 letters_ = 0;
+    u32 last_ = kFill;
+};
+
+}  // namespace swsearch
