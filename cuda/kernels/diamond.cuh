@@ -2,34 +2,33 @@
 //
 // The method is that of docs/design/diamond.md and tests/diamond/horizon_model.py. A strip is 32 lanes of kRows rows each, in
 // registers. In step t lane a does column t - kLag * a, so no lane needs what another does in the same step: the cells of
-// a step are an anti-diagonal band of independent cells, and the 32 steps of a diamond keep all lanes busy. What a
-// diamond hands to the next of its strip, the rightmost cells of each row, stays in registers; what it hands to the
-// strip below, its lowest row, goes to the horizon in global memory.
+// a step are a band of independent cells, and the 32 steps of a diamond keep all lanes busy. What a diamond hands to the
+// next of its strip, the rightmost cells of each row, stays in registers; what it hands to the strip below, its lowest row,
+// collects in shared memory and goes to the horizon when the diamond is done.
 //
 // The recurrence, for query rows i and subject columns j, first = open + extend; E and F are those the next cell may take:
 //
-//     H(i, j)   = max(H(i-1, j-1) + s(i, j), E, F)            and for local problems not below 0
-//     E(i, j+1) = max(E - extend, H(i, j) - first)            a gap that consumes the subject
-//     F(i+1, j) = max(F - extend, H(i, j) - first)            a gap that consumes the query
+//     U         = max(H(i-1, j-1) + s(i, j), E(i, j))         and for local problems not below 0
+//     H(i, j)   = max(U, F(i, j))
+//     E(i, j+1) = max(E - extend, U - first)                  a gap that consumes the subject
+//     F(i+1, j) = max(F - extend, U - first)                  a gap that consumes the query
 //
-// With open = 0 both are H - first, since H is at least E and F.
+// F(i+1, j) could as well open from H: F - first is not above F - extend. E(i, j+1) does not hear of F: a gap in one
+// sequence next to one in the other costs the same in either order, and here the one that consumes the subject comes
+// first. So the chain from row to row is one instruction, not three. With open = 0 both are H - first.
 
 #pragma once
 
 #include "swsearch/cells.cuh"
+#include "swsearch/horizon.cuh"
 #include "swsearch/pair_scores.cuh"
 #include "swsearch/platform.cuh"
 
 namespace swsearch {
 
 constexpr int kDiamondSteps = 32;
-
-// What steps do besides computing cells.
-enum class Steps {
-    kPlain,    // every lane has a column in every step
-    kMasked,   // halves whose column is outside the matrix keep their state: the triangles at the borders
-    kTracked,  // as plain; finds the first place of a score
-};
+// 32-bit words of shared memory in which a diamond's lowest row collects.
+constexpr int kLowestRowWords = 2 * kDiamondSteps;
 
 struct PairCosts {
     int open;
@@ -37,6 +36,7 @@ struct PairCosts {
     bool query_free;    // H(i, 0) is 0
     bool subject_free;  // H(0, j) is 0
 
+    SWS_DEVICE int first() const { return open + extend; }
     SWS_DEVICE int left_border(int row) const { return border(row, query_free); }
     SWS_DEVICE int top_border(int column) const { return border(column, subject_free); }
 
@@ -44,17 +44,12 @@ struct PairCosts {
     SWS_DEVICE int border(int k, bool free) const { return free || k == 0 ? 0 : -(open + k * extend); }
 };
 
-// A place in the matrix, counted in letters before it; ends are compared by score, then column, then row.
-struct Place {
-    int column;
+// A row whose scores are written, one a column: H of row `row` of the strip; none where `scores` is null.
+struct WrittenRow {
+    int* scores;
     int row;
-
-    SWS_DEVICE bool before(const Place& other) const {
-        return column != other.column ? column < other.column : row < other.row;
-    }
 };
 
-// The lowest row of a strip at one column: where it is kept, and which step of a lane it is.
 template <class Cells, class Scores, int kWords, bool kLocal, bool kAffine>
 class StripLane {
    public:
@@ -65,73 +60,78 @@ class StripLane {
     static constexpr int kDepth = Cells::kLag * kWarpSize;
     using Edge = u32[Cells::kEdgeWords];
 
-    // first_row: rows of the matrix above the strip. The state is that of the left border.
-    SWS_DEVICE StripLane(const Scores& scores, const PairCosts& costs, int first_row, int base)
+    // above: rows of the matrix above the strip. The state is that of the left border.
+    SWS_DEVICE StripLane(const Scores& scores, const PairCosts& costs, int above, int base, u32* lowest_row)
         : lane_(static_cast<int>(threadIdx.x) % kWarpSize),
           base_(base),
-          first_(Cells::both(-(costs.open + costs.extend))),
-          extend_(Cells::both(-costs.extend)),
+          minus_first_(Cells::both(-costs.first())),
+          minus_extend_(Cells::both(-costs.extend)),
+          lowest_row_(lowest_row),
           scores_(scores) {
-        const int above = first_row + lane_ * kRows;
-        const int gap = costs.open + costs.extend;
+        const int first_row = above + lane_ * kRows;
 #pragma unroll
         for (int k = 0; k < kWords; ++k) {
-            const int low = costs.left_border(above + k + 1) - base;
-            const int high = costs.left_border(above + kWords + k + 1) - base;
+            const int low = costs.left_border(first_row + k + 1) - base;
+            const int high = costs.left_border(first_row + kWords + k + 1) - base;
             h_[k] = Cells::pair(low, high);
-            e_[k] = Cells::pair(low - gap, high - gap);
+            e_[k] = Cells::pair(low - costs.first(), high - costs.first());
         }
         f_ = e_[kWords - 1];
-        up_ = Cells::pair(costs.left_border(above) - base, costs.left_border(above + kWords) - base);
+        up_ = Cells::pair(costs.left_border(first_row) - base, costs.left_border(first_row + kWords) - base);
+    }
+
+    // Goes on to a diamond: scores count from `base`, and `above` is the node above the strip in this lane's of its
+    // columns.
+    SWS_DEVICE void enter(const HorizonNode& above, int base) {
+        if constexpr (Cells::kRelative) {
+            const Word by = Cells::both(base_ - base);
+#pragma unroll
+            for (int k = 0; k < kWords; ++k) {
+                h_[k] = Cells::add(h_[k], by);
+                e_[k] = Cells::add(e_[k], by);
+            }
+            f_ = Cells::add(f_, by);
+            up_ = Cells::add(up_, by);
+            base_ = base;
+        }
+        Cells::edge_of(above.h - base_, above.f - base_, top_);
     }
 
     SWS_DEVICE int base() const { return base_; }
 
-    // Counts scores from another base.
-    SWS_DEVICE void rebase(int base) {
-        const Word by = Cells::both(base_ - base);
-#pragma unroll
-        for (int k = 0; k < kWords; ++k) {
-            h_[k] = Cells::add(h_[k], by);
-            e_[k] = Cells::add(e_[k], by);
-        }
-        f_ = Cells::add(f_, by);
-        up_ = Cells::add(up_, by);
-        base_ = base;
+    // Every lane has a column in every step, or does no harm in those beyond the matrix.
+    SWS_DEVICE void run() { steps<false>(0, 0, WrittenRow{nullptr, 0}); }
+
+    // The same where columns are missing: halves whose column is not one of 0 to columns - 1 keep their state.
+    SWS_DEVICE void run_at_border(int first_step, int columns, const WrittenRow& written) {
+        steps<true>(first_step, columns, written);
     }
 
-    // What a diamond is asked and finds.
-    struct Task {
-        int first_step;        // of the strip; lane 0's first column
-        int columns;           // of the matrix
-        Edge top;              // H and F above the strip at this lane's column first_step + lane
-        u32* below;            // where lane 0 writes the lowest row of column first_step - kDepth, or null
-        u32* kept;             // the same for a row that is kept, or null
-        int* last_row;         // masked: where H of query row `rows` is written, by column, or null
-        int rows;              // rows of the strip up to that one
-        int target;            // tracked: the score that is looked for
-        int reached;           // plain and local: this lane's best score
-        Place place;           // tracked: the first place of `target` in this lane; column -1 where there is none
-    };
+    // Local: before a diamond, the least score that is of interest, at least 1.
+    SWS_DEVICE void look_for(int least) {
+        const int highest = least - 1 - base_;
+        best_ = Cells::both(highest < -1 ? -1 : highest > Cells::kMost ? Cells::kMost : highest);
+        found_[0] = found_[1] = -1;
+    }
 
-    template <Steps kSteps>
-    SWS_DEVICE void run(Task& task) {
-        Word best = 0;
-        task.place = Place{-1, 0};
-#pragma unroll 1
-        for (int step = 0; step < kDiamondSteps; step += 4) {
-            scores_.next_four();
+    // Local: after a diamond, this lane's best score and its first place, the smallest column, then the smallest row: 0
+    // where none is of interest. A place is (column - first step + kDepth) * kStripRows + row of the strip.
+    SWS_DEVICE int found(int& place) const {
+        const int low = found_[0] < 0 ? 0 : base_ + Cells::row(best_, 0);
+        const int high = found_[1] < 0 ? 0 : base_ + Cells::row(best_, Cells::kRowsPerWord - 1);
+        const bool first = low > high || (low == high && found_[0] < found_[1]);
+        place = first ? found_[0] : found_[1];
+        return first ? low : high;
+    }
+
+    // The lowest row at this lane's column of those that left the strip in the diamond.
+    SWS_DEVICE HorizonNode lowest() const {
+        Edge edge;
 #pragma unroll
-            for (int column = 0; column < 4; ++column) {
-                scores_.next(column);
-                one_step<kSteps>(task, step + column, best);
-            }
+        for (int i = 0; i < Cells::kEdgeWords; ++i) {
+            edge[i] = lowest_row_[i * kDiamondSteps + lane_];
         }
-        if (kLocal && kSteps == Steps::kPlain) {
-            const int low = Cells::row(best, 0);
-            const int high = Cells::row(best, Cells::kRowsPerWord - 1);
-            task.reached = base_ + (low > high ? low : high);
-        }
+        return HorizonNode{base_ + Cells::edge_h(edge), base_ + Cells::edge_f(edge)};
     }
 
     // H of each of the lane's rows at its last column.
@@ -146,94 +146,125 @@ class StripLane {
     }
 
    private:
-    template <Steps kSteps>
-    SWS_DEVICE void one_step(Task& task, int step, Word& best) {
-        const bool top_lane = lane_ == 0;
+    template <bool kMasked>
+    SWS_DEVICE void steps(int first_step, int columns, const WrittenRow& written) {
+#pragma unroll 1
+        for (int step = 0; step < kDiamondSteps; step += 4) {
+            scores_.next_four();
+#pragma unroll
+            for (int column = 0; column < 4; ++column) {
+                scores_.next(column);
+                one_step<kMasked>(step + column, first_step, columns, written);
+            }
+        }
+    }
+
+    template <bool kMasked>
+    SWS_DEVICE void one_step(int step, int first_step, int columns, const WrittenRow& written) {
         Edge handed, incoming;
         Cells::hand_on(h_[kWords - 1], f_, handed);
 #pragma unroll
         for (int i = 0; i < Cells::kEdgeWords; ++i) {
             // The lanes are a ring: lane 0 gets what the last lane hands on, the strip's lowest row.
             incoming[i] = __shfl_sync(kWholeWarp, handed[i], (lane_ + kWarpSize - 1) % kWarpSize);
-            store_if(top_lane && task.below != nullptr, words_from(task.below, step * Cells::kEdgeWords + i), incoming[i]);
-            store_if(top_lane && task.kept != nullptr, words_from(task.kept, step * Cells::kEdgeWords + i), incoming[i]);
-            const u32 top = __shfl_sync(kWholeWarp, task.top[i], step);
-            incoming[i] = top_lane ? top : incoming[i];
+            const u32 top = __shfl_sync(kWholeWarp, top_[i], step);
+            if (lane_ == 0) {
+                lowest_row_[i * kDiamondSteps + step] = incoming[i];
+                incoming[i] = top;
+            }
         }
-        const Word above_h = Cells::take_h(incoming, h_[kWords - 1]);
+        const Word above = Cells::take_h(incoming, h_[kWords - 1]);
         Word f = Cells::take_f(incoming, f_);
         Word diagonal = up_;
-        up_ = above_h;
+        up_ = above;
 
-        const int column = task.first_step + step - Cells::kLag * lane_;  // of the low half
-        const Word mask = kSteps == Steps::kMasked ? Cells::inside(column, task.columns) : Word{};
+        const int column = first_step + step - Cells::kLag * lane_;  // of the low half
+        const Word mask = kMasked ? Cells::inside(column, columns) : Word{};
+        Word highest = 0;  // of this step
         Word pending = 0;  // H of an even word, which waits for its neighbour to be compared together
 #pragma unroll
         for (int k = 0; k < kWords; ++k) {
-            const Word t = scores_.matched(diagonal, k);
+            const Word u = Cells::add_max_floor(diagonal, scores_.score(k), e_[k]);
             diagonal = h_[k];
-            Word h = Cells::best_of(t, e_[k], f);
-            Word opened = Cells::add(h, first_);
-            Word e = kAffine ? Cells::decay_or(e_[k], extend_, opened) : opened;
-            f = kAffine ? Cells::decay_or(f, extend_, opened) : opened;
-            if constexpr (kSteps == Steps::kMasked) {
+            Word h = Cells::max(u, f);
+            const Word opened = Cells::add(kAffine ? u : h, minus_first_);
+            Word e = kAffine ? Cells::add_max(e_[k], minus_extend_, opened) : opened;
+            f = kAffine ? Cells::add_max(f, minus_extend_, opened) : opened;
+            if constexpr (kMasked) {
                 h = Cells::select(mask, h, h_[k]);
                 e = Cells::select(mask, e, e_[k]);
             }
             h_[k] = h;
             e_[k] = e;
-            if constexpr (kLocal && kSteps == Steps::kPlain) {
+            if constexpr (kLocal) {
                 if (k % 2 == 1) {
-                    best = Cells::max3(best, pending, h);
-                } else if (k == kWords - 1) {
-                    best = Cells::max3(best, h, h);
+                    highest = Cells::max3(highest, pending, h);
                 } else {
                     pending = h;
                 }
             }
-            if constexpr (kSteps == Steps::kTracked) {
-#pragma unroll
-                for (int half = 0; half < Cells::kRowsPerWord; ++half) {
-                    const Place here{column - half, lane_ * kRows + half * kWords + k};
-                    const bool found = base_ + Cells::row(h, half) == task.target;
-                    if (found && (task.place.column < 0 || here.before(task.place))) {
-                        task.place = here;
-                    }
-                }
-            }
         }
         f_ = f;
-        if constexpr (kSteps == Steps::kMasked) {
-            write_last_row(task, column);
+        if constexpr (kLocal) {
+            const Word raised = Cells::max(best_, highest);
+            if (raised != best_) {
+                note(step, raised);
+            }
+        }
+        if constexpr (kMasked) {
+            write_row(column, columns, written);
         }
     }
 
-    SWS_DEVICE void write_last_row(const Task& task, int column) const {
-        const int row = task.rows - 1 - lane_ * kRows;
-        if (task.last_row == nullptr || row < 0 || row >= kRows) {
+    // A step has raised the best of one half or both: remembers where.
+    SWS_DEVICE void note(int step, Word raised) {
+#pragma unroll
+        for (int half = 0; half < Cells::kRowsPerWord; ++half) {
+            const int score = Cells::row(raised, half);
+            if (score != Cells::row(best_, half)) {
+                int row = 0;
+#pragma unroll
+                for (int k = kWords - 1; k >= 0; --k) {
+                    row = Cells::row(h_[k], half) == score ? k : row;
+                }
+                const int column = kDepth + step - Cells::kLag * lane_ - half;
+                found_[half] = column * kStripRows + lane_ * kRows + half * kWords + row;
+            }
+        }
+        best_ = raised;
+    }
+
+    SWS_DEVICE void write_row(int column, int columns, const WrittenRow& written) const {
+        const int row = written.row - lane_ * kRows;
+        if (written.scores == nullptr || row < 0 || row >= kRows) {
             return;
         }
         const int half = row / kWords;
         const int at = column - half;
-        if (at >= 0 && at < task.columns) {
+        // By masks: an index that is not known to the compiler would put the lane's whole state in memory.
+        Word word = 0;
 #pragma unroll
-            for (int k = 0; k < kWords; ++k) {
-                if (k == row % kWords) {
-                    task.last_row[at] = base_ + Cells::row(h_[k], half);
-                }
-            }
+        for (int k = 0; k < kWords; ++k) {
+            word |= h_[k] & -static_cast<Word>(k == row % kWords);
+        }
+        if (at >= 0 && at < columns) {
+            written.scores[at] = base_ + Cells::row(word, half);
         }
     }
 
     int lane_;
     int base_;
-    Word first_;   // minus a gap's first letter
-    Word extend_;  // minus each further one
+    Word minus_first_;
+    Word minus_extend_;
+    u32* lowest_row_;
     Scores scores_;
+    Edge top_;
     Word h_[kWords];
     Word e_[kWords];
-    Word f_;   // of the last word
-    Word up_;  // H above the first word, a column back
+    Word f_;      // of the last word
+    Word up_;     // H above the first word, a column back
+    Word best_;   // local: the best score of each half, and at first what it must exceed
+    int found_[2];
 };
 
 }  // namespace swsearch

@@ -33,10 +33,10 @@ class TableScores {
     static constexpr int kHeld = (kRows + 3) / 4;
     static_assert(kHeld == 1 || kHeld == 2 || kHeld == 4, "a lane reads its rows in one load");
 
-    SWS_DEVICE TableScores(u32* shared, const QueryLetters& query, const unsigned char* classes, const void* residues,
-                           int columns, int lane)
+    // first: place of the strip's first query letter.
+    SWS_DEVICE TableScores(u32* shared, const QueryLetters& query, u64 first, const void* residues, int columns, int lane)
         : table_(shared + lane * kHeld), stream_(static_cast<const u32*>(residues), columns, Cells::kLag * lane) {
-        const unsigned char* const rows = classes + lane * kRows;
+        const unsigned char* const rows = query.classes + first + lane * kRows;
         for (int letter = 0; letter < query.n_columns; ++letter) {
 #pragma unroll
             for (int i = 0; i < kHeld; ++i) {
@@ -80,14 +80,13 @@ class TableScores {
         }
     }
 
-    // The diagonal neighbours of word k with their scores added.
-    SWS_DEVICE typename Cells::Word matched(typename Cells::Word diagonal, int k) const {
+    // The scores of word k.
+    SWS_DEVICE typename Cells::Word score(int k) const {
         if constexpr (Cells::kRowsPerWord == 2) {
-            const u32 score = permute_bytes(now_[k / 2], before_[k / 2], k % 2 == 0 ? 0xE680u : 0xF791u);
-            return Cells::add(diagonal, score);
+            return permute_bytes(now_[k / 2], before_[k / 2], k % 2 == 0 ? 0xE680u : 0xF791u);
         } else {
             const u32 byte = static_cast<u32>(k % 4);
-            return Cells::add(diagonal, static_cast<int>(permute_bytes(now_[k / 4], 0, 0x8880u + 0x1111u * byte)));
+            return static_cast<int>(permute_bytes(now_[k / 4], 0, 0x8880u + 0x1111u * byte));
         }
     }
 
@@ -113,14 +112,13 @@ class ComparedScores {
     static constexpr int kRows = kWords * Cells::kRowsPerWord;
     static constexpr u32 kFill = 0xFFFEu;  // equal to no letter of the query
 
-    SWS_DEVICE ComparedScores(u32*, const QueryLetters& query, const unsigned short* letters, const void* residues,
-                              int columns, int lane)
+    SWS_DEVICE ComparedScores(u32*, const QueryLetters& query, u64 first, const void* residues, int columns, int lane)
         : subject_(static_cast<const unsigned short*>(residues)),
           columns_(columns),
           place_(-Cells::kLag * lane),
           match_(Cells::both(query.match)),
           less_(query.mismatch - query.match) {
-        const unsigned short* const rows = letters + lane * kRows;
+        const unsigned short* const rows = query.letters + first + lane * kRows;
 #pragma unroll
         for (int k = 0; k < kWords; ++k) {
             rows_[k] = Cells::pair(rows[k], Cells::kRowsPerWord == 2 ? rows[kWords + k] : 0);
@@ -143,13 +141,13 @@ class ComparedScores {
         last_ = letter;
     }
 
-    SWS_DEVICE typename Cells::Word matched(typename Cells::Word diagonal, int k) const {
+    SWS_DEVICE typename Cells::Word score(int k) const {
         if constexpr (Cells::kRowsPerWord == 2) {
             // 1 in the halves whose letters differ; times the low 16 bits of a number no half carries into the other.
             const u32 differ = __vminu2(rows_[k] ^ letters_, 0x00010001u);
-            return Cells::add(Cells::add(diagonal, match_), differ * (static_cast<u32>(less_) & 0xFFFFu));
+            return Cells::add(match_, differ * (static_cast<u32>(less_) & 0xFFFFu));
         } else {
-            return diagonal + match_ + (static_cast<u32>(rows_[k]) == letters_ ? 0 : less_);
+            return match_ + (static_cast<u32>(rows_[k]) == letters_ ? 0 : less_);
         }
     }
 

@@ -103,19 +103,19 @@ SWS_DEVICE void store_pair_if(bool wanted, u32* address, u32 first, u32 second) 
                  : "memory");
 }
 
-// A count that blocks publish and others wait for: what a thread wrote before it published a count is seen by a thread
-// that has read that count or a larger one, on any multiprocessor.
-SWS_DEVICE u32 load_acquire(const u32* address) {
-    u32 value;
-    asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(value) : "l"(address) : "memory");
+// 64 bits that one thread writes and another, on any multiprocessor, waits for: they are seen whole or not at all, and
+// order nothing else.
+SWS_DEVICE void publish(u64* address, u64 value) {
+    asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" ::"l"(address), "l"(value) : "memory");
+}
+
+SWS_DEVICE u64 look_at(const u64* address) {
+    u64 value;
+    asm volatile("ld.relaxed.gpu.global.u64 %0, [%1];" : "=l"(value) : "l"(address) : "memory");
     return value;
 }
 
-SWS_DEVICE void store_release(u32* address, u32 value) {
-    asm volatile("st.release.gpu.global.u32 [%0], %1;" ::"l"(address), "r"(value) : "memory");
-}
-
-// A value that others may change meanwhile, as it is now; orders nothing.
+// A value that others may raise meanwhile, as it is now; orders nothing.
 SWS_DEVICE int load_now(const int* address) {
     int value;
     asm volatile("ld.relaxed.gpu.global.s32 %0, [%1];" : "=r"(value) : "l"(address) : "memory");

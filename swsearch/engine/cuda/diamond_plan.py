@@ -20,6 +20,8 @@ Letters = NDArray[np.uint16]
 DIAMOND_STEPS: Final = 32
 WORDS: Final = (8, 4, 2)
 """Words a lane that the kernel comes in, most first."""
+LOWEST_ROW_BYTES: Final = 8 * DIAMOND_STEPS
+"""Shared memory in which a diamond's lowest row collects."""
 PAD_SCORE: Final = -128
 TABLE_LETTERS: Final = 31
 """Different subject letters that a table can have, beside padding."""
@@ -103,11 +105,6 @@ class SweepShape:
         """Columns that a lane is behind the one above it."""
         return 2 if self.narrow else 1
 
-    @property
-    def edge_words(self) -> int:
-        """32-bit words of the horizon a column."""
-        return 1 if self.narrow else 2
-
     def reach(self, problem: PairProblem) -> int:
         """Largest distance between the score at a diamond's corner and one that is met in it, gaps just opened included.
 
@@ -182,7 +179,8 @@ class PairLetters:
 
     def shared_bytes(self, shape: SweepShape) -> int:
         """Shared memory of a block."""
-        return 0 if self.compared else self.n_columns * WARP * max(shape.lane_rows, 4)
+        table = 0 if self.compared else self.n_columns * WARP * max(shape.lane_rows, 4)
+        return LOWEST_ROW_BYTES + table
 
 
 def lay_out(

@@ -30,6 +30,8 @@ from swsearch.errors import InputError
 
 CELLS_A_LAUNCH: Final = 4_000_000_000_000
 """A launch does no more than about this, a second or two of a large GPU, so that an interrupt is heard."""
+HORIZON_BYTES: Final = 8
+"""Bytes a column of the horizon."""
 
 _PAIR: Final = np.dtype(
     [(name, "<u8") for name in ("query", "subject", "horizon", "last_row", "last_column")]
@@ -143,9 +145,7 @@ class _Launch:
         self._query = self._uploaded(letters.query.view(np.uint8))
         self._subject = self._uploaded(letters.subject.view(np.uint8))
         self._lines = self._uploaded(letters.lines)
-        self._horizon = self._room(columns * shape.edge_words * 4)
-        self._bases = self._room(columns // DIAMOND_STEPS * 4)
-        self._finished = self._cleared(self._n_strips * 4)
+        self._horizon = self._cleared(columns * HORIZON_BYTES)
         self._known = self._cleared(len(table) * 4)
         self._found = self._room(self._n_strips * 12)
         self._lasts = self._room(self._lasts_words * 4)
@@ -170,9 +170,8 @@ class _Launch:
             _address(self._subject), np.int32(problem.gap_open), np.int32(problem.gap_extend),
             np.int32(problem.local or problem.query_free), np.int32(problem.local or problem.subject_free),
             np.int32(shape.reach(problem)),
-            _address(self._horizon), _address(self._bases), _address(self._finished), _address(self._known),
-            _address(self._found), _address(self._lasts),
-            nothing, nothing, nothing, np.uint32(0), _address(self._counter),
+            _address(self._horizon), _address(self._known), _address(self._found), _address(self._lasts),
+            nothing, nothing, np.uint32(0), _address(self._counter),
         ]  # fmt: skip
         device.launch(spec, min(resident, last - first), shared_bytes, arguments, Stream.COMPUTE)
 

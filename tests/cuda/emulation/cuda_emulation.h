@@ -306,6 +306,13 @@ inline unsigned __vadd2(unsigned a, unsigned b) {
     return emulation::by_halves([=](int at) { return (emulation::half_at(a, at) + emulation::half_at(b, at)) & 0xFFFF; });
 }
 
+inline unsigned __vmaxs2(unsigned a, unsigned b) {
+    using emulation::short_at;
+    return emulation::by_halves([=](int at) {
+        return static_cast<unsigned>(short_at(a, at) > short_at(b, at) ? short_at(a, at) : short_at(b, at)) & 0xFFFF;
+    });
+}
+
 inline unsigned __vimax3_s16x2(unsigned a, unsigned b, unsigned c) {
     using emulation::short_at;
     return emulation::by_halves([=](int at) {
@@ -318,6 +325,7 @@ inline unsigned __vimax3_s16x2_relu(unsigned a, unsigned b, unsigned c) {
     return __vimax3_s16x2(__vimax3_s16x2(a, b, c), 0, 0);
 }
 
+inline unsigned __viaddmax_s16x2(unsigned a, unsigned b, unsigned c) { return __vmaxs2(__vadd2(a, b), c); }
 inline unsigned __viaddmax_s16x2_relu(unsigned a, unsigned b, unsigned c) {
     return __vimax3_s16x2(__vadd2(a, b), c, 0);
 }
@@ -381,9 +389,9 @@ inline void store_pair_if(bool wanted, unsigned* address, unsigned first, unsign
     if (wanted) *reinterpret_cast<uint2*>(address) = uint2{first, second};
 }
 
-// A thread that waits for a count lets the others run before it looks again.
-inline unsigned load_acquire(const unsigned* address) { return *address; }
-inline void store_release(unsigned* address, unsigned value) { *address = value; }
+// A thread that waits for a value lets the others run before it looks again.
+inline void publish(unsigned long long* address, unsigned long long value) { *address = value; }
+inline unsigned long long look_at(const unsigned long long* address) { return *address; }
 inline int load_now(const int* address) { return *address; }
 inline void nap() { emulation::give_way(); }
 
