@@ -95,6 +95,7 @@ class StripLane {
             base_ = base;
         }
         Cells::edge_of(above.h - base_, above.f - base_, top_);
+        scores_.next_group();
     }
 
     SWS_DEVICE int base() const { return base_; }
@@ -146,21 +147,37 @@ class StripLane {
     }
 
    private:
+    static constexpr int kBlock = 4;  // steps that the compiler sees at once
+
     template <bool kMasked>
     SWS_DEVICE void steps(int first_step, int columns, const WrittenRow& written) {
 #pragma unroll 1
-        for (int step = 0; step < kDiamondSteps; step += 4) {
+        for (int step = 0; step < kDiamondSteps; step += kBlock) {
             scores_.next_four();
+            Word h[kBlock][kWords];
+            Word highest[kBlock];
 #pragma unroll
-            for (int column = 0; column < 4; ++column) {
-                scores_.next(column);
-                one_step<kMasked>(step + column, first_step, columns, written);
+            for (int i = 0; i < kBlock; ++i) {
+                scores_.next(i);
+                one_step<kMasked>(step + i, first_step, columns, written, h[i], highest[i]);
+            }
+            if constexpr (kLocal) {
+                // One look for all steps of a block: a branch after each would keep the next one's loads waiting.
+                const Word most = Cells::max3(Cells::max(highest[0], highest[1]), highest[2], highest[3]);
+                if (Cells::max(best_, most) != best_) {
+#pragma unroll
+                    for (int i = 0; i < kBlock; ++i) {
+                        note(step + i, h[i], highest[i]);
+                    }
+                }
             }
         }
     }
 
+    // h_after: H of the lane's rows; highest: the largest H of each half (local).
     template <bool kMasked>
-    SWS_DEVICE void one_step(int step, int first_step, int columns, const WrittenRow& written) {
+    SWS_DEVICE void one_step(int step, int first_step, int columns, const WrittenRow& written, Word (&h_after)[kWords],
+                             Word& highest) {
         Edge handed, incoming;
         Cells::hand_on(h_[kWords - 1], f_, handed);
 #pragma unroll
@@ -180,7 +197,7 @@ class StripLane {
 
         const int column = first_step + step - Cells::kLag * lane_;  // of the low half
         const Word mask = kMasked ? Cells::inside(column, columns) : Word{};
-        Word highest = 0;  // of this step
+        highest = 0;
         Word pending = 0;  // H of an even word, which waits for its neighbour to be compared together
 #pragma unroll
         for (int k = 0; k < kWords; ++k) {
@@ -194,7 +211,7 @@ class StripLane {
                 h = Cells::select(mask, h, h_[k]);
                 e = Cells::select(mask, e, e_[k]);
             }
-            h_[k] = h;
+            h_[k] = h_after[k] = h;
             e_[k] = e;
             if constexpr (kLocal) {
                 if (k % 2 == 1) {
@@ -205,19 +222,14 @@ class StripLane {
             }
         }
         f_ = f;
-        if constexpr (kLocal) {
-            const Word raised = Cells::max(best_, highest);
-            if (raised != best_) {
-                note(step, raised);
-            }
-        }
         if constexpr (kMasked) {
             write_row(column, columns, written);
         }
     }
 
-    // A step has raised the best of one half or both: remembers where.
-    SWS_DEVICE void note(int step, Word raised) {
+    // Remembers where a step raised the best of a half.
+    SWS_DEVICE void note(int step, const Word (&h)[kWords], Word highest) {
+        const Word raised = Cells::max(best_, highest);
 #pragma unroll
         for (int half = 0; half < Cells::kRowsPerWord; ++half) {
             const int score = Cells::row(raised, half);
@@ -225,7 +237,7 @@ class StripLane {
                 int row = 0;
 #pragma unroll
                 for (int k = kWords - 1; k >= 0; --k) {
-                    row = Cells::row(h_[k], half) == score ? k : row;
+                    row = Cells::row(h[k], half) == score ? k : row;
                 }
                 const int column = kDepth + step - Cells::kLag * lane_ - half;
                 found_[half] = column * kStripRows + lane_ * kRows + half * kWords + row;

@@ -90,7 +90,8 @@ class StripSweep {
             enter(lane, number);
             const int first_step = number * kDiamondSteps;
             if constexpr (kLocal) {
-                const int known = __shfl_sync(kWholeWarp, load_now(known_), 0);
+                const int known = __shfl_sync(kWholeWarp, known_ahead_, 0);
+                known_ahead_ = load_now(known_);  // used for the next diamond: it need not be new
                 lane.look_for(known > best_ ? known : best_ > 0 ? best_ : 1);
                 lane.run();
                 take_best(lane, first_step);
@@ -195,6 +196,7 @@ class StripSweep {
     int columns_;
     int n_groups_;   // of 32 columns
     u64 ahead_ = 0;  // what this lane saw of the next group
+    int known_ahead_ = 0;
     int best_ = 0;
     int column_ = 0;
     int row_ = 0;

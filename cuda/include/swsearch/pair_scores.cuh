@@ -2,12 +2,12 @@
 //
 // Both give a lane the scores of its rows at its next column, a word at a time as its cells lie in words (cells.cuh): for
 // narrow cells the low half at column j and the high half at column j - 1, so what belongs to a column is kept for one
-// step. Both are copied as values: a copy taken before some steps does them again.
+// step.
 
 #pragma once
 
+#include "swsearch/letter_window.cuh"
 #include "swsearch/platform.cuh"
-#include "swsearch/subject.cuh"
 
 namespace swsearch {
 
@@ -23,6 +23,9 @@ struct QueryLetters {
 
 constexpr int kLineColumns = 32;
 
+// 32-bit words of shared memory that a window takes at most; a table lies behind it.
+constexpr int kWindowWords = 256;
+
 // 8-bit scores, staged in shared memory for a strip: [subject letter][lane][row]. A lane reads all of its rows at once, and
 // only what it has written itself. The words hold, for narrow cells, two rows of the low halves and the two of the high
 // halves that share words with them; for wide cells, four rows.
@@ -34,8 +37,9 @@ class TableScores {
     static_assert(kHeld == 1 || kHeld == 2 || kHeld == 4, "a lane reads its rows in one load");
 
     // first: place of the strip's first query letter.
-    SWS_DEVICE TableScores(u32* shared, const QueryLetters& query, u64 first, const void* residues, int columns, int lane)
-        : table_(shared + lane * kHeld), stream_(static_cast<const u32*>(residues), columns, Cells::kLag * lane) {
+    SWS_DEVICE TableScores(u32* shared, const QueryLetters& query, u64 first, const unsigned char* subject, int columns,
+                           int lane)
+        : table_(shared + kWindowWords + lane * kHeld), window_(shared, subject, columns, 0, line_column, lane) {
         const unsigned char* const rows = query.classes + first + lane * kRows;
         for (int letter = 0; letter < query.n_columns; ++letter) {
 #pragma unroll
@@ -54,12 +58,15 @@ class TableScores {
         }
     }
 
-    // Goes on to the next four columns.
-    SWS_DEVICE void next_four() { codes_ = stream_.next(); }
+    // Makes the letters of 32 more columns readable.
+    SWS_DEVICE void next_group() { window_.next_group(line_column); }
+
+    // Goes on to the lane's next four columns.
+    SWS_DEVICE void next_four() { window_.next_four(four_); }
 
     // Goes on to column `column` of the four.
     SWS_DEVICE void next(int column) {
-        const u32 code = permute_bytes(codes_, 0, 0x4440u + static_cast<u32>(column));
+        const u32 code = permute_bytes(four_[0], 0, 0x4440u + static_cast<u32>(column));
         const u32* const from = table_ + code * (kWarpSize * kHeld);
 #pragma unroll
         for (int i = 0; i < kHeld; ++i) {
@@ -91,6 +98,9 @@ class TableScores {
     }
 
    private:
+    // A letter's column in the lines, whatever its soft mask.
+    static SWS_DEVICE u32 line_column(u32 letter) { return (letter + 1) & 31u; }
+
     static SWS_CONSTANT int row_of(int word, int byte) {
         if (Cells::kRowsPerWord == 2) {
             return 2 * word + byte % 2 + (byte / 2) * kWords;
@@ -98,9 +108,12 @@ class TableScores {
         return 4 * word + byte;
     }
 
+    using Window = LetterWindow<unsigned char, Cells::kLag>;
+    static_assert(Window::kSharedWords <= kWindowWords, "the window lies before the table");
+
     u32* table_;
-    ResidueStream stream_;
-    u32 codes_ = 0;
+    Window window_;
+    typename Window::Four four_ = {};
     u32 now_[kHeld] = {};
     u32 before_[kHeld] = {};
 };
@@ -112,10 +125,9 @@ class ComparedScores {
     static constexpr int kRows = kWords * Cells::kRowsPerWord;
     static constexpr u32 kFill = 0xFFFEu;  // equal to no letter of the query
 
-    SWS_DEVICE ComparedScores(u32*, const QueryLetters& query, u64 first, const void* residues, int columns, int lane)
-        : subject_(static_cast<const unsigned short*>(residues)),
-          columns_(columns),
-          place_(-Cells::kLag * lane),
+    SWS_DEVICE ComparedScores(u32* shared, const QueryLetters& query, u64 first, const unsigned char* subject, int columns,
+                              int lane)
+        : window_(shared, reinterpret_cast<const unsigned short*>(subject), columns, kFill, as_it_is, lane),
           match_(Cells::both(query.match)),
           less_(query.mismatch - query.match) {
         const unsigned short* const rows = query.letters + first + lane * kRows;
@@ -123,20 +135,14 @@ class ComparedScores {
         for (int k = 0; k < kWords; ++k) {
             rows_[k] = Cells::pair(rows[k], Cells::kRowsPerWord == 2 ? rows[kWords + k] : 0);
         }
-        ask();
     }
 
-    SWS_DEVICE void next_four() {
-#pragma unroll
-        for (int i = 0; i < 4; ++i) {
-            four_[i] = ahead_[i];
-        }
-        place_ += 4;
-        ask();
-    }
+    SWS_DEVICE void next_group() { window_.next_group(as_it_is); }
+
+    SWS_DEVICE void next_four() { window_.next_four(four_); }
 
     SWS_DEVICE void next(int column) {
-        const u32 letter = four_[column];
+        const u32 letter = (four_[column / 2] >> (16 * (column % 2))) & 0xFFFFu;
         letters_ = Cells::kRowsPerWord == 2 ? (letter | (last_ << 16)) : letter;
         last_ = letter;
     }
@@ -152,22 +158,16 @@ class ComparedScores {
     }
 
    private:
-    SWS_DEVICE void ask() {
-#pragma unroll
-        for (int i = 0; i < 4; ++i) {
-            const int place = place_ + i;
-            ahead_[i] = static_cast<u32>(place) < static_cast<u32>(columns_) ? subject_[place] : kFill;
-        }
-    }
+    static SWS_DEVICE u32 as_it_is(u32 letter) { return letter; }
 
-    const unsigned short* subject_;
-    int columns_;
-    int place_;
+    using Window = LetterWindow<unsigned short, Cells::kLag>;
+    static_assert(Window::kSharedWords <= kWindowWords, "the window has room");
+
+    Window window_;
     typename Cells::Word match_;
     int less_;
     typename Cells::Word rows_[kWords];
-    u32 four_[4] = {};
-    u32 ahead_[4];
+    typename Window::Four four_ = {};
     u32 letters_ = 0;
     u32 last_ = kFill;
 };

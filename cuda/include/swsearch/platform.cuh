@@ -123,7 +123,7 @@ SWS_DEVICE int load_now(const int* address) {
 }
 
 // Leaves the multiprocessor to others for a moment.
-SWS_DEVICE void nap() { asm volatile("nanosleep.u32 20;"); }
+SWS_DEVICE void nap() { asm volatile("nanosleep.u32 60;"); }
 
 // One element of a texture over linear memory of uint4.
 SWS_DEVICE uint4 texture_element(u64 texture, int place) {

@@ -20,8 +20,8 @@ Letters = NDArray[np.uint16]
 DIAMOND_STEPS: Final = 32
 WORDS: Final = (8, 4, 2)
 """Words a lane that the kernel comes in, most first."""
-LOWEST_ROW_BYTES: Final = 8 * DIAMOND_STEPS
-"""Shared memory in which a diamond's lowest row collects."""
+FIXED_SHARED_BYTES: Final = 8 * DIAMOND_STEPS + 1024
+"""Shared memory in which a diamond's lowest row collects, and that of the window of letters."""
 PAD_SCORE: Final = -128
 TABLE_LETTERS: Final = 31
 """Different subject letters that a table can have, beside padding."""
@@ -180,7 +180,7 @@ class PairLetters:
     def shared_bytes(self, shape: SweepShape) -> int:
         """Shared memory of a block."""
         table = 0 if self.compared else self.n_columns * WARP * max(shape.lane_rows, 4)
-        return LOWEST_ROW_BYTES + table
+        return FIXED_SHARED_BYTES + table
 
 
 def lay_out(
