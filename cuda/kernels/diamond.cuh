@@ -95,6 +95,7 @@ class StripLane {
             base_ = base;
         }
         Cells::edge_of(above.h - base_, above.f - base_, top_);
+        best_ = 0;
         scores_.next_group();
     }
 
@@ -108,21 +109,58 @@ class StripLane {
         steps<true>(first_step, columns, written);
     }
 
-    // Local: before a diamond, the least score that is of interest, at least 1.
-    SWS_DEVICE void look_for(int least) {
-        const int highest = least - 1 - base_;
-        best_ = Cells::both(highest < -1 ? -1 : highest > Cells::kMost ? Cells::kMost : highest);
-        found_[0] = found_[1] = -1;
+    // Local: this lane's best score in the diamond just done.
+    SWS_DEVICE int reached() const {
+        const int low = Cells::row(best_, 0);
+        const int high = Cells::row(best_, Cells::kRowsPerWord - 1);
+        return base_ + (low > high ? low : high);
     }
 
-    // Local: after a diamond, this lane's best score and its first place, the smallest column, then the smallest row: 0
-    // where none is of interest. A place is (column - first step + kDepth) * kStripRows + row of the strip.
-    SWS_DEVICE int found(int& place) const {
-        const int low = found_[0] < 0 ? 0 : base_ + Cells::row(best_, 0);
-        const int high = found_[1] < 0 ? 0 : base_ + Cells::row(best_, Cells::kRowsPerWord - 1);
-        const bool first = low > high || (low == high && found_[0] < found_[1]);
-        place = first ? found_[0] : found_[1];
-        return first ? low : high;
+    // Local: does a diamond to find where `score` is reached first: (column - first step + kDepth) * kStripRows + row of the
+    // strip, kNowhere where it is not.
+    SWS_DEVICE int find(int score) {
+        int place = kNowhere;
+#pragma unroll 1
+        for (int step = 0; step < kDiamondSteps; step += kBlock) {
+            scores_.next_four();
+#pragma unroll
+            for (int i = 0; i < kBlock; ++i) {
+                scores_.next(i);
+                one_step<false>(step + i, 0, 0, WrittenRow{nullptr, 0});
+#pragma unroll
+                for (int row = 0; row < kRows; ++row) {
+                    const int column = kDepth + step + i - Cells::kLag * lane_ - row / kWords;
+                    const int here = column * kStripRows + lane_ * kRows + row;
+                    const bool found = base_ + Cells::row(h_[row % kWords], row / kWords) == score;
+                    place = found && here < place ? here : place;
+                }
+            }
+        }
+        return place;
+    }
+    static constexpr int kNowhere = 0x7FFFFFFF;
+
+    // A lane's state between entering a diamond and doing it, as words for memory.
+    static constexpr int kStateWords = 2 * kWords + 3;
+    SWS_DEVICE void save(u32 (&state)[kStateWords]) const {
+#pragma unroll
+        for (int k = 0; k < kWords; ++k) {
+            state[2 * k] = static_cast<u32>(h_[k]);
+            state[2 * k + 1] = static_cast<u32>(e_[k]);
+        }
+        state[2 * kWords] = static_cast<u32>(f_);
+        state[2 * kWords + 1] = static_cast<u32>(up_);
+        state[2 * kWords + 2] = static_cast<u32>(base_);
+    }
+    SWS_DEVICE void restore(const u32 (&state)[kStateWords]) {
+#pragma unroll
+        for (int k = 0; k < kWords; ++k) {
+            h_[k] = static_cast<Word>(state[2 * k]);
+            e_[k] = static_cast<Word>(state[2 * k + 1]);
+        }
+        f_ = static_cast<Word>(state[2 * kWords]);
+        up_ = static_cast<Word>(state[2 * kWords + 1]);
+        base_ = static_cast<int>(state[2 * kWords + 2]);
     }
 
     // The lowest row at this lane's column of those that left the strip in the diamond.
@@ -154,30 +192,16 @@ class StripLane {
 #pragma unroll 1
         for (int step = 0; step < kDiamondSteps; step += kBlock) {
             scores_.next_four();
-            Word h[kBlock][kWords];
-            Word highest[kBlock];
 #pragma unroll
             for (int i = 0; i < kBlock; ++i) {
                 scores_.next(i);
-                one_step<kMasked>(step + i, first_step, columns, written, h[i], highest[i]);
-            }
-            if constexpr (kLocal) {
-                // One look for all steps of a block: a branch after each would keep the next one's loads waiting.
-                const Word most = Cells::max3(Cells::max(highest[0], highest[1]), highest[2], highest[3]);
-                if (Cells::max(best_, most) != best_) {
-#pragma unroll
-                    for (int i = 0; i < kBlock; ++i) {
-                        note(step + i, h[i], highest[i]);
-                    }
-                }
+                one_step<kMasked>(step + i, first_step, columns, written);
             }
         }
     }
 
-    // h_after: H of the lane's rows; highest: the largest H of each half (local).
     template <bool kMasked>
-    SWS_DEVICE void one_step(int step, int first_step, int columns, const WrittenRow& written, Word (&h_after)[kWords],
-                             Word& highest) {
+    SWS_DEVICE void one_step(int step, int first_step, int columns, const WrittenRow& written) {
         Edge handed, incoming;
         Cells::hand_on(h_[kWords - 1], f_, handed);
 #pragma unroll
@@ -197,7 +221,6 @@ class StripLane {
 
         const int column = first_step + step - Cells::kLag * lane_;  // of the low half
         const Word mask = kMasked ? Cells::inside(column, columns) : Word{};
-        highest = 0;
         Word pending = 0;  // H of an even word, which waits for its neighbour to be compared together
 #pragma unroll
         for (int k = 0; k < kWords; ++k) {
@@ -211,11 +234,11 @@ class StripLane {
                 h = Cells::select(mask, h, h_[k]);
                 e = Cells::select(mask, e, e_[k]);
             }
-            h_[k] = h_after[k] = h;
+            h_[k] = h;
             e_[k] = e;
             if constexpr (kLocal) {
                 if (k % 2 == 1) {
-                    highest = Cells::max3(highest, pending, h);
+                    best_ = Cells::max3(best_, pending, h);
                 } else {
                     pending = h;
                 }
@@ -225,25 +248,6 @@ class StripLane {
         if constexpr (kMasked) {
             write_row(column, columns, written);
         }
-    }
-
-    // Remembers where a step raised the best of a half.
-    SWS_DEVICE void note(int step, const Word (&h)[kWords], Word highest) {
-        const Word raised = Cells::max(best_, highest);
-#pragma unroll
-        for (int half = 0; half < Cells::kRowsPerWord; ++half) {
-            const int score = Cells::row(raised, half);
-            if (score != Cells::row(best_, half)) {
-                int row = 0;
-#pragma unroll
-                for (int k = kWords - 1; k >= 0; --k) {
-                    row = Cells::row(h[k], half) == score ? k : row;
-                }
-                const int column = kDepth + step - Cells::kLag * lane_ - half;
-                found_[half] = column * kStripRows + lane_ * kRows + half * kWords + row;
-            }
-        }
-        best_ = raised;
     }
 
     SWS_DEVICE void write_row(int column, int columns, const WrittenRow& written) const {
@@ -275,8 +279,7 @@ class StripLane {
     Word e_[kWords];
     Word f_;      // of the last word
     Word up_;     // H above the first word, a column back
-    Word best_;   // local: the best score of each half, and at first what it must exceed
-    int found_[2];
+    Word best_ = 0;  // local: the best score of each half in a diamond
 };
 
 }  // namespace swsearch

@@ -25,7 +25,6 @@ struct NarrowCells {
     static constexpr int kLag = 2;        // columns that a lane is behind the one above
     static constexpr int kEdgeWords = 1;  // 32-bit words of H and F of one node
     static constexpr bool kRelative = true;
-    static constexpr int kMost = 32767;
 
     static SWS_DEVICE Word both(int value) {
         return (static_cast<u32>(value) & 0xFFFFu) | (static_cast<u32>(value) << 16);
@@ -67,7 +66,6 @@ struct WideCells {
     static constexpr int kLag = 1;
     static constexpr int kEdgeWords = 2;
     static constexpr bool kRelative = false;
-    static constexpr int kMost = 0x7FFFFFFF;
 
     static SWS_DEVICE Word both(int value) { return value; }
     static SWS_DEVICE Word pair(int low, int) { return low; }

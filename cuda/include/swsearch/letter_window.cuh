@@ -23,24 +23,29 @@ class LetterWindow {
     using Code = u32 (*)(u32);
 
     // shared: kSharedWords words, aligned to 8 bytes. letters: of the subject; code makes of each what is kept. Columns beside
-    // the subject hold `fill`.
-    SWS_DEVICE LetterWindow(u32* shared, const Letter* letters, int columns, u32 fill, Code code, int lane)
+    // the subject hold `fill`. Lane 0 begins at column `start`, a multiple of 32.
+    SWS_DEVICE LetterWindow(u32* shared, const Letter* letters, int columns, u32 fill, Code code, int start, int lane)
         : window_(reinterpret_cast<Letter*>(shared)),
           letters_(letters),
           columns_(columns),
-          column_(lane),
+          column_(start - 3 * kWarpSize + lane),
           copy_(lane % kCopies),
-          place_(-kLag * lane + kLag * (lane % kCopies)),
+          place_(start - kLag * lane + kLag * (lane % kCopies)),
           fill_(fill) {
-        for (int place = lane; place < kWindowColumns * kCopies; place += kWarpSize) {
-            window_[place] = static_cast<Letter>(fill);
+#pragma unroll 1
+        for (int group = 0; group < 4; ++group) {
+            fetch();
+            store(code);
         }
         fetch();
         __syncwarp();
-        store(code);
-        fetch();
-        __syncwarp();
         read();
+    }
+
+    // The letter that the lane had before its first.
+    SWS_DEVICE u32 letter_before() const {
+        // The first four are read ahead, so the lane's place is at the second.
+        return window_[copy_ * kWindowColumns + static_cast<int>(static_cast<u32>(place_ - 5) % kWindowColumns)];
     }
 
     // Makes 32 more columns readable, the ones after those that lane 0 comes to next.
@@ -61,7 +66,7 @@ class LetterWindow {
     }
 
    private:
-    SWS_DEVICE bool inside() const { return column_ < columns_; }
+    SWS_DEVICE bool inside() const { return static_cast<u32>(column_) < static_cast<u32>(columns_); }
 
     SWS_DEVICE void fetch() {
         if (inside()) {
@@ -73,7 +78,7 @@ class LetterWindow {
         const Letter kept = static_cast<Letter>(inside() ? code(ahead_) : fill_);
 #pragma unroll
         for (int copy = 0; copy < kCopies; ++copy) {
-            window_[copy * kWindowColumns + (column_ + kLag * copy) % kWindowColumns] = kept;
+            window_[copy * kWindowColumns + static_cast<int>(static_cast<u32>(column_ + kLag * copy) % kWindowColumns)] = kept;
         }
         column_ += kWarpSize;
     }

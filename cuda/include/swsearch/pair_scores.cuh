@@ -36,10 +36,10 @@ class TableScores {
     static constexpr int kHeld = (kRows + 3) / 4;
     static_assert(kHeld == 1 || kHeld == 2 || kHeld == 4, "a lane reads its rows in one load");
 
-    // first: place of the strip's first query letter.
+    // first: place of the strip's first query letter. start: lane 0's first column, a multiple of 32.
     SWS_DEVICE TableScores(u32* shared, const QueryLetters& query, u64 first, const unsigned char* subject, int columns,
-                           int lane)
-        : table_(shared + kWindowWords + lane * kHeld), window_(shared, subject, columns, 0, line_column, lane) {
+                           int start, int lane)
+        : table_(shared + kWindowWords + lane * kHeld), window_(shared, subject, columns, 0, line_column, start, lane) {
         const unsigned char* const rows = query.classes + first + lane * kRows;
         for (int letter = 0; letter < query.n_columns; ++letter) {
 #pragma unroll
@@ -56,6 +56,7 @@ class TableScores {
                 table_[letter * kWarpSize * kHeld + i] = word;
             }
         }
+        load(window_.letter_before());
     }
 
     // Makes the letters of 32 more columns readable.
@@ -66,12 +67,27 @@ class TableScores {
 
     // Goes on to column `column` of the four.
     SWS_DEVICE void next(int column) {
-        const u32 code = permute_bytes(four_[0], 0, 0x4440u + static_cast<u32>(column));
-        const u32* const from = table_ + code * (kWarpSize * kHeld);
 #pragma unroll
         for (int i = 0; i < kHeld; ++i) {
             before_[i] = now_[i];
         }
+        load(permute_bytes(four_[0], 0, 0x4440u + static_cast<u32>(column)));
+    }
+
+    // The scores of word k.
+    SWS_DEVICE typename Cells::Word score(int k) const {
+        if constexpr (Cells::kRowsPerWord == 2) {
+            return permute_bytes(now_[k / 2], before_[k / 2], k % 2 == 0 ? 0xE680u : 0xF791u);
+        } else {
+            const u32 byte = static_cast<u32>(k % 4);
+            return static_cast<int>(permute_bytes(now_[k / 4], 0, 0x8880u + 0x1111u * byte));
+        }
+    }
+
+   private:
+    // Scores of the lane's rows against a column of the lines.
+    SWS_DEVICE void load(u32 code) {
+        const u32* const from = table_ + code * (kWarpSize * kHeld);
         if constexpr (kHeld == 4) {
             const uint4 four = *reinterpret_cast<const uint4*>(from);
             now_[0] = four.x;
@@ -87,17 +103,6 @@ class TableScores {
         }
     }
 
-    // The scores of word k.
-    SWS_DEVICE typename Cells::Word score(int k) const {
-        if constexpr (Cells::kRowsPerWord == 2) {
-            return permute_bytes(now_[k / 2], before_[k / 2], k % 2 == 0 ? 0xE680u : 0xF791u);
-        } else {
-            const u32 byte = static_cast<u32>(k % 4);
-            return static_cast<int>(permute_bytes(now_[k / 4], 0, 0x8880u + 0x1111u * byte));
-        }
-    }
-
-   private:
     // A letter's column in the lines, whatever its soft mask.
     static SWS_DEVICE u32 line_column(u32 letter) { return (letter + 1) & 31u; }
 
@@ -126,8 +131,8 @@ class ComparedScores {
     static constexpr u32 kFill = 0xFFFEu;  // equal to no letter of the query
 
     SWS_DEVICE ComparedScores(u32* shared, const QueryLetters& query, u64 first, const unsigned char* subject, int columns,
-                              int lane)
-        : window_(shared, reinterpret_cast<const unsigned short*>(subject), columns, kFill, as_it_is, lane),
+                              int start, int lane)
+        : window_(shared, reinterpret_cast<const unsigned short*>(subject), columns, kFill, as_it_is, start, lane),
           match_(Cells::both(query.match)),
           less_(query.mismatch - query.match) {
         const unsigned short* const rows = query.letters + first + lane * kRows;
@@ -135,6 +140,7 @@ class ComparedScores {
         for (int k = 0; k < kWords; ++k) {
             rows_[k] = Cells::pair(rows[k], Cells::kRowsPerWord == 2 ? rows[kWords + k] : 0);
         }
+        last_ = window_.letter_before();
     }
 
     SWS_DEVICE void next_group() { window_.next_group(as_it_is); }
@@ -169,7 +175,7 @@ class ComparedScores {
     typename Cells::Word rows_[kWords];
     typename Window::Four four_ = {};
     u32 letters_ = 0;
-    u32 last_ = kFill;
+    u32 last_;
 };
 
 }  // namespace swsearch

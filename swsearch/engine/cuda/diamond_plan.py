@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from swsearch.engine.cuda.kernels import CODE_COLUMNS, SWEEP_BLOCKS, WARP, KernelSpec, sweep_kernel
+from swsearch.engine.cuda.kernels import CODE_COLUMNS, SWEEP_BLOCKS, SWEEP_WARPS, WARP, KernelSpec, sweep_kernel
 from swsearch.sequences.alphabet import PAD_CODE
 
 Letters = NDArray[np.uint16]
@@ -118,6 +118,12 @@ class SweepShape:
         """Whether its cells hold every score of a diamond."""
         return not self.narrow or 2 * self.reach(problem) + max(problem.max_score, 0) <= NARROW_REACH
 
+    @property
+    def state_bytes(self) -> int:
+        """What a strip of a local problem leaves on the device, for its best place to be found."""
+        above = 2 * (1 + self.lag * WARP // DIAMOND_STEPS)
+        return 4 * WARP * (2 * self.words + 3 + above)
+
     def strips(self, rows: int) -> int:
         """Strips of a query."""
         return -(-rows // self.strip_rows)
@@ -139,7 +145,7 @@ def choose_shape(problem: PairProblem, lengths: Sequence[tuple[int, int]], multi
 
     def seconds(shape: SweepShape) -> float:
         strips = [shape.strips(rows) for rows, _ in lengths]
-        at_once = min(sum(strips), multiprocessors * SWEEP_BLOCKS)
+        at_once = min(sum(strips), multiprocessors * SWEEP_BLOCKS * SWEEP_WARPS)
         steps = sum(count * columns for count, (_, columns) in zip(strips, lengths, strict=True))
         waiting = max(columns + count * LAG_STEPS for count, (_, columns) in zip(strips, lengths, strict=True))
         affine = problem.gap_open > 0
@@ -177,8 +183,8 @@ class PairLetters:
     lines: NDArray[np.int8]
     n_columns: int
 
-    def shared_bytes(self, shape: SweepShape) -> int:
-        """Shared memory of a block."""
+    def warp_bytes(self, shape: SweepShape) -> int:
+        """Shared memory of a warp."""
         table = 0 if self.compared else self.n_columns * WARP * max(shape.lane_rows, 4)
         return FIXED_SHARED_BYTES + table
 
@@ -231,9 +237,12 @@ def _filled(
     return whole, starts[:-1]
 
 
-def kernel_for(problem: PairProblem, shape: SweepShape, *, compared: bool) -> KernelSpec:
+def kernel_for(
+    problem: PairProblem, shape: SweepShape, *, compared: bool, entry: str = "sweep_pairs"
+) -> KernelSpec:
     """The kernel of a shape."""
     return sweep_kernel(
+        entry=entry,
         narrow=shape.narrow,
         words=shape.words,
         local=problem.local,

@@ -26,6 +26,7 @@ from swsearch.engine.cuda.diamond_plan import (
     kernel_for,
     lay_out,
 )
+from swsearch.engine.cuda.kernels import SWEEP_WARPS
 from swsearch.errors import InputError
 
 CELLS_A_LAUNCH: Final = 4_000_000_000_000
@@ -147,7 +148,8 @@ class _Launch:
         self._lines = self._uploaded(letters.lines)
         self._horizon = self._cleared(columns * HORIZON_BYTES)
         self._known = self._cleared(len(table) * 4)
-        self._found = self._room(self._n_strips * 12)
+        self._found = self._room(self._n_strips * 8)
+        self._states = self._room(self._n_strips * shape.state_bytes if problem.local else 0)
         self._lasts = self._room(self._lasts_words * 4)
         self._counter = self._room(4)
         # None of the arrays is pinned or held: the copies must have read them.
@@ -155,37 +157,56 @@ class _Launch:
 
     def strips(self, first: int, last: int) -> None:
         """Starts strips first to last - 1 of all pairs, in order after those started before."""
-        device, problem, letters, shape = self._device, self._problem, self._letters, self._shape
-        spec = kernel_for(problem, shape, compared=letters.compared)
-        shared_bytes = letters.shared_bytes(shape)
+        device = self._device
+        spec = kernel_for(self._problem, self._shape, compared=self._letters.compared)
+        shared_bytes = self._letters.warp_bytes(self._shape) * SWEEP_WARPS
         # No more blocks than run at a time: a strip may wait for one that runs, never for one that does not.
         resident = device.facts.multiprocessors * device.resident_blocks(spec, shared_bytes)
         device.upload(self._counter, np.array([first], np.uint32), Stream.COMPUTE)
-        compared = letters.compared
+        grid = min(resident, -(-(last - first) // SWEEP_WARPS))
+        device.launch(spec, grid, shared_bytes, self._arguments(last), Stream.COMPUTE)
+
+    def local_ends(self) -> list[PairEnd]:
+        """The best place that any strip of a pair reached."""
+        device = self._device
+        found = np.empty((self._n_strips, 2), np.int32)
+        device.download(found, self._found, Stream.COMPUTE)
+        firsts = _first_strips(self._table, self._shape)
+        best = np.maximum.reduceat(found[:, 0], firsts[:-1])
+        wanted = np.flatnonzero((found[:, 0] == np.repeat(best, np.diff(firsts))) & (found[:, 0] > 0))
+        places = np.zeros((len(wanted), 2), np.int32)
+        if len(wanted):
+            listed = self._uploaded(wanted.astype(np.uint32))
+            on_device = self._room(places.nbytes)
+            spec = kernel_for(self._problem, self._shape, compared=self._letters.compared, entry="locate_best")
+            shared_bytes = self._letters.warp_bytes(self._shape) * SWEEP_WARPS
+            arguments = [
+                *self._arguments(self._n_strips), _address(listed), np.uint32(len(wanted)), _address(on_device),
+            ]  # fmt: skip
+            device.launch(spec, -(-len(wanted) // SWEEP_WARPS), shared_bytes, arguments, Stream.COMPUTE)
+            device.download(places, on_device, Stream.COMPUTE)
+        ends = [PairEnd(0, 0, 0)] * len(self._table)
+        for strip, (column, row) in zip(wanted.tolist(), places.tolist(), strict=True):
+            pair = int(np.searchsorted(firsts, strip, side="right")) - 1
+            ends[pair] = _better(ends[pair], PairEnd(int(best[pair]), row, column))
+        return ends
+
+    def _arguments(self, last_strip: int) -> list[Argument]:
+        """The parameters of ``cuda/include/swsearch/sweep_parameters.cuh``."""
+        problem, letters, shape = self._problem, self._letters, self._shape
         nothing = np.uint64(0)
-        arguments: list[Argument] = [
-            _address(self._pairs), np.uint32(len(self._table)), np.uint32(last),
+        compared = letters.compared
+        return [
+            _address(self._pairs), np.uint32(len(self._table)), np.uint32(last_strip),
             nothing if compared else _address(self._query), _address(self._lines), np.int32(letters.n_columns),
             _address(self._query) if compared else nothing, np.int32(problem.match), np.int32(problem.mismatch),
             _address(self._subject), np.int32(problem.gap_open), np.int32(problem.gap_extend),
             np.int32(problem.local or problem.query_free), np.int32(problem.local or problem.subject_free),
             np.int32(shape.reach(problem)),
-            _address(self._horizon), _address(self._known), _address(self._found), _address(self._lasts),
-            nothing, nothing, np.uint32(0), _address(self._counter),
+            _address(self._horizon), _address(self._known), _address(self._states), _address(self._found),
+            _address(self._lasts), nothing, nothing, np.uint32(0), np.uint32(letters.warp_bytes(shape) // 4),
+            _address(self._counter),
         ]  # fmt: skip
-        device.launch(spec, min(resident, last - first), shared_bytes, arguments, Stream.COMPUTE)
-
-    def local_ends(self) -> list[PairEnd]:
-        """The best place that any strip of a pair found."""
-        found = np.empty((self._n_strips, 3), np.int32)
-        self._device.download(found, self._found, Stream.COMPUTE)
-        firsts = _first_strips(self._table, self._shape)
-        ends = []
-        for first, last in zip(firsts, firsts[1:], strict=False):
-            strips = found[first:last]
-            best = strips[np.lexsort((strips[:, 2], strips[:, 1], -strips[:, 0]))[0]]
-            ends.append(PairEnd(int(best[0]), int(best[2]), int(best[1])))
-        return ends
 
     def border_ends(self) -> list[PairEnd]:
         """The best allowed place of the last row and the last column."""

@@ -18,8 +18,9 @@ WARP: Final = 32
 UNIT_BYTES: Final = 16
 """Profiles are read in units of four 32-bit words."""
 CODE_COLUMNS: Final = 32
-SWEEP_BLOCKS: Final = 16
-"""Warps of the diamond kernel a multiprocessor."""
+SWEEP_WARPS: Final = 4
+SWEEP_BLOCKS: Final = 4
+"""Warps a block of the diamond kernel, one for each scheduler, and blocks a multiprocessor."""
 
 
 class Arithmetic(Enum):
@@ -195,9 +196,9 @@ def list_kernel(
 
 
 def sweep_kernel(
-    *, narrow: bool, words: int, local: bool, affine: bool, compared: bool, blocks: int = SWEEP_BLOCKS
+    *, narrow: bool, words: int, local: bool, affine: bool, compared: bool, entry: str = "sweep_pairs"
 ) -> KernelSpec:
-    """The diamond kernel ``sweep_pairs``; a block is one warp.
+    """The diamond kernel ``sweep_pairs``, or ``locate_best``, which finds what it left open; a warp a strip.
 
     Parameters
     ----------
@@ -207,15 +208,16 @@ def sweep_kernel(
         Words a lane: 2, 4 or 8.
     local, affine, compared : bool
         The problem; whether opening a gap costs anything; whether letters are compared rather than looked up.
-    blocks : int
-        Blocks that shall fit a multiprocessor.
     """
     cells = "NarrowCells" if narrow else f"WideCells<{'true' if local else 'false'}>"
+    threads = SWEEP_WARPS * WARP
     return KernelSpec(
-        "sweep_pairs",
-        "sweep_pairs",
-        _constants(cells=cells, words=words, local=local, affine=affine, compared=compared, blocks=blocks),
-        WARP,
+        entry,
+        entry,
+        _constants(
+            cells=cells, words=words, local=local, affine=affine, compared=compared, threads=threads, blocks=SWEEP_BLOCKS
+        ),
+        threads,
     )
 
 
