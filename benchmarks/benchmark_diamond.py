@@ -2,12 +2,12 @@
 
     python benchmarks/benchmark_diamond.py PAIR... [--modes local,global] [--shapes auto] [--check] [--out RESULT.json]
 
-A PAIR is ``FASTA`` (its first two records), ``QUERY.fasta,SUBJECT.fasta`` (their first records) or ``drawn:M,N`` (DNA drawn
-at random, the second partly a copy of the first). ``proteins:M,N1,N2,…`` is a protein query of M residues and a subject of
-each other length, all in one launch. Giga cell updates a second (GCUPS) are query letters times subject letters over the
-kernel's time by device events, the median of the repeats; wall time is that of the whole call, letters laid out
-and copied. DNA scores 2/-3 5/2, protein BLOSUM62 11/1. ``--shapes`` names shapes to compare: ``auto``, or ``narrow-8`` and
-the like (16-bit scores, 8 words a lane). ``--check`` compares score and end with the CPU's, which takes its time.
+A PAIR is ``FASTA`` (its first two records), ``QUERY.fasta,SUBJECT.fasta`` (their first records) or ``drawn:M,N`` (DNA
+drawn at random, the second partly a copy of the first). ``proteins:M,N1,N2,…`` is a protein query of M residues and a
+subject of each other length, all in one launch. Giga cell updates a second (GCUPS) are query letters times subject
+letters over the kernel's time by device events, the median of the repeats; wall time is that of the whole call,
+letters laid out and copied. DNA scores 2/-3 5/2, protein BLOSUM62 11/1. ``--shapes`` names shapes to compare: ``auto``,
+or ``narrow-8`` and the like (16-bit scores, 8 words a lane). ``--check`` compares score and end with the CPU's.
 """
 
 from __future__ import annotations

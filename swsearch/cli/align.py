@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -38,6 +39,9 @@ def align(
         bool | None,
         typer.Option("--cigar/--score-only", help="Find the path, or not. [up to 25 million cells]"),
     ] = None,
+    engine: Annotated[
+        str, typer.Option(help="auto, cuda or cpu; auto takes a GPU for 10 billion cells or more.")
+    ] = "auto",
     threads: options.Threads = None,
     format_name: Annotated[str, typer.Option("--format", help="table, tsv, json, jsonl or pairwise.")] = "table",
     out: options.Out = None,
@@ -50,13 +54,14 @@ def align(
 
     Example: swsearch align query.fasta subject.fasta --mode global --format pairwise
     """
-    from swsearch.cli.output import result_stream
+    from swsearch.cli.output import result_stream, say
     from swsearch.cli.progress import ProgressReport
     from swsearch.cores import usable_cores
     from swsearch.errors import InputError
     from swsearch.pairs import report
     from swsearch.pairs.align import CIGAR_CELLS, align_pair, mode_scoring
     from swsearch.pairs.dotplot import check_plot, write_plot
+    from swsearch.pairs.gpu import GPU_CELLS, open_gpu_pairs
     from swsearch.pairs.scoring import PairScoring, cost_set, scheme_scoring
     from swsearch.pairs.sequence import PairSequence, read_pairs, read_text_pairs
     from swsearch.search.options import SearchOptions
@@ -95,7 +100,15 @@ def align(
         raise InputError(f"--plot draws one pair, {query} has {len(pairs)}; give files of one record")
 
     total = sum(len(first) * len(second) for first, second in pairs)
-    with result_stream(out) as stream, ProgressReport("aligning", total, "GCUPS", 1e9, quiet) as progress:
+    largest = max((len(first) * len(second) for first, second in pairs), default=0)
+    gpu, why = open_gpu_pairs(engine, largest)
+    if not quiet and (engine != "auto" or largest >= GPU_CELLS):
+        say(why)
+    with (
+        gpu or nullcontext(),
+        result_stream(out) as stream,
+        ProgressReport("aligning", total, "GCUPS", 1e9, quiet) as progress,
+    ):
 
         def results() -> Iterator[PairAlignment]:
             for first, second in pairs:
@@ -109,6 +122,7 @@ def align(
                     path=path,
                     n_threads=usable_cores() if threads is None else threads,
                     progress=progress.advance,
+                    gpu=gpu if engine == "cuda" or len(first) * len(second) >= GPU_CELLS else None,
                 )
                 if plot is not None:
                     write_plot(found, plot)

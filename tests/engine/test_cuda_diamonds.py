@@ -54,7 +54,17 @@ def test_ends_are_those_of_the_cpu(sweep: DiamondSweep, shape: SweepShape, local
     """Many pairs a launch: all length relations to a strip, free ends, tables and compared letters, linear and affine gaps."""
     rng = np.random.default_rng(shape.words)
     s = shape.strip_rows
-    lengths = [(1, 1), (s - 1, 31), (s, 32), (s + 1, 33), (9 * s + 5, 700), (1, 900), (2000, 1), (3 * s, 64), (777, 3000)]
+    lengths = [
+        (1, 1),
+        (s - 1, 31),
+        (s, 32),
+        (s + 1, 33),
+        (9 * s + 5, 700),
+        (1, 900),
+        (2000, 1),
+        (3 * s, 64),
+        (777, 3000),
+    ]
     table = rng.integers(-6, 7, (20, 20)).astype(np.int8)
     for case in range(6):
         query_free, subject_free = [(False, False), (True, True), (True, False), (False, True)][case % 4]

@@ -189,9 +189,7 @@ class PairLetters:
         return FIXED_SHARED_BYTES + table
 
 
-def lay_out(
-    pairs: Sequence[tuple[Letters, Letters]], problem: PairProblem, shape: SweepShape
-) -> PairLetters:
+def lay_out(pairs: Sequence[tuple[Letters, Letters]], problem: PairProblem, shape: SweepShape) -> PairLetters:
     """The letters of all pairs in two arrays, filled up to whole strips and to 16 bytes."""
     subject_letters = np.unique(np.concatenate([subject for _, subject in pairs]))
     scores_fit = problem.table is not None or max(problem.match, problem.mismatch) <= 127
@@ -226,9 +224,7 @@ def _places(known: Letters, letters: Letters) -> NDArray[np.int64]:
     return np.where(known[places] == letters, places, len(known))
 
 
-def _filled(
-    sides: Sequence[NDArray[np.generic]], multiple: int, fill: int
-) -> tuple[NDArray[np.generic], list[int]]:
+def _filled(sides: Sequence[NDArray[np.generic]], multiple: int, fill: int) -> tuple[NDArray[np.generic], list[int]]:
     """All sides in one array, each begun at a multiple of ``multiple`` and filled up to the next."""
     starts = np.concatenate([[0], np.cumsum([-(-len(side) // multiple) * multiple for side in sides])]).tolist()
     whole = np.full(starts[-1], fill, dtype=sides[0].dtype)
@@ -237,9 +233,7 @@ def _filled(
     return whole, starts[:-1]
 
 
-def kernel_for(
-    problem: PairProblem, shape: SweepShape, *, compared: bool, entry: str = "sweep_pairs"
-) -> KernelSpec:
+def kernel_for(problem: PairProblem, shape: SweepShape, *, compared: bool, entry: str = "sweep_pairs") -> KernelSpec:
     """The kernel of a shape."""
     return sweep_kernel(
         entry=entry,

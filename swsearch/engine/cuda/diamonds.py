@@ -33,6 +33,8 @@ CELLS_A_LAUNCH: Final = 4_000_000_000_000
 """A launch does no more than about this, a second or two of a large GPU, so that an interrupt is heard."""
 HORIZON_BYTES: Final = 8
 """Bytes a column of the horizon."""
+KEPT_ROWS: Final = 512
+"""Rows are kept at multiples of this: a strip of every CPU kernel ends there."""
 
 _PAIR: Final = np.dtype(
     [(name, "<u8") for name in ("query", "subject", "horizon", "last_row", "last_column")]
@@ -48,6 +50,23 @@ class PairEnd:
     score: int
     query_end: int
     subject_end: int
+
+
+@dataclass(frozen=True, eq=False)
+class KeptRows:
+    """Rows of nodes that a sweep left on its way, from which a path is found without sweeping again.
+
+    Attributes
+    ----------
+    query_rows : uint64 array, shape (n,)
+        Query letters above each row, ascending.
+    h, f : int32 arrays, shape (n, subject letters)
+        H, and the F that the next row may take, after each subject letter.
+    """
+
+    query_rows: NDArray[np.uint64]
+    h: NDArray[np.int32]
+    f: NDArray[np.int32]
 
 
 class DiamondSweep:
@@ -89,15 +108,38 @@ class DiamondSweep:
         InputError
             Sequences so long that a score may leave 30 bits, or costs that only the CPU's kernels take.
         """
-        _check(pairs, problem)
+        for query, subject in pairs:
+            check_pair(len(query), len(subject), problem)
         filled = [place for place, (query, subject) in enumerate(pairs) if len(query) and len(subject)]
         ends = [_border_end(len(query), len(subject), problem) for query, subject in pairs]
         if filled:
             chosen = [pairs[place] for place in filled]
-            swept = self._sweep(chosen, problem, progress, shape)
+            swept, _ = self._sweep(chosen, problem, progress, shape, 0)
             for place, end in zip(filled, swept, strict=True):
                 ends[place] = _better(ends[place], end)
         return ends
+
+    def end_and_rows(
+        self,
+        query: Letters,
+        subject: Letters,
+        problem: PairProblem,
+        most_rows: int,
+        progress: Callable[[int], None] | None = None,
+        shape: SweepShape | None = None,
+    ) -> tuple[PairEnd, KeptRows]:
+        """Best score and end of one pair, and up to ``most_rows`` rows on the way, evenly spread.
+
+        Neither side is empty.
+
+        Raises
+        ------
+        InputError
+            As for :meth:`ends`.
+        """
+        check_pair(len(query), len(subject), problem)
+        ends, kept = self._sweep([(query, subject)], problem, progress, shape, most_rows)
+        return _better(_border_end(len(query), len(subject), problem), ends[0]), kept
 
     def _sweep(
         self,
@@ -105,7 +147,8 @@ class DiamondSweep:
         problem: PairProblem,
         progress: Callable[[int], None] | None,
         shape: SweepShape | None,
-    ) -> list[PairEnd]:
+        most_rows: int,
+    ) -> tuple[list[PairEnd], KeptRows]:
         lengths = [(len(query), len(subject)) for query, subject in pairs]
         if shape is None:
             shape = choose_shape(problem, lengths, self._device.facts.multiprocessors)
@@ -113,6 +156,8 @@ class DiamondSweep:
         table = _pair_table(lengths, letters, shape, problem)
         with contextlib.ExitStack() as held:
             launch = _Launch(self._device, held, problem, shape, letters, table)
+            if most_rows > 0:
+                launch.keep_rows(most_rows)
             with self._device.timed(Stream.COMPUTE) as seconds:
                 for strips in _bands(table, shape):
                     launch.strips(strips.start, strips.stop)
@@ -121,7 +166,7 @@ class DiamondSweep:
                         progress(_cells(table, shape, strips))
             self.seconds += seconds[0]
             self.most_bytes = max(self.most_bytes, launch.n_bytes)
-            return launch.local_ends() if problem.local else launch.border_ends()
+            return launch.local_ends() if problem.local else launch.border_ends(), launch.kept_rows()
 
 
 class _Launch:
@@ -152,8 +197,39 @@ class _Launch:
         self._states = self._room(self._n_strips * shape.state_bytes if problem.local else 0)
         self._lasts = self._room(self._lasts_words * 4)
         self._counter = self._room(4)
+        self._kept_strips: NDArray[np.int64] = np.empty(0, np.int64)
+        self._kept_places: Buffer | None = None
+        self._kept: Buffer | None = None
+        self._kept_columns = _filled_columns(int(table["columns"][0]))
         # None of the arrays is pinned or held: the copies must have read them.
         device.synchronize()
+
+    def keep_rows(self, most: int) -> None:
+        """Let the sweep leave up to ``most`` of its strips' lowest rows; of one pair alone."""
+        rows = int(self._table["rows"][0])
+        multiple = max(KEPT_ROWS // self._shape.strip_rows, 1)  # strips from one row that may be kept to the next
+        possible = (rows - 1) // (self._shape.strip_rows * multiple)
+        chosen = np.unique(np.arange(1, most + 1) * possible // most) if possible else np.empty(0, np.int64)
+        self._kept_strips = chosen[chosen > 0] * multiple - 1
+        if len(self._kept_strips) == 0:
+            return
+        places = np.full(self._n_strips, -1, np.int32)
+        places[self._kept_strips] = np.arange(len(self._kept_strips))
+        self._kept_places = self._uploaded(places)
+        self._kept = self._room(len(self._kept_strips) * self._kept_columns * HORIZON_BYTES)
+        self._device.synchronize()
+
+    def kept_rows(self) -> KeptRows:
+        """The rows that were kept."""
+        n_kept, columns = len(self._kept_strips), int(self._table["columns"][0])
+        entries = np.empty((n_kept, self._kept_columns), np.uint64)
+        if self._kept is not None:
+            self._device.download(entries, self._kept, Stream.COMPUTE)
+        entries = entries[:, :columns]
+        h = (entries & np.uint64(0xFFFFFFFF)).astype(np.uint32).view(np.int32)
+        less = ((entries >> np.uint64(32)) & np.uint64(0xFFFF)).astype(np.int32)
+        query_rows = (self._kept_strips + 1) * self._shape.strip_rows
+        return KeptRows(query_rows.astype(np.uint64), h, h - less)
 
     def strips(self, first: int, last: int) -> None:
         """Starts strips first to last - 1 of all pairs, in order after those started before."""
@@ -204,7 +280,8 @@ class _Launch:
             np.int32(problem.local or problem.query_free), np.int32(problem.local or problem.subject_free),
             np.int32(shape.reach(problem)),
             _address(self._horizon), _address(self._known), _address(self._states), _address(self._found),
-            _address(self._lasts), nothing, nothing, np.uint32(0), np.uint32(letters.warp_bytes(shape) // 4),
+            _address(self._lasts), _address(self._kept_places), _address(self._kept), np.uint32(self._kept_columns),
+            np.uint32(letters.warp_bytes(shape) // 4),
             _address(self._counter),
         ]  # fmt: skip
 
@@ -242,14 +319,20 @@ class _Launch:
         return buffer
 
 
-def _address(buffer: Buffer) -> np.uint64:
-    return np.uint64(buffer.address)
+def _address(buffer: Buffer | None) -> np.uint64:
+    return np.uint64(0 if buffer is None else buffer.address)
 
 
-def _check(pairs: Sequence[tuple[Letters, Letters]], problem: PairProblem) -> None:
-    for query, subject in pairs:
-        if (len(query) + len(subject) + 2) * problem.step + problem.gap_open > MOST_SCORE:
-            raise InputError("the sequences are so long that their score may leave 30 bits; split them")
+def check_pair(rows: int, columns: int, problem: PairProblem) -> None:
+    """Refuse what the kernels cannot do.
+
+    Raises
+    ------
+    InputError
+        It says what, and what to do.
+    """
+    if (rows + columns + 2) * problem.step + problem.gap_open > MOST_SCORE:
+        raise InputError("the sequences are so long that their score may leave 30 bits; split them")
     if problem.local and problem.first == 0:
         raise InputError("gaps would cost nothing")
     if problem.local and problem.table is None and problem.mismatch >= 0:

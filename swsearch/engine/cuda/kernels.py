@@ -215,7 +215,13 @@ def sweep_kernel(
         entry,
         entry,
         _constants(
-            cells=cells, words=words, local=local, affine=affine, compared=compared, threads=threads, blocks=SWEEP_BLOCKS
+            cells=cells,
+            words=words,
+            local=local,
+            affine=affine,
+            compared=compared,
+            threads=threads,
+            blocks=SWEEP_BLOCKS,
         ),
         threads,
     )
