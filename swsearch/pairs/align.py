@@ -1,4 +1,4 @@
-"""One pair through the native kernels or a GPU: score and ends in linear memory, and the alignment where it is asked for.
+"""One pair through the native kernels or a GPU: score and ends in linear memory, and the alignment where it is wanted.
 
 All cells are computed, over all threads. Which of several optimal alignments is given never depends on engine, threads,
 memory or instruction set (docs/design/diamond.md). Coordinates are 0-based and half-open.
@@ -163,8 +163,8 @@ def align_pair(
             score, query_end, subject_end, query_start, subject_start, runs = (*swept[:3], 0, 0, None)
         else:
             score, query_end, subject_end, query_start, subject_start, runs = _native.align_pair(
-                *letters, table, match, mismatch, *costs, local, query_free, subject_free, path, n_threads, memory_bytes,
-                progress, swept=swept,
+                *letters, table, match, mismatch, *costs, local, query_free, subject_free, path, n_threads,
+                memory_bytes, progress, swept=swept,
             )  # fmt: skip
     except InputError as error:
         raise InputError(f"{query.identifier} and {subject.identifier}: {error}") from error
@@ -193,7 +193,7 @@ def _sweep(
     memory_bytes: int,
     progress: Callable[[int], None] | None,
 ) -> tuple[int, int, int, Any, Any, Any]:
-    """What a GPU finds: score, query end, subject end; and the rows that it kept, in ``memory_bytes``, where that is not 0."""
+    """What a GPU finds: score, query end, subject end; and rows that it kept, where ``memory_bytes`` is not 0."""
     if memory_bytes == 0:
         end = gpu.end(*letters, problem, progress)
         return end.score, end.query_end, end.subject_end, None, None, None

@@ -75,7 +75,7 @@ class GpuPairs:
 
 
 def open_gpu_pairs(engine: str, most_cells: int) -> tuple[GpuPairs | None, str]:
-    """The GPU for pairs of up to this many cells, None where the CPU is to do them; and a sentence that says which and why.
+    """The GPU for pairs of up to this many cells, or None for the CPU; and a sentence that says which and why.
 
     Raises
     ------

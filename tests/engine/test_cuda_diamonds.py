@@ -1,7 +1,7 @@
 """Pairs by diamonds on a GPU. The expected ends are those of the CPU's pair kernels, which the whole matrix judges.
 
-The same driver and kernel run without a GPU in ``tests/cuda/test_emulated_diamonds.py``; here many warps really wait for one
-another.
+The same driver and kernel run without a GPU in ``tests/cuda/test_emulated_diamonds.py``; here many warps really wait for
+one another.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def related(rng: np.random.Generator, m: int, n: int, letters: int) -> tuple[np.
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 @pytest.mark.parametrize("local", [True, False])
 def test_ends_are_those_of_the_cpu(sweep: DiamondSweep, shape: SweepShape, local: bool) -> None:
-    """Many pairs a launch: all length relations to a strip, free ends, tables and compared letters, linear and affine gaps."""
+    """Many pairs a launch: all length relations to a strip, free ends, tables and compared letters, all kinds of gaps."""
     rng = np.random.default_rng(shape.words)
     s = shape.strip_rows
     lengths = [

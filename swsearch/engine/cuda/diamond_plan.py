@@ -106,10 +106,10 @@ class SweepShape:
         return 2 if self.narrow else 1
 
     def reach(self, problem: PairProblem) -> int:
-        """Largest distance between the score at a diamond's corner and one that is met in it, gaps just opened included.
+        """Largest distance between the score at a diamond's corner and one met in it, gaps just opened included.
 
-        Nodes of a diamond are at most the strip's rows and the columns of one diamond and of the lanes' lag away from its
-        corner; past the last column the corner stays behind by that lag once more.
+        Nodes of a diamond are at most the strip's rows and the columns of one diamond and of the lanes' lag away from
+        its corner; past the last column the corner stays behind by that lag once more.
         """
         columns = DIAMOND_STEPS + 2 * self.lag * WARP
         return (self.strip_rows + columns + 4) * problem.step + problem.first
@@ -139,8 +139,8 @@ def step_cycles(shape: SweepShape, warps_per_scheduler: float, *, affine: bool) 
 def choose_shape(problem: PairProblem, lengths: Sequence[tuple[int, int]], multiprocessors: int) -> SweepShape:
     """The shape with which pairs of these lengths, all in one launch, are soonest done.
 
-    More words a lane do more cells for each step's overhead; fewer make more strips to work on at once, which is what short
-    queries lack.
+    More words a lane do more cells for each step's overhead; fewer make more strips to work on at once, which is what
+    short queries lack.
     """
 
     def seconds(shape: SweepShape) -> float:
