@@ -25,7 +25,7 @@ import numpy as np
 from swsearch import _native
 from swsearch.cores import usable_cores
 from swsearch.engine.cuda.device import PyCudaDevice
-from swsearch.engine.cuda.diamond_plan import PairProblem, SweepShape, choose_shape
+from swsearch.engine.cuda.diamond_plan import PairProblem, SweepShape, choose_shape, table_columns
 from swsearch.engine.cuda.diamonds import DiamondSweep, PairEnd
 from swsearch.scoring.matrix import named_matrix
 from swsearch.sequences.alphabet import CODE_MASK, DNA
@@ -113,13 +113,12 @@ def main() -> None:
                     ends = sweep.ends(pairs, problem, shape=shape)
                     wall.append(time.perf_counter() - start)
                     kernel.append(sweep.seconds)
-                taken = shape or choose_shape(
-                    problem, [(len(q), len(s)) for q, s in pairs], device.facts.multiprocessors
-                )
+                lengths = [(len(query), len(subject)) for query, subject in pairs]
+                taken = shape or choose_shape(problem, lengths, table_columns(pairs, problem), device.facts)
                 seconds = float(np.median(kernel[1:]))
                 row = {
                     "pair": name,
-                    "lengths": [[len(query), len(subject)] for query, subject in pairs],
+                    "lengths": lengths,
                     "mode": mode,
                     "shape": f"{'narrow' if taken.narrow else 'wide'}-{taken.words}",
                     "kernel_seconds": seconds,

@@ -12,7 +12,15 @@ import re
 import pytest
 
 from swsearch.engine.cuda.compiler import Compiler, find_compiler
-from swsearch.engine.cuda.kernels import COLLECT_KERNEL, Arithmetic, KernelSpec, Pairing, list_kernel, range_kernel
+from swsearch.engine.cuda.kernels import (
+    COLLECT_KERNEL,
+    Arithmetic,
+    KernelSpec,
+    Pairing,
+    list_kernel,
+    range_kernel,
+    sweep_kernel,
+)
 from swsearch.engine.cuda.tuning import choose_list_tile, tiles
 from swsearch.scoring.gap import GapPenalty
 
@@ -71,3 +79,16 @@ def test_list_and_collect_kernels_spill_nothing(compiler: Compiler, architecture
         assert spilled == 0
         assert registers <= 168
     assert report(compiler, COLLECT_KERNEL, architecture)[1] == 0
+
+
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+def test_diamond_kernels_keep_a_lane_in_registers(compiler: Compiler, architecture: int) -> None:
+    """Eight words a lane, the largest tile: local problems hold a lane's state twice, others have the masked steps."""
+    options = [(True, "sweep_pairs"), (False, "sweep_pairs")]
+    if architecture == 90:
+        options.append((True, "locate_best"))
+    for local, entry in options:
+        spec = sweep_kernel(narrow=True, words=8, local=local, affine=True, compared=False, entry=entry)
+        registers, spilled = report(compiler, spec, architecture)
+        assert registers <= 128
+        assert spilled <= SPILLED_OUTSIDE

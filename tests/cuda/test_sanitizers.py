@@ -1,7 +1,7 @@
 """The kernels under the address and undefined-behaviour sanitizers, on the emulated device.
 
-A process of its own runs some of ``test_emulated_engine.py`` with the sanitizers' library preloaded: device buffers and
-shared memory are heap blocks of their exact size there, so an access beside them ends that process.
+A process of its own runs some of the tests of engine and diamonds with the sanitizers' library preloaded: device
+buffers and shared memory are heap blocks of their exact size there, so an access beside them ends that process.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from emulated_device import SANITIZE
 
-CHOSEN = "gap_costs or strands or beyond_each_type or streamed or no_residue"
+CHOSEN = "gap_costs or strands or beyond_each_type or streamed or no_residue or several_launches or presto"
 
 
 @pytest.mark.slow
@@ -32,7 +32,8 @@ def test_kernels_stay_in_bounds_and_defined() -> None:
         "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1",
     }
     command = [sys.executable, "-m", "pytest", "-q", "-x", "-s", "-p", "no:cacheprovider", "-k", CHOSEN]
-    command.append(str(Path(__file__).parent / "test_emulated_engine.py"))
+    folder = Path(__file__).parent
+    command += [str(folder / name) for name in ("test_emulated_engine.py", "test_emulated_diamonds.py")]
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment, timeout=280)
     assert done.returncode == 0, (done.stdout + done.stderr)[-6000:]
     assert " passed" in done.stdout

@@ -1,21 +1,37 @@
 """Pairs by diamonds on a GPU. The expected ends are those of the CPU's pair kernels, which the whole matrix judges.
 
-The same driver and kernel run without a GPU in ``tests/cuda/test_emulated_diamonds.py``; here many warps really wait for
-one another.
+The same driver and kernel run without a GPU in ``tests/cuda/test_emulated_diamonds.py``; here many warps really wait
+for one another.
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from swsearch import _native
+from swsearch.engine.cpu.engine import CpuEngine
 from swsearch.engine.cuda.device import PyCudaDevice
 from swsearch.engine.cuda.diamond_plan import WORDS, PairProblem, SweepShape
 from swsearch.engine.cuda.diamonds import DiamondSweep, PairEnd
+from swsearch.engine.cuda.engine import CudaEngine
 from swsearch.engine.cuda.info import cuda_info
+from swsearch.pairs.align import MODES, align_pair
+from swsearch.pairs.gpu import GpuPairs
+from swsearch.pairs.scoring import scheme_scoring
+from swsearch.pairs.sequence import PairSequence, from_record
+from swsearch.query.profile import sequence_profile
+from swsearch.scoring.scheme import default_scheme
+from swsearch.sequences.alphabet import DNA
+from swsearch.sequences.record import SequenceRecord
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "cuda" / "emulation"))
+
+from sequences import partition_of
 
 pytestmark = pytest.mark.gpu
 
@@ -51,7 +67,7 @@ def related(rng: np.random.Generator, m: int, n: int, letters: int) -> tuple[np.
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 @pytest.mark.parametrize("local", [True, False])
 def test_ends_are_those_of_the_cpu(sweep: DiamondSweep, shape: SweepShape, local: bool) -> None:
-    """Many pairs a launch: all length relations to a strip, free ends, tables and compared letters, all kinds of gaps."""
+    """Many pairs a launch: all length relations to a strip, free ends, tables and compared letters, all gaps."""
     rng = np.random.default_rng(shape.words)
     s = shape.strip_rows
     lengths = [
@@ -83,3 +99,46 @@ def test_more_strips_than_run_at_a_time(sweep: DiamondSweep, local: bool) -> Non
     problem = PairProblem(local, True, True, 5, 2, 2, -3)
     for words in WORDS:
         assert sweep.ends([pair], problem, shape=SweepShape(True, words)) == [on_cpu(*pair, problem)]
+
+
+def test_paths_and_scores_are_the_cpus_in_every_mode() -> None:
+    """Expected: the CPU's alignment of the same pair."""
+    info = cuda_info()
+    if not info.usable:
+        pytest.skip(info.reason)
+    codes = related(np.random.default_rng(5), 9_000, 12_000, 4)
+    residues = [from_record(SequenceRecord("x", side.astype(np.uint8), DNA)) for side in codes]
+    texts = [PairSequence("x", "".join("ACGT"[letter] for letter in side)) for side in codes]
+    with GpuPairs() as gpu:
+        for mode in MODES:
+            sides, scoring = (
+                (texts, None) if mode in ("edit", "lcs") else (residues, scheme_scoring(default_scheme(DNA)))
+            )
+            wanted = align_pair(*sides, mode, scoring)
+            found = align_pair(*sides, mode, scoring, gpu=gpu)
+            alone = align_pair(*sides, mode, scoring, gpu=gpu, path=False)
+            assert (found.score, found.cigar, found.subject_start) == (wanted.score, wanted.cigar, wanted.subject_start)
+            assert (alone.score, alone.query_end, alone.subject_end) == (
+                wanted.score, wanted.query_end, wanted.subject_end,
+            )  # fmt: skip
+
+
+@pytest.mark.parametrize("query_length", [60, 700, 3_000])
+def test_long_subjects_are_scored_as_by_the_cpu(query_length: int) -> None:
+    """Expected: the CPU engine. Short queries take windows of the long subjects, long queries take diamonds."""
+    info = cuda_info()
+    if not info.usable:
+        pytest.skip(info.reason)
+    rng = np.random.default_rng(query_length)
+    query = rng.integers(0, 4, query_length).astype(np.uint8)
+    subjects = [rng.integers(0, 4, length).astype(np.uint8) for length in (50, 300, 900, 30_000, 400_000)]
+    subjects[4][200_000 : 200_000 + query_length] = query
+    partition = partition_of(subjects)
+    profiles = [sequence_profile(query, default_scheme(DNA)), sequence_profile(query[::-1].copy(), default_scheme(DNA))]
+    with CudaEngine() as engine, CpuEngine(threads=2) as cpu:
+        for floors in (None, [30, 40]):
+            for one, other in zip(
+                engine.score(profiles, partition, floors), cpu.score(profiles, partition, floors), strict=True
+            ):
+                np.testing.assert_array_equal(one.subject_index, other.subject_index)
+                np.testing.assert_array_equal(one.score, other.score)

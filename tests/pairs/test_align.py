@@ -12,10 +12,11 @@ import pytest
 from rapidfuzz.distance import Levenshtein
 
 from swsearch.cli.app import main
-from swsearch.errors import InputError
+from swsearch.errors import EngineUnavailable, InputError
 from swsearch.pairs.align import align_pair
 from swsearch.pairs.dotplot import common_words
 from swsearch.pairs.edits import common_letters, edits
+from swsearch.pairs.gpu import open_gpu_pairs
 from swsearch.pairs.scoring import COST_SETS, scheme_scoring
 from swsearch.pairs.sequence import PairSequence, from_record, number_letters
 from swsearch.scoring.scheme import default_scheme
@@ -283,3 +284,27 @@ def test_files_that_do_not_pair_are_refused(run, dna_files, tmp_path):
 def test_residues_are_not_scored_in_texts():
     with pytest.raises(InputError, match="scores residues"):
         align_pair(side("ACGT"), side("ACGT"), "local", DNA_SCORING)
+
+
+def test_an_engine_is_chosen_by_name(run, dna_files):
+    """The CPU's bytes are those without the option; a GPU that cannot be used is named with its mend."""
+    plain = run(*dna_files)
+    named = run(*dna_files, "--engine", "cpu")
+    assert (named[0], named[1]) == (0, plain[1])
+    assert "cpu engine, as asked" in named[2]
+    code, out, err = run(*dna_files, "--engine", "reference")
+    assert (code, out) == (1, "")
+    assert "choose auto, cuda, cpu" in err
+
+
+def test_a_gpu_that_is_missing_is_an_error_only_where_it_was_asked_for(run, dna_files, monkeypatch):
+    def missing(device=None):
+        raise EngineUnavailable("cuda", "there is no device 0; choose another")
+
+    monkeypatch.setattr("swsearch.pairs.gpu.GpuPairs", missing)
+    code, out, err = run(*dna_files, "--engine", "cuda")
+    assert (code, out) == (1, "")
+    assert "there is no device 0; choose another" in err
+    monkeypatch.setattr("swsearch.pairs.gpu.GPU_CELLS", 1)
+    assert open_gpu_pairs("auto", 10)[1] == "cpu engine; not cuda: there is no device 0; choose another"
+    assert run(*dna_files)[0] == 0

@@ -12,6 +12,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from swsearch.engine.cuda.device import DeviceFacts
 from swsearch.engine.cuda.kernels import CODE_COLUMNS, SWEEP_BLOCKS, SWEEP_WARPS, WARP, KernelSpec, sweep_kernel
 from swsearch.sequences.alphabet import PAD_CODE
 
@@ -23,15 +24,17 @@ WORDS: Final = (8, 4, 2)
 FIXED_SHARED_BYTES: Final = 8 * DIAMOND_STEPS + 1024
 """Shared memory in which a diamond's lowest row collects, and that of the window of letters."""
 PAD_SCORE: Final = -128
+LARGEST_TABLE_SCORE: Final = 127
 TABLE_LETTERS: Final = 31
 """Different subject letters that a table can have, beside padding."""
 NARROW_REACH: Final = 32_767
 MOST_SCORE: Final = 1 << 30
+MOST_LOCAL_SCORE: Final = (1 << 31) - (1 << 16)
 SUBJECT_ALIGNMENT: Final = 16
 COMPARED_FILL: Final = 0xFFFF
 """Fills a query of compared letters; no subject letter equals it."""
-LAG_STEPS: Final = 120
-"""Steps that a strip runs behind the one above: its depth, a diamond, and the way of a count through memory."""
+LAG_STEPS: Final = 128
+"""Steps that a strip runs behind the one above, measured: its depth, a diamond, and the way through memory."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,6 +121,10 @@ class SweepShape:
         """Whether its cells hold every score of a diamond."""
         return not self.narrow or 2 * self.reach(problem) + max(problem.max_score, 0) <= NARROW_REACH
 
+    def warp_bytes(self, n_columns: int) -> int:
+        """Shared memory of a warp whose table has so many columns."""
+        return FIXED_SHARED_BYTES + n_columns * WARP * max(self.lane_rows, 4)
+
     @property
     def state_bytes(self) -> int:
         """What a strip of a local problem leaves on the device, for its best place to be found."""
@@ -130,14 +137,21 @@ class SweepShape:
 
 
 def step_cycles(shape: SweepShape, warps_per_scheduler: float, *, affine: bool) -> float:
-    """Cycles of a step when so many warps share a scheduler: what it issues, or how long its chain of F takes."""
-    issued = 32 + (8 if affine else 6) * shape.words
-    chain = 85 + (15 if affine else 10) * shape.words
+    """Cycles of a step when so many warps share a scheduler: what it issues, or how long its chain of F takes.
+
+    Fitted to an H200 (benchmarks/benchmark_diamond.py): 100 to 2,000 warps, 2, 4 and 8 words, affine gaps.
+    """
+    issued = 26 + (13 if affine else 9) * shape.words
+    chain = 77 + (11 if affine else 8) * shape.words
     return max(chain, warps_per_scheduler * issued)
 
 
-def choose_shape(problem: PairProblem, lengths: Sequence[tuple[int, int]], multiprocessors: int) -> SweepShape:
+def choose_shape(
+    problem: PairProblem, lengths: Sequence[tuple[int, int]], n_columns: int | None, device: DeviceFacts
+) -> SweepShape:
     """The shape with which pairs of these lengths, all in one launch, are soonest done.
+
+    It fits the device's shared memory with a table of ``n_columns``, None where letters are compared.
 
     More words a lane do more cells for each step's overhead; fewer make more strips to work on at once, which is what
     short queries lack.
@@ -145,16 +159,17 @@ def choose_shape(problem: PairProblem, lengths: Sequence[tuple[int, int]], multi
 
     def seconds(shape: SweepShape) -> float:
         strips = [shape.strips(rows) for rows, _ in lengths]
-        at_once = min(sum(strips), multiprocessors * SWEEP_BLOCKS * SWEEP_WARPS)
+        at_once = min(sum(strips), device.multiprocessors * SWEEP_BLOCKS * SWEEP_WARPS)
         steps = sum(count * columns for count, (_, columns) in zip(strips, lengths, strict=True))
         waiting = max(columns + count * LAG_STEPS for count, (_, columns) in zip(strips, lengths, strict=True))
         affine = problem.gap_open > 0
-        cycles = step_cycles(shape, at_once / (4 * multiprocessors), affine=affine)
+        cycles = step_cycles(shape, at_once / (SWEEP_WARPS * device.multiprocessors), affine=affine)
         return max(steps / at_once, waiting) * cycles
 
-    shapes = [SweepShape(narrow=True, words=words) for words in WORDS]
-    fitting = [shape for shape in shapes if shape.fits(problem)]
-    return min(fitting or [SweepShape(narrow=False, words=words) for words in WORDS], key=seconds)
+    shapes = [SweepShape(narrow, words) for narrow in (True, False) for words in WORDS]
+    shapes = [shape for shape in shapes if SWEEP_WARPS * shape.warp_bytes(n_columns or 0) <= device.shared_bytes]
+    narrow = [shape for shape in shapes if shape.narrow and shape.fits(problem)]
+    return min(narrow or [shape for shape in shapes if not shape.narrow], key=seconds)
 
 
 @dataclass(frozen=True, eq=False)
@@ -183,22 +198,29 @@ class PairLetters:
     lines: NDArray[np.int8]
     n_columns: int
 
-    def warp_bytes(self, shape: SweepShape) -> int:
-        """Shared memory of a warp."""
-        table = 0 if self.compared else self.n_columns * WARP * max(shape.lane_rows, 4)
-        return FIXED_SHARED_BYTES + table
+
+def table_columns(pairs: Sequence[tuple[Letters, Letters]], problem: PairProblem) -> int | None:
+    """Columns of a table that scores the pairs' letters, padding's included; None where letters are to be compared."""
+    scores = (problem.match, problem.mismatch)
+    if problem.table is None and not (min(scores) >= PAD_SCORE and max(scores) <= LARGEST_TABLE_SCORE):
+        return None
+    n_letters = len(np.unique(np.concatenate([np.unique(subject) for _, subject in pairs])))
+    return None if problem.table is None and n_letters > TABLE_LETTERS else n_letters + 1
 
 
-def lay_out(pairs: Sequence[tuple[Letters, Letters]], problem: PairProblem, shape: SweepShape) -> PairLetters:
-    """The letters of all pairs in two arrays, filled up to whole strips and to 16 bytes."""
-    subject_letters = np.unique(np.concatenate([subject for _, subject in pairs]))
-    scores_fit = problem.table is not None or max(problem.match, problem.mismatch) <= 127
-    scores_fit = scores_fit and (problem.table is not None or min(problem.match, problem.mismatch) >= PAD_SCORE)
-    if len(subject_letters) > TABLE_LETTERS or not scores_fit:
+def lay_out(
+    pairs: Sequence[tuple[Letters, Letters]], problem: PairProblem, shape: SweepShape, *, compared: bool
+) -> PairLetters:
+    """The letters of all pairs in two arrays, filled up to whole strips and to 16 bytes.
+
+    With a table that scores letters, a pair may have at most 31 different subject letters.
+    """
+    if compared:
         query, query_starts = _filled([query for query, _ in pairs], shape.strip_rows, COMPARED_FILL)
         subject, places = _filled([subject for _, subject in pairs], SUBJECT_ALIGNMENT, COMPARED_FILL)
         starts = [2 * place for place in places]
         return PairLetters(True, query, subject, query_starts, starts, np.zeros((1, CODE_COLUMNS), np.int8), 0)
+    subject_letters = np.unique(np.concatenate([subject for _, subject in pairs]))
     query_letters = np.unique(np.concatenate([query for query, _ in pairs]))
     if problem.table is None:
         # Letters that no subject has are all alike, so there are never more lines than codes and one.

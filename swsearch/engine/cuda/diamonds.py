@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from swsearch.engine.cuda.device import Argument, Buffer, Device, Stream
 from swsearch.engine.cuda.diamond_plan import (
     DIAMOND_STEPS,
+    MOST_LOCAL_SCORE,
     MOST_SCORE,
     Letters,
     PairLetters,
@@ -25,6 +26,7 @@ from swsearch.engine.cuda.diamond_plan import (
     choose_shape,
     kernel_for,
     lay_out,
+    table_columns,
 )
 from swsearch.engine.cuda.kernels import SWEEP_WARPS
 from swsearch.errors import InputError
@@ -150,9 +152,10 @@ class DiamondSweep:
         most_rows: int,
     ) -> tuple[list[PairEnd], KeptRows]:
         lengths = [(len(query), len(subject)) for query, subject in pairs]
+        columns = table_columns(pairs, problem)
         if shape is None:
-            shape = choose_shape(problem, lengths, self._device.facts.multiprocessors)
-        letters = lay_out(pairs, problem, shape)
+            shape = choose_shape(problem, lengths, columns, self._device.facts)
+        letters = lay_out(pairs, problem, shape, compared=columns is None)
         table = _pair_table(lengths, letters, shape, problem)
         with contextlib.ExitStack() as held:
             launch = _Launch(self._device, held, problem, shape, letters, table)
@@ -235,7 +238,7 @@ class _Launch:
         """Starts strips first to last - 1 of all pairs, in order after those started before."""
         device = self._device
         spec = kernel_for(self._problem, self._shape, compared=self._letters.compared)
-        shared_bytes = self._letters.warp_bytes(self._shape) * SWEEP_WARPS
+        shared_bytes = self._shape.warp_bytes(self._letters.n_columns) * SWEEP_WARPS
         # No more blocks than run at a time: a strip may wait for one that runs, never for one that does not.
         resident = device.facts.multiprocessors * device.resident_blocks(spec, shared_bytes)
         device.upload(self._counter, np.array([first], np.uint32), Stream.COMPUTE)
@@ -255,7 +258,7 @@ class _Launch:
             listed = self._uploaded(wanted.astype(np.uint32))
             on_device = self._room(places.nbytes)
             spec = kernel_for(self._problem, self._shape, compared=self._letters.compared, entry="locate_best")
-            shared_bytes = self._letters.warp_bytes(self._shape) * SWEEP_WARPS
+            shared_bytes = self._shape.warp_bytes(self._letters.n_columns) * SWEEP_WARPS
             arguments = [
                 *self._arguments(self._n_strips), _address(listed), np.uint32(len(wanted)), _address(on_device),
             ]  # fmt: skip
@@ -281,7 +284,7 @@ class _Launch:
             np.int32(shape.reach(problem)),
             _address(self._horizon), _address(self._known), _address(self._states), _address(self._found),
             _address(self._lasts), _address(self._kept_places), _address(self._kept), np.uint32(self._kept_columns),
-            np.uint32(letters.warp_bytes(shape) // 4),
+            np.uint32(shape.warp_bytes(letters.n_columns) // 4),
             _address(self._counter),
         ]  # fmt: skip
 
@@ -331,7 +334,11 @@ def check_pair(rows: int, columns: int, problem: PairProblem) -> None:
     InputError
         It says what, and what to do.
     """
-    if (rows + columns + 2) * problem.step + problem.gap_open > MOST_SCORE:
+    if problem.local:
+        largest = min(rows, columns) * problem.max_score + problem.first
+        if largest > MOST_LOCAL_SCORE:
+            raise InputError("the sequences are so long that their score may leave 31 bits; split them")
+    elif (rows + columns + 2) * problem.step + problem.gap_open > MOST_SCORE:
         raise InputError("the sequences are so long that their score may leave 30 bits; split them")
     if problem.local and problem.first == 0:
         raise InputError("gaps would cost nothing")

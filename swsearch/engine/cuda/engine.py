@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from swsearch.database.partition import Partition
 from swsearch.engine.cuda.device import Argument, Buffer, Device, OutOfDeviceMemory, PyCudaDevice, Stream, Texture
+from swsearch.engine.cuda.diamonds import DiamondSweep
 from swsearch.engine.cuda.kernels import (
     COLLECT_KERNEL,
     WARP,
@@ -27,6 +28,7 @@ from swsearch.engine.cuda.kernels import (
     list_kernel,
     range_kernel,
 )
+from swsearch.engine.cuda.long_subjects import LongSubjects
 from swsearch.engine.cuda.plan import (
     Batch,
     deferred_limit,
@@ -154,6 +156,8 @@ class CudaEngine:
         if memory_limit is None:
             memory_limit = int(self._device.free_bytes() * DATABASE_SHARE)
         self._store = SubjectStore(self._device, memory_limit)
+        self._sweep = DiamondSweep(self._device)
+        self._long_subjects = LongSubjects(self._sweep, self._device.facts.multiprocessors)
 
     @property
     def description(self) -> str:
@@ -174,6 +178,16 @@ class CudaEngine:
         Where the device runs out of memory, databases get half as much of it, down to a megabyte, and the partition is
         scored again from its beginning.
         """
+        return self._long_subjects.score(self._score_subjects, profiles, partition, floors, progress)
+
+    def _score_subjects(
+        self,
+        profiles: Sequence[QueryProfile],
+        partition: Partition,
+        floors: Sequence[int] | None = None,
+        progress: Progress | None = None,
+    ) -> list[ScoreBlock]:
+        """Score subjects none of which is so long that it is scored apart."""
         if len(partition) == 0:
             return [ScoreBlock.concatenate([]) for _ in profiles]
         architecture = self._device.facts.architecture
