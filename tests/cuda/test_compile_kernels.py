@@ -30,6 +30,8 @@ ARCHITECTURES = [75, 80, 86, 90, 120]
 GAP = GapPenalty(11, 1)
 SPILLED_OUTSIDE = 64
 """Bytes."""
+SPILLED_STATE = 128
+"""Bytes of a lane's state before a diamond, written once in 32 steps."""
 
 
 @pytest.fixture(scope="module")
@@ -83,7 +85,7 @@ def test_list_and_collect_kernels_spill_nothing(compiler: Compiler, architecture
 
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
 def test_diamond_kernels_keep_a_lane_in_registers(compiler: Compiler, architecture: int) -> None:
-    """Eight words a lane, the largest tile: local problems hold a lane's state twice, others have the masked steps."""
+    """Eight words a lane, the largest tile; local problems hold a lane's state twice, and may spill one of them."""
     options = [(True, "sweep_pairs"), (False, "sweep_pairs")]
     if architecture == 90:
         options.append((True, "locate_best"))
@@ -91,4 +93,4 @@ def test_diamond_kernels_keep_a_lane_in_registers(compiler: Compiler, architectu
         spec = sweep_kernel(narrow=True, words=8, local=local, affine=True, compared=False, entry=entry)
         registers, spilled = report(compiler, spec, architecture)
         assert registers <= 128
-        assert spilled <= SPILLED_OUTSIDE
+        assert spilled <= (SPILLED_STATE if local and architecture < 90 else 0)

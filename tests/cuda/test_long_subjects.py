@@ -30,13 +30,13 @@ STRIDE = 256
 def genome(seed: int, query: Codes) -> Partition:
     """Short subjects, and two long ones with the query, whole and in pieces far apart."""
     rng = np.random.default_rng(seed)
-    long = random_codes(rng, 5_000, 4)
+    long = random_codes(rng, 2_500, 4)
     half = len(query) // 2
-    long[2_000 : 2_000 + half] = query[:half]
-    long[2_000 + half + 15 : 2_015 + len(query)] = query[half:]
-    other = random_codes(rng, 3_000, 4)
+    long[1_000 : 1_000 + half] = query[:half]
+    long[1_000 + half + 15 : 1_015 + len(query)] = query[half:]
+    other = random_codes(rng, 1_500, 4)
     other[-len(query) :] = query
-    return partition_of([random_codes(rng, length, 4) for length in (5, 60, 300)] + [other, long])
+    return partition_of([random_codes(rng, length, 4) for length in (5, 60, 200)] + [other, long])
 
 
 def engine_with_small_windows(device: EmulatedDevice) -> CudaEngine:
@@ -56,7 +56,7 @@ def assert_as_reference(engine: CudaEngine, profiles: list[QueryProfile], partit
 def test_windows_and_diamonds_score_as_the_reference(emulated: MakeDevice) -> None:
     """A short query takes windows, a long one diamonds, in one call; progress counts each cell once."""
     rng = np.random.default_rng(1)
-    short, long = random_codes(rng, 40, 4), random_codes(rng, 1_500, 4)
+    short, long = random_codes(rng, 40, 4), random_codes(rng, 300, 4)
     partition = genome(2, short)
     profiles = [sequence_profile(query, default_scheme(DNA)) for query in (short, long)]
     device = emulated()

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from emulated_device import SANITIZE
 
-CHOSEN = "gap_costs or strands or beyond_each_type or streamed or no_residue or several_launches or presto"
+CHOSEN = "gap_costs or strands or beyond_each_type or streamed or no_residue or several_launches"
 
 
 @pytest.mark.slow
