@@ -232,6 +232,8 @@ def test_what_the_kernels_cannot_do_is_refused(emulated: MakeDevice) -> None:
         sweep.ends([pair], PairProblem(False, False, False, 16_383, 16_383, 1 << 28, -1))
     with pytest.raises(InputError, match="split them"):
         sweep.ends([pair], PairProblem(True, True, True, 1, 1, 1 << 29, -1))
+    with pytest.raises(InputError, match="up to 16383"):
+        sweep.ends([pair], PairProblem(True, True, True, 16_384, 16_384, 1, -1))
     with pytest.raises(InputError, match="cost nothing"):
         sweep.ends([pair], PairProblem(True, True, True, 0, 0, 1, -1))
     with pytest.raises(InputError, match="--engine cpu"):

@@ -107,3 +107,15 @@ def test_subjects_that_end_in_time_stay_with_the_others(emulated: MakeDevice, n_
     with engine_with_small_windows(device) as engine:
         engine.score([sequence_profile(random_codes(rng, 30, 4), default_scheme(DNA))], partition)
         assert [cut for _, cut in engine._long_subjects._cuts.values()] == [None]
+
+
+def test_a_profile_with_a_row_for_each_position_is_not_given_to_diamonds(emulated: MakeDevice) -> None:
+    """300 rows are more lines than the diamond kernel numbers; the kernel for listed subjects has no such limit."""
+    rng = np.random.default_rng(8)
+    query = random_codes(rng, 300, 4)
+    plain = sequence_profile(query, default_scheme(DNA))
+    profile = QueryProfile(np.arange(300, dtype=np.int32), plain.table[plain.rows], plain.gap)
+    device = emulated()
+    with engine_with_small_windows(device) as engine:
+        assert_as_reference(engine, [profile], genome(9, query[:40]))
+    assert "sweep_pairs" not in {entry for entry, _ in device.launches}

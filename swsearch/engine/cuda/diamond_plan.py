@@ -27,6 +27,10 @@ PAD_SCORE: Final = -128
 LARGEST_TABLE_SCORE: Final = 127
 TABLE_LETTERS: Final = 31
 """Different subject letters that a table can have, beside padding."""
+MOST_LINES: Final = 254
+"""Query letters that a table can have, which are numbered in 8 bits."""
+MOST_FIRST: Final = 2 * 16_383
+"""Largest cost of a gap's first letter; the horizon has 16 bits for it."""
 NARROW_REACH: Final = 32_767
 MOST_SCORE: Final = 1 << 30
 MOST_LOCAL_SCORE: Final = (1 << 31) - (1 << 16)
@@ -204,7 +208,7 @@ def table_columns(pairs: Sequence[tuple[Letters, Letters]], problem: PairProblem
     scores = (problem.match, problem.mismatch)
     if problem.table is None and not (min(scores) >= PAD_SCORE and max(scores) <= LARGEST_TABLE_SCORE):
         return None
-    n_letters = len(np.unique(np.concatenate([np.unique(subject) for _, subject in pairs])))
+    n_letters = len(_letters_in([subject for _, subject in pairs]))
     return None if problem.table is None and n_letters > TABLE_LETTERS else n_letters + 1
 
 
@@ -220,30 +224,38 @@ def lay_out(
         subject, places = _filled([subject for _, subject in pairs], SUBJECT_ALIGNMENT, COMPARED_FILL)
         starts = [2 * place for place in places]
         return PairLetters(True, query, subject, query_starts, starts, np.zeros((1, CODE_COLUMNS), np.int8), 0)
-    subject_letters = np.unique(np.concatenate([subject for _, subject in pairs]))
-    query_letters = np.unique(np.concatenate([query for query, _ in pairs]))
+    subject_letters = _letters_in([subject for _, subject in pairs])
+    query_letters = _letters_in([query for query, _ in pairs])
     if problem.table is None:
         # Letters that no subject has are all alike, so there are never more lines than codes and one.
-        query_letters = np.append(np.intersect1d(query_letters, subject_letters), COMPARED_FILL).astype(np.uint16)
-        used = np.where(query_letters[:, None] == subject_letters[None, :], problem.match, problem.mismatch)
-        numbers = [_places(query_letters[:-1], query) for query, _ in pairs]
+        known = np.intersect1d(query_letters, subject_letters)
+        used = np.where(known[:, None] == subject_letters[None, :], problem.match, problem.mismatch)
+        used = np.concatenate([used, np.full((1, len(subject_letters)), problem.mismatch)])
     else:
+        known = query_letters
         used = problem.table[np.ix_(query_letters, subject_letters)]
-        numbers = [np.searchsorted(query_letters, query) for query, _ in pairs]
-    lines = np.full((len(query_letters) + 1, CODE_COLUMNS), PAD_SCORE, np.int8)
+    lines = np.full((len(used) + 1, CODE_COLUMNS), PAD_SCORE, np.int8)
     lines[1:, 1 : len(subject_letters) + 1] = used
-    query, query_starts = _filled([(number + 1).astype(np.uint8) for number in numbers], shape.strip_rows, 0)
-    codes = [np.searchsorted(subject_letters, subject).astype(np.uint8) for _, subject in pairs]
-    subject, subject_starts = _filled(codes, SUBJECT_ALIGNMENT, PAD_CODE)
+    line_of = _numbers(known, first=1, others=len(used))
+    code_of = _numbers(subject_letters, first=0, others=PAD_CODE)
+    query, query_starts = _filled([line_of[query] for query, _ in pairs], shape.strip_rows, 0)
+    subject, subject_starts = _filled([code_of[subject] for _, subject in pairs], SUBJECT_ALIGNMENT, PAD_CODE)
     return PairLetters(False, query, subject, query_starts, subject_starts, lines, len(subject_letters) + 1)
 
 
-def _places(known: Letters, letters: Letters) -> NDArray[np.int64]:
-    """Place of each letter among the known ones, which ascend; their number where it is none of them."""
-    if len(known) == 0:
-        return np.zeros(len(letters), np.int64)
-    places = np.minimum(np.searchsorted(known, letters), len(known) - 1)
-    return np.where(known[places] == letters, places, len(known))
+def _letters_in(sides: Sequence[Letters]) -> Letters:
+    """The letters that occur, ascending."""
+    seen = np.zeros(1 << 16, bool)
+    for side in sides:
+        seen[: int(side.max(initial=0)) + 1] |= np.bincount(side, minlength=1) > 0 if len(side) else False
+    return np.flatnonzero(seen).astype(np.uint16)
+
+
+def _numbers(known: Letters, *, first: int, others: int) -> NDArray[np.uint8]:
+    """A number for every possible letter: from ``first`` on for the known ones, ``others`` for all else."""
+    numbers = np.full(1 << 16, others, np.uint8)
+    numbers[known] = np.arange(first, first + len(known))
+    return numbers
 
 
 def _filled(sides: Sequence[NDArray[np.generic]], multiple: int, fill: int) -> tuple[NDArray[np.generic], list[int]]:

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from swsearch.engine.cuda.device import Argument, Buffer, Device, Stream
 from swsearch.engine.cuda.diamond_plan import (
     DIAMOND_STEPS,
+    MOST_FIRST,
     MOST_LOCAL_SCORE,
     MOST_SCORE,
     Letters,
@@ -334,6 +335,8 @@ def check_pair(rows: int, columns: int, problem: PairProblem) -> None:
     InputError
         It says what, and what to do.
     """
+    if problem.first > MOST_FIRST:
+        raise InputError("gap costs range up to 16383")
     if problem.local:
         largest = min(rows, columns) * problem.max_score + problem.first
         if largest > MOST_LOCAL_SCORE:

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from swsearch.database.format import SUBJECT_ALIGNMENT, TAIL_PADDING
 from swsearch.database.partition import Partition
-from swsearch.engine.cuda.diamond_plan import PairProblem
+from swsearch.engine.cuda.diamond_plan import MOST_FIRST, MOST_LINES, PairProblem
 from swsearch.engine.cuda.diamonds import DiamondSweep
 from swsearch.engine.protocol import Progress
 from swsearch.hits.score_block import ScoreBlock
@@ -56,6 +56,11 @@ def overlap_for(profile: QueryProfile) -> int | None:
     """Columns by which windows overlap for a profile: its span, rounded up so that like queries share windows."""
     columns = span(profile)
     return None if columns is None else max(SUBJECT_ALIGNMENT, 1 << (columns - 1).bit_length())
+
+
+def suits_diamonds(profile: QueryProfile) -> bool:
+    """Whether the diamond kernel takes a profile; one with a row for each position may have too many."""
+    return len(profile.table) <= MOST_LINES and 0 < profile.gap.first <= MOST_FIRST
 
 
 @dataclass(frozen=True)
@@ -136,6 +141,8 @@ class LongSubjects:
         by_cut: dict[int, tuple[Cut | None, list[int]]] = {}
         for place, profile in enumerate(profiles):
             cut = self._cut(partition, overlap_for(profile))
+            if cut is not None and cut.windows is None and not suits_diamonds(profile):
+                cut = None
             by_cut.setdefault(id(cut), (cut, []))[1].append(place)
         blocks: dict[int, ScoreBlock] = {}
         for cut, places in by_cut.values():
