@@ -68,6 +68,7 @@ def align_pair(
     memory_bytes: int = 268435456,
     progress: Callable[[int], None] | None = None,
     isa: str = "auto",
+    swept: tuple[int, int, int, NDArray[np.uint64], NDArray[np.int32], NDArray[np.int32]] | None = None,
 ) -> tuple[int, int, int, int, int, list[tuple[str, int]] | None]: ...
 def align_pairs(
     query: NDArray[np.uint16],

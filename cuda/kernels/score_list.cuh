@@ -70,7 +70,7 @@ SWS_DEVICE void score_list(uint4* shared, const ProfileSource& profile, int n_st
         }
         if (together) {
             if (lane == 0) {
-                show(count_own, 0);
+                show_in_block(count_own, 0);
             }
             __syncthreads();
             item = block->item;

@@ -214,6 +214,24 @@ Best find_best_keeping(const Pair& pair, const Cut& cut, std::vector<Kept>& kept
     return best;
 }
 
+std::size_t rows_in(std::size_t memory_bytes, const Pair& pair) {
+    const std::size_t row_bytes = 2 * sizeof(std::int32_t) * (pair.columns + 1);
+    return std::max<std::size_t>(memory_bytes / row_bytes, 1);
+}
+
+PairPath trace(const Pair& pair, const Cut& cut, const Best& end, std::vector<Kept> kept, std::size_t most_rows,
+               int n_threads, Watch& watch) {
+    PairPath path;
+    path.end = end;
+    Tracer tracer(pair, cut, end, most_rows, n_threads, watch);
+    if (pair.rows > 0 && pair.columns > 0) tracer.band(0, cut.strips(pair), top_row(pair), std::move(kept));
+    tracer.finish();
+    path.query_start = tracer.row();
+    path.subject_start = tracer.column();
+    path.runs = tracer.runs();
+    return path;
+}
+
 }  // namespace
 
 Best find_best(const Pair& pair, const Kernels& kernels, int n_threads, Watch& watch) {
@@ -230,18 +248,21 @@ Best find_best(const Pair& pair, const Kernels& kernels, int n_threads, Watch& w
 
 PairPath find_path(const Pair& pair, const Kernels& kernels, std::size_t memory_bytes, int n_threads, Watch& watch) {
     const Cut cut(pair, kernels);
-    const std::size_t row_bytes = 2 * sizeof(std::int32_t) * (pair.columns + 1);
-    const std::size_t most_rows = std::max<std::size_t>(memory_bytes / row_bytes, 1);
+    const std::size_t most_rows = rows_in(memory_bytes, pair);
     std::vector<Kept> kept = Tracer::rows_to_keep(0, cut.strips(pair), most_rows);
-    PairPath path;
-    path.end = find_best_keeping(pair, cut, kept, n_threads, watch);
-    Tracer tracer(pair, cut, path.end, most_rows, n_threads, watch);
-    if (pair.rows > 0 && pair.columns > 0) tracer.band(0, cut.strips(pair), top_row(pair), std::move(kept));
-    tracer.finish();
-    path.query_start = tracer.row();
-    path.subject_start = tracer.column();
-    path.runs = tracer.runs();
-    return path;
+    const Best end = find_best_keeping(pair, cut, kept, n_threads, watch);
+    return trace(pair, cut, end, std::move(kept), most_rows, n_threads, watch);
+}
+
+PairPath find_path_from(const Pair& pair, const Kernels& kernels, const Best& end, std::vector<SweptRow> swept,
+                        std::size_t memory_bytes, int n_threads, Watch& watch) {
+    const Cut cut(pair, kernels);
+    std::vector<Kept> kept;
+    for (SweptRow& one : swept) {
+        const std::size_t strips = one.query_rows / cut.width.strip();
+        if (strips > 0 && one.query_rows == strips * cut.width.strip()) kept.push_back({strips - 1, std::move(one.row)});
+    }
+    return trace(pair, cut, end, std::move(kept), rows_in(memory_bytes, pair), n_threads, watch);
 }
 
 }  // namespace swsearch::pair

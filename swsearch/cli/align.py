@@ -47,7 +47,7 @@ def align(
         typer.Option("--cigar/--score-only", help="Find the path, or not. [up to 25 million cells]"),
     ] = None,
     engine: Annotated[
-        str, typer.Option(help="auto, cuda (thousands of short pairs at once), cpu or reference (whole matrices).")
+        str, typer.Option(help="auto, cuda, cpu or reference (whole matrices). auto takes a GPU for billions of cells.")
     ] = "auto",
     kernel: Annotated[
         str, typer.Option(help="diamond, or wavefront: scores of global problems with linear gaps, on a GPU.")

@@ -1,24 +1,28 @@
-"""One pair through the native kernels: score and ends in linear memory, and the alignment where it is asked for.
+"""One pair through the native kernels or a GPU: score and ends in linear memory, and the alignment where it is wanted.
 
-All cells are computed, over all threads. Which of several optimal alignments is given never depends on threads, memory
-or instruction set (docs/design/diamond.md). Coordinates are 0-based and half-open.
+All cells are computed, over all threads. Which of several optimal alignments is given never depends on engine, threads,
+memory or instruction set (docs/design/diamond.md). Coordinates are 0-based and half-open.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from swsearch import _native
+from swsearch.engine.cuda.diamond_plan import PairProblem
 from swsearch.errors import InputError
 from swsearch.hits.cigar import CigarCounts, count
 from swsearch.pairs.scoring import EDIT, LCS, PairScoring
 from swsearch.pairs.sequence import Letters, PairSequence, number_letters
 from swsearch.scoring.matrix import SubstitutionMatrix
 from swsearch.sequences.alphabet import CODE_MASK
+
+if TYPE_CHECKING:
+    from swsearch.pairs.gpu import GpuPairs
 
 MODES: Final = ("local", "global", "semiglobal", "edit", "lcs")
 FREE_ENDS: Final = ("both", "query", "subject")
@@ -105,6 +109,7 @@ def align_pair(
     n_threads: int = 1,
     memory_bytes: int = MEMORY_BYTES,
     progress: Callable[[int], None] | None = None,
+    gpu: GpuPairs | None = None,
 ) -> PairAlignment:
     """The best alignment of two sequences.
 
@@ -121,6 +126,8 @@ def align_pair(
         Whether the alignment is wanted; else score and end alone.
     progress : callable, optional
         Called from this thread with the cells done since the last call, in pairs of more than 50 million cells.
+    gpu : GpuPairs, optional
+        Where the matrix is swept; else and for what is left to do, the CPU.
 
     Raises
     ------
@@ -139,20 +146,21 @@ def align_pair(
     check_sides(query, subject, chosen)
     compared = number_letters(query, subject)
     letters, table, match, mismatch = _kernel_scoring(query, subject, compared, chosen)
+    costs = (chosen.gap_open, chosen.gap_extend)
+    progress = up_to(len(query) * len(subject), progress)
+    swept = None
     try:
-        score, query_end, subject_end, query_start, subject_start, runs = _native.align_pair(
-            *letters,
-            table,
-            match,
-            mismatch,
-            chosen.gap_open,
-            chosen.gap_extend,
-            *ends,
-            path,
-            n_threads,
-            memory_bytes,
-            up_to(len(query) * len(subject), progress),
-        )
+        if gpu is not None and len(query) > 0 and len(subject) > 0:
+            problem = PairProblem(*ends, *costs, match, mismatch, table)
+            swept = _sweep(gpu, letters, problem, memory_bytes if path else 0, progress)
+        if swept is not None and not path:
+            score, query_end, subject_end, query_start, subject_start, runs = (*swept[:3], 0, 0, None)
+        else:
+            score, query_end, subject_end, query_start, subject_start, runs = _native.align_pair(
+                *letters, table, match, mismatch, *costs, *ends, path, n_threads, memory_bytes, progress, swept=swept
+            )
+    except InputError as error:
+        raise InputError(f"{query.identifier} and {subject.identifier}: {error}") from error
     except ValueError as error:
         raise InputError(f"{query.identifier} and {subject.identifier}: {error}") from error
     cigar = None if runs is None else _cigar(*compared, query_start, subject_start, runs)
@@ -209,6 +217,21 @@ def outcome(
         subject_start if known_start else None,
         cigar,
     )
+
+
+def _sweep(
+    gpu: GpuPairs,
+    letters: tuple[Letters, Letters],
+    problem: PairProblem,
+    memory_bytes: int,
+    progress: Callable[[int], None] | None,
+) -> tuple[int, int, int, Any, Any, Any]:
+    """What a GPU finds: score, query end, subject end; and rows that it kept, where ``memory_bytes`` is not 0."""
+    if memory_bytes == 0:
+        end = gpu.end(*letters, problem, progress)
+        return end.score, end.query_end, end.subject_end, None, None, None
+    end, kept = gpu.end_and_rows(*letters, problem, memory_bytes, progress)
+    return end.score, end.query_end, end.subject_end, kept.query_rows, kept.h, kept.f
 
 
 def up_to(cells: int, progress: Callable[[int], None] | None) -> Callable[[int], None] | None:

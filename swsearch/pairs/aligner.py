@@ -1,7 +1,7 @@
 """Pairs as a command or a script has them, one after another: each goes the way that suits it, in order.
 
 Short pairs go in batches, over all threads or, where there is enough of them to be worth it, to a GPU; a long one has
-all threads to itself. ``serial`` takes the reference implementation, and ``wavefront`` the GPU kernel of that name.
+all threads, or a GPU, to itself. ``serial`` takes the reference implementation, and ``wavefront`` the GPU kernel of that name.
 The way changes no alignment.
 """
 
@@ -17,6 +17,7 @@ from swsearch.engine.cuda.pairs import PairEngine
 from swsearch.errors import EngineUnavailable, InputError
 from swsearch.pairs.align import CIGAR_CELLS, PairAlignment, align_pair, ends_of_mode, mode_scoring
 from swsearch.pairs.batch import Pair, align_batch, is_short
+from swsearch.pairs.gpu import GPU_CELLS, GpuPairs
 from swsearch.pairs.scoring import PairScoring
 from swsearch.pairs.serial import align_serial
 from swsearch.pairs.wavefront import align_wavefront
@@ -26,7 +27,7 @@ PAIR_KERNELS: Final = ("diamond", "wavefront")
 BATCH_PAIRS: Final = 16_384
 BATCH_CELLS: Final = 8_000_000_000
 """What a batch holds at most: results come after each batch."""
-GPU_CELLS: Final = 4_000_000_000
+GPU_BATCH_CELLS: Final = 4_000_000_000
 """Cells of a batch that make ``auto`` open a GPU: fewer are done on the CPU before it is open."""
 
 
@@ -40,7 +41,7 @@ class PairAligner:
     path : bool, optional
         Whether alignments are wanted; where it is not given, for pairs of up to 25 million cells.
     engine : str
-        ``auto``, ``cuda`` (short pairs and the wavefront kernel), ``cpu``, or ``reference``: whole matrices in NumPy.
+        ``auto``, ``cuda``, ``cpu``, or ``reference``: whole matrices in NumPy.
     kernel : str
         ``diamond``, or ``wavefront``: scores of a global problem with linear gaps, on a GPU.
     n_threads : int
@@ -84,16 +85,14 @@ class PairAligner:
         self._given = scoring
         self._held = ExitStack()
         self._gpu: PairEngine | None = None
+        self._gpu_of_long: GpuPairs | None = None
         self._without_gpu = False
         if kernel == "wavefront":
             self._check_wavefront()
         self._open_device = PyCudaDevice if open_device is None else open_device
         self._device: Device | None = None
-        if kernel == "wavefront":
-            self._device = self._open_device()
-            self._held.callback(self._device.close)
-        elif engine == "cuda":
-            self._gpu = self._held.enter_context(PairEngine(self._open_device()))
+        if kernel == "wavefront" or engine == "cuda":
+            self._shared_device()
 
     def _check_wavefront(self) -> None:
         if self.engine not in ("auto", "cuda"):
@@ -126,7 +125,7 @@ class PairAligner:
     def close(self) -> None:
         """Give a GPU back."""
         self._held.close()
-        self._gpu = None
+        self._gpu = self._gpu_of_long = self._device = None
 
     def __enter__(self) -> Self:
         return self
@@ -150,20 +149,44 @@ class PairAligner:
             progress=progress,
         )
 
+    def _shared_device(self) -> Device:
+        """The GPU, opened once; closed with this."""
+        if self._device is None:
+            self._device = self._open_device()
+            self._held.callback(self._device.close)
+        return self._device
+
+    def _takes_gpu(self, cells: int, least: int) -> bool:
+        """Whether so many cells go to a GPU; ``auto`` takes one that can be opened where there are ``least``."""
+        if self.engine != "auto":
+            return self.engine == "cuda"
+        if cells < least or self._without_gpu:
+            return False
+        try:
+            self._shared_device()
+        except EngineUnavailable:
+            self._without_gpu = True
+        return not self._without_gpu
+
     def _gpu_for(self, cells: int) -> PairEngine | None:
         """The GPU for a batch of so many cells, or None for the CPU."""
-        if self.engine == "auto" and cells >= GPU_CELLS and self._gpu is None and not self._without_gpu:
-            try:
-                self._gpu = self._held.enter_context(PairEngine(self._open_device()))
-            except EngineUnavailable:
-                self._without_gpu = True
+        if self._gpu is None and self._takes_gpu(cells, GPU_BATCH_CELLS):
+            self._gpu = PairEngine(self._shared_device())
         return self._gpu
+
+    def _gpu_for_long(self, cells: int) -> GpuPairs | None:
+        """The GPU for one pair, or None for the CPU."""
+        if not self._takes_gpu(cells, GPU_CELLS):
+            return None
+        if self._gpu_of_long is None:
+            self._gpu_of_long = GpuPairs(self._shared_device())
+        return self._gpu_of_long
 
     def _alone(self, pair: Pair, progress: Callable[[int], None] | None) -> PairAlignment:
         query, subject = pair
         cells = len(query) * len(subject)
-        if self._device is not None:
-            found = align_wavefront(self._device, query, subject, self.mode, self._given)
+        if self.kernel == "wavefront":
+            found = align_wavefront(self._shared_device(), query, subject, self.mode, self._given)
         elif self.engine == "reference":
             found, _ = align_serial(
                 query, subject, self.mode, self._given, free_ends=self.free_ends, path=self.path is not False
@@ -178,6 +201,7 @@ class PairAligner:
                 path=cells <= CIGAR_CELLS if self.path is None else self.path,
                 n_threads=self.n_threads,
                 progress=progress,
+                gpu=self._gpu_for_long(cells),
             )
         if progress is not None:
             progress(cells)

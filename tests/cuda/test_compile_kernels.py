@@ -23,6 +23,7 @@ from swsearch.engine.cuda.kernels import (
     Pairing,
     list_kernel,
     range_kernel,
+    sweep_kernel,
 )
 from swsearch.engine.cuda.pairs import pair_kernel
 from swsearch.engine.cuda.tuning import choose_list_tile, tiles
@@ -39,6 +40,8 @@ ARCHITECTURES = [75, 80, 86, 90, 120]
 GAP = GapPenalty(11, 1)
 SPILLED_OUTSIDE = 64
 """Bytes."""
+SPILLED_STATE = 128
+"""Bytes of a lane's state before a diamond, written once in 32 steps."""
 
 
 @pytest.fixture(scope="module")
@@ -112,3 +115,16 @@ def test_pair_kernels_spill_nothing(compiler: Compiler, architecture: int) -> No
     assert spilled == 0
     assert registers <= 65_536 // (64 * 6)
     assert report(compiler, WAVEFRONT_KERNEL, architecture)[1] == 0
+
+
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+def test_diamond_kernels_keep_a_lane_in_registers(compiler: Compiler, architecture: int) -> None:
+    """Eight words a lane, the largest tile; local problems hold a lane's state twice, and may spill one of them."""
+    options = [(True, "sweep_pairs"), (False, "sweep_pairs")]
+    if architecture == 90:
+        options.append((True, "locate_best"))
+    for local, entry in options:
+        spec = sweep_kernel(narrow=True, words=8, local=local, affine=True, compared=False, entry=entry)
+        registers, spilled = report(compiler, spec, architecture)
+        assert registers <= 128
+        assert spilled <= (SPILLED_STATE if local and architecture < 90 else 0)

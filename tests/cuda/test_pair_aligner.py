@@ -49,7 +49,7 @@ def test_batches_go_to_the_gpu_that_is_asked_for(emulated: MakeDevice) -> None:
 
 @pytest.mark.parametrize("cells", [1, 10**9])
 def test_auto_takes_a_gpu_for_large_batches(emulated: MakeDevice, monkeypatch: pytest.MonkeyPatch, cells: int) -> None:
-    monkeypatch.setattr(aligner, "GPU_CELLS", cells)
+    monkeypatch.setattr(aligner, "GPU_BATCH_CELLS", cells)
     device = emulated()
     with PairAligner("edit", open_device=lambda: device) as chosen:
         found = [one.score for one in chosen.align(some_pairs())]
@@ -58,7 +58,7 @@ def test_auto_takes_a_gpu_for_large_batches(emulated: MakeDevice, monkeypatch: p
 
 
 def test_auto_goes_on_without_a_gpu_and_cuda_does_not(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(aligner, "GPU_CELLS", 1)
+    monkeypatch.setattr(aligner, "GPU_BATCH_CELLS", 1)
     with PairAligner("edit", open_device=no_device) as chosen:
         assert len(list(chosen.align(some_pairs()))) == 3
     for options in ({"engine": "cuda"}, {"kernel": "wavefront"}):

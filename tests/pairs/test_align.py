@@ -11,7 +11,7 @@ import parasail
 import pytest
 from rapidfuzz.distance import Levenshtein
 
-from swsearch.errors import InputError
+from swsearch.errors import EngineUnavailable, InputError
 from swsearch.pairs.align import align_pair
 from swsearch.pairs.dotplot import common_words
 from swsearch.pairs.edits import common_letters, edits
@@ -269,3 +269,27 @@ def test_files_that_do_not_pair_are_refused(run, dna_files, tmp_path):
 def test_residues_are_not_scored_in_texts():
     with pytest.raises(InputError, match="scores residues"):
         align_pair(side("ACGT"), side("ACGT"), "local", DNA_SCORING)
+
+
+def test_an_engine_is_chosen_by_name(run, dna_files):
+    """Every engine prints the same; one that does not exist is refused."""
+    plain = run(*dna_files)
+    assert run(*dna_files, "--engine", "cpu")[:2] == (0, plain[1])
+    assert run(*dna_files, "--engine", "reference")[:2] == (0, plain[1])
+    code, out, err = run(*dna_files, "--engine", "fpga")
+    assert (code, out) == (1, "")
+    assert "choose auto, cuda, cpu, reference" in err
+
+
+def test_a_gpu_that_is_missing_is_an_error_only_where_it_was_asked_for(run, dna_files, monkeypatch):
+    def missing(device=None):
+        raise EngineUnavailable("cuda", "there is no device 0; choose another")
+
+    plain = run(*dna_files)
+    monkeypatch.setattr("swsearch.pairs.aligner.PyCudaDevice", missing)
+    code, out, err = run(*dna_files, "--engine", "cuda")
+    assert (code, out) == (1, "")
+    assert "there is no device 0; choose another" in err
+    monkeypatch.setattr("swsearch.pairs.aligner.GPU_CELLS", 1)
+    monkeypatch.setattr("swsearch.pairs.aligner.GPU_BATCH_CELLS", 1)
+    assert run(*dna_files)[:2] == (0, plain[1])

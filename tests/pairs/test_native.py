@@ -263,3 +263,54 @@ def test_arguments_that_do_not_fit_are_refused(changes, message):
 def test_pairs_too_long_for_thirty_bits_are_refused():
     with pytest.raises(ValueError, match="30 bits"):
         align(np.zeros(70_000), np.zeros(70_000), "global", costs=(16_383, -1), gap=(0, 1))
+
+
+def nodes(query, subject, gap, costs, mode):
+    """H, and the F that the next row may take, of all nodes after a subject letter; F does not open from itself."""
+    local, first = mode == "local", sum(gap)
+    border = [0 if local else -(gap[0] + j * gap[1]) for j in range(1, len(subject) + 1)]
+    h, f = [np.array(border)], [np.array(border) - first]
+    for i, letter in enumerate(query):
+        left = 0 if local else -(gap[0] + (i + 1) * gap[1])
+        corner = 0 if local or i == 0 else -(gap[0] + i * gap[1])
+        matched = np.concatenate([[corner], h[-1][:-1]]) + np.where(subject == letter, *costs)
+        row, e = [], left - first
+        for j in range(len(subject)):
+            now = max(matched[j], e, f[-1][j], 0 if local else -(10**9))
+            row.append(now)
+            e = max(e - gap[1], now - first)
+        h.append(np.array(row))
+        f.append(np.maximum(f[-1] - gap[1], h[-1] - first))
+    return np.array(h, np.int32), np.array(f, np.int32)
+
+
+@pytest.mark.parametrize("isa", ISAS)
+@pytest.mark.parametrize("mode", ["local", "global"])
+def test_a_path_from_rows_swept_elsewhere_is_the_same(isa, mode):
+    """Expected: the alignment without such rows. Rows by definition; those that no strip ends with are passed over."""
+    query, subject = related(4, 1100)
+    h, f = nodes(query, subject, (5, 2), (2, -3), mode)
+    wanted = align(query, subject, mode, isa=isa)
+    flags = (mode == "local", *free_ends(mode, "both"))
+    for chosen in ([256, 512, 1024], [512], [100, 512, 700], []):
+        rows = np.array(chosen, np.uint64)
+        swept = (*wanted[:3], rows, h[chosen], f[chosen])
+        found = _native.align_pair(
+            query, subject, None, 2, -3, 5, 2, *flags, True, 1, 1 << 20, None, isa, swept=swept
+        )  # fmt: skip
+        assert found == wanted
+
+
+def test_swept_rows_that_do_not_fit_are_refused():
+    query, subject = related(4, 600)
+    arguments = (query, subject, None, 2, -3, 5, 2, False, False, False)
+    row = np.zeros((1, len(subject)), np.int32)
+    for swept, path in [
+        ((0, 601, 1, np.array([512], np.uint64), row, row), True),
+        ((0, 600, 1, np.array([512], np.uint64), row[:, 1:], row), True),
+        ((0, 600, 1, np.array([512, 256], np.uint64), np.zeros((2, len(subject)), np.int32), row), True),
+        ((0, 600, 1, np.array([512], np.uint64), row, row), False),
+        ((0, 600, 1), True),
+    ]:
+        with pytest.raises(ValueError, match=r"swept|beside|ascend"):
+            _native.align_pair(*arguments, path, swept=swept)

@@ -15,7 +15,6 @@ def rank(candidates: Candidates, evalues: np.ndarray | None, largest: float, top
     return cut(candidates, in_order(candidates, evalues, largest), top, ties)
 
 
-
 def statistics_of(alphabet) -> Statistics:
     found = find_statistics(default_scheme(alphabet))
     assert isinstance(found, Statistics)

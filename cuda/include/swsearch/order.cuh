@@ -30,7 +30,7 @@ class InOrder {
         }
         while (__any_sync(kWholeWarp, seen_ < wanted)) {
             let_others_run();
-            seen_ = look_at(above_);
+            seen_ = look_in_block(above_);
         }
         __threadfence_block();
     }
@@ -38,14 +38,14 @@ class InOrder {
     // Tells the strip below of `columns` columns; the lane that wrote them calls it. It is enough to tell now and then.
     SWS_DEVICE void have_left(int columns) {
         if (own_ != nullptr && columns > 0 && columns % kTold == 0) {
-            show(own_, number_ + static_cast<u32>(columns));
+            show_in_block(own_, number_ + static_cast<u32>(columns));
         }
     }
 
     // Tells it of all columns.
     SWS_DEVICE void finish() {
         if (own_ != nullptr) {
-            show(own_, number_ + 0xFFFFFFFFu);
+            show_in_block(own_, number_ + 0xFFFFFFFFu);
         }
     }
 

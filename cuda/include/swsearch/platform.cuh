@@ -118,16 +118,38 @@ SWS_DEVICE void store_pair_if(bool wanted, u32* address, u32 first, u32 second) 
                  : "memory");
 }
 
-// A number that another warp may be changing, and its change, seen by others only after all that was written before.
-SWS_DEVICE u64 look_at(const u64* address) { return *const_cast<const volatile u64*>(address); }
+// A number that another warp of the block may be changing, and its change, seen by others only after all that was written before.
+SWS_DEVICE u64 look_in_block(const u64* address) { return *const_cast<const volatile u64*>(address); }
 
-SWS_DEVICE void show(u64* address, u64 value) {
+SWS_DEVICE void show_in_block(u64* address, u64 value) {
     __threadfence_block();
     *const_cast<volatile u64*>(address) = value;
 }
 
 // Called by a warp that waits for another of its block.
 SWS_DEVICE void let_others_run() { __nanosleep(40); }
+
+// 64 bits that one thread writes and another, on any multiprocessor, waits for: they are seen whole or not at all, and
+// order nothing else.
+SWS_DEVICE void publish(u64* address, u64 value) {
+    asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" ::"l"(address), "l"(value) : "memory");
+}
+
+SWS_DEVICE u64 look_at(const u64* address) {
+    u64 value;
+    asm volatile("ld.relaxed.gpu.global.u64 %0, [%1];" : "=l"(value) : "l"(address) : "memory");
+    return value;
+}
+
+// A value that others may raise meanwhile, as it is now; orders nothing.
+SWS_DEVICE int load_now(const int* address) {
+    int value;
+    asm volatile("ld.relaxed.gpu.global.s32 %0, [%1];" : "=r"(value) : "l"(address) : "memory");
+    return value;
+}
+
+// Leaves the multiprocessor to others for a moment.
+SWS_DEVICE void nap() { asm volatile("nanosleep.u32 60;"); }
 
 // One element of a texture over linear memory of uint4.
 SWS_DEVICE uint4 texture_element(u64 texture, int place) {

@@ -29,6 +29,7 @@ from swsearch.engine.cuda.device import (
     Stream,
     Texture,
 )
+from swsearch.engine.cuda.diamonds import DiamondSweep
 from swsearch.engine.cuda.kernels import (
     COLLECT_KERNEL,
     COUNT_KERNEL,
@@ -38,6 +39,7 @@ from swsearch.engine.cuda.kernels import (
     list_kernel,
     range_kernel,
 )
+from swsearch.engine.cuda.long_subjects import LongSubjects
 from swsearch.engine.cuda.packed import PackedProfiles
 from swsearch.engine.cuda.plan import (
     Batch,
@@ -179,6 +181,8 @@ class CudaEngine:
         if memory_limit is None:
             memory_limit = int(self._device.free_bytes() * DATABASE_SHARE)
         self._store = SubjectStore(self._device, memory_limit)
+        self._sweep = DiamondSweep(self._device)
+        self._long_subjects = LongSubjects(self._sweep, self._device.facts.multiprocessors)
 
     @property
     def description(self) -> str:
@@ -237,6 +241,17 @@ class CudaEngine:
 
         For ``rules`` see :meth:`swsearch.engine.protocol.BackgroundEngine.begin`; they need floors.
         """
+        return self._long_subjects.score_each(self._score_subjects, profiles, partition, floors, progress, rules)
+
+    def _score_subjects(
+        self,
+        profiles: Sequence[QueryProfile],
+        partition: Partition,
+        floors: Sequence[int] | None,
+        progress: Progress | None,
+        rules: Sequence[TopRule | None] | None,
+    ) -> Generator[Scored, None, None]:
+        """Score subjects none of which is so long that it is scored apart."""
         if len(partition) == 0:
             yield from ((place, ScoreBlock.concatenate([])) for place in range(len(profiles)))
             return

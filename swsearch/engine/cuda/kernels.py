@@ -24,6 +24,9 @@ CODE_COLUMNS: Final = 32
 MOST_LIST_WARPS: Final = 12
 LIST_BLOCK_UNITS: Final = 1
 """What the warps of a block of ``score_list`` share beside their strips."""
+SWEEP_WARPS: Final = 4
+SWEEP_BLOCKS: Final = 4
+"""Warps a block of the diamond kernel, one for each scheduler, and blocks a multiprocessor."""
 
 
 class Arithmetic(Enum):
@@ -212,6 +215,38 @@ def list_kernel(arithmetic: Arithmetic, tile: Tile, gap: GapPenalty, *, texture:
             blocks=1,
         ),
         warps * WARP,
+    )
+
+
+def sweep_kernel(
+    *, narrow: bool, words: int, local: bool, affine: bool, compared: bool, entry: str = "sweep_pairs"
+) -> KernelSpec:
+    """The diamond kernel ``sweep_pairs``, or ``locate_best``, which finds what it left open; a warp a strip.
+
+    Parameters
+    ----------
+    narrow : bool
+        16-bit scores relative to a base, two rows a word; else 32-bit scores.
+    words : int
+        Words a lane: 2, 4 or 8.
+    local, affine, compared : bool
+        The problem; whether opening a gap costs anything; whether letters are compared rather than looked up.
+    """
+    cells = "NarrowCells" if narrow else f"WideCells<{'true' if local else 'false'}>"
+    threads = SWEEP_WARPS * WARP
+    return KernelSpec(
+        entry,
+        entry,
+        _constants(
+            cells=cells,
+            words=words,
+            local=local,
+            affine=affine,
+            compared=compared,
+            threads=threads,
+            blocks=SWEEP_BLOCKS,
+        ),
+        threads,
     )
 
 

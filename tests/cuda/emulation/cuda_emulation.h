@@ -296,8 +296,27 @@ inline unsigned atomicAdd(unsigned* address, unsigned value) {
     return before;
 }
 
+inline int atomicMax(int* address, int value) {
+    const int before = *address;
+    if (value > before) *address = value;
+    return before;
+}
+
+inline unsigned __vminu2(unsigned a, unsigned b) {
+    return emulation::by_halves([=](int at) {
+        return emulation::half_at(a, at) < emulation::half_at(b, at) ? emulation::half_at(a, at) : emulation::half_at(b, at);
+    });
+}
+
 inline unsigned __vadd2(unsigned a, unsigned b) {
     return emulation::by_halves([=](int at) { return (emulation::half_at(a, at) + emulation::half_at(b, at)) & 0xFFFF; });
+}
+
+inline unsigned __vmaxs2(unsigned a, unsigned b) {
+    using emulation::short_at;
+    return emulation::by_halves([=](int at) {
+        return static_cast<unsigned>(short_at(a, at) > short_at(b, at) ? short_at(a, at) : short_at(b, at)) & 0xFFFF;
+    });
 }
 
 inline unsigned __vimax3_s16x2(unsigned a, unsigned b, unsigned c) {
@@ -312,15 +331,18 @@ inline unsigned __vimax3_s16x2_relu(unsigned a, unsigned b, unsigned c) {
     return __vimax3_s16x2(__vimax3_s16x2(a, b, c), 0, 0);
 }
 
+inline unsigned __viaddmax_s16x2(unsigned a, unsigned b, unsigned c) { return __vmaxs2(__vadd2(a, b), c); }
 inline unsigned __viaddmax_s16x2_relu(unsigned a, unsigned b, unsigned c) {
     return __vimax3_s16x2(__vadd2(a, b), c, 0);
 }
 
 inline int __vimax3_s32(int a, int b, int c) { return a > b ? (a > c ? a : c) : (b > c ? b : c); }
 inline int __vimax3_s32_relu(int a, int b, int c) { return __vimax3_s32(__vimax3_s32(a, b, c), 0, 0); }
-inline int __viaddmax_s32_relu(int a, int b, int c) {
-    return __vimax3_s32(static_cast<int>(static_cast<unsigned>(a) + static_cast<unsigned>(b)), c, 0);
+inline int __viaddmax_s32(int a, int b, int c) {
+    const int sum = static_cast<int>(static_cast<unsigned>(a) + static_cast<unsigned>(b));
+    return sum > c ? sum : c;
 }
+inline int __viaddmax_s32_relu(int a, int b, int c) { return __vimax3_s32_relu(__viaddmax_s32(a, b, c), 0, 0); }
 
 inline void __threadfence_block() {}
 
@@ -367,8 +389,8 @@ inline unsigned permute_bytes(unsigned low, unsigned high, unsigned selector) {
 
 inline unsigned load_if(bool wanted, const unsigned* address, unsigned otherwise) { return wanted ? *address : otherwise; }
 
-inline unsigned long long look_at(const unsigned long long* address) { return *address; }
-inline void show(unsigned long long* address, unsigned long long value) { *address = value; }
+inline unsigned long long look_in_block(const unsigned long long* address) { return *address; }
+inline void show_in_block(unsigned long long* address, unsigned long long value) { *address = value; }
 inline void let_others_run() {}
 
 inline void load_pair_over(bool wanted, const unsigned* address, unsigned& first, unsigned& second) {
@@ -388,6 +410,12 @@ inline void store_if(bool wanted, unsigned* address, unsigned value) {
 inline void store_pair_if(bool wanted, unsigned* address, unsigned first, unsigned second) {
     if (wanted) *reinterpret_cast<uint2*>(address) = uint2{first, second};
 }
+
+// A thread that waits for a value lets the others run before it looks again.
+inline void publish(unsigned long long* address, unsigned long long value) { *address = value; }
+inline unsigned long long look_at(const unsigned long long* address) { return *address; }
+inline int load_now(const int* address) { return *address; }
+inline void nap() { emulation::give_way(); }
 
 inline uint4 texture_element(unsigned long long texture, int place) {
     return reinterpret_cast<const uint4*>(static_cast<std::uintptr_t>(texture))[place];

@@ -1,0 +1,153 @@
+"""Pairs on a GPU by diamonds: cells a second by pair, mode and shape, with ends checked against the CPU's kernels.
+
+    python benchmarks/benchmark_diamond.py PAIR... [--modes local,global] [--shapes auto] [--check] [--out RESULT.json]
+
+A PAIR is ``FASTA`` (its first two records), ``QUERY.fasta,SUBJECT.fasta`` (their first records) or ``drawn:M,N`` (DNA
+drawn at random, the second partly a copy of the first). ``proteins:M,N1,N2,…`` is a protein query of M residues and a
+subject of each other length, all in one launch. Giga cell updates a second (GCUPS) are query letters times subject
+letters over the kernel's time by device events, the median of the repeats; wall time is that of the whole call,
+letters laid out and copied. DNA scores 2/-3 5/2, protein BLOSUM62 11/1. ``--shapes`` names shapes to compare: ``auto``,
+or ``narrow-8`` and the like (16-bit scores, 8 words a lane). ``--check`` compares score and end with the CPU's.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from swsearch import _native
+from swsearch.cores import usable_cores
+from swsearch.engine.cuda.device import PyCudaDevice
+from swsearch.engine.cuda.diamond_plan import PairProblem, SweepShape, choose_shape, table_columns
+from swsearch.engine.cuda.diamonds import DiamondSweep, PairEnd
+from swsearch.scoring.matrix import named_matrix
+from swsearch.sequences.alphabet import CODE_MASK, DNA
+from swsearch.sequences.fasta import read_sequences
+
+Side = np.ndarray
+
+MODES = {
+    "local": (True, True, True),
+    "global": (False, False, False),
+    "semiglobal": (False, True, True),
+}
+
+
+def read_pair(text: str) -> tuple[str, bool, list[tuple[Side, Side]]]:
+    """Name, whether it is DNA, and the pairs of an argument."""
+    kind, _, rest = text.partition(":")
+    if kind == "drawn":
+        m, n = (int(part) for part in rest.split(","))
+        rng = np.random.default_rng(1)
+        query = rng.integers(0, 4, m).astype(np.uint16)
+        subject = rng.integers(0, 4, n).astype(np.uint16)
+        shared = min(m, n) // 2
+        subject[:shared] = np.where(rng.random(shared) < 0.1, subject[:shared], query[:shared])
+        return text, True, [(query, subject)]
+    if kind == "proteins":
+        m, *lengths = (int(part) for part in rest.split(","))
+        rng = np.random.default_rng(1)
+        query = rng.integers(0, 20, m).astype(np.uint16)
+        return text, False, [(query, rng.integers(0, 20, n).astype(np.uint16)) for n in lengths]
+    files = text.split(",")
+    records = [next(iter(read_sequences(name))) for name in files]
+    if len(files) == 1:
+        records = list(read_sequences(files[0]))[:2]
+    query, subject = ((record.codes & CODE_MASK).astype(np.uint16) for record in records)
+    return "+".join(Path(name).name for name in files), records[0].alphabet is DNA, [(query, subject)]
+
+
+def problem_of(mode: str, *, dna: bool) -> PairProblem:
+    local, query_free, subject_free = MODES[mode]
+    if dna:
+        return PairProblem(local, query_free, subject_free, 5, 2, 2, -3)
+    return PairProblem(local, query_free, subject_free, 11, 1, table=named_matrix("BLOSUM62").scores)
+
+
+def on_cpu(pair: tuple[Side, Side], p: PairProblem) -> PairEnd:
+    found = _native.align_pair(
+        *pair, p.table, p.match, p.mismatch, p.gap_open, p.gap_extend, p.local, p.local or p.query_free,
+        p.local or p.subject_free, False, usable_cores(), 1 << 28, None, "auto",
+    )  # fmt: skip
+    return PairEnd(found[0], found[1], found[2])
+
+
+def shape_named(name: str) -> SweepShape | None:
+    width, _, words = name.partition("-")
+    return None if name == "auto" else SweepShape(width == "narrow", int(words))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("pairs", nargs="+")
+    parser.add_argument("--modes", default="local")
+    parser.add_argument("--shapes", default="auto")
+    parser.add_argument("--repeat", type=int, default=3)
+    parser.add_argument("--check", action="store_true")
+    parser.add_argument("--commit", default="", help="where the checkout is not a git repository")
+    parser.add_argument("--out")
+    options = parser.parse_args()
+
+    device = PyCudaDevice()
+    sweep = DiamondSweep(device)
+    rows: list[dict[str, Any]] = []
+    for text in options.pairs:
+        name, dna, pairs = read_pair(text)
+        cells = sum(len(query) * len(subject) for query, subject in pairs)
+        for mode in options.modes.split(","):
+            problem = problem_of(mode, dna=dna)
+            wanted = [on_cpu(pair, problem) for pair in pairs] if options.check else None
+            for shape_name in options.shapes.split(","):
+                shape = shape_named(shape_name)
+                kernel, wall = [], []
+                for _ in range(options.repeat + 1):  # the first run compiles
+                    sweep.seconds = 0.0
+                    start = time.perf_counter()
+                    ends = sweep.ends(pairs, problem, shape=shape)
+                    wall.append(time.perf_counter() - start)
+                    kernel.append(sweep.seconds)
+                lengths = [(len(query), len(subject)) for query, subject in pairs]
+                taken = shape or choose_shape(problem, lengths, table_columns(pairs, problem), device.facts)
+                seconds = float(np.median(kernel[1:]))
+                row = {
+                    "pair": name,
+                    "lengths": lengths,
+                    "mode": mode,
+                    "shape": f"{'narrow' if taken.narrow else 'wide'}-{taken.words}",
+                    "kernel_seconds": seconds,
+                    "wall_seconds": float(np.median(wall[1:])),
+                    "gcups": cells / seconds / 1e9,
+                    "device_bytes": sweep.most_bytes,
+                    "ends": [[end.score, end.query_end, end.subject_end] for end in ends][:3],
+                    "as_on_cpu": None if wanted is None else ends == wanted,
+                }
+                rows.append(row)
+                print(*(row[key] for key in ("pair", "mode", "shape")), f"{seconds * 1e3:.2f} ms",
+                      f"{row['gcups']:.0f} GCUPS", f"wall {row['wall_seconds'] * 1e3:.1f} ms", row["ends"],
+                      row["as_on_cpu"], flush=True)  # fmt: skip
+    if options.out:
+        commit = options.commit
+        if not commit:
+            done = subprocess.run(["git", "rev-parse", "HEAD"], capture_output=True, text=True, check=False)
+            commit = done.stdout.strip()
+        report = {
+            "benchmark": "diamond kernel",
+            "command": " ".join(sys.argv),
+            "commit": commit,
+            "device": device.facts.name,
+            "driver": device.facts.driver,
+            "compiler": f"{device.compiler.name} {device.compiler.version}",
+            "rows": rows,
+        }
+        Path(options.out).write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,98 @@
+// Cells of a diamond: how H, E and F of a lane's rows lie in words, relative to the diamond's base.
+//
+//   type         rows a word   scores                                     exact
+//   NarrowCells  2             16 bits, relative to a base of the diamond  where all nodes of a diamond lie within kRange
+//   WideCells    1             32 bits, as they are                        to 2^30
+//
+// Neighbouring nodes differ by at most a step known from the costs (docs/design/diamond.md), so all scores of a diamond lie
+// within a reach S of its corner. Narrow cells count from a base of corner - S: no H of the diamond is below it, even less
+// what opening a gap costs, so a maximum with zero, which comes for nothing, changes no H. In local problems the
+// base is not below 0; where it is 0, that same maximum is the recurrence's own.
+//
+// The two rows of a narrow word are kWords rows and one column apart: the low half is at column j, the high half at
+// column j - 1, and lanes are two columns apart. So both halves do independent work, and a lane needs of its
+// neighbours only what was done a step before.
+
+#pragma once
+
+#include "swsearch/platform.cuh"
+
+namespace swsearch {
+
+struct NarrowCells {
+    using Word = u32;
+    static constexpr int kRowsPerWord = 2;
+    static constexpr int kLag = 2;        // columns that a lane is behind the one above
+    static constexpr int kEdgeWords = 1;  // 32-bit words of H and F of one node
+    static constexpr bool kRelative = true;
+
+    static SWS_DEVICE Word both(int value) {
+        return (static_cast<u32>(value) & 0xFFFFu) | (static_cast<u32>(value) << 16);
+    }
+    static SWS_DEVICE Word pair(int low, int high) {
+        return (static_cast<u32>(low) & 0xFFFFu) | (static_cast<u32>(high) << 16);
+    }
+    static SWS_DEVICE int row(Word word, int half) { return static_cast<int>(word << (16 - 16 * half)) >> 16; }
+
+    static SWS_DEVICE Word add(Word a, Word b) { return __vadd2(a, b); }
+    static SWS_DEVICE Word max(Word a, Word b) { return __vmaxs2(a, b); }
+    static SWS_DEVICE Word max3(Word a, Word b, Word c) { return __vimax3_s16x2(a, b, c); }
+    // max(a + b, c)
+    static SWS_DEVICE Word add_max(Word a, Word b, Word c) { return __viaddmax_s16x2(a, b, c); }
+    // max(a + b, c), and not below the floor: 0
+    static SWS_DEVICE Word add_max_floor(Word a, Word b, Word c) { return __viaddmax_s16x2_relu(a, b, c); }
+
+    // What the lane below needs of this one's last row, at the column that its own first row is to do next.
+    static SWS_DEVICE void hand_on(Word h, Word f, u32 (&edge)[1]) { edge[0] = permute_bytes(h, f, 0x7632u); }
+    static SWS_DEVICE void edge_of(int h, int f, u32 (&edge)[1]) { edge[0] = pair(h, f); }
+    static SWS_DEVICE int edge_h(const u32 (&edge)[1]) { return row(edge[0], 0); }
+    static SWS_DEVICE int edge_f(const u32 (&edge)[1]) { return row(edge[0], 1); }
+    // H and F above a lane's first word: of the lane above for the low half, of its own low half for the high one.
+    static SWS_DEVICE Word take_h(const u32 (&edge)[1], Word last_h) { return permute_bytes(edge[0], last_h, 0x5410u); }
+    static SWS_DEVICE Word take_f(const u32 (&edge)[1], Word last_f) { return permute_bytes(edge[0], last_f, 0x5432u); }
+
+    // All bits of the halves whose column is one of the matrix; `column` is the low half's.
+    static SWS_DEVICE Word inside(int column, int columns) {
+        return (static_cast<u32>(column) < static_cast<u32>(columns) ? 0x0000FFFFu : 0u) |
+               (static_cast<u32>(column - 1) < static_cast<u32>(columns) ? 0xFFFF0000u : 0u);
+    }
+    static SWS_DEVICE Word select(Word mask, Word a, Word b) { return (a & mask) | (b & ~mask); }
+};
+
+template <bool kLocal>
+struct WideCells {
+    using Word = int;
+    static constexpr int kRowsPerWord = 1;
+    static constexpr int kLag = 1;
+    static constexpr int kEdgeWords = 2;
+    static constexpr bool kRelative = false;
+
+    static SWS_DEVICE Word both(int value) { return value; }
+    static SWS_DEVICE Word pair(int low, int) { return low; }
+    static SWS_DEVICE int row(Word word, int) { return word; }
+
+    static SWS_DEVICE Word add(Word a, Word b) { return a + b; }
+    static SWS_DEVICE Word max(Word a, Word b) { return a > b ? a : b; }
+    static SWS_DEVICE Word max3(Word a, Word b, Word c) { return __vimax3_s32(a, b, c); }
+    static SWS_DEVICE Word add_max(Word a, Word b, Word c) { return __viaddmax_s32(a, b, c); }
+    static SWS_DEVICE Word add_max_floor(Word a, Word b, Word c) {
+        return kLocal ? __viaddmax_s32_relu(a, b, c) : __viaddmax_s32(a, b, c);
+    }
+
+    static SWS_DEVICE void hand_on(Word h, Word f, u32 (&edge)[2]) {
+        edge[0] = static_cast<u32>(h);
+        edge[1] = static_cast<u32>(f);
+    }
+    static SWS_DEVICE void edge_of(int h, int f, u32 (&edge)[2]) { hand_on(h, f, edge); }
+    static SWS_DEVICE int edge_h(const u32 (&edge)[2]) { return static_cast<int>(edge[0]); }
+    static SWS_DEVICE int edge_f(const u32 (&edge)[2]) { return static_cast<int>(edge[1]); }
+    static SWS_DEVICE Word take_h(const u32 (&edge)[2], Word) { return static_cast<int>(edge[0]); }
+    static SWS_DEVICE Word take_f(const u32 (&edge)[2], Word) { return static_cast<int>(edge[1]); }
+
+    static SWS_DEVICE Word inside(int column, int columns) {
+        return static_cast<u32>(column) < static_cast<u32>(columns) ? -1 : 0;
+    }
+    static SWS_DEVICE Word select(Word mask, Word a, Word b) { return (a & mask) | (b & ~mask); }
+};
+
+}  // namespace swsearch

@@ -1,0 +1,72 @@
+// Where a strip of a local sweep first reaches its best score: the smallest column, then the smallest row.
+//
+// A warp takes a strip of a list, restores the state that the sweep left (sweep.cuh), and does that diamond and the next
+// ones again, looking at every cell. A diamond begins kDepth columns further left in the last lane than in the first, so
+// the same score in a smaller column can be in that one or in the kDepth / 32 after it, and in none later.
+
+#pragma once
+
+#include "kernels/sweep.cuh"
+
+namespace swsearch {
+
+SWS_DEVICE int shared_min(int value) { return -shared_max(-value); }
+
+// places: of each strip of the list, column and row counted from 1.
+template <class Cells, int kWords, bool kAffine, bool kCompared>
+SWS_DEVICE void locate_best(u32* shared, const Sweep& sweep, const u32* strips, u32 n_strips, int* places) {
+    using Scores = typename ScoresFor<kCompared>::template Type<Cells, kWords>;
+    using Lane = StripLane<Cells, Scores, kWords, true, kAffine>;
+    using Layout = StateLayout<Lane>;
+    const int lane_number = static_cast<int>(threadIdx.x % kWarpSize);
+    const u32 item = (blockIdx.x * blockDim.x + threadIdx.x) / kWarpSize;
+    if (__all_sync(kWholeWarp, item >= n_strips)) {
+        return;
+    }
+    const u32 strip = strips[item];
+    const SweepPair pair = sweep.pairs[pair_of(sweep, strip)];
+    const u64 above = static_cast<u64>(strip - pair.first_strip) * Lane::kStripRows;
+    const int columns = static_cast<int>(pair.columns);
+    const int n_groups = (columns + kDiamondSteps - 1) / kDiamondSteps;
+    const int score = sweep.found[static_cast<u64>(strip) * 2];
+    const int first = sweep.found[static_cast<u64>(strip) * 2 + 1];
+    u32* const words = sweep.states + static_cast<u64>(strip) * Layout::kWords;
+
+    Lane lane(Scores(shared + kLowestRowWords, sweep.query, pair.query + above, sweep.subjects + pair.subject, columns,
+                     first * kDiamondSteps, lane_number),
+              sweep.costs, static_cast<int>(above), 0, shared);
+    u32 state[Lane::kStateWords];
+#pragma unroll
+    for (int i = 0; i < Lane::kStateWords; ++i) {
+        state[i] = words[i * kWarpSize + lane_number];
+    }
+    lane.restore(state);
+    int column = 0;
+    int row = 0;
+    bool found = false;
+    for (int since = 0; since < Layout::kDiamonds && first + since < n_groups + Cells::kLag; ++since) {
+        HorizonNode node{lane.base(), lane.base()};
+        int base = lane.base();
+        if (first + since < n_groups) {
+            node = node_of(*Layout::above(words, since, lane_number));
+            base = base_below<Cells, true>(__shfl_sync(kWholeWarp, node.h, 0), sweep.reach);
+        }
+        lane.enter(node, base);
+        const int place = shared_min(lane.find(score));
+        if (place != Lane::kNowhere) {
+            const int here = place / Lane::kStripRows - Lane::kDepth + (first + since) * kDiamondSteps;
+            const int below = place % Lane::kStripRows;
+            if (!found || here < column || (here == column && below < row)) {
+                found = true;
+                column = here;
+                row = below;
+            }
+        }
+    }
+    if (lane_number == 0) {
+        places[2 * item] = column + 1;
+        places[2 * item + 1] = static_cast<int>(above) + row + 1;
+    }
+}
+
+}  // namespace swsearch

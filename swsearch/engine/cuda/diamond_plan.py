@@ -1,0 +1,279 @@
+"""How pairs are cut into strips and diamonds for the GPU, and how their letters lie there. Pure functions, no device.
+
+The layout is that of ``cuda/kernels/sweep.cuh``; why the cut is exact is told in docs/design/diamond.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from swsearch.engine.cuda.device import DeviceFacts
+from swsearch.engine.cuda.kernels import CODE_COLUMNS, SWEEP_BLOCKS, SWEEP_WARPS, WARP, KernelSpec, sweep_kernel
+from swsearch.sequences.alphabet import PAD_CODE
+
+Letters = NDArray[np.uint16]
+
+DIAMOND_STEPS: Final = 32
+WORDS: Final = (8, 4, 2)
+"""Words a lane that the kernel comes in, most first."""
+FIXED_SHARED_BYTES: Final = 8 * DIAMOND_STEPS + 1024
+"""Shared memory in which a diamond's lowest row collects, and that of the window of letters."""
+PAD_SCORE: Final = -128
+LARGEST_TABLE_SCORE: Final = 127
+TABLE_LETTERS: Final = 31
+"""Different subject letters that a table can have, beside padding."""
+MOST_LINES: Final = 254
+"""Query letters that a table can have, which are numbered in 8 bits."""
+MOST_FIRST: Final = 2 * 16_383
+"""Largest cost of a gap's first letter; the horizon has 16 bits for it."""
+NARROW_REACH: Final = 32_767
+MOST_SCORE: Final = 1 << 30
+MOST_LOCAL_SCORE: Final = (1 << 31) - (1 << 16)
+SUBJECT_ALIGNMENT: Final = 16
+COMPARED_FILL: Final = 0xFFFF
+"""Fills a query of compared letters; no subject letter equals it."""
+LAG_STEPS: Final = 128
+"""Steps that a strip runs behind the one above, measured: its depth, a diamond, and the way through memory."""
+
+
+@dataclass(frozen=True, eq=False)
+class PairProblem:
+    """What is optimised; a gap of k letters costs ``gap_open + k * gap_extend``.
+
+    Attributes
+    ----------
+    local : bool
+        A path begins and ends anywhere, and no score is below 0.
+    query_free, subject_free : bool
+        Whether end gaps that consume the query, or the subject, cost nothing.
+    gap_open, gap_extend : int
+    match, mismatch : int
+        Scores of equal and of different letters, where there is no table.
+    table : int8 array, shape (query letters, subject letters), or None
+    """
+
+    local: bool
+    query_free: bool
+    subject_free: bool
+    gap_open: int
+    gap_extend: int
+    match: int = 0
+    mismatch: int = 0
+    table: NDArray[np.int8] | None = None
+
+    @property
+    def first(self) -> int:
+        """What the first letter of a gap costs."""
+        return self.gap_open + self.gap_extend
+
+    @property
+    def max_score(self) -> int:
+        """Largest score of two letters."""
+        return max(self.match, self.mismatch) if self.table is None else int(self.table.max())
+
+    @property
+    def step(self) -> int:
+        """Largest difference between the scores of two neighbouring nodes."""
+        return max(self.max_score, 0) + self.first
+
+
+@dataclass(frozen=True)
+class SweepShape:
+    """How the cells of a strip lie in a warp.
+
+    Attributes
+    ----------
+    narrow : bool
+        Two 16-bit scores a word, relative to a base; else one of 32 bits.
+    words : int
+        Words a lane.
+    """
+
+    narrow: bool
+    words: int
+
+    @property
+    def lane_rows(self) -> int:
+        """Query rows of a lane."""
+        return self.words * (2 if self.narrow else 1)
+
+    @property
+    def strip_rows(self) -> int:
+        """Query rows of a strip."""
+        return self.lane_rows * WARP
+
+    @property
+    def lag(self) -> int:
+        """Columns that a lane is behind the one above it."""
+        return 2 if self.narrow else 1
+
+    def reach(self, problem: PairProblem) -> int:
+        """Largest distance between the score at a diamond's corner and one met in it, gaps just opened included.
+
+        Nodes of a diamond are at most the strip's rows and the columns of one diamond and of the lanes' lag away from
+        its corner; past the last column the corner stays behind by that lag once more.
+        """
+        columns = DIAMOND_STEPS + 2 * self.lag * WARP
+        return (self.strip_rows + columns + 4) * problem.step + problem.first
+
+    def fits(self, problem: PairProblem) -> bool:
+        """Whether its cells hold every score of a diamond."""
+        return not self.narrow or 2 * self.reach(problem) + max(problem.max_score, 0) <= NARROW_REACH
+
+    def warp_bytes(self, n_columns: int) -> int:
+        """Shared memory of a warp whose table has so many columns."""
+        return FIXED_SHARED_BYTES + n_columns * WARP * max(self.lane_rows, 4)
+
+    @property
+    def state_bytes(self) -> int:
+        """What a strip of a local problem leaves on the device, for its best place to be found."""
+        above = 2 * (1 + self.lag * WARP // DIAMOND_STEPS)
+        return 4 * WARP * (2 * self.words + 3 + above)
+
+    def strips(self, rows: int) -> int:
+        """Strips of a query."""
+        return -(-rows // self.strip_rows)
+
+
+def step_cycles(shape: SweepShape, warps_per_scheduler: float, *, affine: bool) -> float:
+    """Cycles of a step when so many warps share a scheduler: what it issues, or how long its chain of F takes.
+
+    Fitted to an H200 (benchmarks/benchmark_diamond.py): 100 to 2,000 warps, 2, 4 and 8 words, affine gaps.
+    """
+    issued = 26 + (13 if affine else 9) * shape.words
+    chain = 77 + (11 if affine else 8) * shape.words
+    return max(chain, warps_per_scheduler * issued)
+
+
+def choose_shape(
+    problem: PairProblem, lengths: Sequence[tuple[int, int]], n_columns: int | None, device: DeviceFacts
+) -> SweepShape:
+    """The shape with which pairs of these lengths, all in one launch, are soonest done.
+
+    It fits the device's shared memory with a table of ``n_columns``, None where letters are compared.
+
+    More words a lane do more cells for each step's overhead; fewer make more strips to work on at once, which is what
+    short queries lack.
+    """
+
+    def seconds(shape: SweepShape) -> float:
+        strips = [shape.strips(rows) for rows, _ in lengths]
+        at_once = min(sum(strips), device.multiprocessors * SWEEP_BLOCKS * SWEEP_WARPS)
+        steps = sum(count * columns for count, (_, columns) in zip(strips, lengths, strict=True))
+        waiting = max(columns + count * LAG_STEPS for count, (_, columns) in zip(strips, lengths, strict=True))
+        affine = problem.gap_open > 0
+        cycles = step_cycles(shape, at_once / (SWEEP_WARPS * device.multiprocessors), affine=affine)
+        return max(steps / at_once, waiting) * cycles
+
+    shapes = [SweepShape(narrow, words) for narrow in (True, False) for words in WORDS]
+    shapes = [shape for shape in shapes if SWEEP_WARPS * shape.warp_bytes(n_columns or 0) <= device.shared_bytes]
+    narrow = [shape for shape in shapes if shape.narrow and shape.fits(problem)]
+    return min(narrow or [shape for shape in shapes if not shape.narrow], key=seconds)
+
+
+@dataclass(frozen=True, eq=False)
+class PairLetters:
+    """Letters of pairs as a strip reads them.
+
+    Attributes
+    ----------
+    compared : bool
+        Whether letters are compared, as 16-bit numbers; else the query has lines of scores and the subject small codes.
+    query, subject : arrays
+        uint16 of compared letters; uint8 of line numbers and of codes.
+    query_starts, subject_starts : list of int
+        Place of each pair's first query letter; byte of its first subject letter.
+    lines : int8 array, shape (n_lines, 32)
+        Scores of a line against padding (column 0) and each code (column code + 1); line 0 is padding's.
+    n_columns : int
+        Columns of a line that are in use.
+    """
+
+    compared: bool
+    query: NDArray[np.generic]
+    subject: NDArray[np.generic]
+    query_starts: list[int]
+    subject_starts: list[int]
+    lines: NDArray[np.int8]
+    n_columns: int
+
+
+def table_columns(pairs: Sequence[tuple[Letters, Letters]], problem: PairProblem) -> int | None:
+    """Columns of a table that scores the pairs' letters, padding's included; None where letters are to be compared."""
+    scores = (problem.match, problem.mismatch)
+    if problem.table is None and not (min(scores) >= PAD_SCORE and max(scores) <= LARGEST_TABLE_SCORE):
+        return None
+    n_letters = len(_letters_in([subject for _, subject in pairs]))
+    return None if problem.table is None and n_letters > TABLE_LETTERS else n_letters + 1
+
+
+def lay_out(
+    pairs: Sequence[tuple[Letters, Letters]], problem: PairProblem, shape: SweepShape, *, compared: bool
+) -> PairLetters:
+    """The letters of all pairs in two arrays, filled up to whole strips and to 16 bytes.
+
+    With a table that scores letters, a pair may have at most 31 different subject letters.
+    """
+    if compared:
+        query, query_starts = _filled([query for query, _ in pairs], shape.strip_rows, COMPARED_FILL)
+        subject, places = _filled([subject for _, subject in pairs], SUBJECT_ALIGNMENT, COMPARED_FILL)
+        starts = [2 * place for place in places]
+        return PairLetters(True, query, subject, query_starts, starts, np.zeros((1, CODE_COLUMNS), np.int8), 0)
+    subject_letters = _letters_in([subject for _, subject in pairs])
+    query_letters = _letters_in([query for query, _ in pairs])
+    if problem.table is None:
+        # Letters that no subject has are all alike, so there are never more lines than codes and one.
+        known = np.intersect1d(query_letters, subject_letters)
+        used = np.where(known[:, None] == subject_letters[None, :], problem.match, problem.mismatch)
+        used = np.concatenate([used, np.full((1, len(subject_letters)), problem.mismatch)])
+    else:
+        known = query_letters
+        used = problem.table[np.ix_(query_letters, subject_letters)]
+    lines = np.full((len(used) + 1, CODE_COLUMNS), PAD_SCORE, np.int8)
+    lines[1:, 1 : len(subject_letters) + 1] = used
+    line_of = _numbers(known, first=1, others=len(used))
+    code_of = _numbers(subject_letters, first=0, others=PAD_CODE)
+    query, query_starts = _filled([line_of[query] for query, _ in pairs], shape.strip_rows, 0)
+    subject, subject_starts = _filled([code_of[subject] for _, subject in pairs], SUBJECT_ALIGNMENT, PAD_CODE)
+    return PairLetters(False, query, subject, query_starts, subject_starts, lines, len(subject_letters) + 1)
+
+
+def _letters_in(sides: Sequence[Letters]) -> Letters:
+    """The letters that occur, ascending."""
+    seen = np.zeros(1 << 16, bool)
+    for side in sides:
+        seen[: int(side.max(initial=0)) + 1] |= np.bincount(side, minlength=1) > 0 if len(side) else False
+    return np.flatnonzero(seen).astype(np.uint16)
+
+
+def _numbers(known: Letters, *, first: int, others: int) -> NDArray[np.uint8]:
+    """A number for every possible letter: from ``first`` on for the known ones, ``others`` for all else."""
+    numbers = np.full(1 << 16, others, np.uint8)
+    numbers[known] = np.arange(first, first + len(known))
+    return numbers
+
+
+def _filled(sides: Sequence[NDArray[np.generic]], multiple: int, fill: int) -> tuple[NDArray[np.generic], list[int]]:
+    """All sides in one array, each begun at a multiple of ``multiple`` and filled up to the next."""
+    starts = np.concatenate([[0], np.cumsum([-(-len(side) // multiple) * multiple for side in sides])]).tolist()
+    whole = np.full(starts[-1], fill, dtype=sides[0].dtype)
+    for side, start in zip(sides, starts, strict=False):
+        whole[start : start + len(side)] = side
+    return whole, starts[:-1]
+
+
+def kernel_for(problem: PairProblem, shape: SweepShape, *, compared: bool, entry: str = "sweep_pairs") -> KernelSpec:
+    """The kernel of a shape."""
+    return sweep_kernel(
+        entry=entry,
+        narrow=shape.narrow,
+        words=shape.words,
+        local=problem.local,
+        affine=problem.gap_open > 0,
+        compared=compared,
+    )

@@ -1,0 +1,249 @@
+"""Subjects so long that one alone would keep a whole GPU waiting: in windows, or by diamonds.
+
+A subject is worked on by a group of lanes, or by a warp, from its first column to its last. One of many times its share
+of all residues would still be at work when all others are done; a genome is one subject. Such subjects are scored
+apart:
+
+*Windows.* An alignment above 0 has gaps that cost less than the sum G of the best scores of the query's rows, so it
+spans at most length + (G - open) / extend columns. Windows that overlap by that span less one hold every alignment
+whole and none that the subject has not, so the subject's score is the largest of its windows'; they are subjects of a
+partition of their own. Where the span is a small part of the subject this is nearly free, and a genome fills the GPU.
+
+*Diamonds.* Where the query is too long for windows, the subject's matrix is spread over warps by diamonds
+(:mod:`swsearch.engine.cuda.diamonds`).
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from swsearch.database.format import SUBJECT_ALIGNMENT, TAIL_PADDING
+from swsearch.database.partition import Partition
+from swsearch.engine.cuda.diamond_plan import MOST_FIRST, MOST_LINES, PairProblem
+from swsearch.engine.cuda.diamonds import DiamondSweep
+from swsearch.engine.protocol import Progress, Scored, TopRule
+from swsearch.hits.score_block import ScoreBlock
+from swsearch.query.profile import QueryProfile
+from swsearch.sequences.alphabet import CODE_MASK, PAD_CODE
+
+GROUPS_A_MULTIPROCESSOR: Final = 64
+"""Subjects that a multiprocessor works on at a time, about."""
+LEAST_STRIDE: Final = 2048
+"""Columns from window to window, at least: fewer only add overlap."""
+MOST_SHARES: Final = 4
+"""Subjects of up to this many fair shares of all residues stay with the others: they end in time."""
+CUTS_KEPT: Final = 4
+
+ScoreEach = Callable[
+    [Sequence[QueryProfile], Partition, Sequence[int] | None, Progress | None, Sequence[TopRule | None] | None],
+    Generator[Scored, None, None],
+]
+"""Scores subjects none of which is long, as :meth:`swsearch.engine.cuda.engine.CudaEngine.score_each` is asked to."""
+
+
+def span(profile: QueryProfile) -> int | None:
+    """Most subject columns that an alignment of a score above 0 takes; None where gaps cost nothing to extend."""
+    if profile.gap.extend == 0:
+        return None
+    best = np.maximum(profile.table.max(axis=1), 0).astype(np.int64)
+    most = int(best[profile.rows].sum())
+    return profile.length + max(most - profile.gap.open, 0) // profile.gap.extend
+
+
+def overlap_for(profile: QueryProfile) -> int | None:
+    """Columns by which windows overlap for a profile: its span, rounded up so that like queries share windows."""
+    columns = span(profile)
+    return None if columns is None else max(SUBJECT_ALIGNMENT, 1 << (columns - 1).bit_length())
+
+
+def suits_diamonds(profile: QueryProfile) -> bool:
+    """Whether the diamond kernel takes a profile; one with a row for each position may have too many."""
+    return len(profile.table) <= MOST_LINES and 0 < profile.gap.first <= MOST_FIRST
+
+
+@dataclass(frozen=True)
+class Cut:
+    """How a partition is divided.
+
+    Attributes
+    ----------
+    first_long : int
+        Place of the first subject that is scored apart; those after it are longer.
+    windows : Partition or None
+        Its windows; ``subject_index`` is the place of a window's subject among the long ones. None: by diamonds.
+    """
+
+    first_long: int
+    windows: Partition | None
+
+
+def first_long(partition: Partition, n_groups: int, shortest: int) -> int:
+    """Place of the first subject of more than its fair share of all residues, and of more than ``shortest``."""
+    share = partition.n_residues / max(n_groups, 1)
+    return int(np.searchsorted(partition.lengths, max(MOST_SHARES * share, shortest), side="right"))
+
+
+def windows_of(partition: Partition, first: int, overlap: int, stride: int) -> Partition:
+    """Windows of ``overlap + stride`` columns, every ``stride`` columns, of the subjects from place ``first`` on."""
+    owners: list[int] = []
+    starts: list[int] = []
+    lengths: list[int] = []
+    for place in range(first, len(partition)):
+        length = int(partition.lengths[place])
+        begins = np.arange(0, max(length - overlap, 1), stride)
+        owners += [place - first] * len(begins)
+        starts += (int(partition.starts[place]) + begins).tolist()
+        lengths += np.minimum(overlap + stride, length - begins).tolist()
+    order = np.argsort(lengths, kind="stable")
+    stored = np.array(lengths, dtype=np.int64)[order]
+    filled = -(-stored // SUBJECT_ALIGNMENT) * SUBJECT_ALIGNMENT
+    new_starts = np.concatenate([[0], np.cumsum(filled)])
+    residues = np.full(int(new_starts[-1]) + TAIL_PADDING, PAD_CODE, dtype=np.uint8)
+    for window, to, length in zip(order.tolist(), new_starts.tolist(), stored.tolist(), strict=False):
+        residues[to : to + length] = partition.residues[starts[window] : starts[window] + length]
+    return Partition(
+        residues,
+        new_starts[:-1].astype(np.uint64),
+        stored.astype(np.uint32),
+        np.array(owners, dtype=np.uint32)[order],
+    )
+
+
+class LongSubjects:
+    """Divides partitions, and scores what is long apart.
+
+    Parameters
+    ----------
+    sweep : DiamondSweep
+    multiprocessors : int
+        Of the device.
+    least_stride : int
+        A multiple of 16.
+    """
+
+    def __init__(self, sweep: DiamondSweep, multiprocessors: int, least_stride: int = LEAST_STRIDE) -> None:
+        self._sweep = sweep
+        self._n_groups = multiprocessors * GROUPS_A_MULTIPROCESSOR
+        self._least_stride = least_stride
+        self._cuts: OrderedDict[tuple[int, ...], tuple[Partition, Cut | None]] = OrderedDict()
+
+    def score_each(
+        self,
+        score_each: ScoreEach,
+        profiles: Sequence[QueryProfile],
+        partition: Partition,
+        floors: Sequence[int] | None,
+        progress: Progress | None,
+        rules: Sequence[TopRule | None] | None,
+    ) -> Generator[Scored, None, None]:
+        """What ``score_each`` gives for the partition, which does all subjects that are not long, and windows.
+
+        Where some are long, rules leave nothing out: what they keep must hold for all subjects together.
+        """
+        by_cut: dict[int, tuple[Cut | None, list[int]]] = {}
+        for place, profile in enumerate(profiles):
+            cut = self._cut(partition, overlap_for(profile))
+            if cut is not None and cut.windows is None and not suits_diamonds(profile):
+                cut = None
+            by_cut.setdefault(id(cut), (cut, []))[1].append(place)
+        for cut, places in by_cut.values():
+            chosen = [profiles[place] for place in places]
+            wanted = None if floors is None else [floors[place] for place in places]
+            if cut is None:
+                of_chosen = None if rules is None else [rules[place] for place in places]
+                for number, block in score_each(chosen, partition, wanted, progress, of_chosen):
+                    yield places[number], block
+            else:
+                blocks = self._score_cut(score_each, chosen, partition, cut, wanted, progress)
+                yield from zip(places, blocks, strict=True)
+
+    def _cut(self, partition: Partition, overlap: int | None) -> Cut | None:
+        """The cut for an overlap, None where nothing is long; the last few are kept."""
+        where = int(partition.residues.__array_interface__["data"][0])
+        key = (where, int(partition.starts[0]) if len(partition) else 0, len(partition), overlap or 0)
+        if key not in self._cuts:
+            self._cuts[key] = (partition, self._made_cut(partition, overlap))
+            while len(self._cuts) > CUTS_KEPT:
+                self._cuts.popitem(last=False)
+        self._cuts.move_to_end(key)
+        return self._cuts[key][1]
+
+    def _made_cut(self, partition: Partition, overlap: int | None) -> Cut | None:
+        share = int(partition.n_residues / self._n_groups)
+        if overlap is not None:
+            stride = max(overlap, self._least_stride, share // SUBJECT_ALIGNMENT * SUBJECT_ALIGNMENT)
+            first = first_long(partition, self._n_groups, overlap + 2 * stride)
+            if first < len(partition):
+                return Cut(first, windows_of(partition, first, overlap, stride))
+        first = first_long(partition, self._n_groups, 2 * self._least_stride)
+        return Cut(first, None) if first < len(partition) else None
+
+    def _score_cut(
+        self,
+        score_each: ScoreEach,
+        profiles: Sequence[QueryProfile],
+        partition: Partition,
+        cut: Cut,
+        floors: Sequence[int] | None,
+        progress: Progress | None,
+    ) -> list[ScoreBlock]:
+        def score(subjects: Partition, progress: Progress | None) -> list[ScoreBlock]:
+            blocks = dict(score_each(profiles, subjects, floors, progress, None))
+            return [blocks[place] for place in range(len(profiles))]
+
+        rest = score(partition[: cut.first_long], progress)
+        subjects = partition[cut.first_long :]
+        if cut.windows is None:
+            apart = [self._by_diamonds(profile, subjects, progress) for profile in profiles]
+        else:
+            apart = [
+                _largest(block, subjects) for block in score(cut.windows, _up_to(_cells(profiles, subjects), progress))
+            ]
+        blocks = []
+        for place, (short, long) in enumerate(zip(rest, apart, strict=True)):
+            wanted = long if floors is None else long.at_least(floors[place])
+            blocks.append(ScoreBlock.concatenate([short, wanted]))
+        return blocks
+
+    def _by_diamonds(self, profile: QueryProfile, subjects: Partition, progress: Progress | None) -> ScoreBlock:
+        problem = PairProblem(
+            True, True, True, profile.gap.open, profile.gap.extend, table=np.ascontiguousarray(profile.table)
+        )
+        rows = profile.rows.astype(np.uint16)
+        pairs = [(rows, (subjects.codes(place) & CODE_MASK).astype(np.uint16)) for place in range(len(subjects))]
+        ends = self._sweep.ends(pairs, problem)
+        if progress is not None:
+            progress(_cells([profile], subjects))
+        return ScoreBlock(subjects.subject_index, np.array([end.score for end in ends], dtype=np.int32))
+
+
+def _cells(profiles: Sequence[QueryProfile], subjects: Partition) -> int:
+    return subjects.n_residues * sum(profile.length for profile in profiles)
+
+
+def _largest(block: ScoreBlock, subjects: Partition) -> ScoreBlock:
+    """Each subject's largest score in its windows; 0 where none is in the block."""
+    scores: NDArray[np.int32] = np.zeros(len(subjects), dtype=np.int32)
+    np.maximum.at(scores, block.subject_index, block.score)
+    return ScoreBlock(subjects.subject_index, scores, block.n_rescored)
+
+
+def _up_to(cells: int, progress: Progress | None) -> Progress | None:
+    """Progress that ends at ``cells``: the overlaps of windows are no cells of the search."""
+    if progress is None:
+        return None
+    left = cells
+
+    def advance(more: int) -> None:
+        nonlocal left
+        counted = min(more, left)
+        left -= counted
+        progress(counted)
+
+    return advance

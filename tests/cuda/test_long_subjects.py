@@ -1,0 +1,121 @@
+"""Long subjects in a search, in windows or by diamonds, on the emulated device.
+
+The expected scores are the reference engine's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from emulated_device import EmulatedDevice
+from sequences import partition_of, random_codes
+
+from swsearch.database.partition import Partition
+from swsearch.engine.cuda.diamonds import DiamondSweep
+from swsearch.engine.cuda.engine import CudaEngine
+from swsearch.engine.cuda.long_subjects import LongSubjects, overlap_for, span, windows_of
+from swsearch.engine.reference import ReferenceEngine
+from swsearch.query.profile import QueryProfile, sequence_profile
+from swsearch.scoring.gap import GapPenalty
+from swsearch.scoring.scheme import ScoringScheme, default_scheme
+from swsearch.sequences.alphabet import DNA
+from swsearch.typing import Codes
+
+MakeDevice = Callable[..., EmulatedDevice]
+STRIDE = 256
+
+
+def genome(seed: int, query: Codes) -> Partition:
+    """Short subjects, and two long ones with the query, whole and in pieces far apart."""
+    rng = np.random.default_rng(seed)
+    long = random_codes(rng, 2_500, 4)
+    half = len(query) // 2
+    long[1_000 : 1_000 + half] = query[:half]
+    long[1_000 + half + 15 : 1_015 + len(query)] = query[half:]
+    other = random_codes(rng, 1_500, 4)
+    other[-len(query) :] = query
+    return partition_of([random_codes(rng, length, 4) for length in (5, 60, 200)] + [other, long])
+
+
+def engine_with_small_windows(device: EmulatedDevice) -> CudaEngine:
+    engine = CudaEngine(device)
+    engine._long_subjects = LongSubjects(DiamondSweep(device), device.facts.multiprocessors, STRIDE)
+    return engine
+
+
+def assert_as_reference(engine: CudaEngine, profiles: list[QueryProfile], partition: Partition) -> None:
+    for floors in (None, [25] * len(profiles)):
+        found, wanted = (e.score(profiles, partition, floors) for e in (engine, ReferenceEngine()))
+        for one, other in zip(found, wanted, strict=True):
+            np.testing.assert_array_equal(one.subject_index, other.subject_index)
+            np.testing.assert_array_equal(one.score, other.score)
+
+
+def test_windows_and_diamonds_score_as_the_reference(emulated: MakeDevice) -> None:
+    """A short query takes windows, a long one diamonds, in one call; progress counts each cell once."""
+    rng = np.random.default_rng(1)
+    short, long = random_codes(rng, 40, 4), random_codes(rng, 300, 4)
+    partition = genome(2, short)
+    profiles = [sequence_profile(query, default_scheme(DNA)) for query in (short, long)]
+    device = emulated()
+    told: list[int] = []
+    with engine_with_small_windows(device) as engine:
+        assert_as_reference(engine, profiles, partition)
+        assert {entry for entry, _ in device.launches} >= {"score_range", "sweep_pairs"}
+        engine.score(profiles, partition, progress=told.append)
+    assert sum(told) == partition.n_residues * (len(short) + len(long))
+
+
+def test_gaps_that_cost_nothing_to_extend_leave_windows_out(emulated: MakeDevice) -> None:
+    query = random_codes(np.random.default_rng(4), 40, 4)
+    profile = sequence_profile(query, ScoringScheme(default_scheme(DNA).matrix, GapPenalty(4, 0)))
+    assert span(profile) is None
+    with engine_with_small_windows(emulated()) as engine:
+        assert_as_reference(engine, [profile], genome(3, query))
+
+
+def test_a_span_is_that_of_the_longest_gap_that_pays() -> None:
+    """By hand: 10 bases score at most 20; a gap of k costs 5 + 2 k, so k is at most 7, and 17 columns are spanned."""
+    query = random_codes(np.random.default_rng(1), 10, 4)
+    profile = sequence_profile(query, default_scheme(DNA))
+    assert span(profile) == 17
+    assert overlap_for(profile) == 32
+
+
+def test_windows_hold_every_stretch_of_their_overlap() -> None:
+    """Each stretch of a long subject that is no longer than the overlap lies in one window whole."""
+    rng = np.random.default_rng(6)
+    subject = rng.permutation(np.arange(30_000) % 251).astype(np.uint8)
+    partition = partition_of([random_codes(rng, 9, 4), subject])
+    windows = windows_of(partition, 1, 64, STRIDE)
+    assert (windows.subject_index == 0).all()
+    assert (np.diff(windows.lengths.astype(int)) >= 0).all()
+    held = {windows.codes(place).tobytes() for place in range(len(windows))}
+    begins = range(0, len(subject) - 64, STRIDE)
+    assert held == {subject[begin : begin + 64 + STRIDE].tobytes() for begin in begins}
+    assert begins[-1] + 64 + STRIDE >= len(subject)
+
+
+@pytest.mark.parametrize("n_long", [0, 3])
+def test_subjects_that_end_in_time_stay_with_the_others(emulated: MakeDevice, n_long: int) -> None:
+    """Many subjects of like length are divided in no way: the inter-task kernels score them all."""
+    rng = np.random.default_rng(7)
+    partition = partition_of([random_codes(rng, 400 + 100 * (number < n_long), 4) for number in range(30)])
+    device = emulated()
+    with engine_with_small_windows(device) as engine:
+        engine.score([sequence_profile(random_codes(rng, 30, 4), default_scheme(DNA))], partition)
+        assert [cut for _, cut in engine._long_subjects._cuts.values()] == [None]
+
+
+def test_a_profile_with_a_row_for_each_position_is_not_given_to_diamonds(emulated: MakeDevice) -> None:
+    """300 rows are more lines than the diamond kernel numbers; the kernel for listed subjects has no such limit."""
+    rng = np.random.default_rng(8)
+    query = random_codes(rng, 300, 4)
+    plain = sequence_profile(query, default_scheme(DNA))
+    profile = QueryProfile(np.arange(300, dtype=np.int32), plain.table[plain.rows], plain.gap)
+    device = emulated()
+    with engine_with_small_windows(device) as engine:
+        assert_as_reference(engine, [profile], genome(9, query[:40]))
+    assert "sweep_pairs" not in {entry for entry, _ in device.launches}
