@@ -1,14 +1,13 @@
 """Pairs as a command or a script has them, one after another: each goes the way that suits it, in order.
 
 Short pairs go in batches, over all threads or, where there is enough of them to be worth it, to a GPU; a long one has
-all threads, or a GPU, to itself. ``serial`` takes the reference implementation, and ``wavefront`` the GPU kernel of that name.
-The way changes no alignment.
+all threads, or a GPU, to itself. ``serial`` takes the reference implementation, and ``wavefront`` the GPU kernel of
+that name. The way changes no alignment.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack
 from types import TracebackType
 from typing import Final, Self
 
@@ -83,7 +82,6 @@ class PairAligner:
         self.kernel = kernel
         self.n_threads = n_threads
         self._given = scoring
-        self._held = ExitStack()
         self._gpu: PairEngine | None = None
         self._gpu_of_long: GpuPairs | None = None
         self._without_gpu = False
@@ -124,7 +122,10 @@ class PairAligner:
 
     def close(self) -> None:
         """Give a GPU back."""
-        self._held.close()
+        for holder in (self._gpu, self._gpu_of_long, self._device):
+            if holder is not None:  # each of them closes the device that they share
+                holder.close()
+                break
         self._gpu = self._gpu_of_long = self._device = None
 
     def __enter__(self) -> Self:
@@ -153,7 +154,6 @@ class PairAligner:
         """The GPU, opened once; closed with this."""
         if self._device is None:
             self._device = self._open_device()
-            self._held.callback(self._device.close)
         return self._device
 
     def _takes_gpu(self, cells: int, least: int) -> bool:
@@ -192,17 +192,30 @@ class PairAligner:
                 query, subject, self.mode, self._given, free_ends=self.free_ends, path=self.path is not False
             )
         else:
+            return self._by_diamonds(pair, progress)
+        if progress is not None:
+            progress(cells)
+        return found
+
+    def _by_diamonds(self, pair: Pair, progress: Callable[[int], None] | None) -> PairAlignment:
+        cells = len(pair[0]) * len(pair[1])
+        gpu = self._gpu_for_long(cells)
+
+        def align(gpu: GpuPairs | None) -> PairAlignment:
             return align_pair(
-                query,
-                subject,
+                *pair,
                 self.mode,
                 self._given,
                 free_ends=self.free_ends,
                 path=cells <= CIGAR_CELLS if self.path is None else self.path,
                 n_threads=self.n_threads,
                 progress=progress,
-                gpu=self._gpu_for_long(cells),
+                gpu=gpu,
             )
-        if progress is not None:
-            progress(cells)
-        return found
+
+        try:
+            return align(gpu)
+        except InputError:
+            if gpu is None or self.engine == "cuda":
+                raise
+            return align(None)  # the CPU takes a few costs that the GPU does not, or says the same
