@@ -20,6 +20,7 @@ from swsearch.database.reader import PackedDatabase
 from swsearch.engine.cuda.device import DeviceLost
 from swsearch.engine.cuda.devices import CudaDevices
 from swsearch.engine.protocol import BackgroundEngine
+from swsearch.query.profile import sequence_profile
 from swsearch.search.api import open_searcher, read_queries
 from swsearch.search.options import SearchOptions
 from swsearch.search.searcher import Searcher
@@ -209,7 +210,7 @@ def test_one_lost_device_of_two_ends_the_search_and_leaves_the_other_idle(case, 
         with pytest.raises(DeviceLost, match="00:01"):
             list(searcher.search(queries))
         (block,) = engine.engines[0].score(
-            [searcher._strands(queries[0])[0].profile], next(searcher.database.partitions())
+            [sequence_profile(queries[0].codes, searcher.scheme)], next(searcher.database.partitions())
         )
         assert len(block) == searcher.database.n_subjects
 

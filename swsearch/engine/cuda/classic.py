@@ -28,7 +28,7 @@ from swsearch.database.partition import Partition
 from swsearch.engine.cuda.device import Argument, Buffer, Device, PyCudaDevice, Stream
 from swsearch.engine.cuda.engine import Timing
 from swsearch.engine.cuda.kernels import CODE_COLUMNS, UNIT_BYTES, WARP, KernelSpec
-from swsearch.engine.cuda.subjects import DeviceSubjects, SubjectStore
+from swsearch.engine.cuda.subjects import DeviceSubjects, SubjectStore, in_stored_order
 from swsearch.engine.protocol import Progress
 from swsearch.errors import EngineError
 from swsearch.hits.score_block import ScoreBlock
@@ -203,8 +203,10 @@ class ClassicEngine:
     ) -> list[ScoreBlock]:
         """See :class:`swsearch.engine.protocol.ScoreEngine`."""
         blocks: list[list[ScoreBlock]] = [[] for _ in profiles]
+        streamed = False
         with contextlib.closing(self._store.pieces(partition)) as pieces:
             for subjects in pieces if len(partition) else ():
+                streamed = subjects.streamed
                 for number, profile in enumerate(profiles):
                     block = self._score_piece(profile, subjects)
                     blocks[number].append(block if floors is None else block.at_least(floors[number]))
@@ -213,7 +215,8 @@ class ClassicEngine:
                     self._store.advance()
                     if progress is not None:
                         progress(cells)
-        return [ScoreBlock.concatenate(found) for found in blocks]
+        whole = [ScoreBlock.concatenate(found) for found in blocks]
+        return [in_stored_order(block, partition) for block in whole] if streamed else whole
 
     def close(self) -> None:
         """See :class:`swsearch.engine.protocol.ScoreEngine`."""

@@ -51,7 +51,7 @@ from swsearch.engine.cuda.plan import (
     plan_range,
 )
 from swsearch.engine.cuda.profile import Words
-from swsearch.engine.cuda.subjects import SMALLEST_CHUNK, DeviceSubjects, SubjectStore, chunk_bytes
+from swsearch.engine.cuda.subjects import SMALLEST_CHUNK, DeviceSubjects, SubjectStore, chunk_bytes, in_stored_order
 from swsearch.engine.protocol import Progress, Scored, TopRule
 from swsearch.hits.score_block import ScoreBlock
 from swsearch.query.profile import QueryProfile
@@ -99,14 +99,6 @@ def _turns(boundary: Buffer | None, strip: int) -> list[Argument]:
         return [np.uint64(0), np.uint64(0)]
     halves = [np.uint64(boundary.address), np.uint64(boundary.address + boundary.n_bytes // 32 * 16)]
     return [halves[1 - strip % 2], halves[strip % 2]]
-
-
-def _in_order(block: ScoreBlock, partition: Partition) -> ScoreBlock:
-    """Rows that have their places in the partition for subjects, in stored order with the subjects' own numbers."""
-    order = np.argsort(block.subject_index)
-    return ScoreBlock(
-        partition.subject_index[block.subject_index[order]], block.score[order], block.n_rescored, block.n_left_out
-    )
 
 
 @dataclass
@@ -318,7 +310,10 @@ class CudaEngine:
                         progress(cells)
                     if n_scored == len(partition):
                         whole = [ScoreBlock.concatenate(earlier.pop(place)) for place in batch.places]
-                        yield batch, [_in_order(block, partition) for block in whole] if subjects.streamed else whole
+                        yield (
+                            batch,
+                            [in_stored_order(block, partition) for block in whole] if subjects.streamed else whole,
+                        )
 
     # --- A batch against a piece ---
 

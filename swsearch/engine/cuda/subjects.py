@@ -27,6 +27,7 @@ from swsearch.database.format import SUBJECT_ALIGNMENT
 from swsearch.database.partition import Partition
 from swsearch.engine.cuda.device import Buffer, Device, Stream
 from swsearch.errors import EngineError
+from swsearch.hits.score_block import ScoreBlock
 
 BYTES_PER_SUBJECT: Final = 12
 """A start of eight bytes and a length of four."""
@@ -363,3 +364,11 @@ class SubjectStore:
     def _free_slots(self) -> None:
         while self._slots:
             self._slots.pop().free()
+
+
+def in_stored_order(block: ScoreBlock, partition: Partition) -> ScoreBlock:
+    """Rows that have their places in the partition for subjects, in stored order with the subjects' own numbers."""
+    order = np.argsort(block.subject_index)
+    return ScoreBlock(
+        partition.subject_index[block.subject_index[order]], block.score[order], block.n_rescored, block.n_left_out
+    )

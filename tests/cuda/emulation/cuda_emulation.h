@@ -296,12 +296,6 @@ inline unsigned atomicAdd(unsigned* address, unsigned value) {
     return before;
 }
 
-inline int atomicMax(int* address, int value) {
-    const int before = *address;
-    if (value > before) *address = value;
-    return before;
-}
-
 inline unsigned __vminu2(unsigned a, unsigned b) {
     return emulation::by_halves([=](int at) {
         return emulation::half_at(a, at) < emulation::half_at(b, at) ? emulation::half_at(a, at) : emulation::half_at(b, at);
