@@ -6,7 +6,7 @@ Three tasks, each a list of ways:
 task      what is done
 ========  ==========================================================================================================
 search    one query against many subjects: the reference, each CPU instruction set, each kernel of the CUDA engine
-pair      one long pair, global, costs of 2009: the reference, the CPU's diamonds, the GPU's block wavefront
+pair      one long pair, global, costs of 2009: the reference, the CPU's diamonds, the GPU's diamonds and block wavefront
 batch     many short pairs with their alignments: the reference, one CPU thread, all threads, the GPU
 ========  ==========================================================================================================
 
@@ -36,6 +36,7 @@ from swsearch.engine.registry import KERNELS, engine_info
 from swsearch.errors import EngineError
 from swsearch.pairs.align import PairAlignment, align_pair
 from swsearch.pairs.batch import align_arrays, cigars
+from swsearch.pairs.gpu import GpuPairs
 from swsearch.pairs.scoring import cost_set
 from swsearch.pairs.sequence import PairSequence
 from swsearch.pairs.serial import SERIAL_CELLS, align_serial
@@ -306,10 +307,12 @@ def measure_pair(length: int, threads: int, open_device: OpenDevice | None, miss
             lambda n=n_threads, p=path: align_pair(query, subject, "global", scoring, path=p, n_threads=n),  # type: ignore[misc]
         )
     if open_device is None:
-        yield KernelRow("pair", "cuda wavefront", missing=missing)
+        yield from (KernelRow("pair", kernel, missing=missing) for kernel in ("cuda diamond", "cuda wavefront"))
         return
     device = open_device()
     try:
+        gpu = GpuPairs(device)
+        yield measured("cuda diamond", 0, lambda: align_pair(query, subject, "global", scoring, path=False, gpu=gpu))
         yield measured("cuda wavefront", 0, lambda: align_wavefront(device, query, subject, "global", scoring))
     finally:
         device.close()
