@@ -6,7 +6,7 @@ Three tasks, each a list of ways:
 task      what is done
 ========  ==========================================================================================================
 search    one query against many subjects: the reference, each CPU instruction set, each kernel of the CUDA engine
-pair      one long pair, global, costs of 2009: the reference, the CPU's diamonds, the GPU's diamonds and block wavefront
+pair      one long pair, global, costs of 2009: the reference, the CPU's diamonds, the GPU's, its block wavefront
 batch     many short pairs with their alignments: the reference, one CPU thread, all threads, the GPU
 ========  ==========================================================================================================
 
