@@ -30,7 +30,8 @@ def test_every_kernel_of_the_gpu_is_measured_and_compared(emulated: MakeDevice) 
     table = kernel_bench.KernelTable(rows)
     on_gpu = {row.kernel: row for row in rows if row.threads == 0}
     assert list(on_gpu) == [
-        "cuda strip", "cuda simt", "cuda striped", "cuda partitioned", "cuda diamond", "cuda wavefront", "cuda short pairs",
+        "cuda strip", "cuda simt", "cuda striped", "cuda partitioned", "cuda diamond", "cuda wavefront",
+        "cuda short pairs",
     ]  # fmt: skip
     assert not any(row.missing for row in rows)
     assert on_gpu["cuda simt"].checked == len(workload.partition)
