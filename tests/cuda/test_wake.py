@@ -6,6 +6,7 @@ import importlib.machinery
 import importlib.util
 import shutil
 import subprocess
+import threading
 from pathlib import Path
 
 import pytest
@@ -50,7 +51,12 @@ def test_contexts_of_the_devices_that_are_there(tmp_path, monkeypatch, status, e
 
 def test_no_driver_is_no_error(monkeypatch):
     monkeypatch.setattr(wake, "LIBRARY", "libthere-is-none.so")
-    wake.wake([0]).join()
+    failures: list[object] = []
+    monkeypatch.setattr(threading, "excepthook", failures.append)
+    thread = wake.wake([0])
+    thread.join()
+    assert not thread.is_alive()
+    assert failures == []
 
 
 @pytest.mark.parametrize(

@@ -107,6 +107,7 @@ def test_pairs_keep_their_order_whatever_way_they_go(monkeypatch):
     pairs.insert(7, (PairSequence("empty", ""), PairSequence("empty", "abc")))
     with PairAligner("edit", n_threads=2) as chosen:
         found = list(chosen.align(iter(pairs)))
+    assert [(one.query.letters, one.subject.letters) for one in found] == [(a.letters, b.letters) for a, b in pairs]
     for one, pair in zip(found, pairs, strict=True):
         same(one, align_pair(*pair, "edit"))
 
