@@ -33,15 +33,25 @@
 
 namespace swsearch {
 
+// Looks on while a strip is aligned, for kernels that want more of it than its best score: `row` at each word of H as it
+// is made, `round` at all that a lane keeps after each round of columns, before the next one's scores are added. This one
+// does not look.
+struct Unwatched {
+    static constexpr bool kRows = false;
+    static constexpr bool kRounds = false;
+};
+
 // Best score of `length` columns of a subject against the staged strip, in every lane of the group that has the subject.
 // All lanes of a warp call this together; groups whose subject has ended run on in padding until the last one has.
 //
 // Of pairs, the result has a score in each half: for row blocks the larger is the strip's, for two queries each is one's.
 // edges: where the strip above left its columns and this one leaves its own; reads and writes: whether there are strips
 // above and below; order: how this strip waits for the one above. All four matter only to kernels with boundaries.
-template <class Arithmetic, class Shape, int kOpen, int kExtend, bool kDeferred, Edges kEdges, class Order>
+template <class Arithmetic, class Shape, int kOpen, int kExtend, bool kDeferred, Edges kEdges, class Order,
+          class Watch = Unwatched>
 SWS_DEVICE typename Arithmetic::Word align_strip(const uint4* strip, const u32* residues, int length,
-                                                 const EdgePlace& edges, bool reads, bool writes, Order order) {
+                                                 const EdgePlace& edges, bool reads, bool writes, Order order,
+                                                 Watch watch = Watch()) {
     using Word = typename Arithmetic::Word;
     constexpr int kWords = Shape::kWords;
     constexpr bool kBoundary = kEdges != Edges::kNone;
@@ -135,6 +145,9 @@ SWS_DEVICE typename Arithmetic::Word align_strip(const uint4* strip, const u32* 
                     kept[k] = h;
                     t = below_t;
                 }
+                if constexpr (Watch::kRows) {
+                    watch.row(k, step + column, h);
+                }
                 const Word opened = Arithmetic::add(h, kFirstGap);
                 e[k] = Arithmetic::template decay_or<kExtend>(e[k], opened);
                 f = Arithmetic::template decay_or<kExtend>(f, opened);
@@ -171,6 +184,9 @@ SWS_DEVICE typename Arithmetic::Word align_strip(const uint4* strip, const u32* 
             for (int k = 0; k < kWords; k += 2) {
                 best = Arithmetic::max3(best, e[k], e[k + 1 < kWords ? k + 1 : k]);
             }
+        }
+        if constexpr (Watch::kRounds) {
+            watch.round(step + kColumnsPerRound, kept, e, corner, last_h, last_f);
         }
     }
 
