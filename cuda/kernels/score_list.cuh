@@ -27,16 +27,26 @@ struct SubjectList {
     const u32* n_places;  // how many, counted on the device
 };
 
+// Nothing is kept of the strips but their scores.
+struct ScoresAlone {};
+
+// The watch of a strip of a subject; what else is kept has an overload beside it.
+template <class Shape>
+SWS_DEVICE Unwatched watch_strip(const ScoresAlone&, u32, int, int) {
+    return Unwatched();
+}
+
 // What the warps of a block share, before their strips.
 struct ListBlock {
     u32 item;
     int score;
 };
 
-template <class Arithmetic, class Shape, int kOpen, int kExtend, bool kTexture>
+// kept: what is kept of the strips beside their scores.
+template <class Arithmetic, class Shape, int kOpen, int kExtend, bool kTexture, class Kept>
 SWS_DEVICE void score_list(uint4* shared, const ProfileSource& profile, int n_strips, const SubjectList& subjects,
                            u32* boundary, u32 boundary_stride, u64* left, bool together, int* scores,
-                           u32* work_counter) {
+                           u32* work_counter, const Kept& kept) {
     static_assert(Shape::kGroup == kWarpSize, "a warp has a strip");
     static_assert(sizeof(ListBlock) <= kListBlockUnits * sizeof(uint4), "kernels.py leaves as much room");
     ListBlock* const block = reinterpret_cast<ListBlock*>(shared);
@@ -90,7 +100,7 @@ SWS_DEVICE void score_list(uint4* shared, const ProfileSource& profile, int n_st
             InOrder order(count_above, count_own, number);
             const auto best = align_strip<Arithmetic, Shape, kOpen, kExtend, false, Edges::kOwn>(
                 strip, subjects.residues + subjects.starts[place] / 4, length, EdgePlace{edge, edge, 0}, number > 0,
-                number + 1 < n_strips, order);
+                number + 1 < n_strips, order, watch_strip<Shape>(kept, place, number, lane));
             if (lane == kWarpSize - 1) {
                 order.finish();
             }

@@ -87,10 +87,11 @@ def test_list_and_collect_kernels_spill_nothing(compiler: Compiler, architecture
     for arithmetic in Arithmetic:
         pairing = Pairing.SINGLE if arithmetic is Arithmetic.WIDE else Pairing.ROW_BLOCKS
         tile = choose_list_tile(architecture, pairing, 17, 10_000)
-        spec = list_kernel(arithmetic, tile, GAP, texture=False, warps=12)
-        registers, spilled = report(compiler, spec, architecture)
-        assert spilled == 0
-        assert registers <= 168
+        for entry in ("score_list", "list_ends"):
+            spec = list_kernel(arithmetic, tile, GAP, texture=False, warps=12, entry=entry)
+            registers, spilled = report(compiler, spec, architecture)
+            assert spilled == 0
+            assert registers <= 168
     for spec in (COLLECT_KERNEL, COUNT_KERNEL):
         assert report(compiler, spec, architecture)[1] == 0
 

@@ -30,6 +30,7 @@ from swsearch.engine.cuda.device import (
     Texture,
 )
 from swsearch.engine.cuda.diamonds import DiamondSweep
+from swsearch.engine.cuda.ends import GROUP_BYTES, Places, find_ends
 from swsearch.engine.cuda.kernels import (
     COLLECT_KERNEL,
     COUNT_KERNEL,
@@ -50,11 +51,13 @@ from swsearch.engine.cuda.plan import (
     plan_list,
     plan_range,
 )
-from swsearch.engine.cuda.profile import Words
+from swsearch.engine.cuda.profile import Words, pack_profile
 from swsearch.engine.cuda.subjects import SMALLEST_CHUNK, DeviceSubjects, SubjectStore, chunk_bytes, in_stored_order
 from swsearch.engine.protocol import Progress, Scored, TopRule
+from swsearch.hits.ends import Ends
 from swsearch.hits.score_block import ScoreBlock
 from swsearch.query.profile import QueryProfile
+from swsearch.typing import Scores
 
 DATABASE_SHARE: Final = 0.05
 """Share of the device's free memory that databases may take: the boundaries between the strips of a long query, or of
@@ -261,6 +264,58 @@ class CudaEngine:
                 if self._store.limit_bytes <= SMALLEST_CHUNK:
                     raise
                 self._store.limit_bytes = max(self._store.limit_bytes // 2, SMALLEST_CHUNK)
+
+    # --- Ends ---
+
+    def ends(self, profile: QueryProfile, subjects: Partition, scores: Scores) -> Ends | None:
+        """See :meth:`swsearch.engine.protocol.EndsEngine.ends`.
+
+        The subjects are uploaded apart from partitions, so this may be called between two pieces of one.
+        """
+        group_bytes = GROUP_BYTES
+        while True:
+            try:
+                return find_ends(self._find_places, profile, subjects, scores, group_bytes)
+            except OutOfDeviceMemory:
+                self._free_scratch()
+                if group_bytes <= SMALLEST_CHUNK:
+                    return None
+                group_bytes //= 2
+
+    def _find_places(
+        self, profile: QueryProfile, arithmetic: Arithmetic, subjects: Partition, scores: Scores
+    ) -> tuple[Scores, Places]:
+        """Launch ``list_ends`` on subjects of one type; see :data:`swsearch.engine.cuda.ends.FindPlaces`."""
+        device, n = self._device, len(subjects)
+        tile = plan_list(profile, device.facts.architecture, arithmetic)
+        arrays: dict[str, NDArray[Any]] = {
+            "ends residues": subjects.residues,
+            "ends starts": subjects.starts,
+            "ends lengths": subjects.lengths,
+            "ends listed": np.arange(n, dtype=np.uint32)[::-1].copy(),  # the longest first
+            "ends count": np.array([n], np.uint32),
+            "ends wanted": scores,
+            "ends places": np.zeros(n, np.uint64),
+            "ends counter": np.zeros(1, np.uint32),
+        }
+        with contextlib.ExitStack() as held:
+            held.callback(device.synchronize)  # the arrays live as long as their uploads
+            residues, starts, lengths, listed, count, wanted, places, counter = (
+                self._room(name, array.nbytes) for name, array in arrays.items()
+            )
+            for name, array in arrays.items():
+                device.upload(self._scratch[name], array, Stream.COMPUTE)
+            best = self._room("ends scores", n * 4)
+            on_device = self._upload_profile("profile", pack_profile([profile], tile, arithmetic), held)
+            self._launch_list(
+                profile, on_device, DeviceSubjects(residues, starts, lengths, subjects), best, arithmetic=arithmetic,
+                places=listed, count=count, n_listed=n, counter_address=counter.address, stream=Stream.COMPUTE,
+                entry="list_ends", more=[_address(wanted), _address(places)],
+            )  # fmt: skip
+            found_best, found = np.empty(n, np.int32), np.empty(n, np.uint64)
+            device.download(found_best, best, Stream.COMPUTE)
+            device.download(found, places, Stream.COMPUTE)
+        return found_best, ~found
 
     def close(self) -> None:
         """See :class:`swsearch.engine.protocol.ScoreEngine`."""
@@ -516,12 +571,15 @@ class CudaEngine:
         n_listed: int,
         counter_address: int,
         stream: Stream,
+        entry: str = "score_list",
+        more: Sequence[Argument] = (),
     ) -> None:
+        """Launch a kernel for listed subjects; ``more`` are what its entry takes after what ``score_list`` takes."""
         device = self._device
         tile = plan_list(profile, device.facts.architecture, arithmetic)
         strips = tile.strips(profile.length)
         teams = list_teams(tile, strips, n_listed, device.facts.multiprocessors, device.facts.shared_bytes)
-        spec = list_kernel(arithmetic, tile, profile.gap, texture=self._texture, warps=teams.warps)
+        spec = list_kernel(arithmetic, tile, profile.gap, texture=self._texture, warps=teams.warps, entry=entry)
         shared_bytes = tile.list_bytes(teams.warps)
         a_block = 1 if teams.together else teams.warps
         grid = min(-(-n_listed // a_block), device.facts.multiprocessors * device.resident_blocks(spec, shared_bytes))
@@ -536,7 +594,7 @@ class CudaEngine:
             *on_device.arguments, _int(strips),
             _address(subjects.residues), _address(subjects.starts), _address(subjects.lengths),
             _address(places), _address(count), _address(edge), _uint(stride), _address(left), _int(teams.together),
-            _address(scores), np.uint64(counter_address),
+            _address(scores), np.uint64(counter_address), *more,
         ]  # fmt: skip
         device.launch(spec, grid, shared_bytes, arguments, stream)
 

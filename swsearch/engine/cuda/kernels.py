@@ -198,11 +198,16 @@ def range_kernel(
     )
 
 
-def list_kernel(arithmetic: Arithmetic, tile: Tile, gap: GapPenalty, *, texture: bool, warps: int) -> KernelSpec:
-    """The kernel for listed subjects, ``score_list``, in blocks of some warps; its code is the same for any number."""
+def list_kernel(
+    arithmetic: Arithmetic, tile: Tile, gap: GapPenalty, *, texture: bool, warps: int, entry: str = "score_list"
+) -> KernelSpec:
+    """A kernel for listed subjects in blocks of some warps; its code is the same for any number.
+
+    ``entry`` is ``score_list``, or ``list_ends``, which looks where known scores are reached.
+    """
     return KernelSpec(
-        "score_list",
-        "score_list",
+        entry,
+        entry,
         _constants(
             arithmetic=arithmetic.value,
             pairing=tile.pairing.value,
