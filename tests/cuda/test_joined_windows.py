@@ -95,7 +95,7 @@ def test_what_no_window_proves_is_scored_whole(emulated: MakeDevice) -> None:
     """One letter over and over: scores grow for 300 columns, more than windows overlap by even the second time."""
     query = np.full(300, 5, dtype=np.uint8)
     partition = partition_of([np.full(1_500, 5, dtype=np.uint8)])
-    device = emulated()
+    device = emulated(multiprocessors=16)
     with CudaEngine(device) as engine:
         joined = joined_windows(engine, 32, 64)
         assert_as_reference(joined, sequence_profile(query, BLOSUM62), partition)
