@@ -2,10 +2,11 @@
 
     python benchmarks/benchmark_joints.py [--queries FASTA --subjects FASTA] [--every 300] [--json FILE]
 
-Joined windows (``swsearch/engine/cuda/joined_windows.py``) begin with zeros in place of what came before, and overlap by
-as many columns as this takes as a rule. At every 300th column of a subject a second matrix is begun with zeros, and runs
-until H and E of all rows equal those of the first. Without files: random sequences, a query of 2,005 letters against
-30,000, under several scoring schemes. With files: each query against each subject under BLOSUM62 11/1. Needs no GPU.
+Joined windows (``swsearch/engine/cuda/joined_windows.py``) begin with zeros in place of what came before, and overlap
+by as many columns as this takes as a rule. At every 300th column of a subject a second matrix is begun with zeros, and
+runs until H and E of all rows equal those of the first. Cases: random sequences, a query of 2,005 letters against
+30,000, under several scoring schemes; and each query of a file against all subjects of another under BLOSUM62 11/1.
+Needs no GPU.
 """
 
 from __future__ import annotations
@@ -79,14 +80,13 @@ def columns_until_equal(profile: QueryProfile, subject: Codes, every: int) -> li
 
 def report(name: str, found: list[int]) -> dict[str, Any]:
     values = np.array(found)
+    within = {str(columns): round(float((values <= columns).mean()), 4) for columns in (128, 256, 512, 1024)}
     row = {
         "case": name,
         "starts": len(found),
         "median": int(np.median(values)),
         "largest": int(values.max()),
-        "share_within": {
-            str(overlap): round(float((values <= overlap).mean()), 4) for overlap in (128, 256, 512, 1024)
-        },
+        "share_within": within,
     }
     print(json.dumps(row), flush=True)
     return row
@@ -118,17 +118,17 @@ def main() -> None:
     options = parser.parse_args()
     if (options.queries is None) != (options.subjects is None):
         parser.error("give both --queries and --subjects, or neither")
-    if options.queries is None:
-        rows = random_cases(options.every)
-    else:
-        rows = []
+    rows = random_cases(options.every)
+    if options.queries is not None:
+        subjects = list(read_sequences(str(options.subjects), PROTEIN))
         for query in read_sequences(str(options.queries), PROTEIN):
             profile = sequence_profile(query.codes, default_scheme(PROTEIN))
-            for subject in read_sequences(str(options.subjects), PROTEIN):
-                name = f"{query.identifier} ({profile.length}) x {subject.identifier} ({len(subject.codes)})"
-                rows.append(report(name, columns_until_equal(profile, subject.codes, options.every)))
+            found = [n for subject in subjects for n in columns_until_equal(profile, subject.codes, options.every)]
+            rows.append(report(f"{query.identifier} ({profile.length})", found))
     if options.json is not None:
-        options.json.write_text(json.dumps({"benchmark": "joints", "rows": rows}, indent=1) + "\n", encoding="utf-8")
+        options.json.write_text(
+            json.dumps({"benchmark": "joints", "every": options.every, "rows": rows}, indent=1) + "\n", encoding="utf-8"
+        )
 
 
 if __name__ == "__main__":
