@@ -3,7 +3,7 @@
 // Compile-time constants: those of score_list. `wanted` has each subject's best score; `scores` gets it again, so that
 // a score that is not the subject's best is found out.
 
-#include "kernels/ends.cuh"
+#include "kernels/score_list.cuh"
 
 SWS_KERNEL(SWS_THREADS, SWS_BLOCKS)
 list_ends(const uint4* profile, swsearch::u64 texture, int n_strips, const swsearch::u32* residues,
@@ -15,5 +15,5 @@ list_ends(const uint4* profile, swsearch::u64 texture, int n_strips, const swsea
     using Shape = Tile<kWarpSize, SWS_WORDS, SWS_COLUMNS, Pairing::SWS_PAIRING>;
     swsearch::score_list<SWS_ARITHMETIC, Shape, SWS_GAP_OPEN, SWS_GAP_EXTEND, SWS_TEXTURE != 0>(
         strips, ProfileSource{profile, texture}, n_strips, SubjectList{residues, starts, lengths, places, n_places},
-        boundary, boundary_stride, left, together != 0, scores, work_counter, EndsWanted{wanted, ends});
+        boundary, boundary_stride, left, together != 0, scores, work_counter, WantedEnds{wanted, ends});
 }

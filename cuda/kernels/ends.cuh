@@ -9,13 +9,13 @@
 
 #pragma once
 
-#include "kernels/score_list.cuh"
+#include "kernels/strip.cuh"
 
 namespace swsearch {
 
 // scores: of each subject the best score, above 0; ends: of each subject the complement of (column << 32 | row), counted from
 // 0, zero before the launch.
-struct EndsWanted {
+struct WantedEnds {
     const int* scores;
     u64* ends;
 };
@@ -27,7 +27,7 @@ class AtEnds {
     static constexpr bool kRows = true;
     static constexpr bool kRounds = false;
 
-    SWS_DEVICE AtEnds(const EndsWanted& wanted, u32 subject, int strip, int lane)
+    SWS_DEVICE AtEnds(const WantedEnds& wanted, u32 subject, int strip, int lane)
         : score_(kRowBlocks ? both_halves(static_cast<u32>(wanted.scores[subject]))
                             : static_cast<u32>(wanted.scores[subject])),
           end_(wanted.ends + subject),
@@ -65,10 +65,5 @@ class AtEnds {
     int first_row_;
     int lag_;
 };
-
-template <class Shape>
-SWS_DEVICE AtEnds<Shape> watch_strip(const EndsWanted& wanted, u32 subject, int strip, int lane) {
-    return AtEnds<Shape>(wanted, subject, strip, lane);
-}
 
 }  // namespace swsearch

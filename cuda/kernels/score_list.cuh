@@ -9,9 +9,14 @@
 // block's shared memory. All strips of a subject hand on their boundary in one stretch of global memory, `boundary_stride`
 // columns long: a column is read before it is written, and by the strip below only after that. `left` has a count for each
 // warp of each block: how far it has come.
+//
+// Beside the scores something may be kept of each strip: of windows of long subjects, which are listed subjects as well, what
+// joints.cuh compares; where the scores are known, their ends (ends.cuh).
 
 #pragma once
 
+#include "kernels/ends.cuh"
+#include "kernels/joints.cuh"
 #include "kernels/strip.cuh"
 #include "swsearch/order.cuh"
 
@@ -30,10 +35,20 @@ struct SubjectList {
 // Nothing is kept of the strips but their scores.
 struct ScoresAlone {};
 
-// The watch of a strip of a subject; what else is kept has an overload beside it.
+// The watch of a strip of a subject.
 template <class Shape>
-SWS_DEVICE Unwatched watch_strip(const ScoresAlone&, u32, int, int) {
+SWS_DEVICE Unwatched watch_strip(const ScoresAlone&, u32, int, int, int) {
     return Unwatched();
+}
+
+template <class Shape>
+SWS_DEVICE AtJoints<Shape> watch_strip(const Joints& joints, u32 place, int strip, int n_strips, int lane) {
+    return AtJoints<Shape>(joints, place, strip, n_strips, lane);
+}
+
+template <class Shape>
+SWS_DEVICE AtEnds<Shape> watch_strip(const WantedEnds& wanted, u32 place, int strip, int, int lane) {
+    return AtEnds<Shape>(wanted, place, strip, lane);
 }
 
 // What the warps of a block share, before their strips.
@@ -42,7 +57,6 @@ struct ListBlock {
     int score;
 };
 
-// kept: what is kept of the strips beside their scores.
 template <class Arithmetic, class Shape, int kOpen, int kExtend, bool kTexture, class Kept>
 SWS_DEVICE void score_list(uint4* shared, const ProfileSource& profile, int n_strips, const SubjectList& subjects,
                            u32* boundary, u32 boundary_stride, u64* left, bool together, int* scores,
@@ -100,7 +114,7 @@ SWS_DEVICE void score_list(uint4* shared, const ProfileSource& profile, int n_st
             InOrder order(count_above, count_own, number);
             const auto best = align_strip<Arithmetic, Shape, kOpen, kExtend, false, Edges::kOwn>(
                 strip, subjects.residues + subjects.starts[place] / 4, length, EdgePlace{edge, edge, 0}, number > 0,
-                number + 1 < n_strips, order, watch_strip<Shape>(kept, place, number, lane));
+                number + 1 < n_strips, order, watch_strip<Shape>(kept, place, number, n_strips, lane));
             if (lane == kWarpSize - 1) {
                 order.finish();
             }

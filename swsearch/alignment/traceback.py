@@ -175,7 +175,9 @@ def align_several(
             score, first, last, subject_start, subject_end, cigar = row[:6]
             if known is not None and [last, subject_end] != (given := known[place, 1:].tolist()):
                 mine = [last, subject_end]
-                raise EngineError(f"subject {place}: the engine's end is {given}, its alignment's {mine} (query, subject)")
+                raise EngineError(
+                    f"subject {place}: the engine's end is {given}, its alignment's {mine} (query, subject)"
+                )
             query_part = (first, last) if strand == "plus" else (len(query) - last, len(query) - first)
             subject_part = residues[start + subject_start : start + subject_end]
             letters = alphabet.decode(subject_part)

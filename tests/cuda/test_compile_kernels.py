@@ -16,6 +16,7 @@ from swsearch.engine.cuda.classic import CLASSIC_KERNELS, plan_classic
 from swsearch.engine.cuda.compiler import Compiler, find_compiler
 from swsearch.engine.cuda.kernels import (
     COLLECT_KERNEL,
+    COMPARE_KERNEL,
     COUNT_KERNEL,
     Arithmetic,
     Edges,
@@ -84,15 +85,15 @@ def test_inter_task_kernels_fit_their_registers(compiler: Compiler, architecture
 
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
 def test_list_and_collect_kernels_spill_nothing(compiler: Compiler, architecture: int) -> None:
-    for arithmetic in Arithmetic:
+    for arithmetic, entry in itertools.product(Arithmetic, ["score_list", "score_windows", "list_ends"]):
         pairing = Pairing.SINGLE if arithmetic is Arithmetic.WIDE else Pairing.ROW_BLOCKS
-        tile = choose_list_tile(architecture, pairing, 17, 10_000)
-        for entry in ("score_list", "list_ends"):
-            spec = list_kernel(arithmetic, tile, GAP, texture=False, warps=12, entry=entry)
-            registers, spilled = report(compiler, spec, architecture)
-            assert spilled == 0
-            assert registers <= 168
-    for spec in (COLLECT_KERNEL, COUNT_KERNEL):
+        tiles_of = "score_windows" if entry == "score_windows" else "score_list"
+        tile = choose_list_tile(architecture, pairing, 17, 10_000, tiles_of)
+        spec = list_kernel(arithmetic, tile, GAP, texture=False, warps=12, entry=entry)
+        registers, spilled = report(compiler, spec, architecture)
+        assert spilled == 0
+        assert registers <= 168
+    for spec in (COLLECT_KERNEL, COUNT_KERNEL, COMPARE_KERNEL):
         assert report(compiler, spec, architecture)[1] == 0
 
 

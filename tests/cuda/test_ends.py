@@ -18,7 +18,7 @@ from sequences import partition_of, random_codes
 
 from swsearch.database.partition import Partition
 from swsearch.engine.cuda import ends as ends_module
-from swsearch.engine.cuda.ends import LEAST_STRIDE, arithmetic_for, spans, stretches_of
+from swsearch.engine.cuda.ends import LEAST_STRIDE, EndFinder, arithmetic_for, spans, stretches_of
 from swsearch.engine.cuda.engine import CudaEngine
 from swsearch.engine.cuda.kernels import Arithmetic
 from swsearch.engine.protocol import EndsEngine
@@ -64,6 +64,13 @@ def assert_ends(engine: CudaEngine, profile: QueryProfile, subjects: Partition) 
     assert found.query_end.tolist() == rows
     assert found.subject_end.tolist() == columns
     return scores
+
+
+def in_groups(device: EmulatedDevice, group_bytes: int) -> CudaEngine:
+    """An engine that looks for ends in small groups of stretches."""
+    engine = CudaEngine(device)
+    engine._end_finder = EndFinder(device, engine._scratch, engine._lists, group_bytes, smallest_group=256)
+    return engine
 
 
 def related(rng: np.random.Generator, query: Codes, letters: int = 20) -> list[Codes]:
@@ -179,7 +186,7 @@ def test_long_subjects_are_looked_through_in_windows(emulated: MakeDevice, monke
     with CudaEngine(device) as engine:
         assert_ends(engine, profile, partition)
         assert len(device.launches) == 1
-        monkeypatch.setattr("swsearch.engine.cuda.engine.GROUP_BYTES", 100)
+    with in_groups(device, 100) as engine:
         assert_ends(engine, profile, partition)
         assert len(device.launches) > 20
 
@@ -226,19 +233,17 @@ def test_a_score_that_is_not_the_best_is_refused(emulated: MakeDevice) -> None:
     assert len(none) == 0
 
 
-def test_a_full_device_gets_smaller_groups_or_says_that_it_cannot(
-    emulated: MakeDevice, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("swsearch.engine.cuda.engine.GROUP_BYTES", 1 << 14)
-    monkeypatch.setattr("swsearch.engine.cuda.engine.SMALLEST_CHUNK", 256)
+def test_a_full_device_gets_smaller_groups_or_says_that_it_cannot(emulated: MakeDevice) -> None:
     rng = np.random.default_rng(8)
     query = random_codes(rng, 30)
     subjects = partition_of([random_codes(rng, 500) for _ in range(20)])
     profile = sequence_profile(query, default_scheme(PROTEIN))
     roomy = emulated()
-    with CudaEngine(roomy) as engine:
+    with in_groups(roomy, 1 << 14) as engine:
         scores = assert_ends(engine, profile, subjects)
-    with CudaEngine(emulated(memory_bytes=roomy.most_bytes - 5_000)) as engine:
+    tight = emulated(memory_bytes=roomy.most_bytes - 5_000)
+    with in_groups(tight, 1 << 14) as engine:
         assert_ends(engine, profile, subjects)
-    with CudaEngine(emulated(memory_bytes=2_000)) as engine:
+    assert len(tight.launches) > len(roomy.launches)
+    with in_groups(emulated(memory_bytes=2_000), 1 << 14) as engine:
         assert engine.ends(profile, subjects, scores) is None

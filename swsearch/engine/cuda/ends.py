@@ -9,17 +9,22 @@ a cell of a window whose H is S is an end, and the first end of the subject is t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import contextlib
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from swsearch.database.format import SUBJECT_ALIGNMENT, TAIL_PADDING
 from swsearch.database.partition import Partition
+from swsearch.engine.cuda.device import Device, OutOfDeviceMemory, Stream
 from swsearch.engine.cuda.kernels import Arithmetic
-from swsearch.engine.cuda.plan import fits_fast
+from swsearch.engine.cuda.launches import Listed, ListLauncher, address
+from swsearch.engine.cuda.plan import first_arithmetic, plan_list
+from swsearch.engine.cuda.profile import pack_profile
+from swsearch.engine.cuda.scratch import Scratch
 from swsearch.errors import EngineError, InputError
 from swsearch.hits.ends import Ends
 from swsearch.query.profile import QueryProfile
@@ -31,17 +36,17 @@ LEAST_STRIDE: Final = 4096
 GROUP_BYTES: Final = 32 << 20
 """Residues that are uploaded at a time, unless a single window has more."""
 
+SMALLEST_GROUP: Final = 1 << 20
+"""Where not even this much is free, no ends are found."""
+
 Places = NDArray[np.uint64]
 """Ends in stretches, shape ``(n,)``: column * 2**32 + row, both counted from 0; ``NOWHERE`` where there is none."""
 NOWHERE: Final = np.uint64(2**64 - 1)
 
-FindPlaces = Callable[[QueryProfile, Arithmetic, Partition, Scores], tuple[Scores, Places]]
-"""Looks for cells of given scores, above 0, in subjects: the best score of each, and the first such cell."""
-
 
 def arithmetic_for(profile: QueryProfile, score: int) -> Arithmetic:
     """The narrowest type that holds all of a subject whose best score this is."""
-    arithmetic = Arithmetic.FAST if fits_fast(profile) else Arithmetic.SHORT
+    arithmetic = first_arithmetic(profile)
     while score > arithmetic.largest_exact(profile.max_score):
         wider = arithmetic.wider
         if wider is None:
@@ -124,29 +129,104 @@ def stretches_of(places: NDArray[np.intp], lengths: Lengths, columns: NDArray[np
     return Stretches(places[row].astype(np.int64), begin, length)
 
 
-def find_ends(
-    find: FindPlaces, profile: QueryProfile, subjects: Partition, scores: Scores, group_bytes: int = GROUP_BYTES
-) -> Ends:
-    """The ends of the best alignments of one query with some subjects; see :meth:`CudaEngine.ends`."""
-    if len(scores) != len(subjects):
-        raise InputError(f"there are {len(scores)} scores for {len(subjects)} subjects; give one of each")
-    best = np.zeros(len(subjects), dtype=np.int32)
-    first = np.full(len(subjects), NOWHERE, dtype=np.uint64)
-    columns = spans(profile, scores)
-    types = [arithmetic_for(profile, score) if score > 0 else None for score in scores.tolist()]
-    for arithmetic in Arithmetic:
-        places = np.array([place for place, of_place in enumerate(types) if of_place is arithmetic], dtype=np.intp)
-        listed = stretches_of(places, subjects.lengths[places], None if columns is None else columns[places])
-        for group in listed.groups(group_bytes):
-            gathered = group.gathered(subjects)
-            found = group[gathered.subject_index.astype(np.intp)]
-            found_best, found_places = find(profile, arithmetic, gathered, scores[found.subject])
-            moved = found_places + (found.begin.astype(np.uint64) << np.uint64(32))
-            np.maximum.at(best, found.subject, found_best)
-            np.minimum.at(first, found.subject, np.where(found_places == NOWHERE, NOWHERE, moved))
-    wrong = np.flatnonzero((best != scores) | ((first == NOWHERE) & (scores > 0)))
-    if wrong.size:
-        place = int(wrong[0])
-        raise EngineError(f"subject {place}: its score is given as {scores[place]}, its best is {best[place]}")
-    ends = np.where(scores > 0, first + np.uint64((1 << 32) + 1), np.uint64(0))
-    return Ends((ends & np.uint64(0xFFFFFFFF)).astype(np.int64), (ends >> np.uint64(32)).astype(np.int64))
+class EndFinder:
+    """Finds ends on one device.
+
+    Parameters
+    ----------
+    device : Device
+    scratch : Scratch
+    launcher : ListLauncher
+    group_bytes, smallest_group : int
+        See :data:`GROUP_BYTES` and :data:`SMALLEST_GROUP`.
+    """
+
+    def __init__(
+        self,
+        device: Device,
+        scratch: Scratch,
+        launcher: ListLauncher,
+        group_bytes: int = GROUP_BYTES,
+        smallest_group: int = SMALLEST_GROUP,
+    ) -> None:
+        self._device = device
+        self._scratch = scratch
+        self._launcher = launcher
+        self._group_bytes = group_bytes
+        self._smallest_group = smallest_group
+
+    def ends(self, profile: QueryProfile, subjects: Partition, scores: Scores) -> Ends | None:
+        """See :meth:`swsearch.engine.protocol.EndsEngine.ends`.
+
+        The subjects are uploaded apart from partitions, so this may be called between two pieces of one.
+        """
+        if len(scores) != len(subjects):
+            raise InputError(f"there are {len(scores)} scores for {len(subjects)} subjects; give one of each")
+        group_bytes = self._group_bytes
+        while True:
+            try:
+                return self._ends(profile, subjects, scores, group_bytes)
+            except OutOfDeviceMemory:
+                self._scratch.free()
+                if group_bytes <= self._smallest_group:
+                    return None
+                group_bytes //= 2
+
+    def _ends(self, profile: QueryProfile, subjects: Partition, scores: Scores, group_bytes: int) -> Ends:
+        best = np.zeros(len(subjects), dtype=np.int32)
+        first = np.full(len(subjects), NOWHERE, dtype=np.uint64)
+        columns = spans(profile, scores)
+        types = [arithmetic_for(profile, score) if score > 0 else None for score in scores.tolist()]
+        for arithmetic in Arithmetic:
+            places = np.array([place for place, of_place in enumerate(types) if of_place is arithmetic], dtype=np.intp)
+            listed = stretches_of(places, subjects.lengths[places], None if columns is None else columns[places])
+            for group in listed.groups(group_bytes):
+                gathered = group.gathered(subjects)
+                of_rows = group[gathered.subject_index.astype(np.intp)]
+                found_best, found = self._find(profile, arithmetic, gathered, scores[of_rows.subject])
+                moved = found + (of_rows.begin.astype(np.uint64) << np.uint64(32))
+                np.maximum.at(best, of_rows.subject, found_best)
+                np.minimum.at(first, of_rows.subject, np.where(found == NOWHERE, NOWHERE, moved))
+        wrong = np.flatnonzero((best != scores) & (scores > 0))
+        if wrong.size:
+            place = int(wrong[0])
+            raise EngineError(f"subject {place}: its score is given as {scores[place]}, its best is {best[place]}")
+        ends = np.where(scores > 0, first + np.uint64((1 << 32) + 1), np.uint64(0))
+        return Ends((ends & np.uint64(0xFFFFFFFF)).astype(np.int64), (ends >> np.uint64(32)).astype(np.int64))
+
+    def _find(
+        self, profile: QueryProfile, arithmetic: Arithmetic, subjects: Partition, scores: Scores
+    ) -> tuple[Scores, Places]:
+        """The best score of each subject, and the first cell of the one given, in one launch."""
+        device, scratch, n = self._device, self._scratch, len(subjects)
+        tile = plan_list(profile, device.facts.architecture, arithmetic)
+        counts = np.array([n, 0], dtype=np.uint32)  # the list's length, and the counter of those taken
+        longest_first = np.arange(n, dtype=np.uint32)[::-1]
+        uploaded: dict[str, NDArray[Any]] = {
+            "ends residues": subjects.residues,
+            "ends starts": subjects.starts,
+            "ends lengths": subjects.lengths,
+            "ends listed": np.ascontiguousarray(longest_first),
+            "ends counts": counts,
+            "ends wanted": np.ascontiguousarray(scores),
+        }
+        for name, array in uploaded.items():
+            scratch.room(name, array.nbytes)
+        best, places = scratch.room("ends scores", n * 4), scratch.room("ends found", n * 8)
+        with contextlib.ExitStack() as held:
+            held.callback(device.synchronize)  # what is uploaded lives until it is
+            for name, array in uploaded.items():
+                device.upload(scratch[name], array, Stream.COMPUTE)
+            device.clear(places, n * 8, Stream.COMPUTE)
+            on_device = self._launcher.upload_profile("profile", pack_profile([profile], tile, arithmetic), held)
+            residues, starts, lengths, listed, count, wanted = (address(scratch[name]) for name in uploaded)
+            self._launcher.launch(
+                profile, on_device,
+                Listed(residues, starts, lengths, listed, count, n, int(subjects.lengths[-1])),
+                tile=tile, arithmetic=arithmetic, scores=address(best), counter=address(scratch["ends counts"], 4),
+                stream=Stream.COMPUTE, ends=[wanted, address(places)],
+            )  # fmt: skip
+            found_best, found = np.empty(n, np.int32), np.empty(n, np.uint64)
+            device.download(found_best, best, Stream.COMPUTE)
+            device.download(found, places, Stream.COMPUTE)
+        return found_best, ~found

@@ -129,6 +129,11 @@ class Tile:
         """32-bit words a column that a strip hands to the next."""
         return 1 if self.pairing is Pairing.ROW_BLOCKS else 2
 
+    @property
+    def joint_words(self) -> int:
+        """Words that a lane keeps where two windows meet (``joints.cuh``)."""
+        return 2 * self.words + 3
+
     def strips(self, query_length: int) -> int:
         """Strips that a query takes."""
         return -(-query_length // self.rows)
@@ -201,9 +206,10 @@ def range_kernel(
 def list_kernel(
     arithmetic: Arithmetic, tile: Tile, gap: GapPenalty, *, texture: bool, warps: int, entry: str = "score_list"
 ) -> KernelSpec:
-    """A kernel for listed subjects in blocks of some warps; its code is the same for any number.
+    """A kernel for listed subjects, in blocks of some warps; its code is the same for any number.
 
-    ``entry`` is ``score_list``, or ``list_ends``, which looks where known scores are reached.
+    ``entry``: ``score_list``; ``score_windows``, where the subjects are windows of longer ones; ``list_ends``, where
+    their scores are known and the ends wanted.
     """
     return KernelSpec(
         entry,
@@ -255,6 +261,7 @@ def sweep_kernel(
     )
 
 
+COMPARE_KERNEL: Final = KernelSpec("compare_joints", "compare_joints", (), 128)
 COLLECT_KERNEL: Final = KernelSpec("collect", "collect_at_least", (), 256)
 COUNT_KERNEL: Final = KernelSpec("count_scores", "count_scores", (), 256)
 COUNTED_SCORES: Final = 4096
