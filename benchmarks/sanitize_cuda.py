@@ -6,9 +6,8 @@
 (cuda-bindings asks the driver for functions it may not have, which memcheck would otherwise report.)
 
 Proteins and DNA, queries of one strip and of several, one and two a word, with floors and without, long subjects in
-windows and in joined windows, and scores beyond each type, then where their alignments end.
-Prints how many scores and ends were compared; exits with 1 where one differs. ``--compiler nvrtc`` compiles with NVRTC
-also where nvcc is.
+windows and in joined windows, and scores beyond each type, then where their alignments end. Prints how many scores and
+ends were compared; exits with 1 where one differs. ``--compiler nvrtc`` compiles with NVRTC also where nvcc is.
 """
 
 from __future__ import annotations
