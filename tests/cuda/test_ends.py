@@ -18,7 +18,7 @@ from sequences import partition_of, random_codes
 
 from swsearch.database.partition import Partition
 from swsearch.engine.cuda import ends as ends_module
-from swsearch.engine.cuda.ends import LEAST_STRIDE, EndFinder, arithmetic_for, spans, stretches_of
+from swsearch.engine.cuda.ends import LEAST_STRIDE, EndFinder, arithmetic_for, stretches_of
 from swsearch.engine.cuda.engine import CudaEngine
 from swsearch.engine.cuda.kernels import Arithmetic
 from swsearch.engine.protocol import EndsEngine
@@ -206,14 +206,6 @@ def test_windows_hold_every_alignment_of_the_score_whole() -> None:
         ).all() or mine.sum() == 1
         for end in range(1, length + 1, 7):
             assert ((begin <= max(end - spanned, 0)) & (stop >= end)).any()
-
-
-def test_a_span_leaves_room_for_the_longest_gap_that_a_score_allows() -> None:
-    """By hand: 10 bases score at most 20. For a score of 1, 14 are left for a gap of 7; for 15, none."""
-    profile = sequence_profile(random_codes(np.random.default_rng(1), 10, 4), default_scheme(DNA))
-    columns = spans(profile, np.array([1, 15, 20], dtype=np.int32))
-    assert columns is not None
-    assert columns.tolist() == [17, 10, 10]
 
 
 def test_a_score_that_is_not_the_best_is_refused(emulated: MakeDevice) -> None:

@@ -1,10 +1,9 @@
 """Where the best alignments of scored subjects end: what goes to the kernel ``list_ends``, and what comes back.
 
 Comes after the scores, for the few subjects whose alignments are wanted. Subjects much longer than the query are cut
-into windows, so that a genome fills the device: an alignment of score S has gaps that cost at most G - S, where G is
-the sum of the best scores of the query's rows, so it spans at most length + (G - S - open) / extend columns, and
-windows that overlap by that hold each such alignment whole. H in a window is never larger than in the subject; so
-a cell of a window whose H is S is an end, and the first end of the subject is the first one of its windows.
+into windows, so that a genome fills the device. Windows overlap by the columns that an alignment of the score can
+span, so they hold each such alignment whole; and H in a window is never larger than in the subject. So a cell of
+a window whose H is the score is an end, and the first end of the subject is the first one of its windows.
 """
 
 from __future__ import annotations
@@ -53,15 +52,6 @@ def arithmetic_for(profile: QueryProfile, score: int) -> Arithmetic:
             raise InputError(f"a score of {score} is beyond what 32 bits hold for certain")
         arithmetic = wider
     return arithmetic
-
-
-def spans(profile: QueryProfile, scores: Scores) -> NDArray[np.int64] | None:
-    """Most subject columns of alignments of these scores; None where gaps cost nothing to extend."""
-    if profile.gap.extend == 0:
-        return None
-    best = np.maximum(profile.table.max(axis=1), 0).astype(np.int64)
-    for_gaps = int(best[profile.rows].sum()) - scores.astype(np.int64) - profile.gap.open
-    return profile.length + np.maximum(for_gaps, 0) // profile.gap.extend
 
 
 @dataclass(frozen=True, eq=False)
@@ -175,7 +165,7 @@ class EndFinder:
     def _ends(self, profile: QueryProfile, subjects: Partition, scores: Scores, group_bytes: int) -> Ends:
         best = np.zeros(len(subjects), dtype=np.int32)
         first = np.full(len(subjects), NOWHERE, dtype=np.uint64)
-        columns = spans(profile, scores)
+        columns = profile.most_columns(scores)
         types = [arithmetic_for(profile, score) if score > 0 else None for score in scores.tolist()]
         for arithmetic in Arithmetic:
             places = np.array([place for place, of_place in enumerate(types) if of_place is arithmetic], dtype=np.intp)
