@@ -97,7 +97,7 @@ std::vector<Path> find_paths(const Query& query, const std::uint8_t* subject, st
                              std::int32_t floor, std::size_t memory_bytes, Watch& watch);
 
 // The same for `most` of 1 where the end of the best alignment is known, from a pass over no more columns than that can
-// span. Where what is given is not that end, the path's own differs from it, or there is none.
+// span. Where what is given ends no alignment of that score, the path's own end differs from it, or there is none.
 std::vector<Path> find_path_to(const Query& query, const std::uint8_t* subject, const End& end, std::int32_t floor,
                                std::size_t memory_bytes, Watch& watch);
 

@@ -226,8 +226,8 @@ def test_a_given_end_spares_the_columns_before_and_after_it():
     assert cells == [50 * 5000, 50 * 50]
 
 
-def test_an_end_that_is_not_the_best_is_not_the_ends_of_the_path():
-    """By hand: the query lies at 20 and at 60; ends a column off, a row off, and of the later copy show in the path."""
+def test_a_given_end_that_is_none_is_not_the_end_of_the_path():
+    """By hand: the query lies at 20 and at 60; an end a column off, a row off, of less or beyond shows in the path."""
     query = np.arange(20, dtype=np.uint8)
     table = np.full((32, 32), -3, np.int8)
     np.fill_diagonal(table, 2)
