@@ -64,7 +64,7 @@ def test_all_ways_score_as_the_reference(emulated: MakeDevice) -> None:
     queries = [random_codes(rng, length, 4) for length in (40, 300, 500)]
     partition = genome(2, queries[0])
     profiles = [sequence_profile(query, default_scheme(DNA)) for query in queries]
-    device = emulated()
+    device = emulated(multiprocessors=16)
     told: list[int] = []
     with engine_with_small_windows(device) as engine:
         assert_as_reference(engine, profiles, partition)
@@ -77,7 +77,7 @@ def test_gaps_that_cost_nothing_to_extend_leave_windows_out(emulated: MakeDevice
     query = random_codes(np.random.default_rng(4), 40, 4)
     profile = sequence_profile(query, ScoringScheme(default_scheme(DNA).matrix, GapPenalty(4, 0)))
     assert span(profile) is None
-    with engine_with_small_windows(emulated()) as engine:
+    with engine_with_small_windows(emulated(multiprocessors=16)) as engine:
         assert_as_reference(engine, [profile], genome(3, query))
 
 
@@ -108,7 +108,7 @@ def test_subjects_that_end_in_time_stay_with_the_others(emulated: MakeDevice, n_
     """Many subjects of like length are divided in no way: the inter-task kernels score them all."""
     rng = np.random.default_rng(7)
     partition = partition_of([random_codes(rng, 400 + 100 * (number < n_long), 4) for number in range(30)])
-    device = emulated()
+    device = emulated(multiprocessors=16)
     with engine_with_small_windows(device) as engine:
         engine.score([sequence_profile(random_codes(rng, 30, 4), default_scheme(DNA))], partition)
         assert not engine._long_subjects._cuts
@@ -121,7 +121,7 @@ def test_a_profile_with_a_row_for_each_position_is_not_given_to_diamonds(emulate
     query = random_codes(rng, 500, 4)
     plain = sequence_profile(query, default_scheme(DNA))
     profile = QueryProfile(np.arange(500, dtype=np.int32), plain.table[plain.rows], plain.gap)
-    device = emulated()
+    device = emulated(multiprocessors=16)
     with engine_with_small_windows(device) as engine:
         assert_as_reference(engine, [profile], genome(9, query[:40]))
     entries = {entry for entry, _ in device.launches}
@@ -143,6 +143,6 @@ def test_a_database_with_long_subjects_is_uploaded_once(emulated: MakeDevice) ->
     rng = np.random.default_rng(11)
     profiles = [sequence_profile(random_codes(rng, length, 4), default_scheme(DNA)) for length in (300, 390)]
     partition = genome(12, profiles[0].rows.astype(np.uint8)[:40])
-    with engine_with_small_windows(emulated()) as engine:
+    with engine_with_small_windows(emulated(multiprocessors=16)) as engine:
         assert_as_reference(engine, profiles, partition)
         assert engine._store.kept_bytes == chunk_bytes(partition)

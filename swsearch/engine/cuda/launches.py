@@ -120,6 +120,14 @@ class ListLauncher:
             held.callback(texture.close)
         return DeviceProfile(buffer, texture, words)
 
+    def at_a_time(self, profile: QueryProfile, tile: Tile, arithmetic: Arithmetic) -> int:
+        """Windows that the device works on at a time where there are few."""
+        facts = self._device.facts
+        teams = list_teams(tile, tile.strips(profile.length), 1, facts.multiprocessors, facts.shared_bytes)
+        spec = list_kernel(arithmetic, tile, profile.gap, texture=self._texture, warps=teams.warps, windows=True)
+        blocks = facts.multiprocessors * self._device.resident_blocks(spec, tile.list_bytes(teams.warps))
+        return blocks if teams.together else blocks * teams.warps
+
     def launch(
         self,
         profile: QueryProfile,
