@@ -124,7 +124,9 @@ class ListLauncher:
         """Windows that the device works on at a time where there are few."""
         facts = self._device.facts
         teams = list_teams(tile, tile.strips(profile.length), 1, facts.multiprocessors, facts.shared_bytes)
-        spec = list_kernel(arithmetic, tile, profile.gap, texture=self._texture, warps=teams.warps, windows=True)
+        spec = list_kernel(
+            arithmetic, tile, profile.gap, texture=self._texture, warps=teams.warps, entry="score_windows"
+        )
         blocks = facts.multiprocessors * self._device.resident_blocks(spec, tile.list_bytes(teams.warps))
         return blocks if teams.together else blocks * teams.warps
 
