@@ -169,7 +169,7 @@ def test_strips_side_by_side_and_in_turn_find_the_same_ends(emulated: MakeDevice
 
 
 def test_long_subjects_are_looked_through_in_windows(emulated: MakeDevice, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ends in the first window, across a joint, in the last; equal ones in two windows; groups of a window each."""
+    """Ends in the first window and in the last, equal ones in two, a gap across a joint; groups of a window each."""
     monkeypatch.setattr(ends_module, "LEAST_STRIDE", 64)
     rng = np.random.default_rng(6)
     query = random_codes(rng, 24, 4)
@@ -179,9 +179,11 @@ def test_long_subjects_are_looked_through_in_windows(emulated: MakeDevice, monke
         subject = random_codes(rng, 1000, 4)
         subject[begin : begin + 24] = query
         subjects.append(subject)
+    gapped = random_codes(rng, 1000, 4)  # 24 columns and a gap of 8 from column 381 on: windows begin every 64
+    gapped[381:393], gapped[393:401], gapped[401:413] = query[:12], DNA.code("N"), query[12:]
     twice = random_codes(rng, 1100, 4)
     twice[700:724] = twice[310:334] = query
-    partition = partition_of([*subjects, twice, query])
+    partition = partition_of([*subjects, gapped, twice, query])
     device = emulated()
     with CudaEngine(device) as engine:
         assert_ends(engine, profile, partition)
@@ -206,6 +208,14 @@ def test_windows_hold_every_alignment_of_the_score_whole() -> None:
         ).all() or mine.sum() == 1
         for end in range(1, length + 1, 7):
             assert ((begin <= max(end - spanned, 0)) & (stop >= end)).any()
+
+
+def test_a_span_leaves_room_for_the_longest_gap_that_a_score_allows() -> None:
+    """By hand: 10 bases score at most 20. For a score of 1, 14 are left for a gap of 7; for 15, none."""
+    profile = sequence_profile(random_codes(np.random.default_rng(1), 10, 4), default_scheme(DNA))
+    columns = profile.most_columns(np.array([1, 15, 20], dtype=np.int32))
+    assert columns is not None
+    assert columns.tolist() == [17, 10, 10]
 
 
 def test_a_score_that_is_not_the_best_is_refused(emulated: MakeDevice) -> None:
