@@ -16,11 +16,13 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 import time
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from benchmark_cuda import commit
 
 from swsearch.cores import usable_cores
 from swsearch.database.format import SUBJECT_ALIGNMENT, TAIL_PADDING
@@ -99,6 +101,7 @@ def main() -> None:
     parser.add_argument("--repeat", type=int, default=5)
     parser.add_argument("--check", action="store_true")
     parser.add_argument("--json", type=Path)
+    parser.add_argument("--commit", default="", help="where the checkout is not a git repository")
     options = parser.parse_args()
 
     cases = {
@@ -113,8 +116,7 @@ def main() -> None:
         cases["genome"] = genome_case(options.genome, options.queries, options.query_length)
     with CudaEngine() as engine:
         facts = engine.facts
-        device = f"{facts.name}, driver {facts.driver}"
-        print(device)
+        print(f"{facts.name}, driver {facts.driver}")
         rows = []
         for name, (profiles, partition) in cases.items():
             walls, kernels, ends = [], [], []
@@ -146,7 +148,14 @@ def main() -> None:
             times += f"   kernels{kernel * 1e3:10.2f} ms{row['kernel_gcups']:8.0f} GCUPS   ends{ended * 1e3:10.2f} ms"
             print(f"{name:<10}{times}{same}", flush=True)
     if options.json is not None:
-        result = {"benchmark": "long subjects", "device": device, "rows": rows}
+        result = {
+            "benchmark": "long subjects",
+            "command": "python benchmarks/benchmark_long_subjects.py " + " ".join(sys.argv[1:]),
+            "commit": options.commit or commit(),
+            "device": facts.name,
+            "driver": facts.driver,
+            "rows": rows,
+        }
         options.json.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
 
 

@@ -22,8 +22,6 @@
 
 namespace swsearch {
 
-constexpr int kListBlockUnits = 1;
-
 struct SubjectList {
     const u32* residues;
     const u64* starts;
@@ -51,7 +49,7 @@ SWS_DEVICE AtEnds<Shape> watch_strip(const WantedEnds& wanted, u32 place, int st
     return AtEnds<Shape>(wanted, place, strip, lane);
 }
 
-// What the warps of a block share, before their strips.
+// What the warps of a block share, behind their strips: in the room that a byte which is no residue would read.
 struct ListBlock {
     u32 item;
     int score;
@@ -62,13 +60,13 @@ SWS_DEVICE void score_list(uint4* shared, const ProfileSource& profile, int n_st
                            u32* boundary, u32 boundary_stride, u64* left, bool together, int* scores,
                            u32* work_counter, const Kept& kept) {
     static_assert(Shape::kGroup == kWarpSize, "a warp has a strip");
-    static_assert(sizeof(ListBlock) <= kListBlockUnits * sizeof(uint4), "kernels.py leaves as much room");
-    ListBlock* const block = reinterpret_cast<ListBlock*>(shared);
+    static_assert(sizeof(ListBlock) <= sizeof(uint4), "kernels.py leaves as much room");
     const u32 n_places = *subjects.n_places;
     const int n_warps = static_cast<int>(blockDim.x / kWarpSize);
+    ListBlock* const block = reinterpret_cast<ListBlock*>(shared + n_warps * Shape::kStripUnits);
     const int warp = static_cast<int>(threadIdx.x / kWarpSize);
     const int lane = static_cast<int>(threadIdx.x % kWarpSize);
-    uint4* const strip = shared + kListBlockUnits + warp * Shape::kStripUnits;
+    uint4* const strip = shared + warp * Shape::kStripUnits;
 
     // The team that has a subject: the block's warps or this one alone; this warp's place in it, and the one above.
     const int team = together ? n_warps : 1;

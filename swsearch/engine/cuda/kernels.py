@@ -22,8 +22,6 @@ PLANE_UNITS: Final = 16
 """Units of a plane's row: 256 bytes, so that a column's number is a byte of its address."""
 CODE_COLUMNS: Final = 32
 MOST_LIST_WARPS: Final = 12
-LIST_BLOCK_UNITS: Final = 1
-"""What the warps of a block of ``score_list`` share beside their strips."""
 SWEEP_WARPS: Final = 4
 SWEEP_BLOCKS: Final = 4
 """Warps a block of the diamond kernel, one for each scheduler, and blocks a multiprocessor."""
@@ -120,9 +118,13 @@ class Tile:
         return (self.strip_units + (CODE_COLUMNS - self.columns) * PLANE_UNITS) * UNIT_BYTES
 
     def list_bytes(self, warps: int) -> int:
-        """The same of a block of the kernel for listed subjects, whose warps stage a strip each."""
-        slack = (CODE_COLUMNS - self.columns) * PLANE_UNITS
-        return (LIST_BLOCK_UNITS + warps * self.strip_units + slack) * UNIT_BYTES
+        """The same of a block of the kernel for listed subjects, whose warps stage a strip each.
+
+        They share a unit in the room behind the strips; to the byte, as two blocks of four strips of a protein's 28
+        columns and 8 words then just fit a multiprocessor of 228 kB.
+        """
+        slack = max((CODE_COLUMNS - self.columns) * PLANE_UNITS, 1)
+        return (warps * self.strip_units + slack) * UNIT_BYTES
 
     @property
     def boundary_words(self) -> int:
