@@ -10,10 +10,12 @@
 // columns long: a column is read before it is written, and by the strip below only after that. `left` has a count for each
 // warp of each block: how far it has come.
 //
-// Windows of long subjects are listed subjects as well; of them `joints` keeps what joints.cuh compares.
+// Beside the scores something may be kept of each strip: of windows of long subjects, which are listed subjects as well, what
+// joints.cuh compares; where the scores are known, their ends (ends.cuh).
 
 #pragma once
 
+#include "kernels/ends.cuh"
 #include "kernels/joints.cuh"
 #include "kernels/strip.cuh"
 #include "swsearch/order.cuh"
@@ -29,11 +31,11 @@ struct SubjectList {
 };
 
 // Nothing is kept of the strips but their scores.
-struct NoJoints {};
+struct ScoresAlone {};
 
 // The watch of a strip of a subject.
 template <class Shape>
-SWS_DEVICE Unwatched watch_strip(const NoJoints&, u32, int, int, int) {
+SWS_DEVICE Unwatched watch_strip(const ScoresAlone&, u32, int, int, int) {
     return Unwatched();
 }
 
@@ -42,16 +44,21 @@ SWS_DEVICE AtJoints<Shape> watch_strip(const Joints& joints, u32 place, int stri
     return AtJoints<Shape>(joints, place, strip, n_strips, lane);
 }
 
+template <class Shape>
+SWS_DEVICE AtEnds<Shape> watch_strip(const WantedEnds& wanted, u32 place, int strip, int, int lane) {
+    return AtEnds<Shape>(wanted, place, strip, lane);
+}
+
 // What the warps of a block share, behind their strips: in the room that a byte which is no residue would read.
 struct ListBlock {
     u32 item;
     int score;
 };
 
-template <class Arithmetic, class Shape, int kOpen, int kExtend, bool kTexture, class JointsOrNone>
+template <class Arithmetic, class Shape, int kOpen, int kExtend, bool kTexture, class Kept>
 SWS_DEVICE void score_list(uint4* shared, const ProfileSource& profile, int n_strips, const SubjectList& subjects,
                            u32* boundary, u32 boundary_stride, u64* left, bool together, int* scores,
-                           u32* work_counter, const JointsOrNone& joints) {
+                           u32* work_counter, const Kept& kept) {
     static_assert(Shape::kGroup == kWarpSize, "a warp has a strip");
     static_assert(sizeof(ListBlock) <= sizeof(uint4), "kernels.py leaves as much room");
     const u32 n_places = *subjects.n_places;
@@ -105,7 +112,7 @@ SWS_DEVICE void score_list(uint4* shared, const ProfileSource& profile, int n_st
             InOrder order(count_above, count_own, number);
             const auto best = align_strip<Arithmetic, Shape, kOpen, kExtend, false, Edges::kOwn>(
                 strip, subjects.residues + subjects.starts[place] / 4, length, EdgePlace{edge, edge, 0}, number > 0,
-                number + 1 < n_strips, order, watch_strip<Shape>(joints, place, number, n_strips, lane));
+                number + 1 < n_strips, order, watch_strip<Shape>(kept, place, number, n_strips, lane));
             if (lane == kWarpSize - 1) {
                 order.finish();
             }

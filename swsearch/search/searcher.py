@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from swsearch import __version__
 from swsearch.database.reader import PackedDatabase
-from swsearch.engine.protocol import BackgroundEngine, Forecast, Progress, ScoreEngine
+from swsearch.engine.protocol import BackgroundEngine, EndsEngine, Forecast, Progress, ScoreEngine
 from swsearch.errors import AlphabetMismatch, InputError
 from swsearch.hits.hit import Hit
 from swsearch.hits.result import DatabaseInfo, QueryResult, RunInfo, SearchStats
@@ -141,7 +141,8 @@ class Searcher:
         statistics = scheme_statistics(self.scheme, threads)
         self.significance = Significance(statistics, self.targets, options, n_comparisons)
         matrix = self.scheme.matrix if self._reader.profiles.corrected else None
-        self._aligner = SubjectAligner(self.targets, aligned, matrix, options.max_hsps, threads)
+        tells_ends = engine if isinstance(engine, EndsEngine) else None
+        self._aligner = SubjectAligner(self.targets, aligned, matrix, options.max_hsps, threads, tells_ends)
 
     def _check_database(self) -> None:
         needed = {"query": PROTEIN, "subject": DNA, "both": DNA}.get(self.options.translate or "")

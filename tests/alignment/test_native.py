@@ -18,10 +18,10 @@ GAPS = [(0, 1), (0, 2), (1, 0), (3, 0), (2, 1), (5, 2), (1, 1), (11, 1), (100, 5
 EMPTY = (0, 0, 0, 0, 0, "", 0, 0, 0, 0, 0)
 
 
-def align(query, rows, table, gap, subject, *, memory_bytes=1 << 26, isa="auto"):
+def align(query, rows, table, gap, subject, *, memory_bytes=1 << 26, isa="auto", ends=None):
     starts, lengths = np.array([0], np.uint64), np.array([len(subject)], np.uint32)
     (found,) = _native.align_local(
-        query, rows, table, *gap, IDENTITY, subject, starts, lengths, 1, memory_bytes, None, isa
+        query, rows, table, *gap, IDENTITY, subject, starts, lengths, 1, memory_bytes, None, isa, ends=ends
     )
     return found[0] if found else EMPTY
 
@@ -194,6 +194,52 @@ def test_threads_change_nothing_and_ends_agree():
     assert sum(cells) == 3 * len(query) * int(lengths.sum())
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_given_ends_change_no_alignment(seed):
+    """Expected: the full-matrix traceback; subjects have far more columns on both sides than their alignments span."""
+    rng = np.random.default_rng(200 + seed)
+    for _ in range(150):
+        query, rows, table, gap, subject = random_case(rng)
+        around = [rng.integers(0, 4, int(n)).astype(np.uint8) for n in rng.integers(0, 120, 2)]
+        case = (query, rows, table, gap, np.concatenate([around[0], subject, around[1]]))
+        want = expected(*case)
+        ends = np.array([[want[0], want[2], want[4]]], dtype=np.int64)
+        for isa in _native.align_isas():
+            assert align(*case, isa=isa, ends=ends) == want, (isa, case)
+
+
+def test_a_given_end_spares_the_columns_before_and_after_it():
+    """By hand: 50 bases score at most 100, so an alignment of score 100 has no gap and spans 50 columns."""
+    rng = np.random.default_rng(9)
+    query = rng.integers(0, 4, 50).astype(np.uint8)
+    subject = rng.integers(0, 4, 5000).astype(np.uint8)
+    subject[3000:3050] = query
+    table = np.full((32, 32), -3, np.int8)
+    np.fill_diagonal(table, 2)
+    args = (query, query.astype(np.int32), table, 5, 2, IDENTITY, subject, np.zeros(1, np.uint64))
+    cells = []
+    found = [
+        _native.align_local(*args, np.array([5000], np.uint32), progress=cells.append, ends=ends)
+        for ends in (None, np.array([[100, 50, 3050]], np.int64))
+    ]
+    assert found[0] == found[1]
+    assert cells == [50 * 5000, 50 * 50]
+
+
+def test_a_given_end_that_is_none_is_not_the_end_of_the_path():
+    """By hand: the query lies at 20 and at 60; an end a column off, a row off, of less or beyond shows in the path."""
+    query = np.arange(20, dtype=np.uint8)
+    table = np.full((32, 32), -3, np.int8)
+    np.fill_diagonal(table, 2)
+    subject = np.full(100, 25, np.uint8)
+    subject[20:40] = subject[60:80] = query
+    case = (query, query.astype(np.int32), table, (5, 2), subject)
+    for score, row, column in ((40, 20, 39), (40, 19, 40), (38, 20, 40), (40, 20, 90)):
+        found = align(*case, ends=np.array([[score, row, column]], np.int64))
+        assert (found[0], found[2], found[4]) != (score, row, column)
+    assert align(*case, ends=np.array([[40, 20, 0]], np.int64)) == EMPTY
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -208,6 +254,11 @@ def test_threads_change_nothing_and_ends_agree():
         ({"gap_open": 0, "gap_extend": 0}, "cost nothing"),
         ({"identity": np.zeros(4, np.uint8)}, "32 entries"),
         ({"isa": "mmx"}, "isa mmx is unknown"),
+        ({"ends": np.zeros((2, 3), np.int64)}, "ends and lengths"),
+        ({"ends": np.array([[1, 3, 1]], np.int64)}, "end of subject 0 leaves"),
+        ({"ends": np.array([[1, 1, 11]], np.int64)}, "end of subject 0 leaves"),
+        ({"ends": np.array([[-1, 1, 1]], np.int64)}, "end of subject 0 leaves"),
+        ({"ends": np.zeros((1, 3), np.int64), "most": 2}, "leave most at 1"),
     ],
 )
 def test_arrays_that_do_not_fit_are_refused(change, message):

@@ -27,6 +27,7 @@ from swsearch.engine.cuda.device import (
     Stream,
 )
 from swsearch.engine.cuda.diamonds import DiamondSweep
+from swsearch.engine.cuda.ends import EndFinder
 from swsearch.engine.cuda.joined_windows import JoinedWindows
 from swsearch.engine.cuda.kernels import (
     WARP,
@@ -48,8 +49,10 @@ from swsearch.engine.cuda.scratch import Scratch
 from swsearch.engine.cuda.selection import Candidates, Selector
 from swsearch.engine.cuda.subjects import DeviceSubjects, SubjectStore, chunk_bytes, in_stored_order
 from swsearch.engine.protocol import Progress, Scored, TopRule
+from swsearch.hits.ends import Ends
 from swsearch.hits.score_block import ScoreBlock
 from swsearch.query.profile import QueryProfile
+from swsearch.typing import Scores
 
 DATABASE_SHARE: Final = 0.05
 """Share of the device's free memory that databases may take: the boundaries between the strips of a long query, or of
@@ -110,6 +113,7 @@ class CudaEngine:
         self._scratch = Scratch(self._device)
         self._selector = Selector(self._device, self._scratch)
         self._lists = ListLauncher(self._device, self._scratch, texture=texture)
+        self._end_finder = EndFinder(self._device, self._scratch, self._lists)
         self._packed = PackedProfiles()
         if memory_limit is None:
             memory_limit = int(self._device.free_bytes() * DATABASE_SHARE)
@@ -202,6 +206,10 @@ class CudaEngine:
                 self._scratch.free()
                 if not self._store.give_way():
                     raise
+
+    def ends(self, profile: QueryProfile, subjects: Partition, scores: Scores) -> Ends | None:
+        """See :class:`swsearch.engine.protocol.EndsEngine`."""
+        return self._end_finder.ends(profile, subjects, scores)
 
     def close(self) -> None:
         """See :class:`swsearch.engine.protocol.ScoreEngine`."""

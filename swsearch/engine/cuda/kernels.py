@@ -206,13 +206,13 @@ def range_kernel(
 
 
 def list_kernel(
-    arithmetic: Arithmetic, tile: Tile, gap: GapPenalty, *, texture: bool, warps: int, windows: bool = False
+    arithmetic: Arithmetic, tile: Tile, gap: GapPenalty, *, texture: bool, warps: int, entry: str = "score_list"
 ) -> KernelSpec:
-    """The kernel for listed subjects, ``score_list``, in blocks of some warps; its code is the same for any number.
+    """A kernel for listed subjects, in blocks of some warps; its code is the same for any number.
 
-    ``windows``: the subjects are windows of longer ones, ``score_windows``.
+    ``entry``: ``score_list``; ``score_windows``, where the subjects are windows of longer ones; ``list_ends``, where
+    their scores are known and the ends wanted.
     """
-    entry = "score_windows" if windows else "score_list"
     return KernelSpec(
         entry,
         entry,

@@ -95,7 +95,7 @@ class Listed:
 
 
 class ListLauncher:
-    """Uploads profiles, and launches ``score_list`` or ``score_windows``, on one device.
+    """Uploads profiles, and launches the kernels for listed subjects, on one device.
 
     Parameters
     ----------
@@ -124,7 +124,9 @@ class ListLauncher:
         """Windows that the device works on at a time where there are few."""
         facts = self._device.facts
         teams = list_teams(tile, tile.strips(profile.length), 1, facts.multiprocessors, facts.shared_bytes)
-        spec = list_kernel(arithmetic, tile, profile.gap, texture=self._texture, warps=teams.warps, windows=True)
+        spec = list_kernel(
+            arithmetic, tile, profile.gap, texture=self._texture, warps=teams.warps, entry="score_windows"
+        )
         blocks = facts.multiprocessors * self._device.resident_blocks(spec, tile.list_bytes(teams.warps))
         return blocks if teams.together else blocks * teams.warps
 
@@ -140,6 +142,7 @@ class ListLauncher:
         counter: np.uint64,
         stream: Stream,
         joints: list[Argument] | None = None,
+        ends: list[Argument] | None = None,
     ) -> None:
         """Score the listed subjects: ``scores``, by place.
 
@@ -149,13 +152,14 @@ class ListLauncher:
             Address of a word that is 0.
         joints : list of arguments, optional
             Where the states at the joints of windows go; the subjects are windows then.
+        ends : list of arguments, optional
+            Where the known scores are, and where their ends go.
         """
         device = self._device
         strips = tile.strips(profile.length)
         teams = list_teams(tile, strips, listed.n_listed, device.facts.multiprocessors, device.facts.shared_bytes)
-        spec = list_kernel(
-            arithmetic, tile, profile.gap, texture=self._texture, warps=teams.warps, windows=joints is not None
-        )
+        entry = "score_windows" if joints is not None else "score_list" if ends is None else "list_ends"
+        spec = list_kernel(arithmetic, tile, profile.gap, texture=self._texture, warps=teams.warps, entry=entry)
         shared_bytes = tile.list_bytes(teams.warps)
         a_block = 1 if teams.together else teams.warps
         resident = device.facts.multiprocessors * device.resident_blocks(spec, shared_bytes)
@@ -171,6 +175,6 @@ class ListLauncher:
             *on_device.arguments, signed(strips),
             listed.residues, listed.starts, listed.lengths, listed.places, listed.count,
             address(edge), unsigned(stride), address(left), signed(teams.together),
-            scores, counter, *(joints or []),
+            scores, counter, *(joints or []), *(ends or []),
         ]  # fmt: skip
         device.launch(spec, grid, shared_bytes, arguments, stream)
