@@ -156,6 +156,8 @@ class DiamondSweep:
         columns = table_columns(pairs, problem)
         if shape is None:
             shape = choose_shape(problem, lengths, columns, self._device.facts)
+        entries = ("sweep_pairs", "locate_best") if problem.local else ("sweep_pairs",)
+        self._device.prepare([kernel_for(problem, shape, compared=columns is None, entry=name) for name in entries])
         letters = lay_out(pairs, problem, shape, compared=columns is None)
         table = _pair_table(lengths, letters, shape, problem)
         with contextlib.ExitStack() as held:

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from swsearch.database.partition import Partition
+from swsearch.engine.cuda.batch_kernels import exceeds, expected_kernels, range_kernels
 from swsearch.engine.cuda.device import (
     Argument,
     Buffer,
@@ -37,7 +38,6 @@ from swsearch.engine.cuda.kernels import (
     WARP,
     Arithmetic,
     list_kernel,
-    range_kernel,
 )
 from swsearch.engine.cuda.long_subjects import LongSubjects
 from swsearch.engine.cuda.packed import PackedProfiles
@@ -249,6 +249,7 @@ class CudaEngine:
             return
         batches = self.batches(profiles)
         self._packed = PackedProfiles()
+        self._prepare(profiles, batches, partition, floors, rules)
         while batches:
             try:
                 found = self._score_partition(profiles, tuple(batches), partition, floors, progress, rules)
@@ -261,6 +262,23 @@ class CudaEngine:
                 if self._store.limit_bytes <= SMALLEST_CHUNK:
                     raise
                 self._store.limit_bytes = max(self._store.limit_bytes // 2, SMALLEST_CHUNK)
+
+    def _prepare(
+        self,
+        profiles: Sequence[QueryProfile],
+        batches: Sequence[Batch],
+        partition: Partition,
+        floors: Sequence[int] | None,
+        rules: Sequence[TopRule | None] | None,
+    ) -> None:
+        """Let the kernels of all batches be compiled side by side while the first is laid out and uploaded."""
+        facts = self._device.facts
+        self._device.prepare(
+            expected_kernels(
+                profiles, batches, partition, floors, facts.architecture, facts.multiprocessors,
+                deferred=self._deferred, texture=self._texture, ruled=any(rules or ()),
+            )
+        )  # fmt: skip
 
     def close(self) -> None:
         """See :class:`swsearch.engine.protocol.ScoreEngine`."""
@@ -376,19 +394,7 @@ class CudaEngine:
         """
         device = self._device
         plan = plan_range(profiles, device.facts.architecture, deferred=deferred)
-        specs = [
-            range_kernel(
-                plan.arithmetic,
-                strip.shape.tile,
-                profiles[0].gap,
-                deferred=plan.deferred,
-                edges=strip.edges,
-                texture=self._texture,
-                threads=strip.shape.threads,
-                blocks=strip.shape.blocks,
-            )
-            for strip in plan.strips
-        ]
+        specs = range_kernels(plan, profiles[0].gap, texture=self._texture)
         resident = [
             min(device.resident_blocks(spec, strip.shape.tile.shared_bytes), strip.shape.blocks)
             for spec, strip in zip(specs, plan.strips, strict=True)
@@ -467,8 +473,7 @@ class CudaEngine:
 
     @staticmethod
     def _may_exceed(profile: QueryProfile, subjects: DeviceSubjects, arithmetic: Arithmetic) -> bool:
-        highest = profile.max_score * min(profile.length, subjects.longest)
-        return highest > arithmetic.largest_exact(profile.max_score)
+        return exceeds(profile, subjects.longest, arithmetic)
 
     def _rescore(
         self,
