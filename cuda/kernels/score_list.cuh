@@ -9,9 +9,12 @@
 // block's shared memory. All strips of a subject hand on their boundary in one stretch of global memory, `boundary_stride`
 // columns long: a column is read before it is written, and by the strip below only after that. `left` has a count for each
 // warp of each block: how far it has come.
+//
+// Windows of long subjects are listed subjects as well; of them `joints` keeps what joints.cuh compares.
 
 #pragma once
 
+#include "kernels/joints.cuh"
 #include "kernels/strip.cuh"
 #include "swsearch/order.cuh"
 
@@ -27,16 +30,30 @@ struct SubjectList {
     const u32* n_places;  // how many, counted on the device
 };
 
+// Nothing is kept of the strips but their scores.
+struct NoJoints {};
+
+// The watch of a strip of a subject.
+template <class Shape>
+SWS_DEVICE Unwatched watch_strip(const NoJoints&, u32, int, int, int) {
+    return Unwatched();
+}
+
+template <class Shape>
+SWS_DEVICE AtJoints<Shape> watch_strip(const Joints& joints, u32 place, int strip, int n_strips, int lane) {
+    return AtJoints<Shape>(joints, place, strip, n_strips, lane);
+}
+
 // What the warps of a block share, before their strips.
 struct ListBlock {
     u32 item;
     int score;
 };
 
-template <class Arithmetic, class Shape, int kOpen, int kExtend, bool kTexture>
+template <class Arithmetic, class Shape, int kOpen, int kExtend, bool kTexture, class JointsOrNone>
 SWS_DEVICE void score_list(uint4* shared, const ProfileSource& profile, int n_strips, const SubjectList& subjects,
                            u32* boundary, u32 boundary_stride, u64* left, bool together, int* scores,
-                           u32* work_counter) {
+                           u32* work_counter, const JointsOrNone& joints) {
     static_assert(Shape::kGroup == kWarpSize, "a warp has a strip");
     static_assert(sizeof(ListBlock) <= kListBlockUnits * sizeof(uint4), "kernels.py leaves as much room");
     ListBlock* const block = reinterpret_cast<ListBlock*>(shared);
@@ -90,7 +107,7 @@ SWS_DEVICE void score_list(uint4* shared, const ProfileSource& profile, int n_st
             InOrder order(count_above, count_own, number);
             const auto best = align_strip<Arithmetic, Shape, kOpen, kExtend, false, Edges::kOwn>(
                 strip, subjects.residues + subjects.starts[place] / 4, length, EdgePlace{edge, edge, 0}, number > 0,
-                number + 1 < n_strips, order);
+                number + 1 < n_strips, order, watch_strip<Shape>(joints, place, number, n_strips, lane));
             if (lane == kWarpSize - 1) {
                 order.finish();
             }

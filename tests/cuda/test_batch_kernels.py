@@ -13,6 +13,7 @@ from swsearch.database.partition import Partition
 from swsearch.engine.cuda.diamond_plan import PairProblem, SweepShape
 from swsearch.engine.cuda.diamonds import DiamondSweep
 from swsearch.engine.cuda.engine import CudaEngine
+from swsearch.engine.cuda.joined_windows import JoinedWindows
 from swsearch.engine.cuda.kernels import KernelSpec
 from swsearch.query.profile import QueryProfile, sequence_profile
 from swsearch.scoring.gap import GapPenalty
@@ -93,6 +94,17 @@ def test_long_subjects_have_their_kernel_begun(emulated: MakeDevice) -> None:
         engine.score([sequence_profile(random_codes(rng, 8), default_scheme(PROTEIN))], partition)
     assert {spec.entry for spec in device.launched} == {"score_range", "score_list"}
     assert codes_of(device.launched) == codes_of(device.prepared)
+
+
+def test_joined_windows_begin_both_their_kernels(emulated: MakeDevice) -> None:
+    rng = np.random.default_rng(14)
+    partition = partition_of([random_codes(rng, length) for length in (100, 1500)])
+    device = emulated()
+    with CudaEngine(device) as engine:
+        joined = JoinedWindows(device, engine._store, engine._scratch, engine._lists, engine.timing, 384, 512)
+        joined.score(sequence_profile(random_codes(rng, 60), default_scheme(PROTEIN)), partition, 1)
+    assert codes_of(device.launched) == codes_of(device.prepared)
+    assert [spec.entry for spec in device.launched] == ["score_windows", "compare_joints"]
 
 
 @pytest.mark.parametrize("local", [True, False])

@@ -129,6 +129,11 @@ class Tile:
         """32-bit words a column that a strip hands to the next."""
         return 1 if self.pairing is Pairing.ROW_BLOCKS else 2
 
+    @property
+    def joint_words(self) -> int:
+        """Words that a lane keeps where two windows meet (``joints.cuh``)."""
+        return 2 * self.words + 3
+
     def strips(self, query_length: int) -> int:
         """Strips that a query takes."""
         return -(-query_length // self.rows)
@@ -198,11 +203,17 @@ def range_kernel(
     )
 
 
-def list_kernel(arithmetic: Arithmetic, tile: Tile, gap: GapPenalty, *, texture: bool, warps: int) -> KernelSpec:
-    """The kernel for listed subjects, ``score_list``, in blocks of some warps; its code is the same for any number."""
+def list_kernel(
+    arithmetic: Arithmetic, tile: Tile, gap: GapPenalty, *, texture: bool, warps: int, windows: bool = False
+) -> KernelSpec:
+    """The kernel for listed subjects, ``score_list``, in blocks of some warps; its code is the same for any number.
+
+    ``windows``: the subjects are windows of longer ones, ``score_windows``.
+    """
+    entry = "score_windows" if windows else "score_list"
     return KernelSpec(
-        "score_list",
-        "score_list",
+        entry,
+        entry,
         _constants(
             arithmetic=arithmetic.value,
             pairing=tile.pairing.value,
@@ -250,6 +261,7 @@ def sweep_kernel(
     )
 
 
+COMPARE_KERNEL: Final = KernelSpec("compare_joints", "compare_joints", (), 128)
 COLLECT_KERNEL: Final = KernelSpec("collect", "collect_at_least", (), 256)
 COUNT_KERNEL: Final = KernelSpec("count_scores", "count_scores", (), 256)
 COUNTED_SCORES: Final = 4096
