@@ -129,7 +129,7 @@ class CudaEngine:
         self._store = SubjectStore(self._device, memory_limit)
         joined = JoinedWindows(self._device, self._store, self._scratch, self._lists, self.timing)
         self._long_subjects = LongSubjects(
-            DiamondSweep(self._device), joined, self.timing, self._device.facts.multiprocessors
+            DiamondSweep(self._device, self._make_room), joined, self.timing, self._device.facts.multiprocessors
         )
 
     @property
@@ -233,6 +233,11 @@ class CudaEngine:
                 deferred=self._deferred, texture=self._texture, ruled=any(rules or ()),
             )
         )  # fmt: skip
+
+    def _make_room(self) -> None:
+        """Give back all device memory that is kept between calls; what it held is uploaded again when it is needed."""
+        self._scratch.free()
+        self._store.clear()
 
     def close(self) -> None:
         """See :class:`swsearch.engine.protocol.ScoreEngine`."""
