@@ -11,12 +11,10 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Generator, Iterator, Sequence
-from dataclasses import dataclass
 from types import TracebackType
 from typing import Final, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from swsearch.database.partition import Partition
 from swsearch.engine.cuda.batch_kernels import exceeds, expected_kernels, range_kernels
@@ -32,9 +30,6 @@ from swsearch.engine.cuda.device import (
 from swsearch.engine.cuda.diamonds import DiamondSweep
 from swsearch.engine.cuda.joined_windows import JoinedWindows
 from swsearch.engine.cuda.kernels import (
-    COLLECT_KERNEL,
-    COUNT_KERNEL,
-    COUNTED_SCORES,
     WARP,
     Arithmetic,
 )
@@ -50,6 +45,7 @@ from swsearch.engine.cuda.plan import (
     plan_range,
 )
 from swsearch.engine.cuda.scratch import Scratch
+from swsearch.engine.cuda.selection import Candidates, Selector
 from swsearch.engine.cuda.subjects import DeviceSubjects, SubjectStore, chunk_bytes, in_stored_order
 from swsearch.engine.protocol import Progress, Scored, TopRule
 from swsearch.hits.score_block import ScoreBlock
@@ -68,16 +64,6 @@ def _turns(boundary: Buffer | None, strip: int) -> list[Argument]:
         return [np.uint64(0), np.uint64(0)]
     halves = [np.uint64(boundary.address), np.uint64(boundary.address + boundary.n_bytes // 32 * 16)]
     return [halves[1 - strip % 2], halves[strip % 2]]
-
-
-@dataclass(frozen=True)
-class _Candidates:
-    """Subjects to pick from: places first to first + n_places, or the first n_places of a list; and the least score."""
-
-    first: int
-    n_places: int
-    limit: int
-    among: str | None = None
 
 
 class CudaEngine:
@@ -122,6 +108,7 @@ class CudaEngine:
         self._deferred = deferred
         self.timing = Timing()
         self._scratch = Scratch(self._device)
+        self._selector = Selector(self._device, self._scratch)
         self._lists = ListLauncher(self._device, self._scratch, texture=texture)
         self._packed = PackedProfiles()
         if memory_limit is None:
@@ -319,15 +306,15 @@ class CudaEngine:
             assert limit is not None
             assert floor is not None
             beyond = plan.arithmetic.largest_exact(profile.max_score) + 1
-            candidates = [_Candidates(0, n_short, limit), _Candidates(n_short, len(subjects) - n_short, beyond)]
-            n_passed = self._collect(scores[i], candidates, "passed")
+            candidates = [Candidates(0, n_short, limit), Candidates(n_short, len(subjects) - n_short, beyond)]
+            n_passed = self._selector.collect(scores[i], candidates, "passed")
             if n_passed > max(len(subjects) * MOST_DEFERRED, WARP):
                 self._score_all([profile], subjects, [scores[i]], deferred=False)
                 blocks.append(self._finish_exact(profile, subjects, scores[i], plan.arithmetic, floor, rules[i]))
                 continue
             self._rescore(profile, subjects, scores[i], Arithmetic.SHORT, listed="passed", n_listed=n_passed)
             # The others' places hold what the deferred kernel left there: below the limit, and so below the floor.
-            block = self._at_least(subjects, scores[i], floor)
+            block = self._selector.at_least(subjects, scores[i], floor)
             n_left = int((block.score >= beyond).sum())
             blocks.append(ScoreBlock(block.subject_index, block.score, n_left))
         return blocks
@@ -420,11 +407,11 @@ class CudaEngine:
         n_left = 0
         wider = arithmetic.wider
         if wider is not None and self._may_exceed(profile, subjects, arithmetic):
-            everyone = _Candidates(0, len(subjects), arithmetic.largest_exact(profile.max_score) + 1)
-            n_left = self._collect(scores, [everyone], "left")
+            everyone = Candidates(0, len(subjects), arithmetic.largest_exact(profile.max_score) + 1)
+            n_left = self._selector.collect(scores, [everyone], "left")
             self._rescore(profile, subjects, scores, wider, listed="left", n_listed=n_left)
         if floor is not None:
-            block = self._best(subjects, scores, floor, rule)
+            block = self._selector.best(subjects, scores, floor, rule)
             return ScoreBlock(block.subject_index, block.score, n_left, block.n_left_out)
         values = np.empty(len(subjects), dtype=np.int32)
         self._device.download(values, scores, Stream.COMPUTE)
@@ -461,8 +448,8 @@ class CudaEngine:
             )  # fmt: skip
         wider = arithmetic.wider
         if wider is not None and self._may_exceed(profile, subjects, arithmetic):
-            same = _Candidates(0, n_listed, arithmetic.largest_exact(profile.max_score) + 1, listed)
-            n_left = self._collect(scores, [same], f"{listed} {wider.name}")
+            same = Candidates(0, n_listed, arithmetic.largest_exact(profile.max_score) + 1, listed)
+            n_left = self._selector.collect(scores, [same], f"{listed} {wider.name}")
             self._rescore(profile, subjects, scores, wider, listed=f"{listed} {wider.name}", n_listed=n_left)
 
     def _launch_list(
@@ -488,82 +475,6 @@ class CudaEngine:
             profile, on_device, listed, tile=tile, arithmetic=arithmetic, scores=address(scores), counter=counter,
             stream=stream,
         )  # fmt: skip
-
-    def _collect(
-        self, scores: Buffer, candidates: Sequence[_Candidates], name: str, values: Buffer | None = None
-    ) -> int:
-        """List in scratch ``name`` the candidates that reach their limits; their number."""
-        device = self._device
-        listed = self._scratch.room(name, max(sum(group.n_places for group in candidates), 1) * 4)
-        count = self._scratch.room(f"{name} count", 4)
-        device.clear(count, 4, Stream.COMPUTE)
-        for group in candidates:
-            if group.n_places == 0:
-                continue
-            grid = max(1, min(-(-group.n_places // COLLECT_KERNEL.threads), device.facts.multiprocessors * 8))
-            arguments: list[Argument] = [
-                address(scores), address(None if group.among is None else self._scratch[group.among]),
-                unsigned(group.first), unsigned(group.n_places), signed(group.limit),
-                address(listed), address(values), address(count),
-            ]  # fmt: skip
-            device.launch(COLLECT_KERNEL, grid, 0, arguments, Stream.COMPUTE)
-        found = np.empty(1, dtype=np.uint32)
-        device.download(found, count, Stream.COMPUTE)
-        return int(found[0])
-
-    def _at_least(self, subjects: DeviceSubjects, scores: Buffer, floor: int) -> ScoreBlock:
-        """Subjects that score ``floor`` or more, in stored order."""
-        places, values = self._listed(subjects, scores, floor)
-        return ScoreBlock(subjects.partition.subject_index[places], values)
-
-    def _best(self, subjects: DeviceSubjects, scores: Buffer, floor: int, rule: TopRule | None) -> ScoreBlock:
-        """Of the subjects that score ``floor`` or more those that can be among the best, and how many others there are.
-
-        The score of the N-th best subject comes from counts by score; the subjects that reach it tell the rule's bound.
-        """
-        if rule is None or len(subjects) <= rule.top:
-            return self._at_least(subjects, scores, floor)
-        n_reaching = self._counts(subjects, scores)[::-1].cumsum()[::-1]
-        if floor >= COUNTED_SCORES or n_reaching[floor] <= rule.top:
-            return self._at_least(subjects, scores, floor)
-        nth = int(np.flatnonzero(n_reaching >= rule.top)[-1])
-        places, values = self._listed(subjects, scores, nth)
-        lowest = max(floor, rule.lowest(values, subjects.partition.lengths[places]))
-        if lowest < nth:
-            places, values = self._listed(subjects, scores, lowest)
-        wanted = values >= lowest
-        n_left_out = int(n_reaching[floor]) - int(wanted.sum())
-        return ScoreBlock(subjects.partition.subject_index[places[wanted]], values[wanted], n_left_out=n_left_out)
-
-    def _counts(self, subjects: DeviceSubjects, scores: Buffer) -> NDArray[np.int64]:
-        """Subjects by score, shape (COUNTED_SCORES,); larger scores count as the last."""
-        device = self._device
-        counts = self._scratch.room("score counts", COUNTED_SCORES * 4)
-        device.clear(counts, counts.n_bytes, Stream.COMPUTE)
-        grid = max(1, min(-(-len(subjects) // COUNT_KERNEL.threads), device.facts.multiprocessors * 4))
-        arguments: list[Argument] = [
-            address(scores),
-            unsigned(len(subjects)),
-            unsigned(COUNTED_SCORES),
-            address(counts),
-        ]
-        device.launch(COUNT_KERNEL, grid, COUNTED_SCORES * 4, arguments, Stream.COMPUTE)
-        found = np.empty(COUNTED_SCORES, dtype=np.uint32)
-        device.download(found, counts, Stream.COMPUTE)
-        return found.astype(np.int64)
-
-    def _listed(
-        self, subjects: DeviceSubjects, scores: Buffer, floor: int
-    ) -> tuple[NDArray[np.uint32], NDArray[np.int32]]:
-        """Places on the device, growing, and scores of the subjects that score ``floor`` or more."""
-        values_on_device = self._scratch.room("wanted scores", len(subjects) * 4)
-        n_wanted = self._collect(scores, [_Candidates(0, len(subjects), floor)], "wanted", values_on_device)
-        places = np.empty(n_wanted, dtype=np.uint32)
-        values = np.empty(n_wanted, dtype=np.int32)
-        self._device.download(places, self._scratch["wanted"], Stream.COMPUTE)
-        self._device.download(values, values_on_device, Stream.COMPUTE)
-        order = np.argsort(places)
-        return places[order], values[order]
 
     # --- Profiles ---
 
