@@ -93,6 +93,8 @@ class Searcher:
         Threads that make alignments, at least 1.
     partition_residues : int, optional
         Residues handed to the engine at a time; decides memory and how often progress is told, never the hits.
+    translating : callable, optional
+        Called with the bases translated since the last call, where subjects are translated: before the first query.
 
     Attributes
     ----------
@@ -124,6 +126,7 @@ class Searcher:
         *,
         threads: int = 1,
         partition_residues: int | None = None,
+        translating: Progress | None = None,
     ) -> None:
         self.database = database
         self.engine = engine
@@ -136,7 +139,7 @@ class Searcher:
         self.scheme = options.scheme(aligned)
         self._strands = options.strands(aligned)
         self._reader = Reader(options, self._strands, self.scheme)
-        self.targets = Targets(database, options, partition_residues)
+        self.targets = Targets(database, options, partition_residues, translating)
         n_comparisons = self._reader.n_readings * len(self.targets.frames)
         statistics = scheme_statistics(self.scheme, threads)
         self.significance = Significance(statistics, self.targets, options, n_comparisons)

@@ -45,7 +45,12 @@ def engine_with_small_windows(device: EmulatedDevice) -> CudaEngine:
     engine = CudaEngine(device)
     joined = JoinedWindows(device, engine._store, engine._scratch, engine._lists, engine.timing, 128, STRIDE)
     engine._long_subjects = LongSubjects(
-        DiamondSweep(device), joined, engine.timing, device.facts.multiprocessors, STRIDE, most_joined_rows=400
+        DiamondSweep(device, engine._make_room),
+        joined,
+        engine.timing,
+        device.facts.multiprocessors,
+        STRIDE,
+        most_joined_rows=400,
     )
     return engine
 
@@ -71,6 +76,37 @@ def test_all_ways_score_as_the_reference(emulated: MakeDevice) -> None:
         assert {entry for entry, _ in device.launches} >= {"score_range", "score_windows", "sweep_pairs"}
         engine.score(profiles, partition, progress=told.append)
     assert sum(told) == partition.n_residues * sum(map(len, queries))
+
+
+@pytest.mark.parametrize(("less_bytes", "makes_room"), [(10_000, False), (35_000, True)])
+def test_diamonds_find_room_where_the_database_takes_it(
+    emulated: MakeDevice, monkeypatch: pytest.MonkeyPatch, less_bytes: int, makes_room: bool
+) -> None:
+    """With less memory than all of it takes, the long subjects go one by one, and then what is kept makes way."""
+    kept: list[int] = []
+    make_room = CudaEngine._make_room
+
+    def watched(engine: CudaEngine) -> None:
+        kept.append(engine._device.used_bytes)  # type: ignore[attr-defined]
+        make_room(engine)
+        assert engine._device.used_bytes == 0  # type: ignore[attr-defined]
+
+    monkeypatch.setattr(CudaEngine, "_make_room", watched)
+    rng = np.random.default_rng(3)
+    short, long = (sequence_profile(random_codes(rng, n, 4), default_scheme(DNA)) for n in (30, 500))
+    partition = genome(5, random_codes(rng, 40, 4))
+    n_sweeps, most_bytes = [], 2**30
+    for less in (0, less_bytes):
+        device = emulated(memory_bytes=most_bytes - less)
+        with engine_with_small_windows(device) as engine:
+            for profile in (short, long):
+                assert_as_reference(engine, [profile], partition)
+        n_sweeps.append([entry for entry, _ in device.launches].count("sweep_pairs"))
+        most_bytes = device.most_bytes
+    assert n_sweeps[0] == 2  # a call with floors and one without
+    assert n_sweeps[1] > 2
+    assert bool(kept) == makes_room
+    assert all(kept)
 
 
 def test_gaps_that_cost_nothing_to_extend_leave_windows_out(emulated: MakeDevice) -> None:

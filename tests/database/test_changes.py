@@ -25,6 +25,7 @@ from swsearch.database.reader import PackedDatabase
 from swsearch.errors import DatabaseError, FastaFormatError, InputError
 from swsearch.sequences.alphabet import PROTEIN
 from tests.database.conftest import exported, fasta_text, some_records
+from tests.patience import LIMIT_SECONDS
 
 ASSETS = Path(__file__).parent / "assets"
 
@@ -411,7 +412,8 @@ def test_replacing_a_database_waits_for_a_change_of_it(tmp_path: Path, fasta: Pa
     assert build.is_alive()
     assert content(database_path) == "".join(f">{h}\n{s}\n" for h, s in some_records()).encode()
     os.close(lock)
-    build.join(30)
+    build.join(LIMIT_SECONDS)
+    assert not build.is_alive()
     assert content(database_path) == b">a\nMKVL\n"
     assert files_of(database_path).keys() == {
         CATALOGUE,

@@ -14,6 +14,7 @@ import pytest
 
 from swsearch.errors import StoreError
 from swsearch.store.repository import HitStore
+from tests.patience import wait_until
 from tests.store.conftest import RUN, make_query
 
 REPOSITORY = Path(__file__).parents[2]
@@ -30,6 +31,22 @@ for number in itertools.count():
 """
 
 
+def wait_for_server(target: str) -> None:
+    """Until a database server has ended what a killed process left it to do; a file has no server."""
+    if not target.startswith("postgresql:"):
+        return
+    import psycopg
+
+    others = "FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
+    with psycopg.connect(target, autocommit=True) as connection:
+
+        def is_alone() -> bool:
+            row = connection.execute(f"SELECT count(*) {others} AND backend_type = 'client backend'").fetchone()
+            return row == (0,)
+
+        wait_until(is_alone, "the server's end of the killed process")
+
+
 def test_a_killed_process_loses_no_committed_query(target):
     """A writer says which queries were committed, and is killed with SIGKILL in the middle of the next."""
     process = subprocess.Popen(
@@ -44,6 +61,7 @@ def test_a_killed_process_loses_no_committed_query(target):
         process.send_signal(signal.SIGKILL)
         said += [int(line) for line in process.stdout]
     assert process.returncode == -signal.SIGKILL
+    wait_for_server(target)
     with HitStore(target) as store:
         stored = store.run("latest")
         assert stored.state == "interrupted"

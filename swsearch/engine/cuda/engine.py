@@ -17,6 +17,7 @@ from typing import Final, Self
 import numpy as np
 
 from swsearch.database.partition import Partition
+from swsearch.engine.cuda.batch_kernels import exceeds, expected_kernels, range_kernels
 from swsearch.engine.cuda.device import (
     Argument,
     Buffer,
@@ -32,7 +33,6 @@ from swsearch.engine.cuda.joined_windows import JoinedWindows
 from swsearch.engine.cuda.kernels import (
     WARP,
     Arithmetic,
-    range_kernel,
 )
 from swsearch.engine.cuda.launches import DeviceProfile, Listed, ListLauncher, Timing, address, signed, unsigned
 from swsearch.engine.cuda.long_subjects import LongSubjects
@@ -120,7 +120,7 @@ class CudaEngine:
         self._store = SubjectStore(self._device, memory_limit)
         joined = JoinedWindows(self._device, self._store, self._scratch, self._lists, self.timing)
         self._long_subjects = LongSubjects(
-            DiamondSweep(self._device), joined, self.timing, self._device.facts.multiprocessors
+            DiamondSweep(self._device, self._make_room), joined, self.timing, self._device.facts.multiprocessors
         )
 
     @property
@@ -180,6 +180,8 @@ class CudaEngine:
 
         For ``rules`` see :meth:`swsearch.engine.protocol.BackgroundEngine.begin`; they need floors.
         """
+        if len(partition):
+            self._prepare(profiles, partition, floors, rules)
         return self._long_subjects.score_each(self._score_subjects, profiles, partition, floors, progress, rules)
 
     def _score_subjects(
@@ -210,6 +212,27 @@ class CudaEngine:
     def ends(self, profile: QueryProfile, subjects: Partition, scores: Scores) -> Ends | None:
         """See :class:`swsearch.engine.protocol.EndsEngine`."""
         return self._end_finder.ends(profile, subjects, scores)
+
+    def _prepare(
+        self,
+        profiles: Sequence[QueryProfile],
+        partition: Partition,
+        floors: Sequence[int] | None,
+        rules: Sequence[TopRule | None] | None,
+    ) -> None:
+        """Let the kernels of all queries be compiled side by side while the first is laid out and uploaded."""
+        facts = self._device.facts
+        self._device.prepare(
+            expected_kernels(
+                profiles, self.batches(profiles), partition, floors, facts.architecture, facts.multiprocessors,
+                deferred=self._deferred, texture=self._texture, ruled=any(rules or ()),
+            )
+        )  # fmt: skip
+
+    def _make_room(self) -> None:
+        """Give back all device memory that is kept between calls; what it held is uploaded again when it is needed."""
+        self._scratch.free()
+        self._store.clear()
 
     def close(self) -> None:
         """See :class:`swsearch.engine.protocol.ScoreEngine`."""
@@ -325,19 +348,7 @@ class CudaEngine:
         """
         device = self._device
         plan = plan_range(profiles, device.facts.architecture, deferred=deferred)
-        specs = [
-            range_kernel(
-                plan.arithmetic,
-                strip.shape.tile,
-                profiles[0].gap,
-                deferred=plan.deferred,
-                edges=strip.edges,
-                texture=self._texture,
-                threads=strip.shape.threads,
-                blocks=strip.shape.blocks,
-            )
-            for strip in plan.strips
-        ]
+        specs = range_kernels(plan, profiles[0].gap, texture=self._texture)
         resident = [
             min(device.resident_blocks(spec, strip.shape.tile.shared_bytes), strip.shape.blocks)
             for spec, strip in zip(specs, plan.strips, strict=True)
@@ -416,8 +427,7 @@ class CudaEngine:
 
     @staticmethod
     def _may_exceed(profile: QueryProfile, subjects: DeviceSubjects, arithmetic: Arithmetic) -> bool:
-        highest = profile.max_score * min(profile.length, subjects.longest)
-        return highest > arithmetic.largest_exact(profile.max_score)
+        return exceeds(profile, subjects.longest, arithmetic)
 
     def _rescore(
         self,

@@ -147,6 +147,9 @@ class JoinedWindows:
         OutOfDeviceMemory
             Not even a megabyte of the database at a time fits.
         """
+        arithmetic = first_arithmetic(profile)
+        tile = plan_list(profile, self._device.facts.architecture, arithmetic, windows=True)
+        self._device.prepare([self._launcher.kernel(profile, tile, arithmetic, "score_windows"), COMPARE_KERNEL])
         while True:
             try:
                 block = self._score_once(profile, partition, first)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from enum import Enum
 from functools import cache
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal
 
 from swsearch.errors import EngineError
 from swsearch.scoring.gap import GapPenalty
@@ -25,6 +25,9 @@ MOST_LIST_WARPS: Final = 12
 SWEEP_WARPS: Final = 4
 SWEEP_BLOCKS: Final = 4
 """Warps a block of the diamond kernel, one for each scheduler, and blocks a multiprocessor."""
+
+ListEntry = Literal["score_list", "score_windows", "list_ends"]
+"""The kernels for listed subjects."""
 
 
 class Arithmetic(Enum):
@@ -206,7 +209,7 @@ def range_kernel(
 
 
 def list_kernel(
-    arithmetic: Arithmetic, tile: Tile, gap: GapPenalty, *, texture: bool, warps: int, entry: str = "score_list"
+    arithmetic: Arithmetic, tile: Tile, gap: GapPenalty, *, texture: bool, warps: int, entry: ListEntry = "score_list"
 ) -> KernelSpec:
     """A kernel for listed subjects, in blocks of some warps; its code is the same for any number.
 

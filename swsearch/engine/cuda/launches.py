@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 
 from swsearch.engine.cuda.device import Argument, Buffer, Device, Stream, Texture
-from swsearch.engine.cuda.kernels import Arithmetic, Tile, list_kernel
+from swsearch.engine.cuda.kernels import Arithmetic, KernelSpec, ListEntry, Tile, list_kernel
 from swsearch.engine.cuda.plan import list_teams
 from swsearch.engine.cuda.profile import Words
 from swsearch.engine.cuda.scratch import Scratch
@@ -124,11 +124,15 @@ class ListLauncher:
         """Windows that the device works on at a time where there are few."""
         facts = self._device.facts
         teams = list_teams(tile, tile.strips(profile.length), 1, facts.multiprocessors, facts.shared_bytes)
-        spec = list_kernel(
-            arithmetic, tile, profile.gap, texture=self._texture, warps=teams.warps, entry="score_windows"
-        )
+        spec = self.kernel(profile, tile, arithmetic, "score_windows", warps=teams.warps)
         blocks = facts.multiprocessors * self._device.resident_blocks(spec, tile.list_bytes(teams.warps))
         return blocks if teams.together else blocks * teams.warps
+
+    def kernel(
+        self, profile: QueryProfile, tile: Tile, arithmetic: Arithmetic, entry: ListEntry, *, warps: int = 1
+    ) -> KernelSpec:
+        """The kernel that :meth:`launch` starts; its code is the same for any number of warps."""
+        return list_kernel(arithmetic, tile, profile.gap, texture=self._texture, warps=warps, entry=entry)
 
     def launch(
         self,
@@ -158,8 +162,8 @@ class ListLauncher:
         device = self._device
         strips = tile.strips(profile.length)
         teams = list_teams(tile, strips, listed.n_listed, device.facts.multiprocessors, device.facts.shared_bytes)
-        entry = "score_windows" if joints is not None else "score_list" if ends is None else "list_ends"
-        spec = list_kernel(arithmetic, tile, profile.gap, texture=self._texture, warps=teams.warps, entry=entry)
+        entry: ListEntry = "score_windows" if joints is not None else "score_list" if ends is None else "list_ends"
+        spec = self.kernel(profile, tile, arithmetic, entry, warps=teams.warps)
         shared_bytes = tile.list_bytes(teams.warps)
         a_block = 1 if teams.together else teams.warps
         resident = device.facts.multiprocessors * device.resident_blocks(spec, shared_bytes)
