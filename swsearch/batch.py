@@ -296,7 +296,9 @@ def _results(
     """Results of the queries that the run lacks; the caller commits each before it takes the next."""
     first_with: dict[bytes, int] = {}
     window: list[tuple[int, SequenceRecord]] = []
+    n_read = 0
     for number, record in enumerate(read_each(paths, searcher.query_alphabet)):
+        n_read = number + 1
         if not shard.holds(number):
             continue
         refused = record if isinstance(record, RefusedRecord) else _refused(searcher, number, record)
@@ -307,7 +309,7 @@ def _results(
         assert isinstance(record, SequenceRecord)
         if number in committed:
             if committed[number] != query_digest(record.header, searcher.as_searched(record).letters):
-                problem = f"query {number} of run {report.run_id} is not {record.identifier!r}"
+                problem = f"query {number} of run {report.run_id} of {store.name} is not {record.identifier!r}"
                 raise StoreError(f"{problem}; give the files that the run began with")
             first_with.setdefault(_letters_digest(record, searcher), number)
             if progress is not None:
@@ -317,6 +319,10 @@ def _results(
         if len(window) == WINDOW:
             yield from _search_window(window, searcher, store, report, first_with, progress)
             window = []
+    last = max(committed, default=-1)
+    if last >= n_read:
+        problem = f"run {report.run_id} of {store.name} has its query {last}, but the files given hold {n_read}"
+        raise StoreError(f"{problem}; give the files that the run began with")
     yield from _search_window(window, searcher, store, report, first_with, progress)
 
 

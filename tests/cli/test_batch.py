@@ -8,6 +8,7 @@ import time
 
 import pytest
 
+from swsearch.store.repository import HitStore
 from tests.cli.conftest import DATA
 
 QUERIES = DATA / "queries.fasta"
@@ -45,8 +46,6 @@ def test_a_batch_holds_what_a_query_of_the_same_sequences_finds(swsearch, tmp_pa
 
 def test_queries_with_the_same_letters_are_computed_once(swsearch, protein_db, many_queries):
     """Source: the cells that the run counts; seven of the queries are another's letters."""
-    from swsearch.store.repository import HitStore
-
     assert swsearch("batch", *many_queries, protein_db, "--store", "b.sqlite").code == 0
     with HitStore("b.sqlite") as store:
         free = [result.number for result in store.queries("latest") if result.stats.cells == 0]
@@ -126,6 +125,22 @@ def test_resume_refuses_another_search_and_other_queries(swsearch, tmp_path, pro
     assert "give the files that the run began with" in turned.error
     missing = swsearch("batch", *many_queries, protein_db, "--store", "b.sqlite", "--resume", "9")
     assert "no run '9'" in missing.error
+
+
+def test_resume_refuses_files_that_lack_queries_of_the_run(swsearch, protein_db, many_queries):
+    """By hand: the run has 35 queries, the first file 20. Finished, it would pass for a run of 20 that lacks none."""
+    assert swsearch("batch", *many_queries, protein_db, "--store", "b.sqlite").code == 0
+    with HitStore("b.sqlite") as store:
+        store.interrupt_run(1)
+    refused = swsearch("batch", many_queries[0], protein_db, "--store", "b.sqlite", "--resume", "1")
+    assert refused.code == 1
+    assert (
+        "run 1 of b.sqlite has its query 34, but the files given hold 20; give the files that the run began with"
+        in refused.error
+    )
+    with HitStore("b.sqlite") as store:
+        assert store.run(1).state == "interrupted"
+    assert swsearch("batch", *many_queries, protein_db, "--store", "b.sqlite", "--resume", "latest").code == 0
 
 
 def test_resume_latest_starts_a_run_where_none_is_unfinished(swsearch, protein_db, many_queries):
