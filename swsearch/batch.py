@@ -14,6 +14,7 @@ import json
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, TextIO
 
@@ -144,6 +145,7 @@ def run_batch(
     *,
     resume: str | None = None,
     shard: Shard = Shard(),
+    notify: Callable[[str], None] | None = None,
     events: TextIO | None = None,
     progress: Progress | None = None,
     told: Callable[[BatchReport], None] | None = None,
@@ -163,6 +165,8 @@ def run_batch(
         one where there is none.
     shard : Shard
         The share of the queries to search.
+    notify : callable, optional
+        Takes a sentence that a person should hear before the batch begins: of another process at work on the run.
     events : text stream, optional
         Takes a line of JSON for each event.
     progress : callable, optional
@@ -178,7 +182,7 @@ def run_batch(
         The store cannot be written, or the run to resume is of another search or of other queries.
     """
     info = searcher.run_info(command)
-    report = _open_run(store, info, resume, searcher.database.catalogue.former_digests)
+    report = _open_run(store, info, resume, searcher.database.catalogue.former_digests, notify or (lambda _: None))
     log = EventLog(events)
     log.write("start", run=report.run_id, resumed=report.resumed, database=info.database.path)
     committed = store.committed(report.run_id)
@@ -191,7 +195,9 @@ def run_batch(
             if told is not None:
                 told(report)
     except BaseException:
-        store.interrupt_run(report.run_id)
+        # The error under way is the one to tell; without the mark, a run whose process is gone is interrupted too.
+        with suppress(StoreError):
+            store.interrupt_run(report.run_id)
         raise
     store.finish_run(report.run_id)
     log.write("end", run=report.run_id, done=report.n_done, before=report.n_before, failed=len(report.failed))
@@ -237,7 +243,9 @@ def missing_numbers(store: HitStore, run_id: int) -> list[int]:
     return [number for number in range(max(numbers, default=-1)) if number not in numbers]
 
 
-def _open_run(store: HitStore, info: RunInfo, resume: str | None, former_digests: Sequence[str]) -> BatchReport:
+def _open_run(
+    store: HitStore, info: RunInfo, resume: str | None, former_digests: Sequence[str], notify: Callable[[str], None]
+) -> BatchReport:
     """The run to add to, new or old, marked as worked on by this process.
 
     ``former_digests`` are those that the database had before compactions, which change no hit.
@@ -249,8 +257,11 @@ def _open_run(store: HitStore, info: RunInfo, resume: str | None, former_digests
         return _difference(info, found)
 
     if resume == "latest":
-        unfinished = [run for run in store.runs() if run.state == "interrupted" and not difference(run.info)]
-        resume = str(unfinished[-1].id) if unfinished else None
+        unfinished = [run for run in store.runs() if run.state != "finished" and not difference(run.info)]
+        left = [run for run in unfinished if run.state == "interrupted"]
+        if unfinished and not left:
+            notify(_at_work(unfinished[-1]))
+        resume = str(left[-1].id) if left else None
     if resume is None:
         return BatchReport(store.start_run(info), resumed=False)
     run = store.run(resume)
@@ -258,9 +269,18 @@ def _open_run(store: HitStore, info: RunInfo, resume: str | None, former_digests
     if problem:
         raise StoreError(f"run {run.id} of {store.name} is of another search: {problem}; leave --resume out")
     if run.state == "running":
-        raise StoreError(f"run {run.id} of {store.name} is being worked on; wait for it or stop it first")
+        if run.worker.is_here:
+            raise StoreError(f"run {run.id} of {store.name} is being worked on by {run.worker}; wait for it or stop it")
+        # Two at one run would do no harm: a query is stored once, and the second to store one ends with an error.
+        notify(f"run {run.id} was left to {run.worker}, which cannot be seen from here; going on with it")
     store.resume_run(run.id)
     return BatchReport(run.id, resumed=True)
+
+
+def _at_work(run: StoredRun) -> str:
+    """What to say where a run of the same search is not taken up because a process is at work on it."""
+    known = f"run {run.id} of the same search is being worked on by {run.worker}; this is a new run"
+    return known if run.worker.is_here else f"{known}; if that process is gone, `--resume {run.id}` goes on with it"
 
 
 def _difference(wanted: RunInfo, found: RunInfo) -> str:

@@ -68,6 +68,7 @@ def batch(
             shlex.join(["swsearch", *sys.argv[1:]]),
             resume=resume,
             shard=share,
+            notify=None if search.quiet else say,
             events=log,
             progress=progress.advance,
             told=lambda so_far: progress.note(f"{so_far.n_before + so_far.n_done:,} queries done"),

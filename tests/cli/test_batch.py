@@ -143,6 +143,43 @@ def test_resume_refuses_files_that_lack_queries_of_the_run(swsearch, protein_db,
     assert swsearch("batch", *many_queries, protein_db, "--store", "b.sqlite", "--resume", "latest").code == 0
 
 
+def test_a_run_left_on_another_machine_is_taken_up_where_its_number_is_given(
+    swsearch, monkeypatch, protein_db, many_queries
+):
+    """Source: the run of a batch on one machine. Nobody can see from another that its process was killed there."""
+    assert swsearch("batch", *many_queries, protein_db, "--store", "whole.sqlite").code == 0
+    arguments = ["batch", *many_queries, protein_db, "--store", "b.sqlite"]
+    with monkeypatch.context() as elsewhere:
+        elsewhere.setattr("socket.gethostname", lambda: "node7")
+        assert swsearch("batch", many_queries[0], protein_db, "--store", "b.sqlite").code == 0
+        with HitStore("b.sqlite") as store:
+            store.resume_run(1)
+    latest = swsearch(*arguments, "--resume", "latest")
+    assert latest.out == "run 2 in b.sqlite: 35 queries done, 0 failed\n"
+    assert re.search(r"run 1 of the same search is being worked on by process \d+ on node7; this is a new", latest.err)
+    assert "if that process is gone, `--resume 1` goes on with it" in latest.err
+    named = swsearch(*arguments, "--resume", "1")
+    assert named.out == "run 1 in b.sqlite: 15 queries done, 20 were there before, 0 failed\n"
+    assert re.search(r"run 1 was left to process \d+ on node7, which cannot be seen from here; going on", named.err)
+    assert report(swsearch, "b.sqlite", "1") == report(swsearch, "whole.sqlite")
+
+
+def test_a_run_that_is_being_worked_on_is_left_alone(swsearch, protein_db, many_queries):
+    """This very process is at work on run 1."""
+    arguments = ["batch", many_queries[0], protein_db, "--store", "b.sqlite"]
+    assert swsearch(*arguments).code == 0
+    with HitStore("b.sqlite") as store:
+        store.resume_run(1)
+    refused = swsearch(*arguments, "--resume", "1")
+    assert refused.code == 1
+    assert re.search(
+        r"run 1 of b.sqlite is being worked on by process \d+ on .*; wait for it or stop it", refused.error
+    )
+    latest = swsearch(*arguments, "--resume", "latest")
+    assert latest.out == "run 2 in b.sqlite: 20 queries done, 0 failed\n"
+    assert "this is a new run\n" in latest.err
+
+
 def test_resume_latest_starts_a_run_where_none_is_unfinished(swsearch, protein_db, many_queries):
     for run in (1, 2):
         outcome = swsearch("batch", many_queries[0], protein_db, "--store", "b.sqlite", "--resume", "latest")
