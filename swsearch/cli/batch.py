@@ -35,7 +35,7 @@ def batch(
 
     Example: swsearch batch genome1.faa genome2.faa proteins.db --store hits.sqlite --resume latest
     """
-    from swsearch.errors import InputError
+    from swsearch.errors import InputError, writing_to
 
     if len(files) < 2:
         raise typer.BadParameter("give at least one query file and the database")
@@ -59,7 +59,10 @@ def batch(
                 say(line)
             say_plan(searcher.forecast(cells))
         opened = stack.enter_context(HitStore(search.store, create=True))
-        log = None if events is None else stack.enter_context(events.open("a", encoding="utf-8"))
+        log = None
+        if events is not None:
+            stack.enter_context(writing_to(str(events)))
+            log = stack.enter_context(events.open("a", encoding="utf-8"))
         progress = stack.enter_context(ProgressReport("searching", cells, "GCUPS", 1e9, search.quiet))
         report = run_batch(
             paths,

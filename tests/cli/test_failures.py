@@ -2,8 +2,10 @@
 
 import os
 import re
+import resource
 import signal
 import subprocess
+import tempfile
 import time
 from pathlib import Path
 
@@ -143,8 +145,32 @@ def test_a_full_disk_is_one_line(protein_db, tmp_path):
     assert outcome.returncode == 1
     errors = [line for line in outcome.stderr.splitlines() if "error:" in line]
     assert len(errors) == 1
-    assert "No space left on device" in errors[0]
+    assert "error: stdout: No space left on device; free some space" in errors[0]
     assert "Traceback" not in outcome.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "place"),
+    [
+        (["query", "--store", "none", "--out", "hits.json", "--format", "json"], "hits.json"),
+        (["query", "--store", "none", "--out", "hits.parquet", "--format", "parquet", "--top", "500"], "hits.parquet"),
+        (["query", "--store", "none", "--out", "hits.sam", "--format", "sam"], tempfile.gettempdir()),
+        (["query", "--store", "none", "--out", "/dev/full"], "/dev/full"),
+        (["batch", "--store", "none.sqlite", "--events", "/dev/full"], "/dev/full"),
+    ],
+)
+def test_a_file_that_cannot_take_more_is_named_and_not_left(protein_db, tmp_path, arguments, place):
+    """Source: the system's own limit on a file's size, as tight as a full disk; and /dev/full."""
+    command, *options = arguments
+    limit = resource.RLIM_INFINITY if "/dev/full" in options else 5_000
+    outcome = subprocess.run(
+        [os.sys.executable, "-m", "swsearch", command, str(QUERIES), str(protein_db), *options],
+        check=False, capture_output=True, text=True, cwd=tmp_path,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)),
+    )  # fmt: skip
+    assert outcome.returncode == 1
+    assert re.search(f"error: {re.escape(place)}: (File too large|No space left)", outcome.stderr), outcome.stderr
+    assert not list(tmp_path.glob("*hits*"))
 
 
 def wait_for_queries(store: Path, at_least: int) -> None:
