@@ -61,10 +61,12 @@ def test_protein_given_as_dna_names_the_letter_and_the_way_out(swsearch, tmp_pat
     assert "--alphabet protein" in outcome.error
 
 
-def test_dna_queries_against_a_protein_database_are_refused(swsearch, lambda_db, protein_db):
+def test_proteins_against_dna_are_refused_with_the_way_to_translate_it(swsearch, lambda_db, protein_db):
     outcome = swsearch("query", QUERIES, lambda_db)
     assert outcome.code == 1
     assert "not in alphabet dna" in outcome.error
+    assert "--translate subject" in outcome.error
+    assert swsearch("query", QUERIES, lambda_db, "--translate", "subject", "--store", "none").code == 0
 
 
 def test_dna_is_not_taken_for_protein_unless_it_is_said_to_be(swsearch, tmp_path, protein_db):
