@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 PLAIN_INTERVAL_SECONDS: Final = 5.0
 LONGEST_INTERVAL_SECONDS: Final = 300.0
-"""Between two plain lines of the longest searches: an interval is a hundredth of the time so far, within these limits."""
+"""Between plain lines of the longest searches: an interval is a hundredth of the time so far, within these limits."""
 LONG_SECONDS: Final = 10.0
 """A search that is expected to take longer says beforehand how it is going to be done."""
 
