@@ -4,7 +4,7 @@ A batch numbers the queries of its files from 0, searches each that its run lack
 batch that was killed goes on where it stopped, and shards of one batch, each the queries of its share, are put
 together into one run; both end with the same bytes as a batch that ran through. A query whose letters were searched
 before in the run is not searched again. A record that is no sequence fails alone; the batch goes on and says so at its
-end.
+end. Queries may be profiles; their scores are part of what makes a run the same search.
 """
 
 from __future__ import annotations
@@ -21,10 +21,13 @@ from typing import Any, Final, TextIO
 from swsearch.engine.protocol import Progress
 from swsearch.errors import InputError, StoreError
 from swsearch.hits.result import QueryResult, RunInfo, SearchStats
+from swsearch.profiles.scale import scale_note
+from swsearch.query.position_specific import PositionSpecificQuery
 from swsearch.search.options import TRANSLATE_ADVICE
+from swsearch.search.query_file import QueryFiles
 from swsearch.search.searcher import Searcher
 from swsearch.sequences.alphabet import refuse_dna
-from swsearch.sequences.fasta import SAMPLE_RESIDUES, STDIN, RefusedRecord, read_each
+from swsearch.sequences.fasta import SAMPLE_RESIDUES, RefusedRecord
 from swsearch.sequences.record import SequenceRecord
 from swsearch.store.repository import HitStore, StoredRun, query_digest
 
@@ -107,38 +110,52 @@ class EventLog:
             self._stream.flush()
 
 
-def survey(paths: Sequence[str | os.PathLike[str]], searcher: Searcher, shard: Shard, *, as_asked: bool = False) -> int:
+def survey(
+    files: QueryFiles,
+    searcher: Searcher,
+    shard: Shard,
+    *,
+    as_asked: bool = False,
+    notify: Callable[[str], None] | None = None,
+) -> int:
     """Cells that a batch scores if it scores all its queries; reads the files once, before anything is stored.
 
-    Standard input can be read only once; a batch with it among its files is not surveyed, and 0 is returned.
+    Standard input can be read only once; a batch with it among its files is not surveyed, and 0 is returned. ``notify``
+    takes what a person should hear of profiles that are not on the scale of the search's matrix.
 
     Raises
     ------
-    FastaFormatError
-        A file cannot be read.
+    InputError
+        A file cannot be read, or it holds profiles that this search cannot take.
     AlphabetMismatch
         The database is of proteins and a file reads like DNA, unless ``as_asked`` says that it is protein.
     """
-    if any(os.fspath(path) == STDIN for path in paths):
+    if files.have_stdin:
         return 0
     cells = number = 0
-    for path in paths:
+    notes: list[str] = []
+    for path, form in zip(files.paths, files.formats, strict=True):
         sample: list[str] = []
         n_sampled = 0
-        for record in read_each(path, searcher.query_alphabet):
+        for record in QueryFiles((path,), (form,)).records(searcher.scheme, searcher.query_alphabet):
+            if isinstance(record, PositionSpecificQuery):
+                searcher.check(record)
+                notes += filter(None, [scale_note(record, searcher.scheme.matrix)])
             if isinstance(record, SequenceRecord):
                 cells += searcher.cells(record) if shard.holds(number) else 0
                 if n_sampled < SAMPLE_RESIDUES:
                     sample.append(record.letters)
                     n_sampled += len(record)
             number += 1
-        if not as_asked:
+        if not as_asked and form == "fasta":
             refuse_dna(path, "".join(sample), searcher.query_alphabet, advice=TRANSLATE_ADVICE)
+    if notes and notify is not None:
+        notify(notes[0] + (f" (so it is with {len(notes):,} of the profiles)" if len(notes) > 1 else ""))
     return cells
 
 
 def run_batch(
-    paths: Sequence[str | os.PathLike[str]],
+    files: QueryFiles | Sequence[str | os.PathLike[str]],
     searcher: Searcher,
     store: HitStore,
     command: str,
@@ -154,8 +171,9 @@ def run_batch(
 
     Parameters
     ----------
-    paths : sequence of paths
-        Query files, in an order that stays the same when the batch is resumed or sharded.
+    files : QueryFiles or sequence of paths
+        Query files, in an order that stays the same when the batch is resumed or sharded. Of paths the format is found
+        out.
     searcher : Searcher
     store : HitStore
     command : str
@@ -176,19 +194,22 @@ def run_batch(
 
     Raises
     ------
-    FastaFormatError
+    InputError
         A query file cannot be read; what was committed stays.
     StoreError
         The store cannot be written, or the run to resume is of another search or of other queries.
     """
+    if not isinstance(files, QueryFiles):
+        files = QueryFiles.of(files, "auto")
     info = searcher.run_info(command)
+    info = replace(info, parameters={**info.parameters, **files.parameters(searcher.scheme)})
     report = _open_run(store, info, resume, searcher.database.catalogue.former_digests, notify or (lambda _: None))
     log = EventLog(events)
     log.write("start", run=report.run_id, resumed=report.resumed, database=info.database.path)
     committed = store.committed(report.run_id)
     report.n_before = len(committed)
     try:
-        for result in _results(paths, searcher, store, shard, report, committed, progress, log):
+        for result in _results(files, searcher, store, shard, report, committed, progress, log):
             store.add_query(report.run_id, result)
             report.n_done += 1
             log.write("query", number=result.number, id=result.header.split(" ", 1)[0], hits=len(result.hits))
@@ -299,12 +320,14 @@ def _difference(wanted: RunInfo, found: RunInfo) -> str:
     if "--chosen-digest" in pairs:
         pairs["the choice of subjects"] = pairs.pop("--chosen-digest")
         del pairs["--chosen-subjects"]
+    if "--query-digest" in pairs:
+        pairs["what the profiles score"] = pairs.pop("--query-digest")
     different = [name for name, (one, other) in pairs.items() if one != other]
     return ", ".join(f"{name} differs" for name in different)
 
 
 def _results(
-    paths: Sequence[str | os.PathLike[str]],
+    files: QueryFiles,
     searcher: Searcher,
     store: HitStore,
     shard: Shard,
@@ -317,7 +340,7 @@ def _results(
     first_with: dict[bytes, int] = {}
     window: list[tuple[int, SequenceRecord]] = []
     n_read = 0
-    for number, record in enumerate(read_each(paths, searcher.query_alphabet)):
+    for number, record in enumerate(files.records(searcher.scheme, searcher.query_alphabet)):
         n_read = number + 1
         if not shard.holds(number):
             continue
@@ -331,7 +354,7 @@ def _results(
             if committed[number] != query_digest(record.header, searcher.as_searched(record).letters):
                 problem = f"query {number} of run {report.run_id} of {store.name} is not {record.identifier!r}"
                 raise StoreError(f"{problem}; give the files that the run began with")
-            first_with.setdefault(_letters_digest(record, searcher), number)
+            first_with.setdefault(_query_key(record, searcher), number)
             if progress is not None:
                 progress(searcher.cells(record))
             continue
@@ -358,13 +381,13 @@ def _search_window(
     new: list[tuple[int, SequenceRecord]] = []
     repeated: list[tuple[int, SequenceRecord]] = []
     for number, record in window:
-        known = first_with.setdefault(_letters_digest(record, searcher), number)
+        known = first_with.setdefault(_query_key(record, searcher), number)
         (new if known == number else repeated).append((number, record))
     results = searcher.search([record for _, record in new], progress)
     for (number, _), result in zip(new, results, strict=True):
         yield replace(result, number=number)
     for number, record in repeated:
-        source = store.query(report.run_id, first_with[_letters_digest(record, searcher)])
+        source = store.query(report.run_id, first_with[_query_key(record, searcher)])
         report.n_repeated += 1
         if progress is not None:
             progress(searcher.cells(record))
@@ -382,7 +405,9 @@ def _refused(searcher: Searcher, number: int, record: SequenceRecord) -> Refused
     return None
 
 
-def _letters_digest(record: SequenceRecord, searcher: Searcher) -> bytes:
-    """The same for sequences that give the same hits: where case does not score, it does not count."""
-    letters = record.letters if searcher.case_counts else record.letters.upper()
-    return hashlib.blake2b(letters.encode(), digest_size=16).digest()
+def _query_key(record: SequenceRecord, searcher: Searcher) -> bytes:
+    """The same for queries that have the same hits: where case does not score, it does not count."""
+    key = hashlib.blake2b((record.letters if searcher.case_counts else record.letters.upper()).encode(), digest_size=16)
+    if isinstance(record, PositionSpecificQuery):
+        key.update(record.scores.tobytes())
+    return key.digest()

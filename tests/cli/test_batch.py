@@ -180,6 +180,55 @@ def test_a_run_that_is_being_worked_on_is_left_alone(swsearch, protein_db, many_
     assert "this is a new run\n" in latest.err
 
 
+def two_families() -> str:
+    """Stockholm of two alignments with one consensus and different scores, and a third that repeats the first."""
+    rows = {
+        "one": ("MKVLWYEEKLLKFDDPPQQR", "MKVLWYEEKLLKFDDPPQQR"),
+        "two": ("MKVLWYEEKLLKFDDPPQQR", "MKILFYDEKIIKYDEPPNQR"),
+    }
+    rows["three"] = rows["one"]
+    blocks = [
+        f"# STOCKHOLM 1.0\n#=GF ID {name}\na {first}\nb {second}\nc {first}\n//\n"
+        for name, (first, second) in rows.items()
+    ]
+    return "".join(blocks)
+
+
+def test_profiles_are_batched_resumed_and_sharded(swsearch, tmp_path, protein_db):
+    """Source: `swsearch query` of the same profiles, whose report keeps the same digest of their scores."""
+    (tmp_path / "families.sto").write_text(two_families())
+    asked = ["families.sto", protein_db, "--evalue", "1000", "--top", "5"]
+    direct = swsearch("query", *asked, "--format", "json", "--store", "none")
+    assert direct.code == 0, direct.err
+    assert json.loads(direct.out)["queries"][0]["hits"] != json.loads(direct.out)["queries"][1]["hits"]
+    assert swsearch("batch", *asked, "--store", "b.sqlite").code == 0
+    assert report(swsearch, "b.sqlite") == direct.out
+    with HitStore("b.sqlite") as store:
+        assert [result.stats.cells == 0 for result in store.queries(1)] == [False, False, True]
+    for index in (1, 2):
+        assert swsearch("batch", *asked, "--store", f"{index}.sqlite", "--shard", f"{index}/2").code == 0
+    assert swsearch("runs", "merge", "1.sqlite", "2.sqlite", "--store", "m.sqlite").code == 0
+    assert report(swsearch, "m.sqlite") == direct.out
+    assert swsearch("batch", *asked, "--store", "b.sqlite", "--resume", "1").code == 0
+    (tmp_path / "families.sto").write_text(two_families().replace("DEPPNQR", "DEPPQQR"))
+    refused = swsearch("batch", *asked, "--store", "b.sqlite", "--resume", "1")
+    assert "run 1 of b.sqlite is of another search: what the profiles score differs" in refused.error
+
+
+def test_a_batch_of_profiles_that_cannot_be_is_one_line_and_stores_nothing(swsearch, spawn, tmp_path, protein_db):
+    (tmp_path / "families.sto").write_text(two_families())
+    store = ["--store", "b.sqlite"]
+    mixed = swsearch("batch", "families.sto", QUERIES, protein_db, *store)
+    assert "families.sto holds profiles and other files sequences; make two batches of them" in mixed.error
+    masked = swsearch("batch", "families.sto", protein_db, "--composition", "bias", *store)
+    assert "query one has scores of its own; leave --mask and --composition out" in masked.error
+    process = spawn("batch", "-", protein_db, *store, stdin=subprocess.PIPE)
+    _, errors = process.communicate(two_families(), timeout=60)
+    assert process.returncode == 1
+    assert "a batch reads profiles from files, not from standard input" in errors
+    assert not (tmp_path / "b.sqlite").exists()
+
+
 def test_resume_latest_starts_a_run_where_none_is_unfinished(swsearch, protein_db, many_queries):
     for run in (1, 2):
         outcome = swsearch("batch", many_queries[0], protein_db, "--store", "b.sqlite", "--resume", "latest")
