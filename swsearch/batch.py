@@ -228,6 +228,8 @@ def run_batch(
 def merge_runs(targets: HitStore, sources: Sequence[tuple[HitStore, StoredRun]], command: str) -> int:
     """One new run with the queries of all ``sources``, in the order of their numbers; its id.
 
+    It is finished if they all are, and interrupted otherwise.
+
     Raises
     ------
     StoreError
@@ -254,7 +256,10 @@ def merge_runs(targets: HitStore, sources: Sequence[tuple[HitStore, StoredRun]],
     except BaseException:
         targets.delete_run(merged)
         raise
-    targets.finish_run(merged)
+    if all(run.state == "finished" for _, run in sources):
+        targets.finish_run(merged)
+    else:
+        targets.interrupt_run(merged)
     return merged
 
 

@@ -244,6 +244,22 @@ def test_an_exported_run_is_the_run(swsearch, protein_db):
     assert report(swsearch, "copy.sqlite") == report(swsearch, "hits.sqlite")
 
 
+def test_a_run_that_is_not_complete_says_so_wherever_it_goes(swsearch, protein_db):
+    """Expected: its report is that of the stored queries, with a word on stderr; a copy of it can be resumed as well."""
+    assert swsearch("batch", QUERIES, protein_db, "--store", "b.sqlite").code == 0
+    assert swsearch("report", "1", "--store", "b.sqlite").err == ""
+    with HitStore("b.sqlite") as store:
+        store.interrupt_run(1)
+    outcome = swsearch("report", "1", "--store", "b.sqlite", "--format", "blast6")
+    assert outcome.code == 0
+    assert outcome.err == "swsearch: warning: run 1 is interrupted; this is the report of the 7 queries it has so far\n"
+    assert swsearch("runs", "export", "1", "--store", "b.sqlite", "--out", "copy.sqlite").code == 0
+    with HitStore("copy.sqlite") as store:
+        assert (store.run(1).state, store.run(1).finished) == ("interrupted", None)
+    resumed = swsearch("batch", QUERIES, protein_db, "--store", "copy.sqlite", "--resume", "latest")
+    assert resumed.out == "run 1 in copy.sqlite: 0 queries done, 7 were there before, 0 failed\n"
+
+
 @pytest.mark.parametrize("shard", ["0/4", "5/4", "x", "1-4", "1/0"])
 def test_shards_that_are_none_are_refused(swsearch, protein_db, shard):
     outcome = swsearch("batch", QUERIES, protein_db, "--store", "b.sqlite", "--shard", shard)
