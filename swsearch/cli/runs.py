@@ -83,7 +83,6 @@ def merge(
     from swsearch.store.repository import HitStore
 
     with ExitStack() as stack:
-        target = stack.enter_context(HitStore(store, create=True))
         sources = []
         for name in shards:
             source = stack.enter_context(HitStore(name))
@@ -92,6 +91,7 @@ def merge(
                 raise StoreError(
                     f"the latest run of {name} is {sources[-1][1].state}; finish it with batch --resume latest"
                 )
+        target = stack.enter_context(HitStore(store, create=True))
         merged = merge_runs(target, sources, shlex.join(["swsearch", *sys.argv[1:]]))
         missing = missing_numbers(target, merged)
         n_queries = target.run(merged).n_queries
@@ -113,9 +113,10 @@ def export(
     from swsearch.batch import merge_runs
     from swsearch.store.repository import HitStore
 
-    with HitStore(store) as source, HitStore(out, create=True) as target:
+    with HitStore(store) as source:
         stored = source.run(run)
-        copied = merge_runs(target, [(source, stored)], stored.info.command)
+        with HitStore(out, create=True) as target:
+            copied = merge_runs(target, [(source, stored)], stored.info.command)
     print(f"run {stored.id} of {store} is run {copied} of {out}")
 
 

@@ -244,8 +244,15 @@ def test_an_exported_run_is_the_run(swsearch, protein_db):
     assert report(swsearch, "copy.sqlite") == report(swsearch, "hits.sqlite")
 
 
+def test_a_store_is_not_made_for_runs_that_are_not_there(swsearch, tmp_path, protein_db):
+    assert swsearch("query", QUERIES, protein_db, "--top", "1").code == 0
+    for arguments in (("merge", "hits.sqlite", "nowhere.sqlite", "--store"), ("export", "7", "--out")):
+        assert swsearch("runs", *arguments, "new.sqlite").code == 1
+        assert not (tmp_path / "new.sqlite").exists()
+
+
 def test_a_run_that_is_not_complete_says_so_wherever_it_goes(swsearch, protein_db):
-    """Expected: its report is that of the stored queries, with a word on stderr; a copy of it can be resumed as well."""
+    """Expected: its report is that of the stored queries, with a word on stderr; a copy of it can be resumed."""
     assert swsearch("batch", QUERIES, protein_db, "--store", "b.sqlite").code == 0
     assert swsearch("report", "1", "--store", "b.sqlite").err == ""
     with HitStore("b.sqlite") as store:
