@@ -178,22 +178,20 @@ class Searcher:
             The query is empty, shorter than a codon where it is translated, or longer than 16,777,216 residues; or it
             has scores of its own that cannot be masked or corrected.
         """
-        name = query.identifier or "the query"
+        name = f"query {query.identifier}" if query.identifier else "the query"
         if query.alphabet is not self.query_alphabet:
             how = f" (--translate {self.options.translate})" if self.options.translate else ""
             raise AlphabetMismatch(
                 self.query_alphabet.name,
                 query.alphabet.name,
-                f"query {name}",
+                name,
                 f"the database {self.database.path} holds {self.database.alphabet.name}{how}; search another one",
             )
         shortest = 1 if self.options.query_frames == (0,) else CODON
         if not shortest <= len(query) <= MAX_QUERY_LENGTH:
-            raise InputError(
-                f"query {name} has {len(query)} residues; {shortest} to {MAX_QUERY_LENGTH} can be searched"
-            )
+            raise InputError(f"{name} has {len(query)} residues; {shortest} to {MAX_QUERY_LENGTH} can be searched")
         if isinstance(query, PositionSpecificQuery) and (self.options.mask, self.options.composition) != ("none",) * 2:
-            raise InputError(f"query {name} has scores of its own; leave --mask and --composition out")
+            raise InputError(f"{name} has scores of its own; leave --mask and --composition out")
 
     def cells(self, query: SequenceRecord) -> int:
         """Cells of the alignment matrices that the query's scores take, all strands and frames counted."""
