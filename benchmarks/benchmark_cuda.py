@@ -26,7 +26,7 @@ import numpy as np
 
 from swsearch.database.partition import Partition
 from swsearch.engine.cuda.device import PyCudaDevice
-from swsearch.engine.cuda.engine import CudaEngine, Timing
+from swsearch.engine.cuda.engine import CudaEngine
 from swsearch.engine.cuda.subjects import chunk_bytes
 from swsearch.query.profile import QueryProfile, sequence_profile
 from swsearch.scoring.gap import GapPenalty
@@ -122,7 +122,7 @@ def measure(
         engine.score(profiles, partition, floors)
         kernel, wall = [], []
         for _ in range(repeat):
-            engine.timing = Timing()
+            engine.timing.reset()
             start = time.perf_counter()
             blocks = engine.score(profiles, partition, floors)
             wall.append(time.perf_counter() - start)

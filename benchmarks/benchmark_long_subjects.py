@@ -1,18 +1,23 @@
 """Long subjects in a search on a GPU: a genome as one subject, long proteins, and long ones among many short ones.
 
     python benchmarks/benchmark_long_subjects.py [--genome FASTA] [--queries 40] [--query-length 200] [--check]
+        [--json FILE]
 
-Prints a line a case: seconds of the whole call (median of the repeats, after one that compiles) and GCUPS, billions of
-query residues times subject residues a second. ``genome``: the first record of a DNA file as the only subject, queries
-cut from it with one base in ten changed. ``long``: 25 proteins of 8,000 to 35,000 residues, one query of 2,005.
-``mixed`` and ``short``: 100,000 proteins with and without those 25; the first should be as fast as the second.
-``--check`` compares all scores with the CPU engine's.
+Prints a line a case: seconds of the whole call and of its kernels (medians of the repeats, after one that compiles),
+and GCUPS of both, billions of query residues times subject residues a second. ``genome``: the first record of a DNA
+file as the only subject, queries cut from it with one base in ten changed. ``long``: 25 proteins of 8,000 to 35,000
+residues, one query of 2,005; ``long-own``: the same with the query in each of them, across columns where windows meet.
+``mixed`` and ``short``: 100,000 proteins with and without those 25, the first should be as fast as the second;
+``mixed-144`` and ``short-144`` the same for a query of 144. ``--check`` compares all scores with the CPU engine's.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import time
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -53,12 +58,18 @@ def genome_case(path: str, n_queries: int, length: int) -> tuple[list[QueryProfi
     return profiles, partition_of([genome])
 
 
-def protein_case(n_short: int, n_long: int) -> tuple[list[QueryProfile], Partition]:
-    """A query of 2,005 residues, and drawn proteins."""
+def protein_case(
+    n_short: int, n_long: int, query_length: int = 2_005, *, own: bool = False
+) -> tuple[list[QueryProfile], Partition]:
+    """A query, and drawn proteins; ``own``: the long ones have the query in them."""
     rng = np.random.default_rng(2)
     lengths = [*rng.lognormal(5.66, 0.66, n_short).clip(20, 3000).astype(int), *rng.integers(8_000, 35_000, n_long)]
     subjects = [rng.integers(0, 20, length).astype(np.uint8) for length in lengths]
-    query = rng.integers(0, 20, 2_005).astype(np.uint8)
+    query = rng.integers(0, 20, query_length).astype(np.uint8)
+    if own:
+        for subject in subjects[n_short:]:
+            place = int(rng.integers(0, len(subject) - query_length))
+            subject[place : place + query_length] = query
     return [sequence_profile(query, default_scheme(PROTEIN))], partition_of(subjects)
 
 
@@ -70,32 +81,54 @@ def main() -> None:
     parser.add_argument("--short", type=int, default=100_000, help="short proteins of the mixed case")
     parser.add_argument("--repeat", type=int, default=5)
     parser.add_argument("--check", action="store_true")
+    parser.add_argument("--json", type=Path)
     options = parser.parse_args()
 
     cases = {
         "long": protein_case(0, 25),
+        "long-own": protein_case(0, 25, own=True),
         "mixed": protein_case(options.short, 25),
         "short": protein_case(options.short, 0),
+        "mixed-144": protein_case(options.short, 25, 144),
+        "short-144": protein_case(options.short, 0, 144),
     }
     if options.genome:
         cases["genome"] = genome_case(options.genome, options.queries, options.query_length)
     with CudaEngine() as engine:
-        print(engine.description)
+        facts = engine.facts
+        device = f"{facts.name}, driver {facts.driver}"
+        print(device)
+        rows = []
         for name, (profiles, partition) in cases.items():
-            seconds = []
+            walls, kernels = [], []
             for _ in range(options.repeat + 1):
+                engine.timing.reset()
                 start = time.perf_counter()
                 blocks = engine.score(profiles, partition)
-                seconds.append(time.perf_counter() - start)
-            median = float(np.median(seconds[1:]))
+                walls.append(time.perf_counter() - start)
+                kernels.append(engine.timing.seconds)
+            wall, kernel = (float(np.median(seconds[1:])) for seconds in (walls, kernels))
             cells = partition.n_residues * sum(profile.length for profile in profiles)
-            same = ""
+            row: dict[str, Any] = {
+                "case": name,
+                "wall_seconds": wall,
+                "kernel_seconds": kernel,
+                "wall_gcups": cells / wall / 1e9,
+                "kernel_gcups": cells / kernel / 1e9,
+            }
             if options.check:
                 with CpuEngine(threads=usable_cores()) as cpu:
                     wanted = cpu.score(profiles, partition)
                 wrong = sum(int((one.score != other.score).sum()) for one, other in zip(blocks, wanted, strict=True))
-                same = f"  {wrong} scores differ from the CPU's"
-            print(f"{name:<8}{median * 1e3:10.2f} ms{cells / median / 1e9:10.0f} GCUPS{same}", flush=True)
+                row["differ_from_cpu"] = wrong
+            rows.append(row)
+            same = f"  {row['differ_from_cpu']} scores differ from the CPU's" if options.check else ""
+            times = f"{wall * 1e3:10.2f} ms{row['wall_gcups']:8.0f} GCUPS"
+            times += f"   kernels{kernel * 1e3:10.2f} ms{row['kernel_gcups']:8.0f} GCUPS"
+            print(f"{name:<10}{times}{same}", flush=True)
+    if options.json is not None:
+        result = {"benchmark": "long subjects", "device": device, "rows": rows}
+        options.json.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

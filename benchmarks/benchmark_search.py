@@ -25,7 +25,7 @@ from swsearch.database.builder import build_database
 from swsearch.database.partition import Partition
 from swsearch.engine.cuda.device import PyCudaDevice
 from swsearch.engine.cuda.devices import CudaDevices
-from swsearch.engine.cuda.engine import CudaEngine, Timing
+from swsearch.engine.cuda.engine import CudaEngine
 from swsearch.search.api import open_searcher, read_queries
 from swsearch.search.options import SearchOptions
 from swsearch.search.searcher import Searcher
@@ -66,7 +66,7 @@ def kernel_seconds(searcher: Searcher, engine: CudaEngine, queries: str) -> tupl
     """Kernel time and wall time of the same search once everything is open and the database on the device."""
     records = read_queries(queries, searcher.database.alphabet)
     for _ in range(2):
-        engine.timing = Timing()
+        engine.timing.reset()
         start = time.perf_counter()
         n_hits = sum(len(result.hits) for result in searcher.search(records))
         wall = time.perf_counter() - start

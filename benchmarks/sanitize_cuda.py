@@ -5,9 +5,9 @@
 
 (cuda-bindings asks the driver for functions it may not have, which memcheck would otherwise report.)
 
-Proteins and DNA, queries of one strip and of several, one and two a word, with floors and without, long subjects, and
-scores beyond each type. Prints how many scores were compared; exits with 1 where one differs. ``--compiler nvrtc``
-compiles with NVRTC also where nvcc is.
+Proteins and DNA, queries of one strip and of several, one and two a word, with floors and without, long subjects in
+windows and in joined windows, and scores beyond each type. Prints how many scores were compared; exits with 1 where one
+differs. ``--compiler nvrtc`` compiles with NVRTC also where nvcc is.
 """
 
 from __future__ import annotations
@@ -58,6 +58,14 @@ def case(
     return queries, partition_of(subjects)
 
 
+def long_case(rng: np.random.Generator, letters: int, lengths: Sequence[int]) -> tuple[list[Codes], Partition]:
+    """Subjects that are scored apart; the last query lies in one of them, where joined windows meet."""
+    queries = [rng.integers(0, letters, length).astype(np.uint8) for length in lengths]
+    subjects = [rng.integers(0, letters, n).astype(np.uint8) for n in (200, 5_000, 6_001)]
+    subjects[-1][900 : 900 + lengths[-1]] = queries[-1]
+    return queries, partition_of(subjects)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--compiler", choices=("nvcc", "nvrtc"), default="nvcc")
@@ -76,6 +84,8 @@ def main() -> int:
             (proteins, default_scheme(PROTEIN)),
             (dna, default_scheme(DNA)),
             (dna, large),
+            (long_case(rng, 20, (300, 500)), default_scheme(PROTEIN)),
+            (long_case(rng, 4, (200, 700)), default_scheme(DNA)),
         ):
             profiles = [sequence_profile(query, scheme) for query in queries]
             for chosen in (profiles, profiles[-1:]):

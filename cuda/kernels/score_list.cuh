@@ -9,15 +9,16 @@
 // block's shared memory. All strips of a subject hand on their boundary in one stretch of global memory, `boundary_stride`
 // columns long: a column is read before it is written, and by the strip below only after that. `left` has a count for each
 // warp of each block: how far it has come.
+//
+// Windows of long subjects are listed subjects as well; of them `joints` keeps what joints.cuh compares.
 
 #pragma once
 
+#include "kernels/joints.cuh"
 #include "kernels/strip.cuh"
 #include "swsearch/order.cuh"
 
 namespace swsearch {
-
-constexpr int kListBlockUnits = 1;
 
 struct SubjectList {
     const u32* residues;
@@ -27,24 +28,38 @@ struct SubjectList {
     const u32* n_places;  // how many, counted on the device
 };
 
-// What the warps of a block share, before their strips.
+// Nothing is kept of the strips but their scores.
+struct NoJoints {};
+
+// The watch of a strip of a subject.
+template <class Shape>
+SWS_DEVICE Unwatched watch_strip(const NoJoints&, u32, int, int, int) {
+    return Unwatched();
+}
+
+template <class Shape>
+SWS_DEVICE AtJoints<Shape> watch_strip(const Joints& joints, u32 place, int strip, int n_strips, int lane) {
+    return AtJoints<Shape>(joints, place, strip, n_strips, lane);
+}
+
+// What the warps of a block share, behind their strips: in the room that a byte which is no residue would read.
 struct ListBlock {
     u32 item;
     int score;
 };
 
-template <class Arithmetic, class Shape, int kOpen, int kExtend, bool kTexture>
+template <class Arithmetic, class Shape, int kOpen, int kExtend, bool kTexture, class JointsOrNone>
 SWS_DEVICE void score_list(uint4* shared, const ProfileSource& profile, int n_strips, const SubjectList& subjects,
                            u32* boundary, u32 boundary_stride, u64* left, bool together, int* scores,
-                           u32* work_counter) {
+                           u32* work_counter, const JointsOrNone& joints) {
     static_assert(Shape::kGroup == kWarpSize, "a warp has a strip");
-    static_assert(sizeof(ListBlock) <= kListBlockUnits * sizeof(uint4), "kernels.py leaves as much room");
-    ListBlock* const block = reinterpret_cast<ListBlock*>(shared);
+    static_assert(sizeof(ListBlock) <= sizeof(uint4), "kernels.py leaves as much room");
     const u32 n_places = *subjects.n_places;
     const int n_warps = static_cast<int>(blockDim.x / kWarpSize);
+    ListBlock* const block = reinterpret_cast<ListBlock*>(shared + n_warps * Shape::kStripUnits);
     const int warp = static_cast<int>(threadIdx.x / kWarpSize);
     const int lane = static_cast<int>(threadIdx.x % kWarpSize);
-    uint4* const strip = shared + kListBlockUnits + warp * Shape::kStripUnits;
+    uint4* const strip = shared + warp * Shape::kStripUnits;
 
     // The team that has a subject: the block's warps or this one alone; this warp's place in it, and the one above.
     const int team = together ? n_warps : 1;
@@ -90,7 +105,7 @@ SWS_DEVICE void score_list(uint4* shared, const ProfileSource& profile, int n_st
             InOrder order(count_above, count_own, number);
             const auto best = align_strip<Arithmetic, Shape, kOpen, kExtend, false, Edges::kOwn>(
                 strip, subjects.residues + subjects.starts[place] / 4, length, EdgePlace{edge, edge, 0}, number > 0,
-                number + 1 < n_strips, order);
+                number + 1 < n_strips, order, watch_strip<Shape>(joints, place, number, n_strips, lane));
             if (lane == kWarpSize - 1) {
                 order.finish();
             }

@@ -27,7 +27,8 @@ import numpy as np
 from swsearch.engine.cpu.engine import CpuEngine, usable_instruction_sets
 from swsearch.engine.cuda.classic import ClassicEngine
 from swsearch.engine.cuda.device import Device, PyCudaDevice
-from swsearch.engine.cuda.engine import CudaEngine, Timing
+from swsearch.engine.cuda.engine import CudaEngine
+from swsearch.engine.cuda.launches import Timing
 from swsearch.engine.cuda.pairs import PairEngine
 from swsearch.engine.pair_batch import PairPaths, PairScores, Sequences
 from swsearch.engine.protocol import ScoreEngine

@@ -16,6 +16,7 @@ from swsearch.engine.cuda.classic import CLASSIC_KERNELS, plan_classic
 from swsearch.engine.cuda.compiler import Compiler, find_compiler
 from swsearch.engine.cuda.kernels import (
     COLLECT_KERNEL,
+    COMPARE_KERNEL,
     COUNT_KERNEL,
     Arithmetic,
     Edges,
@@ -84,14 +85,15 @@ def test_inter_task_kernels_fit_their_registers(compiler: Compiler, architecture
 
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
 def test_list_and_collect_kernels_spill_nothing(compiler: Compiler, architecture: int) -> None:
-    for arithmetic in Arithmetic:
+    for arithmetic, windows in itertools.product(Arithmetic, [False, True]):
         pairing = Pairing.SINGLE if arithmetic is Arithmetic.WIDE else Pairing.ROW_BLOCKS
-        tile = choose_list_tile(architecture, pairing, 17, 10_000)
-        spec = list_kernel(arithmetic, tile, GAP, texture=False, warps=12)
+        entry = "score_windows" if windows else "score_list"
+        tile = choose_list_tile(architecture, pairing, 17, 10_000, entry)
+        spec = list_kernel(arithmetic, tile, GAP, texture=False, warps=12, windows=windows)
         registers, spilled = report(compiler, spec, architecture)
         assert spilled == 0
         assert registers <= 168
-    for spec in (COLLECT_KERNEL, COUNT_KERNEL):
+    for spec in (COLLECT_KERNEL, COUNT_KERNEL, COMPARE_KERNEL):
         assert report(compiler, spec, architecture)[1] == 0
 
 

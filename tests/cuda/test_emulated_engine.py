@@ -247,7 +247,6 @@ def test_a_streamed_database_gives_the_same_blocks(
 
 def test_a_full_device_gets_smaller_pieces(emulated: MakeDevice, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("swsearch.engine.cuda.subjects.SMALLEST_CHUNK", 256)
-    monkeypatch.setattr("swsearch.engine.cuda.engine.SMALLEST_CHUNK", 256)
     queries, partition = protein_case(10, (250,))
     profiles = profiles_of(queries, default_scheme(PROTEIN))
     roomy = emulated()

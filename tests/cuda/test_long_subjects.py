@@ -1,4 +1,4 @@
-"""Long subjects in a search, in windows or by diamonds, on the emulated device.
+"""Long subjects in a search, in windows, joined windows or by diamonds, on the emulated device.
 
 The expected scores are the reference engine's.
 """
@@ -15,7 +15,9 @@ from sequences import partition_of, random_codes
 from swsearch.database.partition import Partition
 from swsearch.engine.cuda.diamonds import DiamondSweep
 from swsearch.engine.cuda.engine import CudaEngine
-from swsearch.engine.cuda.long_subjects import LongSubjects, overlap_for, span, windows_of
+from swsearch.engine.cuda.joined_windows import JoinedWindows
+from swsearch.engine.cuda.long_subjects import LongSubjects, long_from, overlap_for, span, windows_of
+from swsearch.engine.cuda.subjects import chunk_bytes
 from swsearch.engine.reference import ReferenceEngine
 from swsearch.query.profile import QueryProfile, sequence_profile
 from swsearch.scoring.gap import GapPenalty
@@ -41,7 +43,10 @@ def genome(seed: int, query: Codes) -> Partition:
 
 def engine_with_small_windows(device: EmulatedDevice) -> CudaEngine:
     engine = CudaEngine(device)
-    engine._long_subjects = LongSubjects(DiamondSweep(device), device.facts.multiprocessors, STRIDE)
+    joined = JoinedWindows(device, engine._store, engine._scratch, engine._lists, engine.timing, 128, STRIDE)
+    engine._long_subjects = LongSubjects(
+        DiamondSweep(device), joined, engine.timing, device.facts.multiprocessors, STRIDE, most_joined_rows=400
+    )
     return engine
 
 
@@ -53,26 +58,26 @@ def assert_as_reference(engine: CudaEngine, profiles: list[QueryProfile], partit
             np.testing.assert_array_equal(one.score, other.score)
 
 
-def test_windows_and_diamonds_score_as_the_reference(emulated: MakeDevice) -> None:
-    """A short query takes windows, a long one diamonds, in one call; progress counts each cell once."""
+def test_all_ways_score_as_the_reference(emulated: MakeDevice) -> None:
+    """A short query takes windows, longer ones joined windows or diamonds, in one call; each cell is told of once."""
     rng = np.random.default_rng(1)
-    short, long = random_codes(rng, 40, 4), random_codes(rng, 300, 4)
-    partition = genome(2, short)
-    profiles = [sequence_profile(query, default_scheme(DNA)) for query in (short, long)]
-    device = emulated()
+    queries = [random_codes(rng, length, 4) for length in (40, 300, 500)]
+    partition = genome(2, queries[0])
+    profiles = [sequence_profile(query, default_scheme(DNA)) for query in queries]
+    device = emulated(multiprocessors=16)
     told: list[int] = []
     with engine_with_small_windows(device) as engine:
         assert_as_reference(engine, profiles, partition)
-        assert {entry for entry, _ in device.launches} >= {"score_range", "sweep_pairs"}
+        assert {entry for entry, _ in device.launches} >= {"score_range", "score_windows", "sweep_pairs"}
         engine.score(profiles, partition, progress=told.append)
-    assert sum(told) == partition.n_residues * (len(short) + len(long))
+    assert sum(told) == partition.n_residues * sum(map(len, queries))
 
 
 def test_gaps_that_cost_nothing_to_extend_leave_windows_out(emulated: MakeDevice) -> None:
     query = random_codes(np.random.default_rng(4), 40, 4)
     profile = sequence_profile(query, ScoringScheme(default_scheme(DNA).matrix, GapPenalty(4, 0)))
     assert span(profile) is None
-    with engine_with_small_windows(emulated()) as engine:
+    with engine_with_small_windows(emulated(multiprocessors=16)) as engine:
         assert_as_reference(engine, [profile], genome(3, query))
 
 
@@ -103,19 +108,41 @@ def test_subjects_that_end_in_time_stay_with_the_others(emulated: MakeDevice, n_
     """Many subjects of like length are divided in no way: the inter-task kernels score them all."""
     rng = np.random.default_rng(7)
     partition = partition_of([random_codes(rng, 400 + 100 * (number < n_long), 4) for number in range(30)])
-    device = emulated()
+    device = emulated(multiprocessors=16)
     with engine_with_small_windows(device) as engine:
         engine.score([sequence_profile(random_codes(rng, 30, 4), default_scheme(DNA))], partition)
-        assert [cut for _, cut in engine._long_subjects._cuts.values()] == [None]
+        assert not engine._long_subjects._cuts
+    assert not {entry for entry, _ in device.launches} & {"score_windows", "sweep_pairs"}
 
 
 def test_a_profile_with_a_row_for_each_position_is_not_given_to_diamonds(emulated: MakeDevice) -> None:
-    """300 rows are more lines than the diamond kernel numbers; the kernel for listed subjects has no such limit."""
+    """500 rows are more lines than the diamond kernel numbers; joined windows have no such limit."""
     rng = np.random.default_rng(8)
-    query = random_codes(rng, 300, 4)
+    query = random_codes(rng, 500, 4)
     plain = sequence_profile(query, default_scheme(DNA))
-    profile = QueryProfile(np.arange(300, dtype=np.int32), plain.table[plain.rows], plain.gap)
-    device = emulated()
+    profile = QueryProfile(np.arange(500, dtype=np.int32), plain.table[plain.rows], plain.gap)
+    device = emulated(multiprocessors=16)
     with engine_with_small_windows(device) as engine:
         assert_as_reference(engine, [profile], genome(9, query[:40]))
-    assert "sweep_pairs" not in {entry for entry, _ in device.launches}
+    entries = {entry for entry, _ in device.launches}
+    assert "score_windows" in entries
+    assert "sweep_pairs" not in entries
+
+
+def test_a_subject_is_long_if_its_chain_takes_half_of_the_launch() -> None:
+    """By hand: of 1,024 rows a chain of L columns takes 50 L cycles, N residues 1,024 N / (26 x 132)."""
+    limit = long_from(180_000_000, 2_005, 132)
+    assert limit == int(180_000_000 * 1024 / (26 * 132) / 50 / 2)
+    assert long_from(180_000_000, 1_024, 132) == limit
+    assert long_from(180_000_000, 10**6, 132) // 2 == limit
+    assert long_from(180_000_000, 1, 132) == limit // 1024
+
+
+def test_a_database_with_long_subjects_is_uploaded_once(emulated: MakeDevice) -> None:
+    """What is not long is a prefix of what is kept: two ways of cutting take no second copy."""
+    rng = np.random.default_rng(11)
+    profiles = [sequence_profile(random_codes(rng, length, 4), default_scheme(DNA)) for length in (300, 390)]
+    partition = genome(12, profiles[0].rows.astype(np.uint8)[:40])
+    with engine_with_small_windows(emulated(multiprocessors=16)) as engine:
+        assert_as_reference(engine, profiles, partition)
+        assert engine._store.kept_bytes == chunk_bytes(partition)

@@ -18,13 +18,15 @@ from emulated_device import SANITIZE
 FILES = (
     "test_emulated_engine.py",
     "test_emulated_diamonds.py",
+    "test_joined_windows.py",
     "test_classic_kernels.py",
     "test_short_pairs.py",
     "test_wavefront.py",
 )
 CHOSEN = (
     "gap_costs or strands or beyond_each_type or (streamed and bands) or no_residue or (rule and 10000) "
-    "or (dna_and_floors and striped) or pieces_and_empty or first_row or little_memory or several_launches"
+    "or (dna_and_floors and striped) or pieces_and_empty or first_row or little_memory or several_launches "
+    "or reaches_across"
 )
 
 

@@ -88,6 +88,33 @@ def test_hits_are_the_cpu_engines_to_the_byte(case, kernel_folder, monkeypatch, 
     assert len(json.loads(Path("cuda.json").read_text())["queries"]) == 4
 
 
+def test_long_subjects_give_the_cpu_engines_hits(tmp_path, kernel_folder, monkeypatch):
+    """Two proteins are scored apart, in windows for the short query, in joined ones for the long: both lie in them."""
+    rng = np.random.default_rng(23)
+    queries = [random_codes(rng, length) for length in (420, 40)]
+    subjects = [random_codes(rng, int(length)) for length in rng.integers(30, 300, 12)]
+    subjects += [
+        np.concatenate([random_codes(rng, before), *queries, random_codes(rng, 2_500)]) for before in (1_800, 3)
+    ]
+    subjects.append(np.concatenate([random_codes(rng, 8_000), queries[1]]))
+    write_fasta(tmp_path / "queries.fasta", queries, PROTEIN)
+    write_fasta(tmp_path / "subjects.fasta", subjects, PROTEIN)
+    monkeypatch.chdir(tmp_path)
+    assert main(["index", "subjects.fasta", "-o", "subjects.db", "--quiet", "--alphabet", "protein"]) == 0
+    launched = []
+
+    class Watched(OneAtATime):
+        def launch(self, spec: Any, *rest: Any) -> None:
+            launched.append(spec.entry)
+            super().launch(spec, *rest)
+
+    use(monkeypatch, opener(kernel_folder, Watched, multiprocessors=8))
+    for engine in ("cuda", "cpu"):
+        assert searched(engine, "--evalue", "inf", "--top", "3") == 0
+    assert Path("cuda.json").read_bytes() == Path("cpu.json").read_bytes()
+    assert {"score_windows", "compare_joints", "score_range"} <= set(launched)
+
+
 def test_both_strands_of_dna_give_the_cpu_engines_hits(tmp_path, kernel_folder, monkeypatch):
     rng = np.random.default_rng(22)
     queries = [random_codes(rng, length, 4) for length in (40, 30)]

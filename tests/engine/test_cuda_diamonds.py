@@ -123,9 +123,9 @@ def test_paths_and_scores_are_the_cpus_in_every_mode() -> None:
             )  # fmt: skip
 
 
-@pytest.mark.parametrize("query_length", [60, 700, 3_000])
+@pytest.mark.parametrize("query_length", [60, 700, 3_000, 20_000])
 def test_long_subjects_are_scored_as_by_the_cpu(query_length: int) -> None:
-    """Expected: the CPU engine. Short queries take windows of the long subjects, long queries take diamonds."""
+    """Expected: the CPU engine. Windows, joined windows for two queries, diamonds; the query is in a subject."""
     info = cuda_info()
     if not info.usable:
         pytest.skip(info.reason)

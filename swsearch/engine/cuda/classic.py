@@ -26,8 +26,8 @@ from numpy.typing import NDArray
 
 from swsearch.database.partition import Partition
 from swsearch.engine.cuda.device import Argument, Buffer, Device, PyCudaDevice, Stream
-from swsearch.engine.cuda.engine import Timing
 from swsearch.engine.cuda.kernels import CODE_COLUMNS, UNIT_BYTES, WARP, KernelSpec
+from swsearch.engine.cuda.launches import Timing
 from swsearch.engine.cuda.subjects import DeviceSubjects, SubjectStore, in_stored_order
 from swsearch.engine.protocol import Progress
 from swsearch.errors import EngineError

@@ -11,12 +11,10 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Generator, Iterator, Sequence
-from dataclasses import dataclass
 from types import TracebackType
-from typing import Any, Final, Self
+from typing import Final, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from swsearch.database.partition import Partition
 from swsearch.engine.cuda.device import (
@@ -27,31 +25,28 @@ from swsearch.engine.cuda.device import (
     OutOfDeviceMemory,
     PyCudaDevice,
     Stream,
-    Texture,
 )
 from swsearch.engine.cuda.diamonds import DiamondSweep
+from swsearch.engine.cuda.joined_windows import JoinedWindows
 from swsearch.engine.cuda.kernels import (
-    COLLECT_KERNEL,
-    COUNT_KERNEL,
-    COUNTED_SCORES,
     WARP,
     Arithmetic,
-    list_kernel,
     range_kernel,
 )
+from swsearch.engine.cuda.launches import DeviceProfile, Listed, ListLauncher, Timing, address, signed, unsigned
 from swsearch.engine.cuda.long_subjects import LongSubjects
 from swsearch.engine.cuda.packed import PackedProfiles
 from swsearch.engine.cuda.plan import (
     Batch,
     deferred_limit,
     first_long,
-    list_teams,
     pair_queries,
     plan_list,
     plan_range,
 )
-from swsearch.engine.cuda.profile import Words
-from swsearch.engine.cuda.subjects import SMALLEST_CHUNK, DeviceSubjects, SubjectStore, chunk_bytes, in_stored_order
+from swsearch.engine.cuda.scratch import Scratch
+from swsearch.engine.cuda.selection import Candidates, Selector
+from swsearch.engine.cuda.subjects import DeviceSubjects, SubjectStore, chunk_bytes, in_stored_order
 from swsearch.engine.protocol import Progress, Scored, TopRule
 from swsearch.hits.score_block import ScoreBlock
 from swsearch.query.profile import QueryProfile
@@ -61,36 +56,6 @@ DATABASE_SHARE: Final = 0.05
 two, take up to sixteen bytes a residue beside."""
 MOST_DEFERRED: Final = 1 / 16
 """If more than this share of the subjects passes a deferred kernel, the exact kernel scores all of them again."""
-EDGE_BYTES: Final = 256 << 20
-"""Memory for the boundaries of the kernel for listed subjects, at most, unless a single subject needs more."""
-
-
-@dataclass
-class Timing:
-    """What the kernels of an engine did since it was made or the timing was reset.
-
-    Attributes
-    ----------
-    cells : int
-        Query residues times subject residues, each pair counted once.
-    seconds : float
-        Kernel time, by events on the device.
-    """
-
-    cells: int = 0
-    seconds: float = 0.0
-
-
-def _int(value: int) -> np.int32:
-    return np.int32(value)
-
-
-def _uint(value: int) -> np.uint32:
-    return np.uint32(value)
-
-
-def _address(buffer: Buffer | None) -> np.uint64:
-    return np.uint64(0 if buffer is None else buffer.address)
 
 
 def _turns(boundary: Buffer | None, strip: int) -> list[Argument]:
@@ -99,32 +64,6 @@ def _turns(boundary: Buffer | None, strip: int) -> list[Argument]:
         return [np.uint64(0), np.uint64(0)]
     halves = [np.uint64(boundary.address), np.uint64(boundary.address + boundary.n_bytes // 32 * 16)]
     return [halves[1 - strip % 2], halves[strip % 2]]
-
-
-@dataclass
-class _DeviceProfile:
-    """A packed profile on the device; a texture object over it where profiles are read as textures.
-
-    The words are held because their upload may end after the call.
-    """
-
-    buffer: Buffer
-    texture: Texture | None
-    words: Words
-
-    @property
-    def arguments(self) -> list[np.generic]:
-        return [_address(self.buffer), np.uint64(0 if self.texture is None else self.texture.handle)]
-
-
-@dataclass(frozen=True)
-class _Candidates:
-    """Subjects to pick from: places first to first + n_places, or the first n_places of a list; and the least score."""
-
-    first: int
-    n_places: int
-    limit: int
-    among: str | None = None
 
 
 class CudaEngine:
@@ -168,13 +107,17 @@ class CudaEngine:
         self._pairs = pairs
         self._deferred = deferred
         self.timing = Timing()
-        self._scratch: dict[str, Buffer] = {}
+        self._scratch = Scratch(self._device)
+        self._selector = Selector(self._device, self._scratch)
+        self._lists = ListLauncher(self._device, self._scratch, texture=texture)
         self._packed = PackedProfiles()
         if memory_limit is None:
             memory_limit = int(self._device.free_bytes() * DATABASE_SHARE)
         self._store = SubjectStore(self._device, memory_limit)
-        self._sweep = DiamondSweep(self._device)
-        self._long_subjects = LongSubjects(self._sweep, self._device.facts.multiprocessors)
+        joined = JoinedWindows(self._device, self._store, self._scratch, self._lists, self.timing)
+        self._long_subjects = LongSubjects(
+            DiamondSweep(self._device), joined, self.timing, self._device.facts.multiprocessors
+        )
 
     @property
     def description(self) -> str:
@@ -256,16 +199,14 @@ class CudaEngine:
                     batches.remove(batch)
                     yield from zip(batch.places, blocks, strict=True)
             except OutOfDeviceMemory:
-                self._free_scratch()
-                self._store.clear()
-                if self._store.limit_bytes <= SMALLEST_CHUNK:
+                self._scratch.free()
+                if not self._store.give_way():
                     raise
-                self._store.limit_bytes = max(self._store.limit_bytes // 2, SMALLEST_CHUNK)
 
     def close(self) -> None:
         """See :class:`swsearch.engine.protocol.ScoreEngine`."""
         self._store.clear()
-        self._free_scratch()
+        self._scratch.free()
         self._device.close()
 
     def __enter__(self) -> Self:
@@ -327,7 +268,7 @@ class CudaEngine:
         limits = [deferred_limit(p, None if floors is None else floors[i]) for i, p in enumerate(profiles)]
         deferred = self._deferred and all(limit is not None for limit in limits)
         plan = plan_range(profiles, self._device.facts.architecture, deferred=deferred)
-        scores = [self._room(f"scores {i}", len(subjects) * 4) for i in range(len(profiles))]
+        scores = [self._scratch.room(f"scores {i}", len(subjects) * 4) for i in range(len(profiles))]
         n_short = self._score_all(profiles, subjects, scores, deferred=plan.deferred)
         if not plan.deferred:
             return [
@@ -342,15 +283,15 @@ class CudaEngine:
             assert limit is not None
             assert floor is not None
             beyond = plan.arithmetic.largest_exact(profile.max_score) + 1
-            candidates = [_Candidates(0, n_short, limit), _Candidates(n_short, len(subjects) - n_short, beyond)]
-            n_passed = self._collect(scores[i], candidates, "passed")
+            candidates = [Candidates(0, n_short, limit), Candidates(n_short, len(subjects) - n_short, beyond)]
+            n_passed = self._selector.collect(scores[i], candidates, "passed")
             if n_passed > max(len(subjects) * MOST_DEFERRED, WARP):
                 self._score_all([profile], subjects, [scores[i]], deferred=False)
                 blocks.append(self._finish_exact(profile, subjects, scores[i], plan.arithmetic, floor, rules[i]))
                 continue
             self._rescore(profile, subjects, scores[i], Arithmetic.SHORT, listed="passed", n_listed=n_passed)
             # The others' places hold what the deferred kernel left there: below the limit, and so below the floor.
-            block = self._at_least(subjects, scores[i], floor)
+            block = self._selector.at_least(subjects, scores[i], floor)
             n_left = int((block.score >= beyond).sum())
             blocks.append(ScoreBlock(block.subject_index, block.score, n_left))
         return blocks
@@ -398,21 +339,21 @@ class CudaEngine:
         n_short = first_long(subjects.partition.lengths, subjects.n_residues, n_groups)
         long_places = np.arange(n_short, len(subjects), dtype=np.uint32)[::-1]
 
-        counters = self._room("counters", (len(plan.strips) + len(profiles)) * 4)
+        counters = self._scratch.room("counters", (len(plan.strips) + len(profiles)) * 4)
         device.clear(counters, counters.n_bytes, Stream.COMPUTE)
         boundary = None
         if len(plan.strips) > 1:
             words = max(strip.shape.tile.boundary_words for strip in plan.strips)
-            boundary = self._room("boundary", 2 * subjects.residue_bytes * words * 4)
+            boundary = self._scratch.room("boundary", 2 * subjects.residue_bytes * words * 4)
         queries = [plan.queries(strip) for strip in plan.strips]
         with contextlib.ExitStack() as held:
-            packed = self._upload_profile("profile", self._packed.words(profiles, plan, plan.arithmetic), held)
+            packed = self._lists.upload_profile("profile", self._packed.words(profiles, plan, plan.arithmetic), held)
             alone = []
             if len(long_places):
                 alone = [self._list_profile(f"profile {i}", p, plan.arithmetic, held) for i, p in enumerate(profiles)]
             if len(long_places):
-                places = self._room("long places", len(long_places) * 4)
-                count = self._room("long count", 4)
+                places = self._scratch.room("long places", len(long_places) * 4)
+                count = self._scratch.room("long count", 4)
                 device.upload(places, np.ascontiguousarray(long_places), Stream.COMPUTE)
                 device.upload(count, np.array([len(long_places)], np.uint32), Stream.COMPUTE)
             held.callback(device.synchronize)
@@ -424,15 +365,15 @@ class CudaEngine:
                 self._launch_list(
                     profiles[i], profile_alone, subjects, scores[i], arithmetic=plan.arithmetic, places=places,
                     count=count, n_listed=len(long_places), stream=sides[i],
-                    counter_address=counters.address + (len(plan.strips) + i) * 4,
+                    counter=address(counters, (len(plan.strips) + i) * 4),
                 )  # fmt: skip
             first_unit = 0
             for number, strip in enumerate(plan.strips if n_short else ()):
                 arguments = [
-                    *packed.arguments, _int(first_unit), _int(strip.further), _int(strip.followed),
+                    *packed.arguments, signed(first_unit), signed(strip.further), signed(strip.followed),
                     *_turns(boundary, number),
-                    _address(subjects.residues), _address(subjects.starts), _address(subjects.lengths), _uint(n_short),
-                    _address(scores[queries[number][0]]), _address(scores[queries[number][-1]]),
+                    address(subjects.residues), address(subjects.starts), address(subjects.lengths), unsigned(n_short),
+                    address(scores[queries[number][0]]), address(scores[queries[number][-1]]),
                     np.uint64(counters.address + number * 4),
                 ]  # fmt: skip
                 grid = min(device.facts.multiprocessors * resident[number], -(-n_short // a_block[number]))
@@ -455,11 +396,11 @@ class CudaEngine:
         n_left = 0
         wider = arithmetic.wider
         if wider is not None and self._may_exceed(profile, subjects, arithmetic):
-            everyone = _Candidates(0, len(subjects), arithmetic.largest_exact(profile.max_score) + 1)
-            n_left = self._collect(scores, [everyone], "left")
+            everyone = Candidates(0, len(subjects), arithmetic.largest_exact(profile.max_score) + 1)
+            n_left = self._selector.collect(scores, [everyone], "left")
             self._rescore(profile, subjects, scores, wider, listed="left", n_listed=n_left)
         if floor is not None:
-            block = self._best(subjects, scores, floor, rule)
+            block = self._selector.best(subjects, scores, floor, rule)
             return ScoreBlock(block.subject_index, block.score, n_left, block.n_left_out)
         values = np.empty(len(subjects), dtype=np.int32)
         self._device.download(values, scores, Stream.COMPUTE)
@@ -484,7 +425,7 @@ class CudaEngine:
         if n_listed == 0:
             return
         device = self._device
-        counter = self._room("list counter", 4)
+        counter = self._scratch.room("list counter", 4)
         device.clear(counter, 4, Stream.COMPUTE)
         with contextlib.ExitStack() as held:
             on_device = self._list_profile("profile", profile, arithmetic, held)
@@ -493,20 +434,18 @@ class CudaEngine:
             self._launch_list(
                 profile, on_device, subjects, scores, arithmetic=arithmetic, places=self._scratch[listed],
                 count=self._scratch[f"{listed} count"], n_listed=n_listed, stream=Stream.COMPUTE,
-                counter_address=counter.address,
+                counter=address(counter),
             )  # fmt: skip
         wider = arithmetic.wider
         if wider is not None and self._may_exceed(profile, subjects, arithmetic):
-            same = _Candidates(0, n_listed, arithmetic.largest_exact(profile.max_score) + 1, listed)
-            n_left = self._collect(scores, [same], f"{listed} {wider.name}")
+            same = Candidates(0, n_listed, arithmetic.largest_exact(profile.max_score) + 1, listed)
+            n_left = self._selector.collect(scores, [same], f"{listed} {wider.name}")
             self._rescore(profile, subjects, scores, wider, listed=f"{listed} {wider.name}", n_listed=n_left)
-
-    # --- Launches ---
 
     def _launch_list(
         self,
         profile: QueryProfile,
-        on_device: _DeviceProfile,
+        on_device: DeviceProfile,
         subjects: DeviceSubjects,
         scores: Buffer,
         *,
@@ -514,134 +453,23 @@ class CudaEngine:
         places: Buffer,
         count: Buffer,
         n_listed: int,
-        counter_address: int,
+        counter: np.uint64,
         stream: Stream,
     ) -> None:
-        device = self._device
-        tile = plan_list(profile, device.facts.architecture, arithmetic)
-        strips = tile.strips(profile.length)
-        teams = list_teams(tile, strips, n_listed, device.facts.multiprocessors, device.facts.shared_bytes)
-        spec = list_kernel(arithmetic, tile, profile.gap, texture=self._texture, warps=teams.warps)
-        shared_bytes = tile.list_bytes(teams.warps)
-        a_block = 1 if teams.together else teams.warps
-        grid = min(-(-n_listed // a_block), device.facts.multiprocessors * device.resident_blocks(spec, shared_bytes))
-        stride = -(-subjects.longest // 16) * 16
-        edge = None
-        if strips > 1:
-            edge_bytes = a_block * stride * tile.boundary_words * 4
-            grid = max(1, min(grid, EDGE_BYTES // edge_bytes))
-            edge = self._room(f"edge {stream.name}", grid * edge_bytes)
-        left = self._room(f"left {stream.name}", grid * teams.warps * 8)
-        arguments = [
-            *on_device.arguments, _int(strips),
-            _address(subjects.residues), _address(subjects.starts), _address(subjects.lengths),
-            _address(places), _address(count), _address(edge), _uint(stride), _address(left), _int(teams.together),
-            _address(scores), np.uint64(counter_address),
-        ]  # fmt: skip
-        device.launch(spec, grid, shared_bytes, arguments, stream)
+        listed = Listed(
+            address(subjects.residues), address(subjects.starts), address(subjects.lengths),
+            address(places), address(count), n_listed, subjects.longest,
+        )  # fmt: skip
+        tile = plan_list(profile, self._device.facts.architecture, arithmetic)
+        self._lists.launch(
+            profile, on_device, listed, tile=tile, arithmetic=arithmetic, scores=address(scores), counter=counter,
+            stream=stream,
+        )  # fmt: skip
 
-    def _collect(
-        self, scores: Buffer, candidates: Sequence[_Candidates], name: str, values: Buffer | None = None
-    ) -> int:
-        """List in scratch ``name`` the candidates that reach their limits; their number."""
-        device = self._device
-        listed = self._room(name, max(sum(group.n_places for group in candidates), 1) * 4)
-        count = self._room(f"{name} count", 4)
-        device.clear(count, 4, Stream.COMPUTE)
-        for group in candidates:
-            if group.n_places == 0:
-                continue
-            grid = max(1, min(-(-group.n_places // COLLECT_KERNEL.threads), device.facts.multiprocessors * 8))
-            arguments: list[Argument] = [
-                _address(scores), _address(None if group.among is None else self._scratch[group.among]),
-                _uint(group.first), _uint(group.n_places), _int(group.limit),
-                _address(listed), _address(values), _address(count),
-            ]  # fmt: skip
-            device.launch(COLLECT_KERNEL, grid, 0, arguments, Stream.COMPUTE)
-        found = np.empty(1, dtype=np.uint32)
-        device.download(found, count, Stream.COMPUTE)
-        return int(found[0])
-
-    def _at_least(self, subjects: DeviceSubjects, scores: Buffer, floor: int) -> ScoreBlock:
-        """Subjects that score ``floor`` or more, in stored order."""
-        places, values = self._listed(subjects, scores, floor)
-        return ScoreBlock(subjects.partition.subject_index[places], values)
-
-    def _best(self, subjects: DeviceSubjects, scores: Buffer, floor: int, rule: TopRule | None) -> ScoreBlock:
-        """Of the subjects that score ``floor`` or more those that can be among the best, and how many others there are.
-
-        The score of the N-th best subject comes from counts by score; the subjects that reach it tell the rule's bound.
-        """
-        if rule is None or len(subjects) <= rule.top:
-            return self._at_least(subjects, scores, floor)
-        n_reaching = self._counts(subjects, scores)[::-1].cumsum()[::-1]
-        if floor >= COUNTED_SCORES or n_reaching[floor] <= rule.top:
-            return self._at_least(subjects, scores, floor)
-        nth = int(np.flatnonzero(n_reaching >= rule.top)[-1])
-        places, values = self._listed(subjects, scores, nth)
-        lowest = max(floor, rule.lowest(values, subjects.partition.lengths[places]))
-        if lowest < nth:
-            places, values = self._listed(subjects, scores, lowest)
-        wanted = values >= lowest
-        n_left_out = int(n_reaching[floor]) - int(wanted.sum())
-        return ScoreBlock(subjects.partition.subject_index[places[wanted]], values[wanted], n_left_out=n_left_out)
-
-    def _counts(self, subjects: DeviceSubjects, scores: Buffer) -> NDArray[np.int64]:
-        """Subjects by score, shape (COUNTED_SCORES,); larger scores count as the last."""
-        device = self._device
-        counts = self._room("score counts", COUNTED_SCORES * 4)
-        device.clear(counts, counts.n_bytes, Stream.COMPUTE)
-        grid = max(1, min(-(-len(subjects) // COUNT_KERNEL.threads), device.facts.multiprocessors * 4))
-        arguments: list[Argument] = [_address(scores), _uint(len(subjects)), _uint(COUNTED_SCORES), _address(counts)]
-        device.launch(COUNT_KERNEL, grid, COUNTED_SCORES * 4, arguments, Stream.COMPUTE)
-        found = np.empty(COUNTED_SCORES, dtype=np.uint32)
-        device.download(found, counts, Stream.COMPUTE)
-        return found.astype(np.int64)
-
-    def _listed(
-        self, subjects: DeviceSubjects, scores: Buffer, floor: int
-    ) -> tuple[NDArray[np.uint32], NDArray[np.int32]]:
-        """Places on the device, growing, and scores of the subjects that score ``floor`` or more."""
-        values_on_device = self._room("wanted scores", len(subjects) * 4)
-        n_wanted = self._collect(scores, [_Candidates(0, len(subjects), floor)], "wanted", values_on_device)
-        places = np.empty(n_wanted, dtype=np.uint32)
-        values = np.empty(n_wanted, dtype=np.int32)
-        self._device.download(places, self._scratch["wanted"], Stream.COMPUTE)
-        self._device.download(values, values_on_device, Stream.COMPUTE)
-        order = np.argsort(places)
-        return places[order], values[order]
-
-    # --- Memory ---
-
-    def _upload_profile(self, name: str, words: Words, held: contextlib.ExitStack) -> _DeviceProfile:
-        """The words on the device, in scratch ``name``; the texture lives until ``held`` lets go of it."""
-        buffer = self._room(name, words.nbytes)
-        self._device.upload(buffer, words, Stream.COMPUTE)
-        texture = None
-        if self._texture:
-            texture = self._device.texture(buffer)
-            held.callback(texture.close)
-        return _DeviceProfile(buffer, texture, words)
+    # --- Profiles ---
 
     def _list_profile(
         self, name: str, profile: QueryProfile, arithmetic: Arithmetic, held: contextlib.ExitStack
-    ) -> _DeviceProfile:
+    ) -> DeviceProfile:
         tile = plan_list(profile, self._device.facts.architecture, arithmetic)
-        return self._upload_profile(name, self._packed.words([profile], tile, arithmetic), held)
-
-    def _room(self, name: str, n_bytes: int) -> Buffer:
-        """Memory that is kept between launches under a name, at least this large; what it held may be lost."""
-        buffer: Any = self._scratch.get(name)
-        if buffer is None or buffer.n_bytes < n_bytes:
-            if buffer is not None:
-                self._device.synchronize()
-                buffer.free()
-                del self._scratch[name]
-            buffer = self._device.allocate(n_bytes)
-            self._scratch[name] = buffer
-        return buffer  # type: ignore[no-any-return]
-
-    def _free_scratch(self) -> None:
-        for buffer in self._scratch.values():
-            buffer.free()
-        self._scratch.clear()
+        return self._lists.upload_profile(name, self._packed.words([profile], tile, arithmetic), held)

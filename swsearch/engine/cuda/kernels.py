@@ -22,8 +22,6 @@ PLANE_UNITS: Final = 16
 """Units of a plane's row: 256 bytes, so that a column's number is a byte of its address."""
 CODE_COLUMNS: Final = 32
 MOST_LIST_WARPS: Final = 12
-LIST_BLOCK_UNITS: Final = 1
-"""What the warps of a block of ``score_list`` share beside their strips."""
 SWEEP_WARPS: Final = 4
 SWEEP_BLOCKS: Final = 4
 """Warps a block of the diamond kernel, one for each scheduler, and blocks a multiprocessor."""
@@ -120,14 +118,23 @@ class Tile:
         return (self.strip_units + (CODE_COLUMNS - self.columns) * PLANE_UNITS) * UNIT_BYTES
 
     def list_bytes(self, warps: int) -> int:
-        """The same of a block of the kernel for listed subjects, whose warps stage a strip each."""
-        slack = (CODE_COLUMNS - self.columns) * PLANE_UNITS
-        return (LIST_BLOCK_UNITS + warps * self.strip_units + slack) * UNIT_BYTES
+        """The same of a block of the kernel for listed subjects, whose warps stage a strip each.
+
+        They share a unit in the room behind the strips; to the byte, as two blocks of four strips of a protein's 28
+        columns and 8 words then just fit a multiprocessor of 228 kB.
+        """
+        slack = max((CODE_COLUMNS - self.columns) * PLANE_UNITS, 1)
+        return (warps * self.strip_units + slack) * UNIT_BYTES
 
     @property
     def boundary_words(self) -> int:
         """32-bit words a column that a strip hands to the next."""
         return 1 if self.pairing is Pairing.ROW_BLOCKS else 2
+
+    @property
+    def joint_words(self) -> int:
+        """Words that a lane keeps where two windows meet (``joints.cuh``)."""
+        return 2 * self.words + 3
 
     def strips(self, query_length: int) -> int:
         """Strips that a query takes."""
@@ -198,11 +205,17 @@ def range_kernel(
     )
 
 
-def list_kernel(arithmetic: Arithmetic, tile: Tile, gap: GapPenalty, *, texture: bool, warps: int) -> KernelSpec:
-    """The kernel for listed subjects, ``score_list``, in blocks of some warps; its code is the same for any number."""
+def list_kernel(
+    arithmetic: Arithmetic, tile: Tile, gap: GapPenalty, *, texture: bool, warps: int, windows: bool = False
+) -> KernelSpec:
+    """The kernel for listed subjects, ``score_list``, in blocks of some warps; its code is the same for any number.
+
+    ``windows``: the subjects are windows of longer ones, ``score_windows``.
+    """
+    entry = "score_windows" if windows else "score_list"
     return KernelSpec(
-        "score_list",
-        "score_list",
+        entry,
+        entry,
         _constants(
             arithmetic=arithmetic.value,
             pairing=tile.pairing.value,
@@ -250,6 +263,7 @@ def sweep_kernel(
     )
 
 
+COMPARE_KERNEL: Final = KernelSpec("compare_joints", "compare_joints", (), 128)
 COLLECT_KERNEL: Final = KernelSpec("collect", "collect_at_least", (), 256)
 COUNT_KERNEL: Final = KernelSpec("count_scores", "count_scores", (), 256)
 COUNTED_SCORES: Final = 4096

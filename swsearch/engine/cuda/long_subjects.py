@@ -1,15 +1,17 @@
-"""Subjects so long that one alone would keep a whole GPU waiting: in windows, or by diamonds.
+"""Subjects so long that one alone would keep a whole GPU waiting: in windows, joined windows, or by diamonds.
 
-A subject is worked on by a group of lanes, or by a warp, from its first column to its last. One of many times its share
-of all residues would still be at work when all others are done; a genome is one subject. Such subjects are scored
-apart:
+A subject is worked on from its first column to its last, so one of many residues would still be at work when all others
+are done; a genome is one subject. Such subjects are scored apart:
 
-*Windows.* An alignment above 0 has gaps that cost less than the sum G of the best scores of the query's rows, so it
-spans at most length + (G - open) / extend columns. Windows that overlap by that span less one hold every alignment
-whole and none that the subject has not, so the subject's score is the largest of its windows'; they are subjects of a
-partition of their own. Where the span is a small part of the subject this is nearly free, and a genome fills the GPU.
+*Windows*, for queries that are short. An alignment above 0 has gaps that cost less than the sum G of the best scores of
+the query's rows, so it spans at most length + (G - open) / extend columns. Windows that overlap by that span less one
+hold every alignment whole and none that the subject has not, so the subject's score is the largest of its windows';
+they are subjects of a partition of their own.
 
-*Diamonds.* Where the query is too long for windows, the subject's matrix is spread over warps by diamonds
+*Joined windows*, where that span is long. They overlap by less, and prove where they meet that nothing was missed
+(:mod:`swsearch.engine.cuda.joined_windows`).
+
+*Diamonds*, for queries of many thousand rows: the subject's matrix is spread over warps without any overlap
 (:mod:`swsearch.engine.cuda.diamonds`).
 """
 
@@ -18,6 +20,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
+from enum import Enum
 from typing import Final
 
 import numpy as np
@@ -27,17 +30,24 @@ from swsearch.database.format import SUBJECT_ALIGNMENT, TAIL_PADDING
 from swsearch.database.partition import Partition
 from swsearch.engine.cuda.diamond_plan import MOST_FIRST, MOST_LINES, PairProblem
 from swsearch.engine.cuda.diamonds import DiamondSweep
+from swsearch.engine.cuda.joined_windows import JoinedWindows
+from swsearch.engine.cuda.launches import Timing
 from swsearch.engine.protocol import Progress, Scored, TopRule
 from swsearch.hits.score_block import ScoreBlock
 from swsearch.query.profile import QueryProfile
 from swsearch.sequences.alphabet import CODE_MASK, PAD_CODE
 
-GROUPS_A_MULTIPROCESSOR: Final = 64
-"""Subjects that a multiprocessor works on at a time, about."""
 LEAST_STRIDE: Final = 2048
-"""Columns from window to window, at least: fewer only add overlap."""
-MOST_SHARES: Final = 4
-"""Subjects of up to this many fair shares of all residues stay with the others: they end in time."""
+"""Columns from window to window, at least: fewer only add overlap. Spans up to this are short."""
+MOST_JOINED_ROWS: Final = 16_384
+"""Longest query for joined windows."""
+CHAIN_CYCLES: Final = 50
+"""Cycles that the kernel for listed subjects takes for a column, for as many rows as a block has at a time."""
+CHAIN_ROWS: Final = 3072
+CELLS_A_CYCLE: Final = 26
+"""Cells that a multiprocessor does a cycle where there are subjects enough."""
+ROW_STEP: Final = 2
+"""Queries whose lengths have the same power of this divide a partition alike, and so may share words."""
 CUTS_KEPT: Final = 4
 
 ScoreEach = Callable[
@@ -67,6 +77,14 @@ def suits_diamonds(profile: QueryProfile) -> bool:
     return len(profile.table) <= MOST_LINES and 0 < profile.gap.first <= MOST_FIRST
 
 
+class Way(Enum):
+    """How long subjects are scored."""
+
+    WINDOWS = "windows"
+    JOINED = "joined windows"
+    DIAMONDS = "diamonds"
+
+
 @dataclass(frozen=True)
 class Cut:
     """How a partition is divided.
@@ -75,18 +93,32 @@ class Cut:
     ----------
     first_long : int
         Place of the first subject that is scored apart; those after it are longer.
+    way : Way
     windows : Partition or None
-        Its windows; ``subject_index`` is the place of a window's subject among the long ones. None: by diamonds.
+        Of :attr:`Way.WINDOWS`; ``subject_index`` is the place of a window's subject among the long ones.
     """
 
     first_long: int
-    windows: Partition | None
+    way: Way
+    windows: Partition | None = None
 
 
-def first_long(partition: Partition, n_groups: int, shortest: int) -> int:
-    """Place of the first subject of more than its fair share of all residues, and of more than ``shortest``."""
-    share = partition.n_residues / max(n_groups, 1)
-    return int(np.searchsorted(partition.lengths, max(MOST_SHARES * share, shortest), side="right"))
+def long_from(n_residues: int, rows: int, multiprocessors: int) -> int:
+    """Columns from which a subject, worked on by a block of its own, takes longer than half of a whole launch.
+
+    Parameters
+    ----------
+    n_residues : int
+        Of all subjects.
+    rows : int
+        Of the query; counted as the next lower power of :data:`ROW_STEP`.
+    multiprocessors : int
+        Of the device.
+    """
+    power = 1
+    while power * ROW_STEP <= min(rows, CHAIN_ROWS):
+        power *= ROW_STEP
+    return n_residues * power // (2 * CHAIN_CYCLES * CELLS_A_CYCLE * multiprocessors)
 
 
 def windows_of(partition: Partition, first: int, overlap: int, stride: int) -> Partition:
@@ -121,17 +153,32 @@ class LongSubjects:
     Parameters
     ----------
     sweep : DiamondSweep
+    joined : JoinedWindows
+    timing : Timing
+        Told of the time of diamonds.
     multiprocessors : int
         Of the device.
     least_stride : int
         A multiple of 16.
+    most_joined_rows : int
     """
 
-    def __init__(self, sweep: DiamondSweep, multiprocessors: int, least_stride: int = LEAST_STRIDE) -> None:
+    def __init__(
+        self,
+        sweep: DiamondSweep,
+        joined: JoinedWindows,
+        timing: Timing,
+        multiprocessors: int,
+        least_stride: int = LEAST_STRIDE,
+        most_joined_rows: int = MOST_JOINED_ROWS,
+    ) -> None:
         self._sweep = sweep
-        self._n_groups = multiprocessors * GROUPS_A_MULTIPROCESSOR
+        self._joined = joined
+        self._timing = timing
+        self._multiprocessors = multiprocessors
         self._least_stride = least_stride
-        self._cuts: OrderedDict[tuple[int, ...], tuple[Partition, Cut | None]] = OrderedDict()
+        self._most_joined_rows = most_joined_rows
+        self._cuts: OrderedDict[tuple[object, ...], tuple[Partition, Cut | None]] = OrderedDict()
 
     def score_each(
         self,
@@ -148,9 +195,7 @@ class LongSubjects:
         """
         by_cut: dict[int, tuple[Cut | None, list[int]]] = {}
         for place, profile in enumerate(profiles):
-            cut = self._cut(partition, overlap_for(profile))
-            if cut is not None and cut.windows is None and not suits_diamonds(profile):
-                cut = None
+            cut = self._cut(partition, profile)
             by_cut.setdefault(id(cut), (cut, []))[1].append(place)
         for cut, places in by_cut.values():
             chosen = [profiles[place] for place in places]
@@ -163,26 +208,36 @@ class LongSubjects:
                 blocks = self._score_cut(score_each, chosen, partition, cut, wanted, progress)
                 yield from zip(places, blocks, strict=True)
 
-    def _cut(self, partition: Partition, overlap: int | None) -> Cut | None:
-        """The cut for an overlap, None where nothing is long; the last few are kept."""
+    def _cut(self, partition: Partition, profile: QueryProfile) -> Cut | None:
+        """The cut for a profile, None where nothing is long; the last few are kept."""
+        if len(partition) == 0:
+            return None
+        limit = long_from(partition.n_residues, profile.length, self._multiprocessors)
+        way, overlap, shortest = self._way(profile, limit)
+        first = int(np.searchsorted(partition.lengths, max(limit, shortest), side="right"))
+        if first == len(partition):
+            return None
         where = int(partition.residues.__array_interface__["data"][0])
-        key = (where, int(partition.starts[0]) if len(partition) else 0, len(partition), overlap or 0)
+        key = (where, int(partition.starts[0]), len(partition), way, overlap, first)
         if key not in self._cuts:
-            self._cuts[key] = (partition, self._made_cut(partition, overlap))
+            stride = self._stride(overlap, limit)
+            windows = windows_of(partition, first, overlap, stride) if way is Way.WINDOWS else None
+            self._cuts[key] = (partition, Cut(first, way, windows))
             while len(self._cuts) > CUTS_KEPT:
                 self._cuts.popitem(last=False)
         self._cuts.move_to_end(key)
         return self._cuts[key][1]
 
-    def _made_cut(self, partition: Partition, overlap: int | None) -> Cut | None:
-        share = int(partition.n_residues / self._n_groups)
-        if overlap is not None:
-            stride = max(overlap, self._least_stride, share // SUBJECT_ALIGNMENT * SUBJECT_ALIGNMENT)
-            first = first_long(partition, self._n_groups, overlap + 2 * stride)
-            if first < len(partition):
-                return Cut(first, windows_of(partition, first, overlap, stride))
-        first = first_long(partition, self._n_groups, 2 * self._least_stride)
-        return Cut(first, None) if first < len(partition) else None
+    def _way(self, profile: QueryProfile, limit: int) -> tuple[Way, int, int]:
+        """How subjects of more than ``limit`` columns are scored, the overlap, and the most columns that stay whole."""
+        overlap = overlap_for(profile)
+        if overlap is not None and overlap <= self._least_stride:
+            return Way.WINDOWS, overlap, overlap + 2 * self._stride(overlap, limit)
+        diamonds = profile.length > self._most_joined_rows and suits_diamonds(profile)
+        return (Way.DIAMONDS if diamonds else Way.JOINED), 0, 2 * self._least_stride
+
+    def _stride(self, overlap: int, limit: int) -> int:
+        return max(overlap, self._least_stride, limit // SUBJECT_ALIGNMENT * SUBJECT_ALIGNMENT)
 
     def _score_cut(
         self,
@@ -197,29 +252,36 @@ class LongSubjects:
             blocks = dict(score_each(profiles, subjects, floors, progress, None))
             return [blocks[place] for place in range(len(profiles))]
 
-        rest = score(partition[: cut.first_long], progress)
         subjects = partition[cut.first_long :]
-        if cut.windows is None:
-            apart = [self._by_diamonds(profile, subjects, progress) for profile in profiles]
+        if cut.windows is not None:
+            told = _up_to(_cells(profiles, subjects), progress)
+            apart = [_largest(block, subjects) for block in score(cut.windows, told)]
         else:
-            apart = [
-                _largest(block, subjects) for block in score(cut.windows, _up_to(_cells(profiles, subjects), progress))
-            ]
+            apart = []
+            for profile in profiles:
+                if cut.way is Way.JOINED:
+                    apart.append(self._joined.score(profile, partition, cut.first_long))
+                else:
+                    apart.append(self._by_diamonds(profile, subjects))
+                if progress is not None:
+                    progress(_cells([profile], subjects))
+        rest = score(partition[: cut.first_long], progress)
         blocks = []
         for place, (short, long) in enumerate(zip(rest, apart, strict=True)):
             wanted = long if floors is None else long.at_least(floors[place])
             blocks.append(ScoreBlock.concatenate([short, wanted]))
         return blocks
 
-    def _by_diamonds(self, profile: QueryProfile, subjects: Partition, progress: Progress | None) -> ScoreBlock:
+    def _by_diamonds(self, profile: QueryProfile, subjects: Partition) -> ScoreBlock:
         problem = PairProblem(
             True, True, True, profile.gap.open, profile.gap.extend, table=np.ascontiguousarray(profile.table)
         )
         rows = profile.rows.astype(np.uint16)
         pairs = [(rows, (subjects.codes(place) & CODE_MASK).astype(np.uint16)) for place in range(len(subjects))]
+        before = self._sweep.seconds
         ends = self._sweep.ends(pairs, problem)
-        if progress is not None:
-            progress(_cells([profile], subjects))
+        self._timing.seconds += self._sweep.seconds - before
+        self._timing.cells += _cells([profile], subjects)
         return ScoreBlock(subjects.subject_index, np.array([end.score for end in ends], dtype=np.int32))
 
 

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from swsearch.engine.cuda.device import Argument, Buffer, Device, PyCudaDevice, Stream
-from swsearch.engine.cuda.engine import Timing
 from swsearch.engine.cuda.kernels import WARP, KernelSpec
+from swsearch.engine.cuda.launches import Timing
 from swsearch.engine.pair_batch import PairPaths, PairScores, Sequences
 from swsearch.errors import EngineError
 

@@ -43,6 +43,11 @@ def fits_fast(profile: QueryProfile) -> bool:
     return profile.gap.first <= FAST_GAP_LIMIT
 
 
+def first_arithmetic(profile: QueryProfile) -> Arithmetic:
+    """The narrowest type that a query's scores are computed in at first."""
+    return Arithmetic.FAST if fits_fast(profile) else Arithmetic.SHORT
+
+
 def pair_queries(profiles: Sequence[QueryProfile], architecture: int, *, deferred: bool = False) -> list[Batch]:
     """Batches of two queries of like length where that is faster than one after the other, else of one.
 
@@ -128,17 +133,19 @@ class RangePlan:
 def plan_range(profiles: Sequence[QueryProfile], architecture: int, *, deferred: bool) -> RangePlan:
     """Type and strips of one query or of two."""
     order = tuple(sorted(range(len(profiles)), key=lambda place: profiles[place].length))
-    arithmetic = Arithmetic.FAST if all(fits_fast(profile) for profile in profiles) else Arithmetic.SHORT
+    fast = all(first_arithmetic(profile) is Arithmetic.FAST for profile in profiles)
+    arithmetic = Arithmetic.FAST if fast else Arithmetic.SHORT
     deferred = deferred and arithmetic is Arithmetic.FAST
     lengths = tuple(profiles[place].length for place in order)
     found = layout(architecture, residue_columns(profiles), lengths, deferred=deferred)
     return RangePlan(arithmetic, order, found.strips, deferred)
 
 
-def plan_list(profile: QueryProfile, architecture: int, arithmetic: Arithmetic) -> Tile:
-    """Tile of the kernel for listed subjects."""
+def plan_list(profile: QueryProfile, architecture: int, arithmetic: Arithmetic, *, windows: bool = False) -> Tile:
+    """Tile of the kernel for listed subjects, or of the one for windows of long ones."""
     pairing = Pairing.SINGLE if arithmetic is Arithmetic.WIDE else Pairing.ROW_BLOCKS
-    return choose_list_tile(architecture, pairing, residue_columns([profile]), profile.length)
+    entry = "score_windows" if windows else "score_list"
+    return choose_list_tile(architecture, pairing, residue_columns([profile]), profile.length, entry)
 
 
 @dataclass(frozen=True)

@@ -222,6 +222,13 @@ def _key(partition: Partition) -> _Key:
     return (where, *residue_span(partition), len(partition))
 
 
+def _begins(whole: Partition, partition: Partition) -> bool:
+    """Whether a partition is the first subjects of another, as a slice of it is."""
+    where, other = (p.lengths.__array_interface__ for p in (partition, whole))
+    plain = partition.lengths.flags.c_contiguous and whole.lengths.flags.c_contiguous
+    return plain and where["data"] == other["data"] and len(partition) <= len(whole)
+
+
 class SubjectStore:
     """Partitions on one device.
 
@@ -268,6 +275,10 @@ class SubjectStore:
 
     def _keep(self, partition: Partition) -> DeviceSubjects:
         key = _key(partition)
+        for kept_key, kept in self._kept.items():
+            if kept_key != key and _begins(kept.partition, partition):
+                self._kept.move_to_end(kept_key)
+                return DeviceSubjects(kept.residues, kept.starts, kept.lengths, partition)
         subjects = self._kept.get(key)
         if subjects is None:
             self._free_slots()
@@ -354,6 +365,17 @@ class SubjectStore:
             self._next = None if self._stage is None else self._stage()
         elif len(self._slots) > 1:
             self._next.begin_if_ready()
+
+    def give_way(self) -> bool:
+        """After the device ran out of memory: let go of everything and take half as much from now on.
+
+        False where that is less than a megabyte.
+        """
+        self.clear()
+        if self.limit_bytes <= SMALLEST_CHUNK:
+            return False
+        self.limit_bytes = max(self.limit_bytes // 2, SMALLEST_CHUNK)
+        return True
 
     def clear(self) -> None:
         """Free all kept partitions, and the slots."""

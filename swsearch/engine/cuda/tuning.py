@@ -71,8 +71,10 @@ def tiles(architecture: int, pairing: Pairing, columns: int) -> tuple[TunedTile,
     return tuple(sorted(shapes, key=lambda shape: shape.tile.rows))
 
 
-def choose_list_tile(architecture: int, pairing: Pairing, columns: int, query_length: int) -> Tile:
-    """The tile of the kernel for listed subjects, a warp wide: that of the fewest strips, then of the fewest rows."""
-    entries = tuned_for(architecture)["score_list"][pairing.value]
+def choose_list_tile(
+    architecture: int, pairing: Pairing, columns: int, query_length: int, kernel: str = "score_list"
+) -> Tile:
+    """The tile of ``score_list`` or ``score_windows``, a warp wide: of the fewest strips, then of the fewest rows."""
+    entries = tuned_for(architecture)[kernel][pairing.value]
     found = [Tile(pairing, WARP, entry["words"], columns) for entry in entries]
     return min(found, key=lambda tile: (tile.strips(query_length), tile.rows))

@@ -1,0 +1,176 @@
+"""What launches of the engine's kernels share: arguments, profiles on the device, the kernel for listed subjects."""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from swsearch.engine.cuda.device import Argument, Buffer, Device, Stream, Texture
+from swsearch.engine.cuda.kernels import Arithmetic, Tile, list_kernel
+from swsearch.engine.cuda.plan import list_teams
+from swsearch.engine.cuda.profile import Words
+from swsearch.engine.cuda.scratch import Scratch
+from swsearch.query.profile import QueryProfile
+
+EDGE_BYTES: Final = 256 << 20
+"""Memory for the boundaries of the kernel for listed subjects, at most, unless a single subject needs more."""
+
+
+@dataclass
+class Timing:
+    """What the kernels of an engine did since it was made or the timing was reset.
+
+    Attributes
+    ----------
+    cells : int
+        Query residues times subject residues, each pair counted once.
+    seconds : float
+        Kernel time, by events on the device.
+    """
+
+    cells: int = 0
+    seconds: float = 0.0
+
+    def reset(self) -> None:
+        """Begin again."""
+        self.cells, self.seconds = 0, 0.0
+
+
+def signed(value: int) -> np.int32:
+    """An ``int`` of a kernel."""
+    return np.int32(value)
+
+
+def unsigned(value: int) -> np.uint32:
+    """A ``u32`` of a kernel."""
+    return np.uint32(value)
+
+
+def address(buffer: Buffer | None, offset: int = 0) -> np.uint64:
+    """A pointer of a kernel, ``offset`` bytes into a buffer; null for none."""
+    return np.uint64(0 if buffer is None else buffer.address + offset)
+
+
+@dataclass
+class DeviceProfile:
+    """A packed profile on the device; a texture object over it where profiles are read as textures.
+
+    The words are held because their upload may end after the call.
+    """
+
+    buffer: Buffer
+    texture: Texture | None
+    words: Words
+
+    @property
+    def arguments(self) -> list[Argument]:
+        """The first two of every kernel that reads a profile."""
+        return [address(self.buffer), np.uint64(0 if self.texture is None else self.texture.handle)]
+
+
+@dataclass(frozen=True)
+class Listed:
+    """Subjects that are listed on the device.
+
+    Attributes
+    ----------
+    residues, starts, lengths : uint64
+        Addresses of the packed residues, and of each subject's first byte (u64) and length (u32).
+    places, count : uint64
+        Addresses of the list and of its length.
+    n_listed, longest : int
+        The length, and the residues of the longest listed subject, or an upper bound of each.
+    """
+
+    residues: np.uint64
+    starts: np.uint64
+    lengths: np.uint64
+    places: np.uint64
+    count: np.uint64
+    n_listed: int
+    longest: int
+
+
+class ListLauncher:
+    """Uploads profiles, and launches ``score_list`` or ``score_windows``, on one device.
+
+    Parameters
+    ----------
+    device : Device
+    scratch : Scratch
+    texture : bool
+        Read profiles as textures rather than from global memory.
+    """
+
+    def __init__(self, device: Device, scratch: Scratch, *, texture: bool) -> None:
+        self._device = device
+        self._scratch = scratch
+        self._texture = texture
+
+    def upload_profile(self, name: str, words: Words, held: contextlib.ExitStack) -> DeviceProfile:
+        """The words on the device, in scratch ``name``; the texture lives until ``held`` lets go of it."""
+        buffer = self._scratch.room(name, words.nbytes)
+        self._device.upload(buffer, words, Stream.COMPUTE)
+        texture = None
+        if self._texture:
+            texture = self._device.texture(buffer)
+            held.callback(texture.close)
+        return DeviceProfile(buffer, texture, words)
+
+    def at_a_time(self, profile: QueryProfile, tile: Tile, arithmetic: Arithmetic) -> int:
+        """Windows that the device works on at a time where there are few."""
+        facts = self._device.facts
+        teams = list_teams(tile, tile.strips(profile.length), 1, facts.multiprocessors, facts.shared_bytes)
+        spec = list_kernel(arithmetic, tile, profile.gap, texture=self._texture, warps=teams.warps, windows=True)
+        blocks = facts.multiprocessors * self._device.resident_blocks(spec, tile.list_bytes(teams.warps))
+        return blocks if teams.together else blocks * teams.warps
+
+    def launch(
+        self,
+        profile: QueryProfile,
+        on_device: DeviceProfile,
+        listed: Listed,
+        *,
+        tile: Tile,
+        arithmetic: Arithmetic,
+        scores: np.uint64,
+        counter: np.uint64,
+        stream: Stream,
+        joints: list[Argument] | None = None,
+    ) -> None:
+        """Score the listed subjects: ``scores``, by place.
+
+        Parameters
+        ----------
+        counter : uint64
+            Address of a word that is 0.
+        joints : list of arguments, optional
+            Where the states at the joints of windows go; the subjects are windows then.
+        """
+        device = self._device
+        strips = tile.strips(profile.length)
+        teams = list_teams(tile, strips, listed.n_listed, device.facts.multiprocessors, device.facts.shared_bytes)
+        spec = list_kernel(
+            arithmetic, tile, profile.gap, texture=self._texture, warps=teams.warps, windows=joints is not None
+        )
+        shared_bytes = tile.list_bytes(teams.warps)
+        a_block = 1 if teams.together else teams.warps
+        resident = device.facts.multiprocessors * device.resident_blocks(spec, shared_bytes)
+        grid = min(-(-listed.n_listed // a_block), resident)
+        stride = -(-listed.longest // 16) * 16
+        edge = None
+        if strips > 1:
+            edge_bytes = a_block * stride * tile.boundary_words * 4
+            grid = max(1, min(grid, EDGE_BYTES // edge_bytes))
+            edge = self._scratch.room(f"edge {stream.name}", grid * edge_bytes)
+        left = self._scratch.room(f"left {stream.name}", grid * teams.warps * 8)
+        arguments = [
+            *on_device.arguments, signed(strips),
+            listed.residues, listed.starts, listed.lengths, listed.places, listed.count,
+            address(edge), unsigned(stride), address(left), signed(teams.together),
+            scores, counter, *(joints or []),
+        ]  # fmt: skip
+        device.launch(spec, grid, shared_bytes, arguments, stream)

@@ -1,0 +1,40 @@
+"""Device memory that is kept between launches under a name."""
+
+from __future__ import annotations
+
+from swsearch.engine.cuda.device import Buffer, Device
+
+
+class Scratch:
+    """Buffers by name, each as large as the largest that was asked for under it."""
+
+    def __init__(self, device: Device) -> None:
+        self._device = device
+        self._buffers: dict[str, Buffer] = {}
+
+    def room(self, name: str, n_bytes: int) -> Buffer:
+        """At least so many bytes; what the buffer of this name held may be lost.
+
+        Raises
+        ------
+        OutOfDeviceMemory
+        """
+        buffer = self._buffers.get(name)
+        if buffer is None or buffer.n_bytes < n_bytes:
+            if buffer is not None:
+                self._device.synchronize()
+                buffer.free()
+                del self._buffers[name]
+            buffer = self._device.allocate(n_bytes)
+            self._buffers[name] = buffer
+        return buffer
+
+    def __getitem__(self, name: str) -> Buffer:
+        """What was last given out under a name."""
+        return self._buffers[name]
+
+    def free(self) -> None:
+        """Give all memory back."""
+        for buffer in self._buffers.values():
+            buffer.free()
+        self._buffers.clear()

@@ -1,0 +1,112 @@
+"""Which subjects' scores come back from the device: those to score again, those that reach a floor, the best."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from swsearch.engine.cuda.device import Argument, Buffer, Device, Stream
+from swsearch.engine.cuda.kernels import COLLECT_KERNEL, COUNT_KERNEL, COUNTED_SCORES
+from swsearch.engine.cuda.launches import address, signed, unsigned
+from swsearch.engine.cuda.scratch import Scratch
+from swsearch.engine.cuda.subjects import DeviceSubjects
+from swsearch.engine.protocol import TopRule
+from swsearch.hits.score_block import ScoreBlock
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """Subjects to pick from: places first to first + n_places, or the first n_places of a list; and the least score."""
+
+    first: int
+    n_places: int
+    limit: int
+    among: str | None = None
+
+
+class Selector:
+    """Picks subjects by the scores that kernels left on one device.
+
+    Parameters
+    ----------
+    device : Device
+    scratch : Scratch
+    """
+
+    def __init__(self, device: Device, scratch: Scratch) -> None:
+        self._device = device
+        self._scratch = scratch
+
+    def collect(self, scores: Buffer, candidates: Sequence[Candidates], name: str, values: Buffer | None = None) -> int:
+        """List in scratch ``name`` the candidates that reach their limits; their number."""
+        device = self._device
+        listed = self._scratch.room(name, max(sum(group.n_places for group in candidates), 1) * 4)
+        count = self._scratch.room(f"{name} count", 4)
+        device.clear(count, 4, Stream.COMPUTE)
+        for group in candidates:
+            if group.n_places == 0:
+                continue
+            grid = max(1, min(-(-group.n_places // COLLECT_KERNEL.threads), device.facts.multiprocessors * 8))
+            arguments: list[Argument] = [
+                address(scores), address(None if group.among is None else self._scratch[group.among]),
+                unsigned(group.first), unsigned(group.n_places), signed(group.limit),
+                address(listed), address(values), address(count),
+            ]  # fmt: skip
+            device.launch(COLLECT_KERNEL, grid, 0, arguments, Stream.COMPUTE)
+        found = np.empty(1, dtype=np.uint32)
+        device.download(found, count, Stream.COMPUTE)
+        return int(found[0])
+
+    def at_least(self, subjects: DeviceSubjects, scores: Buffer, floor: int) -> ScoreBlock:
+        """Subjects that score ``floor`` or more, in stored order."""
+        places, values = self._listed(subjects, scores, floor)
+        return ScoreBlock(subjects.partition.subject_index[places], values)
+
+    def best(self, subjects: DeviceSubjects, scores: Buffer, floor: int, rule: TopRule | None) -> ScoreBlock:
+        """Of the subjects that score ``floor`` or more those that can be among the best, and how many others there are.
+
+        The score of the N-th best subject comes from counts by score; the subjects that reach it tell the rule's bound.
+        """
+        if rule is None or len(subjects) <= rule.top:
+            return self.at_least(subjects, scores, floor)
+        n_reaching = self._counts(subjects, scores)[::-1].cumsum()[::-1]
+        if floor >= COUNTED_SCORES or n_reaching[floor] <= rule.top:
+            return self.at_least(subjects, scores, floor)
+        nth = int(np.flatnonzero(n_reaching >= rule.top)[-1])
+        places, values = self._listed(subjects, scores, nth)
+        lowest = max(floor, rule.lowest(values, subjects.partition.lengths[places]))
+        if lowest < nth:
+            places, values = self._listed(subjects, scores, lowest)
+        wanted = values >= lowest
+        n_left_out = int(n_reaching[floor]) - int(wanted.sum())
+        return ScoreBlock(subjects.partition.subject_index[places[wanted]], values[wanted], n_left_out=n_left_out)
+
+    def _counts(self, subjects: DeviceSubjects, scores: Buffer) -> NDArray[np.int64]:
+        """Subjects by score, shape (COUNTED_SCORES,); larger scores count as the last."""
+        device = self._device
+        counts = self._scratch.room("score counts", COUNTED_SCORES * 4)
+        device.clear(counts, counts.n_bytes, Stream.COMPUTE)
+        grid = max(1, min(-(-len(subjects) // COUNT_KERNEL.threads), device.facts.multiprocessors * 4))
+        arguments: list[Argument] = [
+            address(scores), unsigned(len(subjects)), unsigned(COUNTED_SCORES), address(counts),
+        ]  # fmt: skip
+        device.launch(COUNT_KERNEL, grid, COUNTED_SCORES * 4, arguments, Stream.COMPUTE)
+        found = np.empty(COUNTED_SCORES, dtype=np.uint32)
+        device.download(found, counts, Stream.COMPUTE)
+        return found.astype(np.int64)
+
+    def _listed(
+        self, subjects: DeviceSubjects, scores: Buffer, floor: int
+    ) -> tuple[NDArray[np.uint32], NDArray[np.int32]]:
+        """Places on the device, growing, and scores of the subjects that score ``floor`` or more."""
+        values_on_device = self._scratch.room("wanted scores", len(subjects) * 4)
+        n_wanted = self.collect(scores, [Candidates(0, len(subjects), floor)], "wanted", values_on_device)
+        places = np.empty(n_wanted, dtype=np.uint32)
+        values = np.empty(n_wanted, dtype=np.int32)
+        self._device.download(places, self._scratch["wanted"], Stream.COMPUTE)
+        self._device.download(values, values_on_device, Stream.COMPUTE)
+        order = np.argsort(places)
+        return places[order], values[order]
