@@ -203,7 +203,8 @@ def run_batch(
         files = QueryFiles.of(files, "auto")
     info = searcher.run_info(command)
     info = replace(info, parameters={**info.parameters, **files.parameters(searcher.scheme)})
-    report = _open_run(store, info, resume, searcher.database.catalogue.former_digests, notify or (lambda _: None))
+    former_digests = searcher.database.catalogue.former_digests
+    report = _open_run(store, info, resume, shard, former_digests, notify or (lambda _: None))
     log = EventLog(events)
     log.write("start", run=report.run_id, resumed=report.resumed, database=info.database.path)
     committed = store.committed(report.run_id)
@@ -270,20 +271,34 @@ def missing_numbers(store: HitStore, run_id: int) -> list[int]:
 
 
 def _open_run(
-    store: HitStore, info: RunInfo, resume: str | None, former_digests: Sequence[str], notify: Callable[[str], None]
+    store: HitStore,
+    info: RunInfo,
+    resume: str | None,
+    shard: Shard,
+    former_digests: Sequence[str],
+    notify: Callable[[str], None],
 ) -> BatchReport:
     """The run to add to, new or old, marked as worked on by this process.
 
     ``former_digests`` are those that the database had before compactions, which change no hit.
     """
 
-    def difference(found: RunInfo) -> str:
+    def obstacle(run: StoredRun) -> str | None:
+        """Why this batch cannot go on with a run."""
+        found = run.info
         if found.database.digest in former_digests:
             found = replace(found, database=info.database)
-        return _difference(info, found)
+        difference = _difference(info, found)
+        if difference:
+            return f"is of another search: {difference}; leave --resume out"
+        foreign = next((number for number in store.committed(run.id) if not shard.holds(number)), None)
+        if foreign is not None:
+            share = f"--shard {shard.index}/{shard.count}"
+            return f"has query {foreign}, which is not of {share}; give the share that it began with"
+        return None
 
     if resume == "latest":
-        unfinished = [run for run in store.runs() if run.state != "finished" and not difference(run.info)]
+        unfinished = [run for run in store.runs() if run.state != "finished" and obstacle(run) is None]
         left = [run for run in unfinished if run.state == "interrupted"]
         if unfinished and not left:
             notify(_at_work(unfinished[-1]))
@@ -291,9 +306,9 @@ def _open_run(
     if resume is None:
         return BatchReport(store.start_run(info), resumed=False)
     run = store.run(resume)
-    problem = difference(run.info)
-    if problem:
-        raise StoreError(f"run {run.id} of {store.name} is of another search: {problem}; leave --resume out")
+    problem = obstacle(run)
+    if problem is not None:
+        raise StoreError(f"run {run.id} of {store.name} {problem}")
     if run.state == "running":
         if run.worker.is_here:
             raise StoreError(f"run {run.id} of {store.name} is being worked on by {run.worker}; wait for it or stop it")

@@ -92,6 +92,22 @@ def test_merged_shards_are_the_whole_batch(swsearch, protein_db, many_queries):
     assert "are in no shard, number 1 for one" in swsearch("runs", "merge", stores[0], "--store", "part.sqlite").err
 
 
+def test_a_share_does_not_go_on_with_the_run_of_another(swsearch, protein_db, many_queries):
+    """By hand: both shares are in one store. Going on with the first, the second would call it finished."""
+    arguments = ["batch", *many_queries, protein_db, "--store", "b.sqlite", "--top", "1"]
+    assert swsearch(*arguments, "--shard", "1/2").code == 0
+    with HitStore("b.sqlite") as store:
+        store.interrupt_run(1)
+    second = swsearch(*arguments, "--shard", "2/2", "--resume", "latest")
+    assert second.out == "run 2 in b.sqlite: 17 queries done, 0 failed\n"
+    refused = swsearch(*arguments, "--shard", "2/2", "--resume", "1")
+    assert (
+        "run 1 of b.sqlite has query 0, which is not of --shard 2/2; give the share that it began with" in refused.error
+    )
+    whole = swsearch(*arguments, "--resume", "1")
+    assert whole.out == "run 1 in b.sqlite: 17 queries done, 18 were there before, 0 failed\n"
+
+
 def test_shards_of_different_searches_or_the_same_queries_do_not_merge(swsearch, protein_db, many_queries):
     assert swsearch("batch", *many_queries, protein_db, "--store", "a.sqlite").code == 0
     assert swsearch("batch", *many_queries, protein_db, "--store", "b.sqlite", "--top", "7").code == 0
