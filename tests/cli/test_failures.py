@@ -2,8 +2,10 @@
 
 import os
 import re
+import resource
 import signal
 import subprocess
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -60,10 +62,12 @@ def test_protein_given_as_dna_names_the_letter_and_the_way_out(swsearch, tmp_pat
     assert "--alphabet protein" in outcome.error
 
 
-def test_dna_queries_against_a_protein_database_are_refused(swsearch, lambda_db, protein_db):
+def test_proteins_against_dna_are_refused_with_the_way_to_translate_it(swsearch, lambda_db, protein_db):
     outcome = swsearch("query", QUERIES, lambda_db)
     assert outcome.code == 1
     assert "not in alphabet dna" in outcome.error
+    assert "--translate subject" in outcome.error
+    assert swsearch("query", QUERIES, lambda_db, "--translate", "subject", "--store", "none").code == 0
 
 
 def test_dna_is_not_taken_for_protein_unless_it_is_said_to_be(swsearch, tmp_path, protein_db):
@@ -144,8 +148,32 @@ def test_a_full_disk_is_one_line(protein_db, tmp_path):
     assert outcome.returncode == 1
     errors = [line for line in outcome.stderr.splitlines() if "error:" in line]
     assert len(errors) == 1
-    assert "No space left on device" in errors[0]
+    assert "error: stdout: No space left on device; free some space" in errors[0]
     assert "Traceback" not in outcome.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "place"),
+    [
+        (["query", "--store", "none", "--out", "hits.json", "--format", "json"], "hits.json"),
+        (["query", "--store", "none", "--out", "hits.parquet", "--format", "parquet", "--top", "500"], "hits.parquet"),
+        (["query", "--store", "none", "--out", "hits.sam", "--format", "sam"], tempfile.gettempdir()),
+        (["query", "--store", "none", "--out", "/dev/full"], "/dev/full"),
+        (["batch", "--store", "none.sqlite", "--events", "/dev/full"], "/dev/full"),
+    ],
+)
+def test_a_file_that_cannot_take_more_is_named_and_not_left(protein_db, tmp_path, arguments, place):
+    """Source: the system's own limit on a file's size, as tight as a full disk; and /dev/full."""
+    command, *options = arguments
+    limit = resource.RLIM_INFINITY if "/dev/full" in options else 5_000
+    outcome = subprocess.run(
+        [os.sys.executable, "-m", "swsearch", command, str(QUERIES), str(protein_db), *options],
+        check=False, capture_output=True, text=True, cwd=tmp_path,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)),
+    )  # fmt: skip
+    assert outcome.returncode == 1
+    assert re.search(f"error: {re.escape(place)}: (File too large|No space left)", outcome.stderr), outcome.stderr
+    assert not list(tmp_path.glob("*hits*"))
 
 
 def holds_a_query(store: Path) -> bool:

@@ -223,6 +223,18 @@ def test_identifiers_of_any_bytes_can_be_removed(tmp_path: Path) -> None:
     assert content(tmp_path / "db") == b">b\nMV\n"
 
 
+def test_a_part_of_an_identifier_is_answered_with_the_whole(tmp_path: Path) -> None:
+    """By hand: an accession may be in many identifiers, so a removal wants all of one; the message has it."""
+    (tmp_path / "1.fa").write_text(">sp|P02232|LGB1_VICFA Leghemoglobin\nMK\n>tr|Q1|Q1_X\nMV\n")
+    build_database(tmp_path / "1.fa", tmp_path / "db")
+    with pytest.raises(InputError) as caught:
+        remove_from_database(tmp_path / "db", ["P02232"])
+    assert str(caught.value) == (
+        f"{tmp_path / 'db'} has no sequence 'P02232'; give the whole first word of its header, "
+        "as 'sp|P02232|LGB1_VICFA'; nothing was removed"
+    )
+
+
 def test_bad_requests_change_nothing(tmp_path: Path, fasta: Path, database_path: Path) -> None:
     """Expected words: what is wrong and where; expected value: every byte as before."""
     before = files_of(database_path)

@@ -17,6 +17,9 @@ from swsearch.store.repository import HitStore
 from tests.patience import wait_until
 from tests.store.conftest import RUN, make_query
 
+NO_PROCESS = 2**22 + 1
+"""Above any process number of Linux."""
+
 REPOSITORY = Path(__file__).parents[2]
 
 WRITER = """
@@ -118,6 +121,37 @@ def test_a_run_of_another_machine_is_not_called_interrupted(tmp_path, monkeypatc
     with HitStore(tmp_path / "hits.sqlite", create=True) as store:
         with monkeypatch.context() as elsewhere:
             elsewhere.setattr("socket.gethostname", lambda: "elsewhere")
-            elsewhere.setattr(os, "getpid", lambda: 2**22 + 1)  # above any process number of Linux
+            elsewhere.setattr(os, "getpid", lambda: NO_PROCESS)
             run_id = store.start_run(RUN)
         assert store.run(run_id).state == "running"
+        assert str(store.run(run_id).worker) == f"process {NO_PROCESS} on elsewhere"
+
+
+def test_a_process_number_given_to_another_process_does_not_keep_a_run(tmp_path):
+    """After a restart any number may be somebody else's: the run's is made that of a process that began later."""
+    path = tmp_path / "hits.sqlite"
+    with HitStore(path, create=True) as store:
+        run_id = store.start_run(RUN)
+        assert store.run(run_id).state == "running"
+        with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as other:
+            connection = sqlite3.connect(path)
+            connection.execute("UPDATE runs SET process = ?", (other.pid,))
+            connection.commit()
+            connection.close()
+            assert store.run(run_id).state == "interrupted"
+            other.communicate(b"\n")
+
+
+def test_a_run_of_before_is_judged_by_its_process_number_alone(tmp_path):
+    """An older program did not keep when its process began."""
+    path = tmp_path / "hits.sqlite"
+    with HitStore(path, create=True) as store:
+        run_id = store.start_run(RUN)
+        connection = sqlite3.connect(path)
+        connection.execute("UPDATE runs SET process_began = NULL")
+        connection.commit()
+        assert store.run(run_id).state == "running"
+        connection.execute("UPDATE runs SET process = ?", (NO_PROCESS,))
+        connection.commit()
+        connection.close()
+        assert store.run(run_id).state == "interrupted"
