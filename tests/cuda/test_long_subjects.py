@@ -44,7 +44,9 @@ def genome(seed: int, query: Codes) -> Partition:
 
 def engine_with_small_windows(device: EmulatedDevice) -> CudaEngine:
     engine = CudaEngine(device)
-    engine._joined = JoinedWindows(device, engine._scratch, engine._lists, engine.timing, 128, STRIDE, 2 * STRIDE)
+    engine._joined = JoinedWindows(
+        device, engine._scratch, engine._lists, DiamondSweep(device), engine.timing, 128, STRIDE, 2 * STRIDE
+    )
     engine._long_subjects = LongSubjects(
         DiamondSweep(device, engine._make_room), engine.timing, device.facts.multiprocessors, 400, 2 * STRIDE
     )

@@ -177,6 +177,7 @@ def _constants(**values: object) -> tuple[tuple[str, str], ...]:
     return tuple((name.upper(), str(int(v) if isinstance(v, bool) else v)) for name, v in values.items())
 
 
+@cache
 def range_kernel(
     arithmetic: Arithmetic,
     tile: Tile,
@@ -210,6 +211,7 @@ def range_kernel(
     )
 
 
+@cache
 def list_kernel(
     arithmetic: Arithmetic, tile: Tile, gap: GapPenalty, *, texture: bool, warps: int, entry: ListEntry = "score_list"
 ) -> KernelSpec:
