@@ -214,7 +214,7 @@ class EndFinder:
                 profile, on_device,
                 Listed(residues, starts, lengths, listed, count, n, int(subjects.lengths[-1])),
                 tile=tile, arithmetic=arithmetic, scores=address(best), counter=address(scratch["ends counts"], 4),
-                stream=Stream.COMPUTE, ends=[wanted, address(places)],
+                stream=Stream.COMPUTE, name="ends", ends=[wanted, address(places)],
             ).start()  # fmt: skip
             found_best, found = np.empty(n, np.int32), np.empty(n, np.uint64)
             device.download(found_best, best, Stream.COMPUTE)

@@ -1,8 +1,8 @@
 """The CUDA engine: scores profiles against partitions on one GPU.
 
 One batch (a query, or two of like length that share words) against one piece of the database is: a launch a strip of
-the query over all subjects but the longest; beside it the kernel that gives each of the longest a warp, and the one
-that scores chromosomes and the like in windows; then the subjects whose score left the narrow type, or passed a
+the query over all subjects but the longest; beside it the kernel that gives each of the longest a warp, and before it
+the one that scores chromosomes and the like in windows; then the subjects whose score left the narrow type, or passed a
 deferred kernel's limit, are listed on the device and scored again in 16 and, where that is not enough, in 32 bits; then
 scores are copied to the host. Launches of one query never overlap those of the next, and the host reads one count
 between the stages.
@@ -68,7 +68,7 @@ DATABASE_SHARE: Final = 0.05
 """Share of the device's free memory that databases may take: the boundaries between the strips of a long query, or of
 two, take up to sixteen bytes a residue beside."""
 SIDES: Final = (Stream.SIDE, Stream.OTHER_SIDE)
-"""Where the kernels of long subjects run, of each query of a batch."""
+"""Where the kernel for listed subjects runs beside the others, of each query of a batch."""
 MOST_DEFERRED: Final = 1 / 16
 """If more than this share of the subjects passes a deferred kernel, the exact kernel scores all of them again."""
 
@@ -355,11 +355,17 @@ class CudaEngine:
             return self._score_all(profiles, whole, scores, [], deferred=deferred), [0] * len(profiles)
         with contextlib.ExitStack() as held:
             runs = [
-                self._joined.begin(profile, subjects, len(whole), self._packed.words, SIDES[i], held)
+                self._joined.begin(profile, subjects, len(whole), self._packed.words, f"{i}", held)
                 for i, profile in enumerate(profiles)
             ]
             held.callback(self._device.synchronize)
-            n_short = self._score_all(profiles, whole, scores, runs, deferred=deferred)
+            if len(whole):
+                n_short = self._score_all(profiles, whole, scores, runs, deferred=deferred)
+            else:
+                n_short = 0
+                with self._measured():
+                    for run in runs:
+                        run.start()
             finished = [run.finish() for run in runs]
             for of_query, (found, _) in zip(scores, finished, strict=True):
                 self._device.upload(of_query, found, Stream.COMPUTE, len(whole) * 4)
@@ -387,7 +393,7 @@ class CudaEngine:
     ) -> int:
         """Every subject's best score, or in deferred kernels its result, in its place of ``scores``.
 
-        ``runs`` of longer subjects are launched beside. Returns the place of the first subject that got a warp of
+        ``runs`` of longer subjects are launched before. Returns the place of the first subject that got a warp of
         its own: its score and those after it are exact also where deferred kernels ran, as far as the type holds them.
         """
         device = self._device
@@ -429,13 +435,11 @@ class CudaEngine:
             ]  # fmt: skip
             held.callback(device.synchronize)
             held.enter_context(self._measured())
-            # All before the inter-task kernel, whose blocks stay on the multiprocessors once they are there.
-            if runs or lists:
-                for side in SIDES[: len(profiles)]:
-                    device.follow(side, Stream.COMPUTE)
             for run in runs:
                 run.start()
+            # Before the inter-task kernel, whose blocks stay on the multiprocessors once they are there.
             for launch in lists:
+                device.follow(launch.stream, Stream.COMPUTE)
                 launch.start()
             first_unit = 0
             for number, strip in enumerate(plan.strips if n_short else ()):
@@ -449,9 +453,8 @@ class CudaEngine:
                 grid = min(device.facts.multiprocessors * resident[number], -(-n_short // a_block[number]))
                 device.launch(specs[number], grid, strip.shape.tile.shared_bytes, arguments, Stream.COMPUTE)
                 first_unit += strip.shape.tile.strip_units
-            if runs or lists:
-                for side in SIDES[: len(profiles)]:
-                    device.follow(Stream.COMPUTE, side)
+            for launch in lists:
+                device.follow(Stream.COMPUTE, launch.stream)
         return n_short
 
     def _finish_exact(
@@ -535,7 +538,7 @@ class CudaEngine:
         tile = plan_list(profile, self._device.facts.architecture, arithmetic)
         return self._lists.plan(
             profile, on_device, listed, tile=tile, arithmetic=arithmetic, scores=address(scores), counter=counter,
-            stream=stream,
+            stream=stream, name=f"list {stream.name}",
         )  # fmt: skip
 
     # --- Profiles ---

@@ -8,7 +8,8 @@ scored again from some columns further back, until all are proven: as far as the
 felt, since H falls no faster than gaps cost. Where this would be more work than to score the subject whole, it is
 scored whole, by diamonds if they suit the query.
 
-The engine launches them beside the inter-task kernel of the other subjects, before it, and finishes them after it.
+The engine launches them before the inter-task kernel of the other subjects, and reads them when that has ended. Side by
+side they would share multiprocessors, and take longer than one after the other.
 """
 
 from __future__ import annotations
@@ -38,6 +39,7 @@ from swsearch.typing import Lengths, Scores
 OVERLAP: Final = 512
 """Columns by which windows overlap at first; ``benchmarks/benchmark_joints.py`` measures how many are needed."""
 LEAST_STRIDE: Final = 512
+"""For queries of one strip; twice as much for others."""
 GROWTH: Final = 2
 """How much longer a window's overlap is, at least, each time that its joint is not proven."""
 LEAST_LENGTH: Final = 2048
@@ -190,7 +192,7 @@ class JoinedWindows:
         subjects: DeviceSubjects,
         first: int,
         pack: Pack,
-        stream: Stream,
+        name: str,
         held: contextlib.ExitStack,
     ) -> JoinedRun:
         """Get the subjects from place ``first`` on ready; at least one, none of them empty.
@@ -199,8 +201,8 @@ class JoinedWindows:
         ----------
         pack : callable
             Packs profiles for a tile.
-        stream : Stream
-            Where the kernels run. One run at a time may use it.
+        name : str
+            Of the run, among those at a time.
         held : ExitStack
             Keeps what the kernels use until they have ended.
 
@@ -209,7 +211,7 @@ class JoinedWindows:
         OutOfDeviceMemory
         """
         size = self._size(profile, subjects.partition[first:])
-        return JoinedRun(self, profile, subjects, np.arange(first, len(subjects)), size, pack, stream, held)
+        return JoinedRun(self, profile, subjects, np.arange(first, len(subjects)), size, pack, name, held)
 
     def _size(self, profile: QueryProfile, partition: Partition) -> Size:
         """All windows at a time, the last one of each subject counted in, which may be a short one."""
@@ -220,7 +222,8 @@ class JoinedWindows:
         stride = partition.n_residues // max(at_a_time - len(partition), at_a_time // 2, 1)
         wide = plan_list(profile, architecture, Arithmetic.WIDE, windows=True)
         bytes_a_window = 2 * wide.strips(profile.length) * wide.joint_words * WARP * 4
-        stride = max(stride, self._least_stride, partition.n_residues * bytes_a_window // STATE_BYTES)
+        least = self._least_stride * min(tile.strips(profile.length), 2)
+        stride = max(stride, least, partition.n_residues * bytes_a_window // STATE_BYTES)
         return Size(self._overlap, _rounded(stride))
 
 
@@ -235,7 +238,7 @@ class JoinedRun:
         places: NDArray[np.intp],
         size: Size,
         pack: Pack,
-        stream: Stream,
+        name: str,
         held: contextlib.ExitStack,
     ) -> None:
         self._of = of
@@ -245,14 +248,14 @@ class JoinedRun:
         self._places = places
         self._size = size
         self._pack = pack
-        self._stream = stream
+        self._name = name
         self._held = held
         self._zeros: Buffer
         self._scores: Buffer
         self._prepare(first_arithmetic(profile), np.arange(len(places)))
 
     def start(self) -> None:
-        """Launch what is to be scored, and the comparison of all joints; the stream is behind the uploads already."""
+        """Launch what is to be scored, and the comparison of all joints."""
         self._launch.start()
         if self._any_joint:
             n = len(self._windows)
@@ -260,7 +263,7 @@ class JoinedRun:
                 self._at_entries, self._states, unsigned(n), unsigned(self._state_words), address(self._zeros),
             ]  # fmt: skip
             grid = max(1, min(-(-n * WARP // COMPARE_KERNEL.threads), self._device.facts.multiprocessors * 8))
-            self._device.launch(COMPARE_KERNEL, grid, 0, compared, self._stream)
+            self._device.launch(COMPARE_KERNEL, grid, 0, compared, Stream.COMPUTE)
 
     def finish(self) -> tuple[Scores, int]:
         """The subjects' scores, and how many left the narrowest type; after :meth:`start`, waits for it."""
@@ -282,8 +285,8 @@ class JoinedRun:
         by_diamonds = np.zeros(len(self._chosen), dtype=np.int32)
         while True:
             differs, best = np.empty(len(windows), np.int32), np.empty(len(windows), np.int32)
-            self._device.download(differs, self._zeros, self._stream)
-            self._device.download(best, self._scores, self._stream)
+            self._device.download(differs, self._zeros, Stream.COMPUTE)
+            self._device.download(best, self._scores, Stream.COMPUTE)
             of_subjects = np.maximum.reduceat(best, windows.first)
             beyond = of_subjects > self._arithmetic.largest_exact(profile.max_score)
             unproven = (differs != 0) & ~beyond[windows.subject]
@@ -316,8 +319,7 @@ class JoinedRun:
         return again, whole
 
     def _start_timed(self) -> None:
-        self._device.follow(self._stream, Stream.COMPUTE)
-        with self._device.timed(self._stream) as seconds:
+        with self._device.timed(Stream.COMPUTE) as seconds:
             self.start()
         self._of.timing.seconds += seconds[0]
 
@@ -368,12 +370,12 @@ class JoinedRun:
         self._launch = self._of.launcher.plan(
             self._profile, self._on_device, listed,
             tile=self._tile, arithmetic=self._arithmetic, scores=address(self._scores),
-            counter=address(self._zeros, n * 4), stream=self._stream,
+            counter=address(self._zeros, n * 4), stream=Stream.COMPUTE, name=f"windows {self._name}",
             joints=[self._at_entries, self._at_exits, self._states],
         )  # fmt: skip
 
     def _named(self, what: str) -> str:
-        return f"windows' {what} {self._stream.name}"
+        return f"windows' {what} {self._name}"
 
 
 def _rounded(columns: int) -> int:

@@ -169,17 +169,18 @@ class ListLauncher:
         scores: np.uint64,
         counter: np.uint64,
         stream: Stream,
+        name: str,
         joints: list[Argument] | None = None,
         ends: list[Argument] | None = None,
     ) -> ListLaunch:
         """A launch that scores the listed subjects: ``scores``, by place.
 
-        It is to be started before another of the same kernel is planned for the stream, which may need its room.
-
         Parameters
         ----------
         counter : uint64
             Address of a word that is 0.
+        name : str
+            Of its room in scratch, which the next plan of this name takes.
         joints : list of arguments, optional
             Where the states at the joints of windows go; the subjects are windows then.
         ends : list of arguments, optional
@@ -204,7 +205,7 @@ class ListLauncher:
         if strips > 1:
             edge_bytes = teams.teams * stride * tile.boundary_words * 4
             grid = max(1, min(grid, EDGE_BYTES // edge_bytes))
-            edge = self._scratch.room(f"edge {entry} {stream.name}", grid * edge_bytes)
+            edge = self._scratch.room(f"edge {name}", grid * edge_bytes)
         arguments = [
             *on_device.arguments, signed(strips),
             listed.residues, listed.starts, listed.lengths, listed.places, listed.count,
