@@ -79,9 +79,8 @@ SWS_DEVICE void score_list(uint4* shared, const ProfileSource& profile, int n_st
     ListBlock* const block = reinterpret_cast<ListBlock*>(shared + (staged_once ? team : n_warps) * Shape::kStripUnits);
     uint4* const strip = shared + (staged_once ? place_in_team : warp) * Shape::kStripUnits;
     if (staged_once) {
-        if (number_of_team == 0) {
-            stage_strip<kTexture>(strip, profile, place_in_team * Shape::kStripUnits, Shape::kStripUnits, lane, kWarpSize);
-        }
+        stage_strip<kTexture>(shared, profile, 0, n_strips * Shape::kStripUnits, static_cast<int>(threadIdx.x),
+                              static_cast<int>(blockDim.x));
         __syncthreads();
     }
 
@@ -129,7 +128,7 @@ SWS_DEVICE void score_list(uint4* shared, const ProfileSource& profile, int n_st
                 __syncwarp();
             }
             InOrder order(count_above, count_own, number);
-            const auto best = align_strip<Arithmetic, Shape, kOpen, kExtend, false, Edges::kOwn>(
+            const auto best = align_strip<Arithmetic, Shape, kOpen, kExtend, false, true, Edges::kOwn>(
                 strip, subjects.residues + subjects.starts[place] / 4, static_cast<int>(subjects.lengths[place]),
                 EdgePlace{edge, edge, 0}, number > 0, number + 1 < n_strips, order,
                 watch_strip<Shape>(kept, place, number, n_strips, lane));

@@ -141,11 +141,11 @@ def test_a_profile_with_a_row_for_each_position_is_not_given_to_diamonds(emulate
 
 
 def test_a_subject_is_long_if_its_chain_takes_longer_than_the_launch() -> None:
-    """By hand: N residues and 256 rows take 256 N / (26 x 132) cycles, a column 200, or 1,600 of several strips."""
+    """By hand: N residues and 256 rows take 256 N / (26 x 132) cycles, a column 200, or 3,200 of several strips."""
     launch = 180_000_000 * 256 / (26 * 132)
     assert chain_limit(180_000_000, [256], 132) == int(launch / 200)
     assert chain_limit(180_000_000, [128, 128], 132) == int(launch / 200)
-    assert chain_limit(180_000_000, [2_560], 132) == int(10 * launch / 1600)
+    assert chain_limit(180_000_000, [2_560], 132) == int(10 * launch / 3200)
 
 
 def test_a_database_with_long_subjects_is_uploaded_once(emulated: MakeDevice) -> None:

@@ -31,7 +31,7 @@ CELLS_A_CYCLE: Final = 26
 """Cells that a multiprocessor does a cycle where there are subjects enough."""
 STRIP_CHAIN_ROWS: Final = 256
 STRIP_CHAIN_CYCLES: Final = 200
-TEAM_CHAIN_CYCLES: Final = 1600
+TEAM_CHAIN_CYCLES: Final = 3200
 """Cycles that the kernel for listed subjects takes for a column beside the inter-task kernel: where a query of up to so
 many rows is one strip, and where warps wait for one another (``benchmarks/benchmark_long_subjects.py``)."""
 FEW_LISTED: Final = 4
