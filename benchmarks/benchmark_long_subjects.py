@@ -4,7 +4,8 @@
         [--json FILE]
 
 Prints a line a case: seconds of the whole call and of its kernels (medians of the repeats, after one that compiles),
-and GCUPS of both, billions of query residues times subject residues a second. ``genome``: the first record of a DNA
+and GCUPS of both, billions of query residues times subject residues a second; then seconds of the call for the ends of
+each query's 100 best alignments. ``genome``: the first record of a DNA
 file as the only subject, queries cut from it with one base in ten changed. ``long``: 25 proteins of 8,000 to 35,000
 residues, one query of 2,005; ``long-own``: the same with the query in each of them, across columns where windows meet.
 ``mixed`` and ``short``: 100,000 proteins with and without those 25, the first should be as fast as the second;
@@ -15,22 +16,28 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 import time
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from benchmark_cuda import commit
 
 from swsearch.cores import usable_cores
 from swsearch.database.format import SUBJECT_ALIGNMENT, TAIL_PADDING
 from swsearch.database.partition import Partition
 from swsearch.engine.cpu.engine import CpuEngine
 from swsearch.engine.cuda.engine import CudaEngine
+from swsearch.hits.score_block import ScoreBlock
 from swsearch.query.profile import QueryProfile, sequence_profile
 from swsearch.scoring.scheme import default_scheme
 from swsearch.sequences.alphabet import CODE_MASK, DNA, PAD_CODE, PROTEIN
 from swsearch.sequences.fasta import read_sequences
 from swsearch.typing import Codes
+
+ALIGNED = 100
+"""Subjects of a query whose alignments' ends are asked for."""
 
 
 def partition_of(subjects: list[Codes]) -> Partition:
@@ -73,6 +80,18 @@ def protein_case(
     return [sequence_profile(query, default_scheme(PROTEIN))], partition_of(subjects)
 
 
+def ends_seconds(
+    engine: CudaEngine, profiles: list[QueryProfile], partition: Partition, blocks: list[ScoreBlock]
+) -> float:
+    """Seconds to find the ends of each profile's best subjects."""
+    start = time.perf_counter()
+    for profile, block in zip(profiles, blocks, strict=True):
+        best = np.sort(np.argsort(block.score)[-ALIGNED:])
+        if engine.ends(profile, partition[best], block.score[best]) is None:
+            raise SystemExit("the device has no memory left to find ends")
+    return time.perf_counter() - start
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--genome")
@@ -82,6 +101,7 @@ def main() -> None:
     parser.add_argument("--repeat", type=int, default=5)
     parser.add_argument("--check", action="store_true")
     parser.add_argument("--json", type=Path)
+    parser.add_argument("--commit", default="", help="where the checkout is not a git repository")
     options = parser.parse_args()
 
     cases = {
@@ -96,18 +116,18 @@ def main() -> None:
         cases["genome"] = genome_case(options.genome, options.queries, options.query_length)
     with CudaEngine() as engine:
         facts = engine.facts
-        device = f"{facts.name}, driver {facts.driver}"
-        print(device)
+        print(f"{facts.name}, driver {facts.driver}")
         rows = []
         for name, (profiles, partition) in cases.items():
-            walls, kernels = [], []
+            walls, kernels, ends = [], [], []
             for _ in range(options.repeat + 1):
                 engine.timing.reset()
                 start = time.perf_counter()
                 blocks = engine.score(profiles, partition)
                 walls.append(time.perf_counter() - start)
                 kernels.append(engine.timing.seconds)
-            wall, kernel = (float(np.median(seconds[1:])) for seconds in (walls, kernels))
+                ends.append(ends_seconds(engine, profiles, partition, blocks))
+            wall, kernel, ended = (float(np.median(seconds[1:])) for seconds in (walls, kernels, ends))
             cells = partition.n_residues * sum(profile.length for profile in profiles)
             row: dict[str, Any] = {
                 "case": name,
@@ -115,6 +135,7 @@ def main() -> None:
                 "kernel_seconds": kernel,
                 "wall_gcups": cells / wall / 1e9,
                 "kernel_gcups": cells / kernel / 1e9,
+                "ends_seconds": ended,
             }
             if options.check:
                 with CpuEngine(threads=usable_cores()) as cpu:
@@ -124,10 +145,17 @@ def main() -> None:
             rows.append(row)
             same = f"  {row['differ_from_cpu']} scores differ from the CPU's" if options.check else ""
             times = f"{wall * 1e3:10.2f} ms{row['wall_gcups']:8.0f} GCUPS"
-            times += f"   kernels{kernel * 1e3:10.2f} ms{row['kernel_gcups']:8.0f} GCUPS"
+            times += f"   kernels{kernel * 1e3:10.2f} ms{row['kernel_gcups']:8.0f} GCUPS   ends{ended * 1e3:10.2f} ms"
             print(f"{name:<10}{times}{same}", flush=True)
     if options.json is not None:
-        result = {"benchmark": "long subjects", "device": device, "rows": rows}
+        result = {
+            "benchmark": "long subjects",
+            "command": "python benchmarks/benchmark_long_subjects.py " + " ".join(sys.argv[1:]),
+            "commit": options.commit or commit(),
+            "device": facts.name,
+            "driver": facts.driver,
+            "rows": rows,
+        }
         options.json.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
 
 

@@ -6,8 +6,8 @@
 (cuda-bindings asks the driver for functions it may not have, which memcheck would otherwise report.)
 
 Proteins and DNA, queries of one strip and of several, one and two a word, with floors and without, long subjects in
-windows and in joined windows, and scores beyond each type. Prints how many scores were compared; exits with 1 where one
-differs. ``--compiler nvrtc`` compiles with NVRTC also where nvcc is.
+windows and in joined windows, and scores beyond each type, then where their alignments end. Prints how many scores and
+ends were compared; exits with 1 where one differs. ``--compiler nvrtc`` compiles with NVRTC also where nvcc is.
 """
 
 from __future__ import annotations
@@ -18,12 +18,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from swsearch import _native
 from swsearch.database.partition import Partition
 from swsearch.engine.cpu.engine import CpuEngine
 from swsearch.engine.cuda import compiler
 from swsearch.engine.cuda.device import PyCudaDevice
 from swsearch.engine.cuda.engine import CudaEngine
-from swsearch.query.profile import sequence_profile
+from swsearch.query.profile import QueryProfile, sequence_profile
 from swsearch.scoring.gap import GapPenalty
 from swsearch.scoring.matrix import match_mismatch
 from swsearch.scoring.scheme import ScoringScheme, default_scheme
@@ -56,6 +57,19 @@ def case(
         changed[::9] = rng.integers(0, letters, len(changed[::9]))
         subjects += [query, changed, np.concatenate([subjects[-1], changed])]
     return queries, partition_of(subjects)
+
+
+def different_ends(engine: CudaEngine, profile: QueryProfile, partition: Partition) -> int:
+    """Ends, of row or of column, that are not those of the CPU's forward pass."""
+    native = _native.score_ends(
+        profile.rows, profile.table, profile.gap.open, profile.gap.extend,
+        partition.residues, partition.starts, partition.lengths,
+    )  # fmt: skip
+    scores, rows, columns = (np.array(column) for column in zip(*native, strict=True))
+    found = engine.ends(profile, partition, scores.astype(np.int32))
+    if found is None:
+        return len(partition)
+    return int(((found.query_end != rows) | (found.subject_end != columns)).sum())
 
 
 def long_case(rng: np.random.Generator, letters: int, lengths: Sequence[int]) -> tuple[list[Codes], Partition]:
@@ -95,7 +109,10 @@ def main() -> int:
                         compared += len(other)
                         same = np.array_equal(one.subject_index, other.subject_index)
                         different += int((one.score != other.score).sum()) if same else len(other)
-    print(f"{compared} scores compared, {different} different")
+            for profile in profiles:
+                compared += len(partition)
+                different += different_ends(cuda, profile, partition)
+    print(f"{compared} scores and ends compared, {different} different")
     return 1 if different else 0
 
 

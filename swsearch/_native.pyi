@@ -36,6 +36,7 @@ def align_local(
     isa: str = "auto",
     most: int = 1,
     floor: int = 1,
+    ends: NDArray[np.int64] | None = None,
 ) -> list[list[tuple[int, int, int, int, int, str, int, int, int, int, int]]]: ...
 def score_ends(
     rows: NDArray[np.int32],

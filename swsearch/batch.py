@@ -4,7 +4,7 @@ A batch numbers the queries of its files from 0, searches each that its run lack
 batch that was killed goes on where it stopped, and shards of one batch, each the queries of its share, are put
 together into one run; both end with the same bytes as a batch that ran through. A query whose letters were searched
 before in the run is not searched again. A record that is no sequence fails alone; the batch goes on and says so at its
-end.
+end. Queries may be profiles; their scores are part of what makes a run the same search.
 """
 
 from __future__ import annotations
@@ -14,16 +14,20 @@ import json
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, TextIO
 
 from swsearch.engine.protocol import Progress
 from swsearch.errors import InputError, StoreError
 from swsearch.hits.result import QueryResult, RunInfo, SearchStats
+from swsearch.profiles.scale import scale_note
+from swsearch.query.position_specific import PositionSpecificQuery
 from swsearch.search.options import TRANSLATE_ADVICE
+from swsearch.search.query_file import QueryFiles
 from swsearch.search.searcher import Searcher
 from swsearch.sequences.alphabet import refuse_dna
-from swsearch.sequences.fasta import SAMPLE_RESIDUES, STDIN, RefusedRecord, read_each
+from swsearch.sequences.fasta import SAMPLE_RESIDUES, RefusedRecord
 from swsearch.sequences.record import SequenceRecord
 from swsearch.store.repository import HitStore, StoredRun, query_digest
 
@@ -106,44 +110,59 @@ class EventLog:
             self._stream.flush()
 
 
-def survey(paths: Sequence[str | os.PathLike[str]], searcher: Searcher, shard: Shard, *, as_asked: bool = False) -> int:
+def survey(
+    files: QueryFiles,
+    searcher: Searcher,
+    shard: Shard,
+    *,
+    as_asked: bool = False,
+    notify: Callable[[str], None] | None = None,
+) -> int:
     """Cells that a batch scores if it scores all its queries; reads the files once, before anything is stored.
 
-    Standard input can be read only once; a batch with it among its files is not surveyed, and 0 is returned.
+    Standard input can be read only once; a batch with it among its files is not surveyed, and 0 is returned. ``notify``
+    takes what a person should hear of profiles that are not on the scale of the search's matrix.
 
     Raises
     ------
-    FastaFormatError
-        A file cannot be read.
+    InputError
+        A file cannot be read, or it holds profiles that this search cannot take.
     AlphabetMismatch
         The database is of proteins and a file reads like DNA, unless ``as_asked`` says that it is protein.
     """
-    if any(os.fspath(path) == STDIN for path in paths):
+    if files.have_stdin:
         return 0
     cells = number = 0
-    for path in paths:
+    notes: list[str] = []
+    for path, form in zip(files.paths, files.formats, strict=True):
         sample: list[str] = []
         n_sampled = 0
-        for record in read_each(path, searcher.query_alphabet):
+        for record in QueryFiles((path,), (form,)).records(searcher.scheme, searcher.query_alphabet):
+            if isinstance(record, PositionSpecificQuery):
+                searcher.check(record)
+                notes += filter(None, [scale_note(record, searcher.scheme.matrix)])
             if isinstance(record, SequenceRecord):
                 cells += searcher.cells(record) if shard.holds(number) else 0
                 if n_sampled < SAMPLE_RESIDUES:
                     sample.append(record.letters)
                     n_sampled += len(record)
             number += 1
-        if not as_asked:
+        if not as_asked and form == "fasta":
             refuse_dna(path, "".join(sample), searcher.query_alphabet, advice=TRANSLATE_ADVICE)
+    if notes and notify is not None:
+        notify(notes[0] + (f" (so it is with {len(notes):,} of the profiles)" if len(notes) > 1 else ""))
     return cells
 
 
 def run_batch(
-    paths: Sequence[str | os.PathLike[str]],
+    files: QueryFiles | Sequence[str | os.PathLike[str]],
     searcher: Searcher,
     store: HitStore,
     command: str,
     *,
     resume: str | None = None,
     shard: Shard = Shard(),
+    notify: Callable[[str], None] | None = None,
     events: TextIO | None = None,
     progress: Progress | None = None,
     told: Callable[[BatchReport], None] | None = None,
@@ -152,8 +171,9 @@ def run_batch(
 
     Parameters
     ----------
-    paths : sequence of paths
-        Query files, in an order that stays the same when the batch is resumed or sharded.
+    files : QueryFiles or sequence of paths
+        Query files, in an order that stays the same when the batch is resumed or sharded. Of paths the format is found
+        out.
     searcher : Searcher
     store : HitStore
     command : str
@@ -163,6 +183,8 @@ def run_batch(
         one where there is none.
     shard : Shard
         The share of the queries to search.
+    notify : callable, optional
+        Takes a sentence that a person should hear before the batch begins: of another process at work on the run.
     events : text stream, optional
         Takes a line of JSON for each event.
     progress : callable, optional
@@ -172,26 +194,32 @@ def run_batch(
 
     Raises
     ------
-    FastaFormatError
+    InputError
         A query file cannot be read; what was committed stays.
     StoreError
         The store cannot be written, or the run to resume is of another search or of other queries.
     """
+    if not isinstance(files, QueryFiles):
+        files = QueryFiles.of(files, "auto")
     info = searcher.run_info(command)
-    report = _open_run(store, info, resume, searcher.database.catalogue.former_digests)
+    info = replace(info, parameters={**info.parameters, **files.parameters(searcher.scheme)})
+    former_digests = searcher.database.catalogue.former_digests
+    report = _open_run(store, info, resume, shard, former_digests, notify or (lambda _: None))
     log = EventLog(events)
     log.write("start", run=report.run_id, resumed=report.resumed, database=info.database.path)
     committed = store.committed(report.run_id)
     report.n_before = len(committed)
     try:
-        for result in _results(paths, searcher, store, shard, report, committed, progress, log):
+        for result in _results(files, searcher, store, shard, report, committed, progress, log):
             store.add_query(report.run_id, result)
             report.n_done += 1
             log.write("query", number=result.number, id=result.header.split(" ", 1)[0], hits=len(result.hits))
             if told is not None:
                 told(report)
     except BaseException:
-        store.interrupt_run(report.run_id)
+        # The error under way is the one to tell; without the mark, a run whose process is gone is interrupted too.
+        with suppress(StoreError):
+            store.interrupt_run(report.run_id)
         raise
     store.finish_run(report.run_id)
     log.write("end", run=report.run_id, done=report.n_done, before=report.n_before, failed=len(report.failed))
@@ -200,6 +228,8 @@ def run_batch(
 
 def merge_runs(targets: HitStore, sources: Sequence[tuple[HitStore, StoredRun]], command: str) -> int:
     """One new run with the queries of all ``sources``, in the order of their numbers; its id.
+
+    It is finished if they all are, and interrupted otherwise.
 
     Raises
     ------
@@ -227,7 +257,10 @@ def merge_runs(targets: HitStore, sources: Sequence[tuple[HitStore, StoredRun]],
     except BaseException:
         targets.delete_run(merged)
         raise
-    targets.finish_run(merged)
+    if all(run.state == "finished" for _, run in sources):
+        targets.finish_run(merged)
+    else:
+        targets.interrupt_run(merged)
     return merged
 
 
@@ -237,30 +270,58 @@ def missing_numbers(store: HitStore, run_id: int) -> list[int]:
     return [number for number in range(max(numbers, default=-1)) if number not in numbers]
 
 
-def _open_run(store: HitStore, info: RunInfo, resume: str | None, former_digests: Sequence[str]) -> BatchReport:
+def _open_run(
+    store: HitStore,
+    info: RunInfo,
+    resume: str | None,
+    shard: Shard,
+    former_digests: Sequence[str],
+    notify: Callable[[str], None],
+) -> BatchReport:
     """The run to add to, new or old, marked as worked on by this process.
 
     ``former_digests`` are those that the database had before compactions, which change no hit.
     """
 
-    def difference(found: RunInfo) -> str:
+    def obstacle(run: StoredRun) -> str | None:
+        """Why this batch cannot go on with a run."""
+        found = run.info
         if found.database.digest in former_digests:
             found = replace(found, database=info.database)
-        return _difference(info, found)
+        difference = _difference(info, found)
+        if difference:
+            return f"is of another search: {difference}; leave --resume out"
+        foreign = next((number for number in store.committed(run.id) if not shard.holds(number)), None)
+        if foreign is not None:
+            share = f"--shard {shard.index}/{shard.count}"
+            return f"has query {foreign}, which is not of {share}; give the share that it began with"
+        return None
 
     if resume == "latest":
-        unfinished = [run for run in store.runs() if run.state == "interrupted" and not difference(run.info)]
-        resume = str(unfinished[-1].id) if unfinished else None
+        unfinished = [run for run in store.runs() if run.state != "finished" and obstacle(run) is None]
+        left = [run for run in unfinished if run.state == "interrupted"]
+        if unfinished and not left:
+            notify(_at_work(unfinished[-1]))
+        resume = str(left[-1].id) if left else None
     if resume is None:
         return BatchReport(store.start_run(info), resumed=False)
     run = store.run(resume)
-    problem = difference(run.info)
-    if problem:
-        raise StoreError(f"run {run.id} of {store.name} is of another search: {problem}; leave --resume out")
+    problem = obstacle(run)
+    if problem is not None:
+        raise StoreError(f"run {run.id} of {store.name} {problem}")
     if run.state == "running":
-        raise StoreError(f"run {run.id} of {store.name} is being worked on; wait for it or stop it first")
+        if run.worker.is_here:
+            raise StoreError(f"run {run.id} of {store.name} is being worked on by {run.worker}; wait for it or stop it")
+        # Two at one run would do no harm: a query is stored once, and the second to store one ends with an error.
+        notify(f"run {run.id} was left to {run.worker}, which cannot be seen from here; going on with it")
     store.resume_run(run.id)
     return BatchReport(run.id, resumed=True)
+
+
+def _at_work(run: StoredRun) -> str:
+    """What to say where a run of the same search is not taken up because a process is at work on it."""
+    known = f"run {run.id} of the same search is being worked on by {run.worker}; this is a new run"
+    return known if run.worker.is_here else f"{known}; if that process is gone, `--resume {run.id}` goes on with it"
 
 
 def _difference(wanted: RunInfo, found: RunInfo) -> str:
@@ -279,12 +340,14 @@ def _difference(wanted: RunInfo, found: RunInfo) -> str:
     if "--chosen-digest" in pairs:
         pairs["the choice of subjects"] = pairs.pop("--chosen-digest")
         del pairs["--chosen-subjects"]
+    if "--query-digest" in pairs:
+        pairs["what the profiles score"] = pairs.pop("--query-digest")
     different = [name for name, (one, other) in pairs.items() if one != other]
     return ", ".join(f"{name} differs" for name in different)
 
 
 def _results(
-    paths: Sequence[str | os.PathLike[str]],
+    files: QueryFiles,
     searcher: Searcher,
     store: HitStore,
     shard: Shard,
@@ -296,7 +359,9 @@ def _results(
     """Results of the queries that the run lacks; the caller commits each before it takes the next."""
     first_with: dict[bytes, int] = {}
     window: list[tuple[int, SequenceRecord]] = []
-    for number, record in enumerate(read_each(paths, searcher.query_alphabet)):
+    n_read = 0
+    for number, record in enumerate(files.records(searcher.scheme, searcher.query_alphabet)):
+        n_read = number + 1
         if not shard.holds(number):
             continue
         refused = record if isinstance(record, RefusedRecord) else _refused(searcher, number, record)
@@ -307,9 +372,9 @@ def _results(
         assert isinstance(record, SequenceRecord)
         if number in committed:
             if committed[number] != query_digest(record.header, searcher.as_searched(record).letters):
-                problem = f"query {number} of run {report.run_id} is not {record.identifier!r}"
+                problem = f"query {number} of run {report.run_id} of {store.name} is not {record.identifier!r}"
                 raise StoreError(f"{problem}; give the files that the run began with")
-            first_with.setdefault(_letters_digest(record, searcher), number)
+            first_with.setdefault(_query_key(record, searcher), number)
             if progress is not None:
                 progress(searcher.cells(record))
             continue
@@ -317,6 +382,10 @@ def _results(
         if len(window) == WINDOW:
             yield from _search_window(window, searcher, store, report, first_with, progress)
             window = []
+    last = max(committed, default=-1)
+    if last >= n_read:
+        problem = f"run {report.run_id} of {store.name} has its query {last}, but the files given hold {n_read}"
+        raise StoreError(f"{problem}; give the files that the run began with")
     yield from _search_window(window, searcher, store, report, first_with, progress)
 
 
@@ -332,13 +401,13 @@ def _search_window(
     new: list[tuple[int, SequenceRecord]] = []
     repeated: list[tuple[int, SequenceRecord]] = []
     for number, record in window:
-        known = first_with.setdefault(_letters_digest(record, searcher), number)
+        known = first_with.setdefault(_query_key(record, searcher), number)
         (new if known == number else repeated).append((number, record))
     results = searcher.search([record for _, record in new], progress)
     for (number, _), result in zip(new, results, strict=True):
         yield replace(result, number=number)
     for number, record in repeated:
-        source = store.query(report.run_id, first_with[_letters_digest(record, searcher)])
+        source = store.query(report.run_id, first_with[_query_key(record, searcher)])
         report.n_repeated += 1
         if progress is not None:
             progress(searcher.cells(record))
@@ -356,7 +425,9 @@ def _refused(searcher: Searcher, number: int, record: SequenceRecord) -> Refused
     return None
 
 
-def _letters_digest(record: SequenceRecord, searcher: Searcher) -> bytes:
-    """The same for sequences that give the same hits: where case does not score, it does not count."""
-    letters = record.letters if searcher.case_counts else record.letters.upper()
-    return hashlib.blake2b(letters.encode(), digest_size=16).digest()
+def _query_key(record: SequenceRecord, searcher: Searcher) -> bytes:
+    """The same for queries that have the same hits: where case does not score, it does not count."""
+    key = hashlib.blake2b((record.letters if searcher.case_counts else record.letters.upper()).encode(), digest_size=16)
+    if isinstance(record, PositionSpecificQuery):
+        key.update(record.scores.tobytes())
+    return key.digest()

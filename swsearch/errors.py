@@ -19,6 +19,19 @@ The first line of ``str(error)`` says what is wrong, where, and what to do. The 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+
+@contextmanager
+def writing_to(place: str) -> Iterator[None]:
+    """Name ``place`` in the system's errors that name no file: those of a disk that is full, above all."""
+    try:
+        yield
+    except OSError as error:
+        error.filename = error.filename or place
+        raise
+
 
 class SwSearchError(Exception):
     """Base of all errors that this package raises on purpose."""

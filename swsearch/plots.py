@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -19,12 +21,16 @@ def check_plot(path: Path) -> None:
     Raises
     ------
     InputError
-        The name does not end in a known suffix, there is no such folder, or matplotlib is not installed.
+        The name does not end in a known suffix, there is no such folder or nothing can be written to it, or matplotlib
+        is not installed.
     """
     if path.suffix.lower() not in SUFFIXES:
         raise InputError(f"--plot {path}: choose a name that ends in {', '.join(SUFFIXES)}")
-    if not path.absolute().parent.is_dir():
-        raise InputError(f"--plot {path}: there is no folder {path.absolute().parent}")
+    folder = path.absolute().parent
+    if not folder.is_dir():
+        raise InputError(f"--plot {path}: there is no folder {folder}")
+    if not os.access(folder, os.W_OK):
+        raise InputError(f"--plot {path}: nothing can be written to the folder {folder}; choose another one")
     try:
         import matplotlib  # noqa: F401
     except ImportError as error:
@@ -46,4 +52,5 @@ def save_figure(figure: Figure, path: Path) -> None:
     except OSError as error:
         raise InputError(f"--plot {path}: {error.strerror}; choose another file") from error
     finally:
-        unfinished.unlink(missing_ok=True)
+        with suppress(OSError):
+            unfinished.unlink(missing_ok=True)

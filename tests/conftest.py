@@ -2,11 +2,11 @@
 
 import signal
 
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 # A shell that starts the tests in the background has them ignore Ctrl-C, and so every process they start.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# No example fails because the machine is busy.
-settings.register_profile("patient", deadline=None)
+# No example fails because the machine is busy, neither in the test nor while it is made up.
+settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("patient")

@@ -3,6 +3,7 @@
 import re
 import shlex
 import shutil
+import sqlite3
 from pathlib import Path
 
 import pytest
@@ -41,7 +42,7 @@ def test_commands_run_and_print_what_is_shown(workplace, capfd, page):
     assert run_commands((ROOT / page).read_text(), capfd) >= 6
 
 
-@pytest.mark.parametrize("name", ["batch", "examples", "filters", "profiles"])
+@pytest.mark.parametrize("name", ["batch", "examples", "filters", "profiles", "store"])
 def test_the_reference_pages_commands_and_python_run(workplace, capfd, name):
     """Source: the page; its database is the README's."""
     page = (ROOT / "docs" / "reference" / f"{name}.md").read_text()
@@ -50,6 +51,22 @@ def test_the_reference_pages_commands_and_python_run(workplace, capfd, name):
     (code,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
     exec(compile(code, name, "exec"), {})
     assert capfd.readouterr().out
+
+
+def test_the_stores_sql_gives_what_a_report_gives(workplace, capfd):
+    """Source: the page, and the same run in blast6."""
+    page = (ROOT / "docs" / "reference" / "store.md").read_text()
+    (statement,) = re.findall(r"```sql\n(.*?)```", page, re.DOTALL)
+    assert main(["index", "data/proteins.fasta.gz", "-o", "proteins.db", "--quiet"]) == 0
+    fields = ["--format", "tsv", "--fields", "rank stitle score", "--top", "3", "--quiet"]
+    assert main(["query", "data/queries.fasta", "proteins.db", "--store", "hits.sqlite", *fields]) == 0
+    with sqlite3.connect("hits.sqlite") as store:
+        found = store.execute(statement).fetchall()
+    store.close()
+    # A backslash in a header is doubled in SQL, as the page says.
+    rows = [(str(rank), title.replace(2 * "\\", "\\"), str(score)) for _, rank, title, score, _ in found]
+    assert len(rows) == 21
+    assert rows == [tuple(line.split("\t")) for line in capfd.readouterr().out.splitlines()[1:]]
 
 
 def test_the_profile_finds_more_than_its_first_sequence(workplace, capfd):

@@ -16,5 +16,5 @@ score_list(const uint4* profile, swsearch::u64 texture, int n_strips, const swse
     using Shape = Tile<kWarpSize, SWS_WORDS, SWS_COLUMNS, Pairing::SWS_PAIRING>;
     swsearch::score_list<SWS_ARITHMETIC, Shape, SWS_GAP_OPEN, SWS_GAP_EXTEND, SWS_TEXTURE != 0>(
         strips, ProfileSource{profile, texture}, n_strips, SubjectList{residues, starts, lengths, places, n_places},
-        boundary, boundary_stride, left, together != 0, scores, work_counter, NoJoints());
+        boundary, boundary_stride, left, together != 0, scores, work_counter, ScoresAlone());
 }

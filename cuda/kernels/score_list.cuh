@@ -10,17 +10,17 @@
 // columns long: a column is read before it is written, and by the strip below only after that. `left` has a count for each
 // warp of each block: how far it has come.
 //
-// Windows of long subjects are listed subjects as well; of them `joints` keeps what joints.cuh compares.
+// Beside the scores something may be kept of each strip: of windows of long subjects, which are listed subjects as well, what
+// joints.cuh compares; where the scores are known, their ends (ends.cuh).
 
 #pragma once
 
+#include "kernels/ends.cuh"
 #include "kernels/joints.cuh"
 #include "kernels/strip.cuh"
 #include "swsearch/order.cuh"
 
 namespace swsearch {
-
-constexpr int kListBlockUnits = 1;
 
 struct SubjectList {
     const u32* residues;
@@ -31,11 +31,11 @@ struct SubjectList {
 };
 
 // Nothing is kept of the strips but their scores.
-struct NoJoints {};
+struct ScoresAlone {};
 
 // The watch of a strip of a subject.
 template <class Shape>
-SWS_DEVICE Unwatched watch_strip(const NoJoints&, u32, int, int, int) {
+SWS_DEVICE Unwatched watch_strip(const ScoresAlone&, u32, int, int, int) {
     return Unwatched();
 }
 
@@ -44,24 +44,29 @@ SWS_DEVICE AtJoints<Shape> watch_strip(const Joints& joints, u32 place, int stri
     return AtJoints<Shape>(joints, place, strip, n_strips, lane);
 }
 
-// What the warps of a block share, before their strips.
+template <class Shape>
+SWS_DEVICE AtEnds<Shape> watch_strip(const WantedEnds& wanted, u32 place, int strip, int, int lane) {
+    return AtEnds<Shape>(wanted, place, strip, lane);
+}
+
+// What the warps of a block share, behind their strips: in the room that a byte which is no residue would read.
 struct ListBlock {
     u32 item;
     int score;
 };
 
-template <class Arithmetic, class Shape, int kOpen, int kExtend, bool kTexture, class JointsOrNone>
+template <class Arithmetic, class Shape, int kOpen, int kExtend, bool kTexture, class Kept>
 SWS_DEVICE void score_list(uint4* shared, const ProfileSource& profile, int n_strips, const SubjectList& subjects,
                            u32* boundary, u32 boundary_stride, u64* left, bool together, int* scores,
-                           u32* work_counter, const JointsOrNone& joints) {
+                           u32* work_counter, const Kept& kept) {
     static_assert(Shape::kGroup == kWarpSize, "a warp has a strip");
-    static_assert(sizeof(ListBlock) <= kListBlockUnits * sizeof(uint4), "kernels.py leaves as much room");
-    ListBlock* const block = reinterpret_cast<ListBlock*>(shared);
+    static_assert(sizeof(ListBlock) <= sizeof(uint4), "kernels.py leaves as much room");
     const u32 n_places = *subjects.n_places;
     const int n_warps = static_cast<int>(blockDim.x / kWarpSize);
+    ListBlock* const block = reinterpret_cast<ListBlock*>(shared + n_warps * Shape::kStripUnits);
     const int warp = static_cast<int>(threadIdx.x / kWarpSize);
     const int lane = static_cast<int>(threadIdx.x % kWarpSize);
-    uint4* const strip = shared + kListBlockUnits + warp * Shape::kStripUnits;
+    uint4* const strip = shared + warp * Shape::kStripUnits;
 
     // The team that has a subject: the block's warps or this one alone; this warp's place in it, and the one above.
     const int team = together ? n_warps : 1;
@@ -107,7 +112,7 @@ SWS_DEVICE void score_list(uint4* shared, const ProfileSource& profile, int n_st
             InOrder order(count_above, count_own, number);
             const auto best = align_strip<Arithmetic, Shape, kOpen, kExtend, false, Edges::kOwn>(
                 strip, subjects.residues + subjects.starts[place] / 4, length, EdgePlace{edge, edge, 0}, number > 0,
-                number + 1 < n_strips, order, watch_strip<Shape>(joints, place, number, n_strips, lane));
+                number + 1 < n_strips, order, watch_strip<Shape>(kept, place, number, n_strips, lane));
             if (lane == kWarpSize - 1) {
                 order.finish();
             }

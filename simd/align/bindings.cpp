@@ -2,6 +2,7 @@
 
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 
 #include <algorithm>
@@ -13,6 +14,7 @@
 #include <functional>
 #include <mutex>
 #include <numeric>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -30,6 +32,7 @@ using namespace nb::literals;
 
 template <class T>
 using Array = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using EndTable = nb::ndarray<const std::int64_t, nb::shape<-1, 3>, nb::c_contig, nb::device::cpu>;
 using Table = nb::ndarray<const std::int8_t, nb::shape<-1, 32>, nb::c_contig, nb::device::cpu>;
 
 constexpr std::int32_t max_gap_cost = 16'383;
@@ -66,6 +69,24 @@ void check(const Array<std::uint8_t>* codes, const Array<std::int32_t>& rows, co
             throw nb::value_error(("subject " + std::to_string(i) + " leaves the array of residues").c_str());
         }
     }
+}
+
+// The rows of a table of ends: score, query_end, subject_end. Throws where one leaves its pair.
+std::vector<align::End> ends_in(const EndTable& table, std::size_t query_length, const Array<std::uint32_t>& lengths) {
+    if (table.shape(0) != lengths.size()) throw nb::value_error("ends and lengths differ in length");
+    std::vector<align::End> ends;
+    for (std::size_t i = 0; i < lengths.size(); ++i) {
+        const std::int64_t* const row = table.data() + 3 * i;
+        const auto within = [](std::int64_t value, std::uint64_t most) {
+            return value >= 0 && static_cast<std::uint64_t>(value) <= most;
+        };
+        if (!within(row[0], 0x7FFFFFFF) || !within(row[1], query_length) || !within(row[2], lengths.data()[i])) {
+            throw nb::value_error(("the end of subject " + std::to_string(i) + " leaves the pair").c_str());
+        }
+        ends.push_back({static_cast<std::int32_t>(row[0]), static_cast<std::size_t>(row[1]),
+                        static_cast<std::size_t>(row[2])});
+    }
+    return ends;
 }
 
 // Runs `work(i)` for every i of `order` in n_threads threads. The calling thread sleeps, and looks for signals and
@@ -160,15 +181,19 @@ nb::list align_local(const Array<std::uint8_t>& query_codes, const Array<std::in
                      std::int32_t gap_open, std::int32_t gap_extend, const Array<std::uint8_t>& identity,
                      const Array<std::uint8_t>& residues, const Array<std::uint64_t>& starts,
                      const Array<std::uint32_t>& lengths, int n_threads, std::uint64_t memory_bytes,
-                     const nb::object& progress, const std::string& isa, std::uint64_t most, std::int32_t floor) {
+                     const nb::object& progress, const std::string& isa, std::uint64_t most, std::int32_t floor,
+                     const std::optional<EndTable>& ends) {
     check(&query_codes, rows, table, gap_open, gap_extend, &identity, residues, starts, lengths);
+    if (ends && most != 1) throw nb::value_error("ends are of the best alignments alone; leave most at 1");
+    const std::vector<align::End> known = ends ? ends_in(*ends, rows.size(), lengths) : std::vector<align::End>();
     const align::Query query(query_codes.data(), rows.data(), rows.size(), table.data(), table.shape(0), gap_open,
                              gap_extend, identity.data(), kernels_named(isa));
     std::vector<std::vector<align::Path>> paths(starts.size());
     align::Watch watch;
     run(longest_first(lengths), n_threads, watch, progress, [&](std::size_t i) {
-        paths[i] = align::find_paths(query, residues.data() + starts.data()[i], lengths.data()[i], most, floor,
-                                     memory_bytes, watch);
+        const std::uint8_t* const subject = residues.data() + starts.data()[i];
+        paths[i] = known.empty() ? align::find_paths(query, subject, lengths.data()[i], most, floor, memory_bytes, watch)
+                                 : align::find_path_to(query, subject, known[i], floor, memory_bytes, watch);
     });
     nb::list result;
     for (const std::vector<align::Path>& of_subject : paths) {
@@ -210,12 +235,14 @@ void bind_align(nb::module_& module) {
     module.def("align_local", &align_local, "query_codes"_a, "rows"_a, "table"_a, "gap_open"_a, "gap_extend"_a,
                "identity"_a, "residues"_a, "starts"_a, "lengths"_a, "n_threads"_a = 1,
                "memory_bytes"_a = std::uint64_t{64} << 20, "progress"_a = nb::none(), "isa"_a = "auto",
-               "most"_a = std::uint64_t{1}, "floor"_a = 1,
+               "most"_a = std::uint64_t{1}, "floor"_a = 1, "ends"_a = nb::none(),
                "The best local alignments of a query with each subject, as docs/design/traceback.md defines them.\n\n"
                "A list a subject of at most `most` tuples: score, query_start, query_end, subject_start, subject_end\n"
                "(0-based, half-open), cigar, identities, positives, columns, gap_openings, gap_residues. Each uses no pair\n"
-               "of residues of those before it and scores at least `floor`, and above 0. Raises ValueError for arrays that do not fit together and KeyboardInterrupt, each after\n"
-               "all threads have ended; what `progress` raises is passed on likewise.");
+               "of residues of those before it and scores at least `floor`, and above 0. `ends`, int64 of shape (n, 3), are\n"
+               "score, query_end and subject_end of each subject's best alignment as `score_ends` gives them: it is then found\n"
+               "from a pass over no more columns than it can span. Raises ValueError for arrays that do not fit together and\n"
+               "KeyboardInterrupt, each after all threads have ended; what `progress` raises is passed on likewise.");
     module.def("score_ends", &score_ends, "rows"_a, "table"_a, "gap_open"_a, "gap_extend"_a, "residues"_a, "starts"_a,
                "lengths"_a, "n_threads"_a = 1, "progress"_a = nb::none(), "isa"_a = "auto",
                "A tuple a subject: optimal local score, query_end, subject_end (exclusive); all 0 where nothing aligns.\n"

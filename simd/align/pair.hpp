@@ -19,6 +19,14 @@ namespace swsearch::align {
 // Thrown in a worker when the caller wants it to end.
 struct Stopped {};
 
+// The end of the best local alignment. Nodes of the matrix: `query_end` residues of the query and `subject_end` of the
+// subject lie before it. All 0 where nothing scores above 0.
+struct End {
+    std::int32_t score = 0;
+    std::size_t query_end = 0;
+    std::size_t subject_end = 0;
+};
+
 // A query as all its subjects share it. The arrays given belong to the caller and outlive this.
 class Query {
 public:
@@ -33,6 +41,10 @@ public:
     // Scores of all query rows against one subject code.
     const std::int8_t* scores(std::uint8_t residue) const { return plain_.data() + (residue & 31u) * length; }
 
+    // Most subject columns of an alignment of this score that ends in this row: its gaps cost at most what the score
+    // leaves of the best that the rows before the end can score.
+    std::uint64_t most_columns(const End& end) const;
+
     const std::uint8_t* const codes;
     const std::size_t length;
     const std::int32_t first;
@@ -43,6 +55,7 @@ public:
 
 private:
     std::vector<std::int8_t> plain_;
+    std::vector<std::int64_t> best_before_;  // [row] sum of the best scores of the rows before it
     mutable std::mutex mutex_;
     mutable std::vector<std::int8_t> striped_[2];
     mutable int striped_lanes_[2] = {0, 0};
@@ -57,14 +70,6 @@ struct Watch {
         cells.fetch_add(more, std::memory_order_relaxed);
         if (stop.load(std::memory_order_relaxed)) throw Stopped{};
     }
-};
-
-// The end of the best local alignment. Nodes of the matrix: `query_end` residues of the query and `subject_end` of the
-// subject lie before it. All 0 where nothing scores above 0.
-struct End {
-    std::int32_t score = 0;
-    std::size_t query_end = 0;
-    std::size_t subject_end = 0;
 };
 
 // Largest H of each group of 2^shift subject columns.
@@ -90,5 +95,10 @@ struct Path {
 // for all values. Scores do not grow along the list.
 std::vector<Path> find_paths(const Query& query, const std::uint8_t* subject, std::size_t length, std::size_t most,
                              std::int32_t floor, std::size_t memory_bytes, Watch& watch);
+
+// The same for `most` of 1 where the end of the best alignment is known, from a pass over no more columns than that can
+// span. Where what is given ends no alignment of that score, the path's own end differs from it, or there is none.
+std::vector<Path> find_path_to(const Query& query, const std::uint8_t* subject, const End& end, std::int32_t floor,
+                               std::size_t memory_bytes, Watch& watch);
 
 }  // namespace swsearch::align

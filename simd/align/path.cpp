@@ -422,4 +422,16 @@ std::vector<Path> find_paths(const Query& query, const std::uint8_t* subject, st
     return paths;
 }
 
+std::vector<Path> find_path_to(const Query& query, const std::uint8_t* subject, const End& end, std::int32_t floor,
+                               std::size_t memory_bytes, Watch& watch) {
+    const std::uint64_t columns = std::min<std::uint64_t>(end.subject_end, query.most_columns(end));
+    const std::size_t from = end.subject_end - static_cast<std::size_t>(columns);
+    std::vector<Path> paths = find_paths(query, subject + from, columns, 1, floor, memory_bytes, watch);
+    for (Path& path : paths) {
+        path.subject_start += from;
+        path.end.subject_end += from;
+    }
+    return paths;
+}
+
 }  // namespace swsearch::align

@@ -1,6 +1,7 @@
 // The query's scores in the orders that the passes read them.
 
 #include <algorithm>
+#include <limits>
 #include <stdexcept>
 
 #include "align/pair.hpp"
@@ -22,13 +23,27 @@ Query::Query(const std::uint8_t* codes_in, const std::int32_t* rows, std::size_t
       identity(identity_in),
       kernels(kernels_in),
       max_score(table_rows == 0 ? 0 : *std::max_element(table, table + table_rows * codes_count)),
-      plain_(codes_count * length_in) {
+      plain_(codes_count * length_in),
+      best_before_(length_in + 1) {
     for (std::size_t code = 0; code < codes_count; ++code) {
         std::int8_t* out = plain_.data() + code * length;
         for (std::size_t row = 0; row < length; ++row) {
             out[row] = table[static_cast<std::size_t>(rows[row]) * codes_count + code];
         }
     }
+    std::vector<std::int8_t> best(table_rows);
+    for (std::size_t row = 0; row < table_rows; ++row) {
+        best[row] = *std::max_element(table + row * codes_count, table + (row + 1) * codes_count);
+    }
+    for (std::size_t row = 0; row < length; ++row) {
+        best_before_[row + 1] = best_before_[row] + std::max<std::int8_t>(best[static_cast<std::size_t>(rows[row])], 0);
+    }
+}
+
+std::uint64_t Query::most_columns(const End& end) const {
+    if (extend == 0) return std::numeric_limits<std::uint64_t>::max();
+    const std::int64_t for_gaps = best_before_[end.query_end] - end.score - (first - extend);
+    return end.query_end + static_cast<std::uint64_t>(std::max<std::int64_t>(for_gaps, 0) / extend);
 }
 
 const std::int8_t* Query::striped(int lanes) const {

@@ -16,6 +16,7 @@ import numpy as np
 from swsearch import _native
 from swsearch.errors import EngineError, InputError
 from swsearch.hits.cigar import parse
+from swsearch.hits.ends import Ends
 from swsearch.hits.hit import Alignment
 from swsearch.query.profile import QueryProfile
 from swsearch.scoring.matrix import SubstitutionMatrix
@@ -79,6 +80,7 @@ def align_several(
     n_threads: int = 1,
     strand: str = "plus",
     scores: Scores | None = None,
+    ends: Ends | None = None,
     matrix: SubstitutionMatrix | None = None,
     memory_bytes: int = MEMORY_BYTES,
     progress: Callable[[int], None] | None = None,
@@ -112,6 +114,9 @@ def align_several(
         ``plus`` or ``minus``. For ``minus``, query coordinates are those of the query as given.
     scores : int32 array, shape (n_subjects,), optional
         The engine's scores; a difference is an error, never a silent choice.
+    ends : Ends, optional
+        The ends of these scores, where the engine knows them and ``most`` is 1. The alignments are the same; of
+        each subject only the columns before the end are gone through that an alignment of its score can span.
     matrix : SubstitutionMatrix, optional
         Decides which columns are positive, where that should not be the profile, whose scores may be corrected.
     memory_bytes : int
@@ -130,7 +135,7 @@ def align_several(
     InputError
         The arrays do not fit together.
     EngineError
-        The best alignment's score is not the one in ``scores``.
+        The best alignment's score is not the one in ``scores``, or its end not the one in ``ends``.
     KeyboardInterrupt
         After all threads have ended.
     """
@@ -138,6 +143,11 @@ def align_several(
         raise InputError(f"strand {strand!r} is unknown; choose plus or minus")
     if len(query) != profile.length:
         raise InputError(f"the query has {len(query)} residues, its profile {profile.length}; give them of one strand")
+    known = None
+    if ends is not None:
+        if scores is None or most != 1:
+            raise InputError("ends are of one best alignment a subject: give scores with them, and leave most at 1")
+        known = np.column_stack([scores, ends.query_end, ends.subject_end]).astype(np.int64)
     found = _native.align_local(
         np.ascontiguousarray(query),
         np.ascontiguousarray(profile.rows, dtype=np.int32),
@@ -153,6 +163,7 @@ def align_several(
         progress,
         most=most,
         floor=floor,
+        ends=known,
     )
     alignments = []
     for place, (start, of_subject) in enumerate(zip(starts.tolist(), found, strict=True)):
@@ -162,6 +173,11 @@ def align_several(
         several = []
         for row in of_subject:
             score, first, last, subject_start, subject_end, cigar = row[:6]
+            if known is not None and [last, subject_end] != (given := known[place, 1:].tolist()):
+                mine = [last, subject_end]
+                raise EngineError(
+                    f"subject {place}: the engine's end is {given}, its alignment's {mine} (query, subject)"
+                )
             query_part = (first, last) if strand == "plus" else (len(query) - last, len(query) - first)
             subject_part = residues[start + subject_start : start + subject_end]
             letters = alphabet.decode(subject_part)

@@ -26,22 +26,29 @@ EXIT_TERMINATED = 143
 
 app = typer.Typer(
     name="swsearch",
-    help="Exhaustive Smith-Waterman search of protein and DNA databases: exact scores, no filter, no lost hit.",
+    help="""Exhaustive Smith-Waterman search of protein and DNA databases: exact scores, no filter, no lost hit.
+
+    Example: swsearch index proteins.fasta.gz -o proteins.db
+
+    Example: swsearch query queries.fasta proteins.db --top 10
+
+    Example: swsearch report latest --format blast6
+    """,
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command("index")(index.index)
+app.command("index", short_help="Pack FASTA files into a database.")(index.index)
 app.add_typer(db.app, name="db")
-app.command("query")(query.query)
-app.command("align")(align.align)
-app.command("batch")(batch.batch)
+app.command("query", short_help="Search a database; print the hits and store them.")(query.query)
+app.command("align", short_help="Align two sequences, or two files pair by pair.")(align.align)
+app.command("batch", short_help="Search with many files; resumable, in shares.")(batch.batch)
 app.add_typer(runs.app, name="runs")
-app.command("report")(report.report)
-app.command("engines")(engines.engines)
-app.add_typer(bench.app, name="bench")
+app.command("report", short_help="Print a stored run in any format.")(report.report)
+app.command("engines", short_help="Show which engines can be used here, and why not.")(engines.engines)
+app.add_typer(bench.app, name="bench", short_help="Measure how fast this machine searches.")
 
 
 def _print_version(wanted: bool) -> None:

@@ -19,6 +19,7 @@ def batch(
     files: Annotated[
         list[str], typer.Argument(metavar="FASTA… DB", help="Query files, then a database made by `swsearch index`.")
     ],
+    query_format: options.QueryFormat = "auto",
     resume: Annotated[
         str | None, typer.Option(help="Go on with a run: its number, or latest. A new run starts where none fits.")
     ] = None,
@@ -32,10 +33,13 @@ def batch(
     A batch that was killed loses no finished query: --resume latest computes only what is missing. Identical queries
     are computed once. A record that is no sequence fails alone; it is named at the end, and the exit code is 1. With
     --shard, the jobs of an array each take their share into a store of their own; `swsearch runs merge` joins them.
+    Queries may be profiles; PSSMs and Stockholm files are known by their first line.
 
     Example: swsearch batch genome1.faa genome2.faa proteins.db --store hits.sqlite --resume latest
+
+    Example: swsearch batch Pfam-A.seed.gz proteins.db --store pfam.sqlite --shard 3/8
     """
-    from swsearch.errors import InputError
+    from swsearch.errors import InputError, writing_to
 
     if len(files) < 2:
         raise typer.BadParameter("give at least one query file and the database")
@@ -47,27 +51,34 @@ def batch(
     from swsearch.batch import Shard, run_batch, survey
     from swsearch.cli.output import say
     from swsearch.cli.progress import ProgressReport, say_plan
+    from swsearch.search.query_file import QueryFiles
     from swsearch.store.repository import HitStore
 
     share = Shard.parse(shard)
+    queries = QueryFiles.of(paths, query_format)
     with ExitStack() as stack:
         searcher, why = stack.enter_context(search.open_searcher(database))
         options.check_alphabet(search.alphabet, searcher.query_alphabet.name, database, search.translate)
-        cells = survey(paths, searcher, share, as_asked=search.alphabet is not None)
+        notify = None if search.quiet else say
+        cells = survey(queries, searcher, share, as_asked=search.alphabet is not None, notify=notify)
         if not search.quiet:
             for line in (why, *searcher.notes):
                 say(line)
             say_plan(searcher.forecast(cells))
         opened = stack.enter_context(HitStore(search.store, create=True))
-        log = None if events is None else stack.enter_context(events.open("a", encoding="utf-8"))
+        log = None
+        if events is not None:
+            stack.enter_context(writing_to(str(events)))
+            log = stack.enter_context(events.open("a", encoding="utf-8"))
         progress = stack.enter_context(ProgressReport("searching", cells, "GCUPS", 1e9, search.quiet))
         report = run_batch(
-            paths,
+            queries,
             searcher,
             opened,
             shlex.join(["swsearch", *sys.argv[1:]]),
             resume=resume,
             shard=share,
+            notify=notify,
             events=log,
             progress=progress.advance,
             told=lambda so_far: progress.note(f"{so_far.n_before + so_far.n_done:,} queries done"),

@@ -140,7 +140,7 @@ def remove(
 
     From then on they are not searched and do not count in E-values. `swsearch db compact` frees their room.
 
-    Example: swsearch db remove proteins.db P02232 P02240
+    Example: swsearch db remove proteins.db "sp|P02232|LGB1_VICFA" NP_000537.3
 
     Example: swsearch db remove proteins.db --from-file obsolete.txt
     """

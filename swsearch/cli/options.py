@@ -49,6 +49,13 @@ MaxHsps = Annotated[
 Alphabet = Annotated[
     str | None, typer.Option(help="protein or dna: what the queries are. [detected]", rich_help_panel=_CHOICE)
 ]
+QueryFormat = Annotated[
+    str,
+    typer.Option(
+        help="auto, fasta (or FASTQ), pssm (psiblast -out_ascii_pssm), aligned (FASTA), a3m (or A2M), stockholm. "
+        "All but fasta are profiles with scores of their own at each position; auto knows pssm and stockholm.",
+    ),
+]
 DbSize = Annotated[
     int | None,
     typer.Option(help="Residues that E-values are scaled to. [those of the database]", rich_help_panel=_SCORING),

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TextIO
 
-from swsearch.errors import InputError
+from swsearch.errors import InputError, writing_to
 
 
 class OutputClosed(Exception):
@@ -42,14 +42,18 @@ def result_stream(path: Path | None, *, binary: bool = False) -> Iterator[TextIO
         if binary and sys.stdout.isatty():
             raise InputError("these results are binary and stdout is a terminal; give --out FILE, or redirect stdout")
         try:
-            yield sys.stdout
-            sys.stdout.flush()
+            with writing_to("stdout"):
+                yield sys.stdout
+                sys.stdout.flush()
         except BrokenPipeError as error:
             raise OutputClosed from error
         return
     if path.exists() and not path.is_file():
         # A device or a pipe, /dev/null say, cannot be replaced by a rename and need not be.
-        with path.open("w", encoding="utf-8", errors="surrogateescape", newline="\n") as stream:
+        with (
+            writing_to(str(path)),
+            path.open("w", encoding="utf-8", errors="surrogateescape", newline="\n") as stream,
+        ):
             yield stream
         return
     unfinished = path.with_name(f".{path.name}.{os.getpid()}.unfinished")
@@ -58,7 +62,7 @@ def result_stream(path: Path | None, *, binary: bool = False) -> Iterator[TextIO
     except OSError as error:
         raise InputError(f"--out {path}: {error.strerror}; choose another file") from error
     try:
-        with stream:
+        with writing_to(str(path)), stream:
             yield stream
             stream.flush()
             os.fsync(stream.fileno())

@@ -1,5 +1,5 @@
-"""How far a command is: a bar on a terminal; elsewhere one plain line every few seconds, so that a log file tells the
-same story in a few lines. Both go to stderr.
+"""How far a command is: a bar on a terminal; elsewhere one plain line every few seconds, every few minutes where it
+takes days, so that a log file tells the same story in a few lines. Both go to stderr.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from swsearch.engine.protocol import Forecast
 
 PLAIN_INTERVAL_SECONDS: Final = 5.0
+LONGEST_INTERVAL_SECONDS: Final = 300.0
+"""Between plain lines of the longest searches: an interval is a hundredth of the time so far, within these limits."""
 LONG_SECONDS: Final = 10.0
 """A search that is expected to take longer says beforehand how it is going to be done."""
 
@@ -111,7 +113,8 @@ class ProgressReport:
             self._bar.update(self._task, completed=self._done, description=self._heading(), figures=self._figures())
             return
         now = time.monotonic()
-        if not self._terminal and now - self._last >= PLAIN_INTERVAL_SECONDS:
+        interval = min(max(PLAIN_INTERVAL_SECONDS, (now - self._began) / 100), LONGEST_INTERVAL_SECONDS)
+        if not self._terminal and now - self._last >= interval:
             self._last = now
             share = f"{100 * self._done / self._total:.1f} % done, " if self._total else ""
             print(f"swsearch: {self._heading()}: {share}{self._figures()}", file=sys.stderr, flush=True)

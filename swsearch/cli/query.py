@@ -25,13 +25,7 @@ if TYPE_CHECKING:
 def query(
     query_file: Annotated[str, typer.Argument(metavar="QUERY.fasta", help="Queries, see --query-format; - is stdin.")],
     database_path: Annotated[str, typer.Argument(metavar="DB", help="A database made by `swsearch index`.")],
-    query_format: Annotated[
-        str,
-        typer.Option(
-            help="auto, fasta (or FASTQ), pssm (psiblast -out_ascii_pssm), aligned (FASTA), a3m (or A2M), stockholm. "
-            "All but fasta are profiles with scores of their own at each position; auto knows pssm and stockholm.",
-        ),
-    ] = "auto",
+    query_format: options.QueryFormat = "auto",
     format_name: options.Format = "table",
     fields: options.Fields = None,
     out: options.Out = None,

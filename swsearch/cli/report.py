@@ -20,12 +20,15 @@ def report(
 
     Example: swsearch report latest --format blast6
     """
-    from swsearch.cli.output import result_stream
+    from swsearch.cli.output import result_stream, say
     from swsearch.report.registry import get_format
     from swsearch.store.repository import HitStore
 
     chosen = get_format(format_name, options.field_list(fields))
     with HitStore(store) as opened:
         stored = opened.run(run)
+        if stored.state != "finished":
+            so_far = f"this is the report of the {stored.n_queries:,} queries it has so far"
+            say(f"warning: run {stored.id} is {stored.state}; {so_far}")
         with result_stream(out, binary=chosen.binary) as stream:
             chosen.write(stored.info, opened.queries(stored.id), stream)

@@ -12,7 +12,15 @@ import typer
 from swsearch.cli import options
 from swsearch.errors import StoreError
 
-app = typer.Typer(help="List, show and delete stored runs.", no_args_is_help=True, rich_markup_mode=None)
+app = typer.Typer(
+    help="""List, show, copy, merge and delete stored runs.
+
+    Example: swsearch runs list --store hits.sqlite
+    """,
+    short_help="List, show, copy, merge and delete stored runs.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
 
 Run = Annotated[str, typer.Argument(metavar="RUN", help="Number of a run, or latest.")]
 
@@ -35,7 +43,7 @@ def list_runs(store: options.Store = options.DEFAULT_STORE) -> None:
         )
 
 
-@app.command()
+@app.command(short_help="Show what decided a run's hits.")
 def show(run: Run, store: options.Store = options.DEFAULT_STORE) -> None:
     """Show everything that decided a run's hits: command, options, scoring, database, versions.
 
@@ -69,7 +77,7 @@ def show(run: Run, store: options.Store = options.DEFAULT_STORE) -> None:
         print(f"{name:<14} {text}" if len(name) > 13 else f"{name:<14}{text}")
 
 
-@app.command()
+@app.command(short_help="Put shards of one batch together into one run.")
 def merge(
     shards: Annotated[list[str], typer.Argument(metavar="STORE…", help="Stores whose latest runs are the shards.")],
     store: options.Store = options.DEFAULT_STORE,
@@ -83,7 +91,6 @@ def merge(
     from swsearch.store.repository import HitStore
 
     with ExitStack() as stack:
-        target = stack.enter_context(HitStore(store, create=True))
         sources = []
         for name in shards:
             source = stack.enter_context(HitStore(name))
@@ -92,6 +99,7 @@ def merge(
                 raise StoreError(
                     f"the latest run of {name} is {sources[-1][1].state}; finish it with batch --resume latest"
                 )
+        target = stack.enter_context(HitStore(store, create=True))
         merged = merge_runs(target, sources, shlex.join(["swsearch", *sys.argv[1:]]))
         missing = missing_numbers(target, merged)
         n_queries = target.run(merged).n_queries
@@ -100,7 +108,7 @@ def merge(
     print(f"run {merged} in {store}: {n_queries:,} queries of {len(shards)} shards")
 
 
-@app.command()
+@app.command(short_help="Copy one run into a store of its own.")
 def export(
     run: Run,
     out: Annotated[str, typer.Option("--out", help="Store to write the run to.")],
@@ -113,9 +121,10 @@ def export(
     from swsearch.batch import merge_runs
     from swsearch.store.repository import HitStore
 
-    with HitStore(store) as source, HitStore(out, create=True) as target:
+    with HitStore(store) as source:
         stored = source.run(run)
-        copied = merge_runs(target, [(source, stored)], stored.info.command)
+        with HitStore(out, create=True) as target:
+            copied = merge_runs(target, [(source, stored)], stored.info.command)
     print(f"run {stored.id} of {store} is run {copied} of {out}")
 
 
@@ -132,7 +141,7 @@ def delete(run: Run, store: options.Store = options.DEFAULT_STORE) -> None:
     print(f"run {run_id} deleted")
 
 
-@app.command()
+@app.command(short_help="Bring the store of an older version up to date.")
 def upgrade(store: options.Store = options.DEFAULT_STORE) -> None:
     """Bring a store written by an older version of the program up to date.
 

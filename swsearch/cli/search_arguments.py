@@ -7,7 +7,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from swsearch.cli import options
 
 if TYPE_CHECKING:
+    from swsearch.cli.progress import ProgressReport
     from swsearch.search.options import SearchOptions
     from swsearch.search.searcher import Searcher
 
@@ -81,19 +82,39 @@ class SearchArguments:
             catalogue = load_catalogue(Path(database))
             wake_gpus(self.engine, options.device_list(self.devices), catalogue.n_subjects)
 
-    def open_searcher(self, database: str) -> AbstractContextManager[tuple[Searcher, str]]:
-        """Open a database and an engine for these options; see :func:`swsearch.search.api.open_searcher`."""
+    @contextlib.contextmanager
+    def open_searcher(self, database: str) -> Iterator[tuple[Searcher, str]]:
+        """Open a database and an engine for these options; see :func:`swsearch.search.api.open_searcher`.
+
+        Where subjects are translated, says how far that is.
+        """
         from swsearch.search.api import open_searcher
 
-        return open_searcher(
-            database,
-            self.asked,
-            engine=self.engine,
-            threads=self.threads,
-            devices=options.device_list(self.devices),
-            kernel=self.kernel,
-            partition_residues=self.partition_residues,
-        )
+        asked = self.asked
+        with contextlib.ExitStack() as stack:
+            with self._translation_report(database) as report:
+                opened = stack.enter_context(
+                    open_searcher(
+                        database,
+                        asked,
+                        engine=self.engine,
+                        threads=self.threads,
+                        devices=options.device_list(self.devices),
+                        kernel=self.kernel,
+                        partition_residues=self.partition_residues,
+                        translating=None if report is None else report.advance,
+                    )
+                )
+            yield opened
+
+    def _translation_report(self, database: str) -> AbstractContextManager[ProgressReport | None]:
+        from swsearch.cli.progress import ProgressReport
+        from swsearch.database.reader import load_catalogue
+
+        if self.translate not in ("subject", "both"):
+            return contextlib.nullcontext()
+        n_bases = load_catalogue(Path(database)).n_residues
+        return ProgressReport("translating", n_bases, "M bases/s", 1e6, self.quiet)
 
 
 def takes_search_arguments(command: Callable[..., None]) -> Callable[..., None]:

@@ -290,8 +290,21 @@ def _places(database: PackedDatabase, wanted: dict[str, None]) -> list[SubjectIn
         found.append(np.array(places, dtype=np.uint32))
     if missing:
         others = f", nor {len(missing) - 1:,} more of those given" if len(missing) > 1 else ""
-        raise InputError(f"{database.path} has no sequence {next(iter(missing))!r}{others}; nothing was removed")
+        unknown = next(iter(missing))
+        whole = _with_part(database, unknown)
+        advice = "" if whole is None else f"; give the whole first word of its header, as {whole!r}"
+        raise InputError(f"{database.path} has no sequence {unknown!r}{others}{advice}; nothing was removed")
     return found
+
+
+def _with_part(database: PackedDatabase, part: str) -> str | None:
+    """An identifier of which ``part`` stands between two bars, or behind the last; None where there is none."""
+    for _, headers in database.header_blocks():
+        for header in headers:
+            identifier = split_header(header)[0]
+            if part in identifier and part in identifier.split("|"):
+                return identifier
+    return None
 
 
 def _with_tombstones(folder: Path, segment: Segment, places: SubjectIndex, generation: int) -> SegmentEntry:

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -70,7 +70,9 @@ class TranslatedSubjects:
         Of DNA; must stay open.
     code : GeneticCode
     block_bases : int
-        Bases translated at a time, at least 3; decides memory alone.
+        Bases translated at a time, at least 3; decides memory and how often progress is told.
+    progress : callable, optional
+        Called after each block with the bases translated since the last call; those of the database in all.
 
     Raises
     ------
@@ -78,7 +80,14 @@ class TranslatedSubjects:
         There is no room for the temporary file, or there are more than 715,827,882 subjects.
     """
 
-    def __init__(self, database: PackedDatabase, code: GeneticCode, *, block_bases: int = BLOCK_BASES) -> None:
+    def __init__(
+        self,
+        database: PackedDatabase,
+        code: GeneticCode,
+        *,
+        block_bases: int = BLOCK_BASES,
+        progress: Callable[[int], None] | None = None,
+    ) -> None:
         if database.n_subjects > MAX_SUBJECTS:
             problem = (
                 f"{database.path} has {database.n_subjects:,} subjects, of which {MAX_SUBJECTS:,} can be translated"
@@ -93,7 +102,7 @@ class TranslatedSubjects:
             region = residues[begin : begin + n_bytes]
             begin += n_bytes
             region[:] = PAD_CODE
-            _translate(whole, region, starts, code, block_bases)
+            _translate(whole, region, starts, code, block_bases, progress)
             first_numbers = whole.subject_index * np.uint32(len(FRAMES))
             numbers = np.add.outer(first_numbers, np.arange(len(FRAMES), dtype=np.uint32)).ravel()
             partition = Partition(region, starts.ravel()[order], lengths.ravel()[order], numbers[order])
@@ -179,12 +188,21 @@ def _temporary_array(n_bytes: int) -> Codes:
         raise DatabaseError(f"{folder} cannot take {wanted}: {error.strerror or error}; {advice}") from error
 
 
-def _translate(whole: Partition, residues: Codes, to: Offsets, code: GeneticCode, block_bases: int) -> None:
+def _translate(
+    whole: Partition,
+    residues: Codes,
+    to: Offsets,
+    code: GeneticCode,
+    block_bases: int,
+    progress: Callable[[int], None] | None,
+) -> None:
     """Write all frames of all subjects into ``residues``, each at its place in ``to``, shape (n, 6)."""
     if not len(whole):
         return
     starts, ends = whole.starts.astype(np.int64), whole.starts.astype(np.int64) + whole.lengths
-    for first in range(int(starts[0]), int(ends[-1]), block_bases):
+    begun = int(starts[0])
+    n_done, n_bases = 0, whole.n_residues
+    for first in range(begun, int(ends[-1]), block_bases):
         # Codons that begin in this block; the last of them ends two bases after it.
         stop = min(first + block_bases, int(ends[-1]) - CODON + 1)
         window = whole.residues[first : stop + CODON - 1]
@@ -205,3 +223,8 @@ def _translate(whole: Partition, residues: Codes, to: Offsets, code: GeneticCode
                     rightmost = max(low - 1, last - offset - CODON * skipped)
                     codons = backward[low - first : rightmost - first + 1][::-1][::CODON]
                 residues[target + skipped : target + skipped + len(codons)] = codons
+        if progress is not None:
+            # Blocks also hold padding and removed subjects; what is told adds up to the bases that are translated.
+            reached = n_bases * (min(first + block_bases, int(ends[-1])) - begun) // (int(ends[-1]) - begun)
+            progress(reached - n_done)
+            n_done = reached

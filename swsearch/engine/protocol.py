@@ -12,6 +12,7 @@ from types import TracebackType
 from typing import Protocol, Self, runtime_checkable
 
 from swsearch.database.partition import Partition
+from swsearch.hits.ends import Ends
 from swsearch.hits.score_block import ScoreBlock
 from swsearch.query.profile import QueryProfile
 from swsearch.typing import Lengths, Scores
@@ -175,4 +176,36 @@ class BackgroundEngine(ScoreEngine, Protocol):
         self, batches: Iterable[Sequence[QueryProfile]], partitions: Sequence[Partition], n_cells: int
     ) -> Forecast:
         """How batches of profiles are going to be scored against all partitions, ``n_cells`` in all."""
+        ...
+
+
+@runtime_checkable
+class EndsEngine(ScoreEngine, Protocol):
+    """An engine that also tells where the best alignments of subjects end, given their scores."""
+
+    def ends(self, profile: QueryProfile, subjects: Partition, scores: Scores) -> Ends | None:
+        """The ends of the best alignments of a profile with some subjects.
+
+        May be called while the engine works on what was begun, by the thread that began it.
+
+        Parameters
+        ----------
+        profile : QueryProfile
+        subjects : Partition
+            In any order, and as few as are reported: they are uploaded for this call.
+        scores : int32 array, shape (n_subjects,)
+            The best score of each, as the engine found it.
+
+        Returns
+        -------
+        Ends or None
+            None where the device has no memory left for this now.
+
+        Raises
+        ------
+        InputError
+            The arrays do not fit together.
+        EngineError
+            A score is not the subject's best, or the engine failed.
+        """
         ...

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from types import TracebackType
 from typing import Final, Self
 
-from swsearch.engine.cuda.device import Device, PyCudaDevice
+from swsearch.engine.cuda.device import Device, OutOfDeviceMemory, PyCudaDevice
 from swsearch.engine.cuda.pairs import PairEngine
 from swsearch.errors import EngineUnavailable, InputError
 from swsearch.pairs.align import CIGAR_CELLS, PairAlignment, align_pair, ends_of_mode, mode_scoring
@@ -215,7 +215,7 @@ class PairAligner:
 
         try:
             return align(gpu)
-        except InputError:
+        except (InputError, OutOfDeviceMemory):
             if gpu is None or self.engine == "cuda":
                 raise
-            return align(None)  # the CPU takes a few costs that the GPU does not, or says the same
+            return align(None)  # it has more memory, and takes a few costs that the GPU does not, or says the same

@@ -16,7 +16,7 @@ from swsearch.errors import ScoringError
 from swsearch.scoring.gap import GapPenalty
 from swsearch.scoring.scheme import ScoringScheme
 from swsearch.sequences.alphabet import CODE_MASK, N_CODES
-from swsearch.typing import Codes, ScoreTable
+from swsearch.typing import Codes, Scores, ScoreTable
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,6 +51,18 @@ class QueryProfile:
     def max_score(self) -> int:
         """Largest score of any position."""
         return int(self.table.max())
+
+    def most_columns(self, scores: Scores) -> NDArray[np.int64] | None:
+        """Most subject columns that alignments of these scores can span; None where gaps cost nothing to extend.
+
+        Their gaps cost at most what the scores leave of the sum of every position's best.
+        """
+        if self.gap.extend == 0:
+            return None
+        best = np.maximum(self.table.max(axis=1), 0).astype(np.int64)
+        for_gaps = int(best[self.rows].sum()) - scores.astype(np.int64) - self.gap.open
+        columns: NDArray[np.int64] = self.length + np.maximum(for_gaps, 0) // self.gap.extend
+        return columns
 
     def reversed(self) -> QueryProfile:
         """The profile of the query read backwards, as the search for a start position needs it."""

@@ -17,10 +17,11 @@ import re
 import shutil
 import tempfile
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Final, TextIO
 
-from swsearch.errors import InputError
+from swsearch.errors import InputError, writing_to
 from swsearch.hits.hit import Hit
 from swsearch.hits.result import QueryResult, RunInfo
 from swsearch.report.fields import identifier
@@ -55,18 +56,12 @@ class SamReport:
         """
         refuse_translated(run)
         subjects = _Subjects()
-        with tempfile.TemporaryFile("w+", encoding="utf-8", errors="surrogateescape", newline="\n") as lines:
-            for query in queries:
-                if not query.hits:
-                    lines.write(_unmapped_line(query))
-                for place, hit in enumerate(query.hits):
-                    lines.write(_line(query, hit, subjects.name(hit), place))
+        with _lines(queries, subjects) as lines:
             stream.write("@HD\tVN:1.6\tSO:unsorted\tGO:query\n")
             stream.writelines(subjects.header_lines())
             program, _, version = run.program.partition(" ")
             stream.write(f"@PG\tID:{program}\tPN:{program}\tVN:{version}\n")
             stream.write(f"@CO\tDatabase: {database_line(run)}\n@CO\tScoring: {scoring_line(run)}\n")
-            lines.seek(0)
             shutil.copyfileobj(lines, stream)
 
 
@@ -110,6 +105,24 @@ class _Subjects:
         for _, subject in sorted(self.named.items()):
             described = f"\tDS:{subject.description}" if subject.description else ""
             yield f"@SQ\tSN:{subject.name}\tLN:{subject.length}{described}\n"
+
+
+def _lines(queries: Iterable[QueryResult], subjects: _Subjects) -> TextIO:
+    """All lines but the header's, in a temporary file at its beginning; their subjects are noted in ``subjects``."""
+    lines = tempfile.TemporaryFile("w+", encoding="utf-8", errors="surrogateescape", newline="\n")  # noqa: SIM115
+    try:
+        with writing_to(tempfile.gettempdir()):
+            for query in queries:
+                if not query.hits:
+                    lines.write(_unmapped_line(query))
+                for place, hit in enumerate(query.hits):
+                    lines.write(_line(query, hit, subjects.name(hit), place))
+            lines.seek(0)
+    except BaseException:
+        with suppress(OSError):  # what a full disk did not take is tried again
+            lines.close()
+        raise
+    return lines
 
 
 def _query_name(query: QueryResult) -> str:

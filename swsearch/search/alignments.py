@@ -1,22 +1,36 @@
 """The alignments of ranked subjects: of the best reading alone, or the best of all readings where several are wanted.
 
-Comes after ranking. A *comparison* is a reading of the query with a frame of the subjects; each has a matrix of its
-own, so alignments of two comparisons never use the same pair of residues.
+Comes after ranking. An engine that tells where alignments end is asked of subjects far longer than the query, a genome
+say, whose matrix is then gone through before the end alone. A *comparison* is a reading of the query with a frame of
+the subjects; each has a matrix of its own, so alignments of two comparisons never use the same pair of residues.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
 
 from swsearch.alignment.traceback import align_several
 from swsearch.alignment.translated import on_bases
+from swsearch.database.partition import Partition
+from swsearch.engine.protocol import EndsEngine
+from swsearch.hits.ends import Ends
 from swsearch.hits.hit import Alignment
 from swsearch.hits.score_block import ScoreBlock
+from swsearch.query.profile import QueryProfile
 from swsearch.scoring.matrix import SubstitutionMatrix
 from swsearch.search.readings import Reading
 from swsearch.search.targets import Targets
 from swsearch.sequences.alphabet import Alphabet
+from swsearch.typing import Codes, Lengths, Offsets, Scores
+
+SPARED_CELLS: Final = 1 << 28
+"""The engine is asked for an end that spares at least so many cells, 20 ms of a core: an answer waits until the engine
+has ended what it is at (``benchmarks/benchmark_ends.py``)."""
 
 Comparison = tuple[Reading, int]
 """A reading of the query, and the frame of the subjects, 0 where they are not translated."""
@@ -47,6 +61,8 @@ class SubjectAligner:
     max_hsps : int
         Alignments of one subject, at least 1.
     threads : int
+    engine : EndsEngine or None
+        Asked for ends; its scores are those that are aligned.
     """
 
     targets: Targets
@@ -54,6 +70,7 @@ class SubjectAligner:
     matrix: SubstitutionMatrix | None
     max_hsps: int
     threads: int
+    engine: EndsEngine | None = None
 
     def align(
         self, n_letters: int, scored: Iterable[tuple[Comparison, ScoreBlock]], floor: int
@@ -83,32 +100,47 @@ class SubjectAligner:
     ) -> Iterator[tuple[int, list[Found]]]:
         reading, frame = comparison
         for places, residues, starts, lengths in self.targets.stored_ranges(block.subject_index, frame):
-            aligned = align_several(
-                reading.codes,
-                reading.profile,
-                self.alphabet,
-                residues=residues,
-                starts=starts,
-                lengths=lengths,
-                scores=block.score[places],
-                matrix=self.matrix,
-                most=self.max_hsps,
-                floor=floor,
-                n_threads=self.threads,
-                strand="plus" if reading.frame else reading.strand,
-            )
-            for subject, several in zip(block.subject_index[places].tolist(), aligned, strict=True):
-                n_bases = self.targets.database.length(subject)
-                yield (
-                    subject,
-                    [
-                        Found(
-                            score,
-                            on_bases(alignment, reading.codes, reading.frame, n_letters, frame, n_bases),
-                            reading.strand,
-                            reading.frame,
-                            frame,
-                        )
-                        for score, alignment in several
-                    ],
+            scores = block.score[places]
+            for rows, ends in self._with_ends(reading.profile, residues, starts, lengths, scores):
+                aligned = align_several(
+                    reading.codes,
+                    reading.profile,
+                    self.alphabet,
+                    residues=residues,
+                    starts=starts[rows],
+                    lengths=lengths[rows],
+                    scores=scores[rows],
+                    ends=ends,
+                    matrix=self.matrix,
+                    most=self.max_hsps,
+                    floor=floor,
+                    n_threads=self.threads,
+                    strand="plus" if reading.frame else reading.strand,
                 )
+                for subject, several in zip(block.subject_index[places[rows]].tolist(), aligned, strict=True):
+                    yield subject, [self._found(*one, comparison, n_letters, subject) for one in several]
+
+    def _found(self, score: int, alignment: Alignment, comparison: Comparison, n_letters: int, subject: int) -> Found:
+        reading, frame = comparison
+        on_letters = on_bases(
+            alignment, reading.codes, reading.frame, n_letters, frame, self.targets.database.length(subject)
+        )
+        return Found(score, on_letters, reading.strand, reading.frame, frame)
+
+    def _with_ends(
+        self, profile: QueryProfile, residues: Codes, starts: Offsets, lengths: Lengths, scores: Scores
+    ) -> Iterator[tuple[NDArray[np.intp], Ends | None]]:
+        """All rows of some subjects in groups, with the ends of those that the engine was asked for."""
+        rows = np.arange(len(lengths))
+        columns = profile.most_columns(scores)
+        if self.engine is not None and self.max_hsps == 1 and columns is not None:
+            long = (lengths.astype(np.int64) - columns) * profile.length >= SPARED_CELLS
+            asked = rows[long]
+            if asked.size:
+                subjects = Partition(residues, starts[asked], lengths[asked], asked.astype(np.uint32))
+                ends = self.engine.ends(profile, subjects, scores[asked])
+                if ends is not None:
+                    yield asked, ends
+                    rows = rows[~long]
+        if rows.size:
+            yield rows, None

@@ -19,6 +19,7 @@ from contextlib import ExitStack, contextmanager
 
 from swsearch.cores import usable_cores
 from swsearch.database.reader import PackedDatabase
+from swsearch.engine.protocol import Progress
 from swsearch.engine.registry import KERNELS, open_engine
 from swsearch.errors import InputError
 from swsearch.hits.result import QueryResult
@@ -79,8 +80,12 @@ def open_searcher(
     devices: Sequence[int] = (0,),
     kernel: str = KERNELS[0],
     partition_residues: int | None = None,
+    translating: Progress | None = None,
 ) -> Iterator[tuple[Searcher, str]]:
     """Open a database and an engine; both are closed with the context.
+
+    Where subjects are translated, that is done here; ``translating`` is called now and then with the bases translated
+    since the last call.
 
     Yields
     ------
@@ -108,6 +113,7 @@ def open_searcher(
             options or SearchOptions(),
             threads=threads or usable_cores(),
             partition_residues=partition_residues,
+            translating=translating,
         )
         yield searcher, why
 

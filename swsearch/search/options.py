@@ -143,6 +143,8 @@ class SearchOptions:
         parse_maskers(self.mask)
         if self.mask_mode not in MODES:
             raise InputError(f"--mask-mode {self.mask_mode!r}: choose {' or '.join(MODES)}")
+        if self.mask_mode == "hard" and self.mask == "none":
+            raise InputError("--mask-mode hard: say with --mask what is to be masked")
         if self.composition not in COMPOSITIONS:
             raise InputError(f"--composition {self.composition!r}: choose {' or '.join(COMPOSITIONS)}")
 
@@ -227,8 +229,16 @@ class SearchOptions:
         return ScoringScheme(matrix, gap)
 
     def strands(self, alphabet: Alphabet) -> tuple[str, ...]:
-        """The strands that are searched for sequences of ``alphabet``, in the order that breaks ties."""
+        """The strands that are searched for sequences of ``alphabet``, in the order that breaks ties.
+
+        Raises
+        ------
+        InputError
+            The minus strand of proteins is asked for.
+        """
         if alphabet is PROTEIN:
+            if self.strand == "minus" and self.query_frames == (0,):
+                raise InputError("--strand minus: queries are proteins, which have one strand; leave it out")
             return ("plus",)
         return ("plus", "minus") if self.strand == "both" else (self.strand,)
 

@@ -1,11 +1,16 @@
-"""The file of a query in whatever form it comes: sequences, or profiles with scores of their own at each position."""
+"""Files of queries in whatever form they come: sequences, or profiles with scores of their own at each position.
+
+A search takes one file and holds what is in it (:func:`read_queries_as`); a batch takes many and reads them as often as
+it needs, a record at a time (:class:`QueryFiles`).
+"""
 
 from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Self
 
 from swsearch.errors import InputError
 from swsearch.profiles.read import QUERY_FORMATS, detect_query_format, read_profiles
@@ -14,6 +19,7 @@ from swsearch.query.position_specific import PositionSpecificQuery
 from swsearch.scoring.scheme import ScoringScheme
 from swsearch.search.api import read_queries
 from swsearch.sequences.alphabet import Alphabet
+from swsearch.sequences.fasta import STDIN, RefusedRecord, read_each
 from swsearch.sequences.record import SequenceRecord
 
 
@@ -65,19 +71,92 @@ def read_queries_as(
     InputError
         The format is unknown, or the file cannot be read in it.
     """
-    if query_format not in QUERY_FORMATS:
-        raise InputError(f"--query-format {query_format!r}: choose {', '.join(QUERY_FORMATS)}")
-    found = detect_query_format(path) if query_format == "auto" else query_format
+    found = _format_of(path, query_format)
     if found == "fasta":
         return QueryFile(read_queries(path, alphabet or scheme.alphabet, as_asked=as_asked), {}, ())
     profiles = read_profiles(path, found, scheme.matrix)
     notes = [note for profile in profiles if (note := scale_note(profile, scheme.matrix)) is not None]
-    return QueryFile(profiles, {"query_format": found, "query_digest": _digest(profiles)}, tuple(notes))
+    return QueryFile(profiles, _kept([found], profiles), tuple(notes))
 
 
-def _digest(profiles: Sequence[PositionSpecificQuery]) -> str:
-    """SHA-256 of all scores."""
+@dataclass(frozen=True)
+class QueryFiles:
+    """The files of a batch.
+
+    Attributes
+    ----------
+    paths : tuple of paths
+    formats : tuple of str
+        The format of each, found out where that was asked for.
+    """
+
+    paths: tuple[str | os.PathLike[str], ...]
+    formats: tuple[str, ...]
+
+    @classmethod
+    def of(cls, paths: Sequence[str | os.PathLike[str]], query_format: str) -> Self:
+        """Files, in a format of :data:`swsearch.profiles.read.QUERY_FORMATS`.
+
+        Raises
+        ------
+        InputError
+            The format is unknown, some files hold profiles and others sequences, or profiles would come from standard
+            input, which can be read but once.
+        """
+        formats = tuple(_format_of(path, query_format) for path in paths)
+        files = cls(tuple(paths), formats)
+        if files.hold_profiles and "fasta" in formats:
+            profile = next(path for path, form in zip(paths, formats, strict=True) if form != "fasta")
+            raise InputError(f"{os.fspath(profile)} holds profiles and other files sequences; make two batches of them")
+        if files.hold_profiles and files.have_stdin:
+            raise InputError("a batch reads profiles from files, not from standard input; name a file")
+        return files
+
+    @property
+    def hold_profiles(self) -> bool:
+        """Whether their queries are profiles."""
+        return any(form != "fasta" for form in self.formats)
+
+    @property
+    def have_stdin(self) -> bool:
+        """Whether one is standard input, which can be read but once."""
+        return any(os.fspath(path) == STDIN for path in self.paths)
+
+    def records(self, scheme: ScoringScheme, alphabet: Alphabet) -> Iterator[SequenceRecord | RefusedRecord]:
+        """All queries in order; a record that is no sequence of ``alphabet`` stands as refused.
+
+        Raises
+        ------
+        InputError
+            A file cannot be read; records before the damage have been given.
+        """
+        for path, form in zip(self.paths, self.formats, strict=True):
+            yield from read_each(path, alphabet) if form == "fasta" else read_profiles(path, form, scheme.matrix)
+
+    def parameters(self, scheme: ScoringScheme) -> dict[str, str]:
+        """What a run must keep of them, as :attr:`QueryFile.parameters`; reads profiles once.
+
+        Raises
+        ------
+        InputError
+            A profile cannot be read.
+        """
+        if not self.hold_profiles:
+            return {}
+        read = zip(self.paths, self.formats, strict=True)
+        profiles = (profile for path, form in read for profile in read_profiles(path, form, scheme.matrix))
+        return _kept(sorted(set(self.formats)), profiles)
+
+
+def _format_of(path: str | os.PathLike[str], query_format: str) -> str:
+    if query_format not in QUERY_FORMATS:
+        raise InputError(f"--query-format {query_format!r}: choose {', '.join(QUERY_FORMATS)}")
+    return detect_query_format(path) if query_format == "auto" else query_format
+
+
+def _kept(formats: Sequence[str], profiles: Iterable[PositionSpecificQuery]) -> dict[str, str]:
+    """Formats, and the SHA-256 of all scores."""
     digest = hashlib.sha256()
     for profile in profiles:
         digest.update(len(profile).to_bytes(8, "little") + profile.scores.tobytes())
-    return digest.hexdigest()
+    return {"query_format": ",".join(formats), "query_digest": digest.hexdigest()}

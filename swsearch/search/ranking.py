@@ -9,7 +9,7 @@ list is cut.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -45,8 +45,19 @@ class Candidates:
 
     def at_least(self, lowest: int) -> Candidates:
         """Those that score ``lowest`` or more."""
-        keep = np.flatnonzero(self.score >= lowest)
-        return Candidates(self.subject_index[keep], self.score[keep], self.reading[keep])
+        return self.rows(np.flatnonzero(self.score >= lowest))
+
+    def rows(self, rows: NDArray[np.intp]) -> Candidates:
+        """Those of some rows, in their order."""
+        return Candidates(self.subject_index[rows], self.score[rows], self.reading[rows])
+
+    def joined(self, others: Candidates) -> Candidates:
+        """These, then the others."""
+        return Candidates(
+            np.concatenate((self.subject_index, others.subject_index)),
+            np.concatenate((self.score, others.score)),
+            np.concatenate((self.reading, others.reading)),
+        )
 
 
 def merge_readings(blocks: list[ScoreBlock]) -> Candidates:
@@ -113,9 +124,13 @@ def cut_passing(
     ranking: Ranking,
     top: int,
     ties: str,
-    passes: Callable[[NDArray[np.intp]], NDArray[np.bool_]],
-) -> Ranking:
+    judge: Callable[[NDArray[np.intp]], tuple[Candidates, Floats | None]],
+    largest_evalue: float,
+) -> tuple[Candidates, Ranking]:
     """The first ``top`` of those of a ranking that pass; asks for no more of them than it must, best first.
+
+    What passes may do so with less than the score that it was ranked by: another alignment of the subject. So it has a
+    new place, and the list is complete when the best that could come would stand behind its end.
 
     Parameters
     ----------
@@ -124,23 +139,43 @@ def cut_passing(
         Of :func:`in_order`.
     top, ties
         As for :func:`cut`; those that pass are counted.
-    passes : callable
-        For rows of the candidates, whether each passes.
+    judge : callable
+        For rows of the candidates, those subjects that pass, each with the score that it passes with, at most its
+        candidate's, and the E-values of these scores.
+    largest_evalue : float
+        What passes with a larger E-value is left out.
+
+    Returns
+    -------
+    passing : Candidates
+        Those that passed, with the scores that they passed with.
+    ranking : Ranking
+        Of ``passing``; ``n_passed`` is that of the ranking given.
     """
-    found: list[NDArray[np.intp]] = []
-    n_found = first = 0
+    passing = candidates.rows(ranking.rows[:0])
+    evalues = None if ranking.evalues is None else ranking.evalues[:0]
+    ordered = in_order(passing, evalues, largest_evalue)
+    first = 0
     size = max(top, _LEAST_BLOCK)
     while first < len(ranking.rows):
-        block = ranking.rows[first : first + size]
-        found.append(first + np.flatnonzero(passes(block)))
-        n_found += len(found[-1])
-        first += len(block)
-        if n_found >= top:
-            last = int(np.concatenate(found)[top - 1])
-            if ties == "cut" or not _equal(candidates, ranking, last)[first - 1]:
+        judged, judged_evalues = judge(ranking.rows[first : first + size])
+        passing = passing.joined(judged)
+        if evalues is not None and judged_evalues is not None:
+            evalues = np.concatenate((evalues, judged_evalues))
+        ordered = in_order(passing, evalues, largest_evalue)
+        first += size
+        if len(ordered.rows) >= top and first < len(ranking.rows):
+            worst, next_best = _key(passing, ordered, top - 1), _key(candidates, ranking, first)
+            if worst < next_best and (ties == "cut" or worst[:2] < next_best[:2]):
                 break
-    places = np.concatenate(found) if found else np.empty(0, np.intp)
-    return cut(candidates, _part(ranking, places), top, ties)
+    return passing, replace(cut(passing, ordered, top, ties), n_passed=ranking.n_passed)
+
+
+def _key(candidates: Candidates, ranking: Ranking, place: int) -> tuple[float, int, int]:
+    """What the one at ``place`` of a ranking is ordered by."""
+    row = ranking.rows[place]
+    evalue = 0.0 if ranking.evalues is None else float(ranking.evalues[place])
+    return evalue, -int(candidates.score[row]), int(candidates.subject_index[row])
 
 
 def _equal(candidates: Candidates, ranking: Ranking, place: int) -> NDArray[np.bool_]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice, product
 
 import numpy as np
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from swsearch import __version__
 from swsearch.database.reader import PackedDatabase
-from swsearch.engine.protocol import BackgroundEngine, Forecast, Progress, ScoreEngine
+from swsearch.engine.protocol import BackgroundEngine, EndsEngine, Forecast, Progress, ScoreEngine
 from swsearch.errors import AlphabetMismatch, InputError
 from swsearch.hits.hit import Hit
 from swsearch.hits.result import DatabaseInfo, QueryResult, RunInfo, SearchStats
@@ -29,7 +29,7 @@ from swsearch.query.profile import QueryProfile
 from swsearch.scoring.matrix import matrix_text
 from swsearch.search.alignments import Found, SubjectAligner
 from swsearch.search.options import SearchOptions
-from swsearch.search.ranking import Candidates, Ranking, cut, cut_passing, in_order, merge_readings
+from swsearch.search.ranking import Candidates, cut, cut_passing, in_order, merge_readings
 from swsearch.search.readings import Reader, Reading, reading_lengths
 from swsearch.search.scoring import ScoreBatch, begin, in_proportion, results
 from swsearch.search.significance import Significance
@@ -40,6 +40,7 @@ from swsearch.sequences.alphabet import DNA, PROTEIN
 from swsearch.sequences.genetic_code import CODON
 from swsearch.sequences.record import SequenceRecord
 from swsearch.statistics.karlin_altschul import Statistics
+from swsearch.typing import Floats
 
 MAX_QUERY_LENGTH = 2**24
 """Longest query in residues: a score stays below 127 * 2**24, inside signed 32 bits."""
@@ -93,6 +94,8 @@ class Searcher:
         Threads that make alignments, at least 1.
     partition_residues : int, optional
         Residues handed to the engine at a time; decides memory and how often progress is told, never the hits.
+    translating : callable, optional
+        Called with the bases translated since the last call, where subjects are translated: before the first query.
 
     Attributes
     ----------
@@ -124,6 +127,7 @@ class Searcher:
         *,
         threads: int = 1,
         partition_residues: int | None = None,
+        translating: Progress | None = None,
     ) -> None:
         self.database = database
         self.engine = engine
@@ -136,12 +140,13 @@ class Searcher:
         self.scheme = options.scheme(aligned)
         self._strands = options.strands(aligned)
         self._reader = Reader(options, self._strands, self.scheme)
-        self.targets = Targets(database, options, partition_residues)
+        self.targets = Targets(database, options, partition_residues, translating)
         n_comparisons = self._reader.n_readings * len(self.targets.frames)
         statistics = scheme_statistics(self.scheme, threads)
         self.significance = Significance(statistics, self.targets, options, n_comparisons)
         matrix = self.scheme.matrix if self._reader.profiles.corrected else None
-        self._aligner = SubjectAligner(self.targets, aligned, matrix, options.max_hsps, threads)
+        tells_ends = engine if isinstance(engine, EndsEngine) else None
+        self._aligner = SubjectAligner(self.targets, aligned, matrix, options.max_hsps, threads, tells_ends)
 
     def _check_database(self) -> None:
         needed = {"query": PROTEIN, "subject": DNA, "both": DNA}.get(self.options.translate or "")
@@ -177,22 +182,20 @@ class Searcher:
             The query is empty, shorter than a codon where it is translated, or longer than 16,777,216 residues; or it
             has scores of its own that cannot be masked or corrected.
         """
-        name = query.identifier or "the query"
+        name = f"query {query.identifier}" if query.identifier else "the query"
         if query.alphabet is not self.query_alphabet:
             how = f" (--translate {self.options.translate})" if self.options.translate else ""
             raise AlphabetMismatch(
                 self.query_alphabet.name,
                 query.alphabet.name,
-                f"query {name}",
+                name,
                 f"the database {self.database.path} holds {self.database.alphabet.name}{how}; search another one",
             )
         shortest = 1 if self.options.query_frames == (0,) else CODON
         if not shortest <= len(query) <= MAX_QUERY_LENGTH:
-            raise InputError(
-                f"query {name} has {len(query)} residues; {shortest} to {MAX_QUERY_LENGTH} can be searched"
-            )
+            raise InputError(f"{name} has {len(query)} residues; {shortest} to {MAX_QUERY_LENGTH} can be searched")
         if isinstance(query, PositionSpecificQuery) and (self.options.mask, self.options.composition) != ("none",) * 2:
-            raise InputError(f"query {name} has scores of its own; leave --mask and --composition out")
+            raise InputError(f"{name} has scores of its own; leave --mask and --composition out")
 
     def cells(self, query: SequenceRecord) -> int:
         """Cells of the alignment matrices that the query's scores take, all strands and frames counted."""
@@ -291,7 +294,7 @@ class Searcher:
         compared = self._compared(asked, blocks)
         passed = merge_readings(compared)
         candidates = self._promising(passed, asked.rule)
-        ranking, found = self._best(asked, compared, candidates)
+        ranked, n_passed, found = self._best(asked, compared, candidates)
         cells = asked.rows * self.targets.n_residues
         stats = SearchStats(
             cells=cells,
@@ -299,9 +302,9 @@ class Searcher:
             total_seconds=cells * seconds_a_cell + time.perf_counter() - began,
             n_rescored=sum(block.n_rescored for block in blocks),
         )
-        hits = self._hits(query, candidates, ranking, found)
+        hits = self._hits(query, ranked, found)
         n_left_out = sum(block.n_left_out for block in blocks) + len(passed) - len(candidates)
-        return QueryResult(asked.number, query.header, query.letters, hits, ranking.n_passed + n_left_out, stats)
+        return QueryResult(asked.number, query.header, query.letters, hits, n_passed + n_left_out, stats)
 
     # --- from scores to candidates ---
 
@@ -347,28 +350,38 @@ class Searcher:
 
     def _best(
         self, asked: _Asked, compared: list[ScoreBlock], candidates: Candidates
-    ) -> tuple[Ranking, dict[int, list[Found]]]:
-        """The subjects that are reported, and the alignments of each."""
+    ) -> tuple[list[int], int, dict[int, list[Found]]]:
+        """The subjects that are reported, best first, how many passed the E-value cut, and the alignments of each."""
         options = self.options
         n_letters = len(asked.query)
         evalues = self.significance.evalues(candidates.subject_index, candidates.score, n_letters)
         ordered = in_order(candidates, evalues, options.evalue)
-        alignment_filter = options.alignment_filter
-        if not alignment_filter:
+        if not options.alignment_filter:
             ranking = cut(candidates, ordered, options.top, options.ties)
-            return ranking, self._align(asked, compared, candidates, ranking.rows)
-        alignments: dict[int, list[Found]] = {}
+            alignments = self._align(asked, compared, candidates, ranking.rows)
+            return candidates.subject_index[ranking.rows].tolist(), ranking.n_passed, alignments
+        passing: dict[int, list[Found]] = {}
 
-        def passes(rows: NDArray[np.intp]) -> NDArray[np.bool_]:
-            subjects = candidates.subject_index[rows]
-            for subject, several in self._align(asked, compared, candidates, rows).items():
-                length = self.database.length(subject)
-                passing = [one for one in several if alignment_filter.passes(one.alignment, n_letters, length)]
-                if passing:
-                    alignments[subject] = passing
-            return np.array([subject in alignments for subject in subjects.tolist()], dtype=np.bool_)
+        def judge(rows: NDArray[np.intp]) -> tuple[Candidates, Floats | None]:
+            passing.update(self._passing(n_letters, self._align(asked, compared, candidates, rows)))
+            judged = candidates.rows(rows[[subject in passing for subject in candidates.subject_index[rows].tolist()]])
+            scores = np.array([passing[subject][0].score for subject in judged.subject_index.tolist()], dtype=np.int32)
+            evalues = self.significance.evalues(judged.subject_index, scores, n_letters)
+            return replace(judged, score=scores), evalues
 
-        return cut_passing(candidates, ordered, options.top, options.ties, passes), alignments
+        passed, ranking = cut_passing(candidates, ordered, options.top, options.ties, judge, options.evalue)
+        return passed.subject_index[ranking.rows].tolist(), ranking.n_passed, passing
+
+    def _passing(self, n_letters: int, alignments: dict[int, list[Found]]) -> dict[int, list[Found]]:
+        """Of the subjects' alignments those that pass the filter, and only subjects that have one."""
+        alignment_filter = self.options.alignment_filter
+        passing = {}
+        for subject, several in alignments.items():
+            length = self.database.length(subject)
+            kept = [one for one in several if alignment_filter.passes(one.alignment, n_letters, length)]
+            if kept:
+                passing[subject] = kept
+        return passing
 
     def _align(
         self, asked: _Asked, compared: list[ScoreBlock], candidates: Candidates, rows: NDArray[np.intp]
@@ -387,11 +400,8 @@ class Searcher:
             best.append(ScoreBlock(candidates.subject_index[of_comparison], candidates.score[of_comparison]))
         return self._aligner.align(n_letters, zip(comparisons, best, strict=True), floor=1)
 
-    def _hits(
-        self, query: SequenceRecord, candidates: Candidates, ranking: Ranking, found: dict[int, list[Found]]
-    ) -> tuple[Hit, ...]:
+    def _hits(self, query: SequenceRecord, ranked: list[int], found: dict[int, list[Found]]) -> tuple[Hit, ...]:
         """The alignments of the ranked subjects; of a subject's further ones those that pass the E-value cut."""
-        ranked = candidates.subject_index[ranking.rows].tolist()
         listed = [
             (place, subject, hsp, one)
             for place, subject in enumerate(ranked, 1)

@@ -7,7 +7,7 @@ translated subjects are a third of their bases, as in blastx and tblastn.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +32,8 @@ class Targets:
     options : SearchOptions
     partition_residues : int, optional
         Residues of a partition at most, but for a single subject.
+    translating : callable, optional
+        Called with the bases translated since the last call, where subjects are translated.
 
     Attributes
     ----------
@@ -57,12 +59,18 @@ class Targets:
         There is no room for the translated subjects.
     """
 
-    def __init__(self, database: PackedDatabase, options: SearchOptions, partition_residues: int | None = None) -> None:
+    def __init__(
+        self,
+        database: PackedDatabase,
+        options: SearchOptions,
+        partition_residues: int | None = None,
+        translating: Callable[[int], None] | None = None,
+    ) -> None:
         self.database = database
         self.frames = options.subject_frames
         self._translated: TranslatedSubjects | None = None
         if options.code is not None and self.frames != (0,):
-            self._translated = TranslatedSubjects(database, options.code)
+            self._translated = TranslatedSubjects(database, options.code, progress=translating)
         selection = select_subjects(database, options)
         self.notes = () if selection is None else selection.notes
         self.parameters: dict[str, str | int] = {}

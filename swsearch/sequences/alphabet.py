@@ -117,9 +117,9 @@ class Alphabet:
         shown = repr(chr(byte)) if 0x20 < byte < 0x7F else f"byte 0x{byte:02X}"
         if chr(byte) in "-.":
             return f"{shown} is a gap; remove it, or search with the alignment as a profile (query --query-format)"
-        other = DNA if self is PROTEIN else PROTEIN
-        if other.encode_table[byte] != INVALID:
-            return f"{shown} is not in alphabet {self.name}; choose --alphabet {other.name} or mend the record"
+        if self is DNA and PROTEIN.encode_table[byte] != INVALID:
+            advice = "--alphabet protein indexes proteins, --translate subject searches DNA with them"
+            return f"{shown} is not in alphabet dna; mend the record, or if it is protein: {advice}"
         return f"{shown} is not in alphabet {self.name} ({self.letters}); mend the record"
 
 

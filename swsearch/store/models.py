@@ -18,7 +18,7 @@ from sqlalchemy import BigInteger, DateTime, Dialect, Double, ForeignKey, Index,
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 from sqlalchemy.types import TypeDecorator
 
-SCHEMA: Final = "0.1.0_b"
+SCHEMA: Final = "0.1.0_c"
 """The revision that these tables are."""
 
 RUNNING: Final = "running"
@@ -126,6 +126,7 @@ class RunRow(Base):
     program: Mapped[str] = mapped_column(FileText)
     engine: Mapped[str] = mapped_column(FileText)
     threads: Mapped[int] = mapped_column(Integer)
+    process_began: Mapped[str | None] = mapped_column(Text)
 
 
 class QueryRow(Base):

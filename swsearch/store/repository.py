@@ -12,7 +12,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import socket
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -36,6 +35,7 @@ from swsearch.store.session import (
     store_url,
     writing,
 )
+from swsearch.store.workers import Worker
 
 _RUNS = cast(Table, RunRow.__table__)
 _QUERIES = cast(Table, QueryRow.__table__)
@@ -55,6 +55,8 @@ class StoredRun:
     state : str
         ``finished``; ``running``; or ``interrupted``: stopped by a person, or its process is gone from this machine.
         A run of another machine shows as ``running`` until that machine says otherwise.
+    worker : Worker
+        The process that worked on it last.
     started, finished : datetime
         UTC; ``finished`` is None until then.
     n_queries, n_hits : int
@@ -64,6 +66,7 @@ class StoredRun:
     id: int
     info: RunInfo
     state: str
+    worker: Worker
     started: datetime
     finished: datetime | None
     n_queries: int
@@ -267,24 +270,13 @@ def _now() -> datetime:
 
 def _claim() -> dict[str, Any]:
     """The columns that say which process works on a run."""
-    return {"state": RUNNING, "host": socket.gethostname(), "process": os.getpid()}
+    worker = Worker.this()
+    return {"state": RUNNING, "host": worker.host, "process": worker.process, "process_began": worker.began}
 
 
-def _state(row: Row[Any]) -> str:
+def _state(row: Row[Any], worker: Worker) -> str:
     """A run's state; a run whose process is gone from this machine was interrupted."""
-    if row.state == RUNNING and row.host == socket.gethostname() and not _alive(row.process):
-        return INTERRUPTED
-    return str(row.state)
-
-
-def _alive(process: int) -> bool:
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True
+    return INTERRUPTED if row.state == RUNNING and worker.has_ended else str(row.state)
 
 
 def _run_values(info: RunInfo) -> dict[str, Any]:
@@ -344,7 +336,17 @@ def _stored_run(row: Row[Any]) -> StoredRun:
         engine=row.engine,
         threads=row.threads,
     )
-    return StoredRun(row.id, info, _state(row), row.started_at, row.finished_at, int(row.n_queries), int(row.n_hits))
+    worker = Worker(row.host, row.process, row.process_began)
+    return StoredRun(
+        id=row.id,
+        info=info,
+        state=_state(row, worker),
+        worker=worker,
+        started=row.started_at,
+        finished=row.finished_at,
+        n_queries=int(row.n_queries),
+        n_hits=int(row.n_hits),
+    )
 
 
 def _query_values(result: QueryResult) -> dict[str, Any]:

@@ -166,7 +166,7 @@ def _explain(error: BaseException | None, url: URL) -> str:
     if code.startswith("SQLITE_CANTOPEN"):
         if not folder.is_dir():
             return f"the folder {folder} does not exist; create it, or choose another file with --store"
-        return "it cannot be opened or created; check the permissions of the file and of its folder"
+        return "it cannot be opened or created; check its permissions and its folder's, or choose another with --store"
     if code.startswith("SQLITE_NOTADB"):
         return "this is not an SQLite database; choose another file with --store"
     if code.startswith("SQLITE_CORRUPT"):

@@ -12,9 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from swsearch.alignment.rescore import rescore
-from swsearch.alignment.traceback import align_hits
+from swsearch.alignment.traceback import align_hits, align_several
 from swsearch.errors import EngineError, InputError
 from swsearch.hits.cigar import count
+from swsearch.hits.ends import Ends
 from swsearch.query.profile import sequence_profile
 from swsearch.scoring.gap import GapPenalty
 from swsearch.scoring.matrix import match_mismatch, named_matrix
@@ -125,6 +126,34 @@ def test_a_score_that_differs_from_the_engines_is_an_error():
     query = DNA.encode("ACGT")
     with pytest.raises(EngineError, match="subject 1: the engine's score is 9, its alignment's 8"):
         hits(query, [query, query], default_scheme(DNA), scores=np.array([8, 9], np.int32))
+
+
+def test_ends_of_the_engine_change_nothing_and_wrong_ones_are_errors():
+    """By hand: bases 2 to 8 of the subject are the last six of the query's minus strand, CACATTACGG."""
+    query = DNA.encode("CCGTAATGTG")
+    subject = DNA.encode("GGTTACGGAG")
+    along = reverse_complement(query)
+    arguments = {
+        "residues": subject, "starts": np.array([0], np.uint64), "lengths": np.array([10], np.uint32),
+        "scores": np.array([12], np.int32), "strand": "minus",
+    }  # fmt: skip
+    profile = sequence_profile(along, default_scheme(DNA))
+
+    def aligned(row, column, **changes):
+        ends = Ends(np.array([row]), np.array([column]))
+        return align_several(along, profile, DNA, **(arguments | changes), ends=ends)
+
+    (((score, found),),) = aligned(10, 8)
+    assert (score, found.query_start, found.query_end, found.subject_start, found.subject_end) == (12, 0, 6, 2, 8)
+    assert aligned(10, 8) == align_several(along, profile, DNA, **arguments)
+    with pytest.raises(EngineError, match=r"subject 0: the engine's end is \[10, 9\], its alignment's \[10, 8\]"):
+        aligned(10, 9)
+    with pytest.raises(EngineError, match="subject 0: the engine's score is 12, its alignment's 10"):
+        aligned(9, 7)
+    with pytest.raises(InputError, match="leave most at 1"):
+        aligned(10, 8, most=2)
+    with pytest.raises(InputError, match="give scores with them"):
+        aligned(10, 8, scores=None)
 
 
 def test_arguments_of_two_strands_are_refused():

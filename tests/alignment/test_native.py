@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import signal
-import threading
 import time
 
 import numpy as np
@@ -12,16 +10,17 @@ import pytest
 from full_matrix_path import full_matrix_alignment
 
 from swsearch import _native
+from tests.patience import interrupt
 
 IDENTITY = np.arange(32, dtype=np.uint8)
 GAPS = [(0, 1), (0, 2), (1, 0), (3, 0), (2, 1), (5, 2), (1, 1), (11, 1), (100, 50), (16383, 16383)]
 EMPTY = (0, 0, 0, 0, 0, "", 0, 0, 0, 0, 0)
 
 
-def align(query, rows, table, gap, subject, *, memory_bytes=1 << 26, isa="auto"):
+def align(query, rows, table, gap, subject, *, memory_bytes=1 << 26, isa="auto", ends=None):
     starts, lengths = np.array([0], np.uint64), np.array([len(subject)], np.uint32)
     (found,) = _native.align_local(
-        query, rows, table, *gap, IDENTITY, subject, starts, lengths, 1, memory_bytes, None, isa
+        query, rows, table, *gap, IDENTITY, subject, starts, lengths, 1, memory_bytes, None, isa, ends=ends
     )
     return found[0] if found else EMPTY
 
@@ -194,6 +193,52 @@ def test_threads_change_nothing_and_ends_agree():
     assert sum(cells) == 3 * len(query) * int(lengths.sum())
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_given_ends_change_no_alignment(seed):
+    """Expected: the full-matrix traceback; subjects have far more columns on both sides than their alignments span."""
+    rng = np.random.default_rng(200 + seed)
+    for _ in range(150):
+        query, rows, table, gap, subject = random_case(rng)
+        around = [rng.integers(0, 4, int(n)).astype(np.uint8) for n in rng.integers(0, 120, 2)]
+        case = (query, rows, table, gap, np.concatenate([around[0], subject, around[1]]))
+        want = expected(*case)
+        ends = np.array([[want[0], want[2], want[4]]], dtype=np.int64)
+        for isa in _native.align_isas():
+            assert align(*case, isa=isa, ends=ends) == want, (isa, case)
+
+
+def test_a_given_end_spares_the_columns_before_and_after_it():
+    """By hand: 50 bases score at most 100, so an alignment of score 100 has no gap and spans 50 columns."""
+    rng = np.random.default_rng(9)
+    query = rng.integers(0, 4, 50).astype(np.uint8)
+    subject = rng.integers(0, 4, 5000).astype(np.uint8)
+    subject[3000:3050] = query
+    table = np.full((32, 32), -3, np.int8)
+    np.fill_diagonal(table, 2)
+    args = (query, query.astype(np.int32), table, 5, 2, IDENTITY, subject, np.zeros(1, np.uint64))
+    cells = []
+    found = [
+        _native.align_local(*args, np.array([5000], np.uint32), progress=cells.append, ends=ends)
+        for ends in (None, np.array([[100, 50, 3050]], np.int64))
+    ]
+    assert found[0] == found[1]
+    assert cells == [50 * 5000, 50 * 50]
+
+
+def test_a_given_end_that_is_none_is_not_the_end_of_the_path():
+    """By hand: the query lies at 20 and at 60; an end a column off, a row off, of less or beyond shows in the path."""
+    query = np.arange(20, dtype=np.uint8)
+    table = np.full((32, 32), -3, np.int8)
+    np.fill_diagonal(table, 2)
+    subject = np.full(100, 25, np.uint8)
+    subject[20:40] = subject[60:80] = query
+    case = (query, query.astype(np.int32), table, (5, 2), subject)
+    for score, row, column in ((40, 20, 39), (40, 19, 40), (38, 20, 40), (40, 20, 90)):
+        found = align(*case, ends=np.array([[score, row, column]], np.int64))
+        assert (found[0], found[2], found[4]) != (score, row, column)
+    assert align(*case, ends=np.array([[40, 20, 0]], np.int64)) == EMPTY
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -208,6 +253,11 @@ def test_threads_change_nothing_and_ends_agree():
         ({"gap_open": 0, "gap_extend": 0}, "cost nothing"),
         ({"identity": np.zeros(4, np.uint8)}, "32 entries"),
         ({"isa": "mmx"}, "isa mmx is unknown"),
+        ({"ends": np.zeros((2, 3), np.int64)}, "ends and lengths"),
+        ({"ends": np.array([[1, 3, 1]], np.int64)}, "end of subject 0 leaves"),
+        ({"ends": np.array([[1, 1, 11]], np.int64)}, "end of subject 0 leaves"),
+        ({"ends": np.array([[-1, 1, 1]], np.int64)}, "end of subject 0 leaves"),
+        ({"ends": np.zeros((1, 3), np.int64), "most": 2}, "leave most at 1"),
     ],
 )
 def test_arrays_that_do_not_fit_are_refused(change, message):
@@ -221,26 +271,25 @@ def test_arrays_that_do_not_fit_are_refused(change, message):
         _native.align_local(**(given | change))
 
 
-def long_work():
-    """Arguments that take the scalar kernel a minute: 200 subjects of 100,000 residues."""
+def long_work(n_subjects=200):
+    """Arguments that take the scalar kernel a third of a second a subject of 100,000 residues."""
     rng = np.random.default_rng(1)
     table = np.full((32, 32), -3, np.int8)
     np.fill_diagonal(table, 2)
     query = rng.integers(0, 4, 1000).astype(np.uint8)
     residues = rng.integers(0, 4, 100_000).astype(np.uint8)
-    starts, lengths = np.zeros(200, np.uint64), np.full(200, 100_000, np.uint32)
+    starts, lengths = np.zeros(n_subjects, np.uint64), np.full(n_subjects, 100_000, np.uint32)
     return query, query.astype(np.int32), table, 5, 2, IDENTITY, residues, starts, lengths, 2
 
 
 def test_an_interrupt_ends_the_work_soon():
-    """Expected: KeyboardInterrupt long before the minute that the work takes, with no thread left."""
-    timer = threading.Timer(0.3, signal.raise_signal, [signal.SIGINT])
-    started = time.perf_counter()
-    timer.start()
-    with pytest.raises(KeyboardInterrupt):
-        _native.align_local(*long_work(), isa="scalar")
-    timer.join()
-    assert time.perf_counter() - started < 10
+    """Expected: less than half of the processor time that all subjects take, by that of a fiftieth of them."""
+    began = time.process_time()
+    _native.align_local(*long_work(4), isa="scalar")
+    whole_seconds = 50 * (time.process_time() - began)
+    began = time.process_time()
+    interrupt(lambda: _native.align_local(*long_work(), isa="scalar"))
+    assert time.process_time() - began < whole_seconds / 2
 
 
 def test_what_progress_raises_is_passed_on():

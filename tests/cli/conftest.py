@@ -13,6 +13,27 @@ from swsearch.cli.app import main
 
 DATA = Path(__file__).parents[2] / "data"
 
+PAUSED = """
+import sys
+from swsearch.batch import EventLog
+from swsearch.cli.app import main
+from swsearch.store.repository import HitStore
+
+def pause_after(owner, name, calls_left):
+    function = getattr(owner, name)
+    def paused(*arguments, **values):
+        nonlocal calls_left
+        function(*arguments, **values)
+        calls_left -= 1
+        if calls_left == 0:
+            print("here", flush=True)
+            sys.stdin.readline()
+    setattr(owner, name, paused)
+
+pause_after({moment})
+sys.exit(main(sys.argv[1:]))
+"""
+
 
 @dataclass(frozen=True)
 class Outcome:
@@ -59,6 +80,26 @@ def spawn(tmp_path) -> Callable[..., subprocess.Popen[str]]:
             env={**os.environ, "PYTHONUNBUFFERED": "1"},
             **options,
         )
+
+    return call
+
+
+@pytest.fixture
+def spawn_paused(tmp_path) -> Callable[..., subprocess.Popen[str]]:
+    """The same, stopped at a moment: after ``HitStore, "add_query", 3`` the third query is in the store."""
+
+    def call(moment: str, *arguments: object) -> subprocess.Popen[str]:
+        process = subprocess.Popen(
+            [sys.executable, "-c", PAUSED.format(moment=moment), *map(str, arguments)],
+            cwd=tmp_path,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        assert process.stdout is not None
+        assert process.stdout.readline() == "here\n", process.communicate()[1]
+        return process
 
     return call
 

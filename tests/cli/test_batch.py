@@ -4,10 +4,10 @@ import json
 import re
 import signal
 import subprocess
-import time
 
 import pytest
 
+from swsearch.store.repository import HitStore
 from tests.cli.conftest import DATA
 
 QUERIES = DATA / "queries.fasta"
@@ -45,36 +45,31 @@ def test_a_batch_holds_what_a_query_of_the_same_sequences_finds(swsearch, tmp_pa
 
 def test_queries_with_the_same_letters_are_computed_once(swsearch, protein_db, many_queries):
     """Source: the cells that the run counts; seven of the queries are another's letters."""
-    from swsearch.store.repository import HitStore
-
     assert swsearch("batch", *many_queries, protein_db, "--store", "b.sqlite").code == 0
     with HitStore("b.sqlite") as store:
         free = [result.number for result in store.queries("latest") if result.stats.cells == 0]
     assert free == [4, 9, 14, 19, 24, 29, 34]
 
 
-@pytest.mark.parametrize("committed", [1, 6, 15])
-def test_a_killed_batch_resumes_to_the_same_bytes(swsearch, spawn, tmp_path, protein_db, many_queries, committed):
-    """Source: the same batch without interruption. The event log says how far the killed process was."""
+@pytest.mark.parametrize(("committed", "told"), [(1, True), (6, False), (15, True)])
+def test_a_killed_batch_resumes_to_the_same_bytes(
+    swsearch, spawn_paused, tmp_path, protein_db, many_queries, committed, told
+):
+    """Source: the same batch without interruption. The kill comes before or after the last query's event is told."""
     assert swsearch("batch", *many_queries, protein_db, "--store", "whole.sqlite").code == 0
     arguments = ["batch", *many_queries, protein_db, "--store", "b.sqlite", "--resume", "latest"]
-    process = spawn(*arguments, "--events", "events.jsonl", "--partition-residues", "2000")
-    events = tmp_path / "events.jsonl"
-    deadline = time.monotonic() + 60
-    while time.monotonic() < deadline:
-        if events.exists() and events.read_text().count('"query"') >= committed:
-            break
-        time.sleep(0.005)
+    moment = f'EventLog, "write", {committed + 1}' if told else f'HitStore, "add_query", {committed}'
+    process = spawn_paused(moment, *arguments, "--events", "events.jsonl", "--partition-residues", "2000")
     process.send_signal(signal.SIGKILL)
     process.communicate()
     resumed = swsearch(*arguments, "--events", "events.jsonl")
     assert resumed.code == 0, resumed.err
-    assert "run 1 in b.sqlite" in resumed.out
+    assert f"{35 - committed} queries done, {committed} were there before" in resumed.out
     assert report(swsearch, "b.sqlite") == report(swsearch, "whole.sqlite")
-    lines = [json.loads(line) for line in events.read_text().splitlines()]
+    lines = [json.loads(line) for line in (tmp_path / "events.jsonl").read_text().splitlines()]
     done = [line["number"] for line in lines if line["event"] == "query"]
-    assert sorted(set(done)) == list(range(35))
-    assert len(done) <= 36  # the one that was committed but not yet told is not done again
+    assert len(done) == len(set(done)) == (35 if told else 34)
+    assert set(done) <= set(range(35))
     assert lines[-1] == {**lines[-1], "event": "end", "run": 1, "failed": 0}
 
 
@@ -91,6 +86,22 @@ def test_merged_shards_are_the_whole_batch(swsearch, protein_db, many_queries):
     assert merged.err == ""
     assert report(swsearch, "merged.sqlite") == report(swsearch, "whole.sqlite")
     assert "are in no shard, number 1 for one" in swsearch("runs", "merge", stores[0], "--store", "part.sqlite").err
+
+
+def test_a_share_does_not_go_on_with_the_run_of_another(swsearch, protein_db, many_queries):
+    """By hand: both shares are in one store. Going on with the first, the second would call it finished."""
+    arguments = ["batch", *many_queries, protein_db, "--store", "b.sqlite", "--top", "1"]
+    assert swsearch(*arguments, "--shard", "1/2").code == 0
+    with HitStore("b.sqlite") as store:
+        store.interrupt_run(1)
+    second = swsearch(*arguments, "--shard", "2/2", "--resume", "latest")
+    assert second.out == "run 2 in b.sqlite: 17 queries done, 0 failed\n"
+    refused = swsearch(*arguments, "--shard", "2/2", "--resume", "1")
+    assert (
+        "run 1 of b.sqlite has query 0, which is not of --shard 2/2; give the share that it began with" in refused.error
+    )
+    whole = swsearch(*arguments, "--resume", "1")
+    assert whole.out == "run 1 in b.sqlite: 17 queries done, 18 were there before, 0 failed\n"
 
 
 def test_shards_of_different_searches_or_the_same_queries_do_not_merge(swsearch, protein_db, many_queries):
@@ -128,6 +139,108 @@ def test_resume_refuses_another_search_and_other_queries(swsearch, tmp_path, pro
     assert "no run '9'" in missing.error
 
 
+def test_resume_refuses_files_that_lack_queries_of_the_run(swsearch, protein_db, many_queries):
+    """By hand: the run has 35 queries, the first file 20. Finished, it would pass for a run of 20 that lacks none."""
+    assert swsearch("batch", *many_queries, protein_db, "--store", "b.sqlite").code == 0
+    with HitStore("b.sqlite") as store:
+        store.interrupt_run(1)
+    refused = swsearch("batch", many_queries[0], protein_db, "--store", "b.sqlite", "--resume", "1")
+    assert refused.code == 1
+    assert (
+        "run 1 of b.sqlite has its query 34, but the files given hold 20; give the files that the run began with"
+        in refused.error
+    )
+    with HitStore("b.sqlite") as store:
+        assert store.run(1).state == "interrupted"
+    assert swsearch("batch", *many_queries, protein_db, "--store", "b.sqlite", "--resume", "latest").code == 0
+
+
+def test_a_run_left_on_another_machine_is_taken_up_where_its_number_is_given(
+    swsearch, monkeypatch, protein_db, many_queries
+):
+    """Source: the run of a batch on one machine. Nobody can see from another that its process was killed there."""
+    assert swsearch("batch", *many_queries, protein_db, "--store", "whole.sqlite").code == 0
+    arguments = ["batch", *many_queries, protein_db, "--store", "b.sqlite"]
+    with monkeypatch.context() as elsewhere:
+        elsewhere.setattr("socket.gethostname", lambda: "node7")
+        assert swsearch("batch", many_queries[0], protein_db, "--store", "b.sqlite").code == 0
+        with HitStore("b.sqlite") as store:
+            store.resume_run(1)
+    latest = swsearch(*arguments, "--resume", "latest")
+    assert latest.out == "run 2 in b.sqlite: 35 queries done, 0 failed\n"
+    assert re.search(r"run 1 of the same search is being worked on by process \d+ on node7; this is a new", latest.err)
+    assert "if that process is gone, `--resume 1` goes on with it" in latest.err
+    named = swsearch(*arguments, "--resume", "1")
+    assert named.out == "run 1 in b.sqlite: 15 queries done, 20 were there before, 0 failed\n"
+    assert re.search(r"run 1 was left to process \d+ on node7, which cannot be seen from here; going on", named.err)
+    assert report(swsearch, "b.sqlite", "1") == report(swsearch, "whole.sqlite")
+
+
+def test_a_run_that_is_being_worked_on_is_left_alone(swsearch, protein_db, many_queries):
+    """This very process is at work on run 1."""
+    arguments = ["batch", many_queries[0], protein_db, "--store", "b.sqlite"]
+    assert swsearch(*arguments).code == 0
+    with HitStore("b.sqlite") as store:
+        store.resume_run(1)
+    refused = swsearch(*arguments, "--resume", "1")
+    assert refused.code == 1
+    assert re.search(
+        r"run 1 of b.sqlite is being worked on by process \d+ on .*; wait for it or stop it", refused.error
+    )
+    latest = swsearch(*arguments, "--resume", "latest")
+    assert latest.out == "run 2 in b.sqlite: 20 queries done, 0 failed\n"
+    assert "this is a new run\n" in latest.err
+
+
+def two_families() -> str:
+    """Stockholm of two alignments with one consensus and different scores, and a third that repeats the first."""
+    rows = {
+        "one": ("MKVLWYEEKLLKFDDPPQQR", "MKVLWYEEKLLKFDDPPQQR"),
+        "two": ("MKVLWYEEKLLKFDDPPQQR", "MKILFYDEKIIKYDEPPNQR"),
+    }
+    rows["three"] = rows["one"]
+    blocks = [
+        f"# STOCKHOLM 1.0\n#=GF ID {name}\na {first}\nb {second}\nc {first}\n//\n"
+        for name, (first, second) in rows.items()
+    ]
+    return "".join(blocks)
+
+
+def test_profiles_are_batched_resumed_and_sharded(swsearch, tmp_path, protein_db):
+    """Source: `swsearch query` of the same profiles, whose report keeps the same digest of their scores."""
+    (tmp_path / "families.sto").write_text(two_families())
+    asked = ["families.sto", protein_db, "--evalue", "1000", "--top", "5"]
+    direct = swsearch("query", *asked, "--format", "json", "--store", "none")
+    assert direct.code == 0, direct.err
+    assert json.loads(direct.out)["queries"][0]["hits"] != json.loads(direct.out)["queries"][1]["hits"]
+    assert swsearch("batch", *asked, "--store", "b.sqlite").code == 0
+    assert report(swsearch, "b.sqlite") == direct.out
+    with HitStore("b.sqlite") as store:
+        assert [result.stats.cells == 0 for result in store.queries(1)] == [False, False, True]
+    for index in (1, 2):
+        assert swsearch("batch", *asked, "--store", f"{index}.sqlite", "--shard", f"{index}/2").code == 0
+    assert swsearch("runs", "merge", "1.sqlite", "2.sqlite", "--store", "m.sqlite").code == 0
+    assert report(swsearch, "m.sqlite") == direct.out
+    assert swsearch("batch", *asked, "--store", "b.sqlite", "--resume", "1").code == 0
+    (tmp_path / "families.sto").write_text(two_families().replace("DEPPNQR", "DEPPQQR"))
+    refused = swsearch("batch", *asked, "--store", "b.sqlite", "--resume", "1")
+    assert "run 1 of b.sqlite is of another search: what the profiles score differs" in refused.error
+
+
+def test_a_batch_of_profiles_that_cannot_be_is_one_line_and_stores_nothing(swsearch, spawn, tmp_path, protein_db):
+    (tmp_path / "families.sto").write_text(two_families())
+    store = ["--store", "b.sqlite"]
+    mixed = swsearch("batch", "families.sto", QUERIES, protein_db, *store)
+    assert "families.sto holds profiles and other files sequences; make two batches of them" in mixed.error
+    masked = swsearch("batch", "families.sto", protein_db, "--composition", "bias", *store)
+    assert "query one has scores of its own; leave --mask and --composition out" in masked.error
+    process = spawn("batch", "-", protein_db, *store, stdin=subprocess.PIPE)
+    _, errors = process.communicate(two_families(), timeout=60)
+    assert process.returncode == 1
+    assert "a batch reads profiles from files, not from standard input" in errors
+    assert not (tmp_path / "b.sqlite").exists()
+
+
 def test_resume_latest_starts_a_run_where_none_is_unfinished(swsearch, protein_db, many_queries):
     for run in (1, 2):
         outcome = swsearch("batch", many_queries[0], protein_db, "--store", "b.sqlite", "--resume", "latest")
@@ -143,6 +256,29 @@ def test_an_exported_run_is_the_run(swsearch, protein_db):
     assert report(swsearch, "copy.sqlite") == report(swsearch, "hits.sqlite")
 
 
+def test_a_store_is_not_made_for_runs_that_are_not_there(swsearch, tmp_path, protein_db):
+    assert swsearch("query", QUERIES, protein_db, "--top", "1").code == 0
+    for arguments in (("merge", "hits.sqlite", "nowhere.sqlite", "--store"), ("export", "7", "--out")):
+        assert swsearch("runs", *arguments, "new.sqlite").code == 1
+        assert not (tmp_path / "new.sqlite").exists()
+
+
+def test_a_run_that_is_not_complete_says_so_wherever_it_goes(swsearch, protein_db):
+    """Expected: its report is that of the stored queries, with a word on stderr; a copy of it can be resumed."""
+    assert swsearch("batch", QUERIES, protein_db, "--store", "b.sqlite").code == 0
+    assert swsearch("report", "1", "--store", "b.sqlite").err == ""
+    with HitStore("b.sqlite") as store:
+        store.interrupt_run(1)
+    outcome = swsearch("report", "1", "--store", "b.sqlite", "--format", "blast6")
+    assert outcome.code == 0
+    assert outcome.err == "swsearch: warning: run 1 is interrupted; this is the report of the 7 queries it has so far\n"
+    assert swsearch("runs", "export", "1", "--store", "b.sqlite", "--out", "copy.sqlite").code == 0
+    with HitStore("copy.sqlite") as store:
+        assert (store.run(1).state, store.run(1).finished) == ("interrupted", None)
+    resumed = swsearch("batch", QUERIES, protein_db, "--store", "copy.sqlite", "--resume", "latest")
+    assert resumed.out == "run 1 in copy.sqlite: 0 queries done, 7 were there before, 0 failed\n"
+
+
 @pytest.mark.parametrize("shard", ["0/4", "5/4", "x", "1-4", "1/0"])
 def test_shards_that_are_none_are_refused(swsearch, protein_db, shard):
     outcome = swsearch("batch", QUERIES, protein_db, "--store", "b.sqlite", "--shard", shard)
@@ -153,7 +289,7 @@ def test_shards_that_are_none_are_refused(swsearch, protein_db, shard):
 def test_a_batch_reads_stdin(spawn, swsearch, protein_db):
     """Source: the same queries from the file; stdin is read once, so there is no share done to tell."""
     process = spawn("batch", "-", protein_db, "--store", "piped.sqlite", stdin=subprocess.PIPE)
-    out, errors = process.communicate(QUERIES.read_text(), timeout=60)
+    out, errors = process.communicate(QUERIES.read_text())
     assert process.returncode == 0, errors
     assert out == "run 1 in piped.sqlite: 7 queries done, 0 failed\n"
     assert swsearch("batch", QUERIES, protein_db, "--store", "filed.sqlite").code == 0

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import DATA
+from tests.patience import wait_until
 
 QUERIES = DATA / "queries.fasta"
 
@@ -152,7 +153,7 @@ def test_identifiers_come_from_a_file_too(swsearch, spawn, tmp_path, small_db):
     assert swsearch("db", "export", small_db).out == ">c\nWWWWWWW\n"
     swsearch("db", "add", small_db, "abc.fasta")
     child = spawn("db", "remove", small_db, "--from-file", "-", stdin=subprocess.PIPE)
-    child.communicate("c\n", timeout=30)
+    child.communicate("c\n")
     assert child.returncode == 0
     assert swsearch("db", "export", small_db).out == ">a first\nMKVLW\n>b\nMKV\n"
 
@@ -196,19 +197,14 @@ def test_a_second_writer_names_the_first(swsearch, spawn, tmp_path, small_db):
     """The first one waits for its standard input; expected words: its process id."""
     child = spawn("db", "add", small_db, "-", "--quiet", stdin=subprocess.PIPE)
     lock = small_db / "writer.lock"
-    for _ in range(600):
-        if lock.exists() and lock.read_text():
-            break
-        child.poll()
-        assert child.returncode is None
-        with pytest.raises(subprocess.TimeoutExpired):
-            child.wait(0.05)
+    wait_until(lambda: child.poll() is not None or (lock.exists() and lock.read_text()), "the writer's lock")
+    assert child.returncode is None
     outcome = swsearch("db", "remove", small_db, "a")
     assert outcome.code == 1
     assert (
         f"small.db is being changed by process {child.pid} on {os.uname().nodename}; run the command" in outcome.error
     )
-    child.communicate(">d\nMKV\n", timeout=30)
+    child.communicate(">d\nMKV\n")
     assert child.returncode == 0
     assert swsearch("db", "remove", small_db, "a").code == 0
     assert swsearch("db", "export", small_db).out == ">b\nMKV\n>c\nWWWWWWW\n>d\nMKV\n"

@@ -2,14 +2,17 @@
 
 import os
 import re
+import resource
 import signal
 import subprocess
-import time
+import tempfile
 from pathlib import Path
 
 import pytest
 
+from swsearch.errors import StoreError
 from tests.cli.conftest import DATA
+from tests.patience import wait_until
 
 QUERIES = DATA / "queries.fasta"
 
@@ -59,10 +62,12 @@ def test_protein_given_as_dna_names_the_letter_and_the_way_out(swsearch, tmp_pat
     assert "--alphabet protein" in outcome.error
 
 
-def test_dna_queries_against_a_protein_database_are_refused(swsearch, lambda_db, protein_db):
+def test_proteins_against_dna_are_refused_with_the_way_to_translate_it(swsearch, lambda_db, protein_db):
     outcome = swsearch("query", QUERIES, lambda_db)
     assert outcome.code == 1
     assert "not in alphabet dna" in outcome.error
+    assert "--translate subject" in outcome.error
+    assert swsearch("query", QUERIES, lambda_db, "--translate", "subject", "--store", "none").code == 0
 
 
 def test_dna_is_not_taken_for_protein_unless_it_is_said_to_be(swsearch, tmp_path, protein_db):
@@ -143,39 +148,57 @@ def test_a_full_disk_is_one_line(protein_db, tmp_path):
     assert outcome.returncode == 1
     errors = [line for line in outcome.stderr.splitlines() if "error:" in line]
     assert len(errors) == 1
-    assert "No space left on device" in errors[0]
+    assert "error: stdout: No space left on device; free some space" in errors[0]
     assert "Traceback" not in outcome.stderr
 
 
-def wait_for_queries(store: Path, at_least: int) -> None:
-    """Until the store holds that many committed queries of its run."""
+@pytest.mark.parametrize(
+    ("arguments", "place"),
+    [
+        (["query", "--store", "none", "--out", "hits.json", "--format", "json"], "hits.json"),
+        (["query", "--store", "none", "--out", "hits.parquet", "--format", "parquet", "--top", "500"], "hits.parquet"),
+        (["query", "--store", "none", "--out", "hits.sam", "--format", "sam"], tempfile.gettempdir()),
+        (["query", "--store", "none", "--out", "/dev/full"], "/dev/full"),
+        (["batch", "--store", "none.sqlite", "--events", "/dev/full"], "/dev/full"),
+    ],
+)
+def test_a_file_that_cannot_take_more_is_named_and_not_left(protein_db, tmp_path, arguments, place):
+    """Source: the system's own limit on a file's size, as tight as a full disk; and /dev/full."""
+    command, *options = arguments
+    limit = resource.RLIM_INFINITY if "/dev/full" in options else 5_000
+    outcome = subprocess.run(
+        [os.sys.executable, "-m", "swsearch", command, str(QUERIES), str(protein_db), *options],
+        check=False, capture_output=True, text=True, cwd=tmp_path,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)),
+    )  # fmt: skip
+    assert outcome.returncode == 1
+    assert re.search(f"error: {re.escape(place)}: (File too large|No space left)", outcome.stderr), outcome.stderr
+    assert not list(tmp_path.glob("*hits*"))
+
+
+def holds_a_query(store: Path) -> bool:
+    """Whether the store holds a committed query of its run."""
     from swsearch.store.repository import HitStore
 
-    deadline = time.monotonic() + 60
-    while time.monotonic() < deadline:
-        if store.exists():
-            try:
-                with HitStore(store) as opened:
-                    runs = opened.runs()
-                    if runs and runs[-1].n_queries >= at_least:
-                        return
-            except Exception:  # the other process may be half way through creating the store
-                time.sleep(0.05)
-        time.sleep(0.05)
-    raise AssertionError(f"{store} never held {at_least} queries")
+    try:
+        with HitStore(store) as opened:
+            return any(run.n_queries for run in opened.runs())
+    except StoreError:  # it is not there yet, or the other process is half way through creating it
+        return False
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGKILL, -9), (signal.SIGTERM, 143)])
 def test_a_search_that_is_stopped_keeps_its_committed_queries_and_leaves_no_out_file(
     swsearch, spawn, tmp_path, protein_db, number, code
 ):
-    """Source: the same queries searched without interruption."""
+    """Source: the same queries searched without interruption. The last one takes the engine many minutes."""
+    (tmp_path / "endless.fasta").write_text(QUERIES.read_text() + ">endless\n" + 2000 * "MKWVTFISLLFLFSSAYSRG" + "\n")
     process = spawn(
-        "query", QUERIES, protein_db, "--engine", "reference", "--format", "jsonl", "--out", "hits.jsonl"
+        "query", "endless.fasta", protein_db, "--engine", "reference", "--format", "jsonl", "--out", "hits.jsonl"
     )  # fmt: skip
-    wait_for_queries(tmp_path / "hits.sqlite", 1)
+    wait_until(lambda: holds_a_query(tmp_path / "hits.sqlite") or process.poll() is not None, "the first query")
     process.send_signal(number)
-    _, errors = process.communicate(timeout=30)
+    _, errors = process.communicate()
     assert process.returncode == code
     assert "Traceback" not in errors
     assert not (tmp_path / "hits.jsonl").exists()

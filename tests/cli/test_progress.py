@@ -46,6 +46,24 @@ def test_there_is_one_line_in_five_seconds_however_often_it_is_told(clock, capsy
     assert all(line.startswith("swsearch: searching: ") for line in lines)
 
 
+def test_a_week_is_told_in_less_than_a_quarter_of_a_megabyte(clock, capsys):
+    """And never is a log silent for more than five minutes."""
+    week = 7 * 24 * 3600
+    with ProgressReport("searching", week * 10_000_000_000, "GCUPS", 1e9) as report:
+        told, size, silence, longest = clock.now, 0, 0.0, 0.0
+        for second in range(0, week, 2):
+            clock.now += 2
+            report.note(f"{second:,} queries done")
+            report.advance(20_000_000_000)
+            line = capsys.readouterr().err
+            if line:
+                size, told = size + len(line), clock.now
+            silence = clock.now - told
+            longest = max(longest, silence)
+    assert 50_000 < size < 250_000
+    assert longest <= 300
+
+
 def test_an_unknown_total_tells_the_rate_alone(clock, capsys):
     with ProgressReport("indexing", 0, "M residues/s", 1e6) as report:
         clock.now += 10

@@ -1,5 +1,7 @@
 """Translated searches from the command line: printed, stored, printed again, in batches, refused."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -30,6 +32,30 @@ def test_stored_hits_are_printed_again_to_the_byte(swsearch, files, translate):
         assert printed.code == 0, printed.err
         assert "gene_of_" in printed.out
         assert swsearch("report", "latest", "--format", name).out == printed.out, name
+
+
+@pytest.mark.parametrize("command", ["query", "batch"])
+def test_translating_a_database_is_told_before_the_search(swsearch, files, monkeypatch, command):
+    """By hand: with a line for each step, the one block that the database is; none where queries are translated."""
+    monkeypatch.setattr("swsearch.cli.progress.PLAIN_INTERVAL_SECONDS", 0.0)
+    search = [command, "proteins.fasta", "genes.db", "--translate", "subject"]
+    told = swsearch(*search)
+    assert told.code == 0, told.err
+    lines = [line for line in told.err.splitlines() if "translating" in line]
+    assert len(lines) == 1
+    assert re.fullmatch(r"swsearch: translating: 100\.0 % done, \d+\.\d M bases/s, 0 s left", lines[0])
+    assert told.err.index("translating") < told.err.index("searching: ")
+    assert swsearch(*search, "--quiet").err == ""
+    assert "translating" not in swsearch(command, "genes.fasta", "proteins.db", "--translate", "query").err
+
+
+def test_what_is_wrong_with_a_database_is_told_as_without_translation(swsearch, files):
+    """Source: the same command without ``--translate``."""
+    (files / "broken.db").mkdir()
+    for database in ("none.db", "proteins.fasta", "broken.db"):
+        plain = swsearch("query", "proteins.fasta", database)
+        translated = swsearch("query", "proteins.fasta", database, "--translate", "subject")
+        assert (translated.code, translated.error) == (plain.code, plain.error) == (1, plain.error)
 
 
 def test_a_batch_translates_and_resumes_only_the_same_translation(swsearch, files):

@@ -1,7 +1,9 @@
 """Masking, composition correction, simulated statistics and the score plot from the command line."""
 
 import json
+import os
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -85,6 +87,15 @@ def test_a_plot_that_cannot_be_written_is_refused_before_the_search(swsearch, pr
     outcome = swsearch("query", QUERIES, protein_db, "--plot", name)
     assert outcome.code == 1
     assert words in outcome.error
+
+
+def test_a_plot_in_a_folder_that_takes_none_is_refused_before_the_search(swsearch, protein_db, tmp_path, monkeypatch):
+    """The system's word on a folder of others, or on a read-only disk."""
+    monkeypatch.setattr(os, "access", lambda path, mode: Path(path) != tmp_path)
+    outcome = swsearch("query", QUERIES, protein_db, "--store", "none", "--plot", "scores.png")
+    assert outcome.code == 1
+    assert f"--plot scores.png: nothing can be written to the folder {tmp_path}; choose another" in outcome.error
+    assert outcome.out == ""
 
 
 def test_a_plot_without_matplotlib_says_what_to_install(swsearch, protein_db, monkeypatch):

@@ -85,11 +85,11 @@ def test_inter_task_kernels_fit_their_registers(compiler: Compiler, architecture
 
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
 def test_list_and_collect_kernels_spill_nothing(compiler: Compiler, architecture: int) -> None:
-    for arithmetic, windows in itertools.product(Arithmetic, [False, True]):
+    for arithmetic, entry in itertools.product(Arithmetic, ["score_list", "score_windows", "list_ends"]):
         pairing = Pairing.SINGLE if arithmetic is Arithmetic.WIDE else Pairing.ROW_BLOCKS
-        entry = "score_windows" if windows else "score_list"
-        tile = choose_list_tile(architecture, pairing, 17, 10_000, entry)
-        spec = list_kernel(arithmetic, tile, GAP, texture=False, warps=12, windows=windows)
+        tiles_of = "score_windows" if entry == "score_windows" else "score_list"
+        tile = choose_list_tile(architecture, pairing, 17, 10_000, tiles_of)
+        spec = list_kernel(arithmetic, tile, GAP, texture=False, warps=12, entry=entry)
         registers, spilled = report(compiler, spec, architecture)
         assert spilled == 0
         assert registers <= 168

@@ -19,6 +19,7 @@ from emulated_device import EmulatedDevice
 from rapidfuzz.distance import LCSseq
 
 from swsearch.engine.cuda import diamonds as diamonds_module
+from swsearch.engine.cuda.device import OutOfDeviceMemory
 from swsearch.engine.cuda.diamond_plan import PairProblem, SweepShape, choose_shape, table_columns
 from swsearch.engine.cuda.diamonds import DiamondSweep, PairEnd
 from swsearch.errors import InputError
@@ -213,6 +214,83 @@ def test_memory_grows_with_the_lengths(emulated: MakeDevice) -> None:
         sweep.ends([related(1, factor * 4 * S, factor * 320)], problem, shape=NARROW)
         bytes_of.append(sweep.most_bytes)
     assert bytes_of[1] < 2.1 * bytes_of[0]
+
+
+LOCAL = PairProblem(True, True, True, 5, 2, 2, -3)
+
+
+def memory_for(emulated: MakeDevice, pairs: list[tuple[np.ndarray, np.ndarray]]) -> int:
+    """Bytes that pairs take in flight together, measured on a device with room for them."""
+    sweep = DiamondSweep(emulated())
+    sweep.ends(pairs, LOCAL)
+    return sweep.most_bytes
+
+
+@pytest.mark.parametrize("n_at_once", [3, 2, 1])
+def test_pairs_beyond_the_memory_go_in_groups(emulated: MakeDevice, n_at_once: int) -> None:
+    """Expected: the whole matrix. Seven pairs are halved to three and to one, and nothing stays on the device."""
+    pairs = [related(seed, 2 * S, 90) for seed in range(7)]
+    device = emulated(memory_bytes=memory_for(emulated, pairs[:n_at_once]))
+    told: list[int] = []
+    assert DiamondSweep(device).ends(pairs, LOCAL, told.append) == [by_definition(*pair, LOCAL) for pair in pairs]
+    n_sweeps = sum(entry == "sweep_pairs" for entry, _ in device.launches)
+    assert n_sweeps == (3 if n_at_once == 3 else 7)
+    assert sum(told) == 7 * 2 * S * 90
+    assert device.used_bytes == 0
+
+
+def test_a_pair_that_does_not_fit_is_one_clear_line(emulated: MakeDevice) -> None:
+    """A kilobyte less than it takes, alone and among others; what fits is done by the same sweep after that."""
+    large, small = related(1, 4 * S, 900), related(2, 30, 40)
+    device = emulated(memory_bytes=memory_for(emulated, [large]) - 1024)
+    sweep = DiamondSweep(device)
+    for pairs in ([large], [small, large, small]):
+        with pytest.raises(OutOfDeviceMemory) as caught:
+            sweep.ends(pairs, LOCAL)
+        line = "emulated device has 0.0 GB free, no room for 512 against 900 letters; choose --engine cpu"
+        assert str(caught.value) == line
+        assert device.used_bytes == 0
+    assert sweep.ends([small], LOCAL) == [by_definition(*small, LOCAL)]
+
+
+def test_what_others_keep_gives_way_to_a_pair(emulated: MakeDevice) -> None:
+    """A third of the memory is another's and is left to it, as one pair fits; two thirds are asked for."""
+    pairs = [related(seed, 2 * S, 90) for seed in range(2)]
+    device = emulated(memory_bytes=2 * memory_for(emulated, pairs[:1]))
+    others = device.allocate(device.facts.memory_bytes // 3)
+    asked: list[int] = []
+
+    def make_room() -> None:
+        asked.append(device.used_bytes)
+        others.free()
+
+    sweep = DiamondSweep(device, make_room)
+    assert sweep.ends(pairs, LOCAL) == [by_definition(*pair, LOCAL) for pair in pairs]
+    assert asked == []
+    others.free()
+    others = device.allocate(device.facts.memory_bytes * 2 // 3)
+    assert sweep.ends(pairs, LOCAL) == [by_definition(*pair, LOCAL) for pair in pairs]
+    assert asked == [others.n_bytes]
+
+
+@pytest.mark.parametrize("mode", ["local", "global"])
+def test_rows_beyond_the_memory_are_not_kept_and_the_path_is_the_same(emulated: MakeDevice, mode: str) -> None:
+    """Expected: the CPU's alignment. There is room for all rows that may be kept, for one of them, and for none."""
+    records = [from_record(SequenceRecord("x", side.astype(np.uint8), DNA)) for side in related(3, 2000, 700)]
+    scoring = scheme_scoring(default_scheme(DNA))
+    wanted = align_pair(*records, mode, scoring)
+    roomy = emulated()
+    assert align_pair(*records, mode, scoring, gpu=GpuPairs(roomy)).cigar == wanted.cigar
+    a_row = 8 * 704
+    entry_bytes = []
+    for less in (0, 2 * a_row, 3 * a_row):
+        device = emulated(memory_bytes=roomy.most_bytes - less)
+        assert align_pair(*records, mode, scoring, gpu=GpuPairs(device)).cigar == wanted.cigar
+        entry_bytes.append(device.most_bytes)
+    assert roomy.most_bytes - entry_bytes[1] == 2 * a_row
+    assert roomy.most_bytes - entry_bytes[2] >= 3 * a_row
+    with pytest.raises(OutOfDeviceMemory, match=r"no room for 2,000 against 700 letters; choose --engine cpu"):
+        align_pair(*records, mode, scoring, gpu=GpuPairs(emulated(memory_bytes=1000)))
 
 
 def test_empty_sides_need_no_device_work(emulated: MakeDevice) -> None:

@@ -45,7 +45,12 @@ def engine_with_small_windows(device: EmulatedDevice) -> CudaEngine:
     engine = CudaEngine(device)
     joined = JoinedWindows(device, engine._store, engine._scratch, engine._lists, engine.timing, 128, STRIDE)
     engine._long_subjects = LongSubjects(
-        DiamondSweep(device), joined, engine.timing, device.facts.multiprocessors, STRIDE, most_joined_rows=400
+        DiamondSweep(device, engine._make_room),
+        joined,
+        engine.timing,
+        device.facts.multiprocessors,
+        STRIDE,
+        most_joined_rows=400,
     )
     return engine
 
@@ -64,7 +69,7 @@ def test_all_ways_score_as_the_reference(emulated: MakeDevice) -> None:
     queries = [random_codes(rng, length, 4) for length in (40, 300, 500)]
     partition = genome(2, queries[0])
     profiles = [sequence_profile(query, default_scheme(DNA)) for query in queries]
-    device = emulated()
+    device = emulated(multiprocessors=16)
     told: list[int] = []
     with engine_with_small_windows(device) as engine:
         assert_as_reference(engine, profiles, partition)
@@ -73,11 +78,42 @@ def test_all_ways_score_as_the_reference(emulated: MakeDevice) -> None:
     assert sum(told) == partition.n_residues * sum(map(len, queries))
 
 
+@pytest.mark.parametrize(("less_bytes", "makes_room"), [(10_000, False), (35_000, True)])
+def test_diamonds_find_room_where_the_database_takes_it(
+    emulated: MakeDevice, monkeypatch: pytest.MonkeyPatch, less_bytes: int, makes_room: bool
+) -> None:
+    """With less memory than all of it takes, the long subjects go one by one, and then what is kept makes way."""
+    kept: list[int] = []
+    make_room = CudaEngine._make_room
+
+    def watched(engine: CudaEngine) -> None:
+        kept.append(engine._device.used_bytes)  # type: ignore[attr-defined]
+        make_room(engine)
+        assert engine._device.used_bytes == 0  # type: ignore[attr-defined]
+
+    monkeypatch.setattr(CudaEngine, "_make_room", watched)
+    rng = np.random.default_rng(3)
+    short, long = (sequence_profile(random_codes(rng, n, 4), default_scheme(DNA)) for n in (30, 500))
+    partition = genome(5, random_codes(rng, 40, 4))
+    n_sweeps, most_bytes = [], 2**30
+    for less in (0, less_bytes):
+        device = emulated(memory_bytes=most_bytes - less)
+        with engine_with_small_windows(device) as engine:
+            for profile in (short, long):
+                assert_as_reference(engine, [profile], partition)
+        n_sweeps.append([entry for entry, _ in device.launches].count("sweep_pairs"))
+        most_bytes = device.most_bytes
+    assert n_sweeps[0] == 2  # a call with floors and one without
+    assert n_sweeps[1] > 2
+    assert bool(kept) == makes_room
+    assert all(kept)
+
+
 def test_gaps_that_cost_nothing_to_extend_leave_windows_out(emulated: MakeDevice) -> None:
     query = random_codes(np.random.default_rng(4), 40, 4)
     profile = sequence_profile(query, ScoringScheme(default_scheme(DNA).matrix, GapPenalty(4, 0)))
     assert span(profile) is None
-    with engine_with_small_windows(emulated()) as engine:
+    with engine_with_small_windows(emulated(multiprocessors=16)) as engine:
         assert_as_reference(engine, [profile], genome(3, query))
 
 
@@ -108,7 +144,7 @@ def test_subjects_that_end_in_time_stay_with_the_others(emulated: MakeDevice, n_
     """Many subjects of like length are divided in no way: the inter-task kernels score them all."""
     rng = np.random.default_rng(7)
     partition = partition_of([random_codes(rng, 400 + 100 * (number < n_long), 4) for number in range(30)])
-    device = emulated()
+    device = emulated(multiprocessors=16)
     with engine_with_small_windows(device) as engine:
         engine.score([sequence_profile(random_codes(rng, 30, 4), default_scheme(DNA))], partition)
         assert not engine._long_subjects._cuts
@@ -121,7 +157,7 @@ def test_a_profile_with_a_row_for_each_position_is_not_given_to_diamonds(emulate
     query = random_codes(rng, 500, 4)
     plain = sequence_profile(query, default_scheme(DNA))
     profile = QueryProfile(np.arange(500, dtype=np.int32), plain.table[plain.rows], plain.gap)
-    device = emulated()
+    device = emulated(multiprocessors=16)
     with engine_with_small_windows(device) as engine:
         assert_as_reference(engine, [profile], genome(9, query[:40]))
     entries = {entry for entry, _ in device.launches}
@@ -143,6 +179,6 @@ def test_a_database_with_long_subjects_is_uploaded_once(emulated: MakeDevice) ->
     rng = np.random.default_rng(11)
     profiles = [sequence_profile(random_codes(rng, length, 4), default_scheme(DNA)) for length in (300, 390)]
     partition = genome(12, profiles[0].rows.astype(np.uint8)[:40])
-    with engine_with_small_windows(emulated()) as engine:
+    with engine_with_small_windows(emulated(multiprocessors=16)) as engine:
         assert_as_reference(engine, profiles, partition)
         assert engine._store.kept_bytes == chunk_bytes(partition)

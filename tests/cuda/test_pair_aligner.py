@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from emulated_device import EmulatedDevice
 
-from swsearch.engine.cuda.device import Device
+from swsearch.engine.cuda.device import Device, OutOfDeviceMemory
 from swsearch.errors import EngineError, EngineUnavailable, InputError
 from swsearch.pairs import aligner
 from swsearch.pairs.align import align_pair
@@ -55,6 +55,25 @@ def test_auto_takes_a_gpu_for_large_batches(emulated: MakeDevice, monkeypatch: p
         found = [one.score for one in chosen.align(some_pairs())]
     assert found == [align_pair(*pair, "edit").score for pair in some_pairs()]
     assert len(device.launches) == (1 if cells == 1 else 0)
+
+
+def test_a_pair_beyond_the_gpus_memory_goes_to_the_cpu_unless_the_gpu_is_asked_for(
+    emulated: MakeDevice, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(aligner, "GPU_CELLS", 1)
+    rng = np.random.default_rng(2)
+    pair = tuple(PairSequence(f"s{n}", "".join(rng.choice(list("ACGT"), n))) for n in (2100, 2200))
+    told: list[int] = []
+    with PairAligner("local", SW2023, open_device=lambda: emulated(memory_bytes=5000)) as chosen:
+        (found,) = chosen.align([pair], told.append)
+    wanted = align_pair(*pair, "local", SW2023)
+    assert (found.score, found.cigar) == (wanted.score, wanted.cigar)
+    assert sum(told) <= 2100 * 2200  # none is told twice
+    with (
+        PairAligner("local", SW2023, engine="cuda", open_device=lambda: emulated(memory_bytes=5000)) as chosen,
+        pytest.raises(OutOfDeviceMemory, match=r"no room for 2,100 against 2,200 letters; choose --engine cpu"),
+    ):
+        list(chosen.align([pair]))
 
 
 def test_auto_goes_on_without_a_gpu_and_cuda_does_not(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -136,7 +136,7 @@ def test_types_follow_gap_costs() -> None:
 def test_few_listed_subjects_get_a_block_each() -> None:
     """By hand: a strip of 4 words is 2 planes of 28 columns x 256 bytes; 64 KB have room for four beside the slack."""
     tile = plan_list(profile(700), 90, Arithmetic.SHORT)
-    assert (tile.rows, tile.list_bytes(4)) == (256, (1 + 4 * 2 * 28 * 16 + 4 * 16) * 16)
+    assert (tile.rows, tile.list_bytes(4)) == (256, (4 * 2 * 28 * 16 + 4 * 16) * 16)
     assert list_teams(tile, 3, 100, 132, 227 * 1024) == ListTeams(3, together=True)
     assert list_teams(tile, 40, 100, 132, 227 * 1024) == ListTeams(12, together=True)
     assert list_teams(tile, 40, 100, 132, 64 * 1024) == ListTeams(4, together=True)

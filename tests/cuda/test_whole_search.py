@@ -6,9 +6,11 @@ What is expected is what the CPU engine gives, whose scores are held against oth
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -17,9 +19,11 @@ from sequences import random_codes
 
 from swsearch.cli.app import main
 from swsearch.database.reader import PackedDatabase
+from swsearch.engine.cpu.engine import CpuEngine
 from swsearch.engine.cuda.device import DeviceLost
 from swsearch.engine.cuda.devices import CudaDevices
-from swsearch.engine.protocol import BackgroundEngine
+from swsearch.engine.protocol import BackgroundEngine, EndsEngine
+from swsearch.errors import EngineError
 from swsearch.query.profile import sequence_profile
 from swsearch.search.api import open_searcher, read_queries
 from swsearch.search.options import SearchOptions
@@ -88,6 +92,33 @@ def test_hits_are_the_cpu_engines_to_the_byte(case, kernel_folder, monkeypatch, 
     assert len(json.loads(Path("cuda.json").read_text())["queries"]) == 4
 
 
+def test_long_subjects_give_the_cpu_engines_hits(tmp_path, kernel_folder, monkeypatch):
+    """Two proteins are scored apart, in windows for the short query, in joined ones for the long: both lie in them."""
+    rng = np.random.default_rng(23)
+    queries = [random_codes(rng, length) for length in (420, 40)]
+    subjects = [random_codes(rng, int(length)) for length in rng.integers(30, 300, 12)]
+    subjects += [
+        np.concatenate([random_codes(rng, before), *queries, random_codes(rng, 2_500)]) for before in (1_800, 3)
+    ]
+    subjects.append(np.concatenate([random_codes(rng, 8_000), queries[1]]))
+    write_fasta(tmp_path / "queries.fasta", queries, PROTEIN)
+    write_fasta(tmp_path / "subjects.fasta", subjects, PROTEIN)
+    monkeypatch.chdir(tmp_path)
+    assert main(["index", "subjects.fasta", "-o", "subjects.db", "--quiet", "--alphabet", "protein"]) == 0
+    launched = []
+
+    class Watched(OneAtATime):
+        def launch(self, spec: Any, *rest: Any) -> None:
+            launched.append(spec.entry)
+            super().launch(spec, *rest)
+
+    use(monkeypatch, opener(kernel_folder, Watched, multiprocessors=8))
+    for engine in ("cuda", "cpu"):
+        assert searched(engine, "--evalue", "inf", "--top", "3") == 0
+    assert Path("cuda.json").read_bytes() == Path("cpu.json").read_bytes()
+    assert {"score_windows", "compare_joints", "score_range"} <= set(launched)
+
+
 def test_both_strands_of_dna_give_the_cpu_engines_hits(tmp_path, kernel_folder, monkeypatch):
     rng = np.random.default_rng(22)
     queries = [random_codes(rng, length, 4) for length in (40, 30)]
@@ -108,6 +139,113 @@ def test_both_strands_of_dna_give_the_cpu_engines_hits(tmp_path, kernel_folder, 
         "plus",
         "minus",
     }
+
+
+class Counting(OneAtATime):
+    """Counts the launches of all devices of the class."""
+
+    entries: ClassVar[list[str]] = []
+
+    def launch(self, spec: Any, *rest: Any) -> None:
+        Counting.entries.append(spec.entry)
+        super().launch(spec, *rest)
+
+
+@pytest.mark.parametrize(
+    "choice",
+    [
+        ["--devices", "0,1"],
+        ["--translate", "subject", "--evalue", "1e6"],
+        ["--max-hsps", "2"],
+    ],
+    ids=" ".join,
+)
+def test_ends_from_the_engine_change_no_byte(case, kernel_folder, monkeypatch, choice):
+    """Ends are asked for of every hit, or of none; where several alignments are wanted, of none.
+
+    Expected: the CPU engine's report, whose alignments are made without ends.
+    """
+    if "--translate" in choice:
+        bases = np.random.default_rng(23).integers(0, 4, (6, 240)).astype(np.uint8)
+        write_fasta(Path("subjects.fasta"), list(bases), DNA)
+        assert main(["index", "subjects.fasta", "-o", "subjects.db", "--quiet", "--alphabet", "dna", "--force"]) == 0
+    monkeypatch.setattr("swsearch.engine.cuda.engine.CudaEngine.profiles_per_call", 2)
+    use(monkeypatch, opener(kernel_folder, Counting))
+    assert searched("cpu", *(word for word in choice if word not in ("--devices", "0,1"))) == 0
+    for spared in (2**60, -(2**60)):
+        monkeypatch.setattr("swsearch.search.alignments.SPARED_CELLS", spared)
+        Counting.entries.clear()
+        assert searched("cuda", *choice) == 0
+        assert ("list_ends" in Counting.entries) is (spared < 0 and "--max-hsps" not in choice)
+        assert Path("cuda.json").read_bytes() == Path("cpu.json").read_bytes()
+    assert all(query["hits"] for query in json.loads(Path("cpu.json").read_text())["queries"])
+
+
+def test_a_subject_far_longer_than_the_query_is_asked_for_by_itself(tmp_path, kernel_folder, monkeypatch):
+    """Of a long subject and short ones, the limit between what they spare; both strands. Expected: the CPU's report."""
+    rng = np.random.default_rng(24)
+    query, long = random_codes(rng, 40, 4), random_codes(rng, 9_000, 4)
+    long[4_000:4_040] = reverse_complement(query)
+    subjects = [long, *(np.concatenate([random_codes(rng, 30, 4), query[:n]]) for n in (40, 30, 25))]
+    write_fasta(tmp_path / "queries.fasta", [query], DNA)
+    write_fasta(tmp_path / "subjects.fasta", subjects, DNA)
+    monkeypatch.chdir(tmp_path)
+    assert main(["index", "subjects.fasta", "-o", "subjects.db", "--quiet", "--alphabet", "dna"]) == 0
+    monkeypatch.setattr("swsearch.search.alignments.SPARED_CELLS", 100_000)
+    asked: list[list[int]] = []
+
+    class Noting(CudaDevices):
+        def ends(self, profile: Any, subjects: Any, scores: Any) -> Any:
+            asked.append(subjects.lengths.tolist())
+            return super().ends(profile, subjects, scores)
+
+    found = []
+    with Noting([0], opener(kernel_folder)) as engine, CpuEngine(1) as cpu:
+        for each in (engine, cpu):
+            searcher = Searcher(PackedDatabase.open("subjects.db"), each, SearchOptions())
+            (result,) = searcher.search(read_queries("queries.fasta", DNA, as_asked=True))
+            found.append(result.hits)
+    assert asked == [[9_000]]
+    assert found[0] == found[1]
+    assert len(found[0]) == 4
+
+
+def test_ends_are_told_between_two_batches_and_failures_to_who_asked(case, kernel_folder):
+    """A question that comes while the first of two pairs of queries is scored is answered before the second is.
+
+    Expected: the order of launches as they happen, and the answer of an idle engine.
+    """
+    Counting.entries.clear()
+    answers: list[Future[Any]] = []
+
+    class Asked(Counting):
+        def launch(self, spec: Any, *rest: Any) -> None:
+            if spec.entry == "score_range" and not answers:
+                answers.append(asker.submit(engine.ends, profiles[0], partition, scores))
+                while engine._asked.empty():
+                    time.sleep(0.001)
+            super().launch(spec, *rest)
+
+    with ThreadPoolExecutor(1) as asker, CudaDevices([0], opener(kernel_folder, Asked)) as engine:
+        assert isinstance(engine, EndsEngine)
+        searcher, queries = open_case(engine)
+        profiles = [sequence_profile(query.codes, searcher.scheme) for query in queries]
+        (partition,) = searcher.database.partitions()
+        with CpuEngine(1) as cpu:
+            scores = cpu.score(profiles[:1], partition)[0].score
+        assert len(engine.score(profiles, partition)) == 4
+        ranges = [place for place, entry in enumerate(Counting.entries) if entry == "score_range"]
+        assert ranges[0] < Counting.entries.index("list_ends") < ranges[-1]
+        idle, busy = engine.ends(profiles[0], partition, scores), answers[0].result()
+        assert idle is not None
+        assert (idle.query_end.tolist(), idle.subject_end.tolist()) == (
+            busy.query_end.tolist(),
+            busy.subject_end.tolist(),
+        )
+        with pytest.raises(EngineError, match="is given as"):
+            engine.ends(profiles[0], partition, scores + np.int32(1))
+    with pytest.raises(EngineError, match="closed"):
+        engine.ends(profiles[0], partition, scores)
 
 
 def open_case(engine: Any) -> tuple[Searcher, list[SequenceRecord]]:

@@ -25,6 +25,7 @@ from swsearch.database.reader import PackedDatabase
 from swsearch.errors import DatabaseError, FastaFormatError, InputError
 from swsearch.sequences.alphabet import PROTEIN
 from tests.database.conftest import exported, fasta_text, some_records
+from tests.patience import LIMIT_SECONDS
 
 ASSETS = Path(__file__).parent / "assets"
 
@@ -222,6 +223,18 @@ def test_identifiers_of_any_bytes_can_be_removed(tmp_path: Path) -> None:
     assert content(tmp_path / "db") == b">b\nMV\n"
 
 
+def test_a_part_of_an_identifier_is_answered_with_the_whole(tmp_path: Path) -> None:
+    """By hand: an accession may be in many identifiers, so a removal wants all of one; the message has it."""
+    (tmp_path / "1.fa").write_text(">sp|P02232|LGB1_VICFA Leghemoglobin\nMK\n>tr|Q1|Q1_X\nMV\n")
+    build_database(tmp_path / "1.fa", tmp_path / "db")
+    with pytest.raises(InputError) as caught:
+        remove_from_database(tmp_path / "db", ["P02232"])
+    assert str(caught.value) == (
+        f"{tmp_path / 'db'} has no sequence 'P02232'; give the whole first word of its header, "
+        "as 'sp|P02232|LGB1_VICFA'; nothing was removed"
+    )
+
+
 def test_bad_requests_change_nothing(tmp_path: Path, fasta: Path, database_path: Path) -> None:
     """Expected words: what is wrong and where; expected value: every byte as before."""
     before = files_of(database_path)
@@ -411,7 +424,8 @@ def test_replacing_a_database_waits_for_a_change_of_it(tmp_path: Path, fasta: Pa
     assert build.is_alive()
     assert content(database_path) == "".join(f">{h}\n{s}\n" for h, s in some_records()).encode()
     os.close(lock)
-    build.join(30)
+    build.join(LIMIT_SECONDS)
+    assert not build.is_alive()
     assert content(database_path) == b">a\nMKVL\n"
     assert files_of(database_path).keys() == {
         CATALOGUE,

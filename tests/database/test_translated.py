@@ -97,7 +97,13 @@ def test_a_changed_database_is_translated_as_it_is_left(tmp_path, records, datab
     left = [record for record in records if record[0] not in ("s0", "s8")] + [more[0], more[2]]
     with PackedDatabase.open(tmp_path / "dna.db") as changed:
         assert [record.letters for record in changed] == [letters for _, letters in left]
-        check(changed, left, TranslatedSubjects(changed, genetic_code(11), block_bases=16), None)
+        told: list[int] = []
+        subjects = TranslatedSubjects(changed, genetic_code(11), block_bases=16, progress=told.append)
+        check(changed, left, subjects, None)
+        # The bases that are left: neither removed subjects nor the padding between subjects are counted.
+        assert sum(told) == sum(len(letters) for _, letters in left)
+        assert len(told) > sum(told) // 16
+        assert min(told) >= 0
 
 
 def test_a_long_subject_is_translated_in_little_memory(tmp_path):

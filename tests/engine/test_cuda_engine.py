@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from swsearch import _native
 from swsearch.database.builder import build_database
 from swsearch.database.format import SUBJECT_ALIGNMENT, TAIL_PADDING
 from swsearch.database.partition import Partition
@@ -127,6 +128,41 @@ def test_every_tile_is_exact(engine: CudaEngine, words: int) -> None:
     assert_as_reference(engine, profiles[1:] * 2, partition, [30, 40])
 
 
+def assert_native_ends(engine: CudaEngine, profile: QueryProfile, partition: Partition) -> None:
+    """Scores and ends are those of the CPU's forward pass, whose rule for ties is held against the definition."""
+    native = _native.score_ends(
+        profile.rows, profile.table, profile.gap.open, profile.gap.extend,
+        partition.residues, partition.starts, partition.lengths,
+    )  # fmt: skip
+    scores, rows, columns = (np.array(column) for column in zip(*native, strict=True))
+    found = engine.ends(profile, partition, scores.astype(np.int32))
+    assert found is not None
+    np.testing.assert_array_equal(found.query_end, rows)
+    np.testing.assert_array_equal(found.subject_end, columns)
+
+
+@pytest.mark.parametrize("gap", [GapPenalty(11, 1), GapPenalty(0, 4), GapPenalty(3000, 7)], ids=str)
+def test_ends_are_those_of_the_cpu(engine: CudaEngine, gap: GapPenalty) -> None:
+    """A warp a subject where many are listed, a block each where few are; low scores end in many places."""
+    queries, partition = case(6, (30, 250, 2100), 900)
+    for query in queries:
+        profile = sequence_profile(query, ScoringScheme(named_matrix("BLOSUM62"), gap))
+        assert_native_ends(engine, profile, partition)
+        assert_native_ends(engine, profile, partition[-9:])
+
+
+def test_ends_of_every_type_and_of_long_subjects(engine: CudaEngine) -> None:
+    """Match 127 takes a self-score of 290 bases beyond 16 bits; a subject of 300,000 goes in windows."""
+    queries, partition = case(7, (290,), 50, 4)
+    assert_native_ends(
+        engine, sequence_profile(queries[0], ScoringScheme(match_mismatch(127, -100), GapPenalty(200, 10))), partition
+    )
+    rng = np.random.default_rng(8)
+    genome = rng.integers(0, 4, 300_000).astype(np.uint8)
+    genome[123_456 : 123_456 + 290] = queries[0]
+    assert_native_ends(engine, sequence_profile(queries[0], default_scheme(DNA)), partition_of([genome, queries[0]]))
+
+
 LOST = """
 import sys
 import numpy as np
@@ -160,7 +196,7 @@ def test_a_device_that_fails_names_itself_in_one_line(tmp_path: Path, launch: in
     command = ["query", "queries.fasta", "subjects.db", "--engine", "cuda", "--quiet"]
     done = subprocess.run(
         [sys.executable, "-c", LOST, str(launch), *command],
-        cwd=tmp_path, capture_output=True, text=True, check=False, timeout=120,
+        cwd=tmp_path, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 1, done.stderr
     (line,) = done.stderr.splitlines()

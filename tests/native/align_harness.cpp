@@ -96,6 +96,13 @@ int main(int, char** arguments) {
                 REQUIRE(rescored(pair, subject, path) == expected, "%s: %s scores otherwise", isa, path.cigar.c_str());
                 first = first.empty() ? path.cigar : first;
                 REQUIRE(path.cigar == first, "%s with %zu bytes: another path", isa, memory);
+                if (paths.empty()) {
+                    continue;
+                }
+                const std::vector<Path> known = find_path_to(query, exact.get(), path.end, 1, memory, watch);
+                REQUIRE(known.size() == 1 && known[0].cigar == path.cigar, "%s: another path to a given end", isa);
+                REQUIRE(known[0].subject_start == path.subject_start && known[0].end.subject_end == path.end.subject_end,
+                        "%s: the path to a given end lies elsewhere", isa);
             }
         }
     }

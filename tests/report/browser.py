@@ -18,11 +18,12 @@ from typing import Any, Self
 
 import pytest
 
+from tests.patience import LIMIT_SECONDS
+
 PROGRAM = shutil.which("chromium") or shutil.which("chromium-headless-shell")
 SKIPPED = (
     "no browser (Debian package chromium, or chromium-headless-shell; too large a download to be installed unasked)"
 )
-SECONDS = 60.0
 
 needs_browser = pytest.mark.skipif(PROGRAM is None, reason=SKIPPED)
 
@@ -54,11 +55,12 @@ class Browser:
         self._session: str | None = None
         self.requests: list[str] = []
         self.complaints: list[str] = []
-        self._loaded = False
+        self._loaded: set[str] = set()
         target = self.call("Target.createTarget", url="about:blank")["targetId"]
         self._session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
         for domain in ("Page", "Network", "Runtime", "Log"):
             self.call(f"{domain}.enable")
+        self.call("Page.setLifecycleEventsEnabled", enabled=True)
 
     def __enter__(self) -> Self:
         return self
@@ -68,7 +70,7 @@ class Browser:
             self._session = None
             self.call("Browser.close")
         try:
-            self._process.wait(10)
+            self._process.wait(60)
         except subprocess.TimeoutExpired:
             os.killpg(self._process.pid, signal.SIGKILL)
             self._process.wait()
@@ -76,7 +78,7 @@ class Browser:
         os.close(self._out)
 
     def _message(self) -> dict[str, Any]:
-        deadline = time.monotonic() + SECONDS
+        deadline = time.monotonic() + LIMIT_SECONDS
         while b"\0" not in self._buffer:
             ready, _, _ = select.select([self._in], [], [], max(0.0, deadline - time.monotonic()))
             assert ready, "the browser does not answer"
@@ -88,8 +90,8 @@ class Browser:
         method, parameters = message.get("method"), message.get("params", {})
         if method == "Network.requestWillBeSent":
             self.requests.append(parameters["request"]["url"])
-        elif method == "Page.loadEventFired":
-            self._loaded = True
+        elif method == "Page.lifecycleEvent" and parameters["name"] == "load":
+            self._loaded.add(parameters["loaderId"])
         elif method == "Runtime.exceptionThrown":
             self.complaints.append(str(parameters))
         elif method == "Log.entryAdded":
@@ -110,10 +112,9 @@ class Browser:
         return result
 
     def open(self, path: Path) -> None:
-        """Show a file, and wait until it is loaded."""
-        self._loaded = False
-        self.call("Page.navigate", url=path.as_uri())
-        while not self._loaded:
+        """Show a file, and wait until it is loaded: it, not what was shown before."""
+        loader = self.call("Page.navigate", url=path.as_uri())["loaderId"]
+        while loader not in self._loaded:
             self._message()
 
     def evaluate(self, expression: str) -> Any:

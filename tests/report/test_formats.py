@@ -50,6 +50,13 @@ def test_biopython_reads_the_minus_strand(written):
     assert (minus.hit_start, minus.hit_end, minus.hit_strand, minus.query_strand) == (3, 65, -1, 1)
 
 
+def test_biopython_reads_a_query_without_a_header(written):
+    """By hand: an empty identifier is ``unnamed`` in the columns, so it must be in the comment as well."""
+    nameless = (replace(PROTEIN_QUERIES[0], header=""),)
+    (result,) = SearchIO.parse(io.StringIO(written("blast7", PROTEIN_RUN, nameless)), "blast-tab", comments=True)
+    assert (result.id, len(result.hsps)) == ("unnamed", 2)
+
+
 def test_json_holds_the_records(written):
     """Source: the records; 98 of 120 columns is 81.667 %, 117 of 144 residues 81.25 %."""
     report = json.loads(written("json"))

@@ -111,6 +111,29 @@ def test_ties_are_kept_among_those_that_pass(family):
     assert list(found.hits) == renumbered(expected)
 
 
+@pytest.mark.parametrize("ties", ["cut", "all"])
+@pytest.mark.parametrize("evalue", [math.inf, 200.0])
+@pytest.mark.parametrize("top", [1, 5, 70, N_SUBJECTS])
+def test_of_several_alignments_those_that_pass_decide_a_subjects_place(family, top, evalue, ties):
+    """Source: all alignments of all subjects, filtered one by one; what is left of a subject ranks it."""
+    whole = search(family, evalue=math.inf, top=N_SUBJECTS, max_hsps=4).hits
+    passing: dict[int, list[Hit]] = {}
+    for hit in whole:
+        if identity(hit) >= 55 and hit.alignment.columns >= 9 and hit.evalue <= evalue:
+            passing.setdefault(hit.subject_index, []).append(hit)
+    ordered = sorted(passing.values(), key=lambda hits: (hits[0].evalue, -hits[0].score, hits[0].subject_index))
+    assert ordered != list(passing.values())  # some subjects lose their best alignment, and their place with it
+    last = ordered[min(top, len(ordered)) - 1][0]
+    n_listed = top if ties == "cut" else sum(hits[0].evalue <= last.evalue for hits in ordered)
+    expected = [
+        replace(hit, rank=rank, hsp=hsp)
+        for rank, hits in enumerate(ordered[:n_listed], 1)
+        for hsp, hit in enumerate(hits, 1)
+    ]
+    options = {"min_identity": 55.0, "min_alignment_length": 9, "max_hsps": 4}
+    assert list(search(family, evalue=evalue, top=top, ties=ties, **options).hits) == expected
+
+
 def test_every_engine_and_partition_size_gives_the_filtered_hits(family):
     """Source: the reference engine."""
     database, query = family

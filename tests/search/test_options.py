@@ -48,6 +48,7 @@ def test_a_matrix_file_serves_dna(tmp_path):
         ({"strand": "up"}, "both, plus, minus"),
         ({"dbsize": 0}, "--dbsize 0"),
         ({"max_hsps": 0}, "--max-hsps 0"),
+        ({"mask_mode": "hard"}, "--mask-mode hard: say with --mask"),
     ],
 )
 def test_values_out_of_range_are_refused_by_name(changes, words):
@@ -77,3 +78,11 @@ def test_schemes_that_cannot_be_are_refused_with_advice(changes, alphabet, words
 def test_parameters_are_what_json_can_hold():
     assert SearchOptions(evalue=math.inf).as_parameters()["evalue"] == "inf"
     assert SearchOptions().as_parameters()["evalue"] == 10.0
+
+
+@pytest.mark.parametrize("changes", [{}, {"translate": "subject"}])
+def test_proteins_have_no_minus_strand(changes):
+    with pytest.raises(InputError, match="--strand minus: queries are proteins"):
+        SearchOptions(strand="minus", **changes).strands(PROTEIN)
+    assert SearchOptions(strand="plus", **changes).strands(PROTEIN) == ("plus",)
+    assert SearchOptions(strand="minus", translate="query").query_frames == (-1, -2, -3)

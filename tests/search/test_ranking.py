@@ -1,5 +1,7 @@
 """The exact top N, against a plain sort of all subjects."""
 
+from dataclasses import replace
+
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -67,12 +69,15 @@ def test_ranking_equals_a_plain_sort_of_all_subjects(rows, top, ties):
     ties=st.sampled_from(["cut", "all"]),
 )
 def test_a_list_of_those_that_pass_equals_a_plain_sort_of_them(seed, n_rows, share, top, ties):
-    """Source: the same ranking of the passing rows alone; rows behind the list's end are not asked about."""
+    """Source: a plain sort of all that pass, some with a lower score and a larger E-value than they were ranked by."""
     rng = np.random.default_rng(seed)
-    scored = candidates(rng.integers(1, 10, n_rows).tolist())
+    scored = candidates(rng.integers(6, 15, n_rows).tolist())
     evalues = rng.choice([0.5, 1.0, 3.0, 20.0], n_rows)
     passing = rng.random(n_rows) < share
-    rows = zip(scored.score.tolist(), evalues.tolist(), passing.tolist(), strict=True)
+    lower = rng.random(n_rows) < rng.choice([0.0, 0.3])
+    scores_of_passing = scored.score - np.where(lower, rng.integers(1, 5, n_rows), 0).astype(np.int32)
+    evalues_of_passing = np.where(lower, evalues + rng.choice([0.0, 2.5], n_rows), evalues)
+    rows = zip(scores_of_passing.tolist(), evalues_of_passing.tolist(), passing.tolist(), strict=True)
     expected = sorted((e, -s, i) for i, (s, e, p) in enumerate(rows) if e <= 10.0 and p)
     last = expected[min(top, len(expected)) - 1] if expected else None
     if ties == "all" and last is not None:
@@ -81,15 +86,18 @@ def test_a_list_of_those_that_pass_equals_a_plain_sort_of_them(seed, n_rows, sha
         expected = expected[:top]
     asked: list[int] = []
 
-    def passes(chosen: np.ndarray) -> np.ndarray:
+    def judge(chosen: np.ndarray) -> tuple[Candidates, np.ndarray]:
         asked.extend(chosen.tolist())
-        return passing[chosen]
+        kept = chosen[passing[chosen]]
+        return replace(scored.rows(kept), score=scores_of_passing[kept]), evalues_of_passing[kept]
 
     ordered = in_order(scored, evalues, 10.0)
-    ranking = cut_passing(scored, ordered, top, ties, passes)
-    assert ranking.rows.tolist() == [i for _, _, i in expected]
+    passed, ranking = cut_passing(scored, ordered, top, ties, judge, 10.0)
+    assert passed.subject_index[ranking.rows].tolist() == [i for _, _, i in expected]
+    assert passed.score[ranking.rows].tolist() == [-s for _, s, _ in expected]
     assert ranking.evalues is not None
     assert ranking.evalues.tolist() == [e for e, _, _ in expected]
+    assert ranking.n_passed == ordered.n_passed
     assert asked == ordered.rows[: len(asked)].tolist()
     assert len(set(asked)) == len(asked)
 
@@ -99,13 +107,14 @@ def test_no_more_is_asked_of_a_ranking_than_fills_the_list():
     scored = candidates([9] * 500)
     blocks: list[int] = []
 
-    def passes(rows: np.ndarray) -> np.ndarray:
+    def judge(rows: np.ndarray) -> tuple[Candidates, None]:
         blocks.append(len(rows))
-        return np.ones(len(rows), bool)
+        return scored.rows(rows), None
 
-    assert len(cut_passing(scored, in_order(scored, None, 1.0), 5, "cut", passes).rows) == 5
+    ordered = in_order(scored, None, 1.0)
+    assert len(cut_passing(scored, ordered, 5, "cut", judge, 1.0)[1].rows) == 5
     assert blocks == [64]
-    assert len(cut_passing(scored, in_order(scored, None, 1.0), 5, "all", passes).rows) == 500
+    assert len(cut_passing(scored, ordered, 5, "all", judge, 1.0)[1].rows) == 500
 
 
 def test_without_statistics_the_score_ranks_and_nothing_is_cut_by_evalue():

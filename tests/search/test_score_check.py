@@ -1,6 +1,8 @@
 """All scores of a run are counted, and the fit tells right statistics from wrong ones."""
 
 import dataclasses
+import errno
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -119,6 +121,18 @@ def test_plots_are_files_of_their_kind(database, queries, tmp_path, suffix, begi
     write_score_plot(checked, "$1$ query", path)
     assert path.read_bytes().startswith(begin)
     assert [found.name for found in tmp_path.iterdir()] == [path.name]
+
+
+def test_a_plot_that_cannot_be_written_is_one_line(database, queries, monkeypatch):
+    """/proc takes no files, not even root's; a read-only disk refuses also to remove the one that was never begun."""
+
+    def refuse(path: Path, missing_ok: bool) -> None:
+        raise OSError(errno.EROFS, "Read-only file system", str(path))
+
+    monkeypatch.setattr(Path, "unlink", refuse)
+    _, checked = check(database, queries[:1], CpuEngine(1))
+    with pytest.raises(InputError, match=r"--plot /proc/scores.png: .*; choose another file"):
+        write_score_plot(checked, "1 query", Path("/proc/scores.png"))
 
 
 def test_too_few_or_equal_scores_are_not_fitted(database, queries):

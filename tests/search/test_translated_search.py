@@ -210,6 +210,8 @@ def test_queries_that_do_not_fit_are_refused(folder):
             searcher.check(swsearch.sequence("MKV", "protein", header="p"))
         with pytest.raises(InputError, match="query short has 2 residues; 3 to"):
             searcher.check(swsearch.sequence("AC", "dna", header="short"))
+        with pytest.raises(InputError, match=r"^the query has 2 residues"):
+            searcher.check(swsearch.sequence("AC", "dna"))
 
 
 FIELDS = "qseqid sseqid qstart qend sstart send score qframe sframe"

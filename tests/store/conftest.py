@@ -45,11 +45,11 @@ def postgres() -> Iterator[str]:
     try:
         run("initdb", "-D", str(data), "-U", "swsearch", "-A", "trust", "-E", "UTF8", "--no-sync", "--locale=C")
         options = f"-k {folder} -c listen_addresses= -c fsync=off"
-        run("pg_ctl", "-D", str(data), "-w", "-l", str(folder / "log"), "-o", options, "start")
+        run("pg_ctl", "-D", str(data), "-w", "-t", "300", "-l", str(folder / "log"), "-o", options, "start")
         try:
             yield str(folder)
         finally:
-            run("pg_ctl", "-D", str(data), "-w", "-m", "immediate", "stop")
+            run("pg_ctl", "-D", str(data), "-w", "-t", "300", "-m", "immediate", "stop")
     finally:
         shutil.rmtree(folder)
 

@@ -14,7 +14,11 @@ import pytest
 
 from swsearch.errors import StoreError
 from swsearch.store.repository import HitStore
+from tests.patience import wait_until
 from tests.store.conftest import RUN, make_query
+
+NO_PROCESS = 2**22 + 1
+"""Above any process number of Linux."""
 
 REPOSITORY = Path(__file__).parents[2]
 
@@ -28,6 +32,22 @@ for number in itertools.count():
     store.add_query(run_id, make_query(number, n_hits=200))
     print(number, flush=True)
 """
+
+
+def wait_for_server(target: str) -> None:
+    """Until a database server has ended what a killed process left it to do; a file has no server."""
+    if not target.startswith("postgresql:"):
+        return
+    import psycopg
+
+    others = "FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
+    with psycopg.connect(target, autocommit=True) as connection:
+
+        def is_alone() -> bool:
+            row = connection.execute(f"SELECT count(*) {others} AND backend_type = 'client backend'").fetchone()
+            return row == (0,)
+
+        wait_until(is_alone, "the server's end of the killed process")
 
 
 def test_a_killed_process_loses_no_committed_query(target):
@@ -44,6 +64,7 @@ def test_a_killed_process_loses_no_committed_query(target):
         process.send_signal(signal.SIGKILL)
         said += [int(line) for line in process.stdout]
     assert process.returncode == -signal.SIGKILL
+    wait_for_server(target)
     with HitStore(target) as store:
         stored = store.run("latest")
         assert stored.state == "interrupted"
@@ -100,6 +121,37 @@ def test_a_run_of_another_machine_is_not_called_interrupted(tmp_path, monkeypatc
     with HitStore(tmp_path / "hits.sqlite", create=True) as store:
         with monkeypatch.context() as elsewhere:
             elsewhere.setattr("socket.gethostname", lambda: "elsewhere")
-            elsewhere.setattr(os, "getpid", lambda: 2**22 + 1)  # above any process number of Linux
+            elsewhere.setattr(os, "getpid", lambda: NO_PROCESS)
             run_id = store.start_run(RUN)
         assert store.run(run_id).state == "running"
+        assert str(store.run(run_id).worker) == f"process {NO_PROCESS} on elsewhere"
+
+
+def test_a_process_number_given_to_another_process_does_not_keep_a_run(tmp_path):
+    """After a restart any number may be somebody else's: the run's is made that of a process that began later."""
+    path = tmp_path / "hits.sqlite"
+    with HitStore(path, create=True) as store:
+        run_id = store.start_run(RUN)
+        assert store.run(run_id).state == "running"
+        with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as other:
+            connection = sqlite3.connect(path)
+            connection.execute("UPDATE runs SET process = ?", (other.pid,))
+            connection.commit()
+            connection.close()
+            assert store.run(run_id).state == "interrupted"
+            other.communicate(b"\n")
+
+
+def test_a_run_of_before_is_judged_by_its_process_number_alone(tmp_path):
+    """An older program did not keep when its process began."""
+    path = tmp_path / "hits.sqlite"
+    with HitStore(path, create=True) as store:
+        run_id = store.start_run(RUN)
+        connection = sqlite3.connect(path)
+        connection.execute("UPDATE runs SET process_began = NULL")
+        connection.commit()
+        assert store.run(run_id).state == "running"
+        connection.execute("UPDATE runs SET process = ?", (NO_PROCESS,))
+        connection.commit()
+        connection.close()
+        assert store.run(run_id).state == "interrupted"

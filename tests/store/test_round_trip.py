@@ -86,7 +86,11 @@ results = st.builds(
 )  # fmt: skip
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=60,
+    deadline=None,
+    suppress_health_check=[*settings.default.suppress_health_check, HealthCheck.function_scoped_fixture],
+)
 @given(result=results, command=texts)
 def test_any_query_comes_back_as_it_was_put_in(target, result, command):
     """Source: the drawn records. Headers may hold any byte, so they are drawn as bytes too."""

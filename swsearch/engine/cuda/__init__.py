@@ -14,6 +14,7 @@ module                  holds
 ``engine``              :class:`CudaEngine`, one GPU
 ``packed``              packed profiles on the host, made while kernels run
 ``devices``             :class:`CudaDevices`, one GPU or several, each in a thread of its own
+``ends``                where the alignments of scored subjects end
 ``forecast``            what a search is going to be, before it begins
 ``wake``                GPUs that start beside the program
 ``classic``             the kernels of CUDASW++ 2.0 as an engine

@@ -2,8 +2,9 @@
 
 A cached kernel is found by the SHA-256 of everything that decides its code: every file under ``cuda/``, the entry and
 its constants, the architecture, and the compiler's name and version. Files are written under another name and renamed,
-so several processes may share the cache. It lies in ``$SWSEARCH_KERNEL_CACHE``, or ``swsearch/kernels`` under
-``$XDG_CACHE_HOME`` or ``~/.cache``; it may be deleted at any time.
+so several processes may share the cache; the threads of one do not compile a kernel twice. It lies in
+``$SWSEARCH_KERNEL_CACHE``, or ``swsearch/kernels`` under ``$XDG_CACHE_HOME`` or ``~/.cache``; it may be deleted at any
+time.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import re
 import shutil
 import subprocess
 import tempfile
+import threading
 from pathlib import Path
 from typing import Final, Protocol
 
@@ -24,6 +26,9 @@ from swsearch.errors import EngineError, KernelCompileError
 HALF_MAXIMA: Final = range(80, 90)
 """Architectures without 16-bit integer maxima in hardware but with fp16 ones (``arithmetic.cuh``)."""
 COMPILE_SECONDS: Final = 300
+
+_COMPILING: Final[dict[Path, threading.Lock]] = {}
+"""A lock for each file of a cache that this process has compiled a kernel for: several devices need the same ones."""
 
 
 def compile_options(spec: KernelSpec, architecture: int, folder: Path) -> list[str]:
@@ -76,7 +81,10 @@ class Nvcc:
             output = Path(scratch) / "kernel.cubin"
             command = [self.path, "-cubin", "-Xptxas", "-v", "-o", str(output)]
             command += [*compile_options(spec, architecture, folder), str(folder / "entry" / f"{spec.entry}.cu")]
-            done = subprocess.run(command, capture_output=True, text=True, timeout=COMPILE_SECONDS, check=False)
+            try:
+                done = subprocess.run(command, capture_output=True, text=True, timeout=COMPILE_SECONDS, check=False)
+            except subprocess.TimeoutExpired as error:
+                raise KernelCompileError(spec.entry, f"{self.path} took more than {COMPILE_SECONDS} s") from error
             log = done.stdout + done.stderr
             if done.returncode != 0:
                 raise KernelCompileError(spec.entry, log)
@@ -176,22 +184,29 @@ class KernelCache:
         parts += compile_options(spec, architecture, Path("."))
         return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
+    def path(self, spec: KernelSpec, architecture: int) -> Path:
+        """Where a kernel is kept, whether it is there or not."""
+        return self.folder / f"{spec.entry}-sm{architecture}-{self.key(spec, architecture)[:32]}.cubin"
+
     def load(self, spec: KernelSpec, architecture: int) -> bytes:
-        """The cubin, from disk or from the compiler.
+        """The cubin, from disk or from the compiler. Threads may call this at once.
 
         Raises
         ------
         KernelCompileError
             The compiler rejects the kernel.
         """
-        path = self.folder / f"{spec.entry}-sm{architecture}-{self.key(spec, architecture)[:32]}.cubin"
+        path = self.path(spec, architecture)
         with contextlib.suppress(OSError):
             return path.read_bytes()
-        code, _ = self.compiler.compile(spec, architecture)
-        with contextlib.suppress(OSError):
-            self.folder.mkdir(parents=True, exist_ok=True)
-            handle, name = tempfile.mkstemp(dir=self.folder, prefix=path.name)
-            with os.fdopen(handle, "wb") as file:
-                file.write(code)
-            os.replace(name, path)
-        return code
+        with _COMPILING.setdefault(path, threading.Lock()):
+            with contextlib.suppress(OSError):  # who had the lock has compiled it
+                return path.read_bytes()
+            code, _ = self.compiler.compile(spec, architecture)
+            with contextlib.suppress(OSError):
+                self.folder.mkdir(parents=True, exist_ok=True)
+                handle, name = tempfile.mkstemp(dir=self.folder, prefix=path.name)
+                with os.fdopen(handle, "wb") as file:
+                    file.write(code)
+                os.replace(name, path)
+            return code

@@ -16,6 +16,7 @@ from typing import Any, Final, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from swsearch.engine.cuda.builds import KernelBuilds
 from swsearch.engine.cuda.compiler import KernelCache, find_compiler
 from swsearch.engine.cuda.kernels import UNIT_BYTES, WARP, KernelSpec
 from swsearch.errors import EngineError, EngineUnavailable
@@ -166,6 +167,10 @@ class Device(Protocol):
         """A texture object over the whole buffer."""
         ...
 
+    def prepare(self, specs: Sequence[KernelSpec]) -> None:
+        """Begin to compile kernels that are going to be launched; those that are not are compiled at their launch."""
+        ...
+
     def launch(
         self,
         spec: KernelSpec,
@@ -174,7 +179,7 @@ class Device(Protocol):
         arguments: Sequence[Argument],
         stream: Stream,
     ) -> None:
-        """Start a kernel; it is compiled or loaded at its first launch."""
+        """Start a kernel; it is loaded at its first launch."""
         ...
 
     def resident_blocks(self, spec: KernelSpec, shared_bytes: int) -> int:
@@ -284,7 +289,7 @@ class PyCudaDevice:
                 "cuda", "there is no compiler; install the CUDA toolkit or pip install nvidia-cuda-nvrtc"
             )
         self.compiler = compiler
-        self._cache = KernelCache(compiler)
+        self._builds = KernelBuilds(KernelCache(compiler), self.facts.architecture)
         self._context = device.retain_primary_context()
         self._context.push()
         try:
@@ -386,7 +391,7 @@ class PyCudaDevice:
     def _function(self, spec: KernelSpec) -> Any:
         function = self._kernels.get(spec)
         if function is None:
-            code = self._cache.load(spec, self.facts.architecture)
+            code = self._builds.take(spec)
             with self._errors(f"loading kernel {spec.entry}"):
                 module = self._driver.module_from_buffer(code)
                 function = module.get_function(spec.function)
@@ -395,6 +400,10 @@ class PyCudaDevice:
             self._modules.append(module)
             self._kernels[spec] = function
         return function
+
+    def prepare(self, specs: Sequence[KernelSpec]) -> None:
+        """See :class:`Device`."""
+        self._builds.begin(spec for spec in specs if spec not in self._kernels)
 
     def launch(
         self,
@@ -452,6 +461,7 @@ class PyCudaDevice:
         """See :class:`Device`."""
         if self._open:
             self._open = False
+            self._builds.close()
             atexit.unregister(self.close)
             if self._failure is None:
                 self._let_go()

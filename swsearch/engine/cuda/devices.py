@@ -27,8 +27,10 @@ from swsearch.engine.cuda.forecast import Forecast, expected_rate
 from swsearch.engine.cuda.subjects import WHOLE_RESIDUES, chunk_bytes
 from swsearch.engine.protocol import Progress, Scored, TopRule
 from swsearch.errors import EngineError
+from swsearch.hits.ends import Ends
 from swsearch.hits.score_block import ScoreBlock
 from swsearch.query.profile import QueryProfile
+from swsearch.typing import Scores
 
 PROFILES_PER_DEVICE: Final = 8
 """Queries a device needs for whole queries to balance: with this many the last one to end is a small part."""
@@ -49,6 +51,16 @@ class _Work:
     rules: Sequence[TopRule | None] | None
 
 
+@dataclass(frozen=True)
+class _Question:
+    """Ends that are asked for, as :meth:`CudaDevices.ends` is."""
+
+    profile: QueryProfile
+    subjects: Partition
+    scores: Scores
+    found: Future[Ends | None]
+
+
 class DeviceScoring:
     """Scores on their way from the devices' threads; see :class:`swsearch.engine.protocol.Scoring`.
 
@@ -58,12 +70,20 @@ class DeviceScoring:
         One of each a device.
     n_parts : int
         Blocks that make one of a profile: devices that each score a share of the subjects, or 1.
+    answer : callable
+        Called in the first device's thread now and then, between launches.
     """
 
     def __init__(
-        self, threads: Sequence[ThreadPoolExecutor], engines: Sequence[CudaEngine], work: Sequence[_Work], n_parts: int
+        self,
+        threads: Sequence[ThreadPoolExecutor],
+        engines: Sequence[CudaEngine],
+        work: Sequence[_Work],
+        n_parts: int,
+        answer: Callable[[], None],
     ) -> None:
         self._n_parts = n_parts
+        self._answer = answer
         self._stop = False
         # What the threads tell: cells done, a block of a device, or None when a device has ended.
         self._told: queue.SimpleQueue[int | tuple[int, int, ScoreBlock] | None] = queue.SimpleQueue()
@@ -75,7 +95,13 @@ class DeviceScoring:
 
     def _score(self, number: int, engine: CudaEngine, work: _Work) -> None:
         """In a device's thread: score its work and tell of it."""
-        scored = engine.score_each(work.profiles, work.partition, work.floors, self._tell, work.rules)
+
+        def tell(cells: int) -> None:
+            self._tell(cells)
+            if number == 0:
+                self._answer()
+
+        scored = engine.score_each(work.profiles, work.partition, work.floors, tell, work.rules)
         for place, block in scored:
             self._told.put((number, work.places[place], block))
 
@@ -149,6 +175,7 @@ class CudaDevices:
     ) -> None:
         self.ordinals = tuple(dict.fromkeys(ordinals))
         self._shares: dict[int, tuple[Partition, list[Partition]]] = {}
+        self._asked: queue.SimpleQueue[_Question] = queue.SimpleQueue()
         self._threads = [ThreadPoolExecutor(1, f"cuda{ordinal}") for ordinal in self.ordinals]
         self.engines: list[CudaEngine] = []
 
@@ -190,7 +217,7 @@ class CudaDevices:
         if self.shares_subjects(len(profiles), partition):
             places = range(len(profiles))
             work = [_Work(places, profiles, share, floors, rules) for share in self._shares_of(partition)]
-            return DeviceScoring(self._threads, self.engines, work, len(work))
+            return DeviceScoring(self._threads, self.engines, work, len(work), self._answer)
         work = [
             _Work(
                 places,
@@ -201,7 +228,7 @@ class CudaDevices:
             )
             for places in self._dealt(profiles)
         ]
-        return DeviceScoring(self._threads, self.engines, work, 1)
+        return DeviceScoring(self._threads, self.engines, work, 1, self._answer)
 
     @property
     def rows_per_call(self) -> int:
@@ -247,6 +274,26 @@ class CudaDevices:
             n_pairs=n_pairs,
             seconds=n_cells / sum(map(expected_rate, facts)),
         )
+
+    # --- Ends ---
+
+    def ends(self, profile: QueryProfile, subjects: Partition, scores: Scores) -> Ends | None:
+        """See :class:`swsearch.engine.protocol.EndsEngine`: by the first device, between two of its batches."""
+        if not self.engines:
+            raise EngineError("the CUDA engine was closed; make a new one")
+        question = _Question(profile, subjects, scores, Future())
+        self._asked.put(question)
+        self._threads[0].submit(self._answer)  # for a thread that works on nothing, and so tells of nothing
+        return question.found.result()
+
+    def _answer(self) -> None:
+        """In the first device's thread: answer what was asked."""
+        while not self._asked.empty():
+            question = self._asked.get()
+            try:
+                question.found.set_result(self.engines[0].ends(question.profile, question.subjects, question.scores))
+            except BaseException as error:  # the asking thread raises it
+                question.found.set_exception(error)
 
     def close(self) -> None:
         """See :class:`swsearch.engine.protocol.ScoreEngine`."""

@@ -1,7 +1,8 @@
 """Pairs on a GPU by diamonds over a linear horizon: best score and its end, over all cells, in linear memory.
 
-:class:`DiamondSweep` drives ``cuda/entry/sweep_pairs.cu``. All pairs of a call are in flight together. Which of several
-best ends is given is the rule of docs/design/diamond.md: the smallest column, then the smallest row.
+:class:`DiamondSweep` drives ``cuda/entry/sweep_pairs.cu``. All pairs of a call are in flight together, or as many as
+the device has memory for. Which of several best ends is given is the rule of docs/design/diamond.md: the smallest
+column, then the smallest row.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from swsearch.engine.cuda.device import Argument, Buffer, Device, Stream
+from swsearch.engine.cuda.device import Argument, Buffer, Device, OutOfDeviceMemory, Stream
 from swsearch.engine.cuda.diamond_plan import (
     DIAMOND_STEPS,
     MOST_FIRST,
@@ -75,6 +76,12 @@ class KeptRows:
 class DiamondSweep:
     """Scores pairs on one device, which stays the caller's.
 
+    Parameters
+    ----------
+    device : Device
+    make_room : callable, optional
+        Frees what others keep on the device and can do without; called where not even one pair finds room.
+
     Attributes
     ----------
     seconds : float
@@ -83,8 +90,9 @@ class DiamondSweep:
         Device memory of the largest call so far.
     """
 
-    def __init__(self, device: Device) -> None:
+    def __init__(self, device: Device, make_room: Callable[[], None] | None = None) -> None:
         self._device = device
+        self._make_room = make_room
         self.seconds = 0.0
         self.most_bytes = 0
 
@@ -96,6 +104,8 @@ class DiamondSweep:
         shape: SweepShape | None = None,
     ) -> list[PairEnd]:
         """Best score and end of each pair.
+
+        Where the device runs out of memory, half as many pairs are in flight from there on.
 
         Parameters
         ----------
@@ -110,16 +120,28 @@ class DiamondSweep:
         ------
         InputError
             Sequences so long that a score may leave 30 bits, or costs that only the CPU's kernels take.
+        OutOfDeviceMemory
+            One of the pairs does not fit alone; the message tells its lengths.
         """
         for query, subject in pairs:
             check_pair(len(query), len(subject), problem)
         filled = [place for place, (query, subject) in enumerate(pairs) if len(query) and len(subject)]
         ends = [_border_end(len(query), len(subject), problem) for query, subject in pairs]
-        if filled:
-            chosen = [pairs[place] for place in filled]
-            swept, _ = self._sweep(chosen, problem, progress, shape, 0)
-            for place, end in zip(filled, swept, strict=True):
+        n_at_once = len(filled)
+        while filled:
+            places = filled[:n_at_once]
+            chosen = [pairs[place] for place in places]
+            if len(chosen) == 1:
+                swept, _ = self._sweep_alone(chosen[0], problem, progress, shape, 0)
+            else:
+                try:
+                    swept, _ = self._sweep(chosen, problem, progress, shape, 0)
+                except OutOfDeviceMemory:
+                    n_at_once = len(chosen) // 2
+                    continue
+            for place, end in zip(places, swept, strict=True):
                 ends[place] = _better(ends[place], end)
+            del filled[:n_at_once]
         return ends
 
     def end_and_rows(
@@ -133,16 +155,42 @@ class DiamondSweep:
     ) -> tuple[PairEnd, KeptRows]:
         """Best score and end of one pair, and up to ``most_rows`` rows on the way, evenly spread.
 
-        Neither side is empty.
+        Neither side is empty. Where the device runs out of memory, fewer rows are kept, and at last none.
 
         Raises
         ------
-        InputError
+        InputError, OutOfDeviceMemory
             As for :meth:`ends`.
         """
         check_pair(len(query), len(subject), problem)
-        ends, kept = self._sweep([(query, subject)], problem, progress, shape, most_rows)
+        ends, kept = self._sweep_alone((query, subject), problem, progress, shape, most_rows)
         return _better(_border_end(len(query), len(subject), problem), ends[0]), kept
+
+    def _sweep_alone(
+        self,
+        pair: tuple[Letters, Letters],
+        problem: PairProblem,
+        progress: Callable[[int], None] | None,
+        shape: SweepShape | None,
+        most_rows: int,
+    ) -> tuple[list[PairEnd], KeptRows]:
+        """One pair, with all the memory there is if need be."""
+        rows, columns = len(pair[0]), len(pair[1])
+        most_rows = min(most_rows, rows // KEPT_ROWS)
+        make_room = self._make_room
+        while True:
+            try:
+                return self._sweep([pair], problem, progress, shape, most_rows)
+            except OutOfDeviceMemory as error:
+                if make_room is not None:
+                    make_room()
+                    make_room = None
+                elif most_rows:
+                    most_rows //= 2
+                else:
+                    name, free = self._device.facts.name, self._device.free_bytes() / 1e9
+                    problem_of_room = f"{name} has {free:.1f} GB free, no room for {rows:,} against {columns:,} letters"
+                    raise OutOfDeviceMemory(f"{problem_of_room}; choose --engine cpu") from error
 
     def _sweep(
         self,
@@ -152,10 +200,13 @@ class DiamondSweep:
         shape: SweepShape | None,
         most_rows: int,
     ) -> tuple[list[PairEnd], KeptRows]:
+        """All pairs in flight together. Out of memory is told before any progress."""
         lengths = [(len(query), len(subject)) for query, subject in pairs]
         columns = table_columns(pairs, problem)
         if shape is None:
             shape = choose_shape(problem, lengths, columns, self._device.facts)
+        entries = ("sweep_pairs", "locate_best") if problem.local else ("sweep_pairs",)
+        self._device.prepare([kernel_for(problem, shape, compared=columns is None, entry=name) for name in entries])
         letters = lay_out(pairs, problem, shape, compared=columns is None)
         table = _pair_table(lengths, letters, shape, problem)
         with contextlib.ExitStack() as held:
@@ -200,6 +251,8 @@ class _Launch:
         self._found = self._room(self._n_strips * 8)
         self._states = self._room(self._n_strips * shape.state_bytes if problem.local else 0)
         self._lasts = self._room(self._lasts_words * 4)
+        self._listed = self._room(self._n_strips * 4 if problem.local else 0)
+        self._places = self._room(self._n_strips * 8 if problem.local else 0)
         self._counter = self._room(4)
         self._kept_strips: NDArray[np.int64] = np.empty(0, np.int64)
         self._kept_places: Buffer | None = None
@@ -256,15 +309,15 @@ class _Launch:
         wanted = np.flatnonzero((found[:, 0] == np.repeat(best, np.diff(firsts))) & (found[:, 0] > 0))
         places = np.zeros((len(wanted), 2), np.int32)
         if len(wanted):
-            listed = self._uploaded(wanted.astype(np.uint32))
-            on_device = self._room(places.nbytes)
+            device.upload(self._listed, wanted.astype(np.uint32), Stream.COMPUTE)
             spec = kernel_for(self._problem, self._shape, compared=self._letters.compared, entry="locate_best")
             shared_bytes = self._shape.warp_bytes(self._letters.n_columns) * SWEEP_WARPS
             arguments = [
-                *self._arguments(self._n_strips), _address(listed), np.uint32(len(wanted)), _address(on_device),
+                *self._arguments(self._n_strips), _address(self._listed), np.uint32(len(wanted)),
+                _address(self._places),
             ]  # fmt: skip
             device.launch(spec, -(-len(wanted) // SWEEP_WARPS), shared_bytes, arguments, Stream.COMPUTE)
-            device.download(places, on_device, Stream.COMPUTE)
+            device.download(places, self._places, Stream.COMPUTE)
         ends = [PairEnd(0, 0, 0)] * len(self._table)
         for strip, (column, row) in zip(wanted.tolist(), places.tolist(), strict=True):
             pair = int(np.searchsorted(firsts, strip, side="right")) - 1

@@ -17,6 +17,7 @@ from typing import Final, Self
 import numpy as np
 
 from swsearch.database.partition import Partition
+from swsearch.engine.cuda.batch_kernels import exceeds, expected_kernels, range_kernels
 from swsearch.engine.cuda.device import (
     Argument,
     Buffer,
@@ -27,11 +28,11 @@ from swsearch.engine.cuda.device import (
     Stream,
 )
 from swsearch.engine.cuda.diamonds import DiamondSweep
+from swsearch.engine.cuda.ends import EndFinder
 from swsearch.engine.cuda.joined_windows import JoinedWindows
 from swsearch.engine.cuda.kernels import (
     WARP,
     Arithmetic,
-    range_kernel,
 )
 from swsearch.engine.cuda.launches import DeviceProfile, Listed, ListLauncher, Timing, address, signed, unsigned
 from swsearch.engine.cuda.long_subjects import LongSubjects
@@ -48,8 +49,10 @@ from swsearch.engine.cuda.scratch import Scratch
 from swsearch.engine.cuda.selection import Candidates, Selector
 from swsearch.engine.cuda.subjects import DeviceSubjects, SubjectStore, chunk_bytes, in_stored_order
 from swsearch.engine.protocol import Progress, Scored, TopRule
+from swsearch.hits.ends import Ends
 from swsearch.hits.score_block import ScoreBlock
 from swsearch.query.profile import QueryProfile
+from swsearch.typing import Scores
 
 DATABASE_SHARE: Final = 0.05
 """Share of the device's free memory that databases may take: the boundaries between the strips of a long query, or of
@@ -110,13 +113,14 @@ class CudaEngine:
         self._scratch = Scratch(self._device)
         self._selector = Selector(self._device, self._scratch)
         self._lists = ListLauncher(self._device, self._scratch, texture=texture)
+        self._end_finder = EndFinder(self._device, self._scratch, self._lists)
         self._packed = PackedProfiles()
         if memory_limit is None:
             memory_limit = int(self._device.free_bytes() * DATABASE_SHARE)
         self._store = SubjectStore(self._device, memory_limit)
         joined = JoinedWindows(self._device, self._store, self._scratch, self._lists, self.timing)
         self._long_subjects = LongSubjects(
-            DiamondSweep(self._device), joined, self.timing, self._device.facts.multiprocessors
+            DiamondSweep(self._device, self._make_room), joined, self.timing, self._device.facts.multiprocessors
         )
 
     @property
@@ -176,6 +180,8 @@ class CudaEngine:
 
         For ``rules`` see :meth:`swsearch.engine.protocol.BackgroundEngine.begin`; they need floors.
         """
+        if len(partition):
+            self._prepare(profiles, partition, floors, rules)
         return self._long_subjects.score_each(self._score_subjects, profiles, partition, floors, progress, rules)
 
     def _score_subjects(
@@ -202,6 +208,31 @@ class CudaEngine:
                 self._scratch.free()
                 if not self._store.give_way():
                     raise
+
+    def ends(self, profile: QueryProfile, subjects: Partition, scores: Scores) -> Ends | None:
+        """See :class:`swsearch.engine.protocol.EndsEngine`."""
+        return self._end_finder.ends(profile, subjects, scores)
+
+    def _prepare(
+        self,
+        profiles: Sequence[QueryProfile],
+        partition: Partition,
+        floors: Sequence[int] | None,
+        rules: Sequence[TopRule | None] | None,
+    ) -> None:
+        """Let the kernels of all queries be compiled side by side while the first is laid out and uploaded."""
+        facts = self._device.facts
+        self._device.prepare(
+            expected_kernels(
+                profiles, self.batches(profiles), partition, floors, facts.architecture, facts.multiprocessors,
+                deferred=self._deferred, texture=self._texture, ruled=any(rules or ()),
+            )
+        )  # fmt: skip
+
+    def _make_room(self) -> None:
+        """Give back all device memory that is kept between calls; what it held is uploaded again when it is needed."""
+        self._scratch.free()
+        self._store.clear()
 
     def close(self) -> None:
         """See :class:`swsearch.engine.protocol.ScoreEngine`."""
@@ -317,19 +348,7 @@ class CudaEngine:
         """
         device = self._device
         plan = plan_range(profiles, device.facts.architecture, deferred=deferred)
-        specs = [
-            range_kernel(
-                plan.arithmetic,
-                strip.shape.tile,
-                profiles[0].gap,
-                deferred=plan.deferred,
-                edges=strip.edges,
-                texture=self._texture,
-                threads=strip.shape.threads,
-                blocks=strip.shape.blocks,
-            )
-            for strip in plan.strips
-        ]
+        specs = range_kernels(plan, profiles[0].gap, texture=self._texture)
         resident = [
             min(device.resident_blocks(spec, strip.shape.tile.shared_bytes), strip.shape.blocks)
             for spec, strip in zip(specs, plan.strips, strict=True)
@@ -408,8 +427,7 @@ class CudaEngine:
 
     @staticmethod
     def _may_exceed(profile: QueryProfile, subjects: DeviceSubjects, arithmetic: Arithmetic) -> bool:
-        highest = profile.max_score * min(profile.length, subjects.longest)
-        return highest > arithmetic.largest_exact(profile.max_score)
+        return exceeds(profile, subjects.longest, arithmetic)
 
     def _rescore(
         self,

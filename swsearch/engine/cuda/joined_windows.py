@@ -34,7 +34,6 @@ OVERLAP: Final = 512
 LEAST_STRIDE: Final = 1024
 GROWTH: Final = 4
 """How much longer overlaps and strides are the second time."""
-WINDOWS_A_MULTIPROCESSOR: Final = 2
 STATE_BYTES: Final = 256 << 20
 """Memory for what windows hold at their joints; strides grow where it would take more."""
 
@@ -148,6 +147,9 @@ class JoinedWindows:
         OutOfDeviceMemory
             Not even a megabyte of the database at a time fits.
         """
+        arithmetic = first_arithmetic(profile)
+        tile = plan_list(profile, self._device.facts.architecture, arithmetic, windows=True)
+        self._device.prepare([self._launcher.kernel(profile, tile, arithmetic, "score_windows"), COMPARE_KERNEL])
         while True:
             try:
                 block = self._score_once(profile, partition, first)
@@ -199,11 +201,15 @@ class JoinedWindows:
 
     def _sizes(self, profile: QueryProfile, partition: Partition) -> list[Size | None]:
         """The windows' sizes, one after another until all is proven; None is the whole subject."""
-        n_wanted = self._device.facts.multiprocessors * WINDOWS_A_MULTIPROCESSOR
-        stride = _rounded(max(self._least_stride, partition.n_residues // n_wanted))
-        tile = plan_list(profile, self._device.facts.architecture, Arithmetic.WIDE, windows=True)
-        bytes_a_window = 2 * tile.strips(profile.length) * tile.joint_words * WARP * 4
-        stride = max(stride, _rounded(partition.n_residues * bytes_a_window // STATE_BYTES))
+        architecture = self._device.facts.architecture
+        narrow = first_arithmetic(profile)
+        tile = plan_list(profile, architecture, narrow, windows=True)
+        at_a_time = self._launcher.at_a_time(profile, tile, narrow)
+        # All at a time, the last window of each subject counted in, which may be a short one.
+        stride = partition.n_residues // max(at_a_time - len(partition), at_a_time // 2, 1)
+        wide = plan_list(profile, architecture, Arithmetic.WIDE, windows=True)
+        bytes_a_window = 2 * wide.strips(profile.length) * wide.joint_words * WARP * 4
+        stride = _rounded(max(stride, self._least_stride, partition.n_residues * bytes_a_window // STATE_BYTES))
         return [Size(self._overlap, stride), Size(GROWTH * self._overlap, GROWTH * stride), None]
 
     def _attempt(

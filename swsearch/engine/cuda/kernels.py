@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from enum import Enum
 from functools import cache
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal
 
 from swsearch.errors import EngineError
 from swsearch.scoring.gap import GapPenalty
@@ -22,11 +22,12 @@ PLANE_UNITS: Final = 16
 """Units of a plane's row: 256 bytes, so that a column's number is a byte of its address."""
 CODE_COLUMNS: Final = 32
 MOST_LIST_WARPS: Final = 12
-LIST_BLOCK_UNITS: Final = 1
-"""What the warps of a block of ``score_list`` share beside their strips."""
 SWEEP_WARPS: Final = 4
 SWEEP_BLOCKS: Final = 4
 """Warps a block of the diamond kernel, one for each scheduler, and blocks a multiprocessor."""
+
+ListEntry = Literal["score_list", "score_windows", "list_ends"]
+"""The kernels for listed subjects."""
 
 
 class Arithmetic(Enum):
@@ -120,9 +121,13 @@ class Tile:
         return (self.strip_units + (CODE_COLUMNS - self.columns) * PLANE_UNITS) * UNIT_BYTES
 
     def list_bytes(self, warps: int) -> int:
-        """The same of a block of the kernel for listed subjects, whose warps stage a strip each."""
-        slack = (CODE_COLUMNS - self.columns) * PLANE_UNITS
-        return (LIST_BLOCK_UNITS + warps * self.strip_units + slack) * UNIT_BYTES
+        """The same of a block of the kernel for listed subjects, whose warps stage a strip each.
+
+        They share a unit in the room behind the strips; to the byte, as two blocks of four strips of a protein's 28
+        columns and 8 words then just fit a multiprocessor of 228 kB.
+        """
+        slack = max((CODE_COLUMNS - self.columns) * PLANE_UNITS, 1)
+        return (warps * self.strip_units + slack) * UNIT_BYTES
 
     @property
     def boundary_words(self) -> int:
@@ -204,13 +209,13 @@ def range_kernel(
 
 
 def list_kernel(
-    arithmetic: Arithmetic, tile: Tile, gap: GapPenalty, *, texture: bool, warps: int, windows: bool = False
+    arithmetic: Arithmetic, tile: Tile, gap: GapPenalty, *, texture: bool, warps: int, entry: ListEntry = "score_list"
 ) -> KernelSpec:
-    """The kernel for listed subjects, ``score_list``, in blocks of some warps; its code is the same for any number.
+    """A kernel for listed subjects, in blocks of some warps; its code is the same for any number.
 
-    ``windows``: the subjects are windows of longer ones, ``score_windows``.
+    ``entry``: ``score_list``; ``score_windows``, where the subjects are windows of longer ones; ``list_ends``, where
+    their scores are known and the ends wanted.
     """
-    entry = "score_windows" if windows else "score_list"
     return KernelSpec(
         entry,
         entry,

@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 
 from swsearch.engine.cuda.device import Argument, Buffer, Device, Stream, Texture
-from swsearch.engine.cuda.kernels import Arithmetic, Tile, list_kernel
+from swsearch.engine.cuda.kernels import Arithmetic, KernelSpec, ListEntry, Tile, list_kernel
 from swsearch.engine.cuda.plan import list_teams
 from swsearch.engine.cuda.profile import Words
 from swsearch.engine.cuda.scratch import Scratch
@@ -95,7 +95,7 @@ class Listed:
 
 
 class ListLauncher:
-    """Uploads profiles, and launches ``score_list`` or ``score_windows``, on one device.
+    """Uploads profiles, and launches the kernels for listed subjects, on one device.
 
     Parameters
     ----------
@@ -120,6 +120,20 @@ class ListLauncher:
             held.callback(texture.close)
         return DeviceProfile(buffer, texture, words)
 
+    def at_a_time(self, profile: QueryProfile, tile: Tile, arithmetic: Arithmetic) -> int:
+        """Windows that the device works on at a time where there are few."""
+        facts = self._device.facts
+        teams = list_teams(tile, tile.strips(profile.length), 1, facts.multiprocessors, facts.shared_bytes)
+        spec = self.kernel(profile, tile, arithmetic, "score_windows", warps=teams.warps)
+        blocks = facts.multiprocessors * self._device.resident_blocks(spec, tile.list_bytes(teams.warps))
+        return blocks if teams.together else blocks * teams.warps
+
+    def kernel(
+        self, profile: QueryProfile, tile: Tile, arithmetic: Arithmetic, entry: ListEntry, *, warps: int = 1
+    ) -> KernelSpec:
+        """The kernel that :meth:`launch` starts; its code is the same for any number of warps."""
+        return list_kernel(arithmetic, tile, profile.gap, texture=self._texture, warps=warps, entry=entry)
+
     def launch(
         self,
         profile: QueryProfile,
@@ -132,6 +146,7 @@ class ListLauncher:
         counter: np.uint64,
         stream: Stream,
         joints: list[Argument] | None = None,
+        ends: list[Argument] | None = None,
     ) -> None:
         """Score the listed subjects: ``scores``, by place.
 
@@ -141,13 +156,14 @@ class ListLauncher:
             Address of a word that is 0.
         joints : list of arguments, optional
             Where the states at the joints of windows go; the subjects are windows then.
+        ends : list of arguments, optional
+            Where the known scores are, and where their ends go.
         """
         device = self._device
         strips = tile.strips(profile.length)
         teams = list_teams(tile, strips, listed.n_listed, device.facts.multiprocessors, device.facts.shared_bytes)
-        spec = list_kernel(
-            arithmetic, tile, profile.gap, texture=self._texture, warps=teams.warps, windows=joints is not None
-        )
+        entry: ListEntry = "score_windows" if joints is not None else "score_list" if ends is None else "list_ends"
+        spec = self.kernel(profile, tile, arithmetic, entry, warps=teams.warps)
         shared_bytes = tile.list_bytes(teams.warps)
         a_block = 1 if teams.together else teams.warps
         resident = device.facts.multiprocessors * device.resident_blocks(spec, shared_bytes)
@@ -163,6 +179,6 @@ class ListLauncher:
             *on_device.arguments, signed(strips),
             listed.residues, listed.starts, listed.lengths, listed.places, listed.count,
             address(edge), unsigned(stride), address(left), signed(teams.together),
-            scores, counter, *(joints or []),
+            scores, counter, *(joints or []), *(ends or []),
         ]  # fmt: skip
         device.launch(spec, grid, shared_bytes, arguments, stream)

@@ -59,11 +59,8 @@ ScoreEach = Callable[
 
 def span(profile: QueryProfile) -> int | None:
     """Most subject columns that an alignment of a score above 0 takes; None where gaps cost nothing to extend."""
-    if profile.gap.extend == 0:
-        return None
-    best = np.maximum(profile.table.max(axis=1), 0).astype(np.int64)
-    most = int(best[profile.rows].sum())
-    return profile.length + max(most - profile.gap.open, 0) // profile.gap.extend
+    columns = profile.most_columns(np.zeros(1, dtype=np.int32))
+    return None if columns is None else int(columns[0])
 
 
 def overlap_for(profile: QueryProfile) -> int | None:

@@ -284,8 +284,9 @@ inline bool __any_sync(unsigned, bool vote) {
 
 inline bool __all_sync(unsigned mask, bool vote) { return !__any_sync(mask, !vote); }
 
-inline int atomicMax(int* address, int value) {
-    const int before = *address;
+template <class T>
+T atomicMax(T* address, T value) {
+    const T before = *address;
     if (value > before) *address = value;
     return before;
 }

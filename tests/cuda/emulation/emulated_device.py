@@ -97,6 +97,8 @@ class EmulatedDevice:
         self.used_bytes = 0
         self.most_bytes = 0
         self.launches: list[tuple[str, int]] = []
+        self.prepared: list[KernelSpec] = []
+        self.launched: list[KernelSpec] = []
         self._folder = folder
         self._sanitize = sanitize
         self._reversed = reversed_order
@@ -134,6 +136,9 @@ class EmulatedDevice:
     def texture(self, buffer: Buffer) -> Texture:
         return HostTexture(buffer.address)
 
+    def prepare(self, specs: Sequence[KernelSpec]) -> None:
+        self.prepared += specs
+
     def launch(
         self, spec: KernelSpec, grid: int, shared_bytes: int, arguments: Sequence[Argument], stream: Stream
     ) -> None:
@@ -142,6 +147,7 @@ class EmulatedDevice:
         held = [np.array([argument]) for argument in arguments]
         pointers = (ctypes.c_void_p * len(held))(*(array.ctypes.data for array in held))
         self.launches.append((spec.entry, grid))
+        self.launched.append(spec)
         status = self._kernel(spec)(
             pointers, ctypes.c_uint(grid), ctypes.c_uint(spec.threads), ctypes.c_ulong(shared_bytes),
             ctypes.c_int(self._reversed),

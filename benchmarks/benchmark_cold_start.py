@@ -1,0 +1,90 @@
+"""How long the compiler keeps the first search on a machine waiting; no GPU is needed.
+
+    python benchmarks/benchmark_cold_start.py [--lengths 144 464] [--architecture 90] [--threads N] [--out RESULT.json]
+
+For each query length the kernels that the CUDA engine begins for one protein query with E-value floors are compiled
+twice into an empty cache: one after another, and side by side in as many threads as there are usable cores. Clock time;
+run it on an idle machine.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+from benchmark_cuda import commit
+
+from swsearch.cores import usable_cores
+from swsearch.database.partition import Partition
+from swsearch.engine.cuda.batch_kernels import expected_kernels
+from swsearch.engine.cuda.builds import KernelBuilds
+from swsearch.engine.cuda.compiler import KernelCache, find_compiler
+from swsearch.engine.cuda.kernels import KernelSpec
+from swsearch.engine.cuda.plan import pair_queries
+from swsearch.query.profile import sequence_profile
+from swsearch.scoring.scheme import default_scheme
+from swsearch.sequences.alphabet import PROTEIN
+
+MULTIPROCESSORS = 132
+FLOOR = 60
+"""A raw score that the default E-value asks for, about."""
+
+
+def kernels_of(length: int, architecture: int) -> list[KernelSpec]:
+    """The kernels of a search with one query, in a database with some long subjects as Swiss-Prot's."""
+    query = np.random.default_rng(length).integers(0, 20, length).astype(np.uint8)
+    profiles = [sequence_profile(query, default_scheme(PROTEIN))]
+    lengths = np.sort(np.append(np.full(500_000, 358), 35_000)).astype(np.uint32)
+    nothing = np.empty(0, np.uint8)
+    partition = Partition(nothing, np.zeros(len(lengths), np.uint64), lengths, np.arange(len(lengths), dtype=np.uint32))
+    batches = pair_queries(profiles, architecture)
+    return expected_kernels(
+        profiles, batches, partition, [FLOOR], architecture, MULTIPROCESSORS, deferred=True, texture=True, ruled=False
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--lengths", type=int, nargs="+", default=[144, 464, 5478])
+    parser.add_argument("--architecture", type=int, default=90)
+    parser.add_argument("--threads", type=int, default=usable_cores())
+    parser.add_argument("--out", type=Path)
+    options = parser.parse_args()
+    compiler = find_compiler()
+    if compiler is None:
+        parser.error("there is no compiler; install the CUDA toolkit or nvidia-cuda-nvrtc and cuda-bindings")
+
+    def seconds(specs: list[KernelSpec], threads: int) -> float:
+        with tempfile.TemporaryDirectory() as folder:
+            builds = KernelBuilds(KernelCache(compiler, Path(folder)), options.architecture, threads)
+            began = time.perf_counter()
+            builds.begin(specs)
+            for spec in specs:
+                builds.take(spec)
+            taken = time.perf_counter() - began
+            builds.close()
+            return taken
+
+    rows = []
+    for length in options.lengths:
+        specs = kernels_of(length, options.architecture)
+        each = [round(seconds([spec], 1), 2) for spec in specs]
+        one_by_one, together = seconds(specs, 1), seconds(specs, options.threads)
+        rows.append({
+            "query": length, "kernels": [spec.entry for spec in specs], "each_seconds": each,
+            "one_by_one_seconds": round(one_by_one, 2), "together_seconds": round(together, 2),
+        })  # fmt: skip
+        shown = ", ".join(f"{spec.entry} {took} s" for spec, took in zip(specs, each, strict=True))
+        print(f"query of {length}: {one_by_one:.2f} s one by one, {together:.2f} s together ({shown})")
+    if options.out is not None:
+        facts = {"compiler": f"{compiler.name} {compiler.version}", "architecture": options.architecture}
+        facts |= {"threads": options.threads, "commit": commit()}
+        options.out.write_text(json.dumps({**facts, "searches": rows}, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,99 @@
+"""What a traceback saves where the engine tells the ends of the alignments: CPU time of one core.
+
+    python benchmarks/benchmark_ends.py DATABASE QUERIES [--top 100] [--repeats 5] [--json FILE]
+
+Searches on the CPU, then aligns each query's hits again, without ends and with them, and compares every alignment. The
+ends are those of the CPU's forward pass, made beforehand, in place of a device's (``list_ends``): only what the CPU is
+left with is timed, not the device's answer. Times are the least of some repeats, and count no reading and no search.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from swsearch import __version__, _native
+from swsearch.alignment.traceback import align_several
+from swsearch.hits.ends import Ends
+from swsearch.hits.hit import Hit
+from swsearch.query.profile import sequence_profile
+from swsearch.search.api import open_searcher, read_queries
+from swsearch.search.options import SearchOptions
+from swsearch.search.searcher import Searcher
+from swsearch.sequences.alphabet import reverse_complement
+from swsearch.typing import Codes
+
+
+def least_seconds(work: Callable[[], Any], repeats: int) -> tuple[float, Any]:
+    """CPU time of the fastest repeat, and what the work gives."""
+    seconds = []
+    for _ in range(repeats):
+        began = time.process_time()
+        found = work()
+        seconds.append(time.process_time() - began)
+    return min(seconds), found
+
+
+def timed(searcher: Searcher, query: Codes, hits: list[Hit], strand: str, repeats: int) -> tuple[float, float]:
+    """Seconds to align the hits of one strand, without ends and with them."""
+    along = reverse_complement(query) if strand == "minus" else query
+    profile = sequence_profile(along, searcher.scheme)
+    index = np.array([hit.subject_index for hit in hits], dtype=np.uint32)
+    without = within = 0.0
+    for places, residues, starts, lengths in searcher.database.stored_ranges(index):
+        scores = np.array([hits[place].score for place in places], dtype=np.int32)
+        native = _native.score_ends(
+            profile.rows, profile.table, profile.gap.open, profile.gap.extend, residues, starts, lengths
+        )
+        _, rows, columns = (np.array(column, dtype=np.int64) for column in zip(*native, strict=True))
+
+        align = partial(
+            align_several, along, profile, searcher.database.alphabet,
+            residues=residues, starts=starts, lengths=lengths, scores=scores, strand=strand,
+        )  # fmt: skip
+        plain, wanted = least_seconds(align, repeats)
+        ended, found = least_seconds(partial(align, ends=Ends(rows, columns)), repeats)
+        assert found == wanted
+        without += plain
+        within += ended
+    return without, within
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("database")
+    parser.add_argument("queries")
+    parser.add_argument("--top", type=int, default=100)
+    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--json", type=Path)
+    given = parser.parse_args()
+    table = []
+    print(f"{'query':>8} {'hits':>5} {'residues a hit':>14} {'without, ms':>12} {'with, ms':>9}")
+    with open_searcher(given.database, SearchOptions(top=given.top), engine="cpu") as (searcher, _):
+        queries = read_queries(given.queries, searcher.query_alphabet, as_asked=True)
+        for query, result in zip(queries, searcher.search(queries), strict=True):
+            seconds = np.zeros(2)
+            for strand in sorted({hit.strand for hit in result.hits}):
+                of_strand = [hit for hit in result.hits if hit.strand == strand]
+                seconds += timed(searcher, query.codes, of_strand, strand, given.repeats)
+            length = np.mean([hit.subject_length for hit in result.hits]) if result.hits else 0
+            row = (len(query), len(result.hits), round(float(length)), *(round(s * 1e3, 3) for s in seconds.tolist()))
+            table.append(dict(zip(("query", "hits", "subject_length", "without_ms", "with_ms"), row, strict=True)))
+            print("{:>8} {:>5} {:>14,} {:>12.2f} {:>9.2f}".format(*row))
+        isa = _native.align_isas()[0]
+    n_hits, without, within = (sum(row[key] for row in table) for key in ("hits", "without_ms", "with_ms"))
+    print(f"{n_hits} hits: {without:.1f} ms without ends, {within:.1f} ms with them, {isa}, one core")
+    if given.json is not None:
+        about = {"program": __version__, "isa": isa, "database": Path(given.database).name, "top": given.top}
+        given.json.write_text(json.dumps(about | {"queries": table}, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,90 @@
+"""Which kernels batches of queries are scored with, so that they are compiled side by side before one is launched.
+
+Pure functions, no device. A kernel named here in vain costs its compilation once, one that is missed is compiled when
+it is launched; neither changes a score. The inter-task kernels come first: they take longest to compile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from swsearch.database.partition import Partition
+from swsearch.engine.cuda.kernels import COLLECT_KERNEL, COUNT_KERNEL, Arithmetic, KernelSpec, list_kernel, range_kernel
+from swsearch.engine.cuda.plan import Batch, RangePlan, deferred_limit, first_long, plan_list, plan_range
+from swsearch.query.profile import QueryProfile
+from swsearch.scoring.gap import GapPenalty
+
+
+def range_kernels(plan: RangePlan, gap: GapPenalty, *, texture: bool) -> list[KernelSpec]:
+    """The inter-task kernel of each strip."""
+    return [
+        range_kernel(
+            plan.arithmetic,
+            strip.shape.tile,
+            gap,
+            deferred=plan.deferred,
+            edges=strip.edges,
+            texture=texture,
+            threads=strip.shape.threads,
+            blocks=strip.shape.blocks,
+        )
+        for strip in plan.strips
+    ]
+
+
+def expected_kernels(
+    profiles: Sequence[QueryProfile],
+    batches: Sequence[Batch],
+    partition: Partition,
+    floors: Sequence[int] | None,
+    architecture: int,
+    multiprocessors: int,
+    *,
+    deferred: bool,
+    texture: bool,
+    ruled: bool,
+) -> list[KernelSpec]:
+    """Kernels that the batches are going to need, each once, in the order of their first use.
+
+    Parameters
+    ----------
+    profiles, batches, partition, floors
+        As :class:`swsearch.engine.cuda.engine.CudaEngine` scores them; the partition is not empty.
+    architecture, multiprocessors : int
+        Of the device.
+    deferred, texture : bool
+        The engine's options.
+    ruled : bool
+        Whether the best subjects alone are wanted.
+    """
+    ranges: list[KernelSpec] = []
+    lists: list[KernelSpec] = []
+    collects = floors is not None
+    longest = int(partition.lengths[-1])
+    for batch in batches:
+        chosen = [profiles[place] for place in batch.places]
+        wanted = [None if floors is None else floors[place] for place in batch.places]
+        limits = [deferred_limit(profile, floor) for profile, floor in zip(chosen, wanted, strict=True)]
+        plan = plan_range(chosen, architecture, deferred=deferred and None not in limits)
+        ranges += range_kernels(plan, chosen[0].gap, texture=texture)
+        most_groups = max(strip.shape.blocks * strip.shape.threads // strip.shape.tile.group for strip in plan.strips)
+        n_short = first_long(partition.lengths, partition.n_residues, multiprocessors * most_groups)
+        for profile in chosen:
+            arithmetics = []
+            if n_short < len(partition):
+                arithmetics.append(plan.arithmetic)
+            if plan.deferred:
+                arithmetics.append(Arithmetic.SHORT)
+            elif plan.arithmetic.wider is not None and exceeds(profile, longest, plan.arithmetic):
+                arithmetics.append(plan.arithmetic.wider)
+                collects = True
+            for arithmetic in arithmetics:
+                tile = plan_list(profile, architecture, arithmetic)
+                lists.append(list_kernel(arithmetic, tile, profile.gap, texture=texture, warps=1))
+    others = [kernel for kernel, used in ((COLLECT_KERNEL, collects), (COUNT_KERNEL, ruled)) if used]
+    return list(dict.fromkeys([*ranges, *lists, *others]))
+
+
+def exceeds(profile: QueryProfile, longest: int, arithmetic: Arithmetic) -> bool:
+    """Whether a subject of up to ``longest`` residues may score more than a type is exact for."""
+    return profile.max_score * min(profile.length, longest) > arithmetic.largest_exact(profile.max_score)

@@ -1,0 +1,222 @@
+"""Where the best alignments of scored subjects end: what goes to the kernel ``list_ends``, and what comes back.
+
+Comes after the scores, for the few subjects whose alignments are wanted. Subjects much longer than the query are cut
+into windows, so that a genome fills the device. Windows overlap by the columns that an alignment of the score can
+span, so they hold each such alignment whole; and H in a window is never larger than in the subject. So a cell of
+a window whose H is the score is an end, and the first end of the subject is the first one of its windows.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from swsearch.database.format import SUBJECT_ALIGNMENT, TAIL_PADDING
+from swsearch.database.partition import Partition
+from swsearch.engine.cuda.device import Device, OutOfDeviceMemory, Stream
+from swsearch.engine.cuda.kernels import Arithmetic
+from swsearch.engine.cuda.launches import Listed, ListLauncher, address
+from swsearch.engine.cuda.plan import first_arithmetic, plan_list
+from swsearch.engine.cuda.profile import pack_profile
+from swsearch.engine.cuda.scratch import Scratch
+from swsearch.errors import EngineError, InputError
+from swsearch.hits.ends import Ends
+from swsearch.query.profile import QueryProfile
+from swsearch.sequences.alphabet import PAD_CODE
+from swsearch.typing import Lengths, Scores
+
+LEAST_STRIDE: Final = 4096
+"""Columns from window to window, at least: fewer only add overlap."""
+GROUP_BYTES: Final = 32 << 20
+"""Residues that are uploaded at a time, unless a single window has more."""
+
+SMALLEST_GROUP: Final = 1 << 20
+"""Where not even this much is free, no ends are found."""
+
+Places = NDArray[np.uint64]
+"""Ends in stretches, shape ``(n,)``: column * 2**32 + row, both counted from 0; ``NOWHERE`` where there is none."""
+NOWHERE: Final = np.uint64(2**64 - 1)
+
+
+def arithmetic_for(profile: QueryProfile, score: int) -> Arithmetic:
+    """The narrowest type that holds all of a subject whose best score this is."""
+    arithmetic = first_arithmetic(profile)
+    while score > arithmetic.largest_exact(profile.max_score):
+        wider = arithmetic.wider
+        if wider is None:
+            raise InputError(f"a score of {score} is beyond what 32 bits hold for certain")
+        arithmetic = wider
+    return arithmetic
+
+
+@dataclass(frozen=True, eq=False)
+class Stretches:
+    """Subjects, or windows of them.
+
+    Attributes
+    ----------
+    subject : int64 array, shape (n,)
+        Place of the subject that each is of.
+    begin, length : int64 array, shape (n,)
+        Its first column, and how many it has: at least 1.
+    """
+
+    subject: NDArray[np.int64]
+    begin: NDArray[np.int64]
+    length: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.subject)
+
+    def __getitem__(self, rows: NDArray[np.intp]) -> Stretches:
+        return Stretches(self.subject[rows], self.begin[rows], self.length[rows])
+
+    def groups(self, max_bytes: int) -> Iterator[Stretches]:
+        """These, in groups of at most ``max_bytes`` residues or of one stretch."""
+        ends = np.cumsum(self.length + -self.length % SUBJECT_ALIGNMENT)
+        first = 0
+        while first < len(self):
+            before = int(ends[first - 1]) if first else 0
+            stop = max(first + 1, int(np.searchsorted(ends, before + max_bytes, side="right")))
+            yield self[np.arange(first, stop)]
+            first = stop
+
+    def gathered(self, subjects: Partition) -> Partition:
+        """Their residues side by side as the kernels read them, by length; ``subject_index`` is the row here."""
+        order = np.argsort(self.length, kind="stable")
+        lengths = self.length[order]
+        starts = np.concatenate([[0], np.cumsum(lengths + -lengths % SUBJECT_ALIGNMENT)])
+        residues = np.full(int(starts[-1]) + TAIL_PADDING, PAD_CODE, dtype=np.uint8)
+        first = subjects.starts[self.subject[order]].astype(np.int64) + self.begin[order]
+        for to, source, length in zip(starts.tolist(), first.tolist(), lengths.tolist(), strict=False):
+            residues[to : to + length] = subjects.residues[source : source + length]
+        return Partition(residues, starts[:-1].astype(np.uint64), lengths.astype(np.uint32), order.astype(np.uint32))
+
+
+def stretches_of(places: NDArray[np.intp], lengths: Lengths, columns: NDArray[np.int64] | None) -> Stretches:
+    """The subjects at some places, those in windows that are far longer than an alignment.
+
+    Parameters
+    ----------
+    places : int array, shape (n,)
+    lengths : uint32 array, shape (n,)
+    columns : int64 array, shape (n,), or None
+        Most columns of an alignment with each; None where nothing bounds them.
+    """
+    whole = lengths.astype(np.int64)
+    spanned = whole if columns is None else columns
+    stride = np.maximum(spanned, LEAST_STRIDE)
+    n_windows = np.where(whole > spanned + 2 * stride, -(-(whole - spanned) // stride), np.minimum(whole, 1))
+    row = np.repeat(np.arange(len(whole)), n_windows)
+    number = np.arange(len(row)) - np.repeat(np.cumsum(n_windows) - n_windows, n_windows)
+    begin = number * stride[row]
+    length = np.where(n_windows[row] > 1, np.minimum((spanned + stride)[row], whole[row] - begin), whole[row])
+    return Stretches(places[row].astype(np.int64), begin, length)
+
+
+class EndFinder:
+    """Finds ends on one device.
+
+    Parameters
+    ----------
+    device : Device
+    scratch : Scratch
+    launcher : ListLauncher
+    group_bytes, smallest_group : int
+        See :data:`GROUP_BYTES` and :data:`SMALLEST_GROUP`.
+    """
+
+    def __init__(
+        self,
+        device: Device,
+        scratch: Scratch,
+        launcher: ListLauncher,
+        group_bytes: int = GROUP_BYTES,
+        smallest_group: int = SMALLEST_GROUP,
+    ) -> None:
+        self._device = device
+        self._scratch = scratch
+        self._launcher = launcher
+        self._group_bytes = group_bytes
+        self._smallest_group = smallest_group
+
+    def ends(self, profile: QueryProfile, subjects: Partition, scores: Scores) -> Ends | None:
+        """See :meth:`swsearch.engine.protocol.EndsEngine.ends`.
+
+        The subjects are uploaded apart from partitions, so this may be called between two pieces of one.
+        """
+        if len(scores) != len(subjects):
+            raise InputError(f"there are {len(scores)} scores for {len(subjects)} subjects; give one of each")
+        group_bytes = self._group_bytes
+        while True:
+            try:
+                return self._ends(profile, subjects, scores, group_bytes)
+            except OutOfDeviceMemory:
+                self._scratch.free()
+                if group_bytes <= self._smallest_group:
+                    return None
+                group_bytes //= 2
+
+    def _ends(self, profile: QueryProfile, subjects: Partition, scores: Scores, group_bytes: int) -> Ends:
+        best = np.zeros(len(subjects), dtype=np.int32)
+        first = np.full(len(subjects), NOWHERE, dtype=np.uint64)
+        columns = profile.most_columns(scores)
+        types = [arithmetic_for(profile, score) if score > 0 else None for score in scores.tolist()]
+        for arithmetic in Arithmetic:
+            places = np.array([place for place, of_place in enumerate(types) if of_place is arithmetic], dtype=np.intp)
+            listed = stretches_of(places, subjects.lengths[places], None if columns is None else columns[places])
+            for group in listed.groups(group_bytes):
+                gathered = group.gathered(subjects)
+                of_rows = group[gathered.subject_index.astype(np.intp)]
+                found_best, found = self._find(profile, arithmetic, gathered, scores[of_rows.subject])
+                moved = found + (of_rows.begin.astype(np.uint64) << np.uint64(32))
+                np.maximum.at(best, of_rows.subject, found_best)
+                np.minimum.at(first, of_rows.subject, np.where(found == NOWHERE, NOWHERE, moved))
+        wrong = np.flatnonzero((best != scores) & (scores > 0))
+        if wrong.size:
+            place = int(wrong[0])
+            raise EngineError(f"subject {place}: its score is given as {scores[place]}, its best is {best[place]}")
+        ends = np.where(scores > 0, first + np.uint64((1 << 32) + 1), np.uint64(0))
+        return Ends((ends & np.uint64(0xFFFFFFFF)).astype(np.int64), (ends >> np.uint64(32)).astype(np.int64))
+
+    def _find(
+        self, profile: QueryProfile, arithmetic: Arithmetic, subjects: Partition, scores: Scores
+    ) -> tuple[Scores, Places]:
+        """The best score of each subject, and the first cell of the one given, in one launch."""
+        device, scratch, n = self._device, self._scratch, len(subjects)
+        tile = plan_list(profile, device.facts.architecture, arithmetic)
+        counts = np.array([n, 0], dtype=np.uint32)  # the list's length, and the counter of those taken
+        longest_first = np.arange(n, dtype=np.uint32)[::-1]
+        uploaded: dict[str, NDArray[Any]] = {
+            "ends residues": subjects.residues,
+            "ends starts": subjects.starts,
+            "ends lengths": subjects.lengths,
+            "ends listed": np.ascontiguousarray(longest_first),
+            "ends counts": counts,
+            "ends wanted": np.ascontiguousarray(scores),
+        }
+        for name, array in uploaded.items():
+            scratch.room(name, array.nbytes)
+        best, places = scratch.room("ends scores", n * 4), scratch.room("ends found", n * 8)
+        with contextlib.ExitStack() as held:
+            held.callback(device.synchronize)  # what is uploaded lives until it is
+            for name, array in uploaded.items():
+                device.upload(scratch[name], array, Stream.COMPUTE)
+            device.clear(places, n * 8, Stream.COMPUTE)
+            on_device = self._launcher.upload_profile("profile", pack_profile([profile], tile, arithmetic), held)
+            residues, starts, lengths, listed, count, wanted = (address(scratch[name]) for name in uploaded)
+            self._launcher.launch(
+                profile, on_device,
+                Listed(residues, starts, lengths, listed, count, n, int(subjects.lengths[-1])),
+                tile=tile, arithmetic=arithmetic, scores=address(best), counter=address(scratch["ends counts"], 4),
+                stream=Stream.COMPUTE, ends=[wanted, address(places)],
+            )  # fmt: skip
+            found_best, found = np.empty(n, np.int32), np.empty(n, np.uint64)
+            device.download(found_best, best, Stream.COMPUTE)
+            device.download(found, places, Stream.COMPUTE)
+        return found_best, ~found

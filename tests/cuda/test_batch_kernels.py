@@ -1,0 +1,118 @@
+"""The kernels that an engine begins to compile are those that it launches, on the emulated device."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from emulated_device import EmulatedDevice
+from sequences import partition_of, random_codes
+
+from swsearch.database.partition import Partition
+from swsearch.engine.cuda.diamond_plan import PairProblem, SweepShape
+from swsearch.engine.cuda.diamonds import DiamondSweep
+from swsearch.engine.cuda.engine import CudaEngine
+from swsearch.engine.cuda.joined_windows import JoinedWindows
+from swsearch.engine.cuda.kernels import KernelSpec
+from swsearch.query.profile import QueryProfile, sequence_profile
+from swsearch.scoring.gap import GapPenalty
+from swsearch.scoring.matrix import match_mismatch
+from swsearch.scoring.scheme import ScoringScheme, default_scheme
+from swsearch.sequences.alphabet import PROTEIN
+from swsearch.typing import Lengths, Scores
+
+MakeDevice = Callable[..., EmulatedDevice]
+
+
+def codes_of(specs: list[KernelSpec]) -> set[tuple[str, tuple[tuple[str, str], ...]]]:
+    """What decides a kernel's code: the entry and its constants, not the threads that it is started with."""
+    return {(spec.entry, spec.constants) for spec in specs}
+
+
+class BestThree:
+    """Of a query the three best scores are wanted; see :class:`swsearch.engine.protocol.TopRule`."""
+
+    top = 3
+
+    def lowest(self, scores: Scores, lengths: Lengths) -> int:
+        return int(np.sort(scores)[-self.top]) if len(scores) >= self.top else 1
+
+
+def related_case(
+    lengths: tuple[int, ...], scheme: ScoringScheme, letters: int = 20
+) -> tuple[list[QueryProfile], Partition]:
+    """Queries, and for each a copy among eight random subjects."""
+    rng = np.random.default_rng(11)
+    queries = [random_codes(rng, length, letters) for length in lengths]
+    subjects = [random_codes(rng, length, letters) for length in (5, 16, 30, 31, 33, 40, 50, 64)]
+    return [sequence_profile(query, scheme) for query in queries], partition_of([*subjects, *queries])
+
+
+@pytest.mark.parametrize(
+    ("lengths", "floors", "ruled", "entries"),
+    [
+        ((61,), 60, False, {"score_range", "score_list", "collect"}),
+        ((61,), None, False, {"score_range"}),
+        ((61,), 5, True, {"score_range", "collect", "count_scores"}),
+        ((64, 61, 250), 60, False, {"score_range", "score_list", "collect"}),
+    ],
+    ids=["deferred", "all scores", "best three", "pair and strips"],
+)
+def test_a_search_begins_the_kernels_that_it_launches(
+    emulated: MakeDevice, lengths: tuple[int, ...], floors: int | None, ruled: bool, entries: set[str]
+) -> None:
+    """By hand: what the engine's description says that a search of that kind runs."""
+    profiles, partition = related_case(lengths, default_scheme(PROTEIN))
+    device = emulated()
+    with CudaEngine(device) as engine:
+        wanted = None if floors is None else [floors] * len(profiles)
+        rules = [BestThree()] * len(profiles) if ruled else None
+        assert dict(engine.score_each(profiles, partition, wanted, None, rules)).keys() == set(range(len(profiles)))
+    assert codes_of(device.launched) == codes_of(device.prepared)
+    assert {spec.entry for spec in device.launched} == entries
+    assert len(device.prepared) == len(set(device.prepared))
+
+
+def test_scores_that_may_leave_the_type_have_their_kernel_begun(emulated: MakeDevice) -> None:
+    """By hand: 127 a match, so 270 letters may score 34,290, which is beyond 2,047; 32 bits are needed last of all."""
+    profiles, partition = related_case((270,), ScoringScheme(match_mismatch(127, -100), GapPenalty(200, 10)), 4)
+    device = emulated()
+    with CudaEngine(device) as engine:
+        engine.score(profiles, partition)
+    late = codes_of(device.launched) - codes_of(device.prepared)
+    assert {dict(constants)["ARITHMETIC"] for _, constants in late} == {"Wide"}
+    assert codes_of(device.prepared) < codes_of(device.launched)
+
+
+def test_long_subjects_have_their_kernel_begun(emulated: MakeDevice) -> None:
+    """One subject of 2,000 residues among short ones gets a warp of its own."""
+    rng = np.random.default_rng(12)
+    partition = partition_of([random_codes(rng, length) for length in (20, 30, 2000)])
+    device = emulated()
+    with CudaEngine(device) as engine:
+        engine.score([sequence_profile(random_codes(rng, 8), default_scheme(PROTEIN))], partition)
+    assert {spec.entry for spec in device.launched} == {"score_range", "score_list"}
+    assert codes_of(device.launched) == codes_of(device.prepared)
+
+
+def test_joined_windows_begin_both_their_kernels(emulated: MakeDevice) -> None:
+    rng = np.random.default_rng(14)
+    partition = partition_of([random_codes(rng, length) for length in (100, 1500)])
+    device = emulated()
+    with CudaEngine(device) as engine:
+        joined = JoinedWindows(device, engine._store, engine._scratch, engine._lists, engine.timing, 384, 512)
+        joined.score(sequence_profile(random_codes(rng, 60), default_scheme(PROTEIN)), partition, 1)
+    assert codes_of(device.launched) == codes_of(device.prepared)
+    assert [spec.entry for spec in device.launched] == ["score_windows", "compare_joints"]
+
+
+@pytest.mark.parametrize("local", [True, False])
+def test_a_sweep_begins_both_its_kernels(emulated: MakeDevice, local: bool) -> None:
+    rng = np.random.default_rng(13)
+    query, subject = (random_codes(rng, 90, 4).astype(np.uint16) for _ in range(2))
+    device = emulated()
+    problem = PairProblem(local, local, local, 5, 2, match=2, mismatch=-3)
+    DiamondSweep(device).ends([(query, subject)], problem, shape=SweepShape(True, 2))
+    assert device.launched == device.prepared
+    assert [spec.entry for spec in device.launched] == ["sweep_pairs", "locate_best"][: 1 + local]

@@ -1,0 +1,251 @@
+"""Ends of best alignments from the kernel for listed subjects, on the emulated device.
+
+The expected ends follow from scores of the reference engine alone: the best score of a pair grows with its prefixes,
+so the first column that ends a best alignment is the length of the shortest subject prefix that has the whole score,
+and the first row is that of the shortest query prefix that has it there.
+"""
+
+from __future__ import annotations
+
+import itertools
+from bisect import bisect_left
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from emulated_device import EmulatedDevice
+from sequences import partition_of, random_codes
+
+from swsearch.database.partition import Partition
+from swsearch.engine.cuda import ends as ends_module
+from swsearch.engine.cuda.ends import LEAST_STRIDE, EndFinder, arithmetic_for, stretches_of
+from swsearch.engine.cuda.engine import CudaEngine
+from swsearch.engine.cuda.kernels import Arithmetic
+from swsearch.engine.protocol import EndsEngine
+from swsearch.engine.reference import local_score
+from swsearch.errors import EngineError, InputError
+from swsearch.query.profile import QueryProfile, sequence_profile
+from swsearch.scoring.gap import GapPenalty
+from swsearch.scoring.matrix import match_mismatch, named_matrix
+from swsearch.scoring.scheme import ScoringScheme, default_scheme
+from swsearch.sequences.alphabet import DNA, N_CODES, PAD_CODE, PROTEIN, SOFT_MASK_BIT
+from swsearch.typing import Codes, Scores
+
+MakeDevice = Callable[..., EmulatedDevice]
+WIDE_SCORES = ScoringScheme(match_mismatch(127, -100), GapPenalty(200, 10))
+
+
+def expected_end(profile: QueryProfile, subject: Codes) -> tuple[int, int, int]:
+    """Score, query end and subject end."""
+    score = local_score(profile, subject)
+    if score == 0:
+        return 0, 0, 0
+    column = bisect_left(range(len(subject) + 1), score, key=lambda n: local_score(profile, subject[:n]))
+
+    def of_rows(n: int) -> int:
+        return (
+            0 if n == 0 else local_score(QueryProfile(profile.rows[:n], profile.table, profile.gap), subject[:column])
+        )
+
+    return score, bisect_left(range(profile.length + 1), score, key=of_rows), column
+
+
+def expected(profile: QueryProfile, subjects: Partition) -> tuple[Scores, list[int], list[int]]:
+    found = [expected_end(profile, subjects.codes(place)) for place in range(len(subjects))]
+    scores, rows, columns = zip(*found, strict=True)
+    return np.array(scores, dtype=np.int32), list(rows), list(columns)
+
+
+def assert_ends(engine: CudaEngine, profile: QueryProfile, subjects: Partition) -> Scores:
+    """The scores, once the ends are found right."""
+    scores, rows, columns = expected(profile, subjects)
+    found = engine.ends(profile, subjects, scores)
+    assert found is not None
+    assert found.query_end.tolist() == rows
+    assert found.subject_end.tolist() == columns
+    return scores
+
+
+def in_groups(device: EmulatedDevice, group_bytes: int) -> CudaEngine:
+    """An engine that looks for ends in small groups of stretches."""
+    engine = CudaEngine(device)
+    engine._end_finder = EndFinder(device, engine._scratch, engine._lists, group_bytes, smallest_group=256)
+    return engine
+
+
+def related(rng: np.random.Generator, query: Codes, letters: int = 20) -> list[Codes]:
+    """Subjects in which the best alignment ends early, late, in a gap's wake, or in several places alike."""
+    changed = query.copy()
+    changed[::9] = (changed[::9] + 1) % letters
+    half = len(query) // 2
+    around = [random_codes(rng, int(length), letters) for length in rng.integers(1, 40, 6)]
+    return [
+        query,
+        np.concatenate([around[0], query, around[1], query]),  # twice the same score: the first column wins
+        np.concatenate([around[2], changed, around[3]]) | SOFT_MASK_BIT,
+        np.concatenate([query[:half], around[4][:3], query[half:]]),
+        np.concatenate([query[: half // 2], query[half // 2 + 4 :], around[5]]),
+        query[-7:],
+    ]
+
+
+@pytest.mark.parametrize("architecture", [86, 90])
+def test_ends_follow_the_rule_for_ties(emulated: MakeDevice, architecture: int) -> None:
+    """One strip and several, row blocks; queries that repeat themselves, so that several rows end a best alignment."""
+    rng = np.random.default_rng(1)
+    for length in (1, 33, 90) if architecture == 90 else (90,):
+        query = random_codes(rng, length)
+        query = np.concatenate([query, query])
+        subjects = related(rng, query) + [random_codes(rng, n, 27) for n in (1, 2, 16, 17, 40)]
+        profile = sequence_profile(query, default_scheme(PROTEIN))
+        with CudaEngine(emulated(architecture=architecture)) as engine:
+            assert isinstance(engine, EndsEngine)
+            assert_ends(engine, profile, partition_of(subjects))
+
+
+def test_among_many_equal_ends_the_first_column_then_the_first_row_is_taken(emulated: MakeDevice) -> None:
+    """By hand as well: As in columns 3, 5 and 7 meet rows 3 and 6, counted from 1."""
+    scheme = ScoringScheme(match_mismatch(2, -3), GapPenalty(5, 2))
+    query = np.array([1, 1, 0, 1, 1, 0], dtype=np.uint8)
+    subjects = partition_of([np.array([2, 2, 0, 2, 0, 2, 0], dtype=np.uint8), np.array([3, 3], dtype=np.uint8)])
+    profile = sequence_profile(query, scheme)
+    with CudaEngine(emulated()) as engine:
+        found = engine.ends(profile, subjects, np.array([0, 2], dtype=np.int32))
+        assert found is not None
+        assert (found.query_end.tolist(), found.subject_end.tolist()) == ([0, 3], [0, 3])
+        assert_ends(engine, profile, subjects)
+
+
+@pytest.mark.parametrize("gap", [GapPenalty(0, 2), GapPenalty(6, 0), GapPenalty(2100, 5)], ids=str)
+def test_ends_under_other_gap_costs(emulated: MakeDevice, gap: GapPenalty) -> None:
+    """Linear, free to extend, and beyond what the fast type adds exactly."""
+    rng = np.random.default_rng(2)
+    query = random_codes(rng, 70)
+    profile = sequence_profile(query, ScoringScheme(named_matrix("BLOSUM50"), gap))
+    with CudaEngine(emulated(), texture=False) as engine:
+        assert_ends(engine, profile, partition_of(related(rng, query)))
+
+
+def test_ends_of_a_query_with_scores_of_its_own(emulated: MakeDevice) -> None:
+    """A table row for each of 90 positions, as a PSSM has them."""
+    rng = np.random.default_rng(3)
+    table = rng.integers(-9, 8, size=(90, N_CODES)).astype(np.int8)
+    table[:, PAD_CODE] = -128
+    profile = QueryProfile(rng.permutation(90).astype(np.int32), table, GapPenalty(11, 1))
+    with CudaEngine(emulated()) as engine:
+        assert_ends(engine, profile, partition_of([random_codes(rng, n) for n in (20, 61, 150)]))
+
+
+def test_every_type_finds_the_ends_of_the_scores_that_it_holds(emulated: MakeDevice) -> None:
+    """Match 127: 16 matches stay in the fast type, 17 leave it, 260 leave 16 bits."""
+    rng = np.random.default_rng(4)
+    query = random_codes(rng, 280, 4)
+    subjects = partition_of(
+        [query[:16], query[:17], query[20:140], query[:170], query, query[5:], random_codes(rng, 90, 4)]
+    )
+    profile = sequence_profile(query, WIDE_SCORES)
+    device = emulated()
+    with CudaEngine(device) as engine:
+        scores = assert_ends(engine, profile, subjects)
+    assert {arithmetic_for(profile, score) for score in scores.tolist()} == set(Arithmetic)
+    assert [entry for entry, _ in device.launches] == ["list_ends"] * 3
+
+
+def test_strips_side_by_side_and_in_turn_find_the_same_ends(emulated: MakeDevice) -> None:
+    """A warp a strip or three strips for two warps, in both orders; and a warp a subject, as where many are listed."""
+    rng = np.random.default_rng(5)
+    query = random_codes(rng, 600, 4)
+    subjects = partition_of([query[40:], np.concatenate([query[:300], query[309:], query[:300]]), query[200:260]])
+    profile = sequence_profile(query, WIDE_SCORES)
+    scores, rows, columns = expected(profile, subjects)
+    for shared_bytes, reversed_order, teams in itertools.product((227 * 1024, 24 * 1024), (False, True), (2, 0)):
+        device = emulated(shared_bytes=shared_bytes, reversed_order=reversed_order, multiprocessors=max(teams, 1))
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("swsearch.engine.cuda.plan.FEW_LISTED", 4 * teams)
+            with CudaEngine(device) as engine:
+                found = engine.ends(profile, subjects, scores)
+        assert found is not None
+        assert (found.query_end.tolist(), found.subject_end.tolist()) == (rows, columns)
+
+
+def test_long_subjects_are_looked_through_in_windows(emulated: MakeDevice, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ends in the first window and in the last, equal ones in two, a gap across a joint; groups of a window each."""
+    monkeypatch.setattr(ends_module, "LEAST_STRIDE", 64)
+    rng = np.random.default_rng(6)
+    query = random_codes(rng, 24, 4)
+    profile = sequence_profile(query, default_scheme(DNA))
+    subjects = []
+    for begin in (0, 120, 388, 976):
+        subject = random_codes(rng, 1000, 4)
+        subject[begin : begin + 24] = query
+        subjects.append(subject)
+    gapped = random_codes(rng, 1000, 4)  # 24 columns and a gap of 8 from column 381 on: windows begin every 64
+    gapped[381:393], gapped[393:401], gapped[401:413] = query[:12], DNA.code("N"), query[12:]
+    twice = random_codes(rng, 1100, 4)
+    twice[700:724] = twice[310:334] = query
+    partition = partition_of([*subjects, gapped, twice, query])
+    device = emulated()
+    with CudaEngine(device) as engine:
+        assert_ends(engine, profile, partition)
+        assert len(device.launches) == 1
+    with in_groups(device, 100) as engine:
+        assert_ends(engine, profile, partition)
+        assert len(device.launches) > 20
+
+
+def test_windows_hold_every_alignment_of_the_score_whole() -> None:
+    """Of each column that can end an alignment some window holds the columns that it may span."""
+    lengths = np.array([0, 1, 5_000, 20_000, 100_003], dtype=np.uint32)
+    columns = np.array([30, 30, 900, 5_000, 611])
+    found = stretches_of(np.arange(5), lengths, columns)
+    assert found.subject.tolist()[:2] == [1, 2]
+    for place, (length, spanned) in enumerate(zip(lengths.tolist(), columns.tolist(), strict=True)):
+        mine = found.subject == place
+        begin, stop = found.begin[mine], found.begin[mine] + found.length[mine]
+        assert (stop <= length).all()
+        assert (
+            found.length[mine] <= max(spanned + LEAST_STRIDE, 2 * spanned, spanned + 2 * LEAST_STRIDE)
+        ).all() or mine.sum() == 1
+        for end in range(1, length + 1, 7):
+            assert ((begin <= max(end - spanned, 0)) & (stop >= end)).any()
+
+
+def test_a_span_leaves_room_for_the_longest_gap_that_a_score_allows() -> None:
+    """By hand: 10 bases score at most 20. For a score of 1, 14 are left for a gap of 7; for 15, none."""
+    profile = sequence_profile(random_codes(np.random.default_rng(1), 10, 4), default_scheme(DNA))
+    columns = profile.most_columns(np.array([1, 15, 20], dtype=np.int32))
+    assert columns is not None
+    assert columns.tolist() == [17, 10, 10]
+
+
+def test_a_score_that_is_not_the_best_is_refused(emulated: MakeDevice) -> None:
+    rng = np.random.default_rng(7)
+    query = random_codes(rng, 40)
+    profile = sequence_profile(query, default_scheme(PROTEIN))
+    subjects = partition_of([query[:20], query])
+    scores, _, _ = expected(profile, subjects)
+    with CudaEngine(emulated()) as engine:
+        for change in (-1, 1, 5_000, 40_000):
+            with pytest.raises(EngineError, match=rf"subject 1: .* given as {scores[1] + change}, .* {scores[1]}$"):
+                engine.ends(profile, subjects, scores + np.array([0, change], dtype=np.int32))
+        with pytest.raises(InputError, match="1 scores for 2 subjects"):
+            engine.ends(profile, subjects, scores[:1])
+        none = engine.ends(profile, subjects[:0], scores[:0])
+    assert none is not None
+    assert len(none) == 0
+
+
+def test_a_full_device_gets_smaller_groups_or_says_that_it_cannot(emulated: MakeDevice) -> None:
+    rng = np.random.default_rng(8)
+    query = random_codes(rng, 30)
+    subjects = partition_of([random_codes(rng, 500) for _ in range(20)])
+    profile = sequence_profile(query, default_scheme(PROTEIN))
+    roomy = emulated()
+    with in_groups(roomy, 1 << 14) as engine:
+        scores = assert_ends(engine, profile, subjects)
+    tight = emulated(memory_bytes=roomy.most_bytes - 5_000)
+    with in_groups(tight, 1 << 14) as engine:
+        assert_ends(engine, profile, subjects)
+    assert len(tight.launches) > len(roomy.launches)
+    with in_groups(emulated(memory_bytes=2_000), 1 << 14) as engine:
+        assert engine.ends(profile, subjects, scores) is None
