@@ -49,11 +49,6 @@ public:
     Pair(const std::uint16_t* query, std::size_t rows, const std::uint16_t* subject, std::size_t columns,
          const Costs& costs, const Ends& ends);
 
-    std::int32_t score(std::size_t row, std::size_t column) const {
-        if (costs.table == nullptr) return query[row] == subject[column] ? costs.match : costs.mismatch;
-        return costs.table[query[row] * costs.table_columns + subject[column]];
-    }
-
     // H on the border: of node (i, 0) and of node (0, j).
     std::int32_t left_border(std::size_t i) const { return border(i, ends.local || ends.query_free); }
     std::int32_t top_border(std::size_t j) const { return border(j, ends.local || ends.subject_free); }

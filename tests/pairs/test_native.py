@@ -150,6 +150,23 @@ def test_long_pairs_are_the_same_for_all_threads_memory_and_instruction_sets(mod
         assert align(query, subject, mode, isa=isa, path=False, threads=2)[:3] == whole[:3]
 
 
+@pytest.mark.parametrize("costs", [(2, -3), (150, -200)])
+@pytest.mark.parametrize("mode", ["local", "global", "semiglobal"])
+def test_paths_through_many_tiles_are_as_defined(mode, costs):
+    """Expected values: the whole matrix. Gaps lead the path through tiles of 16 and of 32 bits, kept or not."""
+    query = letters(5, 330)
+    subject = np.concatenate([query[:90], letters(6, 1_300), query[95:200], query[210:], letters(7, 900)])
+    gap = (5, 2) if costs == (2, -3) else (2_000, 1)
+    wanted = whole_matrix(np.where(query[:, None] == subject[None, :], *costs), *gap, mode)
+    for isa in ISAS:
+        for memory_bytes in (0, 60_000, 1 << 28):
+            found = align(query, subject, mode, costs=costs, gap=gap, isa=isa, memory_bytes=memory_bytes, threads=2)
+            assert (*found[:3], *found[3:5], operations(found[5])) == (
+                wanted.score, wanted.query_end, wanted.subject_end, wanted.query_start, wanted.subject_start,
+                wanted.operations,
+            )  # fmt: skip
+
+
 def test_scores_beyond_sixteen_bits_are_exact():
     """A sequence against itself, by hand: 20,000 matches at 5. Tiles keep 16-bit scores relative to a base."""
     query = letters(7, 20_000)
