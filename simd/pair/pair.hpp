@@ -201,15 +201,4 @@ struct PairPath {
 // each band cut from it, but a row in any case; the path is the same for all values.
 PairPath find_path(const Pair& pair, const Kernels& kernels, std::size_t memory_bytes, int n_threads, Watch& watch);
 
-// A row of nodes below `query_rows` residues, as another machine's sweep left it.
-struct SweptRow {
-    std::size_t query_rows;
-    Row row;
-};
-
-// The alignment that ends at `end`, which a sweep elsewhere found; `swept` are rows it kept, by ascending place. Those that no
-// strip ends with are done without, so any will do.
-PairPath find_path_from(const Pair& pair, const Kernels& kernels, const Best& end, std::vector<SweptRow> swept,
-                        std::size_t memory_bytes, int n_threads, Watch& watch);
-
 }  // namespace swsearch::pair

@@ -185,17 +185,4 @@ PairPath find_path(const Pair& pair, const Kernels& kernels, std::size_t memory_
     return trace(pair, cut, end, std::move(kept), memory_bytes, n_threads, watch);
 }
 
-PairPath find_path_from(const Pair& pair, const Kernels& kernels, const Best& end, std::vector<SweptRow> swept,
-                        std::size_t memory_bytes, int n_threads, Watch& watch) {
-    const Cut cut(pair, kernels);
-    Keeping kept;
-    for (SweptRow& one : swept) {
-        const std::size_t strips = one.query_rows / cut.width.strip();
-        if (strips > 0 && one.query_rows == strips * cut.width.strip()) {
-            kept.rows.push_back({strips - 1, std::move(one.row)});
-        }
-    }
-    return trace(pair, cut, end, std::move(kept), memory_bytes, n_threads, watch);
-}
-
 }  // namespace swsearch::pair
