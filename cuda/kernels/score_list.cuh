@@ -1,14 +1,14 @@
 // The subjects of a list, all strips of the query: for subjects that are scored again in a wider type, and for those so
 // long that a group of lanes alone would keep a whole launch waiting.
 //
-// A warp holds a strip. Either each warp has a subject of its own and takes the strips one after another, or, where there
-// are few subjects, the warps of a block have one together: warp w takes strips w, w + warps, ..., each as close behind
-// the strip above as its columns come (order.cuh), so that a subject takes little longer than one strip of it.
+// A warp holds a strip. Either each warp has a subject of its own and takes the strips one after another, or a team of warps
+// has one together: warp w takes strips w, w + team, ..., each as close behind the strip above as its columns come
+// (order.cuh), so that a subject takes little longer than one strip of it.
 //
-// Blocks are persistent and take the list's entries from a counter. Each warp stages its strip in its own part of the
-// block's shared memory. All strips of a subject hand on their boundary in one stretch of global memory, `boundary_stride`
-// columns long: a column is read before it is written, and by the strip below only after that. `left` has a count for each
-// warp of each block: how far it has come.
+// Blocks are persistent and take the list's entries from a counter. Strips are staged in the block's shared memory: once,
+// for all teams, where a team has a warp for each; else each warp stages the strip that it is at. All strips of a subject
+// hand on their boundary in one stretch of global memory, `boundary_stride` columns long: a column is read before it is
+// written, and by the strip below only after that.
 //
 // Beside the scores something may be kept of each strip: of windows of long subjects, which are listed subjects as well, what
 // joints.cuh compares; where the scores are known, their ends (ends.cuh).
@@ -49,70 +49,90 @@ SWS_DEVICE AtEnds<Shape> watch_strip(const WantedEnds& wanted, u32 place, int st
     return AtEnds<Shape>(wanted, place, strip, lane);
 }
 
+constexpr int kMostListWarps = 12;
+
 // What the warps of a block share, behind their strips: in the room that a byte which is no residue would read.
 struct ListBlock {
+    u64 counts[kMostListWarps];  // how far each has come (order.cuh)
+    int scores[kMostListWarps];  // of each team's subject
     u32 item;
-    int score;
 };
 
+// team: warps that have a subject together, the strips of which they take in turns; of one warp, it goes from strip to strip
+// by itself.
 template <class Arithmetic, class Shape, int kOpen, int kExtend, bool kTexture, class Kept>
 SWS_DEVICE void score_list(uint4* shared, const ProfileSource& profile, int n_strips, const SubjectList& subjects,
-                           u32* boundary, u32 boundary_stride, u64* left, bool together, int* scores,
-                           u32* work_counter, const Kept& kept) {
+                           u32* boundary, u32 boundary_stride, int team, int* scores, u32* work_counter,
+                           const Kept& kept) {
     static_assert(Shape::kGroup == kWarpSize, "a warp has a strip");
-    static_assert(sizeof(ListBlock) <= sizeof(uint4), "kernels.py leaves as much room");
+    static_assert(sizeof(ListBlock) <= 256, "kernels.py leaves as much room");
     const u32 n_places = *subjects.n_places;
     const int n_warps = static_cast<int>(blockDim.x / kWarpSize);
-    ListBlock* const block = reinterpret_cast<ListBlock*>(shared + n_warps * Shape::kStripUnits);
     const int warp = static_cast<int>(threadIdx.x / kWarpSize);
     const int lane = static_cast<int>(threadIdx.x % kWarpSize);
-    uint4* const strip = shared + warp * Shape::kStripUnits;
+    const bool together = team > 1;
+    const int number_of_team = warp / team;
+    const int place_in_team = warp % team;
+    const u32 n_teams = static_cast<u32>(n_warps / team);
+    // A team that has a warp for each strip has them all in shared memory for good, and other teams use them as well.
+    const bool staged_once = team == n_strips;
+    ListBlock* const block = reinterpret_cast<ListBlock*>(shared + (staged_once ? team : n_warps) * Shape::kStripUnits);
+    uint4* const strip = shared + (staged_once ? place_in_team : warp) * Shape::kStripUnits;
+    if (staged_once) {
+        if (number_of_team == 0) {
+            stage_strip<kTexture>(strip, profile, place_in_team * Shape::kStripUnits, Shape::kStripUnits, lane, kWarpSize);
+        }
+        __syncthreads();
+    }
 
-    // The team that has a subject: the block's warps or this one alone; this warp's place in it, and the one above.
-    const int team = together ? n_warps : 1;
-    const int place_in_team = together ? warp : 0;
-    u64* const counts = together ? left + blockIdx.x * static_cast<u32>(n_warps) : nullptr;
-    const u64* const count_above = together ? counts + (warp + n_warps - 1) % n_warps : nullptr;
-    u64* const count_own = together ? counts + warp : nullptr;
-    const bool leader = lane == 0 && place_in_team == 0;
+    u64* const counts = together ? block->counts + number_of_team * team : nullptr;
+    const u64* const count_above = together ? counts + (place_in_team + team - 1) % team : nullptr;
+    u64* const count_own = together ? counts + place_in_team : nullptr;
     u32* edge = nullptr;
     if (n_strips > 1) {
-        const u32 number = together ? blockIdx.x : blockIdx.x * static_cast<u32>(n_warps) + static_cast<u32>(warp);
-        edge = boundary + static_cast<u64>(number) * boundary_stride * Shape::kBoundaryWords;
+        edge = boundary + static_cast<u64>(blockIdx.x * n_teams + static_cast<u32>(number_of_team)) * boundary_stride *
+                              Shape::kBoundaryWords;
     }
 
     for (;;) {
+        // Teams take as many subjects as they are at once, since all wait for all; lists have like lengths side by side.
         u32 item = 0;
-        if (leader) {
-            item = atomicAdd(work_counter, 1u);
-            if (together) {
-                block->item = item;
-                block->score = 0;
-            }
-        }
         if (together) {
+            if (threadIdx.x == 0) {
+                block->item = atomicAdd(work_counter, n_teams);
+            }
             if (lane == 0) {
                 show_in_block(count_own, 0);
+                if (place_in_team == 0) {
+                    block->scores[number_of_team] = 0;
+                }
             }
             __syncthreads();
             item = block->item;
         } else {
+            if (lane == 0) {
+                item = atomicAdd(work_counter, 1u);
+            }
             item = __shfl_sync(kWholeWarp, item, 0);
         }
         if (__all_sync(kWholeWarp, item >= n_places)) {
             return;
         }
-        const u32 place = subjects.places[item];
-        const int length = static_cast<int>(subjects.lengths[place]);
+        item += together ? static_cast<u32>(number_of_team) : 0;
+        const bool has_subject = item < n_places;
         int score = 0;
-        for (int number = place_in_team; number < n_strips; number += team) {
-            __syncwarp();  // every lane is past the strip before
-            stage_strip<kTexture>(strip, profile, number * Shape::kStripUnits, Shape::kStripUnits, lane, kWarpSize);
-            __syncwarp();
+        for (int number = has_subject ? place_in_team : n_strips; number < n_strips; number += team) {
+            const u32 place = subjects.places[item];
+            if (!staged_once) {
+                __syncwarp();  // every lane is past the strip before
+                stage_strip<kTexture>(strip, profile, number * Shape::kStripUnits, Shape::kStripUnits, lane, kWarpSize);
+                __syncwarp();
+            }
             InOrder order(count_above, count_own, number);
             const auto best = align_strip<Arithmetic, Shape, kOpen, kExtend, false, Edges::kOwn>(
-                strip, subjects.residues + subjects.starts[place] / 4, length, EdgePlace{edge, edge, 0}, number > 0,
-                number + 1 < n_strips, order, watch_strip<Shape>(kept, place, number, n_strips, lane));
+                strip, subjects.residues + subjects.starts[place] / 4, static_cast<int>(subjects.lengths[place]),
+                EdgePlace{edge, edge, 0}, number > 0, number + 1 < n_strips, order,
+                watch_strip<Shape>(kept, place, number, n_strips, lane));
             if (lane == kWarpSize - 1) {
                 order.finish();
             }
@@ -121,16 +141,16 @@ SWS_DEVICE void score_list(uint4* shared, const ProfileSource& profile, int n_st
         }
         if (together) {
             if (lane == 0) {
-                atomicMax(&block->score, score);
+                atomicMax(&block->scores[number_of_team], score);
             }
             __syncthreads();
-            score = block->score;
+            score = block->scores[number_of_team];
         }
-        if (leader) {
-            scores[place] = score;
+        if (has_subject && lane == 0 && place_in_team == 0) {
+            scores[subjects.places[item]] = score;
         }
         if (together) {
-            __syncthreads();  // every warp is done with what the next subject resets
+            __syncthreads();  // every warp is done with what the next subjects reset
         }
     }
 }

@@ -19,6 +19,7 @@ from swsearch.engine.cuda.plan import (
     pair_queries,
     plan_list,
     plan_range,
+    suits_teams,
 )
 from swsearch.engine.cuda.subjects import BYTES_PER_SUBJECT, chunk_bytes, chunks, residue_span
 from swsearch.engine.cuda.tuning import tiles, tuned_for
@@ -133,15 +134,20 @@ def test_types_follow_gap_costs() -> None:
     assert plan_list(profile(50), 90, Arithmetic.WIDE).pairing is Pairing.SINGLE
 
 
-def test_few_listed_subjects_get_a_block_each() -> None:
+def test_teams_share_the_strips_of_a_query_that_fits() -> None:
     """By hand: a strip of 4 words is 2 planes of 28 columns x 256 bytes; 64 KB have room for four beside the slack."""
     tile = plan_list(profile(700), 90, Arithmetic.SHORT)
     assert (tile.rows, tile.list_bytes(4)) == (256, (4 * 2 * 28 * 16 + 4 * 16) * 16)
-    assert list_teams(tile, 3, 100, 132, 227 * 1024) == ListTeams(3, together=True)
-    assert list_teams(tile, 40, 100, 132, 227 * 1024) == ListTeams(12, together=True)
-    assert list_teams(tile, 40, 100, 132, 64 * 1024) == ListTeams(4, together=True)
-    assert list_teams(tile, 40, 132 * 4 + 1, 132, 227 * 1024) == ListTeams(3, together=False)
-    assert list_teams(tile, 1, 1, 132, 227 * 1024) == ListTeams(3, together=False)
+    room = 227 * 1024
+    assert list_teams(tile, 1, room, alone=True) == [ListTeams(n, 1, 1) for n in range(1, 13)]
+    assert list_teams(tile, 3, room, alone=False) == [ListTeams(3 * n, 3, 3) for n in range(1, 5)]
+    assert list_teams(tile, 5, room, alone=False) == [ListTeams(5, 5, 5), ListTeams(10, 5, 5)]
+    assert list_teams(tile, 40, room, alone=False) == [ListTeams(12, 12, 12)]
+    assert list_teams(tile, 40, 64 * 1024, alone=False) == [ListTeams(4, 4, 4)]
+    assert list_teams(tile, 4, 64 * 1024, alone=False) == [ListTeams(4 * n, 4, 4) for n in (1, 2, 3)]
+    assert list_teams(tile, 40, room, alone=True) == [ListTeams(3, 1, 3)]
+    assert suits_teams(4 * 132, 132)
+    assert not suits_teams(4 * 132 + 1, 132)
 
 
 def test_blocks_on_a_multiprocessor() -> None:

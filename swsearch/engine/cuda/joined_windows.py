@@ -3,8 +3,9 @@
 Each window but a subject's first begins some columns before the one before it ends, with zeros where that one has what
 came before. If, where the earlier window ends, both hold the same in every row, the later one is right from there on,
 and the largest score of all windows is the subject's (``cuda/kernels/joints.cuh``). Alignments of unrelated sequences
-are short, so this is nearly always so. Subjects of which a joint is not proven, since an alignment may reach across,
-are scored again in longer windows, and at last whole.
+are short, so this is nearly always so. A window whose joint is not proven, since an alignment may reach across it, is
+scored again from some columns further back, until all are proven; where this would be more work than to score the
+subject whole, it is scored whole.
 """
 
 from __future__ import annotations
@@ -18,75 +19,97 @@ from numpy.typing import NDArray
 
 from swsearch.database.format import SUBJECT_ALIGNMENT
 from swsearch.database.partition import Partition
-from swsearch.engine.cuda.device import Argument, Device, OutOfDeviceMemory, Stream
-from swsearch.engine.cuda.kernels import COMPARE_KERNEL, WARP, Arithmetic
-from swsearch.engine.cuda.launches import Listed, ListLauncher, Timing, address, unsigned
+from swsearch.engine.cuda.device import Argument, Buffer, Device, OutOfDeviceMemory, Stream
+from swsearch.engine.cuda.kernels import COMPARE_KERNEL, WARP, Arithmetic, Tile
+from swsearch.engine.cuda.launches import DeviceProfile, Listed, ListLauncher, Timing, address, unsigned
 from swsearch.engine.cuda.plan import first_arithmetic, plan_list
 from swsearch.engine.cuda.profile import pack_profile
 from swsearch.engine.cuda.scratch import Scratch
 from swsearch.engine.cuda.subjects import DeviceSubjects, SubjectStore, chunk_bytes, in_stored_order
 from swsearch.hits.score_block import ScoreBlock
 from swsearch.query.profile import QueryProfile
-from swsearch.typing import Lengths, Offsets, Scores
+from swsearch.typing import Lengths, Scores
 
-OVERLAP: Final = 512
+OVERLAP: Final = 256
 """Columns by which windows overlap at first; ``benchmarks/benchmark_joints.py`` measures how many are needed."""
-LEAST_STRIDE: Final = 1024
+LEAST_STRIDE: Final = 512
 GROWTH: Final = 4
-"""How much longer overlaps and strides are the second time."""
+"""How much longer a window's overlap is each time that its joint is not proven."""
 STATE_BYTES: Final = 256 << 20
 """Memory for what windows hold at their joints; strides grow where it would take more."""
 
 
 @dataclass(frozen=True)
 class Size:
-    """Windows begin every ``stride`` columns less ``overlap``; both are multiples of 16, the overlap not the larger."""
+    """Windows end every ``stride`` columns and begin ``overlap`` before the last one ends; both multiples of 16."""
 
     overlap: int
     stride: int
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Windows:
     """Windows of some subjects, subject by subject, in order of their columns.
 
     Attributes
     ----------
-    starts : uint64 array, shape (n,)
-        First byte of each in the residues.
-    lengths : uint32 array, shape (n,)
-    entries, exits : uint32 array, shape (n,)
-        Columns before the joint with the window before, and before the joint with the next; 0 where there is none.
+    subject : int64 array, shape (n,)
+        Place of each window's subject among these.
+    joint : int64 array, shape (n,)
+        The subject's column from which the window is needed, where the one before it ends; 0 of the first.
+    begin, end : int64 array, shape (n,)
+        The window's own first column, and the column behind its last.
     first : int64 array, shape (n_subjects,)
         Place of each subject's first window.
     """
 
-    starts: Offsets
-    lengths: Lengths
-    entries: Lengths
-    exits: Lengths
+    subject: NDArray[np.int64]
+    joint: NDArray[np.int64]
+    begin: NDArray[np.int64]
+    end: NDArray[np.int64]
     first: NDArray[np.int64]
 
     def __len__(self) -> int:
-        return len(self.lengths)
+        return len(self.subject)
+
+    @property
+    def entries(self) -> Lengths:
+        """Columns before the joint with the window before; 0 where none needs proof."""
+        return np.where(self.begin > 0, self.joint - self.begin, 0).astype(np.uint32)
+
+    @property
+    def exits(self) -> Lengths:
+        """Columns before the joint with the next window; 0 where there is none."""
+        followed = np.append(self.subject[1:] == self.subject[:-1], False)
+        return np.where(followed, self.end - self.begin, 0).astype(np.uint32)
+
+    def begin_earlier(self, unproven: NDArray[np.bool_], overlap: int, lengths: Lengths) -> NDArray[np.intp]:
+        """Let windows begin ``overlap`` columns before their joints; which are to be scored again.
+
+        A subject whose windows would have more columns together than it has itself gets its last one whole instead.
+        """
+        again = np.flatnonzero(unproven)
+        begins = np.maximum(self.joint[again] - overlap, 0)
+        columns = np.bincount(self.subject[again], self.end[again] - begins, minlength=len(self.first))
+        whole = columns > lengths
+        self.begin[again] = begins
+        if whole.any():
+            last = np.append(self.first[1:], len(self)) - 1
+            # Nothing is asked of the others any more: a window that begins with its subject needs no proof.
+            self.begin[whole[self.subject]] = 0
+            again = np.union1d(again[~whole[self.subject[again]]], last[whole])
+        return again
 
 
-def cut_in_windows(starts: Offsets, lengths: Lengths, size: Size) -> Windows:
-    """Windows of the subjects that begin at ``starts``, each of at least one residue."""
+def cut_in_windows(lengths: Lengths, size: Size) -> Windows:
+    """Windows of subjects of at least one residue each."""
     whole = lengths.astype(np.int64)
     n_windows = -(-whole // size.stride)
-    ends = np.cumsum(n_windows)
-    first = ends - n_windows
-    number = np.arange(ends[-1]) - np.repeat(first, n_windows)
-    begins = np.maximum(number * size.stride - size.overlap, 0)
-    stops = np.minimum((number + 1) * size.stride, np.repeat(whole, n_windows))
-    is_last = number == np.repeat(n_windows, n_windows) - 1
+    first = np.cumsum(n_windows) - n_windows
+    subject = np.repeat(np.arange(len(whole)), n_windows)
+    joint = (np.arange(len(subject)) - first[subject]) * size.stride
     return Windows(
-        np.repeat(starts.astype(np.uint64), n_windows) + begins.astype(np.uint64),
-        (stops - begins).astype(np.uint32),
-        np.where(number > 0, size.overlap, 0).astype(np.uint32),
-        np.where(is_last, 0, stops - begins).astype(np.uint32),
-        first,
+        subject, joint, np.maximum(joint - size.overlap, 0), np.minimum(joint + size.stride, whole[subject]), first
     )
 
 
@@ -108,7 +131,7 @@ class JoinedWindows:
     Attributes
     ----------
     n_again : int
-        Subjects that were scored again, so far, because a joint was not proven.
+        Windows that were scored again, so far, because a joint was not proven.
     """
 
     def __init__(
@@ -180,99 +203,116 @@ class JoinedWindows:
         """Best scores of the subjects at the ``chosen`` places, growing."""
         partition = subjects.partition[chosen]
         scores = np.zeros(len(partition), dtype=np.int32)
-        narrowest = first_arithmetic(profile)
-        left = np.zeros(len(partition), dtype=bool)
-        sizes = self._sizes(profile, partition)
-        waiting: list[tuple[Arithmetic, int, NDArray[np.intp]]] = [(narrowest, 0, np.arange(len(partition)))]
-        while waiting:
-            arithmetic, attempt, places = waiting.pop()
-            found, proven = self._attempt(profile, subjects, chosen[places], sizes[attempt], arithmetic)
-            scores[places] = found
-            beyond = found > arithmetic.largest_exact(profile.max_score)
-            if beyond.any():
-                assert arithmetic.wider is not None
-                left[places[beyond]] = True
-                waiting.append((arithmetic.wider, attempt, places[beyond]))
-            again = ~proven & ~beyond
-            if again.any():
-                self.n_again += int(again.sum())
-                waiting.append((arithmetic, attempt + 1, places[again]))
-        return ScoreBlock(partition.subject_index, scores, int(left.sum()))
+        size = self._size(profile, partition)
+        n_left = 0
+        places = np.arange(len(partition))
+        arithmetic: Arithmetic | None = first_arithmetic(profile)
+        while places.size:
+            assert arithmetic is not None
+            scores[places] = self._best(profile, subjects, chosen[places], size, arithmetic)
+            places = places[scores[places] > arithmetic.largest_exact(profile.max_score)]
+            n_left = n_left or len(places)
+            arithmetic = arithmetic.wider
+        return ScoreBlock(partition.subject_index, scores, n_left)
 
-    def _sizes(self, profile: QueryProfile, partition: Partition) -> list[Size | None]:
-        """The windows' sizes, one after another until all is proven; None is the whole subject."""
+    def _size(self, profile: QueryProfile, partition: Partition) -> Size:
+        """All windows at a time, the last one of each subject counted in, which may be a short one."""
         architecture = self._device.facts.architecture
         narrow = first_arithmetic(profile)
         tile = plan_list(profile, architecture, narrow, windows=True)
         at_a_time = self._launcher.at_a_time(profile, tile, narrow)
-        # All at a time, the last window of each subject counted in, which may be a short one.
         stride = partition.n_residues // max(at_a_time - len(partition), at_a_time // 2, 1)
         wide = plan_list(profile, architecture, Arithmetic.WIDE, windows=True)
         bytes_a_window = 2 * wide.strips(profile.length) * wide.joint_words * WARP * 4
-        stride = _rounded(max(stride, self._least_stride, partition.n_residues * bytes_a_window // STATE_BYTES))
-        return [Size(self._overlap, stride), Size(GROWTH * self._overlap, GROWTH * stride), None]
+        stride = max(stride, self._least_stride, partition.n_residues * bytes_a_window // STATE_BYTES)
+        return Size(self._overlap, _rounded(stride))
 
-    def _attempt(
+    def _best(
         self,
         profile: QueryProfile,
         subjects: DeviceSubjects,
         places: NDArray[np.intp],
-        size: Size | None,
+        size: Size,
         arithmetic: Arithmetic,
-    ) -> tuple[Scores, NDArray[np.bool_]]:
-        """Best scores of the subjects at ``places`` in windows of a size, and of which all joints are proven."""
-        device, scratch = self._device, self._scratch
+    ) -> Scores:
+        """Best scores of the subjects at ``places``, or more than a type holds exactly where one is more."""
         partition = subjects.partition
-        starts = partition.starts[places] - partition.starts[0]
-        stride = _rounded(subjects.longest) if size is None else size.stride
-        windows = cut_in_windows(starts, partition.lengths[places], size or Size(0, stride))
-        tile = plan_list(profile, device.facts.architecture, arithmetic, windows=size is not None)
-        n = len(windows)
-
-        columns: list[NDArray[np.generic]] = [
-            windows.starts, windows.lengths, windows.entries, windows.exits, np.arange(n, dtype=np.uint32),
-        ]  # fmt: skip
-        described = np.concatenate([*(column.view(np.uint8) for column in columns), _bytes_of(n)])
-        table = scratch.room("windows", described.nbytes)
-        offsets = np.cumsum([0, *(column.nbytes for column in columns)]).tolist()
-        at_starts, at_lengths, at_entries, at_exits, at_places, at_count = (address(table, o) for o in offsets)
-        results = scratch.room("window results", (2 * n + 1) * 4)
-        at_differs, at_counter = address(results, n * 4), address(results, 2 * n * 4)
-        joints: list[Argument] | None = None
-        words = tile.strips(profile.length) * tile.joint_words * WARP
-        if size is not None:
-            states = address(scratch.room("window states", n * 2 * words * 4))
-            joints = [at_entries, at_exits, states]
+        lengths = partition.lengths[places]
+        starts = (partition.starts[places] - partition.starts[0]).astype(np.int64)
+        windows = cut_in_windows(lengths, size)
+        tile = plan_list(profile, self._device.facts.architecture, arithmetic, windows=True)
+        overlap = size.overlap
+        again = np.arange(len(windows))
         with contextlib.ExitStack() as held:
-            device.upload(table, described, Stream.COMPUTE)
-            device.clear(results, (2 * n + 1) * 4, Stream.COMPUTE)
             on_device = self._launcher.upload_profile("profile", pack_profile([profile], tile, arithmetic), held)
-            held.callback(device.synchronize)
-            with device.timed(Stream.COMPUTE) as seconds:
-                self._launcher.launch(
-                    profile, on_device,
-                    Listed(
-                        address(subjects.residues), at_starts, at_lengths, at_places, at_count,
-                        n, int(windows.lengths.max()),
-                    ),
-                    tile=tile, arithmetic=arithmetic, scores=address(results), counter=at_counter,
-                    stream=Stream.COMPUTE, joints=joints,
-                )  # fmt: skip
-                if joints is not None:
-                    compared: list[Argument] = [at_entries, states, unsigned(n), unsigned(words), at_differs]
-                    grid = max(1, min(-(-n * WARP // COMPARE_KERNEL.threads), device.facts.multiprocessors * 8))
-                    device.launch(COMPARE_KERNEL, grid, 0, compared, Stream.COMPUTE)
-            self._timing.seconds += seconds[0]
-            found = np.empty(2 * n, dtype=np.int32)
-            device.download(found, results, Stream.COMPUTE)
-        best = np.maximum.reduceat(found[:n], windows.first)
-        differs = np.maximum.reduceat(found[n:], windows.first)
-        return best, differs == 0
+            held.callback(self._device.synchronize)
+            # What is not scored again keeps its scores, and its states at joints, from launch to launch.
+            results = self._scratch.room("window results", len(windows) * 4)
+            while True:
+                differs, best = self._launch(
+                    profile, on_device, subjects, windows, starts, again, results, tile=tile, arithmetic=arithmetic
+                )
+                of_subjects = np.maximum.reduceat(best, windows.first)
+                exact = of_subjects <= arithmetic.largest_exact(profile.max_score)
+                unproven = (differs != 0) & exact[windows.subject]
+                if not unproven.any():
+                    return of_subjects
+                overlap *= GROWTH
+                again = windows.begin_earlier(unproven, overlap, lengths)
+                self.n_again += len(again)
+
+    def _launch(
+        self,
+        profile: QueryProfile,
+        on_device: DeviceProfile,
+        subjects: DeviceSubjects,
+        windows: Windows,
+        starts: NDArray[np.int64],
+        again: NDArray[np.intp],
+        results: Buffer,
+        *,
+        tile: Tile,
+        arithmetic: Arithmetic,
+    ) -> tuple[Scores, Scores]:
+        """Score the windows at ``again``, and compare all: where joints differ, and the best score of each window."""
+        device, scratch = self._device, self._scratch
+        n = len(windows)
+        lengths = (windows.end - windows.begin).astype(np.uint32)
+        entries = windows.entries
+        columns: list[NDArray[np.generic]] = [
+            (starts[windows.subject] + windows.begin).astype(np.uint64), lengths, entries, windows.exits,
+            again.astype(np.uint32), np.array([len(again)], dtype=np.uint32),
+        ]  # fmt: skip
+        described = np.concatenate([column.view(np.uint8) for column in columns])
+        table = scratch.room("windows", n * 24 + 4)
+        offsets = np.cumsum([0, *(column.nbytes for column in columns[:-1])]).tolist()
+        at_starts, at_lengths, at_entries, at_exits, at_places, at_count = (address(table, o) for o in offsets)
+        # Whether joints differ, a counter, and the scores, which stay.
+        zeros = scratch.room("window joints", (n + 1) * 4)
+        words = tile.strips(profile.length) * tile.joint_words * WARP
+        states = address(scratch.room("window states", n * 2 * words * 4))
+        device.upload(table, described, Stream.COMPUTE)
+        device.clear(zeros, (n + 1) * 4, Stream.COMPUTE)
+        with device.timed(Stream.COMPUTE) as seconds:
+            self._launcher.launch(
+                profile, on_device,
+                Listed(
+                    address(subjects.residues), at_starts, at_lengths, at_places, at_count,
+                    len(again), int(lengths[again].max()),
+                ),
+                tile=tile, arithmetic=arithmetic, scores=address(results), counter=address(zeros, n * 4),
+                stream=Stream.COMPUTE, joints=[at_entries, at_exits, states],
+            )  # fmt: skip
+            if entries.any():
+                compared: list[Argument] = [at_entries, states, unsigned(n), unsigned(words), address(zeros)]
+                grid = max(1, min(-(-n * WARP // COMPARE_KERNEL.threads), device.facts.multiprocessors * 8))
+                device.launch(COMPARE_KERNEL, grid, 0, compared, Stream.COMPUTE)
+        self._timing.seconds += seconds[0]
+        differs, best = np.empty(n, dtype=np.int32), np.empty(n, dtype=np.int32)
+        device.download(differs, zeros, Stream.COMPUTE)
+        device.download(best, results, Stream.COMPUTE)
+        return differs, best
 
 
 def _rounded(columns: int) -> int:
     return -(-columns // SUBJECT_ALIGNMENT) * SUBJECT_ALIGNMENT
-
-
-def _bytes_of(count: int) -> NDArray[np.uint8]:
-    return np.array([count], dtype=np.uint32).view(np.uint8)

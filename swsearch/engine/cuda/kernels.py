@@ -5,7 +5,7 @@ The layout that :class:`Tile` computes is that of ``cuda/include/swsearch/tile.c
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from functools import cache
 from pathlib import Path
@@ -22,6 +22,8 @@ PLANE_UNITS: Final = 16
 """Units of a plane's row: 256 bytes, so that a column's number is a byte of its address."""
 CODE_COLUMNS: Final = 32
 MOST_LIST_WARPS: Final = 12
+LIST_BLOCK_UNITS: Final = 16
+"""Warps of a block of the kernels for listed subjects, and units that they share (``score_list.cuh``)."""
 SWEEP_WARPS: Final = 4
 SWEEP_BLOCKS: Final = 4
 """Warps a block of the diamond kernel, one for each scheduler, and blocks a multiprocessor."""
@@ -123,14 +125,14 @@ class Tile:
         """
         return (self.strip_units + (CODE_COLUMNS - self.columns) * PLANE_UNITS) * UNIT_BYTES
 
-    def list_bytes(self, warps: int) -> int:
-        """The same of a block of the kernel for listed subjects, whose warps stage a strip each.
+    def list_bytes(self, strips: int) -> int:
+        """Shared memory of a block of the kernels for listed subjects that stages some strips.
 
-        They share a unit in the room behind the strips; to the byte, as two blocks of four strips of a protein's 28
-        columns and 8 words then just fit a multiprocessor of 228 kB.
+        What its warps share lies in the room behind the strips: to the byte, as two blocks of four strips of a
+        protein's 28 columns and 8 words then just fit a multiprocessor of 228 kB.
         """
-        slack = max((CODE_COLUMNS - self.columns) * PLANE_UNITS, 1)
-        return (warps * self.strip_units + slack) * UNIT_BYTES
+        slack = max((CODE_COLUMNS - self.columns) * PLANE_UNITS, LIST_BLOCK_UNITS)
+        return (strips * self.strip_units + slack) * UNIT_BYTES
 
     @property
     def boundary_words(self) -> int:
@@ -160,13 +162,13 @@ class KernelSpec:
     constants : tuple of (str, str)
         Macros without their prefix ``SWS_``.
     threads : int
-        Threads a block.
+        Threads a block; specs that differ in this alone are equal, as their code is.
     """
 
     entry: str
     function: str
     constants: tuple[tuple[str, str], ...]
-    threads: int
+    threads: int = field(compare=False)
 
     @property
     def defines(self) -> list[str]:

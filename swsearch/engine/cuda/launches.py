@@ -10,7 +10,7 @@ import numpy as np
 
 from swsearch.engine.cuda.device import Argument, Buffer, Device, Stream, Texture
 from swsearch.engine.cuda.kernels import Arithmetic, KernelSpec, ListEntry, Tile, list_kernel
-from swsearch.engine.cuda.plan import list_teams
+from swsearch.engine.cuda.plan import ListTeams, list_teams, suits_teams
 from swsearch.engine.cuda.profile import Words
 from swsearch.engine.cuda.scratch import Scratch
 from swsearch.query.profile import QueryProfile
@@ -121,12 +121,20 @@ class ListLauncher:
         return DeviceProfile(buffer, texture, words)
 
     def at_a_time(self, profile: QueryProfile, tile: Tile, arithmetic: Arithmetic) -> int:
-        """Windows that the device works on at a time where there are few."""
+        """Most windows that the device works on at a time."""
+        return max(slots for _, slots in self._choices(profile, tile, arithmetic, "score_windows", alone=False))
+
+    def _choices(
+        self, profile: QueryProfile, tile: Tile, arithmetic: Arithmetic, entry: ListEntry, *, alone: bool
+    ) -> list[tuple[ListTeams, int]]:
+        """Blocks that may be launched, and the subjects that the device then works on at a time."""
         facts = self._device.facts
-        teams = list_teams(tile, tile.strips(profile.length), 1, facts.multiprocessors, facts.shared_bytes)
-        spec = self.kernel(profile, tile, arithmetic, "score_windows", warps=teams.warps)
-        blocks = facts.multiprocessors * self._device.resident_blocks(spec, tile.list_bytes(teams.warps))
-        return blocks if teams.together else blocks * teams.warps
+        found = []
+        for teams in list_teams(tile, tile.strips(profile.length), facts.shared_bytes, alone=alone):
+            spec = self.kernel(profile, tile, arithmetic, entry, warps=teams.warps)
+            blocks = facts.multiprocessors * self._device.resident_blocks(spec, tile.list_bytes(teams.strips))
+            found.append((teams, blocks * teams.teams))
+        return found
 
     def kernel(
         self, profile: QueryProfile, tile: Tile, arithmetic: Arithmetic, entry: ListEntry, *, warps: int = 1
@@ -161,24 +169,24 @@ class ListLauncher:
         """
         device = self._device
         strips = tile.strips(profile.length)
-        teams = list_teams(tile, strips, listed.n_listed, device.facts.multiprocessors, device.facts.shared_bytes)
         entry: ListEntry = "score_windows" if joints is not None else "score_list" if ends is None else "list_ends"
+        alone = joints is None and not suits_teams(listed.n_listed, device.facts.multiprocessors)
+        choices = self._choices(profile, tile, arithmetic, entry, alone=alone)
+        # The smallest blocks that are at all subjects at once, else those that are at the most.
+        enough = [choice for choice in choices if choice[1] >= listed.n_listed]
+        teams, at_a_time = enough[0] if enough else max(choices, key=lambda choice: choice[1])
         spec = self.kernel(profile, tile, arithmetic, entry, warps=teams.warps)
-        shared_bytes = tile.list_bytes(teams.warps)
-        a_block = 1 if teams.together else teams.warps
-        resident = device.facts.multiprocessors * device.resident_blocks(spec, shared_bytes)
-        grid = min(-(-listed.n_listed // a_block), resident)
+        grid = min(-(-listed.n_listed // teams.teams), at_a_time // teams.teams)
         stride = -(-listed.longest // 16) * 16
         edge = None
         if strips > 1:
-            edge_bytes = a_block * stride * tile.boundary_words * 4
+            edge_bytes = teams.teams * stride * tile.boundary_words * 4
             grid = max(1, min(grid, EDGE_BYTES // edge_bytes))
             edge = self._scratch.room(f"edge {stream.name}", grid * edge_bytes)
-        left = self._scratch.room(f"left {stream.name}", grid * teams.warps * 8)
         arguments = [
             *on_device.arguments, signed(strips),
             listed.residues, listed.starts, listed.lengths, listed.places, listed.count,
-            address(edge), unsigned(stride), address(left), signed(teams.together),
+            address(edge), unsigned(stride), signed(teams.team),
             scores, counter, *(joints or []), *(ends or []),
         ]  # fmt: skip
-        device.launch(spec, grid, shared_bytes, arguments, stream)
+        device.launch(spec, grid, tile.list_bytes(teams.strips), arguments, stream)

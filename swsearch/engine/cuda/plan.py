@@ -28,7 +28,7 @@ LONG_LEAST: Final = 1500
 LIST_WARPS: Final = 3
 """Warps a block where each has a subject of its own."""
 FEW_LISTED: Final = 4
-"""Listed subjects a multiprocessor, at most, that get a block each."""
+"""Listed subjects a multiprocessor, at most, that get several warps each."""
 
 
 @dataclass(frozen=True)
@@ -150,22 +150,51 @@ def plan_list(profile: QueryProfile, architecture: int, arithmetic: Arithmetic, 
 
 @dataclass(frozen=True)
 class ListTeams:
-    """Warps a block of the kernel for listed subjects, and whether they have a subject together."""
+    """How the warps of a block of the kernels for listed subjects share them.
+
+    Attributes
+    ----------
+    warps : int
+        Warps a block.
+    team : int
+        Warps that have a subject together; a divisor of ``warps``.
+    strips : int
+        Strips that the block has in shared memory: the query's, for all teams; or one for each warp.
+    """
 
     warps: int
-    together: bool
+    team: int
+    strips: int
+
+    @property
+    def teams(self) -> int:
+        """Subjects that a block is at."""
+        return self.warps // self.team
 
 
-def list_teams(tile: Tile, strips: int, n_listed: int, multiprocessors: int, shared_bytes: int) -> ListTeams:
-    """Few subjects are done soonest by a block each, many by a warp each, without waiting for one another.
+def list_teams(tile: Tile, strips: int, shared_bytes: int, *, alone: bool) -> list[ListTeams]:
+    """Blocks that may be launched, by the subjects that they are at.
 
     Parameters
     ----------
     tile : Tile
-    strips, n_listed : int
-    multiprocessors, shared_bytes : int
-        Of the device: how many, and the shared memory that a block can have.
+    strips : int
+        Of the query.
+    shared_bytes : int
+        Shared memory that a block can have.
+    alone : bool
+        A warp goes from strip to strip by itself, without waiting for others: best for many subjects, all short.
+        It matters only where there are several strips.
     """
-    together = strips > 1 and n_listed <= FEW_LISTED * multiprocessors
-    room = (shared_bytes - tile.list_bytes(0)) // (tile.strip_units * UNIT_BYTES)
-    return ListTeams(min(strips if together else LIST_WARPS, MOST_LIST_WARPS, room), together)
+    room = min((shared_bytes - tile.list_bytes(0)) // (tile.strip_units * UNIT_BYTES), MOST_LIST_WARPS)
+    if strips > 1 and alone:
+        warps = min(LIST_WARPS, room)
+        return [ListTeams(warps, 1, warps)]
+    if strips > room:
+        return [ListTeams(room, room, room)]
+    return [ListTeams(n * strips, strips, strips) for n in range(1, MOST_LIST_WARPS // strips + 1)]
+
+
+def suits_teams(n_listed: int, multiprocessors: int) -> bool:
+    """Whether listed subjects are so few that each is done soonest by several warps."""
+    return n_listed <= FEW_LISTED * multiprocessors
