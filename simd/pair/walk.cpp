@@ -10,14 +10,45 @@ namespace {
 
 enum Decision : std::uint8_t { stop, diagonal, from_e, from_f, h_mask = 3, e_opened = 4, f_opened = 8 };
 
+struct GapCosts {
+    std::int32_t first;
+    std::int32_t extend;
+};
+
+// Decisions of `count` cells side by side, in three passes, of which only the second has a chain. `above` and `h` are H of the
+// row above and of this one from one column further left on: h[0] is given, the rest is found. `f` is this row's F and becomes
+// the next one's; `next_e` is E of the first cell; `matched` comes as the scores of the letters. H is not below `floor`.
+void decide_row(std::size_t count, std::int32_t floor, GapCosts costs, std::int32_t next_e, const std::int32_t* __restrict above,
+                std::int32_t* __restrict h, std::int32_t* __restrict f, std::int32_t* __restrict e,
+                std::int32_t* __restrict matched, std::uint8_t* __restrict out) {
+    for (std::size_t x = 0; x < count; ++x) matched[x] += above[x];
+    for (std::size_t x = 0; x < count; ++x) {
+        e[x] = next_e;
+        // H without E: a gap that is opened where E is the best is no better than E's, extended.
+        const std::int32_t other = std::max(std::max(matched[x], floor), f[x]);
+        next_e = std::max(next_e - costs.extend, other - costs.first);
+    }
+    for (std::size_t x = 0; x < count; ++x) {
+        const std::int32_t now = std::max(std::max(matched[x], floor), std::max(e[x], f[x]));
+        const int from = now == matched[x] ? diagonal : now == e[x] ? from_e : from_f;
+        const int opened_before = f[x] == above[x + 1] - costs.first ? f_opened : 0;
+        out[x] = static_cast<std::uint8_t>((now == floor ? stop : from) | opened_before);
+        h[x + 1] = now;
+        f[x] = std::max(f[x] - costs.extend, now - costs.first);
+    }
+    for (std::size_t x = 0; x < count; ++x) out[x] |= e[x] == h[x] - costs.first ? e_opened : 0;
+}
+
+// Scores of a letter against some of the other sequence's.
+void compare_row(std::size_t count, std::uint16_t letter, const std::uint16_t* __restrict others, std::int32_t match,
+                 std::int32_t mismatch, std::int32_t* __restrict scores) {
+    for (std::size_t x = 0; x < count; ++x) scores[x] = letter == others[x] ? match : mismatch;
+}
+
 }  // namespace
 
 void Walk::through(std::size_t above, const std::int32_t* top_h, const std::int32_t* top_f, const LeftEdge& left) {
-    if (pair_.costs.table != nullptr) {
-        decide<true>(above, top_h, top_f, left);
-    } else {
-        decide<false>(above, top_h, top_f, left);
-    }
+    decide(above, top_h, top_f, left);
     while (row_ > above && column_ + (row_ - above - 1) / left.group_rows > left.column) {
         const std::uint8_t cell = decisions_[(row_ - above - 1) * width_ + (column_ - leftmost_ - 1)];
         if (state_ == in_h) {
@@ -46,56 +77,38 @@ void Walk::finish() {
 }
 
 // Decisions of the rows above + 1 … row_ from their left edge to column_.
-template <bool by_table>
 void Walk::decide(std::size_t above, const std::int32_t* top_h, const std::int32_t* top_f, const LeftEdge& left) {
     const std::size_t n_rows = row_ - above;
     const std::size_t last_group = (n_rows - 1) / left.group_rows;
     leftmost_ = left.column - last_group;
     width_ = column_ - leftmost_;
     decisions_.resize(n_rows * width_);
-    h_.resize(width_);
-    f_.resize(width_);
-    std::copy(top_h, top_h + (column_ - left.column), h_.begin() + std::ptrdiff_t(last_group));
-    std::copy(top_f, top_f + (column_ - left.column), f_.begin() + std::ptrdiff_t(last_group));
-    const std::int32_t match = pair_.costs.match;
-    const std::int32_t mismatch = pair_.costs.mismatch;
-    const std::int32_t first = pair_.first;
-    const std::int32_t extend = pair_.costs.gap_extend;
+    // Entry x of each row is the node of column leftmost_ + 1 + x; the rows of H have one more at the left.
+    for (std::vector<std::int32_t>* row : {&h_, &next_h_, &f_, &e_, &matched_}) row->resize(width_ + 1);
+    std::copy(top_h, top_h + (column_ - left.column), h_.data() + 1 + last_group);
+    std::copy(top_f, top_f + (column_ - left.column), f_.data() + last_group);
     const std::int32_t floor = pair_.ends.local ? 0 : std::numeric_limits<std::int32_t>::min();  // a path begins there
-    const std::uint16_t* const subject = pair_.subject + leftmost_;
-    std::int32_t corner = 0;
+    const GapCosts costs{pair_.first, pair_.costs.gap_extend};
     for (std::size_t i = 0; i < n_rows; ++i) {
         const std::size_t group = i / left.group_rows;
         const std::size_t begin = last_group - group;
-        if (i % left.group_rows == 0) {
-            corner = left.corner[group];
-            if (group > 0) {  // the group above ends its left edge over the first column of this one
-                h_[begin] = left.h[i - 1];
-                f_[begin] = left.next_f[group - 1];
-            }
+        const std::size_t count = width_ - begin;
+        if (i % left.group_rows == 0) {  // the group above ends its left edge over the first column of this one
+            h_[begin] = left.corner[group];
+            if (group > 0) f_[begin] = left.next_f[group - 1];
         }
-        std::uint8_t* const out = decisions_.data() + i * width_;
+        next_h_[begin] = left.h[i];
         const std::uint16_t letter = pair_.query[above + i];
-        const std::int8_t* const scores = by_table ? pair_.costs.table + letter * pair_.costs.table_columns : nullptr;
-        std::int32_t across = corner;
-        std::int32_t before = left.h[i];
-        std::int32_t e = left.next_e[i];
-        corner = before;
-        for (std::size_t x = begin; x < width_; ++x) {
-            const std::int32_t f = f_[x];
-            const std::uint16_t other = subject[x];
-            const std::int32_t matched = across + (by_table ? scores[other] : letter == other ? match : mismatch);
-            const std::int32_t now = std::max(std::max(matched, floor), std::max(e, f));
-            const int from = now == matched ? diagonal : now == e ? from_e : from_f;
-            const int opened_before = (e == before - first ? e_opened : 0) | (f == h_[x] - first ? f_opened : 0);
-            out[x] = static_cast<std::uint8_t>((now == floor ? stop : from) | opened_before);
-            across = h_[x];
-            h_[x] = now;
-            before = now;
-            const std::int32_t opened = now - first;
-            e = std::max(e - extend, opened);
-            f_[x] = std::max(f - extend, opened);
+        std::int32_t* const matched = matched_.data() + begin;
+        if (pair_.costs.table != nullptr) {
+            const std::int8_t* const scores = pair_.line(letter) + leftmost_ + begin;
+            std::copy(scores, scores + count, matched);
+        } else {
+            compare_row(count, letter, pair_.subject + leftmost_ + begin, pair_.costs.match, pair_.costs.mismatch, matched);
         }
+        decide_row(count, floor, costs, left.next_e[i], h_.data() + begin, next_h_.data() + begin, f_.data() + begin,
+                   e_.data() + begin, matched, decisions_.data() + i * width_ + begin);
+        h_.swap(next_h_);
     }
 }
 

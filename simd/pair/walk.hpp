@@ -49,7 +49,6 @@ public:
 private:
     enum State { in_h, in_e, in_f };
 
-    template <bool by_table>
     void decide(std::size_t above, const std::int32_t* top_h, const std::int32_t* top_f, const LeftEdge& left);
     void push(char operation, std::size_t length);
 
@@ -63,8 +62,7 @@ private:
     std::size_t leftmost_ = 0;
     std::size_t width_ = 0;
     std::vector<std::uint8_t> decisions_;
-    std::vector<std::int32_t> h_;
-    std::vector<std::int32_t> f_;
+    std::vector<std::int32_t> h_, next_h_, f_, e_, matched_;
 };
 
 }  // namespace swsearch::pair
