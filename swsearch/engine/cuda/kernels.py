@@ -28,8 +28,8 @@ SWEEP_WARPS: Final = 4
 SWEEP_BLOCKS: Final = 4
 """Warps a block of the diamond kernel, one for each scheduler, and blocks a multiprocessor."""
 CHECKPOINT_DIAMONDS: Final = 8
-"""Diamonds from one state that a sweep for a path leaves to the next. With 4, a path's blocks have a sixth fewer cells,
-and states take twice the memory."""
+"""Diamonds from one state that a sweep for a path leaves to the next. With 4, a path's blocks have a quarter fewer
+cells, and states take twice the memory; with 16, it is two fifths more and half."""
 
 ListEntry = Literal["score_list", "score_windows", "list_ends"]
 """The kernels for listed subjects."""
