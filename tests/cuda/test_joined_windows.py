@@ -22,7 +22,7 @@ from swsearch.scoring.gap import GapPenalty
 from swsearch.scoring.matrix import match_mismatch
 from swsearch.scoring.scheme import ScoringScheme, default_scheme
 from swsearch.sequences.alphabet import DNA, PROTEIN
-from swsearch.typing import Codes
+from swsearch.typing import Codes, Lengths, Scores
 
 MakeDevice = Callable[..., EmulatedDevice]
 OVERLAP = 128
@@ -32,15 +32,34 @@ SLOTS = 24
 BLOSUM62 = default_scheme(PROTEIN)
 
 
-def joined_windows(engine: CudaEngine, overlap: int = OVERLAP, stride: int = STRIDE) -> JoinedWindows:
-    return JoinedWindows(engine._device, engine._store, engine._scratch, engine._lists, engine.timing, overlap, stride)
+def set_windows(
+    engine: CudaEngine, overlap: int = OVERLAP, stride: int = STRIDE, least_length: int = 0
+) -> JoinedWindows:
+    """Let an engine score subjects of more than ``least_length`` residues in windows of this size."""
+    engine._joined = JoinedWindows(
+        engine._device, engine._scratch, engine._lists, engine.timing, overlap, stride, least_length
+    )
+    return engine._joined
 
 
-def assert_as_reference(joined: JoinedWindows, profile: QueryProfile, partition: Partition, first: int = 0) -> None:
-    block = joined.score(profile, partition, first)
-    (wanted,) = ReferenceEngine().score([profile], partition[first:])
+def assert_as_reference(engine: CudaEngine, profile: QueryProfile, partition: Partition) -> None:
+    (block,) = engine.score([profile], partition)
+    (wanted,) = ReferenceEngine().score([profile], partition)
     np.testing.assert_array_equal(block.subject_index, wanted.subject_index)
     np.testing.assert_array_equal(block.score, wanted.score)
+
+
+class BestThree:
+    """The three best scores of a query, and all that equal the third."""
+
+    top = 3
+
+    def lowest(self, scores: Scores, lengths: Lengths) -> int:
+        return int(np.sort(scores)[-3])
+
+
+def window_launches(device: EmulatedDevice) -> list[str]:
+    return [entry for entry, _ in device.launches if entry in {"score_windows", "compare_joints"}]
 
 
 def with_inserted(subject: Codes, place: int, piece: Codes) -> Codes:
@@ -80,17 +99,20 @@ def test_unproven_windows_begin_earlier() -> None:
 
 @pytest.mark.parametrize("length", [3, 120, 700])
 def test_unrelated_sequences_are_proven_at_once(emulated: MakeDevice, length: int) -> None:
-    """Strips of two, and several, words; one of the subjects shorter than a stride, one a multiple of it."""
+    """Strips of two, and several, words; a short subject beside one of whole strides and one of more."""
     rng = np.random.default_rng(length)
     partition = partition_of([random_codes(rng, n) for n in (100, 1_024, 1_500)])
     device = emulated(multiprocessors=SLOTS)
     with CudaEngine(device) as engine:
-        joined = joined_windows(engine, 384, 512)
+        joined = set_windows(engine, 384, 512, 100)
         profile = sequence_profile(random_codes(rng, length), BLOSUM62)
+        assert joined.first(partition, [profile]) == 1
         assert joined._size(profile, partition[1:]) == Size(384, 512)
-        assert_as_reference(joined, profile, partition, 1)
+        assert_as_reference(engine, profile, partition)
         assert joined.n_again == 0
-    assert [entry for entry, _ in device.launches] == ["score_windows", "compare_joints"]
+    assert window_launches(device) == ["score_windows", "compare_joints"]
+    assert device.launches[0][0] == "score_windows"  # before the inter-task kernel, whose blocks stay
+    assert device.launches[2][0] == "score_range"
 
 
 @pytest.mark.parametrize("multiprocessors", [1, 3])
@@ -98,15 +120,18 @@ def test_teams_of_a_block_share_staged_strips(emulated: MakeDevice, multiprocess
     """Two strips, so up to six teams a block: of one block, seven subjects keep six and then one at work."""
     rng = np.random.default_rng(11)
     profile = sequence_profile(random_codes(rng, 1_100), BLOSUM62)
-    partition = partition_of([random_codes(rng, n) for n in (5, 90, 300, 420, 421, 560, 700)])
+    partition = partition_of([random_codes(rng, n) for n in (90, 95, 300, 420, 421, 560, 700)])
     device = emulated(multiprocessors=multiprocessors)
     with CudaEngine(device) as engine:
-        assert_as_reference(joined_windows(engine, 256, 512), profile, partition)
-    assert device.launches[0] == ("score_windows", {1: 1, 3: 3}[multiprocessors])
+        set_windows(engine, 256, 512, 50)
+        assert_as_reference(engine, profile, partition)
+    entry, grid = device.launches[0]
+    assert entry == "score_windows"
+    assert grid <= multiprocessors
 
 
 def test_an_alignment_that_reaches_across_joints_is_found(emulated: MakeDevice) -> None:
-    """The query lies across a joint, and no window of the first size holds it whole: longer ones are taken."""
+    """The query lies across a joint, and no window of the first size holds it whole: some begin earlier."""
     rng = np.random.default_rng(2)
     query = random_codes(rng, 340)
     related = with_inserted(random_codes(rng, 1_600), 600, query)
@@ -117,10 +142,10 @@ def test_an_alignment_that_reaches_across_joints_is_found(emulated: MakeDevice) 
     assert in_parts < whole
     device = emulated(multiprocessors=SLOTS)
     with CudaEngine(device) as engine:
-        joined = joined_windows(engine)
-        assert_as_reference(joined, profile, partition_of([related]))
+        joined = set_windows(engine)
+        assert_as_reference(engine, profile, partition_of([related]))
         assert 1 <= joined.n_again < len(parts)
-    assert [entry for entry, _ in device.launches].count("compare_joints") >= 2
+    assert window_launches(device).count("compare_joints") >= 2
 
 
 def test_what_no_window_proves_is_scored_whole(emulated: MakeDevice) -> None:
@@ -129,10 +154,10 @@ def test_what_no_window_proves_is_scored_whole(emulated: MakeDevice) -> None:
     partition = partition_of([np.full(1_500, 5, dtype=np.uint8)])
     device = emulated(multiprocessors=SLOTS)
     with CudaEngine(device) as engine:
-        joined = joined_windows(engine, 32, 64)
-        assert_as_reference(joined, sequence_profile(query, BLOSUM62), partition)
+        joined = set_windows(engine, 32, 64)
+        assert_as_reference(engine, sequence_profile(query, BLOSUM62), partition)
         assert joined.n_again == 1
-    assert [entry for entry, _ in device.launches] == ["score_windows", "compare_joints", "score_windows"]
+    assert window_launches(device) == ["score_windows", "compare_joints", "score_windows"]
 
 
 def test_scores_leave_the_types_one_after_another(emulated: MakeDevice) -> None:
@@ -141,12 +166,14 @@ def test_scores_leave_the_types_one_after_another(emulated: MakeDevice) -> None:
     query = random_codes(rng, 270, 4)
     subjects = [with_inserted(random_codes(rng, 1_500, 4), 600, query[:n]) for n in (10, 40, 100, 200, 270)]
     profile = sequence_profile(query, ScoringScheme(match_mismatch(127, -100), GapPenalty(200, 10)))
-    partition = partition_of([*subjects, with_inserted(random_codes(rng, 1_500, 4), 300, query[:150])])
+    short = random_codes(rng, 90, 4)
+    short[:40] = query[:40]
+    partition = partition_of([short, *subjects, with_inserted(random_codes(rng, 1_500, 4), 300, query[:150])])
     with CudaEngine(emulated(multiprocessors=SLOTS)) as engine:
-        joined = joined_windows(engine)
-        assert_as_reference(joined, profile, partition)
-        block = joined.score(profile, partition, 0)
-    assert block.n_rescored == int((block.score > 2047).sum()) > 0
+        set_windows(engine, least_length=100)
+        assert_as_reference(engine, profile, partition)
+        (block,) = engine.score([profile], partition)
+    assert block.n_rescored == int((block.score > 2047).sum()) > 1
     assert block.score.max() > 32_767
 
 
@@ -155,15 +182,16 @@ def test_two_letters_give_joints_of_every_kind(emulated: MakeDevice, reversed_or
     """Of two letters alignments are long: some joints are proven and some are not, and every score is right."""
     rng = np.random.default_rng(5)
     scheme = ScoringScheme(match_mismatch(2, -3), GapPenalty(5, 2))
-    n_again = []
+    n_again, n_joints = [], []
     with CudaEngine(emulated(multiprocessors=SLOTS, reversed_order=reversed_order)) as engine:
         for _ in range(6):
-            joined = joined_windows(engine, 48, 64)
+            joined = set_windows(engine, 48, 64)
             partition = partition_of([random_codes(rng, int(n), 2) for n in rng.integers(1, 900, 8)])
-            assert_as_reference(joined, sequence_profile(random_codes(rng, 90, 2), scheme), partition)
+            assert_as_reference(engine, sequence_profile(random_codes(rng, 90, 2), scheme), partition)
             n_again.append(joined.n_again)
+            n_joints.append(int((-(-partition.lengths.astype(int) // 64) - 1).sum()))
     assert sum(n_again) > 0
-    assert min(n_again) < 8
+    assert sum(n_again) < sum(n_joints)
 
 
 @pytest.mark.parametrize("gap", [GapPenalty(5, 0), GapPenalty(0, 3), GapPenalty(2_100, 5)], ids=str)
@@ -174,7 +202,39 @@ def test_gap_costs_are_exact(emulated: MakeDevice, gap: GapPenalty) -> None:
     spread = with_inserted(with_inserted(random_codes(rng, 1_800, 4), 200, query[:75]), 1_500, query[75:])
     profile = sequence_profile(query, ScoringScheme(match_mismatch(2, -3), gap))
     with CudaEngine(emulated(multiprocessors=SLOTS)) as engine:
-        assert_as_reference(joined_windows(engine), profile, partition_of([random_codes(rng, 900, 4), spread]))
+        set_windows(engine)
+        assert_as_reference(engine, profile, partition_of([random_codes(rng, 900, 4), spread]))
+
+
+@pytest.mark.parametrize("pairs", [False, True])
+def test_the_best_hits_are_those_of_all_subjects(emulated: MakeDevice, pairs: bool) -> None:
+    """Floors, the deferred kernel and the rule for the best beside windows: what is reported is the reference's."""
+    rng = np.random.default_rng(12)
+    queries = [random_codes(rng, n) for n in (60, 64)]
+    subjects = [random_codes(rng, int(n)) for n in rng.integers(30, 90, 40)]
+    for number, subject in enumerate(subjects[:12]):
+        subject[: 3 * number] = queries[number % 2][: 3 * number][: len(subject)]
+    subjects += [with_inserted(random_codes(rng, 900), 250, queries[0]), random_codes(rng, 700)]
+    partition = partition_of(subjects)
+    profiles = [sequence_profile(query, BLOSUM62) for query in queries]
+    floors = [45, 60]
+    device = emulated(multiprocessors=SLOTS)
+    with CudaEngine(device, pairs=pairs) as engine:
+        set_windows(engine, 64, 128, 100)
+        found = engine.score(profiles, partition, floors)
+    with CudaEngine(device, pairs=pairs, deferred=False) as engine:
+        set_windows(engine, 64, 128, 100)
+        ruled = dict(engine.score_each(profiles, partition, floors, None, [BestThree()] * 2))
+    wanted = ReferenceEngine().score(profiles, partition, floors)
+    for one, other in zip(found, wanted, strict=True):
+        np.testing.assert_array_equal(one.subject_index, other.subject_index)
+        np.testing.assert_array_equal(one.score, other.score)
+    for number, other in enumerate(wanted):
+        best = other.score >= np.sort(other.score)[-3]
+        np.testing.assert_array_equal(ruled[number].subject_index, other.subject_index[best])
+        np.testing.assert_array_equal(ruled[number].score, other.score[best])
+        assert ruled[number].n_left_out == int((~best).sum()) > 0
+    assert "score_windows" in window_launches(device)
 
 
 def test_no_more_windows_than_are_worked_on_at_a_time(emulated: MakeDevice) -> None:
@@ -182,7 +242,7 @@ def test_no_more_windows_than_are_worked_on_at_a_time(emulated: MakeDevice) -> N
     profile = sequence_profile(random_codes(np.random.default_rng(9), 100), BLOSUM62)
     partition = partition_of([np.zeros(n, np.uint8) for n in (12_000, 13_200, 14_800)])
     with CudaEngine(emulated(multiprocessors=10)) as engine:
-        size = joined_windows(engine)._size(profile, partition)
+        size = set_windows(engine)._size(profile, partition)
         assert size == Size(OVERLAP, 352)
         assert len(cut_in_windows(partition.lengths, size)) <= 120
 
@@ -193,7 +253,10 @@ def test_little_memory_takes_the_subjects_in_pieces(emulated: MakeDevice) -> Non
     profile = sequence_profile(random_codes(rng, 100, 4), default_scheme(DNA))
     partition = partition_of([random_codes(rng, n, 4) for n in (700, 900, 1_100, 1_300)])
     with CudaEngine(emulated(multiprocessors=SLOTS), memory_limit=2_600) as engine:
-        assert_as_reference(joined_windows(engine), profile, partition, 1)
+        set_windows(engine, least_length=800)
+        assert_as_reference(engine, profile, partition)
     large = partition_of([np.tile(random_codes(rng, 4_000, 4), 400)])
-    with CudaEngine(emulated(multiprocessors=SLOTS, memory_bytes=1 << 20)) as engine, pytest.raises(OutOfDeviceMemory):
-        joined_windows(engine).score(profile, large, 0)
+    with CudaEngine(emulated(multiprocessors=SLOTS, memory_bytes=1 << 20)) as engine:
+        set_windows(engine)
+        with pytest.raises(OutOfDeviceMemory):
+            engine.score([profile], large)

@@ -1,4 +1,4 @@
-"""Long subjects in a search, in windows, joined windows or by diamonds, on the emulated device.
+"""Long subjects in a search, in joined windows or by diamonds, on the emulated device.
 
 The expected scores are the reference engine's.
 """
@@ -16,7 +16,8 @@ from swsearch.database.partition import Partition
 from swsearch.engine.cuda.diamonds import DiamondSweep
 from swsearch.engine.cuda.engine import CudaEngine
 from swsearch.engine.cuda.joined_windows import JoinedWindows
-from swsearch.engine.cuda.long_subjects import LongSubjects, long_from, overlap_for, span, windows_of
+from swsearch.engine.cuda.long_subjects import LongSubjects
+from swsearch.engine.cuda.plan import chain_limit
 from swsearch.engine.cuda.subjects import chunk_bytes
 from swsearch.engine.reference import ReferenceEngine
 from swsearch.query.profile import QueryProfile, sequence_profile
@@ -43,14 +44,9 @@ def genome(seed: int, query: Codes) -> Partition:
 
 def engine_with_small_windows(device: EmulatedDevice) -> CudaEngine:
     engine = CudaEngine(device)
-    joined = JoinedWindows(device, engine._store, engine._scratch, engine._lists, engine.timing, 128, STRIDE)
+    engine._joined = JoinedWindows(device, engine._scratch, engine._lists, engine.timing, 128, STRIDE, 2 * STRIDE)
     engine._long_subjects = LongSubjects(
-        DiamondSweep(device, engine._make_room),
-        joined,
-        engine.timing,
-        device.facts.multiprocessors,
-        STRIDE,
-        most_joined_rows=400,
+        DiamondSweep(device, engine._make_room), engine.timing, device.facts.multiprocessors, 400, 2 * STRIDE
     )
     return engine
 
@@ -64,7 +60,7 @@ def assert_as_reference(engine: CudaEngine, profiles: list[QueryProfile], partit
 
 
 def test_all_ways_score_as_the_reference(emulated: MakeDevice) -> None:
-    """A short query takes windows, longer ones joined windows or diamonds, in one call; each cell is told of once."""
+    """Queries take joined windows or diamonds, in one call; each cell is told of once."""
     rng = np.random.default_rng(1)
     queries = [random_codes(rng, length, 4) for length in (40, 300, 500)]
     partition = genome(2, queries[0])
@@ -109,34 +105,12 @@ def test_diamonds_find_room_where_the_database_takes_it(
     assert all(kept)
 
 
-def test_gaps_that_cost_nothing_to_extend_leave_windows_out(emulated: MakeDevice) -> None:
+def test_gaps_that_cost_nothing_to_extend_are_proven_by_no_joint(emulated: MakeDevice) -> None:
+    """An alignment may span anything then, and the long subjects are scored whole."""
     query = random_codes(np.random.default_rng(4), 40, 4)
     profile = sequence_profile(query, ScoringScheme(default_scheme(DNA).matrix, GapPenalty(4, 0)))
-    assert span(profile) is None
     with engine_with_small_windows(emulated(multiprocessors=16)) as engine:
         assert_as_reference(engine, [profile], genome(3, query))
-
-
-def test_a_span_is_that_of_the_longest_gap_that_pays() -> None:
-    """By hand: 10 bases score at most 20; a gap of k costs 5 + 2 k, so k is at most 7, and 17 columns are spanned."""
-    query = random_codes(np.random.default_rng(1), 10, 4)
-    profile = sequence_profile(query, default_scheme(DNA))
-    assert span(profile) == 17
-    assert overlap_for(profile) == 32
-
-
-def test_windows_hold_every_stretch_of_their_overlap() -> None:
-    """Each stretch of a long subject that is no longer than the overlap lies in one window whole."""
-    rng = np.random.default_rng(6)
-    subject = rng.permutation(np.arange(30_000) % 251).astype(np.uint8)
-    partition = partition_of([random_codes(rng, 9, 4), subject])
-    windows = windows_of(partition, 1, 64, STRIDE)
-    assert (windows.subject_index == 0).all()
-    assert (np.diff(windows.lengths.astype(int)) >= 0).all()
-    held = {windows.codes(place).tobytes() for place in range(len(windows))}
-    begins = range(0, len(subject) - 64, STRIDE)
-    assert held == {subject[begin : begin + 64 + STRIDE].tobytes() for begin in begins}
-    assert begins[-1] + 64 + STRIDE >= len(subject)
 
 
 @pytest.mark.parametrize("n_long", [0, 3])
@@ -147,7 +121,6 @@ def test_subjects_that_end_in_time_stay_with_the_others(emulated: MakeDevice, n_
     device = emulated(multiprocessors=16)
     with engine_with_small_windows(device) as engine:
         engine.score([sequence_profile(random_codes(rng, 30, 4), default_scheme(DNA))], partition)
-        assert not engine._long_subjects._cuts
     assert not {entry for entry, _ in device.launches} & {"score_windows", "sweep_pairs"}
 
 
@@ -166,12 +139,11 @@ def test_a_profile_with_a_row_for_each_position_is_not_given_to_diamonds(emulate
 
 
 def test_a_subject_is_long_if_its_chain_takes_half_of_the_launch() -> None:
-    """By hand: of 1,024 rows a chain of L columns takes 50 L cycles, N residues 1,024 N / (26 x 132)."""
-    limit = long_from(180_000_000, 2_005, 132)
-    assert limit == int(180_000_000 * 1024 / (26 * 132) / 50 / 2)
-    assert long_from(180_000_000, 1_024, 132) == limit
-    assert long_from(180_000_000, 10**6, 132) // 2 == limit
-    assert long_from(180_000_000, 1, 132) == limit // 1024
+    """By hand: N residues and 256 rows take 256 N / (26 x 132) cycles, a column 250, or 1,500 of several strips."""
+    launch = 180_000_000 * 256 / (26 * 132)
+    assert chain_limit(180_000_000, [256], 132) == int(launch / 2 / 250)
+    assert chain_limit(180_000_000, [128, 128], 132) == int(launch / 2 / 250)
+    assert chain_limit(180_000_000, [2_560], 132) == int(10 * launch / 2 / 1500)
 
 
 def test_a_database_with_long_subjects_is_uploaded_once(emulated: MakeDevice) -> None:

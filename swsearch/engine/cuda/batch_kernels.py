@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from swsearch.database.partition import Partition
+from swsearch.engine.cuda.joined_windows import JoinedWindows
 from swsearch.engine.cuda.kernels import COLLECT_KERNEL, COUNT_KERNEL, Arithmetic, KernelSpec, list_kernel, range_kernel
 from swsearch.engine.cuda.plan import Batch, RangePlan, deferred_limit, first_long, plan_list, plan_range
 from swsearch.query.profile import QueryProfile
@@ -43,6 +44,7 @@ def expected_kernels(
     deferred: bool,
     texture: bool,
     ruled: bool,
+    joined: JoinedWindows,
 ) -> list[KernelSpec]:
     """Kernels that the batches are going to need, each once, in the order of their first use.
 
@@ -56,6 +58,8 @@ def expected_kernels(
         The engine's options.
     ruled : bool
         Whether the best subjects alone are wanted.
+    joined : JoinedWindows
+        Which scores the longest subjects.
     """
     ranges: list[KernelSpec] = []
     lists: list[KernelSpec] = []
@@ -68,11 +72,14 @@ def expected_kernels(
         plan = plan_range(chosen, architecture, deferred=deferred and None not in limits)
         ranges += range_kernels(plan, chosen[0].gap, texture=texture)
         most_groups = max(strip.shape.blocks * strip.shape.threads // strip.shape.tile.group for strip in plan.strips)
+        n_whole = joined.first(partition, chosen)
         n_short = first_long(partition.lengths, partition.n_residues, multiprocessors * most_groups)
         for profile in chosen:
             arithmetics = []
-            if n_short < len(partition):
+            if n_short < n_whole:
                 arithmetics.append(plan.arithmetic)
+            if n_whole < len(partition):
+                lists += joined.kernels(profile)
             if plan.deferred:
                 arithmetics.append(Arithmetic.SHORT)
             elif plan.arithmetic.wider is not None and exceeds(profile, longest, plan.arithmetic):

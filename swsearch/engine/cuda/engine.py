@@ -1,10 +1,11 @@
 """The CUDA engine: scores profiles against partitions on one GPU.
 
 One batch (a query, or two of like length that share words) against one piece of the database is: a launch a strip of
-the query over all subjects but the longest; beside it the kernel that gives each of the longest a warp; then the
-subjects whose score left the narrow type, or passed a deferred kernel's limit, are listed on the device and scored
-again in 16 and, where that is not enough, in 32 bits; then scores are copied to the host. Launches of one query never
-overlap those of the next, and the host reads one count between the stages.
+the query over all subjects but the longest; beside it the kernel that gives each of the longest a warp, and the one
+that scores chromosomes and the like in windows; then the subjects whose score left the narrow type, or passed a
+deferred kernel's limit, are listed on the device and scored again in 16 and, where that is not enough, in 32 bits; then
+scores are copied to the host. Launches of one query never overlap those of the next, and the host reads one count
+between the stages.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from swsearch.engine.cuda.device import (
 )
 from swsearch.engine.cuda.diamonds import DiamondSweep
 from swsearch.engine.cuda.ends import EndFinder
-from swsearch.engine.cuda.joined_windows import JoinedWindows
+from swsearch.engine.cuda.joined_windows import JoinedRun, JoinedWindows
 from swsearch.engine.cuda.kernels import (
     WARP,
     Arithmetic,
@@ -57,6 +58,8 @@ from swsearch.typing import Scores
 DATABASE_SHARE: Final = 0.05
 """Share of the device's free memory that databases may take: the boundaries between the strips of a long query, or of
 two, take up to sixteen bytes a residue beside."""
+SIDES: Final = (Stream.SIDE, Stream.OTHER_SIDE)
+"""Where the kernels of long subjects run, of each query of a batch."""
 MOST_DEFERRED: Final = 1 / 16
 """If more than this share of the subjects passes a deferred kernel, the exact kernel scores all of them again."""
 
@@ -118,9 +121,9 @@ class CudaEngine:
         if memory_limit is None:
             memory_limit = int(self._device.free_bytes() * DATABASE_SHARE)
         self._store = SubjectStore(self._device, memory_limit)
-        joined = JoinedWindows(self._device, self._store, self._scratch, self._lists, self.timing)
+        self._joined = JoinedWindows(self._device, self._scratch, self._lists, self.timing)
         self._long_subjects = LongSubjects(
-            DiamondSweep(self._device, self._make_room), joined, self.timing, self._device.facts.multiprocessors
+            DiamondSweep(self._device, self._make_room), self.timing, self._device.facts.multiprocessors
         )
 
     @property
@@ -225,7 +228,7 @@ class CudaEngine:
         self._device.prepare(
             expected_kernels(
                 profiles, self.batches(profiles), partition, floors, facts.architecture, facts.multiprocessors,
-                deferred=self._deferred, texture=self._texture, ruled=any(rules or ()),
+                deferred=self._deferred, texture=self._texture, ruled=any(rules or ()), joined=self._joined,
             )
         )  # fmt: skip
 
@@ -300,32 +303,57 @@ class CudaEngine:
         deferred = self._deferred and all(limit is not None for limit in limits)
         plan = plan_range(profiles, self._device.facts.architecture, deferred=deferred)
         scores = [self._scratch.room(f"scores {i}", len(subjects) * 4) for i in range(len(profiles))]
-        n_short = self._score_all(profiles, subjects, scores, deferred=plan.deferred)
-        if not plan.deferred:
-            return [
-                self._finish_exact(
-                    profile, subjects, scores[i], plan.arithmetic, None if floors is None else floors[i], rules[i]
-                )
-                for i, profile in enumerate(profiles)
-            ]
+        n_whole = self._joined.first(subjects.partition, profiles)
+        n_short, n_joined_left = self._score_apart(profiles, subjects, n_whole, scores, deferred=plan.deferred)
         blocks = []
         for i, profile in enumerate(profiles):
             limit, floor = limits[i], None if floors is None else floors[i]
-            assert limit is not None
-            assert floor is not None
-            beyond = plan.arithmetic.largest_exact(profile.max_score) + 1
-            candidates = [Candidates(0, n_short, limit), Candidates(n_short, len(subjects) - n_short, beyond)]
-            n_passed = self._selector.collect(scores[i], candidates, "passed")
-            if n_passed > max(len(subjects) * MOST_DEFERRED, WARP):
-                self._score_all([profile], subjects, [scores[i]], deferred=False)
-                blocks.append(self._finish_exact(profile, subjects, scores[i], plan.arithmetic, floor, rules[i]))
-                continue
-            self._rescore(profile, subjects, scores[i], Arithmetic.SHORT, listed="passed", n_listed=n_passed)
-            # The others' places hold what the deferred kernel left there: below the limit, and so below the floor.
-            block = self._selector.at_least(subjects, scores[i], floor)
-            n_left = int((block.score >= beyond).sum())
-            blocks.append(ScoreBlock(block.subject_index, block.score, n_left))
+            if plan.deferred:
+                assert limit is not None
+                assert floor is not None
+                beyond = plan.arithmetic.largest_exact(profile.max_score) + 1
+                candidates = [Candidates(0, n_short, limit), Candidates(n_short, n_whole - n_short, beyond)]
+                n_passed = self._selector.collect(scores[i], candidates, "passed")
+                if n_passed <= max(len(subjects) * MOST_DEFERRED, WARP):
+                    self._rescore(profile, subjects, scores[i], Arithmetic.SHORT, listed="passed", n_listed=n_passed)
+                    # The others' places hold what the deferred kernel left there: below the limit, and so the floor.
+                    block = self._selector.at_least(subjects, scores[i], floor)
+                    n_left = int((block.score >= beyond).sum())
+                    blocks.append(ScoreBlock(block.subject_index, block.score, n_left))
+                    continue
+                self._score_all([profile], subjects, n_whole, [scores[i]], [], deferred=False)
+            block = self._finish_exact(profile, subjects, n_whole, scores[i], plan.arithmetic, floor, rules[i])
+            blocks.append(
+                ScoreBlock(block.subject_index, block.score, block.n_rescored + n_joined_left[i], block.n_left_out)
+            )
         return blocks
+
+    def _score_apart(
+        self,
+        profiles: list[QueryProfile],
+        subjects: DeviceSubjects,
+        n_whole: int,
+        scores: list[Buffer],
+        *,
+        deferred: bool,
+    ) -> tuple[int, list[int]]:
+        """What :meth:`_score_all` does, and the exact scores of the subjects from place ``n_whole`` on.
+
+        Returns what it does, and how many of the others left the narrow type, of each query.
+        """
+        if n_whole == len(subjects):
+            return self._score_all(profiles, subjects, n_whole, scores, [], deferred=deferred), [0] * len(profiles)
+        with contextlib.ExitStack() as held:
+            runs = [
+                self._joined.begin(profile, subjects, n_whole, self._packed.words, SIDES[i], held)
+                for i, profile in enumerate(profiles)
+            ]
+            held.callback(self._device.synchronize)
+            n_short = self._score_all(profiles, subjects, n_whole, scores, runs, deferred=deferred)
+            finished = [run.finish() for run in runs]
+            for of_query, (found, _) in zip(scores, finished, strict=True):
+                self._device.upload(of_query, found, Stream.COMPUTE, n_whole * 4)
+        return n_short, [n_left for _, n_left in finished]
 
     def _plan_ahead(self, profiles: list[QueryProfile], *, deferred: bool) -> None:
         """Let the next batch be packed while kernels run."""
@@ -339,12 +367,19 @@ class CudaEngine:
         self.timing.seconds += seconds[0]
 
     def _score_all(
-        self, profiles: list[QueryProfile], subjects: DeviceSubjects, scores: list[Buffer], *, deferred: bool
+        self,
+        profiles: list[QueryProfile],
+        subjects: DeviceSubjects,
+        n_whole: int,
+        scores: list[Buffer],
+        runs: list[JoinedRun],
+        *,
+        deferred: bool,
     ) -> int:
-        """Every subject's best score, or in deferred kernels its result, in its place of ``scores``.
+        """The best score of the first ``n_whole`` subjects, or in deferred kernels their result, in ``scores``.
 
-        Returns the place of the first subject that got a warp of its own: its score and those after it are exact also
-        where deferred kernels ran, as far as the type holds them.
+        ``runs`` of the other subjects are launched beside. Returns the place of the first subject that got a warp of
+        its own: its score and those after it are exact also where deferred kernels ran, as far as the type holds them.
         """
         device = self._device
         plan = plan_range(profiles, device.facts.architecture, deferred=deferred)
@@ -355,8 +390,8 @@ class CudaEngine:
         ]
         a_block = [strip.shape.threads // strip.shape.tile.group for strip in plan.strips]
         n_groups = device.facts.multiprocessors * max(n * groups for n, groups in zip(resident, a_block, strict=True))
-        n_short = first_long(subjects.partition.lengths, subjects.n_residues, n_groups)
-        long_places = np.arange(n_short, len(subjects), dtype=np.uint32)[::-1]
+        n_short = min(first_long(subjects.partition.lengths, subjects.n_residues, n_groups), n_whole)
+        long_places = np.arange(n_short, n_whole, dtype=np.uint32)[::-1]
 
         counters = self._scratch.room("counters", (len(plan.strips) + len(profiles)) * 4)
         device.clear(counters, counters.n_bytes, Stream.COMPUTE)
@@ -378,12 +413,13 @@ class CudaEngine:
             held.callback(device.synchronize)
             held.enter_context(self._measured())
             # All before the inter-task kernel, whose blocks stay on the multiprocessors once they are there.
-            sides = [Stream.SIDE, Stream.OTHER_SIDE]
+            for run in runs:
+                run.launch()
             for i, profile_alone in enumerate(alone):
-                device.follow(sides[i], Stream.COMPUTE)
+                device.follow(SIDES[i], Stream.COMPUTE)
                 self._launch_list(
                     profiles[i], profile_alone, subjects, scores[i], arithmetic=plan.arithmetic, places=places,
-                    count=count, n_listed=len(long_places), stream=sides[i],
+                    count=count, n_listed=len(long_places), stream=SIDES[i],
                     counter=address(counters, (len(plan.strips) + i) * 4),
                 )  # fmt: skip
             first_unit = 0
@@ -398,24 +434,25 @@ class CudaEngine:
                 grid = min(device.facts.multiprocessors * resident[number], -(-n_short // a_block[number]))
                 device.launch(specs[number], grid, strip.shape.tile.shared_bytes, arguments, Stream.COMPUTE)
                 first_unit += strip.shape.tile.strip_units
-            for i in range(len(alone)):
-                device.follow(Stream.COMPUTE, sides[i])
+            for i in range(max(len(alone), len(runs))):
+                device.follow(Stream.COMPUTE, SIDES[i])
         return n_short
 
     def _finish_exact(
         self,
         profile: QueryProfile,
         subjects: DeviceSubjects,
+        n_whole: int,
         scores: Buffer,
         arithmetic: Arithmetic,
         floor: int | None,
         rule: TopRule | None,
     ) -> ScoreBlock:
-        """Score again what left the type, and copy to the host what is wanted."""
+        """Score again what left the type of the first ``n_whole``, and copy to the host what is wanted of all."""
         n_left = 0
         wider = arithmetic.wider
         if wider is not None and self._may_exceed(profile, subjects, arithmetic):
-            everyone = Candidates(0, len(subjects), arithmetic.largest_exact(profile.max_score) + 1)
+            everyone = Candidates(0, n_whole, arithmetic.largest_exact(profile.max_score) + 1)
             n_left = self._selector.collect(scores, [everyone], "left")
             self._rescore(profile, subjects, scores, wider, listed="left", n_listed=n_left)
         if floor is not None:

@@ -6,11 +6,14 @@ and the largest score of all windows is the subject's (``cuda/kernels/joints.cuh
 are short, so this is nearly always so. A window whose joint is not proven, since an alignment may reach across it, is
 scored again from some columns further back, until all are proven; where this would be more work than to score the
 subject whole, it is scored whole.
+
+The engine launches them beside the inter-task kernel of the other subjects, before it, and finishes them after it.
 """
 
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -19,14 +22,13 @@ from numpy.typing import NDArray
 
 from swsearch.database.format import SUBJECT_ALIGNMENT
 from swsearch.database.partition import Partition
-from swsearch.engine.cuda.device import Argument, Buffer, Device, OutOfDeviceMemory, Stream
-from swsearch.engine.cuda.kernels import COMPARE_KERNEL, WARP, Arithmetic, Tile
-from swsearch.engine.cuda.launches import DeviceProfile, Listed, ListLauncher, Timing, address, unsigned
-from swsearch.engine.cuda.plan import first_arithmetic, plan_list
-from swsearch.engine.cuda.profile import pack_profile
+from swsearch.engine.cuda.device import Argument, Buffer, Device, Stream
+from swsearch.engine.cuda.kernels import COMPARE_KERNEL, WARP, Arithmetic, KernelSpec, Tile
+from swsearch.engine.cuda.launches import Listed, ListLauncher, Timing, address, unsigned
+from swsearch.engine.cuda.plan import chain_limit, first_arithmetic, plan_list
+from swsearch.engine.cuda.profile import Words
 from swsearch.engine.cuda.scratch import Scratch
-from swsearch.engine.cuda.subjects import DeviceSubjects, SubjectStore, chunk_bytes, in_stored_order
-from swsearch.hits.score_block import ScoreBlock
+from swsearch.engine.cuda.subjects import DeviceSubjects
 from swsearch.query.profile import QueryProfile
 from swsearch.typing import Lengths, Scores
 
@@ -35,8 +37,11 @@ OVERLAP: Final = 256
 LEAST_STRIDE: Final = 512
 GROWTH: Final = 4
 """How much longer a window's overlap is each time that its joint is not proven."""
+LEAST_LENGTH: Final = 2048
 STATE_BYTES: Final = 256 << 20
 """Memory for what windows hold at their joints; strides grow where it would take more."""
+
+Pack = Callable[[Sequence[QueryProfile], Tile, Arithmetic], Words]
 
 
 @dataclass(frozen=True)
@@ -119,14 +124,14 @@ class JoinedWindows:
     Parameters
     ----------
     device : Device
-    store : SubjectStore
-        Where the subjects are.
     scratch : Scratch
     launcher : ListLauncher
     timing : Timing
-        Told of the kernels' time.
+        Told of the time of kernels that run after the others.
     overlap, least_stride : int
         Multiples of 16.
+    least_length : int
+        Subjects of up to so many residues are not worth cutting.
 
     Attributes
     ----------
@@ -137,181 +142,195 @@ class JoinedWindows:
     def __init__(
         self,
         device: Device,
-        store: SubjectStore,
         scratch: Scratch,
         launcher: ListLauncher,
         timing: Timing,
         overlap: int = OVERLAP,
         least_stride: int = LEAST_STRIDE,
+        least_length: int = LEAST_LENGTH,
     ) -> None:
-        self._device = device
-        self._store = store
-        self._scratch = scratch
-        self._launcher = launcher
-        self._timing = timing
+        self.device = device
+        self.scratch = scratch
+        self.launcher = launcher
+        self.timing = timing
         self._overlap = overlap
         self._least_stride = least_stride
+        self._least_length = least_length
         self.n_again = 0
 
-    def score(self, profile: QueryProfile, partition: Partition, first: int) -> ScoreBlock:
-        """The best scores of a partition's subjects from place ``first`` on.
+    def first(self, partition: Partition, profiles: Sequence[QueryProfile]) -> int:
+        """Place of the first subject to be scored so, for queries that are scored together; past the last for none."""
+        rows = [profile.length for profile in profiles]
+        limit = chain_limit(partition.n_residues, rows, self.device.facts.multiprocessors)
+        return int(np.searchsorted(partition.lengths, max(limit, self._least_length), side="right"))
 
-        A partition that fits is uploaded whole, as its other subjects are wanted too.
+    def kernels(self, profile: QueryProfile) -> list[KernelSpec]:
+        """Those that a query needs at first."""
+        arithmetic = first_arithmetic(profile)
+        tile = plan_list(profile, self.device.facts.architecture, arithmetic, windows=True)
+        return [self.launcher.kernel(profile, tile, arithmetic, "score_windows"), COMPARE_KERNEL]
+
+    def begin(
+        self,
+        profile: QueryProfile,
+        subjects: DeviceSubjects,
+        first: int,
+        pack: Pack,
+        stream: Stream,
+        held: contextlib.ExitStack,
+    ) -> JoinedRun:
+        """Get the subjects from place ``first`` on ready; at least one, none of them empty.
 
         Parameters
         ----------
-        profile : QueryProfile
-        partition : Partition
-        first : int
-            Less than the number of subjects; from there on none is empty.
+        pack : callable
+            Packs profiles for a tile.
+        stream : Stream
+            Where the kernels run. One run at a time may use it.
+        held : ExitStack
+            Keeps what the kernels use until they have ended.
 
         Raises
         ------
         OutOfDeviceMemory
-            Not even a megabyte of the database at a time fits.
         """
-        arithmetic = first_arithmetic(profile)
-        tile = plan_list(profile, self._device.facts.architecture, arithmetic, windows=True)
-        self._device.prepare([self._launcher.kernel(profile, tile, arithmetic, "score_windows"), COMPARE_KERNEL])
-        while True:
-            try:
-                block = self._score_once(profile, partition, first)
-            except OutOfDeviceMemory:
-                self._scratch.free()
-                if not self._store.give_way():
-                    raise
-            else:
-                self._timing.cells += profile.length * partition[first:].n_residues
-                return block
-
-    def _score_once(self, profile: QueryProfile, partition: Partition, first: int) -> ScoreBlock:
-        if chunk_bytes(partition) <= self._store.limit_bytes:
-            (subjects,) = self._store.pieces(partition)
-            return self._score_piece(profile, subjects, np.arange(first, len(partition)))
-        long = partition[first:]
-        blocks = []
-        streamed = False
-        with contextlib.closing(self._store.pieces(long, profile.length)) as pieces:
-            for subjects in pieces:
-                blocks.append(self._score_piece(profile, subjects, np.arange(len(subjects))))
-                streamed = subjects.streamed
-                self._store.advance()
-        whole = ScoreBlock.concatenate(blocks)
-        return in_stored_order(whole, long) if streamed else whole
-
-    def _score_piece(self, profile: QueryProfile, subjects: DeviceSubjects, chosen: NDArray[np.intp]) -> ScoreBlock:
-        """Best scores of the subjects at the ``chosen`` places, growing."""
-        partition = subjects.partition[chosen]
-        scores = np.zeros(len(partition), dtype=np.int32)
-        size = self._size(profile, partition)
-        n_left = 0
-        places = np.arange(len(partition))
-        arithmetic: Arithmetic | None = first_arithmetic(profile)
-        while places.size:
-            assert arithmetic is not None
-            scores[places] = self._best(profile, subjects, chosen[places], size, arithmetic)
-            places = places[scores[places] > arithmetic.largest_exact(profile.max_score)]
-            n_left = n_left or len(places)
-            arithmetic = arithmetic.wider
-        return ScoreBlock(partition.subject_index, scores, n_left)
+        size = self._size(profile, subjects.partition[first:])
+        return JoinedRun(self, profile, subjects, np.arange(first, len(subjects)), size, pack, stream, held)
 
     def _size(self, profile: QueryProfile, partition: Partition) -> Size:
         """All windows at a time, the last one of each subject counted in, which may be a short one."""
-        architecture = self._device.facts.architecture
+        architecture = self.device.facts.architecture
         narrow = first_arithmetic(profile)
         tile = plan_list(profile, architecture, narrow, windows=True)
-        at_a_time = self._launcher.at_a_time(profile, tile, narrow)
+        at_a_time = self.launcher.at_a_time(profile, tile, narrow)
         stride = partition.n_residues // max(at_a_time - len(partition), at_a_time // 2, 1)
         wide = plan_list(profile, architecture, Arithmetic.WIDE, windows=True)
         bytes_a_window = 2 * wide.strips(profile.length) * wide.joint_words * WARP * 4
         stride = max(stride, self._least_stride, partition.n_residues * bytes_a_window // STATE_BYTES)
         return Size(self._overlap, _rounded(stride))
 
-    def _best(
+
+class JoinedRun:
+    """Long subjects of one query, from the first launch of their windows to their scores."""
+
+    def __init__(
         self,
+        of: JoinedWindows,
         profile: QueryProfile,
         subjects: DeviceSubjects,
         places: NDArray[np.intp],
         size: Size,
-        arithmetic: Arithmetic,
-    ) -> Scores:
-        """Best scores of the subjects at ``places``, or more than a type holds exactly where one is more."""
-        partition = subjects.partition
-        lengths = partition.lengths[places]
-        starts = (partition.starts[places] - partition.starts[0]).astype(np.int64)
-        windows = cut_in_windows(lengths, size)
-        tile = plan_list(profile, self._device.facts.architecture, arithmetic, windows=True)
-        overlap = size.overlap
-        again = np.arange(len(windows))
-        with contextlib.ExitStack() as held:
-            on_device = self._launcher.upload_profile("profile", pack_profile([profile], tile, arithmetic), held)
-            held.callback(self._device.synchronize)
-            # What is not scored again keeps its scores, and its states at joints, from launch to launch.
-            results = self._scratch.room("window results", len(windows) * 4)
-            while True:
-                differs, best = self._launch(
-                    profile, on_device, subjects, windows, starts, again, results, tile=tile, arithmetic=arithmetic
-                )
-                of_subjects = np.maximum.reduceat(best, windows.first)
-                exact = of_subjects <= arithmetic.largest_exact(profile.max_score)
-                unproven = (differs != 0) & exact[windows.subject]
-                if not unproven.any():
-                    return of_subjects
-                overlap *= GROWTH
-                again = windows.begin_earlier(unproven, overlap, lengths)
-                self.n_again += len(again)
+        pack: Pack,
+        stream: Stream,
+        held: contextlib.ExitStack,
+    ) -> None:
+        self._of = of
+        self._device = of.device
+        self._profile = profile
+        self._subjects = subjects
+        self._places = places
+        self._size = size
+        self._pack = pack
+        self._stream = stream
+        self._held = held
+        self._zeros: Buffer
+        self._scores: Buffer
+        self._prepare(first_arithmetic(profile), np.arange(len(places)))
 
-    def _launch(
-        self,
-        profile: QueryProfile,
-        on_device: DeviceProfile,
-        subjects: DeviceSubjects,
-        windows: Windows,
-        starts: NDArray[np.int64],
-        again: NDArray[np.intp],
-        results: Buffer,
-        *,
-        tile: Tile,
-        arithmetic: Arithmetic,
-    ) -> tuple[Scores, Scores]:
-        """Score the windows at ``again``, and compare all: where joints differ, and the best score of each window."""
-        device, scratch = self._device, self._scratch
-        n = len(windows)
-        lengths = (windows.end - windows.begin).astype(np.uint32)
-        entries = windows.entries
+    def launch(self) -> None:
+        """Score the windows that are to be scored, and compare all joints; behind what the compute stream was given."""
+        device = self._device
+        device.follow(self._stream, Stream.COMPUTE)
+        n = len(self._windows)
+        self._of.launcher.launch(
+            self._profile, self._on_device, self._listed,
+            tile=self._tile, arithmetic=self._arithmetic, scores=address(self._scores),
+            counter=address(self._zeros, n * 4), stream=self._stream,
+            joints=[self._at_entries, self._at_exits, self._states],
+        )  # fmt: skip
+        if self._any_joint:
+            compared: list[Argument] = [
+                self._at_entries, self._states, unsigned(n), unsigned(self._state_words), address(self._zeros),
+            ]  # fmt: skip
+            grid = max(1, min(-(-n * WARP // COMPARE_KERNEL.threads), device.facts.multiprocessors * 8))
+            device.launch(COMPARE_KERNEL, grid, 0, compared, self._stream)
+
+    def finish(self) -> tuple[Scores, int]:
+        """The subjects' scores, and how many left the narrowest type; after :meth:`launch`, waits for it."""
+        scores = np.zeros(len(self._places), dtype=np.int32)
+        n_left = 0
+        while True:
+            differs, best = np.empty(len(self._windows), np.int32), np.empty(len(self._windows), np.int32)
+            self._device.download(differs, self._zeros, self._stream)
+            self._device.download(best, self._scores, self._stream)
+            of_subjects = np.maximum.reduceat(best, self._windows.first)
+            exact = of_subjects <= self._arithmetic.largest_exact(self._profile.max_score)
+            unproven = (differs != 0) & exact[self._windows.subject]
+            if unproven.any():
+                self._overlap *= GROWTH
+                self._again = self._windows.begin_earlier(unproven, self._overlap, self._lengths)
+                self._of.n_again += len(self._again)
+                self._describe()
+            else:
+                scores[self._chosen] = of_subjects
+                beyond = self._chosen[~exact]
+                n_left = n_left or len(beyond)
+                if not beyond.size:
+                    return scores, n_left
+                assert self._arithmetic.wider is not None
+                self._prepare(self._arithmetic.wider, beyond)
+            with self._device.timed(Stream.COMPUTE) as seconds:
+                self.launch()
+                self._device.follow(Stream.COMPUTE, self._stream)
+            self._of.timing.seconds += seconds[0]
+
+    def _prepare(self, arithmetic: Arithmetic, chosen: NDArray[np.intp]) -> None:
+        """All windows of some of the subjects, in a type."""
+        profile, scratch = self._profile, self._of.scratch
+        self._arithmetic = arithmetic
+        self._chosen = chosen
+        self._lengths = self._subjects.partition.lengths[self._places[chosen]]
+        self._windows = cut_in_windows(self._lengths, self._size)
+        self._overlap = self._size.overlap
+        self._again = np.arange(len(self._windows))
+        self._tile = plan_list(profile, self._device.facts.architecture, arithmetic, windows=True)
+        words = self._pack([profile], self._tile, arithmetic)
+        self._on_device = self._of.launcher.upload_profile(self._named("profile"), words, self._held)
+        # What is not scored again keeps its scores, and its states at joints, from launch to launch.
+        n = len(self._windows)
+        self._state_words = self._tile.strips(profile.length) * self._tile.joint_words * WARP
+        self._states = address(scratch.room(self._named("states"), n * 2 * self._state_words * 4))
+        self._scores = scratch.room(self._named("scores"), n * 4)
+        self._describe()
+
+    def _describe(self) -> None:
+        """Upload where the windows are, and which of them are to be scored."""
+        partition, windows = self._subjects.partition, self._windows
+        starts = (partition.starts[self._places[self._chosen]] - partition.starts[0]).astype(np.int64)
+        lengths, entries = (windows.end - windows.begin).astype(np.uint32), windows.entries
         columns: list[NDArray[np.generic]] = [
             (starts[windows.subject] + windows.begin).astype(np.uint64), lengths, entries, windows.exits,
-            again.astype(np.uint32), np.array([len(again)], dtype=np.uint32),
+            self._again.astype(np.uint32), np.array([len(self._again)], dtype=np.uint32),
         ]  # fmt: skip
-        described = np.concatenate([column.view(np.uint8) for column in columns])
-        table = scratch.room("windows", n * 24 + 4)
+        self._described = np.concatenate([column.view(np.uint8) for column in columns])
+        n = len(windows)
+        table = self._of.scratch.room(self._named("table"), n * 24 + 4)
         offsets = np.cumsum([0, *(column.nbytes for column in columns[:-1])]).tolist()
-        at_starts, at_lengths, at_entries, at_exits, at_places, at_count = (address(table, o) for o in offsets)
-        # Whether joints differ, a counter, and the scores, which stay.
-        zeros = scratch.room("window joints", (n + 1) * 4)
-        words = tile.strips(profile.length) * tile.joint_words * WARP
-        states = address(scratch.room("window states", n * 2 * words * 4))
-        device.upload(table, described, Stream.COMPUTE)
-        device.clear(zeros, (n + 1) * 4, Stream.COMPUTE)
-        with device.timed(Stream.COMPUTE) as seconds:
-            self._launcher.launch(
-                profile, on_device,
-                Listed(
-                    address(subjects.residues), at_starts, at_lengths, at_places, at_count,
-                    len(again), int(lengths[again].max()),
-                ),
-                tile=tile, arithmetic=arithmetic, scores=address(results), counter=address(zeros, n * 4),
-                stream=Stream.COMPUTE, joints=[at_entries, at_exits, states],
-            )  # fmt: skip
-            if entries.any():
-                compared: list[Argument] = [at_entries, states, unsigned(n), unsigned(words), address(zeros)]
-                grid = max(1, min(-(-n * WARP // COMPARE_KERNEL.threads), device.facts.multiprocessors * 8))
-                device.launch(COMPARE_KERNEL, grid, 0, compared, Stream.COMPUTE)
-        self._timing.seconds += seconds[0]
-        differs, best = np.empty(n, dtype=np.int32), np.empty(n, dtype=np.int32)
-        device.download(differs, zeros, Stream.COMPUTE)
-        device.download(best, results, Stream.COMPUTE)
-        return differs, best
+        at_starts, at_lengths, self._at_entries, self._at_exits, at_places, at_count = (
+            address(table, offset) for offset in offsets
+        )
+        self._any_joint = bool(entries.any())
+        self._listed = Listed(
+            address(self._subjects.residues), at_starts, at_lengths, at_places, at_count,
+            len(self._again), int(lengths[self._again].max()),
+        )  # fmt: skip
+        # Whether joints differ, and a counter.
+        self._zeros = self._of.scratch.room(self._named("joints"), (n + 1) * 4)
+        self._device.upload(table, self._described, Stream.COMPUTE)
+        self._device.clear(self._zeros, (n + 1) * 4, Stream.COMPUTE)
+
+    def _named(self, what: str) -> str:
+        return f"windows' {what} {self._stream.name}"
 
 
 def _rounded(columns: int) -> int:

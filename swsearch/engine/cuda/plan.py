@@ -27,6 +27,13 @@ LONG_LEAST: Final = 1500
 """Subjects longer than this part of a group's fair share of all residues, and than this length, get a warp each."""
 LIST_WARPS: Final = 3
 """Warps a block where each has a subject of its own."""
+CELLS_A_CYCLE: Final = 26
+"""Cells that a multiprocessor does a cycle where there are subjects enough."""
+STRIP_CHAIN_ROWS: Final = 256
+STRIP_CHAIN_CYCLES: Final = 250
+TEAM_CHAIN_CYCLES: Final = 1500
+"""Cycles that the kernel for listed subjects takes for a column beside the inter-task kernel: where a query of up to so
+many rows is one strip, and where warps wait for one another (``benchmarks/benchmark_long_subjects.py``)."""
 FEW_LISTED: Final = 4
 """Listed subjects a multiprocessor, at most, that get several warps each."""
 
@@ -108,6 +115,22 @@ def first_long(lengths: Lengths, n_residues: int, n_groups: int) -> int:
     """
     limit = max(int(n_residues / max(n_groups, 1) * LONG_SHARE), LONG_LEAST)
     return int(np.searchsorted(lengths, limit, side="right"))
+
+
+def chain_limit(n_residues: int, rows: Sequence[int], multiprocessors: int) -> int:
+    """Columns from which a listed subject takes longer than half of the launch beside it.
+
+    Parameters
+    ----------
+    n_residues : int
+        Of all subjects.
+    rows : sequence of int
+        Lengths of the queries that are scored together.
+    multiprocessors : int
+        Of the device.
+    """
+    of_launch = n_residues * sum(rows) / (CELLS_A_CYCLE * multiprocessors)
+    return int(of_launch / 2 / (STRIP_CHAIN_CYCLES if max(rows) <= STRIP_CHAIN_ROWS else TEAM_CHAIN_CYCLES))
 
 
 @dataclass(frozen=True)
