@@ -101,7 +101,9 @@ def test_joined_windows_begin_both_their_kernels(emulated: MakeDevice) -> None:
     partition = partition_of([random_codes(rng, length) for length in (100, 1500)])
     device = emulated()
     with CudaEngine(device) as engine:
-        engine._joined = JoinedWindows(device, engine._scratch, engine._lists, engine.timing, 384, 512, 1000)
+        engine._joined = JoinedWindows(
+            device, engine._scratch, engine._lists, DiamondSweep(device), engine.timing, 384, 512, 1000
+        )
         engine.score([sequence_profile(random_codes(rng, 60), default_scheme(PROTEIN))], partition)
     assert codes_of(device.launched) == codes_of(device.prepared)
     assert [spec.entry for spec in device.launched] == ["score_windows", "compare_joints", "score_range"]

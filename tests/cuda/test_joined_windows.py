@@ -14,6 +14,7 @@ from sequences import partition_of, random_codes
 
 from swsearch.database.partition import Partition
 from swsearch.engine.cuda.device import OutOfDeviceMemory
+from swsearch.engine.cuda.diamonds import DiamondSweep
 from swsearch.engine.cuda.engine import CudaEngine
 from swsearch.engine.cuda.joined_windows import JoinedWindows, Size, cut_in_windows
 from swsearch.engine.reference import ReferenceEngine
@@ -36,8 +37,9 @@ def set_windows(
     engine: CudaEngine, overlap: int = OVERLAP, stride: int = STRIDE, least_length: int = 0
 ) -> JoinedWindows:
     """Let an engine score subjects of more than ``least_length`` residues in windows of this size."""
+    sweep = DiamondSweep(engine._device)
     engine._joined = JoinedWindows(
-        engine._device, engine._scratch, engine._lists, engine.timing, overlap, stride, least_length
+        engine._device, engine._scratch, engine._lists, sweep, engine.timing, overlap, stride, least_length
     )
     return engine._joined
 
@@ -83,18 +85,26 @@ def test_unproven_windows_begin_earlier() -> None:
     lengths = np.array([2_000, 2_000], np.uint32)
     windows = cut_in_windows(lengths, Size(OVERLAP, STRIDE))
     assert windows.first.tolist() == [0, 8]
-    unproven = np.zeros(16, dtype=bool)
-    unproven[[1, 4]] = True
-    assert windows.begin_earlier(unproven, 512, lengths).tolist() == [1, 4]
+    again = np.zeros(16, dtype=bool)
+    again[[1, 4]] = True
+    assert not windows.begin_earlier(again, np.array([512, 512]), lengths).any()
     assert windows.begin[[1, 4]].tolist() == [0, 512]
     assert windows.entries[[1, 4, 5]].tolist() == [0, 512, OVERLAP]
     assert windows.exits[[1, 4]].tolist() == [512, 768]
-    unproven[:] = False
-    unproven[9:12] = True  # 512, 768 and 768 columns
-    assert windows.begin_earlier(unproven, 512, lengths).tolist() == [15]
-    assert (windows.begin[15], windows.end[15]) == (0, 2_000)
+    again[:] = False
+    again[9:12] = True  # 512, 768 and 768 columns
+    assert windows.begin_earlier(again, np.array([512, 512]), lengths).tolist() == [False, True]
     assert not windows.entries[8:].any()
     assert windows.entries[4] == 512
+
+
+def test_windows_behind_an_unproven_joint() -> None:
+    """By hand: joints lie 256 columns apart; within 600 of the unproven one, two more of its subject do."""
+    windows = cut_in_windows(np.array([2_000, 2_000], np.uint32), Size(OVERLAP, STRIDE))
+    unproven = np.zeros(16, dtype=bool)
+    unproven[[2, 14]] = True
+    assert np.flatnonzero(windows.after(unproven, np.array([600, 600]))).tolist() == [2, 3, 4, 14, 15]
+    assert np.flatnonzero(windows.after(unproven, np.array([0, 255]))).tolist() == [2, 14]
 
 
 @pytest.mark.parametrize("length", [3, 120, 700])
@@ -131,7 +141,7 @@ def test_teams_of_a_block_share_staged_strips(emulated: MakeDevice, multiprocess
 
 
 def test_an_alignment_that_reaches_across_joints_is_found(emulated: MakeDevice) -> None:
-    """The query lies across a joint, and no window of the first size holds it whole: some begin earlier."""
+    """The query lies across a joint, and no window of the first size holds it whole: others do."""
     rng = np.random.default_rng(2)
     query = random_codes(rng, 340)
     related = with_inserted(random_codes(rng, 1_600), 600, query)
@@ -144,20 +154,41 @@ def test_an_alignment_that_reaches_across_joints_is_found(emulated: MakeDevice) 
     with CudaEngine(device) as engine:
         joined = set_windows(engine)
         assert_as_reference(engine, profile, partition_of([related]))
-        assert 1 <= joined.n_again < len(parts)
-    assert window_launches(device).count("compare_joints") >= 2
+        assert joined.n_again + joined.n_whole >= 1
 
 
-def test_what_no_window_proves_is_scored_whole(emulated: MakeDevice) -> None:
-    """One letter over and over: scores grow for 300 columns, and windows that go back so far are too much work."""
-    query = np.full(300, 5, dtype=np.uint8)
-    partition = partition_of([np.full(1_500, 5, dtype=np.uint8)])
+@pytest.mark.parametrize("suits_diamonds", [True, False])
+def test_what_no_window_proves_is_scored_whole(emulated: MakeDevice, suits_diamonds: bool) -> None:
+    """One letter over and over: scores grow for 300 columns, and windows that go back so far are too much work.
+
+    A profile with a row for each of many positions does not suit diamonds.
+    """
+    profile = sequence_profile(np.full(300, 5, dtype=np.uint8), BLOSUM62)
+    if not suits_diamonds:
+        profile = QueryProfile(np.arange(300, dtype=np.int32), profile.table[profile.rows], profile.gap)
+    rng = np.random.default_rng(3)
+    partition = partition_of([np.full(1_500, 5, dtype=np.uint8), random_codes(rng, 1_700)])
     device = emulated(multiprocessors=SLOTS)
     with CudaEngine(device) as engine:
-        joined = set_windows(engine, 32, 64)
-        assert_as_reference(engine, sequence_profile(query, BLOSUM62), partition)
-        assert joined.n_again == 1
-    assert window_launches(device) == ["score_windows", "compare_joints", "score_windows"]
+        joined = set_windows(engine, 64, 128)
+        assert_as_reference(engine, profile, partition)
+        assert joined.n_whole == 1
+    assert ("sweep_pairs" in {entry for entry, _ in device.launches}) == suits_diamonds
+
+
+def test_a_high_score_is_felt_as_far_as_gaps_may_carry_it(emulated: MakeDevice) -> None:
+    """A whole copy of the query: behind it gaps alone keep H above 0 for 800 columns, in many windows at once."""
+    rng = np.random.default_rng(13)
+    query = random_codes(rng, 150)
+    profile = sequence_profile(query, BLOSUM62)
+    partition = partition_of([with_inserted(random_codes(rng, 20_000), 700, query)])
+    device = emulated(multiprocessors=SLOTS)
+    with CudaEngine(device) as engine:
+        joined = set_windows(engine, 256, 256)
+        assert_as_reference(engine, profile, partition)
+        assert joined.n_again > 2
+        assert joined.n_whole == 0
+    assert len(window_launches(device)) <= 6
 
 
 def test_scores_leave_the_types_one_after_another(emulated: MakeDevice) -> None:

@@ -44,7 +44,9 @@ def genome(seed: int, query: Codes) -> Partition:
 
 def engine_with_small_windows(device: EmulatedDevice) -> CudaEngine:
     engine = CudaEngine(device)
-    engine._joined = JoinedWindows(device, engine._scratch, engine._lists, engine.timing, 128, STRIDE, 2 * STRIDE)
+    engine._joined = JoinedWindows(
+        device, engine._scratch, engine._lists, DiamondSweep(device), engine.timing, 128, STRIDE, 2 * STRIDE
+    )
     engine._long_subjects = LongSubjects(
         DiamondSweep(device, engine._make_room), engine.timing, device.facts.multiprocessors, 400, 2 * STRIDE
     )
@@ -138,12 +140,12 @@ def test_a_profile_with_a_row_for_each_position_is_not_given_to_diamonds(emulate
     assert "sweep_pairs" not in entries
 
 
-def test_a_subject_is_long_if_its_chain_takes_half_of_the_launch() -> None:
-    """By hand: N residues and 256 rows take 256 N / (26 x 132) cycles, a column 250, or 1,500 of several strips."""
+def test_a_subject_is_long_if_its_chain_takes_longer_than_the_launch() -> None:
+    """By hand: N residues and 256 rows take 256 N / (26 x 132) cycles, a column 200, or 1,600 of several strips."""
     launch = 180_000_000 * 256 / (26 * 132)
-    assert chain_limit(180_000_000, [256], 132) == int(launch / 2 / 250)
-    assert chain_limit(180_000_000, [128, 128], 132) == int(launch / 2 / 250)
-    assert chain_limit(180_000_000, [2_560], 132) == int(10 * launch / 2 / 1500)
+    assert chain_limit(180_000_000, [256], 132) == int(launch / 200)
+    assert chain_limit(180_000_000, [128, 128], 132) == int(launch / 200)
+    assert chain_limit(180_000_000, [2_560], 132) == int(10 * launch / 1600)
 
 
 def test_a_database_with_long_subjects_is_uploaded_once(emulated: MakeDevice) -> None:

@@ -28,11 +28,14 @@ class InOrder {
         if (above_ == nullptr) {
             return;
         }
-        while (__any_sync(kWholeWarp, seen_ < wanted)) {
-            let_others_run();
-            seen_ = look_in_block(above_);
+        // The fence waits for all that the warp has asked memory for, so it stays out of the way where nothing is new.
+        if (__any_sync(kWholeWarp, seen_ < wanted)) {
+            do {
+                let_others_run();
+                seen_ = look_in_block(above_);
+            } while (__any_sync(kWholeWarp, seen_ < wanted));
+            __threadfence_block();
         }
-        __threadfence_block();
     }
 
     // Tells the strip below of `columns` columns; the lane that wrote them calls it. It is enough to tell now and then.

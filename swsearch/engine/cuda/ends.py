@@ -210,12 +210,12 @@ class EndFinder:
             device.clear(places, n * 8, Stream.COMPUTE)
             on_device = self._launcher.upload_profile("profile", pack_profile([profile], tile, arithmetic), held)
             residues, starts, lengths, listed, count, wanted = (address(scratch[name]) for name in uploaded)
-            self._launcher.launch(
+            self._launcher.plan(
                 profile, on_device,
                 Listed(residues, starts, lengths, listed, count, n, int(subjects.lengths[-1])),
                 tile=tile, arithmetic=arithmetic, scores=address(best), counter=address(scratch["ends counts"], 4),
-                stream=Stream.COMPUTE, ends=[wanted, address(places)],
-            )  # fmt: skip
+                stream=Stream.COMPUTE, name="ends", ends=[wanted, address(places)],
+            ).start()  # fmt: skip
             found_best, found = np.empty(n, np.int32), np.empty(n, np.uint64)
             device.download(found_best, best, Stream.COMPUTE)
             device.download(found, places, Stream.COMPUTE)

@@ -1,8 +1,8 @@
 """The CUDA engine: scores profiles against partitions on one GPU.
 
 One batch (a query, or two of like length that share words) against one piece of the database is: a launch a strip of
-the query over all subjects but the longest; beside it the kernel that gives each of the longest a warp, and the one
-that scores chromosomes and the like in windows; then the subjects whose score left the narrow type, or passed a
+the query over all subjects but the longest; beside it the kernel that gives each of the longest a warp, and before it
+the one that scores chromosomes and the like in windows; then the subjects whose score left the narrow type, or passed a
 deferred kernel's limit, are listed on the device and scored again in 16 and, where that is not enough, in 32 bits; then
 scores are copied to the host. Launches of one query never overlap those of the next, and the host reads one count
 between the stages.
@@ -35,7 +35,16 @@ from swsearch.engine.cuda.kernels import (
     WARP,
     Arithmetic,
 )
-from swsearch.engine.cuda.launches import DeviceProfile, Listed, ListLauncher, Timing, address, signed, unsigned
+from swsearch.engine.cuda.launches import (
+    DeviceProfile,
+    Listed,
+    ListLaunch,
+    ListLauncher,
+    Timing,
+    address,
+    signed,
+    unsigned,
+)
 from swsearch.engine.cuda.long_subjects import LongSubjects
 from swsearch.engine.cuda.packed import PackedProfiles
 from swsearch.engine.cuda.plan import (
@@ -59,7 +68,7 @@ DATABASE_SHARE: Final = 0.05
 """Share of the device's free memory that databases may take: the boundaries between the strips of a long query, or of
 two, take up to sixteen bytes a residue beside."""
 SIDES: Final = (Stream.SIDE, Stream.OTHER_SIDE)
-"""Where the kernels of long subjects run, of each query of a batch."""
+"""Where the kernel for listed subjects runs beside the others, of each query of a batch."""
 MOST_DEFERRED: Final = 1 / 16
 """If more than this share of the subjects passes a deferred kernel, the exact kernel scores all of them again."""
 
@@ -121,7 +130,8 @@ class CudaEngine:
         if memory_limit is None:
             memory_limit = int(self._device.free_bytes() * DATABASE_SHARE)
         self._store = SubjectStore(self._device, memory_limit)
-        self._joined = JoinedWindows(self._device, self._scratch, self._lists, self.timing)
+        # Its sweep frees nothing that is kept: the kernels of the windows may be using it.
+        self._joined = JoinedWindows(self._device, self._scratch, self._lists, DiamondSweep(self._device), self.timing)
         self._long_subjects = LongSubjects(
             DiamondSweep(self._device, self._make_room), self.timing, self._device.facts.multiprocessors
         )
@@ -303,8 +313,8 @@ class CudaEngine:
         deferred = self._deferred and all(limit is not None for limit in limits)
         plan = plan_range(profiles, self._device.facts.architecture, deferred=deferred)
         scores = [self._scratch.room(f"scores {i}", len(subjects) * 4) for i in range(len(profiles))]
-        n_whole = self._joined.first(subjects.partition, profiles)
-        n_short, n_joined_left = self._score_apart(profiles, subjects, n_whole, scores, deferred=plan.deferred)
+        whole = subjects.prefix(self._joined.first(subjects.partition, profiles))
+        n_short, n_joined_left = self._score_apart(profiles, subjects, whole, scores, deferred=plan.deferred)
         blocks = []
         for i, profile in enumerate(profiles):
             limit, floor = limits[i], None if floors is None else floors[i]
@@ -312,17 +322,17 @@ class CudaEngine:
                 assert limit is not None
                 assert floor is not None
                 beyond = plan.arithmetic.largest_exact(profile.max_score) + 1
-                candidates = [Candidates(0, n_short, limit), Candidates(n_short, n_whole - n_short, beyond)]
+                candidates = [Candidates(0, n_short, limit), Candidates(n_short, len(whole) - n_short, beyond)]
                 n_passed = self._selector.collect(scores[i], candidates, "passed")
                 if n_passed <= max(len(subjects) * MOST_DEFERRED, WARP):
-                    self._rescore(profile, subjects, scores[i], Arithmetic.SHORT, listed="passed", n_listed=n_passed)
+                    self._rescore(profile, whole, scores[i], Arithmetic.SHORT, listed="passed", n_listed=n_passed)
                     # The others' places hold what the deferred kernel left there: below the limit, and so the floor.
                     block = self._selector.at_least(subjects, scores[i], floor)
                     n_left = int((block.score >= beyond).sum())
                     blocks.append(ScoreBlock(block.subject_index, block.score, n_left))
                     continue
-                self._score_all([profile], subjects, n_whole, [scores[i]], [], deferred=False)
-            block = self._finish_exact(profile, subjects, n_whole, scores[i], plan.arithmetic, floor, rules[i])
+                self._score_all([profile], whole, [scores[i]], [], deferred=False)
+            block = self._finish_exact(profile, subjects, whole, scores[i], plan.arithmetic, floor, rules[i])
             blocks.append(
                 ScoreBlock(block.subject_index, block.score, block.n_rescored + n_joined_left[i], block.n_left_out)
             )
@@ -332,27 +342,33 @@ class CudaEngine:
         self,
         profiles: list[QueryProfile],
         subjects: DeviceSubjects,
-        n_whole: int,
+        whole: DeviceSubjects,
         scores: list[Buffer],
         *,
         deferred: bool,
     ) -> tuple[int, list[int]]:
-        """What :meth:`_score_all` does, and the exact scores of the subjects from place ``n_whole`` on.
+        """What :meth:`_score_all` does for the first subjects, ``whole``, and the exact scores of the others.
 
         Returns what it does, and how many of the others left the narrow type, of each query.
         """
-        if n_whole == len(subjects):
-            return self._score_all(profiles, subjects, n_whole, scores, [], deferred=deferred), [0] * len(profiles)
+        if len(whole) == len(subjects):
+            return self._score_all(profiles, whole, scores, [], deferred=deferred), [0] * len(profiles)
         with contextlib.ExitStack() as held:
             runs = [
-                self._joined.begin(profile, subjects, n_whole, self._packed.words, SIDES[i], held)
+                self._joined.begin(profile, subjects, len(whole), self._packed.words, f"{i}", held)
                 for i, profile in enumerate(profiles)
             ]
             held.callback(self._device.synchronize)
-            n_short = self._score_all(profiles, subjects, n_whole, scores, runs, deferred=deferred)
+            if len(whole):
+                n_short = self._score_all(profiles, whole, scores, runs, deferred=deferred)
+            else:
+                n_short = 0
+                with self._measured():
+                    for run in runs:
+                        run.start()
             finished = [run.finish() for run in runs]
             for of_query, (found, _) in zip(scores, finished, strict=True):
-                self._device.upload(of_query, found, Stream.COMPUTE, n_whole * 4)
+                self._device.upload(of_query, found, Stream.COMPUTE, len(whole) * 4)
         return n_short, [n_left for _, n_left in finished]
 
     def _plan_ahead(self, profiles: list[QueryProfile], *, deferred: bool) -> None:
@@ -370,15 +386,14 @@ class CudaEngine:
         self,
         profiles: list[QueryProfile],
         subjects: DeviceSubjects,
-        n_whole: int,
         scores: list[Buffer],
         runs: list[JoinedRun],
         *,
         deferred: bool,
     ) -> int:
-        """The best score of the first ``n_whole`` subjects, or in deferred kernels their result, in ``scores``.
+        """Every subject's best score, or in deferred kernels its result, in its place of ``scores``.
 
-        ``runs`` of the other subjects are launched beside. Returns the place of the first subject that got a warp of
+        ``runs`` of longer subjects are launched before. Returns the place of the first subject that got a warp of
         its own: its score and those after it are exact also where deferred kernels ran, as far as the type holds them.
         """
         device = self._device
@@ -390,8 +405,8 @@ class CudaEngine:
         ]
         a_block = [strip.shape.threads // strip.shape.tile.group for strip in plan.strips]
         n_groups = device.facts.multiprocessors * max(n * groups for n, groups in zip(resident, a_block, strict=True))
-        n_short = min(first_long(subjects.partition.lengths, subjects.n_residues, n_groups), n_whole)
-        long_places = np.arange(n_short, n_whole, dtype=np.uint32)[::-1]
+        n_short = first_long(subjects.partition.lengths, subjects.n_residues, n_groups)
+        long_places = np.arange(n_short, len(subjects), dtype=np.uint32)[::-1]
 
         counters = self._scratch.room("counters", (len(plan.strips) + len(profiles)) * 4)
         device.clear(counters, counters.n_bytes, Stream.COMPUTE)
@@ -410,18 +425,22 @@ class CudaEngine:
                 count = self._scratch.room("long count", 4)
                 device.upload(places, np.ascontiguousarray(long_places), Stream.COMPUTE)
                 device.upload(count, np.array([len(long_places)], np.uint32), Stream.COMPUTE)
-            held.callback(device.synchronize)
-            held.enter_context(self._measured())
-            # All before the inter-task kernel, whose blocks stay on the multiprocessors once they are there.
-            for run in runs:
-                run.launch()
-            for i, profile_alone in enumerate(alone):
-                device.follow(SIDES[i], Stream.COMPUTE)
-                self._launch_list(
+            lists = [
+                self._plan_list(
                     profiles[i], profile_alone, subjects, scores[i], arithmetic=plan.arithmetic, places=places,
                     count=count, n_listed=len(long_places), stream=SIDES[i],
                     counter=address(counters, (len(plan.strips) + i) * 4),
-                )  # fmt: skip
+                )
+                for i, profile_alone in enumerate(alone)
+            ]  # fmt: skip
+            held.callback(device.synchronize)
+            held.enter_context(self._measured())
+            for run in runs:
+                run.start()
+            # Before the inter-task kernel, whose blocks stay on the multiprocessors once they are there.
+            for launch in lists:
+                device.follow(launch.stream, Stream.COMPUTE)
+                launch.start()
             first_unit = 0
             for number, strip in enumerate(plan.strips if n_short else ()):
                 arguments = [
@@ -434,27 +453,27 @@ class CudaEngine:
                 grid = min(device.facts.multiprocessors * resident[number], -(-n_short // a_block[number]))
                 device.launch(specs[number], grid, strip.shape.tile.shared_bytes, arguments, Stream.COMPUTE)
                 first_unit += strip.shape.tile.strip_units
-            for i in range(max(len(alone), len(runs))):
-                device.follow(Stream.COMPUTE, SIDES[i])
+            for launch in lists:
+                device.follow(Stream.COMPUTE, launch.stream)
         return n_short
 
     def _finish_exact(
         self,
         profile: QueryProfile,
         subjects: DeviceSubjects,
-        n_whole: int,
+        whole: DeviceSubjects,
         scores: Buffer,
         arithmetic: Arithmetic,
         floor: int | None,
         rule: TopRule | None,
     ) -> ScoreBlock:
-        """Score again what left the type of the first ``n_whole``, and copy to the host what is wanted of all."""
+        """Score again what left the type of the first, ``whole``, and copy to the host what is wanted of all."""
         n_left = 0
         wider = arithmetic.wider
-        if wider is not None and self._may_exceed(profile, subjects, arithmetic):
-            everyone = Candidates(0, n_whole, arithmetic.largest_exact(profile.max_score) + 1)
+        if wider is not None and self._may_exceed(profile, whole, arithmetic):
+            everyone = Candidates(0, len(whole), arithmetic.largest_exact(profile.max_score) + 1)
             n_left = self._selector.collect(scores, [everyone], "left")
-            self._rescore(profile, subjects, scores, wider, listed="left", n_listed=n_left)
+            self._rescore(profile, whole, scores, wider, listed="left", n_listed=n_left)
         if floor is not None:
             block = self._selector.best(subjects, scores, floor, rule)
             return ScoreBlock(block.subject_index, block.score, n_left, block.n_left_out)
@@ -484,20 +503,21 @@ class CudaEngine:
         device.clear(counter, 4, Stream.COMPUTE)
         with contextlib.ExitStack() as held:
             on_device = self._list_profile("profile", profile, arithmetic, held)
-            held.callback(device.synchronize)
-            held.enter_context(self._measured())
-            self._launch_list(
+            launch = self._plan_list(
                 profile, on_device, subjects, scores, arithmetic=arithmetic, places=self._scratch[listed],
                 count=self._scratch[f"{listed} count"], n_listed=n_listed, stream=Stream.COMPUTE,
                 counter=address(counter),
             )  # fmt: skip
+            held.callback(device.synchronize)
+            held.enter_context(self._measured())
+            launch.start()
         wider = arithmetic.wider
         if wider is not None and self._may_exceed(profile, subjects, arithmetic):
             same = Candidates(0, n_listed, arithmetic.largest_exact(profile.max_score) + 1, listed)
             n_left = self._selector.collect(scores, [same], f"{listed} {wider.name}")
             self._rescore(profile, subjects, scores, wider, listed=f"{listed} {wider.name}", n_listed=n_left)
 
-    def _launch_list(
+    def _plan_list(
         self,
         profile: QueryProfile,
         on_device: DeviceProfile,
@@ -510,15 +530,15 @@ class CudaEngine:
         n_listed: int,
         counter: np.uint64,
         stream: Stream,
-    ) -> None:
+    ) -> ListLaunch:
         listed = Listed(
             address(subjects.residues), address(subjects.starts), address(subjects.lengths),
             address(places), address(count), n_listed, subjects.longest,
         )  # fmt: skip
         tile = plan_list(profile, self._device.facts.architecture, arithmetic)
-        self._lists.launch(
+        return self._lists.plan(
             profile, on_device, listed, tile=tile, arithmetic=arithmetic, scores=address(scores), counter=counter,
-            stream=stream,
+            stream=stream, name=f"list {stream.name}",
         )  # fmt: skip
 
     # --- Profiles ---

@@ -4,10 +4,12 @@ Each window but a subject's first begins some columns before the one before it e
 came before. If, where the earlier window ends, both hold the same in every row, the later one is right from there on,
 and the largest score of all windows is the subject's (``cuda/kernels/joints.cuh``). Alignments of unrelated sequences
 are short, so this is nearly always so. A window whose joint is not proven, since an alignment may reach across it, is
-scored again from some columns further back, until all are proven; where this would be more work than to score the
-subject whole, it is scored whole.
+scored again from some columns further back, until all are proven: as far as the best score that was found may still be
+felt, since H falls no faster than gaps cost. Where this would be more work than to score the subject whole, it is
+scored whole, by diamonds if they suit the query.
 
-The engine launches them beside the inter-task kernel of the other subjects, before it, and finishes them after it.
+The engine launches them before the inter-task kernel of the other subjects, and reads them when that has ended. Side by
+side they would share multiprocessors, and take longer than one after the other.
 """
 
 from __future__ import annotations
@@ -23,8 +25,10 @@ from numpy.typing import NDArray
 from swsearch.database.format import SUBJECT_ALIGNMENT
 from swsearch.database.partition import Partition
 from swsearch.engine.cuda.device import Argument, Buffer, Device, Stream
+from swsearch.engine.cuda.diamonds import DiamondSweep
 from swsearch.engine.cuda.kernels import COMPARE_KERNEL, WARP, Arithmetic, KernelSpec, Tile
 from swsearch.engine.cuda.launches import Listed, ListLauncher, Timing, address, unsigned
+from swsearch.engine.cuda.long_subjects import score_by_diamonds, suits_diamonds
 from swsearch.engine.cuda.plan import chain_limit, first_arithmetic, plan_list
 from swsearch.engine.cuda.profile import Words
 from swsearch.engine.cuda.scratch import Scratch
@@ -32,11 +36,12 @@ from swsearch.engine.cuda.subjects import DeviceSubjects
 from swsearch.query.profile import QueryProfile
 from swsearch.typing import Lengths, Scores
 
-OVERLAP: Final = 256
+OVERLAP: Final = 512
 """Columns by which windows overlap at first; ``benchmarks/benchmark_joints.py`` measures how many are needed."""
 LEAST_STRIDE: Final = 512
-GROWTH: Final = 4
-"""How much longer a window's overlap is each time that its joint is not proven."""
+"""For queries of one strip; twice as much for others."""
+GROWTH: Final = 2
+"""How much longer a window's overlap is, at least, each time that its joint is not proven."""
 LEAST_LENGTH: Final = 2048
 STATE_BYTES: Final = 256 << 20
 """Memory for what windows hold at their joints; strides grow where it would take more."""
@@ -88,22 +93,29 @@ class Windows:
         followed = np.append(self.subject[1:] == self.subject[:-1], False)
         return np.where(followed, self.end - self.begin, 0).astype(np.uint32)
 
-    def begin_earlier(self, unproven: NDArray[np.bool_], overlap: int, lengths: Lengths) -> NDArray[np.intp]:
-        """Let windows begin ``overlap`` columns before their joints; which are to be scored again.
+    def after(self, unproven: NDArray[np.bool_], reach: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """The unproven windows, and those whose joints lie up to a ``reach``, one for each subject, behind theirs.
 
-        A subject whose windows would have more columns together than it has itself gets its last one whole instead.
+        Their own joints may well be proven: both sides miss what comes from before the unproven one.
         """
-        again = np.flatnonzero(unproven)
-        begins = np.maximum(self.joint[again] - overlap, 0)
-        columns = np.bincount(self.subject[again], self.end[again] - begins, minlength=len(self.first))
-        whole = columns > lengths
-        self.begin[again] = begins
-        if whole.any():
-            last = np.append(self.first[1:], len(self)) - 1
-            # Nothing is asked of the others any more: a window that begins with its subject needs no proof.
-            self.begin[whole[self.subject]] = 0
-            again = np.union1d(again[~whole[self.subject[again]]], last[whole])
-        return again
+        apart = int(self.end.max() + reach.max()) + 1
+        position = self.subject * apart + self.joint
+        last = np.maximum.accumulate(np.where(unproven, position, -apart))
+        return position - last <= reach[self.subject]
+
+    def begin_earlier(
+        self, again: NDArray[np.bool_], overlaps: NDArray[np.int64], lengths: Lengths
+    ) -> NDArray[np.bool_]:
+        """Let windows begin some columns before their joints; a number for each subject.
+
+        Returns the subjects whose windows would then have more columns together than the subject has itself: those are
+        to be scored whole, and nothing is asked of their windows any more.
+        """
+        self.begin[again] = np.maximum(self.joint - overlaps[self.subject], 0)[again]
+        columns = np.bincount(self.subject[again], (self.end - self.begin)[again], minlength=len(self.first))
+        whole: NDArray[np.bool_] = columns > lengths
+        self.begin[whole[self.subject]] = 0  # a window that begins with its subject needs no proof
+        return whole
 
 
 def cut_in_windows(lengths: Lengths, size: Size) -> Windows:
@@ -126,6 +138,7 @@ class JoinedWindows:
     device : Device
     scratch : Scratch
     launcher : ListLauncher
+    sweep : DiamondSweep
     timing : Timing
         Told of the time of kernels that run after the others.
     overlap, least_stride : int
@@ -135,8 +148,8 @@ class JoinedWindows:
 
     Attributes
     ----------
-    n_again : int
-        Windows that were scored again, so far, because a joint was not proven.
+    n_again, n_whole : int
+        Windows that were scored again, so far, because a joint was not proven, and subjects that were scored whole.
     """
 
     def __init__(
@@ -144,6 +157,7 @@ class JoinedWindows:
         device: Device,
         scratch: Scratch,
         launcher: ListLauncher,
+        sweep: DiamondSweep,
         timing: Timing,
         overlap: int = OVERLAP,
         least_stride: int = LEAST_STRIDE,
@@ -152,11 +166,13 @@ class JoinedWindows:
         self.device = device
         self.scratch = scratch
         self.launcher = launcher
+        self.sweep = sweep
         self.timing = timing
         self._overlap = overlap
         self._least_stride = least_stride
         self._least_length = least_length
         self.n_again = 0
+        self.n_whole = 0
 
     def first(self, partition: Partition, profiles: Sequence[QueryProfile]) -> int:
         """Place of the first subject to be scored so, for queries that are scored together; past the last for none."""
@@ -176,7 +192,7 @@ class JoinedWindows:
         subjects: DeviceSubjects,
         first: int,
         pack: Pack,
-        stream: Stream,
+        name: str,
         held: contextlib.ExitStack,
     ) -> JoinedRun:
         """Get the subjects from place ``first`` on ready; at least one, none of them empty.
@@ -185,8 +201,8 @@ class JoinedWindows:
         ----------
         pack : callable
             Packs profiles for a tile.
-        stream : Stream
-            Where the kernels run. One run at a time may use it.
+        name : str
+            Of the run, among those at a time.
         held : ExitStack
             Keeps what the kernels use until they have ended.
 
@@ -195,7 +211,7 @@ class JoinedWindows:
         OutOfDeviceMemory
         """
         size = self._size(profile, subjects.partition[first:])
-        return JoinedRun(self, profile, subjects, np.arange(first, len(subjects)), size, pack, stream, held)
+        return JoinedRun(self, profile, subjects, np.arange(first, len(subjects)), size, pack, name, held)
 
     def _size(self, profile: QueryProfile, partition: Partition) -> Size:
         """All windows at a time, the last one of each subject counted in, which may be a short one."""
@@ -206,7 +222,8 @@ class JoinedWindows:
         stride = partition.n_residues // max(at_a_time - len(partition), at_a_time // 2, 1)
         wide = plan_list(profile, architecture, Arithmetic.WIDE, windows=True)
         bytes_a_window = 2 * wide.strips(profile.length) * wide.joint_words * WARP * 4
-        stride = max(stride, self._least_stride, partition.n_residues * bytes_a_window // STATE_BYTES)
+        least = self._least_stride * min(tile.strips(profile.length), 2)
+        stride = max(stride, least, partition.n_residues * bytes_a_window // STATE_BYTES)
         return Size(self._overlap, _rounded(stride))
 
 
@@ -221,7 +238,7 @@ class JoinedRun:
         places: NDArray[np.intp],
         size: Size,
         pack: Pack,
-        stream: Stream,
+        name: str,
         held: contextlib.ExitStack,
     ) -> None:
         self._of = of
@@ -231,58 +248,80 @@ class JoinedRun:
         self._places = places
         self._size = size
         self._pack = pack
-        self._stream = stream
+        self._name = name
         self._held = held
         self._zeros: Buffer
         self._scores: Buffer
         self._prepare(first_arithmetic(profile), np.arange(len(places)))
 
-    def launch(self) -> None:
-        """Score the windows that are to be scored, and compare all joints; behind what the compute stream was given."""
-        device = self._device
-        device.follow(self._stream, Stream.COMPUTE)
-        n = len(self._windows)
-        self._of.launcher.launch(
-            self._profile, self._on_device, self._listed,
-            tile=self._tile, arithmetic=self._arithmetic, scores=address(self._scores),
-            counter=address(self._zeros, n * 4), stream=self._stream,
-            joints=[self._at_entries, self._at_exits, self._states],
-        )  # fmt: skip
+    def start(self) -> None:
+        """Launch what is to be scored, and the comparison of all joints."""
+        self._launch.start()
         if self._any_joint:
+            n = len(self._windows)
             compared: list[Argument] = [
                 self._at_entries, self._states, unsigned(n), unsigned(self._state_words), address(self._zeros),
             ]  # fmt: skip
-            grid = max(1, min(-(-n * WARP // COMPARE_KERNEL.threads), device.facts.multiprocessors * 8))
-            device.launch(COMPARE_KERNEL, grid, 0, compared, self._stream)
+            grid = max(1, min(-(-n * WARP // COMPARE_KERNEL.threads), self._device.facts.multiprocessors * 8))
+            self._device.launch(COMPARE_KERNEL, grid, 0, compared, Stream.COMPUTE)
 
     def finish(self) -> tuple[Scores, int]:
-        """The subjects' scores, and how many left the narrowest type; after :meth:`launch`, waits for it."""
+        """The subjects' scores, and how many left the narrowest type; after :meth:`start`, waits for it."""
         scores = np.zeros(len(self._places), dtype=np.int32)
         n_left = 0
         while True:
-            differs, best = np.empty(len(self._windows), np.int32), np.empty(len(self._windows), np.int32)
-            self._device.download(differs, self._zeros, self._stream)
-            self._device.download(best, self._scores, self._stream)
-            of_subjects = np.maximum.reduceat(best, self._windows.first)
-            exact = of_subjects <= self._arithmetic.largest_exact(self._profile.max_score)
-            unproven = (differs != 0) & exact[self._windows.subject]
-            if unproven.any():
-                self._overlap *= GROWTH
-                self._again = self._windows.begin_earlier(unproven, self._overlap, self._lengths)
-                self._of.n_again += len(self._again)
-                self._describe()
-            else:
-                scores[self._chosen] = of_subjects
-                beyond = self._chosen[~exact]
-                n_left = n_left or len(beyond)
-                if not beyond.size:
-                    return scores, n_left
-                assert self._arithmetic.wider is not None
-                self._prepare(self._arithmetic.wider, beyond)
-            with self._device.timed(Stream.COMPUTE) as seconds:
-                self.launch()
-                self._device.follow(Stream.COMPUTE, self._stream)
-            self._of.timing.seconds += seconds[0]
+            best, beyond = self._proven()
+            scores[self._chosen] = best
+            n_left = n_left or int(beyond.sum())
+            if not beyond.any():
+                return scores, n_left
+            assert self._arithmetic.wider is not None
+            self._prepare(self._arithmetic.wider, self._chosen[beyond])
+            self._start_timed()
+
+    def _proven(self) -> tuple[Scores, NDArray[np.bool_]]:
+        """The best score of each subject, and which of them the type does not hold; all others are proven."""
+        profile, windows = self._profile, self._windows
+        by_diamonds = np.zeros(len(self._chosen), dtype=np.int32)
+        while True:
+            differs, best = np.empty(len(windows), np.int32), np.empty(len(windows), np.int32)
+            self._device.download(differs, self._zeros, Stream.COMPUTE)
+            self._device.download(best, self._scores, Stream.COMPUTE)
+            of_subjects = np.maximum.reduceat(best, windows.first)
+            beyond = of_subjects > self._arithmetic.largest_exact(profile.max_score)
+            unproven = (differs != 0) & ~beyond[windows.subject]
+            again, whole = self._begin_earlier(unproven, of_subjects)
+            if whole.any() and suits_diamonds(profile):
+                of_whole = self._subjects.partition[self._places[self._chosen[whole]]]
+                by_diamonds[whole] = score_by_diamonds(self._of.sweep, profile, of_whole, self._of.timing)
+            elif whole.any():
+                last = np.append(windows.first[1:], len(windows)) - 1
+                again[last[whole]] = True
+            if not again.any():
+                return np.maximum(of_subjects, by_diamonds), beyond
+            self._again = np.flatnonzero(again)
+            self._describe()
+            self._start_timed()
+
+    def _begin_earlier(self, unproven: NDArray[np.bool_], best: Scores) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        """Which windows are to be scored again, and which subjects whole."""
+        if not unproven.any():
+            return unproven, np.zeros(len(best), dtype=bool)
+        extend = self._profile.gap.extend
+        felt = best.astype(np.int64) // extend if extend else self._lengths.astype(np.int64)
+        self._overlap *= GROWTH
+        again = self._windows.after(unproven, felt)
+        overlaps = np.maximum(self._overlap, felt + self._size.overlap + -felt % SUBJECT_ALIGNMENT)
+        whole = self._windows.begin_earlier(again, overlaps, self._lengths)
+        again &= ~whole[self._windows.subject]
+        self._of.n_again += int(again.sum())
+        self._of.n_whole += int(whole.sum())
+        return again, whole
+
+    def _start_timed(self) -> None:
+        with self._device.timed(Stream.COMPUTE) as seconds:
+            self.start()
+        self._of.timing.seconds += seconds[0]
 
     def _prepare(self, arithmetic: Arithmetic, chosen: NDArray[np.intp]) -> None:
         """All windows of some of the subjects, in a type."""
@@ -304,7 +343,7 @@ class JoinedRun:
         self._describe()
 
     def _describe(self) -> None:
-        """Upload where the windows are, and which of them are to be scored."""
+        """Upload where the windows are and which of them are to be scored, and plan the launch."""
         partition, windows = self._subjects.partition, self._windows
         starts = (partition.starts[self._places[self._chosen]] - partition.starts[0]).astype(np.int64)
         lengths, entries = (windows.end - windows.begin).astype(np.uint32), windows.entries
@@ -320,17 +359,23 @@ class JoinedRun:
             address(table, offset) for offset in offsets
         )
         self._any_joint = bool(entries.any())
-        self._listed = Listed(
-            address(self._subjects.residues), at_starts, at_lengths, at_places, at_count,
-            len(self._again), int(lengths[self._again].max()),
-        )  # fmt: skip
         # Whether joints differ, and a counter.
         self._zeros = self._of.scratch.room(self._named("joints"), (n + 1) * 4)
         self._device.upload(table, self._described, Stream.COMPUTE)
         self._device.clear(self._zeros, (n + 1) * 4, Stream.COMPUTE)
+        listed = Listed(
+            address(self._subjects.residues), at_starts, at_lengths, at_places, at_count,
+            len(self._again), int(lengths[self._again].max()),
+        )  # fmt: skip
+        self._launch = self._of.launcher.plan(
+            self._profile, self._on_device, listed,
+            tile=self._tile, arithmetic=self._arithmetic, scores=address(self._scores),
+            counter=address(self._zeros, n * 4), stream=Stream.COMPUTE, name=f"windows {self._name}",
+            joints=[self._at_entries, self._at_exits, self._states],
+        )  # fmt: skip
 
     def _named(self, what: str) -> str:
-        return f"windows' {what} {self._stream.name}"
+        return f"windows' {what} {self._name}"
 
 
 def _rounded(columns: int) -> int:

@@ -180,6 +180,7 @@ def _constants(**values: object) -> tuple[tuple[str, str], ...]:
     return tuple((name.upper(), str(int(v) if isinstance(v, bool) else v)) for name, v in values.items())
 
 
+@cache
 def range_kernel(
     arithmetic: Arithmetic,
     tile: Tile,
@@ -213,6 +214,7 @@ def range_kernel(
     )
 
 
+@cache
 def list_kernel(
     arithmetic: Arithmetic, tile: Tile, gap: GapPenalty, *, texture: bool, warps: int, entry: ListEntry = "score_list"
 ) -> KernelSpec:

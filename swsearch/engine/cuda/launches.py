@@ -94,6 +94,22 @@ class Listed:
     longest: int
 
 
+@dataclass(frozen=True)
+class ListLaunch:
+    """A launch with nothing left to be decided, so that it starts at once: what is timed does not wait for the host."""
+
+    device: Device
+    spec: KernelSpec
+    grid: int
+    shared_bytes: int
+    arguments: list[Argument]
+    stream: Stream
+
+    def start(self) -> None:
+        """Launch the kernel."""
+        self.device.launch(self.spec, self.grid, self.shared_bytes, self.arguments, self.stream)
+
+
 class ListLauncher:
     """Uploads profiles, and launches the kernels for listed subjects, on one device.
 
@@ -139,10 +155,10 @@ class ListLauncher:
     def kernel(
         self, profile: QueryProfile, tile: Tile, arithmetic: Arithmetic, entry: ListEntry, *, warps: int = 1
     ) -> KernelSpec:
-        """The kernel that :meth:`launch` starts; its code is the same for any number of warps."""
+        """The kernel that :meth:`plan` takes; its code is the same for any number of warps."""
         return list_kernel(arithmetic, tile, profile.gap, texture=self._texture, warps=warps, entry=entry)
 
-    def launch(
+    def plan(
         self,
         profile: QueryProfile,
         on_device: DeviceProfile,
@@ -153,19 +169,26 @@ class ListLauncher:
         scores: np.uint64,
         counter: np.uint64,
         stream: Stream,
+        name: str,
         joints: list[Argument] | None = None,
         ends: list[Argument] | None = None,
-    ) -> None:
-        """Score the listed subjects: ``scores``, by place.
+    ) -> ListLaunch:
+        """A launch that scores the listed subjects: ``scores``, by place.
 
         Parameters
         ----------
         counter : uint64
             Address of a word that is 0.
+        name : str
+            Of its room in scratch, which the next plan of this name takes.
         joints : list of arguments, optional
             Where the states at the joints of windows go; the subjects are windows then.
         ends : list of arguments, optional
             Where the known scores are, and where their ends go.
+
+        Raises
+        ------
+        OutOfDeviceMemory
         """
         device = self._device
         strips = tile.strips(profile.length)
@@ -182,11 +205,11 @@ class ListLauncher:
         if strips > 1:
             edge_bytes = teams.teams * stride * tile.boundary_words * 4
             grid = max(1, min(grid, EDGE_BYTES // edge_bytes))
-            edge = self._scratch.room(f"edge {stream.name}", grid * edge_bytes)
+            edge = self._scratch.room(f"edge {name}", grid * edge_bytes)
         arguments = [
             *on_device.arguments, signed(strips),
             listed.residues, listed.starts, listed.lengths, listed.places, listed.count,
             address(edge), unsigned(stride), signed(teams.team),
             scores, counter, *(joints or []), *(ends or []),
         ]  # fmt: skip
-        device.launch(spec, grid, tile.list_bytes(teams.strips), arguments, stream)
+        return ListLaunch(device, spec, grid, tile.list_bytes(teams.strips), arguments, stream)

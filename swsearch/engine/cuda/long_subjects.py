@@ -22,6 +22,7 @@ from swsearch.engine.protocol import Progress, Scored, TopRule
 from swsearch.hits.score_block import ScoreBlock
 from swsearch.query.profile import QueryProfile
 from swsearch.sequences.alphabet import CODE_MASK
+from swsearch.typing import Scores
 
 MOST_JOINED_ROWS: Final = 16_384
 """Longest query for joined windows."""
@@ -38,6 +39,19 @@ ScoreEach = Callable[
 def suits_diamonds(profile: QueryProfile) -> bool:
     """Whether the diamond kernel takes a profile; one with a row for each position may have too many."""
     return len(profile.table) <= MOST_LINES and 0 < profile.gap.first <= MOST_FIRST
+
+
+def score_by_diamonds(sweep: DiamondSweep, profile: QueryProfile, subjects: Partition, timing: Timing) -> Scores:
+    """The subjects' best scores; the profile suits diamonds, and ``timing`` is told of their seconds."""
+    problem = PairProblem(
+        True, True, True, profile.gap.open, profile.gap.extend, table=np.ascontiguousarray(profile.table)
+    )
+    rows = profile.rows.astype(np.uint16)
+    pairs = [(rows, (subjects.codes(place) & CODE_MASK).astype(np.uint16)) for place in range(len(subjects))]
+    before = sweep.seconds
+    ends = sweep.ends(pairs, problem)
+    timing.seconds += sweep.seconds - before
+    return np.array([end.score for end in ends], dtype=np.int32)
 
 
 class LongSubjects:
@@ -94,12 +108,16 @@ class LongSubjects:
                 continue
             apart = []
             for profile in chosen:
-                apart.append(self._by_diamonds(profile, partition[first:]))
+                long = partition[first:]
+                scores = score_by_diamonds(self._sweep, profile, long, self._timing)
+                apart.append(ScoreBlock(long.subject_index, scores))
+                n_cells = profile.length * long.n_residues
+                self._timing.cells += n_cells
                 if progress is not None:
-                    progress(profile.length * partition[first:].n_residues)
+                    progress(n_cells)
             for number, block in score_each(chosen, partition[:first], wanted, progress, None):
-                long = apart[number] if wanted is None else apart[number].at_least(wanted[number])
-                yield places[number], ScoreBlock.concatenate([block, long])
+                of_long = apart[number] if wanted is None else apart[number].at_least(wanted[number])
+                yield places[number], ScoreBlock.concatenate([block, of_long])
 
     def _first(self, partition: Partition, profile: QueryProfile) -> int:
         """Place of the first subject that is scored by diamonds; the partition's length where none is."""
@@ -107,15 +125,3 @@ class LongSubjects:
             return len(partition)
         limit = chain_limit(partition.n_residues, [profile.length], self._multiprocessors)
         return int(np.searchsorted(partition.lengths, max(limit, self._least_length), side="right"))
-
-    def _by_diamonds(self, profile: QueryProfile, subjects: Partition) -> ScoreBlock:
-        problem = PairProblem(
-            True, True, True, profile.gap.open, profile.gap.extend, table=np.ascontiguousarray(profile.table)
-        )
-        rows = profile.rows.astype(np.uint16)
-        pairs = [(rows, (subjects.codes(place) & CODE_MASK).astype(np.uint16)) for place in range(len(subjects))]
-        before = self._sweep.seconds
-        ends = self._sweep.ends(pairs, problem)
-        self._timing.seconds += self._sweep.seconds - before
-        self._timing.cells += profile.length * subjects.n_residues
-        return ScoreBlock(subjects.subject_index, np.array([end.score for end in ends], dtype=np.int32))

@@ -30,8 +30,8 @@ LIST_WARPS: Final = 3
 CELLS_A_CYCLE: Final = 26
 """Cells that a multiprocessor does a cycle where there are subjects enough."""
 STRIP_CHAIN_ROWS: Final = 256
-STRIP_CHAIN_CYCLES: Final = 250
-TEAM_CHAIN_CYCLES: Final = 1500
+STRIP_CHAIN_CYCLES: Final = 200
+TEAM_CHAIN_CYCLES: Final = 1600
 """Cycles that the kernel for listed subjects takes for a column beside the inter-task kernel: where a query of up to so
 many rows is one strip, and where warps wait for one another (``benchmarks/benchmark_long_subjects.py``)."""
 FEW_LISTED: Final = 4
@@ -118,7 +118,7 @@ def first_long(lengths: Lengths, n_residues: int, n_groups: int) -> int:
 
 
 def chain_limit(n_residues: int, rows: Sequence[int], multiprocessors: int) -> int:
-    """Columns from which a listed subject takes longer than half of the launch beside it.
+    """Columns from which a listed subject takes longer than the launch beside it.
 
     Parameters
     ----------
@@ -130,7 +130,7 @@ def chain_limit(n_residues: int, rows: Sequence[int], multiprocessors: int) -> i
         Of the device.
     """
     of_launch = n_residues * sum(rows) / (CELLS_A_CYCLE * multiprocessors)
-    return int(of_launch / 2 / (STRIP_CHAIN_CYCLES if max(rows) <= STRIP_CHAIN_ROWS else TEAM_CHAIN_CYCLES))
+    return int(of_launch / (STRIP_CHAIN_CYCLES if max(rows) <= STRIP_CHAIN_ROWS else TEAM_CHAIN_CYCLES))
 
 
 @dataclass(frozen=True)

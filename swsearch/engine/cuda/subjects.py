@@ -140,6 +140,12 @@ class DeviceSubjects:
         """Length of the longest subject, 0 where there is none."""
         return int(self.partition.lengths[-1]) if len(self.partition) else 0
 
+    def prefix(self, n_subjects: int) -> DeviceSubjects:
+        """The first subjects; the memory stays this one's."""
+        if n_subjects == len(self):
+            return self
+        return DeviceSubjects(self.residues, self.starts, self.lengths, self.partition[:n_subjects], self.streamed)
+
     def free(self) -> None:
         """Give the memory back."""
         for buffer in (self.residues, self.starts, self.lengths):

@@ -16,6 +16,9 @@ from typing import Any, Final
 from swsearch.engine.cuda.kernels import WARP, Pairing, Tile, source_folder
 from swsearch.errors import EngineError
 
+BLOCK_WORDS: Final = 64
+"""Words of all strips, a lane, that 227 kB of shared memory have room for, for the 28 columns of proteins."""
+FEW_WORDS: Final = 8
 STEP_WORDS: Final = 5.5
 """What a lane does for each column beside its words, in words: reading scores, handing on, storing the boundary."""
 
@@ -77,7 +80,12 @@ def tiles(architecture: int, pairing: Pairing, columns: int) -> tuple[TunedTile,
 def choose_list_tile(
     architecture: int, pairing: Pairing, columns: int, query_length: int, kernel: str = "score_list"
 ) -> Tile:
-    """The tile of ``score_list`` or ``score_windows``, a warp wide, whose strips take the fewest instructions."""
+    """The tile of ``score_list`` or ``score_windows``, a warp wide, whose strips take the fewest instructions.
+
+    Where not all strips fit a block's shared memory, it is one of few words: a block then has more warps.
+    """
     entries = tuned_for(architecture)[kernel][pairing.value]
     found = [Tile(pairing, WARP, entry["words"], columns) for entry in entries]
+    fitting = [tile for tile in found if tile.strips(query_length) * tile.words <= BLOCK_WORDS]
+    found = fitting or [tile for tile in found if tile.words <= FEW_WORDS]
     return min(found, key=lambda tile: (tile.strips(query_length) * (tile.words + STEP_WORDS), tile.rows))
