@@ -1,6 +1,7 @@
 """Pairs on a GPU by diamonds: cells a second by pair, mode and shape, with ends checked against the CPU's kernels.
 
-    python benchmarks/benchmark_diamond.py PAIR... [--modes local,global] [--shapes auto] [--check] [--out RESULT.json]
+    python benchmarks/benchmark_diamond.py PAIR... [--modes local,global] [--shapes auto] [--path] [--check]
+        [--out RESULT.json]
 
 A PAIR is ``FASTA`` (its first two records), ``QUERY.fasta,SUBJECT.fasta`` (their first records) or ``drawn:M,N`` (DNA
 drawn at random, the second partly a copy of the first). ``proteins:M,N1,N2,…`` is a protein query of M residues and a
@@ -8,6 +9,10 @@ subject of each other length, all in one launch. Giga cell updates a second (GCU
 letters over the kernel's time by device events, the median of the repeats; wall time is that of the whole call,
 letters laid out and copied. DNA scores 2/-3 5/2, protein BLOSUM62 11/1. ``--shapes`` names shapes to compare: ``auto``,
 or ``narrow-8`` and the like (16-bit scores, 8 words a lane). ``--check`` compares score and end with the CPU's.
+
+``--path`` finds the path of the same pairs as well, one after another: kernel time of both sweeps, wall time and CPU
+time of the whole call, and with ``--check`` whether the path is the one of the CPU's kernels, with the CPU time they
+take.
 """
 
 from __future__ import annotations
@@ -17,6 +22,7 @@ import json
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -25,13 +31,15 @@ import numpy as np
 from swsearch import _native
 from swsearch.cores import usable_cores
 from swsearch.engine.cuda.device import PyCudaDevice
+from swsearch.engine.cuda.diamond_launch import PairEnd
 from swsearch.engine.cuda.diamond_plan import PairProblem, SweepShape, choose_shape, table_columns
-from swsearch.engine.cuda.diamonds import DiamondSweep, PairEnd
+from swsearch.engine.cuda.diamonds import DiamondSweep
 from swsearch.scoring.matrix import named_matrix
 from swsearch.sequences.alphabet import CODE_MASK, DNA
 from swsearch.sequences.fasta import read_sequences
 
 Side = np.ndarray
+MEMORY_BYTES = 1 << 28
 
 MODES = {
     "local": (True, True, True),
@@ -71,17 +79,68 @@ def problem_of(mode: str, *, dna: bool) -> PairProblem:
     return PairProblem(local, query_free, subject_free, 11, 1, table=named_matrix("BLOSUM62").scores)
 
 
-def on_cpu(pair: tuple[Side, Side], p: PairProblem) -> PairEnd:
-    found = _native.align_pair(
+def aligned_on_cpu(pair: tuple[Side, Side], p: PairProblem, *, path: bool) -> Any:
+    """What ``_native.align_pair`` returns."""
+    return _native.align_pair(
         *pair, p.table, p.match, p.mismatch, p.gap_open, p.gap_extend, p.local, p.local or p.query_free,
-        p.local or p.subject_free, False, usable_cores(), 1 << 28, None, "auto",
+        p.local or p.subject_free, path, usable_cores(), MEMORY_BYTES, None, "auto",
     )  # fmt: skip
-    return PairEnd(found[0], found[1], found[2])
+
+
+def on_cpu(pair: tuple[Side, Side], p: PairProblem) -> PairEnd:
+    return PairEnd(*aligned_on_cpu(pair, p, path=False)[:3])
 
 
 def shape_named(name: str) -> SweepShape | None:
     width, _, words = name.partition("-")
     return None if name == "auto" else SweepShape(width == "narrow", int(words))
+
+
+def cpu_seconds(call: Callable[[], Any]) -> tuple[float, Any]:
+    """CPU seconds of all threads of a call, and what it returns."""
+    start = time.process_time()
+    result = call()
+    return time.process_time() - start, result
+
+
+def measure_paths(
+    sweep: DiamondSweep,
+    pairs: list[tuple[Side, Side]],
+    p: PairProblem,
+    shape: SweepShape | None,
+    repeat: int,
+    *,
+    check: bool,
+) -> dict[str, Any]:
+    """Medians of finding the paths of all pairs, and the CPU's time for them."""
+
+    def on_device() -> list[Any]:
+        return [sweep.end_and_path(*pair, p, MEMORY_BYTES, shape=shape) for pair in pairs]
+
+    kernel, wall, cpu = [], [], []
+    found: list[Any] = []
+    for _ in range(repeat + 1):  # the first run compiles
+        sweep.seconds = 0.0
+        start = time.perf_counter()
+        seconds, found = cpu_seconds(on_device)
+        wall.append(time.perf_counter() - start)
+        cpu.append(seconds)
+        kernel.append(sweep.seconds)
+    row: dict[str, Any] = {
+        "path_kernel_seconds": float(np.median(kernel[1:])),
+        "path_wall_seconds": float(np.median(wall[1:])),
+        "path_cpu_seconds": float(np.median(cpu[1:])),
+        "path_device_bytes": sweep.most_bytes,
+    }
+    if check:
+        row["path_on_cpu_cpu_seconds"], wanted = cpu_seconds(
+            lambda: [aligned_on_cpu(pair, p, path=True) for pair in pairs]
+        )
+        row["path_as_on_cpu"] = wanted == [
+            (end.score, end.query_end, end.subject_end, path.query_start, path.subject_start, path.runs)
+            for end, path in found
+        ]
+    return row
 
 
 def main() -> None:
@@ -90,6 +149,7 @@ def main() -> None:
     parser.add_argument("--modes", default="local")
     parser.add_argument("--shapes", default="auto")
     parser.add_argument("--repeat", type=int, default=3)
+    parser.add_argument("--path", action="store_true")
     parser.add_argument("--check", action="store_true")
     parser.add_argument("--commit", default="", help="where the checkout is not a git repository")
     parser.add_argument("--out")
@@ -128,10 +188,15 @@ def main() -> None:
                     "ends": [[end.score, end.query_end, end.subject_end] for end in ends][:3],
                     "as_on_cpu": None if wanted is None else ends == wanted,
                 }
+                if options.path:
+                    row |= measure_paths(sweep, pairs, problem, shape, options.repeat, check=options.check)
                 rows.append(row)
                 print(*(row[key] for key in ("pair", "mode", "shape")), f"{seconds * 1e3:.2f} ms",
                       f"{row['gcups']:.0f} GCUPS", f"wall {row['wall_seconds'] * 1e3:.1f} ms", row["ends"],
                       row["as_on_cpu"], flush=True)  # fmt: skip
+                for key, value in row.items():
+                    if key.startswith("path"):
+                        print("   ", key, value, flush=True)
     if options.out:
         commit = options.commit
         if not commit:

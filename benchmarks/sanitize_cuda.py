@@ -6,8 +6,9 @@
 (cuda-bindings asks the driver for functions it may not have, which memcheck would otherwise report.)
 
 Proteins and DNA, queries of one strip and of several, one and two a word, with floors and without, long subjects in
-windows and in joined windows, and scores beyond each type, then where their alignments end. Prints how many scores and
-ends were compared; exits with 1 where one differs. ``--compiler nvrtc`` compiles with NVRTC also where nvcc is.
+windows and in joined windows, and scores beyond each type, then where their alignments end; paths of pairs by diamonds,
+with 16-bit and 32-bit scores. Prints how many scores, ends and paths were compared; exits with 1 where one differs.
+``--compiler nvrtc`` compiles with NVRTC also where nvcc is.
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ from swsearch.database.partition import Partition
 from swsearch.engine.cpu.engine import CpuEngine
 from swsearch.engine.cuda import compiler
 from swsearch.engine.cuda.device import PyCudaDevice
+from swsearch.engine.cuda.diamond_plan import PairProblem, SweepShape
+from swsearch.engine.cuda.diamonds import DiamondSweep
 from swsearch.engine.cuda.engine import CudaEngine
 from swsearch.query.profile import QueryProfile, sequence_profile
 from swsearch.scoring.gap import GapPenalty
@@ -72,6 +75,24 @@ def different_ends(engine: CudaEngine, profile: QueryProfile, partition: Partiti
     return int(((found.query_end != rows) | (found.subject_end != columns)).sum())
 
 
+def different_paths(device: PyCudaDevice, rng: np.random.Generator) -> tuple[int, int]:
+    """Pairs that were aligned, and those whose score, end or path is not that of the CPU's kernels."""
+    query = rng.integers(0, 4, 700).astype(np.uint16)
+    subject = np.concatenate([query[:300], rng.integers(0, 4, 300).astype(np.uint16), query[310:]])
+    sweep = DiamondSweep(device)
+    compared = different = 0
+    for local in (True, False):
+        for gap in ((5, 2), (0, 2)):
+            problem = PairProblem(local, local, local, *gap, 2, -3)
+            wanted = _native.align_pair(query, subject, None, 2, -3, *gap, local, local, local, True)
+            for shape in (SweepShape(True, 2), SweepShape(True, 8), SweepShape(False, 2)):
+                end, path = sweep.end_and_path(query, subject, problem, 1 << 20, shape=shape)
+                found = end.score, end.query_end, end.subject_end, path.query_start, path.subject_start, path.runs
+                compared += 1
+                different += found != wanted
+    return compared, different
+
+
 def long_case(rng: np.random.Generator, letters: int, lengths: Sequence[int]) -> tuple[list[Codes], Partition]:
     """Subjects that are scored apart; the last query lies in one of them, where joined windows meet."""
     queries = [rng.integers(0, letters, length).astype(np.uint8) for length in lengths]
@@ -112,7 +133,9 @@ def main() -> int:
             for profile in profiles:
                 compared += len(partition)
                 different += different_ends(cuda, profile, partition)
-    print(f"{compared} scores and ends compared, {different} different")
+        n_paths, n_different = different_paths(device, rng)
+    different += n_different
+    print(f"{compared} scores and ends and {n_paths} paths compared, {different} different")
     return 1 if different else 0
 
 

@@ -7,6 +7,7 @@ void bind_align(nanobind::module_& module);
 void bind_pack(nanobind::module_& module);
 void bind_pair(nanobind::module_& module);
 void bind_pair_batch(nanobind::module_& module);
+void bind_pair_walk(nanobind::module_& module);
 void bind_score(nanobind::module_& module);
 }  // namespace swsearch
 
@@ -16,5 +17,6 @@ NB_MODULE(_native, module) {
     swsearch::bind_pack(module);
     swsearch::bind_pair(module);
     swsearch::bind_pair_batch(module);
+    swsearch::bind_pair_walk(module);
     swsearch::bind_score(module);
 }

@@ -69,8 +69,44 @@ def align_pair(
     memory_bytes: int = 268435456,
     progress: Callable[[int], None] | None = None,
     isa: str = "auto",
-    swept: tuple[int, int, int, NDArray[np.uint64], NDArray[np.int32], NDArray[np.int32]] | None = None,
 ) -> tuple[int, int, int, int, int, list[tuple[str, int]] | None]: ...
+
+class PairWalk:
+    def __init__(
+        self,
+        query: NDArray[np.uint16],
+        subject: NDArray[np.uint16],
+        table: ScoreTable | None,
+        match: int,
+        mismatch: int,
+        gap_open: int,
+        gap_extend: int,
+        local: bool,
+        query_free: bool,
+        subject_free: bool,
+        query_end: int,
+        subject_end: int,
+    ) -> None: ...
+    @property
+    def row(self) -> int: ...
+    @property
+    def column(self) -> int: ...
+    @property
+    def done(self) -> bool: ...
+    def through(
+        self,
+        above: int,
+        column: int,
+        group_rows: int,
+        top_h: NDArray[np.int32],
+        top_f: NDArray[np.int32],
+        left_h: NDArray[np.int32],
+        next_e: NDArray[np.int32],
+        corner: NDArray[np.int32],
+        next_f: NDArray[np.int32],
+    ) -> None: ...
+    def finish(self) -> tuple[int, int, list[tuple[str, int]]]: ...
+
 def align_pairs(
     query: NDArray[np.uint16],
     query_ends: NDArray[np.int64],

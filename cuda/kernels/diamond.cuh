@@ -50,7 +50,9 @@ struct WrittenRow {
     int row;
 };
 
-template <class Cells, class Scores, int kWords, bool kLocal, bool kAffine>
+// kDefinedE: E opens from H, as docs/design/diamond.md defines it, which takes one more instruction. All other values are the
+// same; a path's decisions compare with E.
+template <class Cells, class Scores, int kWords, bool kLocal, bool kAffine, bool kDefinedE = false>
 class StripLane {
    public:
     using Word = typename Cells::Word;
@@ -228,7 +230,8 @@ class StripLane {
             diagonal = h_[k];
             Word h = Cells::max(u, f);
             const Word opened = Cells::add(kAffine ? u : h, minus_first_);
-            Word e = kAffine ? Cells::add_max(e_[k], minus_extend_, opened) : opened;
+            const Word e_opened = kAffine && kDefinedE ? Cells::add(h, minus_first_) : opened;
+            Word e = kAffine ? Cells::add_max(e_[k], minus_extend_, e_opened) : opened;
             f = kAffine ? Cells::add_max(f, minus_extend_, opened) : opened;
             if constexpr (kMasked) {
                 h = Cells::select(mask, h, h_[k]);

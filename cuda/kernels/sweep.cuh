@@ -12,6 +12,9 @@
 // Ends. Local: for each strip the best score, and the state before the diamond that reached it first, from which
 // locate.cuh finds the place. Only diamonds that exceed the strip's best and reach the best score known anywhere leave
 // theirs, so most never do. Others: H of the last row and of the last column, from which the host picks.
+//
+// Paths. A second sweep of some strips begins below a row that the first one kept: the host puts it into the horizon as it
+// was written. The strips then leave their lowest rows and, at checkpoints, the states of their lanes (kEvery).
 
 #pragma once
 
@@ -50,6 +53,8 @@ struct Sweep {
     u64* kept;              // kept rows, entries as the horizon's
     u32 kept_columns;       // from row to row
     u32* work_counter;
+    u32* checkpoints = nullptr;  // of each kept row's strip, the lanes' states at checkpoints (kEvery > 0); may be null
+    u32 checkpoint_words = 0;    // of all checkpoints of a strip
 };
 
 SWS_DEVICE int shared_max(int value) {
@@ -84,10 +89,14 @@ SWS_DEVICE int base_below(int corner, int reach) {
     return kLocal && base < 0 ? 0 : base;
 }
 
-template <class Cells, class Scores, int kWords, bool kLocal, bool kAffine>
+// kEvery: 0, or the sweep is for a path alone: it looks for no end, and strips whose rows are kept leave their lanes' states
+// before every kEvery-th diamond, from the kEvery-th on; it is more than Cells::kLag, so that all lanes have begun.
+template <class Cells, class Scores, int kWords, bool kLocal, bool kAffine, int kEvery = 0>
 class StripSweep {
    public:
-    using Lane = StripLane<Cells, Scores, kWords, kLocal, kAffine>;
+    using Lane = StripLane<Cells, Scores, kWords, kLocal, kAffine, (kEvery > 0)>;
+    static constexpr bool kFindsEnds = kEvery == 0;
+    static_assert(kFindsEnds || kEvery > Cells::kLag, "a checkpoint's lanes have all begun");
     using Layout = StateLayout<Lane>;
 
     SWS_DEVICE StripSweep(const Sweep& sweep, const SweepPair& pair, u32 pair_number, u32 strip)
@@ -102,25 +111,38 @@ class StripSweep {
           n_groups_((columns_ + kDiamondSteps - 1) / kDiamondSteps) {
         if (sweep.kept_place != nullptr && sweep.kept_place[strip] >= 0) {
             kept_ = sweep.kept + static_cast<u64>(sweep.kept_place[strip]) * sweep.kept_columns + lane_;
+            if constexpr (!kFindsEnds) {
+                if (sweep.checkpoints != nullptr) {
+                    const u64 place = static_cast<u64>(sweep.kept_place[strip]) * sweep.checkpoint_words;
+                    checkpoint_ = sweep.checkpoints + place + lane_;
+                }
+            }
         }
     }
 
     // found: where the strip's best score goes. last_column: where H of the last column goes from this strip's first row on.
     // rows: rows of the matrix from there on.
     SWS_DEVICE void run(const Scores& scores, u32* lowest_row, int* found, int* last_row, int* last_column, int rows) {
-        const bool writes = !kLocal && sweep_.costs.subject_free && rows <= Lane::kStripRows;
+        const bool writes = kFindsEnds && !kLocal && sweep_.costs.subject_free && rows <= Lane::kStripRows;
         const WrittenRow written{writes ? last_row : nullptr, rows - 1};
         Lane lane(scores, sweep_.costs, above_, base_below<Cells, kLocal>(sweep_.costs.left_border(above_), sweep_.reach),
                   lowest_row);
         const int n_diamonds = n_groups_ + Cells::kLag;
         for (int number = 0; number < n_diamonds; ++number) {
             const HorizonNode above = wait(lane, number);
+            if constexpr (!kFindsEnds) {
+                if (checkpoint_ != nullptr && number > 0 && number % kEvery == 0 && number < n_groups_) {
+                    leave_state(lane);
+                }
+            }
             const int corner = __shfl_sync(kWholeWarp, above.h, 0);
             lane.enter(above, number < n_groups_ ? base_below<Cells, kLocal>(corner, sweep_.reach) : lane.base());
-            if constexpr (kLocal) {
+            if constexpr (kLocal && kFindsEnds) {
                 const Lane before = lane;
                 lane.run();
                 look(lane, before, above, number);
+            } else if constexpr (kLocal) {
+                lane.run();
             } else {
                 const int first_step = number * kDiamondSteps;
                 const bool triangle = number < Cells::kLag || first_step + kDiamondSteps > columns_;
@@ -132,12 +154,12 @@ class StripSweep {
             }
             leave(lane, number - Cells::kLag);
         }
-        if constexpr (kLocal) {
+        if constexpr (kLocal && kFindsEnds) {
             if (lane_ == 0) {
                 found[0] = best_;
                 found[1] = best_diamond_;
             }
-        } else {
+        } else if constexpr (kFindsEnds) {
             lane.write_column(last_column, rows);
         }
     }
@@ -179,6 +201,17 @@ class StripSweep {
         __syncwarp();
     }
 
+    // Leaves the state of all lanes, word by word, at the next checkpoint.
+    SWS_DEVICE void leave_state(const Lane& lane) {
+        u32 state[Lane::kStateWords];
+        lane.save(state);
+#pragma unroll
+        for (int i = 0; i < Lane::kStateWords; ++i) {
+            checkpoint_[i * kWarpSize] = state[i];
+        }
+        checkpoint_ += Lane::kStateWords * kWarpSize;
+    }
+
     // Local: takes note of a best score, and leaves what is needed to find its place.
     SWS_DEVICE void look(const Lane& lane, const Lane& before, const HorizonNode& above, int number) {
         const int known = __shfl_sync(kWholeWarp, known_ahead_, 0);
@@ -208,6 +241,7 @@ class StripSweep {
     int* known_;
     u32* state_;
     u64* kept_ = nullptr;
+    u32* checkpoint_ = nullptr;  // this lane's word of the next one
     int lane_;
     int strip_;  // of the pair
     int above_;  // rows above the strip
@@ -251,7 +285,7 @@ struct ScoresFor<true> {
 SWS_DEVICE u32* shared_of_warp(u32* shared, u32 words_a_warp) { return shared + threadIdx.x / kWarpSize * words_a_warp; }
 
 // kCompared: letters are compared; else a table scores them.
-template <class Cells, int kWords, bool kLocal, bool kAffine, bool kCompared>
+template <class Cells, int kWords, bool kLocal, bool kAffine, bool kCompared, int kEvery = 0>
 SWS_DEVICE void sweep_pairs(u32* shared, const Sweep& sweep) {
     using Scores = typename ScoresFor<kCompared>::template Type<Cells, kWords>;
     constexpr int kStripRows = kWords * Cells::kRowsPerWord * kWarpSize;
@@ -268,7 +302,7 @@ SWS_DEVICE void sweep_pairs(u32* shared, const Sweep& sweep) {
         const u32 number = pair_of(sweep, strip);
         const SweepPair pair = sweep.pairs[number];
         const u64 above = static_cast<u64>(strip - pair.first_strip) * kStripRows;
-        StripSweep<Cells, Scores, kWords, kLocal, kAffine>(sweep, pair, number, strip)
+        StripSweep<Cells, Scores, kWords, kLocal, kAffine, kEvery>(sweep, pair, number, strip)
             .run(Scores(shared + kLowestRowWords, sweep.query, pair.query + above, sweep.subjects + pair.subject,
                         static_cast<int>(pair.columns), 0, lane),
                  shared, sweep.found + static_cast<u64>(strip) * 2, sweep.lasts + pair.last_row,

@@ -49,11 +49,6 @@ public:
     Pair(const std::uint16_t* query, std::size_t rows, const std::uint16_t* subject, std::size_t columns,
          const Costs& costs, const Ends& ends);
 
-    std::int32_t score(std::size_t row, std::size_t column) const {
-        if (costs.table == nullptr) return query[row] == subject[column] ? costs.match : costs.mismatch;
-        return costs.table[query[row] * costs.table_columns + subject[column]];
-    }
-
     // H on the border: of node (i, 0) and of node (0, j).
     std::int32_t left_border(std::size_t i) const { return border(i, ends.local || ends.query_free); }
     std::int32_t top_border(std::size_t j) const { return border(j, ends.local || ends.subject_free); }
@@ -137,10 +132,48 @@ struct Cut {
     static bool bytes_fit(const Pair& pair, const Kernels& kernels);
 
     std::size_t strips(const Pair& pair) const { return (pair.rows + width.strip() - 1) / width.strip(); }
+    std::size_t tiles(std::size_t columns) const { return (columns + width.behind() + steps - 1) / steps; }
+    // Bytes of a strip's state: H and E of its cells, four values a lane, and the base.
+    std::size_t state_bytes() const {
+        return (2 * width.strip() + 4 * static_cast<std::size_t>(width.lanes)) * lane_bytes + sizeof(std::int32_t);
+    }
 
 private:
     Cut(const Width& width_in, std::size_t lane_bytes_in, std::size_t steps_in)
         : width(width_in), lane_bytes(lane_bytes_in), steps(steps_in) {}
+};
+
+// States of strips first … last - 1 where their tiles begin, from which a strip can be taken up in its middle.
+class Checkpoints {
+public:
+    Checkpoints() = default;  // keeps none
+    Checkpoints(const Cut& cut, std::size_t first, std::size_t last, std::size_t columns)
+        : first_(first),
+          state_bytes_(cut.state_bytes()),
+          strip_bytes_(strip_bytes(cut, columns)),
+          bytes_((last - first) * strip_bytes_) {}
+
+    static std::size_t strip_bytes(const Cut& cut, std::size_t columns) { return cut.tiles(columns) * cut.state_bytes(); }
+
+    bool empty() const { return bytes_.empty(); }
+    std::byte* at(std::size_t strip, std::size_t tile) { return bytes_.data() + place(strip, tile); }
+    const std::byte* at(std::size_t strip, std::size_t tile) const { return bytes_.data() + place(strip, tile); }
+
+private:
+    std::size_t place(std::size_t strip, std::size_t tile) const {
+        return (strip - first_) * strip_bytes_ + tile * state_bytes_;
+    }
+
+    std::size_t first_ = 0;
+    std::size_t state_bytes_ = 0;
+    std::size_t strip_bytes_ = 0;
+    std::vector<std::byte> bytes_;
+};
+
+// What a sweep keeps: rows by ascending strip, and the states of all of its strips or of none.
+struct Keeping {
+    std::vector<Kept> rows;
+    Checkpoints states;
 };
 
 constexpr std::int32_t byte_limit = 255;  // lanes of 8 bits hold the scores below it
@@ -148,11 +181,11 @@ constexpr std::int32_t byte_limit = 255;  // lanes of 8 bits hold the scores bel
 Row top_row(const Pair& pair);
 
 // Computes strips first … last - 1 over columns 1 … columns, in diamonds that n_threads threads take from a FIFO. `row`
-// is the row above and becomes the lowest one; `kept` are rows to keep, by ascending strip. `best` is given where ends
+// is the row above and becomes the lowest one; `kept` says what to keep and takes it. `best` is given where ends
 // are looked for, and then columns and last are those of the whole matrix. With lanes of 8 bits it may stop early, and then
 // `best` has `byte_limit`.
 void sweep(const Pair& pair, const Cut& cut, std::size_t first, std::size_t last, std::size_t columns, Row& row,
-           std::vector<Kept>& kept, Best* best, int n_threads, Watch& watch);
+           Keeping& kept, Best* best, int n_threads, Watch& watch);
 
 // Score and end.
 Best find_best(const Pair& pair, const Kernels& kernels, int n_threads, Watch& watch);
@@ -164,18 +197,8 @@ struct PairPath {
     std::vector<std::pair<char, std::size_t>> runs;  // 'M', 'D', 'I' with lengths, from the start
 };
 
-// The alignment. Rows kept for it take about `memory_bytes`, and the path is the same for all values.
+// The alignment. What is kept for it takes at most `memory_bytes` at a time in the sweep of the whole matrix and in that of
+// each band cut from it, but a row in any case; the path is the same for all values.
 PairPath find_path(const Pair& pair, const Kernels& kernels, std::size_t memory_bytes, int n_threads, Watch& watch);
-
-// A row of nodes below `query_rows` residues, as another machine's sweep left it.
-struct SweptRow {
-    std::size_t query_rows;
-    Row row;
-};
-
-// The alignment that ends at `end`, which a sweep elsewhere found; `swept` are rows it kept, by ascending place. Those that no
-// strip ends with are done without, so any will do.
-PairPath find_path_from(const Pair& pair, const Kernels& kernels, const Best& end, std::vector<SweptRow> swept,
-                        std::size_t memory_bytes, int n_threads, Watch& watch);
 
 }  // namespace swsearch::pair

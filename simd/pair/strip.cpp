@@ -2,6 +2,8 @@
 
 #include "pair/strip.hpp"
 
+#include <cstring>
+
 namespace swsearch::pair {
 namespace {
 
@@ -69,6 +71,29 @@ void StripRunner<Lane>::begin_at_border(StripState<Lane>& state, std::size_t str
         next_e[row] = left_h[row] - pair_.first;
     }
     begin(state, pair_.left_border(above), left_h.data(), next_e.data());
+}
+
+template <class Lane>
+void StripRunner<Lane>::save(const StripState<Lane>& state, std::byte* to) const {
+    std::memcpy(to, &state.base, sizeof(state.base));
+    to += sizeof(state.base);
+    for (const std::vector<Lane>* values : {&state.h, &state.e, &state.before, &state.older, &state.f, &state.older_f}) {
+        std::memcpy(to, values->data(), values->size() * sizeof(Lane));
+        to += values->size() * sizeof(Lane);
+    }
+}
+
+template <class Lane>
+void StripRunner<Lane>::restore(StripState<Lane>& state, const std::byte* from) const {
+    std::memcpy(&state.base, from, sizeof(state.base));
+    from += sizeof(state.base);
+    state.h.resize(width_.strip());
+    state.e.resize(width_.strip());
+    for (std::vector<Lane>* values : {&state.before, &state.older, &state.f, &state.older_f}) values->resize(n_lanes_);
+    for (std::vector<Lane>* values : {&state.h, &state.e, &state.before, &state.older, &state.f, &state.older_f}) {
+        std::memcpy(values->data(), from, values->size() * sizeof(Lane));
+        from += values->size() * sizeof(Lane);
+    }
 }
 
 template <class Lane>

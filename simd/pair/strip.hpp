@@ -47,6 +47,10 @@ public:
     // The state on the border of the matrix.
     void begin_at_border(StripState<Lane>& state, std::size_t strip) const;
 
+    // The state as Cut::state_bytes bytes, and back.
+    void save(const StripState<Lane>& state, std::byte* to) const;
+    void restore(StripState<Lane>& state, const std::byte* from) const;
+
     // H and next E of the last column that each row has done.
     void column(const StripState<Lane>& state, std::int32_t* h, std::int32_t* next_e) const;
 

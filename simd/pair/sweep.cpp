@@ -35,7 +35,7 @@ template <class Lane>
 class Sweep {
 public:
     Sweep(const Pair& pair, const Cut& cut, std::size_t first, std::size_t last, std::size_t columns, Row& row,
-          std::vector<Kept>& kept, Best* best, Watch& watch)
+          Keeping& kept, Best* best, Watch& watch)
         : pair_(pair),
           cut_(cut),
           first_(first),
@@ -45,11 +45,11 @@ public:
           best_(best),
           watch_(watch),
           n_steps_(columns + cut.width.behind()),
-          n_tiles_((n_steps_ + cut.steps - 1) / cut.steps),
+          n_tiles_(cut.tiles(columns)),
           states_(last - first),
           done_(last - first, 0),
           left_((last - first) * n_tiles_) {
-        for (Kept& keep : kept_) {
+        for (Kept& keep : kept_.rows) {
             keep.row.h.resize(columns);
             keep.row.f.resize(columns);
         }
@@ -150,6 +150,7 @@ private:
         StripState<Lane>& state = states_[tile.strip];
         const Part part{0, columns_, tile.tile * cut_.steps, std::min(n_steps_, (tile.tile + 1) * cut_.steps)};
         if (tile.tile == 0) runner.begin_at_border(state, strip);
+        if (!kept_.states.empty()) runner.save(state, kept_.states.at(strip, tile.tile));
         const std::size_t strip_rows = cut_.width.strip();
         const bool last_rows = (strip + 1) * strip_rows >= pair_.rows;
         std::int32_t* h = row_.h.data();
@@ -161,9 +162,9 @@ private:
         } else {
             runner.run(state, strip, part, h, f, h, f);
         }
-        const auto keep = std::lower_bound(kept_.begin(), kept_.end(), strip,
+        const auto keep = std::lower_bound(kept_.rows.begin(), kept_.rows.end(), strip,
                                            [](const Kept& kept, std::size_t wanted) { return kept.strip < wanted; });
-        if (keep != kept_.end() && keep->strip == strip) {
+        if (keep != kept_.rows.end() && keep->strip == strip) {
             const std::size_t behind = cut_.width.behind();
             const std::size_t from = std::max(part.begin, behind) - behind;
             const std::size_t to = std::max(part.end, behind) - behind;
@@ -198,7 +199,7 @@ private:
     const std::size_t first_;
     const std::size_t columns_;
     Row& row_;
-    std::vector<Kept>& kept_;
+    Keeping& kept_;
     Best* const best_;
     Watch& watch_;
     const std::size_t n_steps_;
@@ -304,7 +305,7 @@ Row top_row(const Pair& pair) {
 }
 
 void sweep(const Pair& pair, const Cut& cut, std::size_t first, std::size_t last, std::size_t columns, Row& row,
-           std::vector<Kept>& kept, Best* best, int n_threads, Watch& watch) {
+           Keeping& kept, Best* best, int n_threads, Watch& watch) {
     if (cut.lane_bytes == 1) {
         Sweep<std::int8_t>(pair, cut, first, last, columns, row, kept, best, watch).run(n_threads);
     } else if (cut.lane_bytes == 2) {

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -127,7 +127,7 @@ def align_pair(
     progress : callable, optional
         Called from this thread with the cells done since the last call, in pairs of more than 50 million cells.
     gpu : GpuPairs, optional
-        Where the matrix is swept; else and for what is left to do, the CPU.
+        Where the matrix is swept, in place of the CPU.
 
     Raises
     ------
@@ -148,21 +148,19 @@ def align_pair(
     letters, table, match, mismatch = _kernel_scoring(query, subject, compared, chosen)
     costs = (chosen.gap_open, chosen.gap_extend)
     progress = up_to(len(query) * len(subject), progress)
-    swept = None
     try:
         if gpu is not None and len(query) > 0 and len(subject) > 0:
             problem = PairProblem(*ends, *costs, match, mismatch, table)
-            swept = _sweep(gpu, letters, problem, memory_bytes if path else 0, progress)
-        if swept is not None and not path:
-            score, query_end, subject_end, query_start, subject_start, runs = (*swept[:3], 0, 0, None)
+            found = _by_gpu(gpu, letters, problem, memory_bytes if path else None, progress)
         else:
-            score, query_end, subject_end, query_start, subject_start, runs = _native.align_pair(
-                *letters, table, match, mismatch, *costs, *ends, path, n_threads, memory_bytes, progress, swept=swept
+            found = _native.align_pair(
+                *letters, table, match, mismatch, *costs, *ends, path, n_threads, memory_bytes, progress
             )
     except InputError as error:
         raise InputError(f"{query.identifier} and {subject.identifier}: {error}") from error
     except ValueError as error:
         raise InputError(f"{query.identifier} and {subject.identifier}: {error}") from error
+    score, query_end, subject_end, query_start, subject_start, runs = found
     cigar = None if runs is None else _cigar(*compared, query_start, subject_start, runs)
     return outcome(mode, query, subject, chosen, (score, query_end, subject_end, query_start, subject_start), cigar)
 
@@ -219,19 +217,19 @@ def outcome(
     )
 
 
-def _sweep(
+def _by_gpu(
     gpu: GpuPairs,
     letters: tuple[Letters, Letters],
     problem: PairProblem,
-    memory_bytes: int,
+    memory_bytes: int | None,
     progress: Callable[[int], None] | None,
-) -> tuple[int, int, int, Any, Any, Any]:
-    """What a GPU finds: score, query end, subject end; and rows that it kept, where ``memory_bytes`` is not 0."""
-    if memory_bytes == 0:
+) -> tuple[int, int, int, int, int, list[tuple[str, int]] | None]:
+    """What a GPU finds, as ``_native.align_pair`` returns it; score and end alone where ``memory_bytes`` is None."""
+    if memory_bytes is None:
         end = gpu.end(*letters, problem, progress)
-        return end.score, end.query_end, end.subject_end, None, None, None
-    end, kept = gpu.end_and_rows(*letters, problem, memory_bytes, progress)
-    return end.score, end.query_end, end.subject_end, kept.query_rows, kept.h, kept.f
+        return end.score, end.query_end, end.subject_end, 0, 0, None
+    end, path = gpu.end_and_path(*letters, problem, memory_bytes, progress)
+    return end.score, end.query_end, end.subject_end, path.query_start, path.subject_start, path.runs
 
 
 def up_to(cells: int, progress: Callable[[int], None] | None) -> Callable[[int], None] | None:

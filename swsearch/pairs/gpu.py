@@ -1,7 +1,7 @@
 """Pairs on a GPU: the same scores and ends as the CPU's kernels give, sooner where there are many cells.
 
-The GPU sweeps the matrix; where the alignment is wanted too, it leaves rows on the way from which the CPU walks back
-(docs/design/diamond.md, "Path").
+The GPU sweeps the matrix; where the alignment is wanted too, it sweeps it again and leaves what the CPU needs to walk
+back through the blocks on the path (docs/design/diamond.md, "On a GPU").
 """
 
 from __future__ import annotations
@@ -11,8 +11,10 @@ from types import TracebackType
 from typing import Final, Self
 
 from swsearch.engine.cuda.device import Device, PyCudaDevice
+from swsearch.engine.cuda.diamond_launch import PairEnd
+from swsearch.engine.cuda.diamond_paths import PairPath
 from swsearch.engine.cuda.diamond_plan import Letters, PairProblem
-from swsearch.engine.cuda.diamonds import HORIZON_BYTES, DiamondSweep, KeptRows, PairEnd
+from swsearch.engine.cuda.diamonds import DiamondSweep
 
 GPU_CELLS: Final = 10_000_000_000
 """Cells of a pair from which on ``auto`` takes a GPU: opening one and loading a kernel takes about a second."""
@@ -47,17 +49,16 @@ class GpuPairs:
         """Best score and end."""
         return self._sweep.ends([(query, subject)], problem, progress)[0]
 
-    def end_and_rows(
+    def end_and_path(
         self,
         query: Letters,
         subject: Letters,
         problem: PairProblem,
         memory_bytes: int,
         progress: Callable[[int], None] | None = None,
-    ) -> tuple[PairEnd, KeptRows]:
-        """The same of two sides that are not empty, and as many rows on the way as ``memory_bytes`` has room for."""
-        most_rows = max(1, memory_bytes // (HORIZON_BYTES * len(subject)))
-        return self._sweep.end_and_rows(query, subject, problem, most_rows, progress)
+    ) -> tuple[PairEnd, PairPath]:
+        """The same of two sides that are not empty, and the path; host memory as :class:`DiamondSweep` says."""
+        return self._sweep.end_and_path(query, subject, problem, memory_bytes, progress)
 
     def close(self) -> None:
         """Give the device back."""

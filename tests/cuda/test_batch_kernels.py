@@ -110,7 +110,7 @@ def test_joined_windows_begin_both_their_kernels(emulated: MakeDevice) -> None:
 
 
 @pytest.mark.parametrize("local", [True, False])
-def test_a_sweep_begins_both_its_kernels(emulated: MakeDevice, local: bool) -> None:
+def test_a_sweep_begins_all_its_kernels(emulated: MakeDevice, local: bool) -> None:
     rng = np.random.default_rng(13)
     query, subject = (random_codes(rng, 90, 4).astype(np.uint16) for _ in range(2))
     device = emulated()
@@ -118,3 +118,7 @@ def test_a_sweep_begins_both_its_kernels(emulated: MakeDevice, local: bool) -> N
     DiamondSweep(device).ends([(query, subject)], problem, shape=SweepShape(True, 2))
     assert device.launched == device.prepared
     assert [spec.entry for spec in device.launched] == ["sweep_pairs", "locate_best"][: 1 + local]
+    device = emulated()
+    DiamondSweep(device).end_and_path(query, subject, problem, 1 << 20, shape=SweepShape(True, 2))
+    assert device.launched == device.prepared
+    assert device.launched[-1].entry == "trace_pairs"

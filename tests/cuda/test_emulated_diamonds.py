@@ -1,4 +1,4 @@
-"""Pairs by diamonds, driver and kernels whole, on the emulated device: scores, ends and paths.
+"""Pairs by diamonds, driver and kernels whole, on the emulated device: scores and ends.
 
 The expected ends are those of the whole matrix (``tests/pairs/whole_matrix.py``), of parasail, edlib, or of the CPU's
 pair kernels where a matrix in Python would take too long.
@@ -18,18 +18,15 @@ import pytest
 from emulated_device import EmulatedDevice
 from rapidfuzz.distance import LCSseq
 
-from swsearch.engine.cuda import diamonds as diamonds_module
+from swsearch.engine.cuda import diamond_launch
 from swsearch.engine.cuda.device import OutOfDeviceMemory
+from swsearch.engine.cuda.diamond_launch import PairEnd
 from swsearch.engine.cuda.diamond_plan import PairProblem, SweepShape, choose_shape, table_columns
-from swsearch.engine.cuda.diamonds import DiamondSweep, PairEnd
+from swsearch.engine.cuda.diamonds import DiamondSweep
 from swsearch.errors import InputError
 from swsearch.pairs.align import align_pair
 from swsearch.pairs.gpu import GpuPairs
-from swsearch.pairs.scoring import scheme_scoring
-from swsearch.pairs.sequence import PairSequence, from_record
-from swsearch.scoring.scheme import default_scheme
-from swsearch.sequences.alphabet import DNA
-from swsearch.sequences.record import SequenceRecord
+from swsearch.pairs.sequence import PairSequence
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "pairs"))
 
@@ -156,19 +153,6 @@ def test_scores_are_parasails(emulated: MakeDevice, mode: str) -> None:
     assert DiamondSweep(emulated()).ends([codes], problem)[0].score == wanted
 
 
-@pytest.mark.parametrize("mode", ["local", "global", "semiglobal"])
-@pytest.mark.parametrize("memory_bytes", [1, 1 << 20])
-def test_paths_are_the_cpus(emulated: MakeDevice, mode: str, memory_bytes: int) -> None:
-    """Expected: the CPU's alignment. Rows that the GPU kept, one or as many as there are, lead to the same path."""
-    records = [from_record(SequenceRecord("x", side.astype(np.uint8), DNA)) for side in related(3, 1300, 700)]
-    scoring = scheme_scoring(default_scheme(DNA))
-    wanted = align_pair(*records, mode, scoring)
-    found = align_pair(*records, mode, scoring, gpu=GpuPairs(emulated()), memory_bytes=memory_bytes)
-    assert (found.cigar, found.score, found.query_start, found.query_end, found.subject_start, found.subject_end) == (
-        wanted.cigar, wanted.score, wanted.query_start, wanted.query_end, wanted.subject_start, wanted.subject_end,
-    )  # fmt: skip
-
-
 def test_scores_that_no_diamond_holds_in_16_bits_are_done_in_32(emulated: MakeDevice) -> None:
     """Expected: the whole matrix. Gap costs of 2,300 leave 16 bits in any diamond."""
     device = emulated()
@@ -195,7 +179,7 @@ def test_a_device_with_little_shared_memory_gets_narrower_strips(emulated: MakeD
 
 def test_a_long_sweep_is_several_launches(emulated: MakeDevice, monkeypatch: pytest.MonkeyPatch) -> None:
     """Expected: the whole matrix; the horizon outlives a launch, and progress counts all cells, fill included."""
-    monkeypatch.setattr(diamonds_module, "CELLS_A_LAUNCH", 2 * S * 100)
+    monkeypatch.setattr(diamond_launch, "CELLS_A_LAUNCH", 2 * S * 100)
     device = emulated()
     pair = related(4, 5 * S + 1, 100)
     told: list[int] = []
@@ -271,26 +255,6 @@ def test_what_others_keep_gives_way_to_a_pair(emulated: MakeDevice) -> None:
     others = device.allocate(device.facts.memory_bytes * 2 // 3)
     assert sweep.ends(pairs, LOCAL) == [by_definition(*pair, LOCAL) for pair in pairs]
     assert asked == [others.n_bytes]
-
-
-@pytest.mark.parametrize("mode", ["local", "global"])
-def test_rows_beyond_the_memory_are_not_kept_and_the_path_is_the_same(emulated: MakeDevice, mode: str) -> None:
-    """Expected: the CPU's alignment. There is room for all rows that may be kept, for one of them, and for none."""
-    records = [from_record(SequenceRecord("x", side.astype(np.uint8), DNA)) for side in related(3, 2000, 700)]
-    scoring = scheme_scoring(default_scheme(DNA))
-    wanted = align_pair(*records, mode, scoring)
-    roomy = emulated()
-    assert align_pair(*records, mode, scoring, gpu=GpuPairs(roomy)).cigar == wanted.cigar
-    a_row = 8 * 704
-    entry_bytes = []
-    for less in (0, 2 * a_row, 3 * a_row):
-        device = emulated(memory_bytes=roomy.most_bytes - less)
-        assert align_pair(*records, mode, scoring, gpu=GpuPairs(device)).cigar == wanted.cigar
-        entry_bytes.append(device.most_bytes)
-    assert roomy.most_bytes - entry_bytes[1] == 2 * a_row
-    assert roomy.most_bytes - entry_bytes[2] >= 3 * a_row
-    with pytest.raises(OutOfDeviceMemory, match=r"no room for 2,000 against 700 letters; choose --engine cpu"):
-        align_pair(*records, mode, scoring, gpu=GpuPairs(emulated(memory_bytes=1000)))
 
 
 def test_empty_sides_need_no_device_work(emulated: MakeDevice) -> None:

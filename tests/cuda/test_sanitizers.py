@@ -19,6 +19,7 @@ FILES = (
     "test_emulated_engine.py",
     "test_ends.py",
     "test_emulated_diamonds.py",
+    "test_emulated_paths.py",
     "test_joined_windows.py",
     "test_classic_kernels.py",
     "test_short_pairs.py",

@@ -15,9 +15,12 @@ import pytest
 
 from swsearch import _native
 from swsearch.engine.cpu.engine import CpuEngine
+from swsearch.engine.cuda import diamonds
 from swsearch.engine.cuda.device import PyCudaDevice
+from swsearch.engine.cuda.diamond_kept import strip_bytes
+from swsearch.engine.cuda.diamond_launch import PairEnd
 from swsearch.engine.cuda.diamond_plan import WORDS, PairProblem, SweepShape
-from swsearch.engine.cuda.diamonds import DiamondSweep, PairEnd
+from swsearch.engine.cuda.diamonds import DiamondSweep
 from swsearch.engine.cuda.engine import CudaEngine
 from swsearch.engine.cuda.info import cuda_info
 from swsearch.pairs.align import MODES, align_pair
@@ -99,6 +102,38 @@ def test_more_strips_than_run_at_a_time(sweep: DiamondSweep, local: bool) -> Non
     problem = PairProblem(local, True, True, 5, 2, 2, -3)
     for words in WORDS:
         assert sweep.ends([pair], problem, shape=SweepShape(True, words)) == [on_cpu(*pair, problem)]
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+@pytest.mark.parametrize("local", [True, False])
+def test_paths_are_those_of_the_cpu(sweep: DiamondSweep, shape: SweepShape, local: bool) -> None:
+    """Expected: the CPU's kernels. Many strips in flight; few letters make many paths of one score."""
+    rng = np.random.default_rng(shape.words)
+    table = rng.integers(-6, 7, (20, 20)).astype(np.int8)
+    for case, (m, n) in enumerate([(1, 900), (2000, 1), (3 * shape.strip_rows + 5, 1024), (30_000, 27_000)]):
+        gap = [(0, 2), (5, 2), (3, 1), (5, 2)][case]
+        query, subject = related(rng, m, n, 20 if case == 2 else 3)
+        problem = PairProblem(local, local, local, *gap, 2, -3, table if case == 2 else None)
+        end, path = sweep.end_and_path(query, subject, problem, 1 << 26, shape=shape)
+        wanted = _native.align_pair(
+            query, subject, problem.table, 2, -3, *gap, local, local, local, True, 2, 1 << 28, None, "auto"
+        )
+        assert (end.score, end.query_end, end.subject_end, path.query_start, path.subject_start, path.runs) == wanted
+
+
+@pytest.mark.parametrize("local", [True, False])
+def test_paths_through_many_bands_are_those_of_the_cpu(
+    sweep: DiamondSweep, monkeypatch: pytest.MonkeyPatch, local: bool
+) -> None:
+    """Expected: the CPU's kernels. There is room for what a tenth of the strips leave, and for two rows on the host."""
+    query, subject = related(np.random.default_rng(8), 40_000, 50_000, 4)
+    problem = PairProblem(local, local, local, 5, 2, 2, -3)
+    shape = SweepShape(True, 8)
+    share = 8 * strip_bytes(shape, len(subject)) / sweep._device.free_bytes()
+    monkeypatch.setattr(diamonds, "PATH_SHARE", share)
+    end, path = sweep.end_and_path(query, subject, problem, 2 * 8 * len(subject), shape=shape)
+    wanted = _native.align_pair(query, subject, None, 2, -3, 5, 2, local, local, local, True, 2, 1 << 28, None, "auto")
+    assert (end.score, end.query_end, end.subject_end, path.query_start, path.subject_start, path.runs) == wanted
 
 
 def test_paths_and_scores_are_the_cpus_in_every_mode() -> None:

@@ -46,6 +46,7 @@ PAIR = {
     "diamond_sse41": ["-msse4.1"],
     "diamond_avx2": ["-mavx2"],
     "diamond_avx512": AVX512[:3],
+    "walk": [],
 }
 ADDRESS = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
 

@@ -150,6 +150,23 @@ def test_long_pairs_are_the_same_for_all_threads_memory_and_instruction_sets(mod
         assert align(query, subject, mode, isa=isa, path=False, threads=2)[:3] == whole[:3]
 
 
+@pytest.mark.parametrize("costs", [(2, -3), (150, -200)])
+@pytest.mark.parametrize("mode", ["local", "global", "semiglobal"])
+def test_paths_through_many_tiles_are_as_defined(mode, costs):
+    """Expected values: the whole matrix. Gaps lead the path through tiles of 16 and of 32 bits, kept or not."""
+    query = letters(5, 330)
+    subject = np.concatenate([query[:90], letters(6, 1_300), query[95:200], query[210:], letters(7, 900)])
+    gap = (5, 2) if costs == (2, -3) else (2_000, 1)
+    wanted = whole_matrix(np.where(query[:, None] == subject[None, :], *costs), *gap, mode)
+    for isa in ISAS:
+        for memory_bytes in (0, 60_000, 1 << 28):
+            found = align(query, subject, mode, costs=costs, gap=gap, isa=isa, memory_bytes=memory_bytes, threads=2)
+            assert (*found[:3], *found[3:5], operations(found[5])) == (
+                wanted.score, wanted.query_end, wanted.subject_end, wanted.query_start, wanted.subject_start,
+                wanted.operations,
+            )  # fmt: skip
+
+
 def test_scores_beyond_sixteen_bits_are_exact():
     """A sequence against itself, by hand: 20,000 matches at 5. Tiles keep 16-bit scores relative to a base."""
     query = letters(7, 20_000)
@@ -262,51 +279,65 @@ def test_pairs_too_long_for_thirty_bits_are_refused():
 
 
 def nodes(query, subject, gap, costs, mode):
-    """H, and the F that the next row may take, of all nodes after a subject letter; F does not open from itself."""
-    local, first = mode == "local", sum(gap)
-    border = [0 if local else -(gap[0] + j * gap[1]) for j in range(1, len(subject) + 1)]
-    h, f = [np.array(border)], [np.array(border) - first]
-    for i, letter in enumerate(query):
-        left = 0 if local else -(gap[0] + (i + 1) * gap[1])
-        corner = 0 if local or i == 0 else -(gap[0] + i * gap[1])
-        matched = np.concatenate([[corner], h[-1][:-1]]) + np.where(subject == letter, *costs)
-        row, e = [], left - first
-        for j in range(len(subject)):
-            now = max(matched[j], e, f[-1][j], 0 if local else -(10**9))
-            row.append(now)
-            e = max(e - gap[1], now - first)
-        h.append(np.array(row))
-        f.append(np.maximum(f[-1] - gap[1], h[-1] - first))
-    return np.array(h, np.int32), np.array(f, np.int32)
+    """H, and the E and F that the next column and the next row may take, of all nodes."""
+    (query_free, subject_free), first = free_ends(mode, "both"), sum(gap)
+    i, j = np.arange(len(query) + 1), np.arange(len(subject) + 1)
+    h = np.zeros((len(i), len(j)), np.int32)
+    h[1:, 0] = 0 if query_free else -(gap[0] + i[1:] * gap[1])
+    h[0, 1:] = 0 if subject_free else -(gap[0] + j[1:] * gap[1])
+    e, f = h - first, h - first
+    for row in i[1:]:
+        for column in j[1:]:
+            score = costs[0] if query[row - 1] == subject[column - 1] else costs[1]
+            now = max(h[row - 1, column - 1] + score, e[row, column - 1], f[row - 1, column])
+            h[row, column] = now = max(now, 0) if mode == "local" else now
+            e[row, column] = max(e[row, column - 1] - gap[1], now - first)
+            f[row, column] = max(f[row - 1, column] - gap[1], now - first)
+    return h, e, f
 
 
-@pytest.mark.parametrize("isa", ISAS)
-@pytest.mark.parametrize("mode", ["local", "global"])
-def test_a_path_from_rows_swept_elsewhere_is_the_same(isa, mode):
-    """Expected: the alignment without such rows. Rows by definition; those that no strip ends with are passed over."""
-    query, subject = related(4, 1100)
-    h, f = nodes(query, subject, (5, 2), (2, -3), mode)
-    wanted = align(query, subject, mode, isa=isa)
-    flags = (mode == "local", *free_ends(mode, "both"))
-    for chosen in ([256, 512, 1024], [512], [100, 512, 700], []):
-        rows = np.array(chosen, np.uint64)
-        swept = (*wanted[:3], rows, h[chosen], f[chosen])
-        found = _native.align_pair(
-            query, subject, None, 2, -3, 5, 2, *flags, True, 1, 1 << 20, None, isa, swept=swept
+def walk_of(query, subject, mode, query_end, subject_end):
+    return _native.PairWalk(
+        query, subject, None, 2, -3, 5, 2, mode == "local", *free_ends(mode, "both"), query_end, subject_end
+    )
+
+
+@pytest.mark.parametrize("group_rows", [1, 7, 40, 1000])
+@pytest.mark.parametrize("mode", ["local", "global", "semiglobal"])
+def test_a_walk_through_blocks_filled_elsewhere_is_the_path(mode, group_rows):
+    """Expected: the alignment itself. Edges by definition, the left one a stair of a column a group of rows."""
+    query, subject = related(4, 500)
+    h, e, f = nodes(query, subject, (5, 2), (2, -3), mode)
+    wanted = align(query, subject, mode)
+    walk = walk_of(query, subject, mode, *wanted[1:3])
+    while not walk.done:
+        above = (walk.row - 1) // 130 * 130
+        n_groups = 130 // group_rows + 1
+        column = (walk.column - 1) // 150 * 150
+        if column < n_groups:  # the stair would leave the matrix
+            column, n_groups = 0, 1
+        rows = np.arange(above + 1, min(above + 130, len(query)) + 1)
+        groups = np.arange(n_groups)
+        at = column - (0 if n_groups == 1 else (rows - above - 1) // group_rows)
+        tops = np.minimum(above + groups * group_rows, len(query))
+        lasts = np.minimum(above + (groups + 1) * group_rows, len(query))
+        walk.through(
+            above, column, group_rows if n_groups > 1 else 130, h[above, column + 1 :].copy(),
+            f[above, column + 1 :].copy(), h[rows, at], e[rows, at], h[tops, column - groups],
+            f[lasts, column - groups],
         )  # fmt: skip
-        assert found == wanted
+    assert (*wanted[:3], *walk.finish()) == wanted
 
 
-def test_swept_rows_that_do_not_fit_are_refused():
-    query, subject = related(4, 600)
-    arguments = (query, subject, None, 2, -3, 5, 2, False, False, False)
-    row = np.zeros((1, len(subject)), np.int32)
-    for swept, path in [
-        ((0, 601, 1, np.array([512], np.uint64), row, row), True),
-        ((0, 600, 1, np.array([512], np.uint64), row[:, 1:], row), True),
-        ((0, 600, 1, np.array([512, 256], np.uint64), np.zeros((2, len(subject)), np.int32), row), True),
-        ((0, 600, 1, np.array([512], np.uint64), row, row), False),
-        ((0, 600, 1), True),
-    ]:
-        with pytest.raises(ValueError, match=r"swept|beside|ascend"):
-            _native.align_pair(*arguments, path, swept=swept)
+def test_blocks_that_a_walk_cannot_use_are_refused():
+    query, subject = related(4, 300)
+    walk = walk_of(query, subject, "global", 300, len(subject))
+    scores = np.zeros(400, np.int32)
+    for above, column, group_rows, size in [
+        (300, 0, 300, 400), (0, len(subject), 300, 400), (0, 0, 0, 400), (0, 0, 300, 10), (0, 5, 10, 400),
+    ]:  # fmt: skip
+        with pytest.raises(ValueError, match="block"):
+            walk.through(above, column, group_rows, *[scores[:size]] * 6)
+    assert (walk.row, walk.column) == (300, len(subject))
+    with pytest.raises(ValueError, match="beside the matrix"):
+        walk_of(query, subject, "global", 301, 5)

@@ -155,7 +155,7 @@ class Device(Protocol):
         """Copy to the device. From pinned memory it may end after the call: leave that as it is till then."""
         ...
 
-    def download(self, values: NDArray[Any], buffer: Buffer, stream: Stream) -> None:
+    def download(self, values: NDArray[Any], buffer: Buffer, stream: Stream, offset: int = 0) -> None:
         """Copy from the device and wait for the stream's work so far."""
         ...
 
@@ -360,11 +360,11 @@ class PyCudaDevice:
             with self._errors("uploading"):
                 self._driver.memcpy_htod_async(buffer.address + offset, values, self._streams[stream])
 
-    def download(self, values: NDArray[Any], buffer: Buffer, stream: Stream) -> None:
+    def download(self, values: NDArray[Any], buffer: Buffer, stream: Stream, offset: int = 0) -> None:
         """See :class:`Device`."""
         with self._errors("finishing kernels and downloading"):
             if values.nbytes:
-                self._driver.memcpy_dtoh_async(values, buffer.address, self._streams[stream])
+                self._driver.memcpy_dtoh_async(values, buffer.address + offset, self._streams[stream])
             self._streams[stream].synchronize()
 
     def clear(self, buffer: Buffer, n_bytes: int, stream: Stream) -> None:

@@ -13,7 +13,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from swsearch.engine.cuda.device import DeviceFacts
-from swsearch.engine.cuda.kernels import CODE_COLUMNS, SWEEP_BLOCKS, SWEEP_WARPS, WARP, KernelSpec, sweep_kernel
+from swsearch.engine.cuda.kernels import (
+    CHECKPOINT_DIAMONDS,
+    CODE_COLUMNS,
+    SWEEP_BLOCKS,
+    SWEEP_WARPS,
+    WARP,
+    KernelSpec,
+    sweep_kernel,
+)
 from swsearch.sequences.alphabet import PAD_CODE
 
 Letters = NDArray[np.uint16]
@@ -37,6 +45,8 @@ MOST_LOCAL_SCORE: Final = (1 << 31) - (1 << 16)
 SUBJECT_ALIGNMENT: Final = 16
 COMPARED_FILL: Final = 0xFFFF
 """Fills a query of compared letters; no subject letter equals it."""
+CHECKPOINT_COLUMNS: Final = CHECKPOINT_DIAMONDS * DIAMOND_STEPS
+"""Columns from one state that a strip leaves for a path to the next."""
 LAG_STEPS: Final = 128
 """Steps that a strip runs behind the one above, measured: its depth, a diamond, and the way through memory."""
 
@@ -75,6 +85,11 @@ class PairProblem:
     def max_score(self) -> int:
         """Largest score of two letters."""
         return max(self.match, self.mismatch) if self.table is None else int(self.table.max())
+
+    def border(self, k: NDArray[np.int64], *, free: bool) -> NDArray[np.int32]:
+        """H of nodes on the border that are k letters from the corner; ``free``: whether those letters cost nothing."""
+        cost = np.where(k == 0, 0, self.gap_open + k * self.gap_extend)
+        return (np.zeros_like(k) if free or self.local else -cost).astype(np.int32)
 
     @property
     def step(self) -> int:
@@ -130,14 +145,29 @@ class SweepShape:
         return FIXED_SHARED_BYTES + n_columns * WARP * max(self.lane_rows, 4)
 
     @property
+    def lane_words(self) -> int:
+        """32-bit words of a lane's state: H and E of its rows, F, H above, and the base."""
+        return 2 * self.words + 3
+
+    @property
     def state_bytes(self) -> int:
         """What a strip of a local problem leaves on the device, for its best place to be found."""
         above = 2 * (1 + self.lag * WARP // DIAMOND_STEPS)
-        return 4 * WARP * (2 * self.words + 3 + above)
+        return 4 * WARP * (self.lane_words + above)
 
     def strips(self, rows: int) -> int:
         """Strips of a query."""
         return -(-rows // self.strip_rows)
+
+
+def filled_columns(columns: int) -> int:
+    """Columns of the diamonds that so many take."""
+    return -(-columns // DIAMOND_STEPS) * DIAMOND_STEPS
+
+
+def checkpoints(columns: int) -> int:
+    """States that a strip of so many columns leaves for a path: one where each 256 columns meet the next."""
+    return max(0, (columns - 1) // CHECKPOINT_COLUMNS)
 
 
 def step_cycles(shape: SweepShape, warps_per_scheduler: float, *, affine: bool) -> float:

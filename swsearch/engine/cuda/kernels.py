@@ -27,6 +27,9 @@ LIST_BLOCK_UNITS: Final = 16
 SWEEP_WARPS: Final = 4
 SWEEP_BLOCKS: Final = 4
 """Warps a block of the diamond kernel, one for each scheduler, and blocks a multiprocessor."""
+CHECKPOINT_DIAMONDS: Final = 8
+"""Diamonds from one state that a sweep for a path leaves to the next. With 4, a path's blocks have a quarter fewer
+cells, and states take twice the memory; with 16, it is two fifths more and half."""
 
 ListEntry = Literal["score_list", "score_windows", "list_ends"]
 """The kernels for listed subjects."""
@@ -241,7 +244,8 @@ def list_kernel(
 def sweep_kernel(
     *, narrow: bool, words: int, local: bool, affine: bool, compared: bool, entry: str = "sweep_pairs"
 ) -> KernelSpec:
-    """The diamond kernel ``sweep_pairs``, or ``locate_best``, which finds what it left open; a warp a strip.
+    """The diamond kernel ``sweep_pairs``; ``locate_best``, which finds what it left open; ``trace_pairs``, which sweeps
+    again for a path. A warp a strip.
 
     Parameters
     ----------
@@ -254,20 +258,18 @@ def sweep_kernel(
     """
     cells = "NarrowCells" if narrow else f"WideCells<{'true' if local else 'false'}>"
     threads = SWEEP_WARPS * WARP
-    return KernelSpec(
-        entry,
-        entry,
-        _constants(
-            cells=cells,
-            words=words,
-            local=local,
-            affine=affine,
-            compared=compared,
-            threads=threads,
-            blocks=SWEEP_BLOCKS,
-        ),
-        threads,
+    constants = _constants(
+        cells=cells,
+        words=words,
+        local=local,
+        affine=affine,
+        compared=compared,
+        threads=threads,
+        blocks=SWEEP_BLOCKS,
     )
+    if entry == "trace_pairs":
+        constants += _constants(every=CHECKPOINT_DIAMONDS)
+    return KernelSpec(entry, entry, constants, threads)
 
 
 COMPARE_KERNEL: Final = KernelSpec("compare_joints", "compare_joints", (), 128)

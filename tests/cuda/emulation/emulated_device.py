@@ -124,9 +124,9 @@ class EmulatedDevice:
         assert offset + values.nbytes <= buffer.n_bytes
         ctypes.memmove(buffer.address + offset, values.ctypes.data, values.nbytes)
 
-    def download(self, values: NDArray[Any], buffer: Buffer, stream: Stream) -> None:
-        assert values.nbytes <= buffer.n_bytes
-        ctypes.memmove(values.ctypes.data, buffer.address, values.nbytes)
+    def download(self, values: NDArray[Any], buffer: Buffer, stream: Stream, offset: int = 0) -> None:
+        assert offset + values.nbytes <= buffer.n_bytes
+        ctypes.memmove(values.ctypes.data, buffer.address + offset, values.nbytes)
 
     def clear(self, buffer: Buffer, n_bytes: int, stream: Stream) -> None:
         assert n_bytes <= buffer.n_bytes

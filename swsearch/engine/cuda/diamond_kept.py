@@ -1,0 +1,172 @@
+"""What strips leave on a GPU for a path: their lowest rows and, at checkpoints, the states of their lanes.
+
+``cuda/kernels/sweep.cuh`` writes it while it sweeps; ``diamond_paths.py`` reads the pieces that the path goes through.
+A row's entry is that of the horizon (``cuda/include/swsearch/horizon.cuh``): H, how much less next F is, and the
+writer's number.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Final, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from swsearch.engine.cuda.device import Buffer, Device, Stream
+from swsearch.engine.cuda.diamond_plan import SweepShape, checkpoints, filled_columns
+from swsearch.engine.cuda.kernels import WARP
+
+ENTRY_BYTES: Final = 8
+"""Bytes of a row's entry, and so of a column of the horizon."""
+
+
+def strip_bytes(shape: SweepShape, columns: int) -> int:
+    """Device memory of a strip's lowest row and states."""
+    return filled_columns(columns) * ENTRY_BYTES + checkpoints(columns) * shape.lane_words * WARP * 4
+
+
+@dataclass(frozen=True, eq=False)
+class KnownRow:
+    """The lowest row of a strip: its entries, filled up to whole diamonds."""
+
+    strip: int
+    entries: NDArray[np.uint64]
+
+
+class KeptStrips:
+    """Room on a device for what some strips of one pair leave. A context manager.
+
+    Parameters
+    ----------
+    n_strips : int
+        Strips of the pair.
+    strips : sequence of int
+        Those that leave something, ascending.
+    columns : int
+        Columns that are swept.
+    states : bool
+        Whether they leave states, or lowest rows alone.
+
+    Attributes
+    ----------
+    strips : list of int
+        Those that leave something.
+    places, rows, states : Buffer, the last one or None
+        What the kernel is given: int32 place of each strip of the pair, or -1; rows; states.
+    row_columns, state_words, n_bytes : int
+        Entries from row to row, 32-bit words of a strip's states, and all of the device memory.
+
+    Raises
+    ------
+    OutOfDeviceMemory
+    """
+
+    def __init__(
+        self, device: Device, shape: SweepShape, n_strips: int, strips: Sequence[int], columns: int, *, states: bool
+    ) -> None:
+        self._device, self._shape, self.strips = device, shape, list(strips)
+        self._places = np.full(n_strips, -1, np.int32)
+        self._places[self.strips] = np.arange(len(strips))
+        self.row_columns = filled_columns(columns)
+        self.state_words = checkpoints(columns) * shape.lane_words * WARP if states else 0
+        self.n_bytes = 0
+        with contextlib.ExitStack() as held:
+
+            def room(n_bytes: int) -> Buffer:
+                buffer = device.allocate(n_bytes)
+                held.callback(buffer.free)
+                self.n_bytes += n_bytes
+                return buffer
+
+            self.places = room(self._places.nbytes)
+            self.rows = room(len(strips) * self.row_columns * ENTRY_BYTES)
+            self.states = room(len(strips) * self.state_words * 4) if self.state_words else None
+            device.upload(self.places, self._places, Stream.COMPUTE)
+            device.synchronize()
+            self._held = held.pop_all()
+
+    def row(self, strip: int, first: int, last: int) -> NDArray[np.uint64]:
+        """Entries of a strip's lowest row, columns first to last - 1 counted from 0."""
+        entries = np.empty(last - first, np.uint64)
+        offset = (int(self._places[strip]) * self.row_columns + first) * ENTRY_BYTES
+        self._device.download(entries, self.rows, Stream.COMPUTE, offset)
+        return entries
+
+    def all_rows(self) -> list[KnownRow]:
+        """All rows, from the top to the bottom."""
+        return [KnownRow(strip, self.row(strip, 0, self.row_columns)) for strip in self.strips]
+
+    def edges(self, strip: int, first: int, last: int) -> Edges:
+        """A strip's left edges at checkpoints first to last - 1, counted from 0: the one after 256 columns is 0."""
+        words = self._shape.lane_words * WARP
+        states = np.empty((last - first, self._shape.lane_words, WARP), np.uint32)
+        if self.states is not None and len(states):
+            offset = (int(self._places[strip]) * self.state_words + first * words) * 4
+            self._device.download(states, self.states, Stream.COMPUTE, offset)
+        return edges_of(states, self._shape)
+
+    def close(self) -> None:
+        """Free the memory."""
+        self._held.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def nodes(entries: NDArray[np.uint64]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """H, and the F that the next row may take, of a row's entries."""
+    h = (entries & np.uint64(0xFFFFFFFF)).astype(np.uint32).view(np.int32)
+    less = ((entries >> np.uint64(32)) & np.uint64(0xFFFF)).astype(np.int32)
+    return h, h - less
+
+
+@dataclass(frozen=True, eq=False)
+class Edges:
+    """What the rows of a strip have at the left of a block, of some blocks: int32 arrays with a line a block.
+
+    The rows are in groups whose columns end one further left each (``simd/pair/walk.hpp``, ``LeftEdge``).
+
+    Attributes
+    ----------
+    h, next_e : shape (blocks, strip rows)
+        H in the last column before the block, and the E that the block's first column may take.
+    corner : shape (blocks, groups)
+        H above a group's first row, in the group's last column before the block.
+    next_f : shape (blocks, groups)
+        The F that the row below a group's last one may take in that column.
+    """
+
+    h: NDArray[np.int32]
+    next_e: NDArray[np.int32]
+    corner: NDArray[np.int32]
+    next_f: NDArray[np.int32]
+
+
+def edges_of(states: NDArray[np.uint32], shape: SweepShape) -> Edges:
+    """The edges that lanes' states are, shape (states, words of a lane, lanes), as ``StripLane::save`` leaves them.
+
+    With 16-bit scores a word has the scores of two groups, the upper one's in its low half, less the lane's base.
+    """
+    words = np.ascontiguousarray(states[:, :-1])
+    if shape.narrow:
+        base = np.repeat(states[:, -1].view(np.int32), 2, axis=-1)
+        scores = words.view(np.int16) + base[:, None, :]
+    else:
+        scores = words.view(np.int32)
+    cells = scores[:, : 2 * shape.words].reshape(len(states), shape.words, 2, scores.shape[-1])
+    rows = cells.transpose(2, 0, 3, 1).reshape(2, len(states), shape.strip_rows)
+    return Edges(
+        np.ascontiguousarray(rows[0]),
+        np.ascontiguousarray(rows[1]),
+        np.ascontiguousarray(scores[:, 2 * shape.words + 1]),
+        np.ascontiguousarray(scores[:, 2 * shape.words]),
+    )
