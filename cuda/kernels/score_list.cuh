@@ -128,7 +128,7 @@ SWS_DEVICE void score_list(uint4* shared, const ProfileSource& profile, int n_st
                 __syncwarp();
             }
             InOrder order(count_above, count_own, number);
-            const auto best = align_strip<Arithmetic, Shape, kOpen, kExtend, false, true, Edges::kOwn>(
+            const auto best = align_strip<Arithmetic, Shape, kOpen, kExtend, false, Edges::kOwn>(
                 strip, subjects.residues + subjects.starts[place] / 4, static_cast<int>(subjects.lengths[place]),
                 EdgePlace{edge, edge, 0}, number > 0, number + 1 < n_strips, order,
                 watch_strip<Shape>(kept, place, number, n_strips, lane));

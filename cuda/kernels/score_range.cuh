@@ -53,7 +53,7 @@ SWS_DEVICE void score_range(uint4* strip, const ProfileSource& profile, const St
         const int length = real ? static_cast<int>(subjects.lengths[place]) : 0;
 
         const EdgePlace edges{query.above, query.below, static_cast<u32>(start / kColumnsPerRound)};
-        const auto best = align_strip<Arithmetic, Shape, kOpen, kExtend, kDeferred, false, kEdges>(
+        const auto best = align_strip<Arithmetic, Shape, kOpen, kExtend, kDeferred, kEdges>(
             strip, subjects.residues + start / 4, length, edges, query.further != 0, query.followed != 0, Finished());
 
         if (writer && real) {

@@ -18,13 +18,6 @@
 // Lanes that are before the subject's first column or past its last read padding, which scores -128: before, everything
 // stays zero; past, H can only fall, so neither the best score nor a boundary column is touched.
 //
-// Short chain (kShortChain): F(i+1, j) needs no H, since F - open - extend is no more than F - extend:
-//
-//     F(i+1, j) = max(F - extend, max(t, E) - open - extend, 0)
-//
-// Of a row only one instruction then waits for the row above it, of three; but there are two more. It is worth them where a
-// multiprocessor has few warps (the kernels for listed subjects), not where it has enough to wait for one another.
-//
 // Deferred maximum (kDeferred): the best H is not kept. After every four columns the largest E is, and E is at least
 // h - open - 4 * extend for every h of these columns. So a result below T - open - 4 * extend says that no score reaches
 // T, and nothing else is said: the subject is scored again by an exact kernel if it does not pass.
@@ -54,8 +47,8 @@ struct Unwatched {
 // Of pairs, the result has a score in each half: for row blocks the larger is the strip's, for two queries each is one's.
 // edges: where the strip above left its columns and this one leaves its own; reads and writes: whether there are strips
 // above and below; order: how this strip waits for the one above. All four matter only to kernels with boundaries.
-template <class Arithmetic, class Shape, int kOpen, int kExtend, bool kDeferred, bool kShortChain, Edges kEdges,
-          class Order, class Watch = Unwatched>
+template <class Arithmetic, class Shape, int kOpen, int kExtend, bool kDeferred, Edges kEdges, class Order,
+          class Watch = Unwatched>
 SWS_DEVICE typename Arithmetic::Word align_strip(const uint4* strip, const u32* residues, int length,
                                                  const EdgePlace& edges, bool reads, bool writes, Order order,
                                                  Watch watch = Watch()) {
@@ -145,25 +138,19 @@ SWS_DEVICE typename Arithmetic::Word align_strip(const uint4* strip, const u32* 
                 if constexpr (kRowBlocks) {
                     t = Arithmetic::add_low(kept[k], score[k]);
                     kept[k] = Arithmetic::add_high(h, score[k]);
-                }
-                Word f_below = 0;
-                if constexpr (kShortChain) {
-                    const Word without_f = Arithmetic::max3(t, e[k], e[k]);
-                    f_below = Arithmetic::template decay_or<kExtend>(f, Arithmetic::add(without_f, kFirstGap));
-                    h = Arithmetic::max3(without_f, f, f);
-                } else {
                     h = Arithmetic::max3_floor(t, e[k], f);
-                }
-                if constexpr (!kRowBlocks) {
-                    t = k + 1 < kWords ? Arithmetic::add(kept[k], score[k + 1]) : 0;
+                } else {
+                    const Word below_t = k + 1 < kWords ? Arithmetic::add(kept[k], score[k + 1]) : 0;
+                    h = Arithmetic::max3_floor(t, e[k], f);
                     kept[k] = h;
+                    t = below_t;
                 }
                 if constexpr (Watch::kRows) {
                     watch.row(k, step + column, h);
                 }
                 const Word opened = Arithmetic::add(h, kFirstGap);
                 e[k] = Arithmetic::template decay_or<kExtend>(e[k], opened);
-                f = kShortChain ? f_below : Arithmetic::template decay_or<kExtend>(f, opened);
+                f = Arithmetic::template decay_or<kExtend>(f, opened);
                 if constexpr (!kDeferred) {
                     if (k % 2 == 1) {
                         best = Arithmetic::max3(best, pending, h);

@@ -51,7 +51,7 @@ Pack = Callable[[Sequence[QueryProfile], Tile, Arithmetic], Words]
 
 @dataclass(frozen=True)
 class Size:
-    """Windows end every ``stride`` columns and begin ``overlap`` before the last one ends; both multiples of 16."""
+    """Windows of ``overlap + stride`` columns begin every ``stride`` columns; both are multiples of 16."""
 
     overlap: int
     stride: int
@@ -119,15 +119,18 @@ class Windows:
 
 
 def cut_in_windows(lengths: Lengths, size: Size) -> Windows:
-    """Windows of subjects of at least one residue each."""
+    """Windows of subjects of at least one residue each, all but the last of a subject of the same length."""
     whole = lengths.astype(np.int64)
-    n_windows = -(-whole // size.stride)
+    n_windows = _n_windows(whole, size)
     first = np.cumsum(n_windows) - n_windows
     subject = np.repeat(np.arange(len(whole)), n_windows)
-    joint = (np.arange(len(subject)) - first[subject]) * size.stride
-    return Windows(
-        subject, joint, np.maximum(joint - size.overlap, 0), np.minimum(joint + size.stride, whole[subject]), first
-    )
+    begin = (np.arange(len(subject)) - first[subject]) * size.stride
+    joint = np.where(begin > 0, begin + size.overlap, 0)
+    return Windows(subject, joint, begin, np.minimum(begin + size.overlap + size.stride, whole[subject]), first)
+
+
+def _n_windows(lengths: NDArray[np.int64], size: Size) -> NDArray[np.int64]:
+    return np.maximum(-(-(lengths - size.overlap) // size.stride), 1)
 
 
 class JoinedWindows:
@@ -214,17 +217,20 @@ class JoinedWindows:
         return JoinedRun(self, profile, subjects, np.arange(first, len(subjects)), size, pack, name, held)
 
     def _size(self, profile: QueryProfile, partition: Partition) -> Size:
-        """All windows at a time, the last one of each subject counted in, which may be a short one."""
+        """The shortest windows that the device works on all at a time, unless they are very short or far too many."""
         architecture = self.device.facts.architecture
         narrow = first_arithmetic(profile)
         tile = plan_list(profile, architecture, narrow, windows=True)
-        at_a_time = self.launcher.at_a_time(profile, tile, narrow)
-        stride = partition.n_residues // max(at_a_time - len(partition), at_a_time // 2, 1)
+        at_a_time = max(self.launcher.at_a_time(profile, tile, narrow), 2 * len(partition))
         wide = plan_list(profile, architecture, Arithmetic.WIDE, windows=True)
         bytes_a_window = 2 * wide.strips(profile.length) * wide.joint_words * WARP * 4
         least = self._least_stride * min(tile.strips(profile.length), 2)
-        stride = max(stride, least, partition.n_residues * bytes_a_window // STATE_BYTES)
-        return Size(self._overlap, _rounded(stride))
+        stride = _rounded(max(least, partition.n_residues * bytes_a_window // STATE_BYTES))
+        lengths = partition.lengths.astype(np.int64)
+        stride = max(stride, _rounded((partition.n_residues - len(partition) * self._overlap) // at_a_time))
+        while int(_n_windows(lengths, Size(self._overlap, stride)).sum()) > at_a_time:
+            stride += SUBJECT_ALIGNMENT
+        return Size(self._overlap, stride)
 
 
 class JoinedRun:
