@@ -8,7 +8,7 @@
 // Blocks are persistent and take the list's entries from a counter. Strips are staged in the block's shared memory: once,
 // for all teams, where a team has a warp for each; else each warp stages the strip that it is at. All strips of a subject
 // hand on their boundary in one stretch of global memory, `boundary_stride` columns long: a column is read before it is
-// written, and by the strip below only after that.
+// written, and by the strip below only after that. `counts` tells of each warp of each block how far it has come.
 //
 // Beside the scores something may be kept of each strip: of windows of long subjects, which are listed subjects as well, what
 // joints.cuh compares; where the scores are known, their ends (ends.cuh).
@@ -53,7 +53,6 @@ constexpr int kMostListWarps = 12;
 
 // What the warps of a block share, behind their strips: in the room that a byte which is no residue would read.
 struct ListBlock {
-    u64 counts[kMostListWarps];  // how far each has come (order.cuh)
     int scores[kMostListWarps];  // of each team's subject
     u32 item;
 };
@@ -62,10 +61,10 @@ struct ListBlock {
 // by itself.
 template <class Arithmetic, class Shape, int kOpen, int kExtend, bool kTexture, class Kept>
 SWS_DEVICE void score_list(uint4* shared, const ProfileSource& profile, int n_strips, const SubjectList& subjects,
-                           u32* boundary, u32 boundary_stride, int team, int* scores, u32* work_counter,
-                           const Kept& kept) {
+                           u32* boundary, u32 boundary_stride, u64* counts, int team, int* scores,
+                           u32* work_counter, const Kept& kept) {
     static_assert(Shape::kGroup == kWarpSize, "a warp has a strip");
-    static_assert(sizeof(ListBlock) <= 256, "kernels.py leaves as much room");
+    static_assert(sizeof(ListBlock) <= 64, "kernels.py leaves as much room");
     const u32 n_places = *subjects.n_places;
     const int n_warps = static_cast<int>(blockDim.x / kWarpSize);
     const int warp = static_cast<int>(threadIdx.x / kWarpSize);
@@ -84,9 +83,9 @@ SWS_DEVICE void score_list(uint4* shared, const ProfileSource& profile, int n_st
         __syncthreads();
     }
 
-    u64* const counts = together ? block->counts + number_of_team * team : nullptr;
-    const u64* const count_above = together ? counts + (place_in_team + team - 1) % team : nullptr;
-    u64* const count_own = together ? counts + place_in_team : nullptr;
+    u64* const of_team = counts + blockIdx.x * static_cast<u32>(n_warps) + number_of_team * team;
+    const u64* const count_above = together ? of_team + (place_in_team + team - 1) % team : nullptr;
+    u64* const count_own = together ? of_team + place_in_team : nullptr;
     u32* edge = nullptr;
     if (n_strips > 1) {
         edge = boundary + static_cast<u64>(blockIdx.x * n_teams + static_cast<u32>(number_of_team)) * boundary_stride *

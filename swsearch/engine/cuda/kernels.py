@@ -22,7 +22,7 @@ PLANE_UNITS: Final = 16
 """Units of a plane's row: 256 bytes, so that a column's number is a byte of its address."""
 CODE_COLUMNS: Final = 32
 MOST_LIST_WARPS: Final = 12
-LIST_BLOCK_UNITS: Final = 16
+LIST_BLOCK_UNITS: Final = 4
 """Warps of a block of the kernels for listed subjects, and units that they share (``score_list.cuh``)."""
 SWEEP_WARPS: Final = 4
 SWEEP_BLOCKS: Final = 4

@@ -206,10 +206,11 @@ class ListLauncher:
             edge_bytes = teams.teams * stride * tile.boundary_words * 4
             grid = max(1, min(grid, EDGE_BYTES // edge_bytes))
             edge = self._scratch.room(f"edge {name}", grid * edge_bytes)
+        counts = self._scratch.room(f"counts {name}", grid * teams.warps * 8)
         arguments = [
             *on_device.arguments, signed(strips),
             listed.residues, listed.starts, listed.lengths, listed.places, listed.count,
-            address(edge), unsigned(stride), signed(teams.team),
+            address(edge), unsigned(stride), address(counts), signed(teams.team),
             scores, counter, *(joints or []), *(ends or []),
         ]  # fmt: skip
         return ListLaunch(device, spec, grid, tile.list_bytes(teams.strips), arguments, stream)
