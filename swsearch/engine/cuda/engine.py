@@ -50,6 +50,7 @@ from swsearch.engine.cuda.packed import PackedProfiles
 from swsearch.engine.cuda.plan import (
     Batch,
     deferred_limit,
+    first_arithmetic,
     first_long,
     pair_queries,
     plan_list,
@@ -282,7 +283,9 @@ class CudaEngine:
                 for number, batch in enumerate(batches):
                     chosen = [profiles[place] for place in batch.places]
                     following = batches[(number + 1) % len(batches)]
-                    self._plan_ahead([profiles[place] for place in following.places], deferred=floors is not None)
+                    self._plan_ahead(
+                        [profiles[place] for place in following.places], subjects, deferred=floors is not None
+                    )
                     wanted = None if floors is None else [floors[place] for place in batch.places]
                     of_batch = [None if rules is None else rules[place] for place in batch.places]
                     scored = self._score_batch(chosen, subjects, wanted, of_batch)
@@ -371,10 +374,16 @@ class CudaEngine:
                 self._device.upload(of_query, found, Stream.COMPUTE, len(whole) * 4)
         return n_short, [n_left for _, n_left in finished]
 
-    def _plan_ahead(self, profiles: list[QueryProfile], *, deferred: bool) -> None:
-        """Let the next batch be packed while kernels run."""
-        plan = plan_range(profiles, self._device.facts.architecture, deferred=self._deferred and deferred)
-        self._packed.ahead = (profiles, plan, plan.arithmetic)
+    def _plan_ahead(self, profiles: list[QueryProfile], subjects: DeviceSubjects, *, deferred: bool) -> None:
+        """Let the next batch be packed while kernels run, or its first query where all subjects go in windows."""
+        architecture = self._device.facts.architecture
+        if self._joined.first(subjects.partition, profiles):
+            plan = plan_range(profiles, architecture, deferred=self._deferred and deferred)
+            self._packed.ahead = (profiles, plan, plan.arithmetic)
+        else:
+            arithmetic = first_arithmetic(profiles[0])
+            tile = plan_list(profiles[0], architecture, arithmetic, windows=True)
+            self._packed.ahead = (profiles[:1], tile, arithmetic)
 
     @contextlib.contextmanager
     def _measured(self) -> Iterator[None]:

@@ -32,12 +32,12 @@ class PackedProfiles:
 
     Attributes
     ----------
-    ahead : tuple of profiles, RangePlan and Arithmetic, or None
+    ahead : tuple of profiles, Tile or RangePlan, and Arithmetic, or None
         What :meth:`pack_ahead` is to pack.
     """
 
     def __init__(self) -> None:
-        self.ahead: tuple[Sequence[QueryProfile], RangePlan, Arithmetic] | None = None
+        self.ahead: tuple[Sequence[QueryProfile], Tile | RangePlan, Arithmetic] | None = None
         self._kept: dict[_Key, Words] = {}
         self._kept_bytes = 0
 
