@@ -4,9 +4,9 @@ Each window but a subject's first begins some columns before the one before it e
 came before. If, where the earlier window ends, both hold the same in every row, the later one is right from there on,
 and the largest score of all windows is the subject's (``cuda/kernels/joints.cuh``). Alignments of unrelated sequences
 are short, so this is nearly always so. A window whose joint is not proven, since an alignment may reach across it, is
-scored again from some columns further back, until all are proven: as far as the best score that was found may still be
-felt, since H falls no faster than gaps cost. Where this would be more work than to score the subject whole, it is
-scored whole, by diamonds if they suit the query.
+scored again from some columns further back, until all are proven: at least from as far as the best score that was found
+may be felt, score / extend columns, for which gaps alone keep H above 0. Where this would be more work than to score
+the subject whole, it is scored whole, by diamonds if they suit the query.
 
 The engine launches them before the inter-task kernel of the other subjects, and reads them when that has ended. Side by
 side they would share multiprocessors, and take longer than one after the other.
