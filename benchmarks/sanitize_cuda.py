@@ -6,8 +6,8 @@
 (cuda-bindings asks the driver for functions it may not have, which memcheck would otherwise report.)
 
 Proteins and DNA, queries of one strip and of several, one and two a word, with floors and without, long subjects in
-windows and in joined windows, and scores beyond each type, then where their alignments end; paths of pairs by diamonds,
-with 16-bit and 32-bit scores. Prints how many scores, ends and paths were compared; exits with 1 where one differs.
+joined windows, and scores beyond each type, then where their alignments end; paths of pairs by diamonds, with 16-bit
+and 32-bit scores. Prints how many scores, ends and paths were compared; exits with 1 where one differs.
 ``--compiler nvrtc`` compiles with NVRTC also where nvcc is.
 """
 

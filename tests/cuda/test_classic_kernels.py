@@ -1,8 +1,9 @@
-"""The kernels of CUDASW++ 2.0 on the emulated device. The expected scores are the reference engine's."""
+"""The kernels of CUDASW++ 2.0 on the emulated device. The expected scores are the reference engine's, or the CPU's."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from emulated_device import EmulatedDevice
 from sequences import partition_of, random_codes
 
 from swsearch.database.partition import Partition
+from swsearch.engine.cpu.engine import CpuEngine
 from swsearch.engine.cuda.classic import (
     CLASSIC_KERNELS,
     LARGEST_NARROW,
@@ -30,6 +32,7 @@ from swsearch.scoring.gap import GapPenalty
 from swsearch.scoring.matrix import match_mismatch, named_matrix
 from swsearch.scoring.scheme import ScoringScheme, default_scheme
 from swsearch.sequences.alphabet import DNA, PROTEIN, SOFT_MASK_BIT
+from swsearch.sequences.fasta import read_sequences
 from swsearch.typing import Codes
 
 MakeDevice = Callable[..., EmulatedDevice]
@@ -63,6 +66,27 @@ def assert_as_reference(
     for found, want in zip(engine.score(profiles, partition, floors), wanted, strict=True):
         np.testing.assert_array_equal(found.subject_index, want.subject_index)
         np.testing.assert_array_equal(found.score, want.score)
+
+
+def test_all_kernels_agree_on_real_proteins(emulated: MakeDevice) -> None:
+    """A query against the proteins that it hits best and some others; expected: the CPU engine's scores."""
+    data = Path(__file__).parents[2] / "data"
+    query = next(record for record in read_sequences([data / "queries.fasta"], PROTEIN) if len(record) == 134)
+    profile = sequence_profile(query.codes, default_scheme(PROTEIN))
+    subjects = [record.codes for record in read_sequences([data / "proteins.fasta.gz"], PROTEIN)]
+    with CpuEngine() as cpu:
+        (of_all,) = cpu.score([profile], partition_of(subjects))
+        best = of_all.subject_index[np.argsort(of_all.score)[-5:]]
+        partition = partition_of([subjects[place] for place in [*best.tolist(), *range(0, len(subjects), 150)]])
+        (wanted,) = cpu.score([profile], partition)
+    assert wanted.score.max() > 200
+    assert wanted.score.min() < 50
+    engines: list[ScoreEngine] = [ClassicEngine(kernel, emulated()) for kernel in CLASSIC_KERNELS]
+    for engine in [*engines, CudaEngine(emulated())]:
+        with engine:
+            (found,) = engine.score([profile], partition)
+        np.testing.assert_array_equal(found.subject_index, wanted.subject_index)
+        np.testing.assert_array_equal(found.score, wanted.score)
 
 
 @pytest.mark.parametrize("kernel", CLASSIC_KERNELS)

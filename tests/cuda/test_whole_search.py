@@ -93,7 +93,7 @@ def test_hits_are_the_cpu_engines_to_the_byte(case, kernel_folder, monkeypatch, 
 
 
 def test_long_subjects_give_the_cpu_engines_hits(tmp_path, kernel_folder, monkeypatch):
-    """Two proteins are scored apart, in windows for the short query, in joined ones for the long: both lie in them."""
+    """Two proteins are scored apart, in windows, for a short query and a long one: both lie in them."""
     rng = np.random.default_rng(23)
     queries = [random_codes(rng, length) for length in (420, 40)]
     subjects = [random_codes(rng, int(length)) for length in rng.integers(30, 300, 12)]

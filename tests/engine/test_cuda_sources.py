@@ -1,10 +1,12 @@
 """The other CUDA kernels on a GPU: CUDASW++ 2.0's, the block wavefront, and the one for short pairs.
 
-Expected values: the CPU's engine and pair aligner, on generated sequences. The same kernels run without a GPU in
-``tests/cuda``.
+Expected values: the CPU's engine and pair aligner, on generated sequences and on real ones. The same kernels run
+without a GPU in ``tests/cuda``.
 """
 
 from __future__ import annotations
+
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,10 +14,12 @@ import pytest
 from swsearch.engine.cpu.engine import CpuEngine
 from swsearch.engine.cuda.classic import CLASSIC_KERNELS, ClassicEngine
 from swsearch.engine.cuda.device import PyCudaDevice
+from swsearch.engine.cuda.engine import CudaEngine
 from swsearch.engine.cuda.info import cuda_info
 from swsearch.engine.cuda.pairs import PairEngine
 from swsearch.engine.cuda.wavefront import wavefront_score
 from swsearch.engine.pair_batch import PairScores, Sequences
+from swsearch.engine.protocol import ScoreEngine
 from swsearch.pairs.align import align_pair
 from swsearch.pairs.batch import align_arrays
 from swsearch.pairs.scoring import cost_set
@@ -23,8 +27,10 @@ from swsearch.pairs.sequence import PairSequence
 from swsearch.query.profile import sequence_profile
 from swsearch.scoring.gap import GapPenalty
 from swsearch.scoring.matrix import match_mismatch, named_matrix
-from swsearch.scoring.scheme import ScoringScheme
+from swsearch.scoring.scheme import ScoringScheme, default_scheme
 from swsearch.search.bench import generated_proteins, packed
+from swsearch.sequences.alphabet import PROTEIN
+from swsearch.sequences.fasta import read_sequences
 
 pytestmark = pytest.mark.gpu
 
@@ -53,6 +59,24 @@ def test_classic_kernels_give_the_cpus_scores(kernel: str, gap: GapPenalty) -> N
     with ClassicEngine(kernel) as engine:
         for found, want in zip(engine.score(profiles, partition), wanted, strict=True):
             np.testing.assert_array_equal(found.score, want.score)
+
+
+def test_all_kernels_agree_on_real_proteins() -> None:
+    """1,500 proteins and seven queries, kernels of different designs against the CPU engine."""
+    data = Path(__file__).parents[2] / "data"
+    scheme = default_scheme(PROTEIN)
+    profiles = [sequence_profile(r.codes, scheme) for r in read_sequences([data / "queries.fasta"], PROTEIN)]
+    partition = packed([record.codes for record in read_sequences([data / "proteins.fasta.gz"], PROTEIN)])
+    with CpuEngine() as cpu:
+        wanted = cpu.score(profiles, partition)
+    assert max(int(block.score.max()) for block in wanted) > 2047  # scores that leave the fast type
+    engines: list[ScoreEngine] = [*map(ClassicEngine, CLASSIC_KERNELS), CudaEngine()]
+    for engine in engines:
+        with engine:
+            found = engine.score(profiles, partition)
+        for one, other in zip(found, wanted, strict=True):
+            np.testing.assert_array_equal(one.subject_index, other.subject_index)
+            np.testing.assert_array_equal(one.score, other.score)
 
 
 @pytest.mark.parametrize("kernel", CLASSIC_KERNELS)

@@ -1,7 +1,7 @@
 """Queries of many thousand rows against long subjects: by diamonds, apart from the other subjects.
 
 A subject is worked on from its first column to its last, so one of many residues would still be at work when all others
-are done; a genome is one subject. For most queries such subjects are scored in joined windows, beside the others
+are done; a genome is one subject. For most queries such subjects are scored in joined windows, before the others
 (:mod:`swsearch.engine.cuda.joined_windows`). For queries of many thousand rows windows have too many strips, one below
 the other; then the subject's matrix is spread over warps in both directions (:mod:`swsearch.engine.cuda.diamonds`).
 """
