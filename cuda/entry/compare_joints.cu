@@ -3,7 +3,7 @@
 #include "kernels/joints.cuh"
 
 SWS_KERNEL(128, 1)
-compare_joints(const swsearch::u32* entries, const swsearch::u32* words, swsearch::u32 n_windows,
-               swsearch::u32 words_a_joint, int* differs) {
-    swsearch::compare_joints(entries, words, n_windows, words_a_joint, differs);
+compare_joints(const swsearch::u32* entries, const uint4* words, swsearch::u32 n_windows,
+               swsearch::u32 units_a_joint, int* differs) {
+    swsearch::compare_joints(entries, words, n_windows, units_a_joint, differs);
 }

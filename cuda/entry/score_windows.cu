@@ -8,12 +8,13 @@ SWS_KERNEL(SWS_THREADS, SWS_BLOCKS)
 score_windows(const uint4* profile, swsearch::u64 texture, int n_strips, const swsearch::u32* residues,
               const swsearch::u64* starts, const swsearch::u32* lengths, const swsearch::u32* places,
               const swsearch::u32* n_places, swsearch::u32* boundary, swsearch::u32 boundary_stride,
-              swsearch::u64* counts, int team, int* scores, swsearch::u32* work_counter, const swsearch::u32* entries,
-              const swsearch::u32* exits, swsearch::u32* joint_words) {
+              swsearch::u64* counts, int team, int* scores, swsearch::u32* work_counter, const swsearch::u32* before,
+              const swsearch::u32* entries, const swsearch::u32* steps, swsearch::u32* joint_words,
+              swsearch::u64* reached, swsearch::u32* agreed) {
     using namespace swsearch;
     SWS_DYNAMIC_SHARED(uint4, strips);
     using Shape = Tile<kWarpSize, SWS_WORDS, SWS_COLUMNS, Pairing::SWS_PAIRING>;
     swsearch::score_list<SWS_ARITHMETIC, Shape, SWS_GAP_OPEN, SWS_GAP_EXTEND, SWS_TEXTURE != 0>(
         strips, ProfileSource{profile, texture}, n_strips, SubjectList{residues, starts, lengths, places, n_places},
-        boundary, boundary_stride, counts, team, scores, work_counter, Joints{entries, exits, joint_words});
+        boundary, boundary_stride, counts, team, scores, work_counter, Joints{before, entries, steps, joint_words, reached, agreed});
 }

@@ -4,13 +4,18 @@
 // with zeros in place of what came before. Zeros are a lower bound: no cell is larger than the subject's own. Alignments
 // that end in background sequence are short, and within a few hundred columns a window holds, cell for cell, what the one
 // before it held there. From then on the two are the same function of the same values. So a window keeps what its lanes
-// hold when they reach the joint, once as the window that ends there and once as the one that begins; if both are equal, and
-// the earlier window is right, so is the later one. (In other words the columns between the two points, as a map of
-// max-plus algebra, have converged to a constant: Maleki, Musuvathi, Mytkowicz 2014.) Where they differ, an alignment
-// may reach across, and the host asks for longer windows.
+// hold at a joint, some columns behind its begin. The window before ends there and compares: if both hold the same, and the
+// earlier window is right, so is the later one. (In other words the columns between the two points, as a map of max-plus
+// algebra, have converged to a constant: Maleki, Musuvathi, Mytkowicz 2014.)
 //
-// Lanes are columns apart, and they are compared after the same step rather than the same column: a slanted cut through the
-// matrix, like the horizon of diamonds. Both windows begin at multiples of a round, so their lanes lie alike.
+// Where they differ, an alignment may reach across. The earlier window goes on then, to the next of a few joints, until both
+// hold the same. It meets the later one in memory: windows are handed out from a subject's last to its first, so the one that
+// is waited for was begun before. All strips must agree on a joint, so this needs a warp for each. Where they have none, or
+// differ at the last joint as well, windows keep what they hold at their end, and the host compares it and asks for longer
+// ones.
+//
+// Lanes are columns apart, and they are compared after the same step rather than the same column: along the slant at which
+// windows are cut (course.cuh). Windows begin at multiples of a round, so their lanes lie alike.
 
 #pragma once
 
@@ -18,19 +23,32 @@
 
 namespace swsearch {
 
+// Joints at which two windows may meet, and columns from one to the next.
+constexpr int kJoints = 4;
+constexpr int kJointColumns = 64;
+constexpr int kFurtherColumns = (kJoints - 1) * kJointColumns;
+
 // Words that a lane keeps at a joint: H and E of its rows, H above them, and what it hands on.
 template <class Shape>
 constexpr int kJointWords = 2 * Shape::kWords + 3;
 
-// entries, exits: of each window, the columns before the joint that it begins at and before the one that it ends at; 0 where
-// there is none. words: of each window kJointWords x lanes for each strip at its entry, then the same at its exit.
+// before: of each window, the subject's columns before its first one.
+// entries: its columns before the first joint with the window before, 0 where there is none; of one window more than there
+// are. steps: its columns before the first joint with the next one, or so many that all lanes come to the subject's end
+// (course.cuh), and kFurtherColumns more than its entry if windows meet. All are multiples of 4.
+// words: of each window kJointWords x lanes for each strip at each joint with the window before, then the same at its end.
+// reached: joints that each strip of each window has kept, 0 before the launch; null if windows do not meet.
+// agreed: of each window, for each joint with the next one a byte: strips that hold the same; 0 before the launch.
 struct Joints {
+    const u32* before;
     const u32* entries;
-    const u32* exits;
+    const u32* steps;
     u32* words;
+    u64* reached;
+    u32* agreed;
 };
 
-// Keeps a lane's state at the joints of a window.
+// Keeps a lane's state at the joints of a window, and lets the window end where it meets the next one.
 template <class Shape>
 class AtJoints {
    public:
@@ -38,53 +56,137 @@ class AtJoints {
     static constexpr bool kRounds = true;
 
     SWS_DEVICE AtJoints(const Joints& joints, u32 window, int strip, int n_strips, int lane)
-        : entry_(static_cast<int>(joints.entries[window])),
-          exit_(static_cast<int>(joints.exits[window])),
-          state_(joints.words + (static_cast<u64>(window) * 2 * static_cast<u32>(n_strips) + static_cast<u32>(strip)) *
-                                    kStripWords + static_cast<u32>(lane)),
-          to_exit_(static_cast<u32>(n_strips) * kStripWords) {}
+        : joints_(joints), window_(window), strip_(strip), n_strips_(n_strips), lane_(lane), due_(next_due(0)) {}
 
+    // columns: steps that were done; returns how many shall be, `n_steps` or more.
     template <class Word>
-    SWS_DEVICE void round(int columns, const Word (&kept)[Shape::kWords], const Word (&e)[Shape::kWords], Word corner,
-                          Word last_h, Word last_f) {
-        if (columns != entry_ && columns != exit_) {
-            return;
+    SWS_DEVICE int round(int columns, int n_steps, const Word (&kept)[Shape::kWords], const Word (&e)[Shape::kWords],
+                         Word corner, Word last_h, Word last_f) {
+        if (columns != due_) {
+            return n_steps;
         }
-        u32* const to = columns == entry_ ? state_ : state_ + to_exit_;
+        const auto each = [&](auto use) {
 #pragma unroll
-        for (int k = 0; k < Shape::kWords; ++k) {
-            to[2 * k * kWarpSize] = static_cast<u32>(kept[k]);
-            to[(2 * k + 1) * kWarpSize] = static_cast<u32>(e[k]);
+            for (int k = 0; k < Shape::kWords; ++k) {
+                use(2 * k, static_cast<u32>(kept[k]));
+                use(2 * k + 1, static_cast<u32>(e[k]));
+            }
+            use(2 * Shape::kWords, static_cast<u32>(corner));
+            use(2 * Shape::kWords + 1, static_cast<u32>(last_h));
+            use(2 * Shape::kWords + 2, static_cast<u32>(last_f));
+        };
+        const auto keep = [&](int place) {
+            u32* const to = words_of(window_, place);
+            each([to](int number, u32 word) { to[number * kWarpSize] = word; });
+        };
+        const int behind_entry = columns - entry();
+        if (has_joint(behind_entry)) {
+            keep(behind_entry / kJointColumns);
+            if (joints_.reached != nullptr) {
+                __threadfence();
+                __syncwarp();
+                if (lane_ == 0) {
+                    publish(reached_by(window_), static_cast<u64>(behind_entry / kJointColumns + 1));
+                }
+            }
         }
-        to[2 * Shape::kWords * kWarpSize] = static_cast<u32>(corner);
-        to[(2 * Shape::kWords + 1) * kWarpSize] = static_cast<u32>(last_h);
-        to[(2 * Shape::kWords + 2) * kWarpSize] = static_cast<u32>(last_f);
+        const int behind_end = columns - end();
+        if (behind_end == 0) {
+            keep(kJoints);
+        }
+        if (behind_end >= 0 && joints_.reached != nullptr && joints_.entries[window_ + 1] != 0) {
+            u32 agrees = 0;
+            if (behind_end % kJointColumns == 0) {
+                const int joint = behind_end / kJointColumns;
+                const u64* const reached = reached_by(window_ + 1);
+                while (__any_sync(kWholeWarp, look_at(reached) <= static_cast<u64>(joint))) {
+                    nap();
+                }
+                __threadfence();
+                const u32* const other = words_of(window_ + 1, joint);
+                u32 unlike = 0;
+                each([other, &unlike](int number, u32 word) { unlike |= other[number * kWarpSize] ^ word; });
+                agrees = __any_sync(kWholeWarp, unlike != 0) ? 0 : 1u << (8 * joint);
+            }
+            n_steps = all_agree(agrees) || behind_end == kFurtherColumns ? columns : columns + kColumnsPerRound;
+        }
+        due_ = next_due(columns);
+        return n_steps;
     }
 
    private:
     static constexpr u32 kStripWords = kJointWords<Shape> * kWarpSize;
 
-    int entry_;
-    int exit_;
-    u32* state_;
-    u32 to_exit_;
+    SWS_DEVICE int entry() const { return static_cast<int>(joints_.entries[window_]); }
+    SWS_DEVICE int end() const { return static_cast<int>(joints_.steps[window_]); }
+
+    // Whether there is a joint with the window before so many columns behind the first one.
+    SWS_DEVICE bool has_joint(int behind) const {
+        return entry() != 0 && behind >= 0 && behind <= last_joint() && behind % kJointColumns == 0;
+    }
+    SWS_DEVICE int last_joint() const { return joints_.reached != nullptr ? kFurtherColumns : 0; }
+
+    // The next columns after which something is to be done.
+    SWS_DEVICE int next_due(int columns) const {
+        const int at_end = columns < end() ? end() : columns + kColumnsPerRound;
+        const int behind = columns - entry();
+        if (entry() == 0 || behind >= last_joint()) {
+            return at_end;
+        }
+        const int at_joint = behind < 0 ? entry() : columns + kJointColumns - behind % kJointColumns;
+        return at_joint < at_end ? at_joint : at_end;
+    }
+
+    // Whether all strips agree on some joint; `agrees`: 1 in the byte of one that this strip agrees on, or 0.
+    SWS_DEVICE bool all_agree(u32 agrees) const {
+        u32* const counts = joints_.agreed + window_;
+        u32 agreed = 0;
+        if (lane_ == 0) {
+            agreed = agrees != 0 ? atomicAdd(counts, agrees) + agrees
+                                 : static_cast<u32>(load_now(reinterpret_cast<const int*>(counts)));
+        }
+        agreed = __shfl_sync(kWholeWarp, agreed, 0);
+        bool all = false;
+#pragma unroll
+        for (int joint = 0; joint < kJoints; ++joint) {
+            all |= (agreed >> (8 * joint) & 0xFFu) == static_cast<u32>(n_strips_);
+        }
+        return all;
+    }
+
+    SWS_DEVICE u64* reached_by(u32 window) const {
+        return joints_.reached + static_cast<u64>(window) * static_cast<u32>(n_strips_) + static_cast<u32>(strip_);
+    }
+
+    SWS_DEVICE u32* words_of(u32 window, int place) const {
+        const u64 strips = (static_cast<u64>(window) * (kJoints + 1) + static_cast<u32>(place)) * static_cast<u32>(n_strips_);
+        return joints_.words + (strips + static_cast<u32>(strip_)) * kStripWords + static_cast<u32>(lane_);
+    }
+
+    Joints joints_;
+    u32 window_;
+    int strip_;
+    int n_strips_;
+    int lane_;
+    int due_;
 };
 
-// Sets differs[w] where window w does not hold at its entry what window w - 1 held at its exit; a warp a window.
-SWS_DEVICE void compare_joints(const u32* entries, const u32* words, u32 n_windows, u32 words_a_joint, int* differs) {
-    const u32 warp = (blockIdx.x * blockDim.x + threadIdx.x) / kWarpSize;
-    const u32 n_warps = gridDim.x * blockDim.x / kWarpSize;
-    const u32 lane = threadIdx.x % kWarpSize;
-    for (u32 window = warp; window < n_windows; window += n_warps) {
-        u32 unlike = 0;
-        if (entries[window] != 0) {
-            const u32* const entry = words + static_cast<u64>(window) * 2 * words_a_joint;
-            const u32* const exit = entry - words_a_joint;
-            for (u32 word = lane; word < words_a_joint; word += kWarpSize) {
-                unlike |= entry[word] ^ exit[word];
-            }
+// Sets differs[w] where window w does not hold at its entry what window w - 1 held at its end; a block a window.
+SWS_DEVICE void compare_joints(const u32* entries, const uint4* words, u32 n_windows, u32 units_a_joint, int* differs) {
+    for (u32 window = blockIdx.x; window < n_windows; window += gridDim.x) {
+        if (entries[window] == 0) {
+            continue;
         }
-        if (__any_sync(kWholeWarp, unlike != 0) && lane == 0) {
+        const uint4* const entry = words + static_cast<u64>(window) * (kJoints + 1) * units_a_joint;
+        const uint4* const end = entry - units_a_joint;
+        u32 unlike = 0;
+#pragma unroll 4
+        for (u32 unit = threadIdx.x; unit < units_a_joint; unit += blockDim.x) {
+            const uint4 one = entry[unit];
+            const uint4 other = end[unit];
+            unlike |= (one.x ^ other.x) | (one.y ^ other.y) | (one.z ^ other.z) | (one.w ^ other.w);
+        }
+        if (unlike != 0) {
             differs[window] = 1;
         }
     }

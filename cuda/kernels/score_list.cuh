@@ -6,9 +6,9 @@
 // (order.cuh), so that a subject takes little longer than one strip of it.
 //
 // Blocks are persistent and take the list's entries from a counter. Strips are staged in the block's shared memory: once,
-// for all teams, where a team has a warp for each; else each warp stages the strip that it is at. All strips of a subject
-// hand on their boundary in one stretch of global memory, `boundary_stride` columns long: a column is read before it is
-// written, and by the strip below only after that. `counts` tells of each warp of each block how far it has come.
+// for all teams, where a team has a warp for each; else each warp stages the strip that it is at. The strips of a subject
+// hand on their boundary in global memory, in stretches `boundary_stride` columns long. `counts` tells of each warp of each
+// block how far it has come.
 //
 // Beside the scores something may be kept of each strip: of windows of long subjects, which are listed subjects as well, what
 // joints.cuh compares; where the scores are known, their ends (ends.cuh).
@@ -49,11 +49,31 @@ SWS_DEVICE AtEnds<Shape> watch_strip(const WantedEnds& wanted, u32 place, int st
     return AtEnds<Shape>(wanted, place, strip, lane);
 }
 
-constexpr int kMostListWarps = 12;
+// The columns of a subject that its strips go through.
+template <class Shape, class Kept>
+SWS_DEVICE WholeSubject<Shape> course_of(const Kept&, u32, int length, int) {
+    return WholeSubject<Shape>(length);
+}
+
+template <class Shape>
+SWS_DEVICE SlantedPart<Shape> course_of(const Joints& joints, u32 place, int length, int strip) {
+    const int n_steps = static_cast<int>(joints.steps[place]);
+    return SlantedPart<Shape>(length, static_cast<int>(joints.before[place]), n_steps, n_steps + kFurtherColumns, strip);
+}
+
+// Where strips leave their boundary. Those of whole subjects are a tile's depth behind one another and all leave it in one
+// stretch of memory: a column is read before it is written, and by the strip below only after that. Those of parts are close
+// behind and take two stretches in turns.
+template <class Kept>
+constexpr int kStretches = 1;
+template <>
+constexpr int kStretches<Joints> = 2;
+
+constexpr int kMostTeams = 8;  // of a block, of several warps each
 
 // What the warps of a block share, behind their strips: in the room that a byte which is no residue would read.
 struct ListBlock {
-    int scores[kMostListWarps];  // of each team's subject
+    int scores[kMostTeams];  // of each team's subject
     u32 item;
 };
 
@@ -89,7 +109,7 @@ SWS_DEVICE void score_list(uint4* shared, const ProfileSource& profile, int n_st
     u32* edge = nullptr;
     if (n_strips > 1) {
         edge = boundary + static_cast<u64>(blockIdx.x * n_teams + static_cast<u32>(number_of_team)) * boundary_stride *
-                              Shape::kBoundaryWords;
+                              (kStretches<Kept> * Shape::kBoundaryWords);
     }
 
     for (;;) {
@@ -127,10 +147,13 @@ SWS_DEVICE void score_list(uint4* shared, const ProfileSource& profile, int n_st
                 __syncwarp();
             }
             InOrder order(count_above, count_own, number);
+            u32* const other = words_from(edge, (kStretches<Kept> - 1) * static_cast<long long>(boundary_stride) *
+                                                    Shape::kBoundaryWords);
+            const EdgePlace edges{number % 2 == 0 ? other : edge, number % 2 == 0 ? edge : other, 0};
+            const int length = static_cast<int>(subjects.lengths[place]);
             const auto best = align_strip<Arithmetic, Shape, kOpen, kExtend, false, Edges::kOwn>(
-                strip, subjects.residues + subjects.starts[place] / 4, static_cast<int>(subjects.lengths[place]),
-                EdgePlace{edge, edge, 0}, number > 0, number + 1 < n_strips, order,
-                watch_strip<Shape>(kept, place, number, n_strips, lane));
+                strip, subjects.residues + subjects.starts[place] / 4, course_of<Shape>(kept, place, length, number), edges,
+                number > 0, number + 1 < n_strips, order, watch_strip<Shape>(kept, place, number, n_strips, lane));
             if (lane == kWarpSize - 1) {
                 order.finish();
             }

@@ -26,6 +26,7 @@
 
 #include "swsearch/arithmetic.cuh"
 #include "swsearch/boundary.cuh"
+#include "swsearch/course.cuh"
 #include "swsearch/order.cuh"
 #include "swsearch/platform.cuh"
 #include "swsearch/subject.cuh"
@@ -34,22 +35,22 @@
 namespace swsearch {
 
 // Looks on while a strip is aligned, for kernels that want more of it than its best score: `row` at each word of H as it
-// is made, `round` at all that a lane keeps after each round of columns, before the next one's scores are added. This one
-// does not look.
+// is made, `round` at all that a lane keeps after each round of columns, before the next one's scores are added; it says how
+// far the strip goes. This one does not look.
 struct Unwatched {
     static constexpr bool kRows = false;
     static constexpr bool kRounds = false;
 };
 
-// Best score of `length` columns of a subject against the staged strip, in every lane of the group that has the subject.
-// All lanes of a warp call this together; groups whose subject has ended run on in padding until the last one has.
+// Best score of the columns of a subject that `course` leads through against the staged strip, in every lane of the group
+// that has the subject. residues: the first of these columns. All lanes of a warp call this together; groups whose subject has ended run on in padding until the last one has.
 //
 // Of pairs, the result has a score in each half: for row blocks the larger is the strip's, for two queries each is one's.
 // edges: where the strip above left its columns and this one leaves its own; reads and writes: whether there are strips
 // above and below; order: how this strip waits for the one above. All four matter only to kernels with boundaries.
 template <class Arithmetic, class Shape, int kOpen, int kExtend, bool kDeferred, Edges kEdges, class Order,
-          class Watch = Unwatched>
-SWS_DEVICE typename Arithmetic::Word align_strip(const uint4* strip, const u32* residues, int length,
+          class Course, class Watch = Unwatched>
+SWS_DEVICE typename Arithmetic::Word align_strip(const uint4* strip, const u32* residues, const Course& course,
                                                  const EdgePlace& edges, bool reads, bool writes, Order order,
                                                  Watch watch = Watch()) {
     using Word = typename Arithmetic::Word;
@@ -66,7 +67,7 @@ SWS_DEVICE typename Arithmetic::Word align_strip(const uint4* strip, const u32* 
     const u32 take_h = top && !kBoundary ? 0x5499u : 0x5410u;
     const u32 take_f = top && !kBoundary ? 0x54BBu : 0x5432u;
     // Columns that this lane writes to the boundary; 0 for lanes that do not.
-    const u32 writes_to = kBoundary && lane == Shape::kGroup - 1 && writes ? whole_rounds(length) : 0;
+    const u32 writes_to = kBoundary && lane == Shape::kGroup - 1 && writes ? course.n_below() : 0;
 
     // What a row keeps for its next step. Row blocks: H above it, the high half's score added already. Else the row's own H,
     // diagonal to the row below: that row's t is made just before this H is replaced, so that both may share a register.
@@ -83,24 +84,24 @@ SWS_DEVICE typename Arithmetic::Word align_strip(const uint4* strip, const u32* 
     Word last_f = 0;
 
     const StagedScores<Shape> staged(strip, static_cast<int>(threadIdx.x) % Shape::kSlots);
-    ResidueStream stream(residues, length, Shape::kLag * lane);
+    ResidueStream stream = course.residues(residues, lane);
     if (kBoundary && reads) {
         order.wait_for(kColumnsPerRound);
     }
-    BoundaryAbove<Shape, kEdges> above(edges, kBoundary && reads && top ? whole_rounds(length) : 0);
+    BoundaryAbove<Shape, kEdges, Course::kFirstLeft> above(edges, kBoundary && reads && top ? course.n_above() : 0);
 
     // A vote, since its outcome is known to be the same in all lanes: the compiler then keeps no second copy of the loop
     // for warps that have come apart.
-    const int n_steps = (kBoundary && writes ? static_cast<int>(whole_rounds(length)) : length) + Shape::kDepth;
+    int n_steps = course.n_steps(kBoundary && writes);
     for (int step = 0; __any_sync(kWholeWarp, step < n_steps); step += kColumnsPerRound) {
         const u32 codes = stream.next();
         if (kBoundary && reads) {
             order.wait_for(step + 2 * kColumnsPerRound);
         }
-        // Where the bottom row's columns of this round go; before the subject's first column, not to be written to.
+        // Where the bottom row's columns of this round go; before the boundary's first column, not to be written to.
         u32* const below = words_from(
             edges.below, (static_cast<long long>(edges.first_round + static_cast<u32>(step) / kColumnsPerRound) *
-                              kColumnsPerRound - Shape::kDepth) * Shape::kBoundaryWords);
+                              kColumnsPerRound + Course::kFirstLeft) * Shape::kBoundaryWords);
 #pragma unroll
         for (int column = 0; column < kColumnsPerRound; ++column) {
             const uint4* const scores = staged.column(codes, column);
@@ -164,11 +165,10 @@ SWS_DEVICE typename Arithmetic::Word align_strip(const uint4* strip, const u32* 
             last_h = h;
             last_f = f;
             if constexpr (kBoundary) {
-                // A tile's depth is one step short of whole rounds: the first three columns are of one round, the fourth is
-                // of the next.
-                static_assert(Shape::kDepth % kColumnsPerRound == kColumnsPerRound - 1, "lanes lie whole rounds deep");
+                // The first column left is one past whole rounds: three columns are of one round, the fourth is of the next.
+                static_assert((Course::kFirstLeft - 1) % kColumnsPerRound == 0, "lanes lie whole rounds deep");
                 const int first = column < kColumnsPerRound - 1 ? 0 : kColumnsPerRound - 1;
-                const bool wanted = static_cast<u32>(step - Shape::kDepth + first) < writes_to;
+                const bool wanted = static_cast<u32>(step + Course::kFirstLeft + first) < writes_to;
                 if constexpr (kRowBlocks) {
                     store_if(wanted, words_from(below, column), permute_bytes(last_h, last_f, kHighHalves));
                 } else {
@@ -177,7 +177,7 @@ SWS_DEVICE typename Arithmetic::Word align_strip(const uint4* strip, const u32* 
             }
         }
         if (kBoundary && writes && lane == Shape::kGroup - 1) {
-            order.have_left(step - Shape::kDepth + kColumnsPerRound - 1);  // whole rounds
+            order.have_left(step + Course::kFirstLeft + kColumnsPerRound - 1);  // whole rounds
         }
         if constexpr (kDeferred) {
 #pragma unroll
@@ -186,7 +186,7 @@ SWS_DEVICE typename Arithmetic::Word align_strip(const uint4* strip, const u32* 
             }
         }
         if constexpr (Watch::kRounds) {
-            watch.round(step + kColumnsPerRound, kept, e, corner, last_h, last_f);
+            n_steps = watch.round(step + kColumnsPerRound, n_steps, kept, e, corner, last_h, last_f);
         }
     }
 

@@ -105,8 +105,9 @@ def test_joined_windows_begin_both_their_kernels(emulated: MakeDevice) -> None:
             device, engine._scratch, engine._lists, DiamondSweep(device), engine.timing, 384, 512, 1000
         )
         engine.score([sequence_profile(random_codes(rng, 60), default_scheme(PROTEIN))], partition)
-    assert codes_of(device.launched) == codes_of(device.prepared)
-    assert [spec.entry for spec in device.launched] == ["score_windows", "compare_joints", "score_range"]
+    not_yet = codes_of(device.prepared) - codes_of(device.launched)
+    assert [entry for entry, _ in not_yet] == ["compare_joints"]  # for windows that do not meet by themselves
+    assert [spec.entry for spec in device.launched] == ["score_windows", "score_range"]
 
 
 @pytest.mark.parametrize("local", [True, False])

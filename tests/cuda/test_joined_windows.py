@@ -10,13 +10,14 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 from emulated_device import EmulatedDevice
+from numpy.typing import NDArray
 from sequences import partition_of, random_codes
 
 from swsearch.database.partition import Partition
 from swsearch.engine.cuda.device import OutOfDeviceMemory
 from swsearch.engine.cuda.diamonds import DiamondSweep
 from swsearch.engine.cuda.engine import CudaEngine
-from swsearch.engine.cuda.joined_windows import JoinedWindows, Size, cut_in_windows
+from swsearch.engine.cuda.joined_windows import FURTHER, JoinedWindows, Size, Windows, cut_in_windows
 from swsearch.engine.reference import ReferenceEngine
 from swsearch.query.profile import QueryProfile, sequence_profile
 from swsearch.scoring.gap import GapPenalty
@@ -76,7 +77,9 @@ def test_windows_of_two_subjects() -> None:
     assert windows.begin.tolist() == [0, 256, 0]
     assert windows.end.tolist() == [384, 600, 256]
     assert windows.entries.tolist() == [0, 128, 0]
-    assert windows.exits.tolist() == [384, 0, 0]
+    assert windows.steps(64).tolist() == [384, 416, 320]
+    assert windows.steps(0).tolist() == [384, 352, 256]
+    assert cut_in_windows(np.array([450], np.uint32), Size(OVERLAP, STRIDE)).steps(0).tolist() == [384, 128 + FURTHER]
     assert windows.first.tolist() == [0, 2]
 
 
@@ -90,7 +93,7 @@ def test_unproven_windows_begin_earlier() -> None:
     assert not windows.begin_earlier(again, np.array([512, 512]), lengths).any()
     assert windows.begin[[1, 4]].tolist() == [0, 640]
     assert windows.entries[[1, 4, 5]].tolist() == [0, 512, OVERLAP]
-    assert windows.exits[[1, 4]].tolist() == [640, 768]
+    assert windows.steps(64)[[1, 4]].tolist() == [640, 768]
     again[:] = False
     again[9:12] = True  # 640, 768 and 768 columns
     assert windows.begin_earlier(again, np.array([512, 512]), lengths).tolist() == [False, True]
@@ -107,22 +110,62 @@ def test_windows_behind_an_unproven_joint() -> None:
     assert np.flatnonzero(windows.after(unproven, np.array([0, 255]))).tolist() == [2, 14]
 
 
-@pytest.mark.parametrize("length", [3, 120, 700])
+@pytest.mark.parametrize("length", [3, 120, 700, 1_100])
 def test_unrelated_sequences_are_proven_at_once(emulated: MakeDevice, length: int) -> None:
-    """Strips of two, and several, words; a short subject beside one of whole strides and one of more."""
+    """Strips of two, and several, words, and several strips; a short subject beside some of whole strides and more.
+
+    Of 1,300 columns the last window's joint lies behind the end, where the last strip has not come to it yet.
+    """
     rng = np.random.default_rng(length)
-    partition = partition_of([random_codes(rng, n) for n in (100, 1_024, 1_500)])
+    partition = partition_of([random_codes(rng, n) for n in (100, 1_024, 1_300, 1_500)])
     device = emulated(multiprocessors=SLOTS)
     with CudaEngine(device) as engine:
         joined = set_windows(engine, 384, 512, 100)
         profile = sequence_profile(random_codes(rng, length), BLOSUM62)
         assert joined.first(partition, [profile]) == 1
-        assert joined._size(profile, partition[1:]) == Size(384, 512)
+        size = joined._size(profile, partition[1:])
+        assert (size.overlap, size.stride) == (384, 512)
         assert_as_reference(engine, profile, partition)
         assert joined.n_again == 0
-    assert window_launches(device) == ["score_windows", "compare_joints"]
+    assert window_launches(device) == ["score_windows"]
     assert device.launches[0][0] == "score_windows"  # before the inter-task kernel, whose blocks stay
-    assert device.launches[2][0] == "score_range"
+    assert device.launches[1][0] == "score_range"
+
+
+@pytest.mark.parametrize(("length", "reversed_order"), [(300, False), (300, True), (1_100, False), (1_100, True)])
+def test_windows_go_on_until_they_meet(
+    emulated: MakeDevice, monkeypatch: pytest.MonkeyPatch, length: int, reversed_order: bool
+) -> None:
+    """After 48 columns few windows hold what those before them do, and after 240 nearly all."""
+    rng = np.random.default_rng(21)
+    profile = sequence_profile(random_codes(rng, length), BLOSUM62)
+    partition = partition_of([random_codes(rng, n) for n in (900, 2_000)])
+    met = []
+
+    def recorded(windows: Windows, agreed: NDArray[np.uint32], strips: int) -> NDArray[np.bool_]:
+        met.append(agreed.view(np.uint8).reshape(-1, 4) == strips)
+        return unproven(windows, agreed, strips)
+
+    unproven = Windows.unproven
+    monkeypatch.setattr(Windows, "unproven", recorded)
+    with CudaEngine(emulated(multiprocessors=SLOTS, reversed_order=reversed_order)) as engine:
+        joined = set_windows(engine, 48, FURTHER)
+        assert_as_reference(engine, profile, partition)
+        assert joined.n_again <= 2
+    at_joints = met[0].sum(axis=0)
+    assert at_joints[1:].sum() > 3
+
+
+def test_windows_that_no_joint_proves() -> None:
+    """By hand: two strips; of the first subject joint 3 fails, and joint 2 was proven late; the second's was, alone."""
+    windows = cut_in_windows(np.array([1_200, 600], np.uint32), Size(OVERLAP, STRIDE))
+    assert windows.first.tolist() == [0, 5]
+    by_joint = np.array([[2, 0, 0, 0], [0, 1, 2, 2], [1, 1, 1, 1], [2, 2, 0, 0], [0, 0, 0, 0], [1, 0, 0, 2], [0] * 4])
+    agreed = by_joint.astype(np.uint8).view(np.uint32).ravel()
+    assert np.flatnonzero(windows.unproven(agreed, 2)).tolist() == [2, 3]
+    by_joint[2] = [1, 1, 1, 2]
+    agreed = by_joint.astype(np.uint8).view(np.uint32).ravel()
+    assert not windows.unproven(agreed, 2).any()
 
 
 @pytest.mark.parametrize("multiprocessors", [1, 3])
@@ -269,13 +312,13 @@ def test_the_best_hits_are_those_of_all_subjects(emulated: MakeDevice, pairs: bo
 
 
 def test_no_more_windows_than_are_worked_on_at_a_time(emulated: MakeDevice) -> None:
-    """By hand: a warp each, twelve a block, are 120 at a time; strides of 320 would take 125, those of 336 take 119."""
+    """By hand: a warp each, sixteen a block, are 112 at a time; strides of 352 would take 114, of 368 they take 109."""
     profile = sequence_profile(random_codes(np.random.default_rng(9), 100), BLOSUM62)
     partition = partition_of([np.zeros(n, np.uint8) for n in (12_000, 13_200, 14_800)])
-    with CudaEngine(emulated(multiprocessors=10)) as engine:
+    with CudaEngine(emulated(multiprocessors=7)) as engine:
         size = set_windows(engine)._size(profile, partition)
-        assert size == Size(OVERLAP, 336)
-        assert len(cut_in_windows(partition.lengths, size)) == 119
+        assert (size.overlap, size.stride) == (OVERLAP, 368)
+        assert len(cut_in_windows(partition.lengths, size)) == 109
 
 
 def test_little_memory_takes_the_subjects_in_pieces(emulated: MakeDevice) -> None:

@@ -13,6 +13,7 @@ from swsearch.engine.cuda.layout import ROW_UNIT, layout
 from swsearch.engine.cuda.plan import (
     LONG_LEAST,
     ListTeams,
+    choose_teams,
     deferred_limit,
     first_long,
     list_teams,
@@ -146,8 +147,21 @@ def test_teams_share_the_strips_of_a_query_that_fits() -> None:
     assert list_teams(tile, 40, 64 * 1024, alone=False) == [ListTeams(4, 4, 4)]
     assert list_teams(tile, 4, 64 * 1024, alone=False) == [ListTeams(4 * n, 4, 4) for n in (1, 2, 3)]
     assert list_teams(tile, 40, room, alone=True) == [ListTeams(3, 1, 3)]
+    of_windows = list_teams(tile, 5, room, alone=False, entry="score_windows")
+    assert of_windows == [ListTeams(5 * n, 5, 5) for n in (1, 2, 3)]
     assert suits_teams(4 * 132, 132)
     assert not suits_teams(4 * 132 + 1, 132)
+
+
+def test_windows_take_one_block_a_multiprocessor() -> None:
+    """By hand: 100 multiprocessors; 300 windows are 3 teams each, where other lists take two blocks of two teams."""
+    teams = [ListTeams(2 * n, 2, 2) for n in (1, 2, 3, 4)]
+    choices = list(zip(teams, [300, 400, 300, 400], strict=True))
+    assert choose_teams(choices, 300, 100, "score_windows") == (teams[2], 300)
+    assert choose_teams(choices, 301, 100, "score_list") == (teams[1], 400)
+    assert choose_teams(choices, 100, 100, "score_windows") == (teams[0], 300)
+    assert choose_teams(choices, 900, 100, "score_windows") == (teams[3], 400)
+    assert choose_teams(choices, 900, 100, "score_list") == (teams[1], 400)
 
 
 def test_blocks_on_a_multiprocessor() -> None:

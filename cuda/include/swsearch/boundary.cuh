@@ -40,13 +40,15 @@ struct EdgePlace {
 // memory answers (3 % of the speed of 26 words, a fifth of that of 8). In other lanes, and where there is no strip above,
 // it is zero. Past the last round it stays what it was: H and F below then are no larger than in the columns before, so no
 // best score is touched.
-template <class Shape, Edges kEdges>
+//
+// kFirst: the first column that the strip above leaves, if that is not its own first one; those before it are zero.
+template <class Shape, Edges kEdges, int kFirst>
 class BoundaryAbove {
    public:
     // columns: how many there are, in whole rounds; 0 in lanes that shall have none.
     SWS_DEVICE BoundaryAbove(const EdgePlace& edges, u32 columns) : columns_(static_cast<int>(columns)) {
 #pragma unroll
-        for (int column = 0; column < kColumnsPerRound; ++column) {
+        for (int column = kFirst > 0 ? kFirst : 0; column < kColumnsPerRound; ++column) {
             load(edges, 0, column);
         }
     }

@@ -15,11 +15,12 @@ constexpr u32 kPadding = 0x1F1F1F1Fu;
 
 class ResidueStream {
    public:
-    // residues: the subject's first word; length in residues; lag: columns that the lane is behind, at least 0.
-    SWS_DEVICE ResidueStream(const u32* residues, int length, int lag)
+    // residues: the subject's first word; length in residues; lag: columns that the lane is behind, at least 0; ahead: words
+    // from the first one to where a lane that is not behind begins.
+    SWS_DEVICE ResidueStream(const u32* residues, int length, int lag, int ahead = 0)
         : residues_(residues),
           n_words_((length + 3) / 4),
-          place_(-((lag + 3) / 4)),
+          place_(ahead - (lag + 3) / 4),
           selector_(0x3210u + 0x1111u * static_cast<u32>((4 - lag % 4) % 4)) {
         current_ = word(place_);
         following_ = word(place_ + 1);

@@ -197,9 +197,10 @@ class Device(Protocol):
     def timed(
         self, stream: Stream, meanwhile: Callable[[], None] | None = None
     ) -> contextlib.AbstractContextManager[list[float]]:
-        """Seconds between the stream's work at the start and at the end of a with-block, appended when it ends.
+        """Seconds from a with-block's first kernel to the end of the stream's work, appended when the block ends.
 
-        ``meanwhile`` is called when the block has ended, before the stream's work is waited for.
+        What the host does before that kernel is not counted. ``meanwhile`` is called when the block has ended, before
+        the stream's work is waited for.
         """
         ...
 
@@ -302,6 +303,7 @@ class PyCudaDevice:
         self._kernels: dict[KernelSpec, Any] = {}
         self._modules: list[Any] = []
         self._prepared: set[KernelSpec] = set()
+        self._to_start: tuple[Any, Stream] | None = None  # the event of time that begins with the next kernel
         self._limits = MultiprocessorLimits(
             threads=device.get_attribute(attribute.MAX_THREADS_PER_MULTIPROCESSOR),
             registers=device.get_attribute(attribute.MAX_REGISTERS_PER_MULTIPROCESSOR),
@@ -421,6 +423,7 @@ class PyCudaDevice:
             if spec not in self._prepared:
                 function.prepare([type(argument) for argument in arguments])
                 self._prepared.add(spec)
+            self._begin_time()
             function.prepared_async_call(
                 (grid, 1), (spec.threads, 1, 1), self._streams[stream], *arguments, shared_size=shared_bytes
             )
@@ -448,15 +451,25 @@ class PyCudaDevice:
         seconds: list[float] = []
         with self._errors("timing its work"):
             start, end = self._driver.Event(), self._driver.Event()
-            start.record(self._streams[stream])
-        yield seconds
+        self._to_start = (start, stream)
+        try:
+            yield seconds
+        except BaseException:
+            self._to_start = None
+            raise
         with self._errors("finishing its work"):
+            self._begin_time()  # if no kernel was started
             end.record(self._streams[stream])
         if meanwhile is not None:
             meanwhile()
         with self._errors("finishing its work"):
             end.synchronize()
             seconds.append(end.time_since(start) / 1000.0)
+
+    def _begin_time(self) -> None:
+        if self._to_start is not None:
+            (event, stream), self._to_start = self._to_start, None
+            event.record(self._streams[stream])
 
     def close(self) -> None:
         """See :class:`Device`."""

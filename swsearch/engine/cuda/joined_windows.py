@@ -3,10 +3,13 @@
 Each window but a subject's first begins some columns before the one before it ends, with zeros where that one has what
 came before. If, where the earlier window ends, both hold the same in every row, the later one is right from there on,
 and the largest score of all windows is the subject's (``cuda/kernels/joints.cuh``). Alignments of unrelated sequences
-are short, so this is nearly always so. A window whose joint is not proven, since an alignment may reach across it, is
-scored again from some columns further back, until all are proven: at least from as far as the best score that was found
-may be felt, score / extend columns, for which gaps alone keep H above 0. Where this would be more work than to score
-the subject whole, it is scored whole, by diamonds if they suit the query.
+are short, so this is nearly always so; where it is not, the earlier window goes on to the next of a few joints, as far
+as all strips of the query are aligned at once.
+
+A window whose joint is not proven by then, since an alignment may reach across it, is scored again from some columns
+further back, until all are proven: at least from as far as the best score that was found may be felt, score / extend
+columns, for which gaps alone keep H above 0. Where this would be more work than to score the subject whole, it is
+scored whole, by diamonds if they suit the query.
 
 The engine launches them before the inter-task kernel of the other subjects, and reads them when that has ended. Side by
 side they would share multiprocessors, and take longer than one after the other.
@@ -26,7 +29,15 @@ from swsearch.database.format import SUBJECT_ALIGNMENT
 from swsearch.database.partition import Partition
 from swsearch.engine.cuda.device import Argument, Buffer, Device, Stream
 from swsearch.engine.cuda.diamonds import DiamondSweep
-from swsearch.engine.cuda.kernels import COMPARE_KERNEL, WARP, Arithmetic, KernelSpec, Tile
+from swsearch.engine.cuda.kernels import (
+    COMPARE_KERNEL,
+    JOINT_COLUMNS,
+    JOINTS,
+    WARP,
+    Arithmetic,
+    KernelSpec,
+    Tile,
+)
 from swsearch.engine.cuda.launches import Listed, ListLauncher, Timing, address, unsigned
 from swsearch.engine.cuda.long_subjects import score_by_diamonds, suits_diamonds
 from swsearch.engine.cuda.plan import chain_limit, first_arithmetic, plan_list
@@ -36,13 +47,17 @@ from swsearch.engine.cuda.subjects import DeviceSubjects
 from swsearch.query.profile import QueryProfile
 from swsearch.typing import Lengths, Scores
 
-OVERLAP: Final = 512
-"""Columns by which windows overlap at first; ``benchmarks/benchmark_joints.py`` measures how many are needed."""
-LEAST_STRIDE: Final = 512
-"""For queries of one strip; twice as much for others."""
+OVERLAP: Final = 256
+FURTHER: Final = (JOINTS - 1) * JOINT_COLUMNS
+"""Columns by which windows overlap at first, and to which they may go on, or overlap where they cannot;
+``benchmarks/benchmark_joints.py`` measures how many are needed."""
+LEAST_STRIDE: Final = 256
+"""Columns between the begins of two windows: fewer would be less than they overlap by."""
 GROWTH: Final = 2
 """How much longer a window's overlap is, at least, each time that its joint is not proven."""
 LEAST_LENGTH: Final = 2048
+COMPARE_BLOCKS: Final = 16
+"""Blocks a multiprocessor that compare joints at a time."""
 STATE_BYTES: Final = 256 << 20
 """Memory for what windows hold at their joints; strides grow where it would take more."""
 
@@ -51,10 +66,18 @@ Pack = Callable[[Sequence[QueryProfile], Tile, Arithmetic], Words]
 
 @dataclass(frozen=True)
 class Size:
-    """Windows of ``overlap + stride`` columns begin every ``stride`` columns; both are multiples of 16."""
+    """Windows of ``overlap + stride`` columns begin every ``stride`` columns; all are multiples of 16.
+
+    Attributes
+    ----------
+    overlap, stride : int
+    slant : int
+        Columns, at least, that the query's last row is behind its first: a subject's last window goes on for so many.
+    """
 
     overlap: int
     stride: int
+    slant: int = 0
 
 
 @dataclass(eq=False)
@@ -68,7 +91,7 @@ class Windows:
     joint : int64 array, shape (n,)
         The subject's column from which the window is needed, where the one before it ends; 0 of the first.
     begin, end : int64 array, shape (n,)
-        The window's own first column, and the column behind its last.
+        The window's own first column, and the column behind its last: the next window's joint, or the subject's length.
     first : int64 array, shape (n_subjects,)
         Place of each subject's first window.
     """
@@ -87,11 +110,18 @@ class Windows:
         """Columns before the joint with the window before; 0 where none needs proof."""
         return np.where(self.begin > 0, self.joint - self.begin, 0).astype(np.uint32)
 
-    @property
-    def exits(self) -> Lengths:
-        """Columns before the joint with the next window; 0 where there is none."""
+    def steps(self, slant: int) -> Lengths:
+        """Columns before the joint with the next window.
+
+        Where there is none, so many that all rows end in them, and that the window before may go on beside this one.
+
+        slant : int
+            Columns that the query's last row may be behind its first.
+        """
         followed = np.append(self.subject[1:] == self.subject[:-1], False)
-        return np.where(followed, self.end - self.begin, 0).astype(np.uint32)
+        columns = self.end - self.begin
+        to_end = np.maximum(columns + slant, self.entries + FURTHER)
+        return np.where(followed, columns, to_end + -to_end % SUBJECT_ALIGNMENT).astype(np.uint32)
 
     def after(self, unproven: NDArray[np.bool_], reach: NDArray[np.int64]) -> NDArray[np.bool_]:
         """The unproven windows, and those whose joints lie up to a ``reach``, one for each subject, behind theirs.
@@ -102,6 +132,26 @@ class Windows:
         position = self.subject * apart + self.joint
         last = np.maximum.accumulate(np.where(unproven, position, -apart))
         return position - last <= reach[self.subject]
+
+    def unproven(self, agreed: NDArray[np.uint32], strips: int) -> NDArray[np.bool_]:
+        """The windows that must be scored again after windows met by themselves.
+
+        Those that no joint proves; and of their subjects those that a later joint than the first proves, since what
+        windows keep at their ends is of the first one.
+
+        Parameters
+        ----------
+        agreed : uint32 array, shape (n,)
+            For each joint with the next window a byte: strips that hold the same.
+        strips : int
+            Of the query.
+        """
+        proven = agreed.view(np.uint8).reshape(-1, JOINTS) == strips
+        joined = np.append(False, self.subject[1:] == self.subject[:-1])
+        at_first, at_any = (np.append(True, joint[:-1]) | ~joined for joint in (proven[:, 0], proven.any(axis=1)))
+        failed = np.bitwise_or.reduceat(~at_any, self.first)
+        unproven: NDArray[np.bool_] = ~at_any | ~at_first & failed[self.subject]
+        return unproven
 
     def begin_earlier(
         self, again: NDArray[np.bool_], overlaps: NDArray[np.int64], lengths: Lengths
@@ -119,18 +169,27 @@ class Windows:
 
 
 def cut_in_windows(lengths: Lengths, size: Size) -> Windows:
-    """Windows of subjects of at least one residue each, all but the last of a subject of the same length."""
+    """Windows of subjects of at least one residue each, all but the last of a subject of the same length.
+
+    Columns are those of the query's first row. The joint before a subject's last window may lie behind the subject's
+    end, where some rows come to it later.
+    """
     whole = lengths.astype(np.int64)
     n_windows = _n_windows(whole, size)
     first = np.cumsum(n_windows) - n_windows
     subject = np.repeat(np.arange(len(whole)), n_windows)
     begin = (np.arange(len(subject)) - first[subject]) * size.stride
     joint = np.where(begin > 0, begin + size.overlap, 0)
-    return Windows(subject, joint, begin, np.minimum(begin + size.overlap + size.stride, whole[subject]), first)
+    end = begin + size.overlap + size.stride
+    last = first + n_windows - 1
+    end[last] = whole
+    return Windows(subject, joint, begin, end, first)
 
 
 def _n_windows(lengths: NDArray[np.int64], size: Size) -> NDArray[np.int64]:
-    return np.maximum(-(-(lengths - size.overlap) // size.stride), 1)
+    """So many that a subject's last window takes no more steps than the others, and begins before the subject's end."""
+    behind = min(size.slant, size.overlap)
+    return np.maximum(-(-(lengths + behind - size.overlap) // size.stride), 1)
 
 
 class JoinedWindows:
@@ -145,12 +204,14 @@ class JoinedWindows:
     timing : Timing
         Told of the time of kernels that run after the others.
     overlap, least_stride : int
-        Multiples of 16.
+        Columns by which windows overlap at first, and between the begins of two, at least; multiples of 16.
     least_length : int
         Subjects of up to so many residues are not worth cutting.
 
     Attributes
     ----------
+    full_overlap : int
+        Columns from a window's begin to its last joint.
     n_again, n_whole : int
         Windows that were scored again, so far, because a joint was not proven, and subjects that were scored whole.
     """
@@ -174,6 +235,7 @@ class JoinedWindows:
         self._overlap = overlap
         self._least_stride = least_stride
         self._least_length = least_length
+        self.full_overlap = overlap + FURTHER
         self.n_again = 0
         self.n_whole = 0
 
@@ -223,14 +285,15 @@ class JoinedWindows:
         tile = plan_list(profile, architecture, narrow, windows=True)
         at_a_time = max(self.launcher.at_a_time(profile, tile, narrow), 2 * len(partition))
         wide = plan_list(profile, architecture, Arithmetic.WIDE, windows=True)
-        bytes_a_window = 2 * wide.strips(profile.length) * wide.joint_words * WARP * 4
-        least = self._least_stride * min(tile.strips(profile.length), 2)
-        stride = _rounded(max(least, partition.n_residues * bytes_a_window // STATE_BYTES))
+        bytes_a_window = (JOINTS + 1) * wide.strips(profile.length) * wide.joint_words * WARP * 4
+        overlap = self._overlap if self.launcher.all_strips_at_once(profile, tile) else self._overlap + FURTHER
+        stride = _rounded(max(self._least_stride, partition.n_residues * bytes_a_window // STATE_BYTES))
         lengths = partition.lengths.astype(np.int64)
-        stride = max(stride, _rounded((partition.n_residues - len(partition) * self._overlap) // at_a_time))
-        while int(_n_windows(lengths, Size(self._overlap, stride)).sum()) > at_a_time:
+        stride = max(stride, _rounded((partition.n_residues - len(partition) * overlap) // at_a_time))
+        slant = min(tile.strips(profile.length) * tile.slant, wide.strips(profile.length) * wide.slant)
+        while int(_n_windows(lengths, Size(overlap, stride, slant)).sum()) > at_a_time:
             stride += SUBJECT_ALIGNMENT
-        return Size(self._overlap, stride)
+        return Size(overlap, stride, slant)
 
 
 class JoinedRun:
@@ -256,19 +319,21 @@ class JoinedRun:
         self._pack = pack
         self._name = name
         self._held = held
+        self._tile: Tile
+        self._meet: bool
         self._zeros: Buffer
         self._scores: Buffer
         self._prepare(first_arithmetic(profile), np.arange(len(places)))
 
     def start(self) -> None:
-        """Launch what is to be scored, and the comparison of all joints."""
+        """Launch what is to be scored, and the comparison of all joints unless windows meet by themselves."""
         self._launch.start()
-        if self._any_joint:
+        if self._any_joint and not self._meet:
             n = len(self._windows)
             compared: list[Argument] = [
-                self._at_entries, self._states, unsigned(n), unsigned(self._state_words), address(self._zeros),
+                self._at_entries, self._states, unsigned(n), unsigned(self._state_words // 4), address(self._zeros),
             ]  # fmt: skip
-            grid = max(1, min(-(-n * WARP // COMPARE_KERNEL.threads), self._device.facts.multiprocessors * 8))
+            grid = min(n, self._device.facts.multiprocessors * COMPARE_BLOCKS)
             self._device.launch(COMPARE_KERNEL, grid, 0, compared, Stream.COMPUTE)
 
     def finish(self) -> tuple[Scores, int]:
@@ -290,12 +355,14 @@ class JoinedRun:
         profile, windows = self._profile, self._windows
         by_diamonds = np.zeros(len(self._chosen), dtype=np.int32)
         while True:
-            differs, best = np.empty(len(windows), np.int32), np.empty(len(windows), np.int32)
-            self._device.download(differs, self._zeros, Stream.COMPUTE)
+            found, best = np.empty(len(windows), np.uint32), np.empty(len(windows), np.int32)
+            self._device.download(found, self._zeros, Stream.COMPUTE)
             self._device.download(best, self._scores, Stream.COMPUTE)
             of_subjects = np.maximum.reduceat(best, windows.first)
             beyond = of_subjects > self._arithmetic.largest_exact(profile.max_score)
-            unproven = (differs != 0) & ~beyond[windows.subject]
+            strips = self._tile.strips(profile.length)
+            unproven = windows.unproven(found, strips) if self._meet else found != 0
+            unproven &= ~beyond[windows.subject]
             again, whole = self._begin_earlier(unproven, of_subjects)
             if whole.any() and suits_diamonds(profile):
                 of_whole = self._subjects.partition[self._places[self._chosen[whole]]]
@@ -306,6 +373,7 @@ class JoinedRun:
             if not again.any():
                 return np.maximum(of_subjects, by_diamonds), beyond
             self._again = np.flatnonzero(again)
+            self._meet = False  # with windows that are scored already
             self._describe()
             self._start_timed()
 
@@ -336,15 +404,16 @@ class JoinedRun:
         self._chosen = chosen
         self._lengths = self._subjects.partition.lengths[self._places[chosen]]
         self._windows = cut_in_windows(self._lengths, self._size)
-        self._overlap = self._size.overlap
+        self._overlap = self._of.full_overlap
         self._again = np.arange(len(self._windows))
         self._tile = plan_list(profile, self._device.facts.architecture, arithmetic, windows=True)
+        self._meet = self._size.stride >= FURTHER and self._of.launcher.all_strips_at_once(profile, self._tile)
         words = self._pack([profile], self._tile, arithmetic)
         self._on_device = self._of.launcher.upload_profile(self._named("profile"), words, self._held)
         # What is not scored again keeps its scores, and its states at joints, from launch to launch.
         n = len(self._windows)
         self._state_words = self._tile.strips(profile.length) * self._tile.joint_words * WARP
-        self._states = address(scratch.room(self._named("states"), n * 2 * self._state_words * 4))
+        self._states = address(scratch.room(self._named("states"), n * (JOINTS + 1) * self._state_words * 4))
         self._scores = scratch.room(self._named("scores"), n * 4)
         self._describe()
 
@@ -352,32 +421,41 @@ class JoinedRun:
         """Upload where the windows are and which of them are to be scored, and plan the launch."""
         partition, windows = self._subjects.partition, self._windows
         starts = (partition.starts[self._places[self._chosen]] - partition.starts[0]).astype(np.int64)
-        lengths, entries = (windows.end - windows.begin).astype(np.uint32), windows.entries
+        slant = self._tile.strips(self._profile.length) * self._tile.slant
+        lengths = self._lengths[windows.subject] - windows.begin
+        entries, steps = windows.entries, windows.steps(slant)
         columns: list[NDArray[np.generic]] = [
-            (starts[windows.subject] + windows.begin).astype(np.uint64), lengths, entries, windows.exits,
-            self._again.astype(np.uint32), np.array([len(self._again)], dtype=np.uint32),
+            (starts[windows.subject] + windows.begin).astype(np.uint64), lengths.astype(np.uint32),
+            np.minimum(windows.begin, slant).astype(np.uint32), np.append(entries, np.uint32(0)), steps,
+            # From last to first: a window waits for the one behind it only when that one is begun.
+            self._again[::-1].astype(np.uint32), np.array([len(self._again)], dtype=np.uint32),
         ]  # fmt: skip
         self._described = np.concatenate([column.view(np.uint8) for column in columns])
         n = len(windows)
-        table = self._of.scratch.room(self._named("table"), n * 24 + 4)
+        table = self._of.scratch.room(self._named("table"), len(self._described))
         offsets = np.cumsum([0, *(column.nbytes for column in columns[:-1])]).tolist()
-        at_starts, at_lengths, self._at_entries, self._at_exits, at_places, at_count = (
+        at_starts, at_lengths, at_before, self._at_entries, at_steps, at_places, at_count = (
             address(table, offset) for offset in offsets
         )
         self._any_joint = bool(entries.any())
-        # Whether joints differ, and a counter.
-        self._zeros = self._of.scratch.room(self._named("joints"), (n + 1) * 4)
+        # What is found about joints, a counter, and how far each strip has come.
+        reached_at = (n + 2) // 2 * 8
+        n_zeros = reached_at + n * self._tile.strips(self._profile.length) * 8
+        self._zeros = self._of.scratch.room(self._named("joints"), n_zeros)
         self._device.upload(table, self._described, Stream.COMPUTE)
-        self._device.clear(self._zeros, (n + 1) * 4, Stream.COMPUTE)
+        self._device.clear(self._zeros, n_zeros, Stream.COMPUTE)
         listed = Listed(
             address(self._subjects.residues), at_starts, at_lengths, at_places, at_count,
-            len(self._again), int(lengths[self._again].max()),
+            len(self._again), int(steps[self._again].max()) + FURTHER + SUBJECT_ALIGNMENT,
         )  # fmt: skip
         self._launch = self._of.launcher.plan(
             self._profile, self._on_device, listed,
             tile=self._tile, arithmetic=self._arithmetic, scores=address(self._scores),
             counter=address(self._zeros, n * 4), stream=Stream.COMPUTE, name=f"windows {self._name}",
-            joints=[self._at_entries, self._at_exits, self._states],
+            joints=[
+                at_before, self._at_entries, at_steps, self._states,
+                address(self._zeros, reached_at) if self._meet else address(None), address(self._zeros),
+            ],
         )  # fmt: skip
 
     def _named(self, what: str) -> str:

@@ -22,8 +22,12 @@ PLANE_UNITS: Final = 16
 """Units of a plane's row: 256 bytes, so that a column's number is a byte of its address."""
 CODE_COLUMNS: Final = 32
 MOST_LIST_WARPS: Final = 12
+MOST_WINDOW_WARPS: Final = 16
 LIST_BLOCK_UNITS: Final = 4
-"""Warps of a block of the kernels for listed subjects, and units that they share (``score_list.cuh``)."""
+"""Warps of a block of the kernels for listed subjects, and for windows; units that they share (``score_list.cuh``)."""
+JOINTS: Final = 4
+JOINT_COLUMNS: Final = 64
+"""Joints at which two windows may meet, and columns from one to the next (``joints.cuh``)."""
 SWEEP_WARPS: Final = 4
 SWEEP_BLOCKS: Final = 4
 """Warps a block of the diamond kernel, one for each scheduler, and blocks a multiprocessor."""
@@ -33,6 +37,11 @@ cells, and states take twice the memory; with 16, it is two fifths more and half
 
 ListEntry = Literal["score_list", "score_windows", "list_ends"]
 """The kernels for listed subjects."""
+
+
+def most_warps(entry: ListEntry) -> int:
+    """Warps of a block, at most: registers are shared out for so many."""
+    return MOST_WINDOW_WARPS if entry == "score_windows" else MOST_LIST_WARPS
 
 
 class Arithmetic(Enum):
@@ -140,6 +149,11 @@ class Tile:
         return 1 if self.pairing is Pairing.ROW_BLOCKS else 2
 
     @property
+    def slant(self) -> int:
+        """Columns that a strip of a window is behind the one above (``course.cuh``)."""
+        return self.group * (2 if self.pairing is Pairing.ROW_BLOCKS else 1)
+
+    @property
     def joint_words(self) -> int:
         """Words that a lane keeps where two windows meet (``joints.cuh``)."""
         return 2 * self.words + 3
@@ -234,7 +248,7 @@ def list_kernel(
             gap_open=gap.open,
             gap_extend=gap.extend,
             texture=texture,
-            threads=MOST_LIST_WARPS * WARP,
+            threads=most_warps(entry) * WARP,
             blocks=1,
         ),
         warps * WARP,

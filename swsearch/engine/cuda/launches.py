@@ -10,13 +10,15 @@ import numpy as np
 
 from swsearch.engine.cuda.device import Argument, Buffer, Device, Stream, Texture
 from swsearch.engine.cuda.kernels import Arithmetic, KernelSpec, ListEntry, Tile, list_kernel
-from swsearch.engine.cuda.plan import ListTeams, list_teams, suits_teams
+from swsearch.engine.cuda.plan import ListTeams, block_strips, choose_teams, list_teams, suits_teams
 from swsearch.engine.cuda.profile import Words
 from swsearch.engine.cuda.scratch import Scratch
 from swsearch.query.profile import QueryProfile
 
 EDGE_BYTES: Final = 256 << 20
 """Memory for the boundaries of the kernel for listed subjects, at most, unless a single subject needs more."""
+WINDOW_STRETCHES: Final = 2
+"""Boundaries that the strips of a window take in turns (``score_list.cuh``)."""
 
 
 @dataclass
@@ -82,7 +84,7 @@ class Listed:
     places, count : uint64
         Addresses of the list and of its length.
     n_listed, longest : int
-        The length, and the residues of the longest listed subject, or an upper bound of each.
+        The length, and the columns of the boundary that the longest listed subject leaves, or an upper bound of each.
     """
 
     residues: np.uint64
@@ -140,13 +142,17 @@ class ListLauncher:
         """Most windows that the device works on at a time."""
         return max(slots for _, slots in self._choices(profile, tile, arithmetic, "score_windows", alone=False))
 
+    def all_strips_at_once(self, profile: QueryProfile, tile: Tile) -> bool:
+        """Whether a team has a warp for each strip of a window, so that windows may meet (``joints.cuh``)."""
+        return tile.strips(profile.length) <= block_strips(tile, self._device.facts.shared_bytes, "score_windows")
+
     def _choices(
         self, profile: QueryProfile, tile: Tile, arithmetic: Arithmetic, entry: ListEntry, *, alone: bool
     ) -> list[tuple[ListTeams, int]]:
         """Blocks that may be launched, and the subjects that the device then works on at a time."""
         facts = self._device.facts
         found = []
-        for teams in list_teams(tile, tile.strips(profile.length), facts.shared_bytes, alone=alone):
+        for teams in list_teams(tile, tile.strips(profile.length), facts.shared_bytes, alone=alone, entry=entry):
             spec = self.kernel(profile, tile, arithmetic, entry, warps=teams.warps)
             blocks = facts.multiprocessors * self._device.resident_blocks(spec, tile.list_bytes(teams.strips))
             found.append((teams, blocks * teams.teams))
@@ -195,15 +201,14 @@ class ListLauncher:
         entry: ListEntry = "score_windows" if joints is not None else "score_list" if ends is None else "list_ends"
         alone = joints is None and not suits_teams(listed.n_listed, device.facts.multiprocessors)
         choices = self._choices(profile, tile, arithmetic, entry, alone=alone)
-        # The smallest blocks that are at all subjects at once, else those that are at the most.
-        enough = [choice for choice in choices if choice[1] >= listed.n_listed]
-        teams, at_a_time = enough[0] if enough else max(choices, key=lambda choice: choice[1])
+        teams, at_a_time = choose_teams(choices, listed.n_listed, device.facts.multiprocessors, entry)
         spec = self.kernel(profile, tile, arithmetic, entry, warps=teams.warps)
         grid = min(-(-listed.n_listed // teams.teams), at_a_time // teams.teams)
         stride = -(-listed.longest // 16) * 16
         edge = None
         if strips > 1:
-            edge_bytes = teams.teams * stride * tile.boundary_words * 4
+            stretches = 1 if joints is None else WINDOW_STRETCHES
+            edge_bytes = teams.teams * stretches * stride * tile.boundary_words * 4
             grid = max(1, min(grid, EDGE_BYTES // edge_bytes))
             edge = self._scratch.room(f"edge {name}", grid * edge_bytes)
         counts = self._scratch.room(f"counts {name}", grid * teams.warps * 8)

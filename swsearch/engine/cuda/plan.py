@@ -11,7 +11,7 @@ from typing import Final
 
 import numpy as np
 
-from swsearch.engine.cuda.kernels import MOST_LIST_WARPS, UNIT_BYTES, Arithmetic, Pairing, Tile
+from swsearch.engine.cuda.kernels import UNIT_BYTES, Arithmetic, ListEntry, Pairing, Tile, most_warps
 from swsearch.engine.cuda.layout import Strip, layout
 from swsearch.engine.cuda.profile import residue_columns
 from swsearch.engine.cuda.tuning import choose_list_tile
@@ -167,7 +167,7 @@ def plan_range(profiles: Sequence[QueryProfile], architecture: int, *, deferred:
 def plan_list(profile: QueryProfile, architecture: int, arithmetic: Arithmetic, *, windows: bool = False) -> Tile:
     """Tile of the kernel for listed subjects, or of the one for windows of long ones."""
     pairing = Pairing.SINGLE if arithmetic is Arithmetic.WIDE else Pairing.ROW_BLOCKS
-    entry = "score_windows" if windows else "score_list"
+    entry: ListEntry = "score_windows" if windows else "score_list"
     return choose_list_tile(architecture, pairing, residue_columns([profile]), profile.length, entry)
 
 
@@ -195,7 +195,14 @@ class ListTeams:
         return self.warps // self.team
 
 
-def list_teams(tile: Tile, strips: int, shared_bytes: int, *, alone: bool) -> list[ListTeams]:
+def block_strips(tile: Tile, shared_bytes: int, entry: ListEntry = "score_list") -> int:
+    """Strips that a block of a kernel for listed subjects has room and warps for."""
+    return min((shared_bytes - tile.list_bytes(0)) // (tile.strip_units * UNIT_BYTES), most_warps(entry))
+
+
+def list_teams(
+    tile: Tile, strips: int, shared_bytes: int, *, alone: bool, entry: ListEntry = "score_list"
+) -> list[ListTeams]:
     """Blocks that may be launched, by the subjects that they are at.
 
     Parameters
@@ -208,14 +215,32 @@ def list_teams(tile: Tile, strips: int, shared_bytes: int, *, alone: bool) -> li
     alone : bool
         A warp goes from strip to strip by itself, without waiting for others: best for many subjects, all short.
         It matters only where there are several strips.
+    entry : str
+        The kernel.
     """
-    room = min((shared_bytes - tile.list_bytes(0)) // (tile.strip_units * UNIT_BYTES), MOST_LIST_WARPS)
+    room = block_strips(tile, shared_bytes, entry)
     if strips > 1 and alone:
         warps = min(LIST_WARPS, room)
         return [ListTeams(warps, 1, warps)]
     if strips > room:
         return [ListTeams(room, room, room)]
-    return [ListTeams(n * strips, strips, strips) for n in range(1, MOST_LIST_WARPS // strips + 1)]
+    return [ListTeams(n * strips, strips, strips) for n in range(1, most_warps(entry) // strips + 1)]
+
+
+def choose_teams(
+    choices: Sequence[tuple[ListTeams, int]], n_listed: int, multiprocessors: int, entry: ListEntry
+) -> tuple[ListTeams, int]:
+    """One of the blocks that may be launched, those of few warps first, each with the subjects at a time.
+
+    Windows are of one length, so that warps hardly wait for others of their block, and large blocks stage strips once
+    for many: one block a multiprocessor. Of other lists it is the smallest blocks that are at all subjects at once.
+    Where none are, it is those that are at the most.
+    """
+    if entry == "score_windows":
+        enough = [choice for choice in choices if choice[0].teams * multiprocessors >= n_listed]
+        return enough[0] if enough else max(choices, key=lambda choice: (choice[1], choice[0].teams))
+    enough = [choice for choice in choices if choice[1] >= n_listed]
+    return enough[0] if enough else max(choices, key=lambda choice: choice[1])
 
 
 def suits_teams(n_listed: int, multiprocessors: int) -> bool:

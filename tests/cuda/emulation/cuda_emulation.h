@@ -339,6 +339,7 @@ inline int __viaddmax_s32(int a, int b, int c) {
 }
 inline int __viaddmax_s32_relu(int a, int b, int c) { return __vimax3_s32_relu(__viaddmax_s32(a, b, c), 0, 0); }
 
+inline void __threadfence() {}
 inline void __threadfence_block() {}
 
 namespace swsearch {
