@@ -1,8 +1,9 @@
 // Entry of the kernel for listed subjects (kernels/score_list.cuh).
 //
 // Compile-time constants: SWS_ARITHMETIC (FastPair, ShortPair, Wide), SWS_PAIRING (kRowBlocks, or kSingle for Wide),
-// SWS_WORDS, SWS_COLUMNS (the tile, a whole warp wide), SWS_GAP_OPEN, SWS_GAP_EXTEND, SWS_TEXTURE (0 or 1), SWS_THREADS and
-// SWS_BLOCKS (most threads of a block, least blocks a multiprocessor).
+// SWS_WORDS, SWS_COLUMNS (the tile, a whole warp wide), SWS_GAP_OPEN, SWS_GAP_EXTEND, SWS_EDGES (kNone for a query of one
+// strip, else kOwn), SWS_TEXTURE (0 or 1), SWS_THREADS and SWS_BLOCKS (most threads of a block, least blocks a
+// multiprocessor).
 
 #include "kernels/score_list.cuh"
 
@@ -14,7 +15,7 @@ score_list(const uint4* profile, swsearch::u64 texture, int n_strips, const swse
     using namespace swsearch;
     SWS_DYNAMIC_SHARED(uint4, strips);
     using Shape = Tile<kWarpSize, SWS_WORDS, SWS_COLUMNS, Pairing::SWS_PAIRING>;
-    swsearch::score_list<SWS_ARITHMETIC, Shape, SWS_GAP_OPEN, SWS_GAP_EXTEND, SWS_TEXTURE != 0>(
+    swsearch::score_list<SWS_ARITHMETIC, Shape, SWS_GAP_OPEN, SWS_GAP_EXTEND, Edges::SWS_EDGES, SWS_TEXTURE != 0>(
         strips, ProfileSource{profile, texture}, n_strips, SubjectList{residues, starts, lengths, places, n_places},
         boundary, boundary_stride, counts, team, scores, work_counter, ScoresAlone());
 }

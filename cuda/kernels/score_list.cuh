@@ -78,8 +78,8 @@ struct ListBlock {
 };
 
 // team: warps that have a subject together, the strips of which they take in turns; of one warp, it goes from strip to strip
-// by itself.
-template <class Arithmetic, class Shape, int kOpen, int kExtend, bool kTexture, class Kept>
+// by itself. kEdges: kNone where the query has one strip, else kOwn.
+template <class Arithmetic, class Shape, int kOpen, int kExtend, Edges kEdges, bool kTexture, class Kept>
 SWS_DEVICE void score_list(uint4* shared, const ProfileSource& profile, int n_strips, const SubjectList& subjects,
                            u32* boundary, u32 boundary_stride, u64* counts, int team, int* scores,
                            u32* work_counter, const Kept& kept) {
@@ -151,7 +151,7 @@ SWS_DEVICE void score_list(uint4* shared, const ProfileSource& profile, int n_st
                                                     Shape::kBoundaryWords);
             const EdgePlace edges{number % 2 == 0 ? other : edge, number % 2 == 0 ? edge : other, 0};
             const int length = static_cast<int>(subjects.lengths[place]);
-            const auto best = align_strip<Arithmetic, Shape, kOpen, kExtend, false, Edges::kOwn>(
+            const auto best = align_strip<Arithmetic, Shape, kOpen, kExtend, false, kEdges>(
                 strip, subjects.residues + subjects.starts[place] / 4, course_of<Shape>(kept, place, length, number), edges,
                 number > 0, number + 1 < n_strips, order, watch_strip<Shape>(kept, place, number, n_strips, lane));
             if (lane == kWarpSize - 1) {

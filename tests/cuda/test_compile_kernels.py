@@ -89,10 +89,18 @@ def test_list_and_collect_kernels_spill_nothing(compiler: Compiler, architecture
         pairing = Pairing.SINGLE if arithmetic is Arithmetic.WIDE else Pairing.ROW_BLOCKS
         tiles_of = "score_windows" if entry == "score_windows" else "score_list"
         tile = choose_list_tile(architecture, pairing, 17, 10_000, tiles_of)
-        spec = list_kernel(arithmetic, tile, GAP, texture=False, warps=12, entry=entry)
+        spec = list_kernel(arithmetic, tile, GAP, strips=40, texture=False, warps=12, entry=entry)
         registers, spilled = report(compiler, spec, architecture)
         assert spilled == 0
-        assert registers <= 168
+        assert registers <= (128 if entry == "score_windows" else 168)
+    largest = choose_list_tile(architecture, Pairing.ROW_BLOCKS, 28, 2_000, "score_windows")
+    for strips in (1, 2):
+        spec = list_kernel(
+            Arithmetic.FAST, largest, GAP, strips=strips, texture=True, warps=16, entry="score_windows"
+        )  # fmt: skip
+        registers, spilled = report(compiler, spec, architecture)
+        assert spilled == 0
+        assert registers <= 128
     for spec in (COLLECT_KERNEL, COUNT_KERNEL, COMPARE_KERNEL):
         assert report(compiler, spec, architecture)[1] == 0
 

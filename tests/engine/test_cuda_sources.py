@@ -6,6 +6,8 @@ without a GPU in ``tests/cuda``.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -70,9 +72,9 @@ def test_all_kernels_agree_on_real_proteins() -> None:
     with CpuEngine() as cpu:
         wanted = cpu.score(profiles, partition)
     assert max(int(block.score.max()) for block in wanted) > 2047  # scores that leave the fast type
-    engines: list[ScoreEngine] = [*map(ClassicEngine, CLASSIC_KERNELS), CudaEngine()]
-    for engine in engines:
-        with engine:
+    makers: list[Callable[[], ScoreEngine]] = [*(partial(ClassicEngine, name) for name in CLASSIC_KERNELS), CudaEngine]
+    for make in makers:
+        with make() as engine:
             found = engine.score(profiles, partition)
         for one, other in zip(found, wanted, strict=True):
             np.testing.assert_array_equal(one.subject_index, other.subject_index)

@@ -87,7 +87,8 @@ def expected_kernels(
                 collects = True
             for arithmetic in arithmetics:
                 tile = plan_list(profile, architecture, arithmetic)
-                lists.append(list_kernel(arithmetic, tile, profile.gap, texture=texture, warps=1))
+                strips = tile.strips(profile.length)
+                lists.append(list_kernel(arithmetic, tile, profile.gap, strips=strips, texture=texture, warps=1))
     others = [kernel for kernel, used in ((COLLECT_KERNEL, collects), (COUNT_KERNEL, ruled)) if used]
     return list(dict.fromkeys([*ranges, *lists, *others]))
 

@@ -51,8 +51,8 @@ OVERLAP: Final = 256
 FURTHER: Final = (JOINTS - 1) * JOINT_COLUMNS
 """Columns by which windows overlap at first, and to which they may go on, or overlap where they cannot;
 ``benchmarks/benchmark_joints.py`` measures how many are needed."""
-LEAST_STRIDE: Final = 256
-"""Columns between the begins of two windows: fewer would be less than they overlap by."""
+LEAST_STRIDE: Final = 384
+"""Columns between the begins of two windows; with fewer, most of the work is what they overlap by."""
 GROWTH: Final = 2
 """How much longer a window's overlap is, at least, each time that its joint is not proven."""
 LEAST_LENGTH: Final = 2048

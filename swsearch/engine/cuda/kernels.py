@@ -230,13 +230,26 @@ def range_kernel(
 
 @cache
 def list_kernel(
-    arithmetic: Arithmetic, tile: Tile, gap: GapPenalty, *, texture: bool, warps: int, entry: ListEntry = "score_list"
+    arithmetic: Arithmetic,
+    tile: Tile,
+    gap: GapPenalty,
+    *,
+    strips: int,
+    texture: bool,
+    warps: int,
+    entry: ListEntry = "score_list",
 ) -> KernelSpec:
     """A kernel for listed subjects, in blocks of some warps; its code is the same for any number.
 
-    ``entry``: ``score_list``; ``score_windows``, where the subjects are windows of longer ones; ``list_ends``, where
-    their scores are known and the ends wanted.
+    Parameters
+    ----------
+    strips : int
+        Of the query: one has no boundary.
+    entry : str
+        ``score_list``; ``score_windows``, where the subjects are windows of longer ones; ``list_ends``, where their
+        scores are known and the ends wanted.
     """
+    edges = Edges.NONE if strips == 1 else Edges.OWN
     return KernelSpec(
         entry,
         entry,
@@ -247,6 +260,7 @@ def list_kernel(
             columns=tile.columns,
             gap_open=gap.open,
             gap_extend=gap.extend,
+            edges=edges.value,
             texture=texture,
             threads=most_warps(entry) * WARP,
             blocks=1,

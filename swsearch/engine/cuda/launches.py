@@ -162,7 +162,10 @@ class ListLauncher:
         self, profile: QueryProfile, tile: Tile, arithmetic: Arithmetic, entry: ListEntry, *, warps: int = 1
     ) -> KernelSpec:
         """The kernel that :meth:`plan` takes; its code is the same for any number of warps."""
-        return list_kernel(arithmetic, tile, profile.gap, texture=self._texture, warps=warps, entry=entry)
+        strips = tile.strips(profile.length)
+        return list_kernel(
+            arithmetic, tile, profile.gap, strips=strips, texture=self._texture, warps=warps, entry=entry
+        )
 
     def plan(
         self,
