@@ -119,7 +119,7 @@ def main() -> int:
             (proteins, default_scheme(PROTEIN)),
             (dna, default_scheme(DNA)),
             (dna, large),
-            (long_case(rng, 20, (300, 500)), default_scheme(PROTEIN)),
+            (long_case(rng, 20, (300, 1_100)), default_scheme(PROTEIN)),
             (long_case(rng, 4, (200, 700)), default_scheme(DNA)),
         ):
             profiles = [sequence_profile(query, scheme) for query in queries]
