@@ -1,7 +1,5 @@
 """``python -m swsearch``: the same as the ``swsearch`` command."""
 
-import sys
+from swsearch.cli.app import run
 
-from swsearch.cli.app import main
-
-sys.exit(main())
+run()

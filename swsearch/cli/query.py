@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 import sys
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -53,9 +53,6 @@ def query(
     Example: swsearch query queries.fasta proteins.db --mask tantan --composition bias --plot scores.png
     """
     search.wake_gpus(database_path)
-    if search.store != "none":
-        from swsearch.store.recorder import recorded_run
-        from swsearch.store.repository import HitStore
     from swsearch.cli.output import result_stream, say
     from swsearch.cli.progress import ProgressReport, say_plan
     from swsearch.report.registry import check_fits, get_format
@@ -92,14 +89,19 @@ def query(
             if run.lam is None:
                 say(f"no E-values: {run.statistics}")
         stream = stack.enter_context(result_stream(out, binary=report.binary))
+        progress = stack.enter_context(ProgressReport("searching", total, "GCUPS", 1e9, search.quiet))
+        found = stack.enter_context(closing(searcher.search(queries, progress.advance)))
         recorder = None
         if search.store != "none":
+            # Loading SQLAlchemy takes a third of a second: a GPU is at work meanwhile.
+            from swsearch.store.recorder import recorded_run
+            from swsearch.store.repository import HitStore
+
             opened = stack.enter_context(HitStore(search.store, create=True))
             recorder = stack.enter_context(recorded_run(opened, run))
-        progress = stack.enter_context(ProgressReport("searching", total, "GCUPS", 1e9, search.quiet))
 
         def results() -> Iterator[QueryResult]:
-            for result in searcher.search(queries, progress.advance):
+            for result in found:
                 if recorder is not None:
                     recorder.add(result)
                 progress.note(f"{result.number + 1} of {len(queries)} queries done")

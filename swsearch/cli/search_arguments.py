@@ -7,11 +7,12 @@ from __future__ import annotations
 import contextlib
 import functools
 import inspect
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from swsearch.cli import options
 
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
     from swsearch.cli.progress import ProgressReport
     from swsearch.search.options import SearchOptions
     from swsearch.search.searcher import Searcher
+
+SWITCH_SECONDS: Final = 0.0005
+"""How long a GPU's thread waits for Python's lock, which loading modules and aligning would keep from it longer."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +84,8 @@ class SearchArguments:
         # What is wrong with the options or the database is said by open_searcher.
         with contextlib.suppress(SwSearchError):
             catalogue = load_catalogue(Path(database))
-            wake_gpus(self.engine, options.device_list(self.devices), catalogue.n_subjects)
+            if wake_gpus(self.engine, options.device_list(self.devices), catalogue.n_subjects):
+                sys.setswitchinterval(SWITCH_SECONDS)
 
     @contextlib.contextmanager
     def open_searcher(self, database: str) -> Iterator[tuple[Searcher, str]]:

@@ -132,6 +132,10 @@ class TopRule(Protocol):
 class Scoring(Protocol):
     """Scores on their way."""
 
+    def wait_until_prepared(self) -> None:
+        """Returns when the engine has what it needs, and from now on leaves the host to others; or when it failed."""
+        ...
+
     def results(self, progress: Progress | None = None) -> Generator[Scored, None, None]:
         """Each profile's block as soon as it is there, in an order of the engine's; to be taken once.
 

@@ -89,13 +89,15 @@ def open_engine(
     raise EngineUnavailable("auto", "; ".join(passed_over))
 
 
-def wake_gpus(name: str, devices: Sequence[int], n_subjects: int) -> None:
-    """Let the GPUs that :func:`open_engine` is going to use for these arguments start meanwhile."""
+def wake_gpus(name: str, devices: Sequence[int], n_subjects: int) -> bool:
+    """Let the GPUs that :func:`open_engine` is going to use for these arguments start meanwhile; whether it is any."""
     wanted = name == "cuda" or (name == "auto" and n_subjects >= MIN_GPU_SUBJECTS)
-    if wanted and importlib.util.find_spec("pycuda") is not None:
-        from swsearch.engine.cuda.wake import wake
+    if not wanted or importlib.util.find_spec("pycuda") is None:
+        return False
+    from swsearch.engine.cuda.wake import wake
 
-        wake(devices)
+    wake(devices)
+    return True
 
 
 def _open_kernel(kernel: str, name: str, devices: Sequence[int]) -> tuple[ScoreEngine, str]:

@@ -104,13 +104,15 @@ def open_searcher(
     """
     if partition_residues is not None and partition_residues < 1:
         raise InputError(f"--partition-residues {partition_residues}: at least 1 residue is needed")
+    options = options or SearchOptions()
     with PackedDatabase.open(database) as opened, ExitStack() as stack:
+        options.scheme(options.aligned_alphabet(opened.alphabet))  # loads what it needs while GPUs start
         scorer, why = open_engine(engine, threads, devices, opened.n_subjects, kernel)
         stack.enter_context(scorer)
         searcher = Searcher(
             opened,
             scorer,
-            options or SearchOptions(),
+            options,
             threads=threads or usable_cores(),
             partition_residues=partition_residues,
             translating=translating,

@@ -257,6 +257,10 @@ class SearchOptions:
         """The frames that subjects are searched in; 0 alone where they are not translated."""
         return FRAMES if self.translate in ("subject", "both") else (0,)
 
+    def aligned_alphabet(self, database: Alphabet) -> Alphabet:
+        """What is aligned: what the database holds, or its translation."""
+        return PROTEIN if self.translate else database
+
     def query_alphabet(self, of_database: Alphabet) -> Alphabet:
         """What queries must be for a database of that alphabet."""
         return of_database if self.translate is None else PROTEIN if self.translate == "subject" else DNA

@@ -38,6 +38,11 @@ class ScoreBatch:
     floors: list[int] | None
     begun: list[Scoring] = field(default_factory=list)
 
+    def wait_until_prepared(self) -> None:
+        """Returns when the engine is at work, if it works in the background."""
+        for scoring in self.begun[:1]:
+            scoring.wait_until_prepared()
+
     def cancel(self) -> None:
         """Stop the engine's work on these queries."""
         for scoring in self.begun:

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice, product
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -136,7 +137,7 @@ class Searcher:
         self.observe: Observer | None = None
         self._check_database()
         self.query_alphabet = options.query_alphabet(database.alphabet)
-        aligned = PROTEIN if options.translate else database.alphabet
+        aligned = options.aligned_alphabet(database.alphabet)
         self.scheme = options.scheme(aligned)
         self._strands = options.strands(aligned)
         self._reader = Reader(options, self._strands, self.scheme)
@@ -238,18 +239,32 @@ class Searcher:
 
     # --- the steps ---
 
-    def search(self, queries: Sequence[SequenceRecord], progress: Progress | None = None) -> Iterator[QueryResult]:
+    def search(
+        self, queries: Sequence[SequenceRecord], progress: Progress | None = None
+    ) -> Generator[QueryResult, None, None]:
         """Results of the queries, in their order, each as soon as it is there.
 
         All queries are checked before the first is searched. They are scored in batches of as many as the engine gains
-        from; the batches never change a result. An engine that works in the background scores on while what it has
-        scored is ranked and aligned, and finds the next batch begun when it ends one.
+        from; the batches never change a result. An engine that works in the background is at work when this returns,
+        scores on while what it has scored is ranked and aligned, and finds the next batch begun when it ends one.
+        Closing the results gives up what was begun.
         """
         for query in queries:
             self.check(query)
+        results = self._search(queries, progress)
+        next(results)  # the first batch is begun
+        return cast(Generator[QueryResult, None, None], results)
+
+    def _search(
+        self, queries: Sequence[SequenceRecord], progress: Progress | None
+    ) -> Generator[QueryResult | None, None, None]:
+        """None when the first batch is begun, then the results."""
         batches = ((batch, self._begin(batch)) for batch in self._batches(queries))
         begun = deque(islice(batches, 1))
         try:
+            for _, scores in begun:
+                scores.wait_until_prepared()
+            yield None
             while begun:
                 begun.extend(islice(batches, 1))
                 yield from self._results(*begun[0], progress)

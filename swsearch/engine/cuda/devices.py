@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import itertools
 import queue
+import threading
 from collections.abc import Callable, Generator, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
@@ -88,6 +89,7 @@ class DeviceScoring:
         # What the threads tell: cells done, a block of a device, or None when a device has ended.
         self._told: queue.SimpleQueue[int | tuple[int, int, ScoreBlock] | None] = queue.SimpleQueue()
         self._futures: list[Future[None]] = []
+        self._prepared = [threading.Event() for _ in work]
         for number, (thread, engine, task) in enumerate(zip(threads, engines, work, strict=True)):
             future = thread.submit(self._score, number, engine, task)
             future.add_done_callback(lambda _: self._told.put(None))
@@ -101,7 +103,10 @@ class DeviceScoring:
             if number == 0:
                 self._answer()
 
-        scored = engine.score_each(work.profiles, work.partition, work.floors, tell, work.rules)
+        try:
+            scored = engine.score_each(work.profiles, work.partition, work.floors, tell, work.rules)
+        finally:
+            self._prepared[number].set()
         for place, block in scored:
             self._told.put((number, work.places[place], block))
 
@@ -109,6 +114,11 @@ class DeviceScoring:
         if self._stop:
             raise _Stopped
         self._told.put(cells)
+
+    def wait_until_prepared(self) -> None:
+        """See :class:`swsearch.engine.protocol.Scoring`."""
+        for prepared in self._prepared:
+            prepared.wait()
 
     def results(self, progress: Progress | None = None) -> Generator[Scored, None, None]:
         """See :class:`swsearch.engine.protocol.Scoring`."""
