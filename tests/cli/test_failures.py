@@ -138,6 +138,13 @@ def test_a_closed_pipe_ends_quietly(protein_db, tmp_path):
     assert "error" not in outcome.stderr
 
 
+def test_what_was_printed_before_an_error_is_not_lost():
+    """The command ends without the interpreter's own clearing up, and so without its last flush."""
+    program = "import swsearch.cli.app as app; app.main = lambda: (print('printed'), 3)[1]; app.run()"
+    outcome = subprocess.run([os.sys.executable, "-c", program], check=False, capture_output=True, text=True)
+    assert (outcome.returncode, outcome.stdout) == (3, "printed\n")
+
+
 def test_a_full_disk_is_one_line(protein_db, tmp_path):
     """Source: /dev/full, on which every write fails with ENOSPC."""
     with open("/dev/full", "w") as full:

@@ -92,6 +92,22 @@ def test_hits_are_the_cpu_engines_to_the_byte(case, kernel_folder, monkeypatch, 
     assert len(json.loads(Path("cuda.json").read_text())["queries"]) == 4
 
 
+def test_a_store_that_cannot_be_opened_ends_the_search(case, kernel_folder, monkeypatch, capsys):
+    """It is opened when the GPU is at work already."""
+    closed = []
+
+    class Watched(OneAtATime):
+        def close(self) -> None:
+            closed.append(self)
+            super().close()
+
+    use(monkeypatch, opener(kernel_folder, Watched))
+    assert searched("cuda", "--store", "no/such/folder/hits.sqlite") == 1
+    assert "no/such/folder" in capsys.readouterr().err
+    assert len(closed) == 1
+    assert not Path("cuda.json").exists()
+
+
 def test_long_subjects_give_the_cpu_engines_hits(tmp_path, kernel_folder, monkeypatch):
     """Two proteins are scored apart, in windows, for a short query and a long one: both lie in them."""
     rng = np.random.default_rng(23)
@@ -273,7 +289,7 @@ def test_the_next_batch_is_begun_before_this_one_is_taken(case, kernel_folder, m
 
 
 def test_a_search_given_up_leaves_the_engine_idle_and_usable(case, kernel_folder, monkeypatch):
-    """Given up by its consumer after one result, and by Ctrl-C while scores are waited for."""
+    """Given up by its consumer before any result and after one, and by Ctrl-C while scores are waited for."""
     monkeypatch.setattr("swsearch.engine.cuda.engine.CudaEngine.profiles_per_call", 2)
 
     def interrupt(cells: int) -> None:
@@ -282,6 +298,7 @@ def test_a_search_given_up_leaves_the_engine_idle_and_usable(case, kernel_folder
     with CudaDevices([0], opener(kernel_folder)) as engine:
         searcher, queries = open_case(engine)
         wanted = [result.hits for result in searcher.search(queries)]
+        searcher.search(queries).close()
         results = searcher.search(queries)
         assert next(results).hits == wanted[0]
         results.close()
