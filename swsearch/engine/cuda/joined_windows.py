@@ -134,10 +134,7 @@ class Windows:
         return position - last <= reach[self.subject]
 
     def unproven(self, agreed: NDArray[np.uint32], strips: int) -> NDArray[np.bool_]:
-        """The windows that must be scored again after windows met by themselves.
-
-        Those that no joint proves; and of their subjects those that a later joint than the first proves, since what
-        windows keep at their ends is of the first one.
+        """The windows that no joint proves, after windows met by themselves.
 
         Parameters
         ----------
@@ -146,11 +143,9 @@ class Windows:
         strips : int
             Of the query.
         """
-        proven = agreed.view(np.uint8).reshape(-1, JOINTS) == strips
+        proven = (agreed.view(np.uint8).reshape(-1, JOINTS) == strips).any(axis=1)
         joined = np.append(False, self.subject[1:] == self.subject[:-1])
-        at_first, at_any = (np.append(True, joint[:-1]) | ~joined for joint in (proven[:, 0], proven.any(axis=1)))
-        failed = np.bitwise_or.reduceat(~at_any, self.first)
-        unproven: NDArray[np.bool_] = ~at_any | ~at_first & failed[self.subject]
+        unproven: NDArray[np.bool_] = joined & ~np.append(True, proven[:-1])
         return unproven
 
     def begin_earlier(
@@ -354,6 +349,7 @@ class JoinedRun:
         """The best score of each subject, and which of them the type does not hold; all others are proven."""
         profile, windows = self._profile, self._windows
         by_diamonds = np.zeros(len(self._chosen), dtype=np.int32)
+        compared = np.ones(len(windows), dtype=bool)
         while True:
             found, best = np.empty(len(windows), np.uint32), np.empty(len(windows), np.int32)
             self._device.download(found, self._zeros, Stream.COMPUTE)
@@ -361,7 +357,7 @@ class JoinedRun:
             of_subjects = np.maximum.reduceat(best, windows.first)
             beyond = of_subjects > self._arithmetic.largest_exact(profile.max_score)
             strips = self._tile.strips(profile.length)
-            unproven = windows.unproven(found, strips) if self._meet else found != 0
+            unproven = windows.unproven(found, strips) if self._meet else (found != 0) & compared
             unproven &= ~beyond[windows.subject]
             again, whole = self._begin_earlier(unproven, of_subjects)
             if whole.any() and suits_diamonds(profile):
@@ -374,6 +370,8 @@ class JoinedRun:
                 return np.maximum(of_subjects, by_diamonds), beyond
             self._again = np.flatnonzero(again)
             self._meet = False  # with windows that are scored already
+            # The others were proven, and perhaps at a later joint than what windows keep at their ends is of.
+            compared = again | np.append(False, again[:-1])
             self._describe()
             self._start_timed()
 
