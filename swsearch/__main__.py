@@ -2,4 +2,5 @@
 
 from swsearch.cli.app import run
 
-run()
+if __name__ == "__main__":
+    run()

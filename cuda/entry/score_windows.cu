@@ -16,5 +16,6 @@ score_windows(const uint4* profile, swsearch::u64 texture, int n_strips, const s
     using Shape = Tile<kWarpSize, SWS_WORDS, SWS_COLUMNS, Pairing::SWS_PAIRING>;
     swsearch::score_list<SWS_ARITHMETIC, Shape, SWS_GAP_OPEN, SWS_GAP_EXTEND, Edges::SWS_EDGES, SWS_TEXTURE != 0>(
         strips, ProfileSource{profile, texture}, n_strips, SubjectList{residues, starts, lengths, places, n_places},
-        boundary, boundary_stride, counts, team, scores, work_counter, Joints{before, entries, steps, joint_words, reached, agreed});
+        boundary, boundary_stride, counts, team, scores, work_counter,
+        Joints{before, entries, steps, joint_words, reached, agreed});
 }

@@ -14,6 +14,10 @@
 // differ at the last joint as well, windows keep what they hold at their end, and the host compares it and asks for longer
 // ones.
 //
+// Strips come to a joint from the first to the last, so one that sees that all agree may end before those below it, which
+// have voted by then. They look after every round, and see it, before they use columns of the boundary that they have read
+// ahead and that the ended strip never wrote. So they must look each round, and read no more than a round ahead.
+//
 // Lanes are columns apart, and they are compared after the same step rather than the same column: along the slant at which
 // windows are cut (course.cuh). Windows begin at multiples of a round, so their lanes lie alike.
 
@@ -27,6 +31,7 @@ namespace swsearch {
 constexpr int kJoints = 4;
 constexpr int kJointColumns = 64;
 constexpr int kFurtherColumns = (kJoints - 1) * kJointColumns;
+static_assert(kJoints <= 4, "a word has a byte for the votes on each joint");
 
 // Words that a lane keeps at a joint: H and E of its rows, H above them, and what it hands on.
 template <class Shape>
@@ -35,7 +40,8 @@ constexpr int kJointWords = 2 * Shape::kWords + 3;
 // before: of each window, the subject's columns before its first one.
 // entries: its columns before the first joint with the window before, 0 where there is none; of one window more than there
 // are. steps: its columns before the first joint with the next one, or so many that all lanes come to the subject's end
-// (course.cuh), and kFurtherColumns more than its entry if windows meet. All are multiples of 4.
+// (course.cuh); where windows meet, kFurtherColumns more than its entry at least, so that it comes to all joints at which the
+// window before may wait for it. All are multiples of 4.
 // words: of each window kJointWords x lanes for each strip at each joint with the window before, then the same at its end.
 // reached: joints that each strip of each window has kept, 0 before the launch; null if windows do not meet.
 // agreed: of each window, for each joint with the next one a byte: strips that hold the same; 0 before the launch.
@@ -86,6 +92,7 @@ class AtJoints {
                 __threadfence();
                 __syncwarp();
                 if (lane_ == 0) {
+                    __threadfence();  // for what the other lanes wrote, which the barrier ordered before
                     publish(reached_by(window_), static_cast<u64>(behind_entry / kJointColumns + 1));
                 }
             }

@@ -54,7 +54,8 @@ SWS_DEVICE void score_range(uint4* strip, const ProfileSource& profile, const St
 
         const EdgePlace edges{query.above, query.below, static_cast<u32>(start / kColumnsPerRound)};
         const auto best = align_strip<Arithmetic, Shape, kOpen, kExtend, kDeferred, kEdges>(
-            strip, subjects.residues + start / 4, WholeSubject<Shape>(length), edges, query.further != 0, query.followed != 0, Finished());
+            strip, subjects.residues + start / 4, WholeSubject<Shape>(length), edges, query.further != 0,
+            query.followed != 0, Finished());
 
         if (writer && real) {
             const bool further = kEdges != Edges::kNone && query.further != 0;

@@ -43,7 +43,8 @@ struct Unwatched {
 };
 
 // Best score of the columns of a subject that `course` leads through against the staged strip, in every lane of the group
-// that has the subject. residues: the first of these columns. All lanes of a warp call this together; groups whose subject has ended run on in padding until the last one has.
+// that has the subject. residues: the first of these columns. All lanes of a warp call this together; groups whose subject
+// has ended run on in padding until the last one has.
 //
 // Of pairs, the result has a score in each half: for row blocks the larger is the strip's, for two queries each is one's.
 // edges: where the strip above left its columns and this one leaves its own; reads and writes: whether there are strips

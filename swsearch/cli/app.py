@@ -11,6 +11,7 @@ import errno
 import os
 import signal
 import sys
+import threading
 import traceback
 from typing import Annotated, Any, NoReturn
 
@@ -104,12 +105,16 @@ def run() -> NoReturn:
     """The ``swsearch`` command: :func:`main`, and an end at once.
 
     Everything is closed by then. What Python would go on to do, taking its modules and the GPU's driver apart piece by
-    piece, takes a fifth of a second after a search, and the system does it anyway.
+    piece, takes a fifth of a second after a search, and the system does it anyway. Where a thread is at work still,
+    such as a compiler's whose kernel is to be kept, it is waited for.
     """
     code = main()
+    if any(thread is not threading.main_thread() and not thread.daemon for thread in threading.enumerate()):
+        sys.exit(code)
     for stream in (sys.stdout, sys.stderr):
-        with contextlib.suppress(OSError, ValueError):  # said already, or closed
-            stream.flush()
+        if stream is not None:
+            with contextlib.suppress(OSError, ValueError):  # said already, or closed
+                stream.flush()
     os._exit(code)
 
 

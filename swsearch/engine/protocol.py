@@ -133,7 +133,10 @@ class Scoring(Protocol):
     """Scores on their way."""
 
     def wait_until_prepared(self) -> None:
-        """Returns when the engine has what it needs, and from now on leaves the host to others; or when it failed."""
+        """Returns when the engine knows what it needs and is at work by itself, or when it failed.
+
+        What a caller loads meanwhile holds it up less from then on.
+        """
         ...
 
     def results(self, progress: Progress | None = None) -> Generator[Scored, None, None]:

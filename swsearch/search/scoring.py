@@ -82,9 +82,18 @@ def begin(
 
 
 def results(
-    engine: ScoreEngine, partitions: Sequence[Partition], batch: ScoreBatch, progress: Progress | None
+    engine: ScoreEngine,
+    partitions: Sequence[Partition],
+    batch: ScoreBatch,
+    progress: Progress | None,
+    idle_since: float,
 ) -> Iterator[tuple[int, list[ScoreBlock], float]]:
     """The queries' scores in their order.
+
+    Parameters
+    ----------
+    idle_since : float
+        When an engine that works in the background could begin with them, by ``time.perf_counter``.
 
     Yields
     ------
@@ -99,7 +108,7 @@ def results(
     size = {number: batch.group_of.count(number) for number in waiting}
     order = iter(list(waiting))
     wanted = next(order, None)
-    for place, block, seconds in _score(engine, partitions, batch, progress):
+    for place, block, seconds in _score(engine, partitions, batch, progress, idle_since):
         waiting[batch.group_of[place]][place] = block
         while wanted is not None and len(waiting[wanted]) == size[wanted]:
             found = waiting.pop(wanted)
@@ -108,13 +117,17 @@ def results(
 
 
 def _score(
-    engine: ScoreEngine, partitions: Sequence[Partition], batch: ScoreBatch, progress: Progress | None
+    engine: ScoreEngine,
+    partitions: Sequence[Partition],
+    batch: ScoreBatch,
+    progress: Progress | None,
+    idle_since: float,
 ) -> Iterator[tuple[int, ScoreBlock, float]]:
     """Each profile's place and its scores in all partitions, as soon as they are there, and the time a cell.
 
     That is the time since the engine could begin, over the cells it has told of till then.
     """
-    began = time.perf_counter()
+    began = idle_since if batch.begun else time.perf_counter()
     n_cells = 0
 
     def tell(cells: int) -> None:

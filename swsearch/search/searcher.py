@@ -245,7 +245,7 @@ class Searcher:
         """Results of the queries, in their order, each as soon as it is there.
 
         All queries are checked before the first is searched. They are scored in batches of as many as the engine gains
-        from; the batches never change a result. An engine that works in the background is at work when this returns,
+        from; the batches never change a result. An engine that works in the background has begun when this returns,
         scores on while what it has scored is ranked and aligned, and finds the next batch begun when it ends one.
         Closing the results gives up what was begun.
         """
@@ -260,6 +260,7 @@ class Searcher:
     ) -> Generator[QueryResult | None, None, None]:
         """None when the first batch is begun, then the results."""
         batches = ((batch, self._begin(batch)) for batch in self._batches(queries))
+        idle_since = time.perf_counter()
         begun = deque(islice(batches, 1))
         try:
             for _, scores in begun:
@@ -267,7 +268,8 @@ class Searcher:
             yield None
             while begun:
                 begun.extend(islice(batches, 1))
-                yield from self._results(*begun[0], progress)
+                yield from self._results(*begun[0], progress, idle_since)
+                idle_since = time.perf_counter()
                 begun.popleft()
         finally:
             for _, scores in begun:
@@ -296,10 +298,12 @@ class Searcher:
         groups = [asked.profiles for asked in batch]
         return begin(self.engine, self.targets.partitions, groups, floors, rules)
 
-    def _results(self, batch: list[_Asked], scores: ScoreBatch, progress: Progress | None) -> Iterator[QueryResult]:
+    def _results(
+        self, batch: list[_Asked], scores: ScoreBatch, progress: Progress | None, idle_since: float
+    ) -> Iterator[QueryResult]:
         n_plain = sum(reading.profile.length for asked in batch for reading in asked.readings)
         told = in_proportion(progress, n_plain, sum(asked.rows for asked in batch))
-        for place, blocks, seconds in results(self.engine, self.targets.partitions, scores, told):
+        for place, blocks, seconds in results(self.engine, self.targets.partitions, scores, told, idle_since):
             yield self._result(batch[place], blocks, seconds)
 
     def _result(self, asked: _Asked, blocks: list[ScoreBlock], seconds_a_cell: float) -> QueryResult:

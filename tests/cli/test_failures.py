@@ -145,6 +145,23 @@ def test_what_was_printed_before_an_error_is_not_lost():
     assert (outcome.returncode, outcome.stdout) == (3, "printed\n")
 
 
+def test_a_thread_that_is_at_work_ends_its_work(tmp_path):
+    program = (
+        "import threading, time, pathlib, swsearch.cli.app as app\n"
+        "def work(): time.sleep(0.3); pathlib.Path('done').touch()\n"
+        "app.main = lambda: threading.Thread(target=work).start() or 0\n"
+        "app.run()\n"
+    )
+    assert subprocess.run([os.sys.executable, "-c", program], check=False, cwd=tmp_path).returncode == 0
+    assert (tmp_path / "done").exists()
+
+
+def test_closed_streams_change_no_exit_code():
+    command = f"{os.sys.executable} -m swsearch --version 2>&-"
+    outcome = subprocess.run(["bash", "-c", command], check=False, capture_output=True, text=True)
+    assert (outcome.returncode, outcome.stdout.split()[0]) == (0, "swsearch")
+
+
 def test_a_full_disk_is_one_line(protein_db, tmp_path):
     """Source: /dev/full, on which every write fails with ENOSPC."""
     with open("/dev/full", "w") as full:

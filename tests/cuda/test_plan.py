@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
+import re
+from typing import get_args
+
 import numpy as np
 import pytest
 from sequences import partition_of, random_codes
 
 from swsearch.database.partition import Partition
 from swsearch.engine.cuda.device import MultiprocessorLimits, fitting_blocks
-from swsearch.engine.cuda.kernels import Arithmetic, Edges, Pairing, Tile
+from swsearch.engine.cuda.kernels import (
+    JOINT_COLUMNS,
+    JOINTS,
+    Arithmetic,
+    Edges,
+    ListEntry,
+    Pairing,
+    Tile,
+    most_warps,
+    source_folder,
+)
 from swsearch.engine.cuda.layout import ROW_UNIT, layout
 from swsearch.engine.cuda.plan import (
     LONG_LEAST,
@@ -151,6 +164,15 @@ def test_teams_share_the_strips_of_a_query_that_fits() -> None:
     assert of_windows == [ListTeams(5 * n, 5, 5) for n in (1, 2, 3)]
     assert suits_teams(4 * 132, 132)
     assert not suits_teams(4 * 132 + 1, 132)
+
+
+def test_numbers_that_stand_in_python_and_in_the_kernels() -> None:
+    sources = "".join((source_folder() / "kernels" / name).read_text() for name in ("joints.cuh", "score_list.cuh"))
+    named = dict(re.findall(r"constexpr int (k\w+) = (\d+);", sources))
+    assert int(named["kJoints"]) == JOINTS
+    assert int(named["kJointColumns"]) == JOINT_COLUMNS
+    for entry in get_args(ListEntry):
+        assert most_warps(entry) // 2 <= int(named["kMostTeams"])  # a team has two warps at least
 
 
 def test_windows_take_one_block_a_multiprocessor() -> None:

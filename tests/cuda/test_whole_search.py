@@ -288,6 +288,18 @@ def test_the_next_batch_is_begun_before_this_one_is_taken(case, kernel_folder, m
     assert events == ["begin [40, 33]", "begin [29, 25]", "result 40", "result 33", "result 29", "result 25"]
 
 
+def test_time_counts_from_when_the_engine_began(case, kernel_folder):
+    """Not from when its first result is asked for: a command opens its store in between."""
+    with CudaDevices([0], opener(kernel_folder)) as engine:
+        searcher, queries = open_case(engine)
+        results = searcher.search(queries)
+        start = time.perf_counter()
+        engine._threads[0].submit(int).result()  # all is scored
+        seconds = time.perf_counter() - start
+        stats = [result.stats for result in results]
+    assert stats[-1].score_seconds / stats[-1].cells * sum(each.cells for each in stats) >= seconds
+
+
 def test_a_search_given_up_leaves_the_engine_idle_and_usable(case, kernel_folder, monkeypatch):
     """Given up by its consumer before any result and after one, and by Ctrl-C while scores are waited for."""
     monkeypatch.setattr("swsearch.engine.cuda.engine.CudaEngine.profiles_per_call", 2)

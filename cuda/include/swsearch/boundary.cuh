@@ -3,7 +3,8 @@
 // A strip could write where it reads, since the first lane needs column j a whole tile depth before the last lane writes
 // it. With groups of a few lanes both fall into one cache line then, and a store soon after a load that misses this line
 // holds up the multiprocessor's whole memory pipeline (seen as a third of the speed in some tiles, by where the compiler
-// put the loads). So strips of the inter-task kernel read one array and write another, in turns. Row blocks pack H (low)
+// put the loads). So strips of the inter-task kernel read one array and write another, in turns. (Those of windows do as
+// well, since they follow each other too closely for one.) Row blocks pack H (low)
 // and F (high) of a column in one word, as the lanes hand them on; the other pairings have a word of H, then one of F.
 //
 // Columns are read and written in rounds of four, also where the subject ends within a round: what the padding columns hold
@@ -39,7 +40,8 @@ struct EdgePlace {
 // The boundary above a strip, as a group's first lane reads it: a round before its use, since a column is done sooner than
 // memory answers (3 % of the speed of 26 words, a fifth of that of 8). In other lanes, and where there is no strip above,
 // it is zero. Past the last round it stays what it was: H and F below then are no larger than in the columns before, so no
-// best score is touched.
+// best score is touched. (Of windows that go on, the round read ahead may be one that nobody wrote: joints.cuh tells why it
+// is not used.)
 //
 // kFirst: the first column that the strip above leaves, if that is not its own first one; those before it are zero.
 template <class Shape, Edges kEdges, int kFirst>

@@ -1,10 +1,10 @@
 // Which columns of a subject the lanes of a strip go through, and where the strips above and below meet it.
 //
-// Lanes lie apart, each kLag columns behind the one above, so what they hold after a step is a slanted cut through the matrix. A
-// whole subject begins with padding in all lanes but the first and ends with padding in all but the last: every cell is
-// met, which costs a tile's depth of steps. A part of a subject has neighbours that meet what lies beside it. It is cut
-// along the slant, at both ends, so that no lane waits for another; and a strip begins where the lane above its first one
-// would have it begin, so that all strips together are cut as a single tall tile would be.
+// Lanes lie apart, each kLag columns behind the one above, so what they hold after a step is a slanted cut through the
+// matrix. A whole subject begins with padding in all lanes but the first and ends with padding in all but the last: every cell
+// is met, which costs a tile's depth of steps. A part of a subject has neighbours that meet what lies beside it. It is cut
+// along the slant, at both ends, so that no lane waits for another. A strip's first lane lies one lag behind the last lane of
+// the strip above, so that all strips together are cut as a single tall tile would be.
 
 #pragma once
 
@@ -51,11 +51,12 @@ class SlantedPart {
     // Columns that a strip is behind the one above: a lane more than it has.
     static constexpr int kBehind = Shape::kDepth + 1;
 
-    // length: columns to the subject's end or further than the part goes; before: columns of the subject before the part's first
+    // length: columns to the subject's end or further than the part goes; before: the subject's columns before the part's first
     // one, a multiple of 4; n_steps: columns of the part, a multiple of 4, or so many that all lanes of all strips come to the
     // subject's end; most_steps: where it may be made longer, how long.
     SWS_DEVICE SlantedPart(int length, int before, int n_steps, int most_steps, int strip)
         : length_(length),
+          // No lane of the strip looks further back than this.
           before_(before < (strip + 1) * kBehind ? before : (strip + 1) * kBehind),
           behind_(strip * kBehind),
           n_steps_(n_steps),

@@ -199,8 +199,8 @@ class Device(Protocol):
     ) -> contextlib.AbstractContextManager[list[float]]:
         """Seconds from a with-block's first kernel to the end of the stream's work, appended when the block ends.
 
-        What the host does before that kernel is not counted. ``meanwhile`` is called when the block has ended, before
-        the stream's work is waited for.
+        What comes before that kernel, on the host or as copies, is not counted. One block at a time. ``meanwhile`` is
+        called when the block has ended, before the stream's work is waited for.
         """
         ...
 
@@ -237,6 +237,8 @@ class _PyCudaTexture:
 
 class PyCudaDevice:
     """A GPU through PyCUDA; texture objects, which PyCUDA lacks, through cuda-bindings on the same context.
+
+    A thread's contexts are a stack: of several devices that one thread has opened, the last is to be closed first.
 
     Parameters
     ----------
@@ -451,6 +453,7 @@ class PyCudaDevice:
         seconds: list[float] = []
         with self._errors("timing its work"):
             start, end = self._driver.Event(), self._driver.Event()
+        assert self._to_start is None, "times do not nest"
         self._to_start = (start, stream)
         try:
             yield seconds

@@ -349,7 +349,6 @@ class JoinedRun:
         """The best score of each subject, and which of them the type does not hold; all others are proven."""
         profile, windows = self._profile, self._windows
         by_diamonds = np.zeros(len(self._chosen), dtype=np.int32)
-        compared = np.ones(len(windows), dtype=bool)
         while True:
             found, best = np.empty(len(windows), np.uint32), np.empty(len(windows), np.int32)
             self._device.download(found, self._zeros, Stream.COMPUTE)
@@ -357,7 +356,7 @@ class JoinedRun:
             of_subjects = np.maximum.reduceat(best, windows.first)
             beyond = of_subjects > self._arithmetic.largest_exact(profile.max_score)
             strips = self._tile.strips(profile.length)
-            unproven = windows.unproven(found, strips) if self._meet else (found != 0) & compared
+            unproven = windows.unproven(found, strips) if self._meet else found != 0
             unproven &= ~beyond[windows.subject]
             again, whole = self._begin_earlier(unproven, of_subjects)
             if whole.any() and suits_diamonds(profile):
@@ -371,7 +370,7 @@ class JoinedRun:
             self._again = np.flatnonzero(again)
             self._meet = False  # with windows that are scored already
             # The others were proven, and perhaps at a later joint than what windows keep at their ends is of.
-            compared = again | np.append(False, again[:-1])
+            self._compared = again | np.append(False, again[:-1])
             self._describe()
             self._start_timed()
 
@@ -404,7 +403,9 @@ class JoinedRun:
         self._windows = cut_in_windows(self._lengths, self._size)
         self._overlap = self._of.full_overlap
         self._again = np.arange(len(self._windows))
+        self._compared = np.ones(len(self._windows), dtype=bool)
         self._tile = plan_list(profile, self._device.facts.architecture, arithmetic, windows=True)
+        # A window that is shorter would end before it came to joints at which the one before may wait for it.
         self._meet = self._size.stride >= FURTHER and self._of.launcher.all_strips_at_once(profile, self._tile)
         words = self._pack([profile], self._tile, arithmetic)
         self._on_device = self._of.launcher.upload_profile(self._named("profile"), words, self._held)
@@ -421,7 +422,7 @@ class JoinedRun:
         starts = (partition.starts[self._places[self._chosen]] - partition.starts[0]).astype(np.int64)
         slant = self._tile.strips(self._profile.length) * self._tile.slant
         lengths = self._lengths[windows.subject] - windows.begin
-        entries, steps = windows.entries, windows.steps(slant)
+        entries, steps = np.where(self._compared, windows.entries, np.uint32(0)), windows.steps(slant)
         columns: list[NDArray[np.generic]] = [
             (starts[windows.subject] + windows.begin).astype(np.uint64), lengths.astype(np.uint32),
             np.minimum(windows.begin, slant).astype(np.uint32), np.append(entries, np.uint32(0)), steps,
