@@ -55,7 +55,7 @@ def biopython_frame(dna: str, frame: int, genetic_code: int = 1) -> str:
     along = Seq(dna.upper().replace("U", "T"))
     along = (along.reverse_complement() if frame < 0 else along)[abs(frame) - 1 :]
     translated = str(along[: len(along) // 3 * 3].translate(genetic_code))
-    return translated.translate(str.maketrans("BZJ", "XXX"))
+    return translated.translate(str.maketrans("BZJ", "X" * 3))
 
 
 def write_fasta(path: Path, records: Records) -> Path:

@@ -15,12 +15,12 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from swsearch.closing import Closing
 from swsearch.database.format import (
     ARRAY_DTYPES,
     CATALOGUE,
@@ -120,7 +120,7 @@ class Segment:
             yield first, self.raw_headers(first, min(first + _BLOCK_HEADERS, self.entry.n_subjects))
 
 
-class PackedDatabase:
+class PackedDatabase(Closing):
     r"""A packed database, open for reading. A context manager.
 
     Promises: nothing is read but the catalogue until it is asked for; threads may share it; arrays that it gave out
@@ -188,14 +188,6 @@ class PackedDatabase:
         """Let go of the maps; the database cannot be read through this object any more."""
         self.segments = ()
         self._bases = []
-
-    def __enter__(self) -> PackedDatabase:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def __reduce__(self) -> tuple[Any, ...]:
         return PackedDatabase.open_content, (self.path, self.digest)

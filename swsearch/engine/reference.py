@@ -16,11 +16,10 @@ is never better than extending that one, E needs only the H that E did not make,
 from __future__ import annotations
 
 from collections.abc import Sequence
-from types import TracebackType
-from typing import Self
 
 import numpy as np
 
+from swsearch.closing import Closing
 from swsearch.database.partition import Partition
 from swsearch.engine.protocol import EngineInfo, Progress
 from swsearch.hits.score_block import ScoreBlock
@@ -57,7 +56,7 @@ def local_score(profile: QueryProfile, subject: Codes) -> int:
     return best
 
 
-class ReferenceEngine:
+class ReferenceEngine(Closing):
     """Scores one pair after another with :func:`local_score`."""
 
     name = "reference"
@@ -85,14 +84,6 @@ class ReferenceEngine:
 
     def close(self) -> None:
         """Nothing to give back."""
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
 
 def reference_info() -> EngineInfo:

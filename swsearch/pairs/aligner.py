@@ -8,9 +8,9 @@ that name. The way changes no alignment.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from types import TracebackType
-from typing import Final, Self
+from typing import Final
 
+from swsearch.closing import Closing
 from swsearch.engine.cuda.device import Device, OutOfDeviceMemory, PyCudaDevice
 from swsearch.engine.cuda.pairs import PairEngine
 from swsearch.errors import EngineUnavailable, InputError
@@ -30,7 +30,7 @@ GPU_BATCH_CELLS: Final = 4_000_000_000
 """Cells of a batch that make ``auto`` open a GPU: fewer are done on the CPU before it is open."""
 
 
-class PairAligner:
+class PairAligner(Closing):
     """Aligns pairs in the order in which they come. A context manager; not shared between threads.
 
     Parameters
@@ -127,14 +127,6 @@ class PairAligner:
                 holder.close()
                 break
         self._gpu = self._gpu_of_long = self._device = None
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def _batch(self, pairs: list[Pair], cells: int, progress: Callable[[int], None] | None) -> list[PairAlignment]:
         if not pairs:

@@ -7,9 +7,9 @@ back through the blocks on the path (docs/design/diamond.md, "On a GPU").
 from __future__ import annotations
 
 from collections.abc import Callable
-from types import TracebackType
-from typing import Final, Self
+from typing import Final
 
+from swsearch.closing import Closing
 from swsearch.engine.cuda.device import Device, PyCudaDevice
 from swsearch.engine.cuda.diamond_launch import PairEnd
 from swsearch.engine.cuda.diamond_paths import PairPath
@@ -20,7 +20,7 @@ GPU_CELLS: Final = 10_000_000_000
 """Cells of a pair from which on ``auto`` takes a GPU: opening one and loading a kernel takes about a second."""
 
 
-class GpuPairs:
+class GpuPairs(Closing):
     """Sweeps pairs on one GPU. A context manager; not shared between threads.
 
     Parameters
@@ -63,11 +63,3 @@ class GpuPairs:
     def close(self) -> None:
         """Give the device back."""
         self._device.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()

@@ -14,6 +14,7 @@ import tempfile
 from pathlib import Path
 from typing import Final
 
+from swsearch.closing import Closing
 from swsearch.errors import EngineUnavailable, InputError
 from swsearch.search.bench import Measurement, Workload, timed
 from swsearch.sequences.alphabet import PROTEIN
@@ -39,7 +40,7 @@ def peer_missing(name: str) -> str:
     raise InputError(f"--peer {name!r}: choose {' or '.join(PEERS)}")
 
 
-class Peer:
+class Peer(Closing):
     """A peer with a workload's subjects loaded; a context manager.
 
     Raises
@@ -88,12 +89,6 @@ class Peer:
         """Remove the files made for it."""
         self._folder.cleanup()
 
-    def __enter__(self) -> Peer:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
     def _format_database(self) -> None:
         fasta = Path(self._folder.name, "subjects.fasta")
         with fasta.open("w") as file:
@@ -117,4 +112,4 @@ class Peer:
 
 def _letters(codes: Codes) -> str:
     """Upper-case letters; U, O and J, which score as X, as X."""
-    return PROTEIN.decode(codes).upper().translate(str.maketrans("UOJ", "XXX"))
+    return PROTEIN.decode(codes).upper().translate(str.maketrans("UOJ", "X" * 3))

@@ -30,7 +30,7 @@ _ESCAPE = re.compile(r"\\(\\|u[0-9a-f]{4})")
 
 
 def storable(given: str) -> str:
-    r"""Text as the database holds it: NUL and surrogates as ``\uXXXX``, a backslash as ``\\``, the rest as it is.
+    r"""Text as the database holds it: NUL and surrogates as ``\u0000``, a backslash as ``\\``, the rest as it is.
 
     >>> print(storable("caf\u00e9 \udcff"))
     café \udcff

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from swsearch.engine import registry
 from swsearch.engine.cuda import wake
+from swsearch.engine.registry import MIN_GPU_SUBJECTS, wake_gpus
 
 DRIVER = r"""
 #include <stdio.h>
@@ -63,8 +63,8 @@ def test_no_driver_is_no_error(monkeypatch):
     ("name", "n_subjects", "installed", "expected"),
     [
         ("cuda", 1, True, [[0, 1]]),
-        ("auto", registry.MIN_GPU_SUBJECTS, True, [[0, 1]]),
-        ("auto", registry.MIN_GPU_SUBJECTS - 1, True, []),
+        ("auto", MIN_GPU_SUBJECTS, True, [[0, 1]]),
+        ("auto", MIN_GPU_SUBJECTS - 1, True, []),
         ("cpu", 10_000, True, []),
         ("cuda", 10_000, False, []),
     ],
@@ -74,5 +74,5 @@ def test_gpus_start_only_where_they_are_going_to_be_used(monkeypatch, name, n_su
     spec = importlib.machinery.ModuleSpec("pycuda", None) if installed else None
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: spec)
     monkeypatch.setattr(wake, "wake", asked.append)
-    assert registry.wake_gpus(name, [0, 1], n_subjects) == bool(expected)
+    assert wake_gpus(name, [0, 1], n_subjects) == bool(expected)
     assert asked == expected

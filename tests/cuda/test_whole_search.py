@@ -55,14 +55,16 @@ def case(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def use(monkeypatch: pytest.MonkeyPatch, open_device: OpenDevice) -> None:
     """Let the engine called cuda be one on emulated devices."""
-    from swsearch.engine import registry
+    from swsearch.engine import registry as engines
 
-    real = registry._open
+    really_open = engines._open
 
     def opened(name: str, threads: int | None, devices: Any) -> Any:
-        return (CudaDevices(devices, open_device), "emulated") if name == "cuda" else real(name, threads, devices)
+        return (
+            (CudaDevices(devices, open_device), "emulated") if name == "cuda" else really_open(name, threads, devices)
+        )
 
-    monkeypatch.setattr(registry, "_open", opened)
+    monkeypatch.setattr(engines, "_open", opened)
 
 
 def searched(engine: str, *arguments: str) -> int:

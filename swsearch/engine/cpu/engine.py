@@ -9,12 +9,12 @@ below theirs are not scored to the last point. ``docs/design/cpu-engine.md`` tel
 from __future__ import annotations
 
 from collections.abc import Sequence
-from types import TracebackType
-from typing import Final, Self
+from typing import Final
 
 import numpy as np
 
 from swsearch import _native
+from swsearch.closing import Closing
 from swsearch.cores import usable_cores
 from swsearch.database.partition import Partition
 from swsearch.engine.protocol import EngineInfo, Progress
@@ -32,7 +32,7 @@ def usable_instruction_sets() -> list[str]:
     return [name for name, usable in _native.instruction_sets() if usable]
 
 
-class CpuEngine:
+class CpuEngine(Closing):
     """Scores profiles with the processor's vectors.
 
     Parameters
@@ -120,14 +120,6 @@ class CpuEngine:
     def close(self) -> None:
         """Nothing is held between calls; scoring after this is an error."""
         self._closed = True
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
 
 def cpu_info() -> EngineInfo:

@@ -18,12 +18,12 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from types import TracebackType
-from typing import Final, Self
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from swsearch.closing import Closing
 from swsearch.database.partition import Partition
 from swsearch.engine.cuda.device import Argument, Buffer, Device, PyCudaDevice, Stream
 from swsearch.engine.cuda.kernels import CODE_COLUMNS, UNIT_BYTES, WARP, KernelSpec
@@ -158,7 +158,7 @@ def plan_partitioned(profile: QueryProfile, vectors: int) -> ClassicPlan:
     return ClassicPlan(spec, texels, len(texels), lambda longest: longest * column_bytes)
 
 
-class ClassicEngine:
+class ClassicEngine(Closing):
     """Scores on one GPU with one of :data:`CLASSIC_KERNELS`; see :class:`swsearch.engine.protocol.ScoreEngine`.
 
     Parameters
@@ -222,14 +222,6 @@ class ClassicEngine:
         """See :class:`swsearch.engine.protocol.ScoreEngine`."""
         self._store.clear()
         self._device.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def _score_piece(self, profile: QueryProfile, subjects: DeviceSubjects) -> ScoreBlock:
         """Every subject's score; what 16 bits cannot hold is scored again."""

@@ -16,11 +16,11 @@ import threading
 from collections.abc import Callable, Generator, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from types import TracebackType
-from typing import Final, Self
+from typing import Final
 
 import numpy as np
 
+from swsearch.closing import Closing
 from swsearch.database.partition import Partition
 from swsearch.engine.cuda.device import Device, PyCudaDevice
 from swsearch.engine.cuda.engine import CudaEngine
@@ -157,7 +157,7 @@ class DeviceScoring:
                 future.exception()
 
 
-class CudaDevices:
+class CudaDevices(Closing):
     """Scores on one GPU or several; see :class:`swsearch.engine.protocol.BackgroundEngine`.
 
     Parameters
@@ -312,14 +312,6 @@ class CudaDevices:
         for thread in self._threads:
             thread.shutdown()
         self.engines = []
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     # --- Sharing out ---
 

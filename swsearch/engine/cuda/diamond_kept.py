@@ -10,12 +10,12 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from types import TracebackType
-from typing import Final, Self
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from swsearch.closing import Closing
 from swsearch.engine.cuda.device import Buffer, Device, Stream
 from swsearch.engine.cuda.diamond_plan import SweepShape, checkpoints, filled_columns
 from swsearch.engine.cuda.kernels import WARP
@@ -37,7 +37,7 @@ class KnownRow:
     entries: NDArray[np.uint64]
 
 
-class KeptStrips:
+class KeptStrips(Closing):
     """Room on a device for what some strips of one pair leave. A context manager.
 
     Parameters
@@ -112,14 +112,6 @@ class KeptStrips:
     def close(self) -> None:
         """Free the memory."""
         self._held.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
 
 def nodes(entries: NDArray[np.uint64]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:

@@ -12,11 +12,11 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Generator, Iterator, Sequence
-from types import TracebackType
-from typing import Final, Self
+from typing import Final
 
 import numpy as np
 
+from swsearch.closing import Closing
 from swsearch.database.partition import Partition
 from swsearch.engine.cuda.batch_kernels import exceeds, expected_kernels, range_kernels
 from swsearch.engine.cuda.device import (
@@ -82,7 +82,7 @@ def _turns(boundary: Buffer | None, strip: int) -> list[Argument]:
     return [halves[1 - strip % 2], halves[strip % 2]]
 
 
-class CudaEngine:
+class CudaEngine(Closing):
     """Scores on one GPU; see :class:`swsearch.engine.protocol.ScoreEngine`.
 
     Parameters
@@ -253,14 +253,6 @@ class CudaEngine:
         self._store.clear()
         self._scratch.free()
         self._device.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     # --- A partition, piece by piece ---
 

@@ -8,12 +8,12 @@ bytes a letter, four a letter for its runs, and with a path half a byte a cell (
 from __future__ import annotations
 
 from collections.abc import Iterator
-from types import TracebackType
-from typing import Final, Self
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from swsearch.closing import Closing
 from swsearch.engine.cuda.device import Argument, Buffer, Device, PyCudaDevice, Stream
 from swsearch.engine.cuda.kernels import WARP, KernelSpec
 from swsearch.engine.cuda.launches import Timing
@@ -56,7 +56,7 @@ def decision_words(queries: NDArray[np.int64], subjects: NDArray[np.int64], rows
     return strips * (subjects + WARP - 1) * WARP * max(1, rows * bits // 32)
 
 
-class PairEngine:
+class PairEngine(Closing):
     """Aligns batches of short pairs on one GPU. A context manager; not shared between threads.
 
     Parameters
@@ -129,14 +129,6 @@ class PairEngine:
             buffer.free()
         self._rooms.clear()
         self._device.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def _portions(self, words: NDArray[np.int64], letters: NDArray[np.int64]) -> Iterator[slice]:
         """Pairs side by side whose decisions and runs fit their memory, or one pair."""
