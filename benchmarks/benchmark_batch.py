@@ -30,9 +30,9 @@ from pathlib import Path
 
 from benchmark_cpu import processor
 
+from swsearch.bench.workloads import Measurement, measure, workload_of_file
 from swsearch.cores import usable_cores
 from swsearch.database.builder import build_database
-from swsearch.search.bench import Measurement, measure, workload_of_file
 from swsearch.sequences.alphabet import PROTEIN
 from swsearch.sequences.fasta import read_sequences
 from swsearch.sequences.record import SequenceRecord

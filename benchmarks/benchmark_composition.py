@@ -31,12 +31,12 @@ from pathlib import Path
 
 import numpy as np
 
+from swsearch.database.partition import Partition
 from swsearch.engine.cpu.engine import CpuEngine
 from swsearch.query.composition import STRENGTH, corrected_profile
 from swsearch.query.masking import mask_record, screening_codes
 from swsearch.query.profile import QueryProfile, sequence_profile
 from swsearch.scoring.scheme import default_scheme
-from swsearch.search.bench import packed
 from swsearch.sequences.alphabet import PROTEIN
 from swsearch.sequences.fasta import read_sequences
 from swsearch.sequences.record import SequenceRecord
@@ -103,7 +103,7 @@ def judge(
     statistics = find_statistics(SCHEME)
     assert isinstance(statistics, Statistics)
     fold, superfamily = labels(records)
-    subjects = packed([record.codes for record in records])
+    subjects = Partition.pack([record.codes for record in records])
     lengths = np.array([len(record) for record in records])
     distinct, residues = np.unique(lengths), int(lengths.sum())
     found: list[np.ndarray] = []

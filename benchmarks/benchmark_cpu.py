@@ -28,9 +28,8 @@ from pathlib import Path
 import numpy as np
 from plain_loop import SATURATED, PlainLoop
 
-from swsearch.cores import usable_cores
-from swsearch.engine.cpu.engine import CpuEngine, usable_instruction_sets
-from swsearch.search.bench import (
+from swsearch.bench.peers import PEERS, Peer, peer_missing
+from swsearch.bench.workloads import (
     QUERY_LENGTHS,
     Measurement,
     Workload,
@@ -42,7 +41,8 @@ from swsearch.search.bench import (
     profiles_of,
     workload_of_file,
 )
-from swsearch.search.peers import PEERS, Peer, peer_missing
+from swsearch.cores import usable_cores
+from swsearch.engine.cpu.engine import CpuEngine, usable_instruction_sets
 from swsearch.typing import Codes
 
 # Instruction sets without wide vectors get fewer residues, so that each takes about the same time.

@@ -19,10 +19,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from swsearch.cores import usable_cores
-from swsearch.engine.registry import engine_infos
-from swsearch.search.bench import generated_proteins
-from swsearch.search.kernel_bench import (
+from swsearch.bench.kernels import (
     KernelRow,
     KernelTable,
     measure_batch,
@@ -30,6 +27,9 @@ from swsearch.search.kernel_bench import (
     measure_search,
     usable_gpu,
 )
+from swsearch.bench.workloads import generated_proteins
+from swsearch.cores import usable_cores
+from swsearch.engine.registry import engine_infos
 
 SIZES = (48, 9_024, 15_184, 19_456, 30_368, 100_000)
 QUERY_LENGTHS = (375, 2005)

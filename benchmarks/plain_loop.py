@@ -14,7 +14,7 @@ from typing import Final
 
 import numpy as np
 
-from swsearch.search.bench import Measurement, Workload, profiles_of, timed
+from swsearch.bench.workloads import Measurement, Workload, profiles_of, timed
 from swsearch.typing import Codes, Scores
 
 HERE: Final = Path(__file__).parent

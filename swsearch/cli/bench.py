@@ -10,7 +10,7 @@ import typer
 from swsearch.cli import options
 
 if TYPE_CHECKING:
-    from swsearch.search.kernel_bench import KernelRow, KernelTable
+    from swsearch.bench.kernels import KernelRow, KernelTable
 
 app = typer.Typer(invoke_without_command=True, rich_markup_mode=None)
 
@@ -39,17 +39,17 @@ def bench(
     """
     if context.invoked_subcommand is not None:
         return
-    from swsearch.cli.output import say
-    from swsearch.engine.cpu.engine import usable_instruction_sets
-    from swsearch.errors import InputError
-    from swsearch.search.bench import (
+    from swsearch.bench.peers import Peer, peer_missing
+    from swsearch.bench.workloads import (
         Measurement,
         generated_proteins,
         generated_query,
         measure,
         workload_of_file,
     )
-    from swsearch.search.peers import Peer, peer_missing
+    from swsearch.cli.output import say
+    from swsearch.engine.cpu.engine import usable_instruction_sets
+    from swsearch.errors import InputError
 
     for name in peer or []:
         missing = peer_missing(name)
@@ -113,11 +113,11 @@ def kernels(
 
     Example: swsearch bench kernels --residues 2000000 --tasks search
     """
+    from swsearch.bench import kernels as kernel_bench
+    from swsearch.bench.workloads import generated_proteins, workload_of_file
     from swsearch.cli.output import result_stream
     from swsearch.cores import usable_cores
     from swsearch.errors import InputError
-    from swsearch.search import kernel_bench
-    from swsearch.search.bench import generated_proteins, workload_of_file
 
     if format_name not in ("table", "json"):
         raise InputError(f"--format {format_name!r}: choose table or json")

@@ -6,12 +6,14 @@ cut changes when results come, never which: hits carry the subject's place in th
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from swsearch.database.format import SUBJECT_ALIGNMENT, TAIL_PADDING
+from swsearch.sequences.alphabet import PAD_CODE
 from swsearch.typing import Codes, Lengths, Offsets, SubjectIndex
 
 
@@ -35,6 +37,24 @@ class Partition:
     starts: Offsets
     lengths: Lengths
     subject_index: SubjectIndex
+
+    @classmethod
+    def pack(cls, subjects: Sequence[Codes]) -> Partition:
+        """A partition in memory, in the order and layout of the packed format: by length, then as given.
+
+        Parameters
+        ----------
+        subjects : sequence of uint8 array
+            Residue codes of each subject; its index in the sequence is its ``subject_index``.
+        """
+        sizes = np.array([len(subject) for subject in subjects], dtype=np.uint32)
+        order = np.argsort(sizes, kind="stable")
+        ends = np.cumsum(-(-sizes[order].astype(np.int64) // SUBJECT_ALIGNMENT) * SUBJECT_ALIGNMENT)
+        starts = np.concatenate(([0], ends))
+        residues = np.full(int(starts[-1]) + TAIL_PADDING, PAD_CODE, dtype=np.uint8)
+        for start, index in zip(starts.tolist(), order.tolist(), strict=False):
+            residues[start : start + len(subjects[index])] = subjects[index]
+        return cls(residues, starts[:-1].astype(np.uint64), sizes[order], order.astype(np.uint32))
 
     def __len__(self) -> int:
         return len(self.lengths)

@@ -6,17 +6,18 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import ClassVar, Final
+from typing import Final
 
 from swsearch.errors import InputError, ScoringError
+from swsearch.filters.alignment_filter import AlignmentFilter
+from swsearch.filters.subject_filters import SubjectFilters
 from swsearch.query.composition import COMPOSITIONS
 from swsearch.query.masking import MODES, parse_maskers
 from swsearch.scoring.gap import GapPenalty
 from swsearch.scoring.matrix import match_mismatch, matrix_file, matrix_names, named_matrix
 from swsearch.scoring.scheme import ScoringScheme, default_scheme
-from swsearch.search.alignment_filter import AlignmentFilter
 from swsearch.sequences.alphabet import DNA, PROTEIN, Alphabet
 from swsearch.sequences.genetic_code import FRAMES, STANDARD_CODE, GeneticCode, frames_of_strand, genetic_code
 
@@ -71,7 +72,7 @@ class SearchOptions:
     min_bits : float, optional
         Lowest bit score reported; needs a scoring scheme with statistics.
     min_identity, min_query_coverage, min_subject_coverage : float, optional
-        Percent, 0 to 100, that an alignment must have (:mod:`swsearch.search.alignment_filter`).
+        Percent, 0 to 100, that an alignment must have (:mod:`swsearch.filters.alignment_filter`).
     min_alignment_length : int, optional
         Columns that an alignment must have, at least 1.
     min_length, max_length : int, optional
@@ -79,11 +80,11 @@ class SearchOptions:
     id_pattern : str, optional
         Regular expression of Python that is found in the first word of a subject's header.
     include, exclude : str, optional
-        Files of identifiers (:mod:`swsearch.search.identifiers`): the subjects that are searched, or that are not.
+        Files of identifiers (:mod:`swsearch.filters.identifiers`): the subjects that are searched, or that are not.
     taxid : str, optional
         NCBI taxonomy ids separated by commas; subjects of other organisms are not searched.
     taxid_map, taxonomy : str, optional
-        Files for ``taxid`` (:mod:`swsearch.search.taxonomy`): each subject's id, and the tree that adds descendants.
+        Files for ``taxid`` (:mod:`swsearch.filters.taxonomy`): each subject's id, and the tree that adds descendants.
 
     Raises
     ------
@@ -121,11 +122,6 @@ class SearchOptions:
     taxid: str | None = None
     taxid_map: str | None = None
     taxonomy: str | None = None
-
-    SUBJECT_FILTERS: ClassVar[tuple[str, ...]] = (
-        "min_length", "max_length", "id_pattern", "include", "exclude", "taxid",
-    )  # fmt: skip
-    """Fields that choose the subjects that are searched."""
 
     def __post_init__(self) -> None:
         if self.top < 1:
@@ -170,9 +166,9 @@ class SearchOptions:
             raise InputError("--taxid-map and --taxonomy serve --taxid; give the taxonomy ids to search")
 
     @property
-    def filters_subjects(self) -> bool:
-        """Whether some subjects may not be searched."""
-        return any(getattr(self, name) is not None for name in self.SUBJECT_FILTERS)
+    def subject_filters(self) -> SubjectFilters:
+        """The conditions that a subject must meet to be aligned."""
+        return SubjectFilters(**{field.name: getattr(self, field.name) for field in fields(SubjectFilters)})
 
     @property
     def alignment_filter(self) -> AlignmentFilter:
@@ -267,7 +263,7 @@ class SearchOptions:
 
     def as_parameters(self) -> dict[str, str | int | float | bool | None]:
         """The fields as a run keeps them; an infinite E-value is the word ``inf``, which JSON can hold."""
-        fields = asdict(self)
+        parameters = asdict(self)
         if math.isinf(self.evalue):
-            fields["evalue"] = "inf"
-        return fields
+            parameters["evalue"] = "inf"
+        return parameters

@@ -36,7 +36,6 @@ from swsearch.engine.cpu.engine import CpuEngine
 from swsearch.query.profile import QueryProfile, sequence_profile
 from swsearch.scoring.background import background
 from swsearch.scoring.scheme import ScoringScheme
-from swsearch.search.bench import packed
 from swsearch.statistics.extreme_value import ExtremeValueFit, fit_extreme_value
 from swsearch.statistics.karlin_altschul import Statistics
 from swsearch.statistics.parameters import NoStatistics, estimated_statistics, find_statistics
@@ -180,12 +179,12 @@ def simulate(scheme: ScoringScheme, threads: int | None = None) -> Simulated:
         raise ValueError(f"{scheme} has no ungapped parameters")
     queries = _random_sequences("query", N_SEQUENCES, LENGTH, frequencies)
     sequences = _random_sequences("subject", N_SEQUENCES, LENGTH, frequencies)
-    subjects = packed(sequences)
+    subjects = Partition.pack(sequences)
 
     short_queries = [sequence_profile(query[:SHORT_LENGTH], scheme) for query in queries[:N_SHORT]]
-    short_subjects = packed([sequence[:SHORT_LENGTH] for sequence in sequences[:N_SHORT]])
+    short_subjects = Partition.pack([sequence[:SHORT_LENGTH] for sequence in sequences[:N_SHORT]])
     profiles = [sequence_profile(query, scheme) for query in queries]
-    few = score_all(profiles[:N_SHORT], packed(sequences[:N_SHORT]), threads)
+    few = score_all(profiles[:N_SHORT], Partition.pack(sequences[:N_SHORT]), threads)
     growth = float(few.mean() / score_all(short_queries, short_subjects, threads).mean())
     if growth > LOGARITHMIC_GROWTH:
         return Simulated(_digits(growth, 3), 0.0, 0.0, 0.0, 0.0)

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from swsearch.database.partition import Partition
 from swsearch.database.reader import PackedDatabase
 from swsearch.database.translated import TranslatedSubjects
+from swsearch.filters.subject_filters import select_subjects
 from swsearch.hits.score_block import ScoreBlock
 from swsearch.search.options import SearchOptions
-from swsearch.search.subjects import select_subjects
 from swsearch.sequences.genetic_code import CODON, FRAMES
 from swsearch.typing import Codes, Lengths, Offsets, SubjectIndex
 
@@ -71,7 +71,7 @@ class Targets:
         self._translated: TranslatedSubjects | None = None
         if options.code is not None and self.frames != (0,):
             self._translated = TranslatedSubjects(database, options.code, progress=translating)
-        selection = select_subjects(database, options)
+        selection = select_subjects(database, options.subject_filters)
         self.notes = () if selection is None else selection.notes
         self.parameters: dict[str, str | int] = {}
         lengths = database.distinct_lengths()

@@ -2,7 +2,7 @@
 
 import json
 
-from swsearch.search import kernel_bench
+from swsearch.bench import kernels as kernel_bench
 
 
 def test_every_length_set_and_thread_count_is_measured(swsearch):

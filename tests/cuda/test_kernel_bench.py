@@ -7,11 +7,11 @@ from collections.abc import Callable
 import pytest
 from emulated_device import EmulatedDevice
 
+from swsearch.bench import kernels as kernel_bench
+from swsearch.bench.workloads import generated_proteins
 from swsearch.engine.cuda.classic import ClassicEngine
 from swsearch.errors import EngineError
 from swsearch.hits.score_block import ScoreBlock
-from swsearch.search import kernel_bench
-from swsearch.search.bench import generated_proteins
 
 MakeDevice = Callable[..., EmulatedDevice]
 

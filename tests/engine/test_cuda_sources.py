@@ -13,6 +13,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from swsearch.bench.workloads import generated_proteins
+from swsearch.database.partition import Partition
 from swsearch.engine.cpu.engine import CpuEngine
 from swsearch.engine.cuda.classic import CLASSIC_KERNELS, ClassicEngine
 from swsearch.engine.cuda.device import PyCudaDevice
@@ -30,7 +32,6 @@ from swsearch.query.profile import sequence_profile
 from swsearch.scoring.gap import GapPenalty
 from swsearch.scoring.matrix import match_mismatch, named_matrix
 from swsearch.scoring.scheme import ScoringScheme, default_scheme
-from swsearch.search.bench import generated_proteins, packed
 from swsearch.sequences.alphabet import PROTEIN
 from swsearch.sequences.fasta import read_sequences
 
@@ -54,7 +55,7 @@ def test_classic_kernels_give_the_cpus_scores(kernel: str, gap: GapPenalty) -> N
     workload = generated_proteins(600_000, titins=True)
     subjects = [workload.partition.codes(place) for place in range(len(workload.partition))]
     subjects += [queries[-1][start:stop] for start, stop in rng.integers(0, 2000, (40, 2)) if start < stop]
-    partition = packed(subjects)
+    partition = Partition.pack(subjects)
     profiles = [sequence_profile(query, scheme) for query in queries]
     with CpuEngine() as engine:
         wanted = engine.score(profiles, partition)
@@ -68,7 +69,7 @@ def test_all_kernels_agree_on_real_proteins() -> None:
     data = Path(__file__).parents[2] / "data"
     scheme = default_scheme(PROTEIN)
     profiles = [sequence_profile(r.codes, scheme) for r in read_sequences([data / "queries.fasta"], PROTEIN)]
-    partition = packed([record.codes for record in read_sequences([data / "proteins.fasta.gz"], PROTEIN)])
+    partition = Partition.pack([record.codes for record in read_sequences([data / "proteins.fasta.gz"], PROTEIN)])
     with CpuEngine() as cpu:
         wanted = cpu.score(profiles, partition)
     assert max(int(block.score.max()) for block in wanted) > 2047  # scores that leave the fast type
@@ -87,7 +88,7 @@ def test_classic_kernels_are_exact_beyond_16_bits(kernel: str) -> None:
     query = np.random.default_rng(2).integers(0, 4, 900).astype(np.uint8)
     profile = sequence_profile(query, ScoringScheme(match_mismatch(127, -100), GapPenalty(200, 10)))
     with ClassicEngine(kernel) as engine:
-        (block,) = engine.score([profile], packed([query, query[:40], query[:600]]))
+        (block,) = engine.score([profile], Partition.pack([query, query[:40], query[:600]]))
     assert sorted(block.score.tolist()) == [40 * 127, 600 * 127, 900 * 127]
 
 

@@ -3,31 +3,20 @@
 import numpy as np
 import pytest
 
-from swsearch.engine.cpu.engine import CpuEngine
-from swsearch.errors import InputError
-from swsearch.search.bench import (
+from swsearch.bench.peers import Peer, peer_missing
+from swsearch.bench.workloads import (
     generated_dna,
     generated_genome,
     generated_proteins,
     generated_query,
     measure,
-    packed,
     profiles_of,
     search_floor,
     workload_of_file,
 )
-from swsearch.search.peers import Peer, peer_missing
+from swsearch.engine.cpu.engine import CpuEngine
+from swsearch.errors import InputError
 from swsearch.sequences.alphabet import DNA, PROTEIN
-from tests.support import make_partition
-
-
-def test_packed_is_the_layout_of_the_format():
-    """Expected value: the tests' own packing, which the database's tests compare with files."""
-    rng = np.random.default_rng(1)
-    subjects = [rng.integers(0, 20, n, dtype=np.uint8) for n in (5, 0, 16, 17, 5)]
-    ours, judged = packed(subjects), make_partition(subjects)
-    for name in ("residues", "starts", "lengths", "subject_index"):
-        np.testing.assert_array_equal(getattr(ours, name), getattr(judged, name))
 
 
 def test_generated_subjects_have_the_size_asked_for_and_do_not_change():

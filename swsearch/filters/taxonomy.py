@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from swsearch.errors import InputError
-from swsearch.search.identifiers import names_of
+from swsearch.filters.identifiers import names_of
 from swsearch.sequences.lines import text_lines
 from swsearch.sequences.organism import header_taxid
 from swsearch.sequences.record import split_header

@@ -1,4 +1,4 @@
-"""Other programs that compute the same scores, measured on the workloads of :mod:`swsearch.search.bench`.
+"""Other programs that compute the same scores, measured on the workloads of :mod:`swsearch.bench.workloads`.
 
 ``pyopal`` is the Opal library as a Python package (``pip install pyopal``); it charges open + (k - 1) * extend for a
 gap of k residues, so it is given open + extend. ``swipe`` is the program of Rognes (2011); it needs ``makeblastdb`` to
@@ -14,9 +14,9 @@ import tempfile
 from pathlib import Path
 from typing import Final
 
+from swsearch.bench.workloads import Measurement, Workload, timed
 from swsearch.closing import Closing
 from swsearch.errors import EngineUnavailable, InputError
-from swsearch.search.bench import Measurement, Workload, timed
 from swsearch.sequences.alphabet import PROTEIN
 from swsearch.typing import Codes
 

@@ -24,6 +24,7 @@ from typing import Any, Final, Protocol
 
 import numpy as np
 
+from swsearch.bench.workloads import Workload, generated_query, profiles_of
 from swsearch.engine.cpu.engine import CpuEngine, usable_instruction_sets
 from swsearch.engine.cuda.classic import ClassicEngine
 from swsearch.engine.cuda.device import Device, PyCudaDevice
@@ -42,7 +43,6 @@ from swsearch.pairs.scoring import cost_set
 from swsearch.pairs.sequence import PairSequence
 from swsearch.pairs.serial import SERIAL_CELLS, align_serial
 from swsearch.pairs.wavefront import align_wavefront
-from swsearch.search.bench import Workload, generated_query, profiles_of
 
 TASKS: Final = ("search", "pair", "batch")
 REFERENCE_CELLS: Final = 20_000_000

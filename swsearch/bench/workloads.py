@@ -2,7 +2,7 @@
 
 A *workload* is a set of subjects with the scoring scheme that fits them; :func:`measure` scores queries against it and
 gives one :class:`Measurement` for each. Generated subjects have the composition and the lengths of natural ones, so
-that batches fill as they do in a real search, and are the same on every machine. Peers: :mod:`swsearch.search.peers`.
+that batches fill as they do in a real search, and are the same on every machine. Peers: :mod:`swsearch.bench.peers`.
 
 One cell is one query residue against one subject residue; GCUPS are 10^9 cells a second. Wall time is what a user
 waits, CPU time what the cores worked: on a machine that does other work besides, only the latter tells how fast the
@@ -14,19 +14,18 @@ from __future__ import annotations
 import os
 import resource
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
-from swsearch.database.format import SUBJECT_ALIGNMENT, TAIL_PADDING
 from swsearch.database.partition import Partition
 from swsearch.engine.cpu.engine import CpuEngine
 from swsearch.errors import InputError
 from swsearch.query.profile import QueryProfile, sequence_profile
 from swsearch.scoring.scheme import ScoringScheme, default_scheme
-from swsearch.sequences.alphabet import DNA, PAD_CODE, PROTEIN, Alphabet, reverse_complement
+from swsearch.sequences.alphabet import DNA, PROTEIN, Alphabet, reverse_complement
 from swsearch.sequences.fasta import read_sequences
 from swsearch.statistics.karlin_altschul import Statistics
 from swsearch.statistics.parameters import find_statistics
@@ -117,24 +116,6 @@ def timed(work: Callable[[], object]) -> tuple[float, float]:
 # --- Workloads ---
 
 
-def packed(subjects: Sequence[Codes]) -> Partition:
-    """A partition in memory, in the packed database's order and layout.
-
-    Parameters
-    ----------
-    subjects : sequence of uint8 array
-        Residue codes of each subject.
-    """
-    sizes = np.array([len(subject) for subject in subjects], dtype=np.uint32)
-    order = np.argsort(sizes, kind="stable")
-    room = (sizes[order].astype(np.uint64) + SUBJECT_ALIGNMENT - 1) // SUBJECT_ALIGNMENT * SUBJECT_ALIGNMENT
-    starts = np.concatenate(([0], np.cumsum(room))).astype(np.uint64)
-    residues = np.full(int(starts[-1]) + TAIL_PADDING, PAD_CODE, dtype=np.uint8)
-    for start, place in zip(starts, order, strict=False):
-        residues[int(start) : int(start) + len(subjects[place])] = subjects[place]
-    return Partition(residues, starts[:-1], sizes[order], order.astype(np.uint32))
-
-
 def generated_query(alphabet: Alphabet, length: int) -> Codes:
     """A random query of natural composition; the same at each call."""
     return _letters(np.random.default_rng(length), alphabet, length)
@@ -155,7 +136,7 @@ def generated_proteins(n_residues: int, *, titins: bool = False) -> Workload:
         total += int(kept.sum())
     letters = _letters(rng, PROTEIN, total)
     subjects = np.split(letters, np.cumsum(lengths)[:-1])
-    return Workload("protein and titins" if titins else "protein", packed(subjects), default_scheme(PROTEIN))
+    return Workload("protein and titins" if titins else "protein", Partition.pack(subjects), default_scheme(PROTEIN))
 
 
 def generated_dna(n_residues: int) -> Workload:
@@ -163,12 +144,13 @@ def generated_dna(n_residues: int) -> Workload:
     rng = np.random.default_rng(n_residues)
     lengths = rng.integers(500, 2000, max(1, n_residues // 1250))
     letters = _letters(rng, DNA, int(lengths.sum()))
-    return Workload("dna", packed(np.split(letters, np.cumsum(lengths)[:-1])), default_scheme(DNA))
+    return Workload("dna", Partition.pack(np.split(letters, np.cumsum(lengths)[:-1])), default_scheme(DNA))
 
 
 def generated_genome(n_residues: int) -> Workload:
     """One random DNA subject of the length of a bacterium's chromosome, or of any other."""
-    return Workload("genome", packed([_letters(np.random.default_rng(1), DNA, n_residues)]), default_scheme(DNA))
+    genome = _letters(np.random.default_rng(1), DNA, n_residues)
+    return Workload("genome", Partition.pack([genome]), default_scheme(DNA))
 
 
 def workload_of_file(path: str | os.PathLike[str]) -> Workload:
@@ -185,7 +167,7 @@ def workload_of_file(path: str | os.PathLike[str]) -> Workload:
     if not records:
         raise InputError(f"{os.fspath(path)} holds no sequence to measure with")
     scheme = default_scheme(records[0].alphabet)
-    return Workload(os.path.basename(os.fspath(path)), packed([record.codes for record in records]), scheme)
+    return Workload(os.path.basename(os.fspath(path)), Partition.pack([record.codes for record in records]), scheme)
 
 
 def _letters(rng: np.random.Generator, alphabet: Alphabet, length: int) -> Codes:

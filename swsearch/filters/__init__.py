@@ -1,0 +1,1 @@
+"""Filters: which subjects are aligned (length, identifiers, taxonomy), and which alignments are reported."""

@@ -1,0 +1,144 @@
+"""Filters on subjects: which subjects of a database a search aligns, decided before anything is scored.
+
+Subjects that do not pass are not aligned and cannot be hits. E-values are those of the whole database, so the filters
+do not change the E-value of a hit.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from swsearch.database.reader import PackedDatabase
+from swsearch.errors import InputError
+from swsearch.filters.identifiers import IdentifierList
+from swsearch.filters.taxonomy import TaxonFilter
+from swsearch.sequences.record import split_header
+from swsearch.typing import SubjectIndex
+
+
+@dataclass(frozen=True)
+class SubjectFilters:
+    """Conditions that a subject must meet to be aligned; each field is the option of the same name.
+
+    Attributes
+    ----------
+    min_length, max_length : int or None
+        Residues that a subject must have at least, and may have at most; at least 1.
+    id_pattern : str or None
+        Regular expression that is found in the first word of the subject's header.
+    include, exclude : str or None
+        Files of identifiers (:mod:`swsearch.filters.identifiers`): the subjects that are aligned, or are not.
+    taxid : str or None
+        NCBI taxonomy ids separated by commas; subjects of other organisms are not aligned.
+    taxid_map, taxonomy : str or None
+        Files for ``taxid`` (:mod:`swsearch.filters.taxonomy`): the taxonomy id of each subject, and the tree that adds
+        descendants.
+    """
+
+    min_length: int | None = None
+    max_length: int | None = None
+    id_pattern: str | None = None
+    include: str | None = None
+    exclude: str | None = None
+    taxid: str | None = None
+    taxid_map: str | None = None
+    taxonomy: str | None = None
+
+    def __bool__(self) -> bool:
+        """Whether any condition is set; the two files for ``taxid`` are none by themselves."""
+        return bool(self._conditions())
+
+    def __str__(self) -> str:
+        """The conditions as options, separated by commas."""
+        return ", ".join(f"--{name.replace('_', '-')} {value}" for name, value in self._conditions().items())
+
+    def _conditions(self) -> dict[str, str | int]:
+        names = ("min_length", "max_length", "id_pattern", "include", "exclude", "taxid")
+        return {name: value for name in names if (value := getattr(self, name)) is not None}
+
+
+@dataclass(frozen=True, eq=False)
+class SubjectSelection:
+    """The subjects that pass the filters.
+
+    Attributes
+    ----------
+    chosen : bool array, shape (n_subjects,)
+        Indexed by ``subject_index``.
+    notes : tuple of str
+        Messages for the user, such as identifiers that named no subject.
+    """
+
+    chosen: NDArray[np.bool_]
+    notes: tuple[str, ...]
+
+    @property
+    def n_subjects(self) -> int:
+        """Subjects that are searched."""
+        return int(np.count_nonzero(self.chosen))
+
+    @property
+    def subject_index(self) -> SubjectIndex:
+        """Their ``subject_index``, increasing; uint32."""
+        return np.flatnonzero(self.chosen).astype(np.uint32)
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 that is the same for the same subjects of the same database, whatever chose them."""
+        return hashlib.sha256(np.packbits(self.chosen).tobytes()).hexdigest()
+
+
+def select_subjects(database: PackedDatabase, filters: SubjectFilters) -> SubjectSelection | None:
+    """The subjects that pass ``filters``; None where no condition is set.
+
+    Raises
+    ------
+    InputError
+        A file of identifiers or taxa cannot be read, or no subject passes.
+    """
+    if not filters:
+        return None
+    chosen = np.ones(database.n_subjects, dtype=np.bool_)
+    if filters.min_length is not None or filters.max_length is not None:
+        lengths = database.lengths(np.arange(database.n_subjects, dtype=np.uint32))
+        longest = np.iinfo(np.uint32).max if filters.max_length is None else filters.max_length
+        chosen &= (lengths >= (filters.min_length or 1)) & (lengths <= longest)
+    lists = {
+        name: IdentifierList(f"--{name}", path)
+        for name, path in (("include", filters.include), ("exclude", filters.exclude))
+        if path is not None
+    }
+    tests = _header_tests(filters, lists)
+    if tests:
+        for first, headers in database.header_blocks():
+            for index, header in enumerate(headers, first):
+                passed = [test(header) for test in tests]
+                chosen[index] &= all(passed)
+    if not chosen.any():
+        advice = "loosen or correct them"
+        if filters.taxid is not None and filters.taxid_map is None:
+            advice = "taxonomy ids are those that headers state as OX=; --taxid-map gives others"
+        raise InputError(f"no subject of {database.path} passes {filters}; {advice}")
+    notes = tuple(note for wanted in lists.values() if (note := wanted.note()) is not None)
+    return SubjectSelection(chosen, notes)
+
+
+def _header_tests(filters: SubjectFilters, lists: dict[str, IdentifierList]) -> list[Callable[[str], bool]]:
+    """The tests of a header. Each test is applied to every header, so that the notes on lists are complete."""
+    tests: list[Callable[[str], bool]] = []
+    if filters.id_pattern is not None:
+        pattern = re.compile(filters.id_pattern)
+        tests.append(lambda header: pattern.search(split_header(header)[0]) is not None)
+    if "include" in lists:
+        tests.append(lambda header: lists["include"].names(split_header(header)[0]))
+    if "exclude" in lists:
+        tests.append(lambda header: not lists["exclude"].names(split_header(header)[0]))
+    if filters.taxid is not None:
+        tests.append(TaxonFilter.read(filters.taxid, filters.taxid_map, filters.taxonomy).holds)
+    return tests
