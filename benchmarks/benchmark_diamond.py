@@ -32,8 +32,9 @@ from swsearch import _native
 from swsearch.cores import usable_cores
 from swsearch.engine.cuda.device import PyCudaDevice
 from swsearch.engine.cuda.diamond_launch import PairEnd
-from swsearch.engine.cuda.diamond_plan import PairProblem, SweepShape, choose_shape, table_columns
+from swsearch.engine.cuda.diamond_plan import SweepShape, choose_shape, table_columns
 from swsearch.engine.cuda.diamonds import DiamondSweep
+from swsearch.engine.pair_arrays import AlignmentProblem
 from swsearch.scoring.matrix import named_matrix
 from swsearch.sequences.alphabet import CODE_MASK, DNA
 from swsearch.sequences.fasta import read_sequences
@@ -72,14 +73,14 @@ def read_pair(text: str) -> tuple[str, bool, list[tuple[Side, Side]]]:
     return "+".join(Path(name).name for name in files), records[0].alphabet is DNA, [(query, subject)]
 
 
-def problem_of(mode: str, *, dna: bool) -> PairProblem:
+def problem_of(mode: str, *, dna: bool) -> AlignmentProblem:
     local, query_free, subject_free = MODES[mode]
     if dna:
-        return PairProblem(local, query_free, subject_free, 5, 2, 2, -3)
-    return PairProblem(local, query_free, subject_free, 11, 1, table=named_matrix("BLOSUM62").scores)
+        return AlignmentProblem(local, query_free, subject_free, 5, 2, 2, -3)
+    return AlignmentProblem(local, query_free, subject_free, 11, 1, table=named_matrix("BLOSUM62").scores)
 
 
-def aligned_on_cpu(pair: tuple[Side, Side], p: PairProblem, *, path: bool) -> Any:
+def aligned_on_cpu(pair: tuple[Side, Side], p: AlignmentProblem, *, path: bool) -> Any:
     """What ``_native.align_pair`` returns."""
     return _native.align_pair(
         *pair, p.table, p.match, p.mismatch, p.gap_open, p.gap_extend, p.local, p.local or p.query_free,
@@ -87,7 +88,7 @@ def aligned_on_cpu(pair: tuple[Side, Side], p: PairProblem, *, path: bool) -> An
     )  # fmt: skip
 
 
-def on_cpu(pair: tuple[Side, Side], p: PairProblem) -> PairEnd:
+def on_cpu(pair: tuple[Side, Side], p: AlignmentProblem) -> PairEnd:
     return PairEnd(*aligned_on_cpu(pair, p, path=False)[:3])
 
 
@@ -106,7 +107,7 @@ def cpu_seconds(call: Callable[[], Any]) -> tuple[float, Any]:
 def measure_paths(
     sweep: DiamondSweep,
     pairs: list[tuple[Side, Side]],
-    p: PairProblem,
+    p: AlignmentProblem,
     shape: SweepShape | None,
     repeat: int,
     *,

@@ -24,9 +24,10 @@ from swsearch.database.partition import Partition
 from swsearch.engine.cpu.engine import CpuEngine
 from swsearch.engine.cuda import compiler
 from swsearch.engine.cuda.device import PyCudaDevice
-from swsearch.engine.cuda.diamond_plan import PairProblem, SweepShape
+from swsearch.engine.cuda.diamond_plan import SweepShape
 from swsearch.engine.cuda.diamonds import DiamondSweep
 from swsearch.engine.cuda.engine import CudaEngine
+from swsearch.engine.pair_arrays import AlignmentProblem
 from swsearch.query.profile import QueryProfile, sequence_profile
 from swsearch.scoring.gap import GapPenalty
 from swsearch.scoring.matrix import match_mismatch
@@ -83,7 +84,7 @@ def different_paths(device: PyCudaDevice, rng: np.random.Generator) -> tuple[int
     compared = different = 0
     for local in (True, False):
         for gap in ((5, 2), (0, 2)):
-            problem = PairProblem(local, local, local, *gap, 2, -3)
+            problem = AlignmentProblem(local, local, local, *gap, 2, -3)
             wanted = _native.align_pair(query, subject, None, 2, -3, *gap, local, local, local, True)
             for shape in (SweepShape(True, 2), SweepShape(True, 8), SweepShape(False, 2)):
                 end, path = sweep.end_and_path(query, subject, problem, 1 << 20, shape=shape)

@@ -30,8 +30,8 @@ from swsearch.engine.cuda.classic import ClassicEngine
 from swsearch.engine.cuda.device import Device, PyCudaDevice
 from swsearch.engine.cuda.engine import CudaEngine
 from swsearch.engine.cuda.launches import Timing
-from swsearch.engine.cuda.pairs import PairEngine
-from swsearch.engine.pair_batch import PairPaths, PairScores, Sequences
+from swsearch.engine.cuda.short_pairs import PairEngine
+from swsearch.engine.pair_arrays import AlignmentProblem, PairPaths, Sequences
 from swsearch.engine.protocol import ScoreEngine
 from swsearch.engine.reference import ReferenceEngine
 from swsearch.engine.registry import KERNELS, engine_info
@@ -339,7 +339,7 @@ def measure_batch(
     """
     batch = random_batch(n_pairs, length)
     scoring = cost_set("sw2023")
-    scores = PairScores(None, scoring.match, scoring.mismatch, scoring.gap_open, scoring.gap_extend, True, True, True)
+    scores = AlignmentProblem(True, True, True, scoring.gap_open, scoring.gap_extend, scoring.match, scoring.mismatch)
     judge = _Judge("batch, pair")
 
     def serial() -> dict[int, str]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from swsearch import _native
-from swsearch.engine.cuda.diamond_plan import PairProblem
+from swsearch.engine.pair_arrays import AlignmentProblem
 from swsearch.errors import InputError
 from swsearch.hits.cigar import CigarCounts, count
 from swsearch.pairs.scoring import EDIT, LCS, PairScoring
@@ -150,7 +150,7 @@ def align_pair(
     progress = up_to(len(query) * len(subject), progress)
     try:
         if gpu is not None and len(query) > 0 and len(subject) > 0:
-            problem = PairProblem(*ends, *costs, match, mismatch, table)
+            problem = AlignmentProblem(*ends, *costs, match, mismatch, table)
             found = _by_gpu(gpu, letters, problem, memory_bytes if path else None, progress)
         else:
             found = _native.align_pair(
@@ -220,7 +220,7 @@ def outcome(
 def _by_gpu(
     gpu: GpuPairs,
     letters: tuple[Letters, Letters],
-    problem: PairProblem,
+    problem: AlignmentProblem,
     memory_bytes: int | None,
     progress: Callable[[int], None] | None,
 ) -> tuple[int, int, int, int, int, list[tuple[str, int]] | None]:

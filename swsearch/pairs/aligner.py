@@ -12,7 +12,7 @@ from typing import Final
 
 from swsearch.closing import Closing
 from swsearch.engine.cuda.device import Device, OutOfDeviceMemory, PyCudaDevice
-from swsearch.engine.cuda.pairs import PairEngine
+from swsearch.engine.cuda.short_pairs import PairEngine
 from swsearch.errors import EngineUnavailable, InputError
 from swsearch.pairs.align import CIGAR_CELLS, PairAlignment, align_pair, ends_of_mode, mode_scoring
 from swsearch.pairs.batch import Pair, align_batch, is_short

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from swsearch import _native
-from swsearch.engine.pair_batch import Letters, PairPaths, PairScores, Sequences
+from swsearch.engine.pair_arrays import AlignmentProblem, Letters, PairPaths, Sequences
 from swsearch.errors import InputError
 from swsearch.pairs.align import (
     MEMORY_BYTES,
@@ -28,7 +28,7 @@ from swsearch.pairs.sequence import PairSequence, number_texts
 from swsearch.sequences.alphabet import CODE_MASK
 
 if TYPE_CHECKING:
-    from swsearch.engine.cuda.pairs import PairEngine
+    from swsearch.engine.cuda.short_pairs import PairEngine
 
 SHORT: Final = 2048
 """Letters of the longest sequence that goes into a batch; a pair of longer ones keeps all threads busy by itself."""
@@ -48,12 +48,12 @@ def _sequences(parts: Sequence[Letters]) -> Sequences:
 
 def batch_arrays(
     pairs: Sequence[Pair], mode: str, scoring: PairScoring, free_ends: str = "both"
-) -> tuple[PairScores, tuple[Sequences, Sequences], tuple[Sequences, Sequences]]:
+) -> tuple[AlignmentProblem, tuple[Sequences, Sequences], tuple[Sequences, Sequences]]:
     """Pairs as the batch aligners take them.
 
     Returns
     -------
-    scores : PairScores
+    scores : AlignmentProblem
     scored : (Sequences, Sequences)
         Letters as ``scores`` counts them.
     compared : (Sequences, Sequences)
@@ -81,11 +81,11 @@ def batch_arrays(
     gap = scoring.gap_open, scoring.gap_extend
     ends = ends_of_mode(mode, free_ends)
     if scoring.matrix is None:
-        return PairScores(None, scoring.match, scoring.mismatch, *gap, *ends), compared, compared
+        return AlignmentProblem(*ends, *gap, scoring.match, scoring.mismatch), compared, compared
     simple = plain_scores(scoring.matrix, codes[0].letters, codes[1].letters)
     if simple is not None:
-        return PairScores(None, *simple, *gap, *ends), compared, compared
-    return PairScores(scoring.matrix.scores, 0, 0, *gap, *ends), codes, compared
+        return AlignmentProblem(*ends, *gap, *simple), compared, compared
+    return AlignmentProblem(*ends, *gap, table=scoring.matrix.scores), codes, compared
 
 
 def _short_pair_isa(*, path: bool) -> str:
@@ -97,7 +97,7 @@ def _short_pair_isa(*, path: bool) -> str:
 def align_arrays(
     queries: Sequences,
     subjects: Sequences,
-    scores: PairScores,
+    scores: AlignmentProblem,
     *,
     path: bool = True,
     n_threads: int = 1,

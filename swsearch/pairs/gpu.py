@@ -13,8 +13,8 @@ from swsearch.closing import Closing
 from swsearch.engine.cuda.device import Device, PyCudaDevice
 from swsearch.engine.cuda.diamond_launch import PairEnd
 from swsearch.engine.cuda.diamond_paths import PairPath
-from swsearch.engine.cuda.diamond_plan import Letters, PairProblem
 from swsearch.engine.cuda.diamonds import DiamondSweep
+from swsearch.engine.pair_arrays import AlignmentProblem, Letters
 
 GPU_CELLS: Final = 10_000_000_000
 """Cells of a pair from which on ``auto`` takes a GPU: opening one and loading a kernel takes about a second."""
@@ -44,7 +44,7 @@ class GpuPairs(Closing):
         return self._device.facts.name
 
     def end(
-        self, query: Letters, subject: Letters, problem: PairProblem, progress: Callable[[int], None] | None = None
+        self, query: Letters, subject: Letters, problem: AlignmentProblem, progress: Callable[[int], None] | None = None
     ) -> PairEnd:
         """Best score and end."""
         return self._sweep.ends([(query, subject)], problem, progress)[0]
@@ -53,7 +53,7 @@ class GpuPairs(Closing):
         self,
         query: Letters,
         subject: Letters,
-        problem: PairProblem,
+        problem: AlignmentProblem,
         memory_bytes: int,
         progress: Callable[[int], None] | None = None,
     ) -> tuple[PairEnd, PairPath]:

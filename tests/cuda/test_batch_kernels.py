@@ -10,11 +10,12 @@ from emulated_device import EmulatedDevice
 from sequences import partition_of, random_codes
 
 from swsearch.database.partition import Partition
-from swsearch.engine.cuda.diamond_plan import PairProblem, SweepShape
+from swsearch.engine.cuda.diamond_plan import SweepShape
 from swsearch.engine.cuda.diamonds import DiamondSweep
 from swsearch.engine.cuda.engine import CudaEngine
 from swsearch.engine.cuda.joined_windows import JoinedWindows
 from swsearch.engine.cuda.kernels import KernelSpec
+from swsearch.engine.pair_arrays import AlignmentProblem
 from swsearch.query.profile import QueryProfile, sequence_profile
 from swsearch.scoring.gap import GapPenalty
 from swsearch.scoring.matrix import match_mismatch
@@ -115,7 +116,7 @@ def test_a_sweep_begins_all_its_kernels(emulated: MakeDevice, local: bool) -> No
     rng = np.random.default_rng(13)
     query, subject = (random_codes(rng, 90, 4).astype(np.uint16) for _ in range(2))
     device = emulated()
-    problem = PairProblem(local, local, local, 5, 2, match=2, mismatch=-3)
+    problem = AlignmentProblem(local, local, local, 5, 2, match=2, mismatch=-3)
     DiamondSweep(device).ends([(query, subject)], problem, shape=SweepShape(True, 2))
     assert device.launched == device.prepared
     assert [spec.entry for spec in device.launched] == ["sweep_pairs", "locate_best"][: 1 + local]

@@ -26,10 +26,10 @@ from swsearch.engine.cuda.kernels import (
     range_kernel,
     sweep_kernel,
 )
-from swsearch.engine.cuda.pairs import pair_kernel
+from swsearch.engine.cuda.short_pairs import pair_kernel
 from swsearch.engine.cuda.tuning import choose_list_tile, tiles
 from swsearch.engine.cuda.wavefront import WAVEFRONT_KERNEL
-from swsearch.engine.pair_batch import PairScores
+from swsearch.engine.pair_arrays import AlignmentProblem
 from swsearch.query.profile import sequence_profile
 from swsearch.scoring.gap import GapPenalty
 from swsearch.scoring.scheme import default_scheme
@@ -120,7 +120,7 @@ def test_classic_kernels_spill_nothing(compiler: Compiler, architecture: int) ->
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
 def test_pair_kernels_spill_nothing(compiler: Compiler, architecture: int) -> None:
     """16 rows a lane, affine gaps, a table and decisions: what takes most registers."""
-    scores = PairScores(np.zeros((32, 32), np.int8), 0, 0, 11, 1, True, True, True)
+    scores = AlignmentProblem(True, True, True, 11, 1, table=np.zeros((32, 32), np.int8))
     registers, spilled = report(compiler, pair_kernel(16, scores, path=True), architecture)
     assert spilled == 0
     assert registers <= 65_536 // (64 * 6)

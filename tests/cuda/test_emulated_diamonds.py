@@ -21,8 +21,9 @@ from rapidfuzz.distance import LCSseq
 from swsearch.engine.cuda import diamond_launch
 from swsearch.engine.cuda.device import OutOfDeviceMemory
 from swsearch.engine.cuda.diamond_launch import PairEnd
-from swsearch.engine.cuda.diamond_plan import PairProblem, SweepShape, choose_shape, table_columns
+from swsearch.engine.cuda.diamond_plan import SweepShape, choose_shape, table_columns
 from swsearch.engine.cuda.diamonds import DiamondSweep
+from swsearch.engine.pair_arrays import AlignmentProblem
 from swsearch.errors import InputError
 from swsearch.pairs.align import align_pair
 from swsearch.pairs.gpu import GpuPairs
@@ -50,7 +51,7 @@ def related(seed: int, m: int, n: int, n_letters: int = 4) -> tuple[np.ndarray, 
     return query, subject
 
 
-def by_definition(query: np.ndarray, subject: np.ndarray, p: PairProblem) -> PairEnd:
+def by_definition(query: np.ndarray, subject: np.ndarray, p: AlignmentProblem) -> PairEnd:
     """The whole matrix's end."""
     if p.table is None:
         scores = np.where(query[:, None] == subject[None, :], p.match, p.mismatch)
@@ -62,7 +63,7 @@ def by_definition(query: np.ndarray, subject: np.ndarray, p: PairProblem) -> Pai
     return PairEnd(judged.score, judged.query_end, judged.subject_end)
 
 
-def problems(*, local: bool, affine: bool, costs: list[tuple[int, int]], tables: bool) -> list[PairProblem]:
+def problems(*, local: bool, affine: bool, costs: list[tuple[int, int]], tables: bool) -> list[AlignmentProblem]:
     """Problems that one kernel does: all free ends, several costs, and tables of scores in between."""
     rng = np.random.default_rng(1)
     gaps = [(5, 2), (11, 1), (3, 0)] if affine else [(0, 2), (0, 1)]
@@ -70,7 +71,7 @@ def problems(*, local: bool, affine: bool, costs: list[tuple[int, int]], tables:
     for number, (query_free, subject_free) in enumerate([(True, True)] * 3 if local else FREE.values()):
         table = rng.integers(-6, 9, (4, 4)).astype(np.int8) if number % 2 and tables else None
         gap, (match, mismatch) = gaps[number % len(gaps)], costs[number % len(costs)]
-        found.append(PairProblem(local, query_free, subject_free, *gap, match, mismatch, table))
+        found.append(AlignmentProblem(local, query_free, subject_free, *gap, match, mismatch, table))
     return found
 
 
@@ -119,7 +120,7 @@ def test_more_words_a_lane_change_nothing(emulated: MakeDevice, words: int) -> N
 def test_threads_in_reverse_order_and_more_strips_than_run_at_a_time(emulated: MakeDevice) -> None:
     """A result that depended on the order of threads would show a race; three warps do the work of thirteen strips."""
     pair = related(5, 12 * S + 1, 150)
-    problem = PairProblem(True, True, True, 5, 2, 2, -3)
+    problem = AlignmentProblem(True, True, True, 5, 2, 2, -3)
     ends = {
         reverse: DiamondSweep(emulated(reversed_order=reverse, multiprocessors=1)).ends([pair], problem, shape=NARROW)
         for reverse in (False, True)
@@ -147,7 +148,7 @@ def test_scores_are_parasails(emulated: MakeDevice, mode: str) -> None:
     codes = related(7, 600, 500)
     text = ["".join("ACGT"[letter] for letter in side) for side in codes]
     local, free = mode == "local", mode != "global"
-    problem = PairProblem(local, free, free, 5, 2, 2, -3)
+    problem = AlignmentProblem(local, free, free, 5, 2, 2, -3)
     function = {"local": parasail.sw_scan_32, "global": parasail.nw_scan_32, "semiglobal": parasail.sg_scan_32}[mode]
     wanted = function(*text, 7, 2, parasail.matrix_create("ACGT", 2, -3)).score
     assert DiamondSweep(emulated()).ends([codes], problem)[0].score == wanted
@@ -158,7 +159,7 @@ def test_scores_that_no_diamond_holds_in_16_bits_are_done_in_32(emulated: MakeDe
     device = emulated()
     pair = related(8, 200, 60)
     for local in (True, False):
-        problem = PairProblem(local, local, local, 2000, 300, 900, -1000)
+        problem = AlignmentProblem(local, local, local, 2000, 300, 900, -1000)
         lengths = [(len(pair[0]), len(pair[1]))]
         assert not choose_shape(problem, lengths, table_columns([pair], problem), device.facts).narrow
         assert DiamondSweep(device).ends([pair], problem) == [by_definition(*pair, problem)]
@@ -168,7 +169,7 @@ def test_a_device_with_little_shared_memory_gets_narrower_strips(emulated: MakeD
     """28 letters and 8 words a lane need 60 KB a block; a device of 32 KB does the same with fewer words."""
     device = emulated()
     pair = related(9, 900, 200, 28)
-    problem = PairProblem(False, False, False, 5, 2, 2, -3)
+    problem = AlignmentProblem(False, False, False, 5, 2, 2, -3)
     shapes = []
     for shared_bytes in (227 * 1024, 32 * 1024):
         device.facts = dataclasses.replace(device.facts, shared_bytes=shared_bytes, multiprocessors=1)
@@ -183,7 +184,7 @@ def test_a_long_sweep_is_several_launches(emulated: MakeDevice, monkeypatch: pyt
     device = emulated()
     pair = related(4, 5 * S + 1, 100)
     told: list[int] = []
-    problem = PairProblem(True, True, True, 5, 2, 2, -3)
+    problem = AlignmentProblem(True, True, True, 5, 2, 2, -3)
     assert DiamondSweep(device).ends([pair], problem, told.append, NARROW) == [by_definition(*pair, problem)]
     assert [entry for entry, _ in device.launches] == ["sweep_pairs"] * 3 + ["locate_best"]
     assert sum(told) == 6 * S * 100
@@ -191,7 +192,7 @@ def test_a_long_sweep_is_several_launches(emulated: MakeDevice, monkeypatch: pyt
 
 def test_memory_grows_with_the_lengths(emulated: MakeDevice) -> None:
     """Twice the lengths, about twice the memory: bytes that the device gave out, measured."""
-    problem = PairProblem(True, True, True, 5, 2, 2, -3)
+    problem = AlignmentProblem(True, True, True, 5, 2, 2, -3)
     bytes_of = []
     for factor in (1, 2):
         sweep = DiamondSweep(emulated())
@@ -200,7 +201,7 @@ def test_memory_grows_with_the_lengths(emulated: MakeDevice) -> None:
     assert bytes_of[1] < 2.1 * bytes_of[0]
 
 
-LOCAL = PairProblem(True, True, True, 5, 2, 2, -3)
+LOCAL = AlignmentProblem(True, True, True, 5, 2, 2, -3)
 
 
 def memory_for(emulated: MakeDevice, pairs: list[tuple[np.ndarray, np.ndarray]]) -> int:
@@ -271,12 +272,12 @@ def test_what_the_kernels_cannot_do_is_refused(emulated: MakeDevice) -> None:
     sweep = DiamondSweep(emulated())
     pair = related(1, 5, 5)
     with pytest.raises(InputError, match="split them"):
-        sweep.ends([pair], PairProblem(False, False, False, 16_383, 16_383, 1 << 28, -1))
+        sweep.ends([pair], AlignmentProblem(False, False, False, 16_383, 16_383, 1 << 28, -1))
     with pytest.raises(InputError, match="split them"):
-        sweep.ends([pair], PairProblem(True, True, True, 1, 1, 1 << 29, -1))
+        sweep.ends([pair], AlignmentProblem(True, True, True, 1, 1, 1 << 29, -1))
     with pytest.raises(InputError, match="up to 16383"):
-        sweep.ends([pair], PairProblem(True, True, True, 16_384, 16_384, 1, -1))
+        sweep.ends([pair], AlignmentProblem(True, True, True, 16_384, 16_384, 1, -1))
     with pytest.raises(InputError, match="cost nothing"):
-        sweep.ends([pair], PairProblem(True, True, True, 0, 0, 1, -1))
+        sweep.ends([pair], AlignmentProblem(True, True, True, 0, 0, 1, -1))
     with pytest.raises(InputError, match="--engine cpu"):
-        sweep.ends([pair], PairProblem(True, True, True, 1, 1, 2, 1))
+        sweep.ends([pair], AlignmentProblem(True, True, True, 1, 1, 2, 1))

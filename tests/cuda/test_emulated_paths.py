@@ -18,8 +18,9 @@ from swsearch import _native
 from swsearch.engine.cuda import diamond_launch
 from swsearch.engine.cuda.device import OutOfDeviceMemory
 from swsearch.engine.cuda.diamond_kept import strip_bytes
-from swsearch.engine.cuda.diamond_plan import CHECKPOINT_COLUMNS, PairProblem, SweepShape
+from swsearch.engine.cuda.diamond_plan import CHECKPOINT_COLUMNS, SweepShape
 from swsearch.engine.cuda.diamonds import DiamondSweep
+from swsearch.engine.pair_arrays import AlignmentProblem
 from swsearch.pairs.align import MODES, align_pair
 from swsearch.pairs.gpu import GpuPairs
 from swsearch.pairs.scoring import scheme_scoring
@@ -62,7 +63,7 @@ def broken(seed: int, m: int, n: int, n_letters: int = 4) -> Pair:
     return query, subject
 
 
-def by_device(device: EmulatedDevice, pair: Pair, problem: PairProblem, memory_bytes: int = 1 << 20,
+def by_device(device: EmulatedDevice, pair: Pair, problem: AlignmentProblem, memory_bytes: int = 1 << 20,
               shape: SweepShape | None = NARROW) -> Found:  # fmt: skip
     end, path = DiamondSweep(device).end_and_path(*pair, problem, memory_bytes, shape=shape)
     operations = "".join(operation * length for operation, length in path.runs)
@@ -70,14 +71,14 @@ def by_device(device: EmulatedDevice, pair: Pair, problem: PairProblem, memory_b
     return end.score, end.query_end, end.subject_end, path.query_start, path.subject_start, operations
 
 
-def by_cpu(pair: Pair, p: PairProblem) -> Found:
+def by_cpu(pair: Pair, p: AlignmentProblem) -> Found:
     *places, runs = _native.align_pair(
         *pair, p.table, p.match, p.mismatch, p.gap_open, p.gap_extend, p.local, p.query_free, p.subject_free, True
     )
     return (*places, "".join(operation * length for operation, length in runs))
 
 
-def by_definition(pair: Pair, p: PairProblem, mode: str, free: str) -> Found:
+def by_definition(pair: Pair, p: AlignmentProblem, mode: str, free: str) -> Found:
     query, subject = pair
     if p.table is None:
         scores = np.where(query[:, None] == subject[None, :], p.match, p.mismatch)
@@ -112,7 +113,7 @@ def test_paths_are_as_defined(
             if (number + place) % 2 and place < 4:
                 continue
             table = rng.integers(-6, 9, (4, 4)).astype(np.int8) if tables and place % 2 else None
-            problem = PairProblem(*ends, *gap, *costs, table)
+            problem = AlignmentProblem(*ends, *gap, *costs, table)
             pair = broken(10 * number + place, m, n, n_letters)
             assert by_device(device, pair, problem, shape=shape) == by_definition(pair, problem, mode, free)
 
@@ -122,7 +123,7 @@ def test_paths_are_as_defined(
 def test_more_words_a_lane_change_no_path(emulated: MakeDevice, words: int, local: bool) -> None:
     """Expected: the CPU's alignment."""
     shape = SweepShape(narrow=True, words=words)
-    problem = PairProblem(local, local, local, 1, 1, 2, -2)
+    problem = AlignmentProblem(local, local, local, 1, 1, 2, -2)
     for seed, (m, n) in enumerate([(shape.strip_rows - 1, 3 * BLOCK), (2 * shape.strip_rows + 7, 1400)]):
         pair = broken(seed, m, n, 3)
         assert by_device(emulated(), pair, problem, shape=shape) == by_cpu(pair, problem)
@@ -132,7 +133,7 @@ def test_more_words_a_lane_change_no_path(emulated: MakeDevice, words: int, loca
 def test_bands_that_little_memory_cuts_change_no_path(emulated: MakeDevice, local: bool) -> None:
     """Expected: the CPU's alignment. Room for what all strips leave, for bands of some, or of one."""
     pair = broken(3, 12 * S - 5, 900)
-    problem = PairProblem(local, local, local, 5, 2, 2, -3)
+    problem = AlignmentProblem(local, local, local, 5, 2, 2, -3)
     wanted = by_cpu(pair, problem)
     sweep = DiamondSweep(emulated())
     sweep.ends([pair], problem, shape=NARROW)
@@ -150,7 +151,7 @@ def test_bands_that_little_memory_cuts_change_no_path(emulated: MakeDevice, loca
 def test_a_path_without_room_for_one_strip_is_one_clear_line(emulated: MakeDevice) -> None:
     """The end alone is found in the same memory."""
     pair = broken(3, 4 * S, 5000)
-    problem = PairProblem(True, True, True, 5, 2, 2, -3)
+    problem = AlignmentProblem(True, True, True, 5, 2, 2, -3)
     sweep = DiamondSweep(emulated())
     ends = sweep.ends([pair], problem, shape=NARROW)
     device = emulated(memory_bytes=sweep.most_bytes + strip_bytes(NARROW, 5000) // 2)
@@ -163,7 +164,7 @@ def test_a_path_without_room_for_one_strip_is_one_clear_line(emulated: MakeDevic
 def test_what_others_keep_gives_way_to_a_path(emulated: MakeDevice) -> None:
     """Expected: the CPU's alignment, after the device's other memory was asked for once."""
     pair = broken(4, 3 * S, 600)
-    problem = PairProblem(False, False, False, 5, 2, 2, -3)
+    problem = AlignmentProblem(False, False, False, 5, 2, 2, -3)
     sweep = DiamondSweep(emulated())
     sweep.ends([pair], problem, shape=NARROW)
     device = emulated(memory_bytes=sweep.most_bytes + 4 * strip_bytes(NARROW, 600))
@@ -185,7 +186,7 @@ def test_a_path_in_reverse_order_and_in_several_launches(
 ) -> None:
     """Expected: the CPU's alignment. Threads from the last to the first would show a race, launches a lost horizon."""
     pair = broken(6, 9 * S + 1, 700)
-    problem = PairProblem(local, True, True, 5, 2, 2, -3)
+    problem = AlignmentProblem(local, True, True, 5, 2, 2, -3)
     wanted = by_cpu(pair, problem)
     monkeypatch.setattr(diamond_launch, "CELLS_A_LAUNCH", 3 * S * 700)
     for reverse in (False, True):

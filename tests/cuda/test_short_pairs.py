@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 from emulated_device import EmulatedDevice
 
-from swsearch.engine.cuda.pairs import LONGEST, PairEngine
-from swsearch.engine.pair_batch import PairPaths, PairScores, Sequences
+from swsearch.engine.cuda.short_pairs import LONGEST, PairEngine
+from swsearch.engine.pair_arrays import AlignmentProblem, PairPaths, Sequences
 from swsearch.errors import EngineError
 from swsearch.scoring.matrix import named_matrix
 
@@ -46,9 +46,12 @@ def some_pairs(seed: int, sizes: list[tuple[int, int]], letters: int) -> tuple[l
     return queries, subjects
 
 
-def scores_of(mode: str, free: str, costs: tuple[int, int, int, int], table: np.ndarray | None = None) -> PairScores:
+def problem_of(
+    mode: str, free: str, costs: tuple[int, int, int, int], table: np.ndarray | None = None
+) -> AlignmentProblem:
     query_free, subject_free = free_ends(mode, free)
-    return PairScores(table, *costs, mode == "local", query_free, subject_free)
+    match, mismatch, gap_open, gap_extend = costs
+    return AlignmentProblem(mode == "local", query_free, subject_free, gap_open, gap_extend, match, mismatch, table)
 
 
 def judged(paths: PairPaths) -> list[Judged]:
@@ -62,7 +65,7 @@ def judged(paths: PairPaths) -> list[Judged]:
     return found
 
 
-def expected(queries: list, subjects: list, scores: PairScores, mode: str, free: str) -> list[Judged]:
+def expected(queries: list, subjects: list, scores: AlignmentProblem, mode: str, free: str) -> list[Judged]:
     wanted = []
     for query, subject in zip(queries, subjects, strict=True):
         if scores.table is not None:
@@ -84,7 +87,7 @@ def test_paths_are_those_of_the_whole_matrix(emulated: MakeDevice, costs: str) -
         for mode, free in PROBLEMS:
             if mode == "local" and costs in ("edit", "lcs"):
                 continue  # nothing scores above 0, or gaps cost nothing
-            scores = scores_of(mode, free, COSTS[costs])
+            scores = problem_of(mode, free, COSTS[costs])
             found = engine.align(sequences(queries), sequences(subjects), scores)
             assert judged(found) == expected(queries, subjects, scores, mode, free), (mode, free)
             alone = engine.align(sequences(queries), sequences(subjects), scores, path=False)
@@ -96,7 +99,7 @@ def test_paths_are_those_of_the_whole_matrix(emulated: MakeDevice, costs: str) -
 def test_scores_may_come_from_a_table(emulated: MakeDevice, mode: str, gap: tuple[int, int]) -> None:
     table = named_matrix("BLOSUM62").scores
     queries, subjects = some_pairs(2, SIZES, 20)
-    scores = scores_of(mode, "both", (0, 0, *gap), table)
+    scores = problem_of(mode, "both", (0, 0, *gap), table)
     with PairEngine(emulated(reversed_order=True)) as engine:
         found = engine.align(sequences(queries), sequences(subjects), scores)
     assert judged(found) == expected(queries, subjects, scores, mode, "both")
@@ -107,14 +110,14 @@ def test_long_queries_take_strips_and_wide_lanes(emulated: MakeDevice) -> None:
     queries, subjects = some_pairs(3, [(257, 40), (530, 50)], 4)
     with PairEngine(emulated()) as engine:
         for mode, costs in itertools.product(("local", "semiglobal"), ("linear", "affine")):
-            scores = scores_of(mode, "subject", COSTS[costs])
+            scores = problem_of(mode, "subject", COSTS[costs])
             found = engine.align(sequences(queries), sequences(subjects), scores)
             assert judged(found) == expected(queries, subjects, scores, mode, "subject")
 
 
 def test_little_memory_makes_more_launches_and_the_same_paths(emulated: MakeDevice) -> None:
     queries, subjects = some_pairs(4, SIZES, 4)
-    scores = scores_of("global", "both", COSTS["linear"])
+    scores = problem_of("global", "both", COSTS["linear"])
     device = emulated()
     with PairEngine(device, decision_limit=12_000) as engine:
         found = engine.align(sequences(queries), sequences(subjects), scores)
@@ -127,7 +130,7 @@ def test_little_memory_makes_more_launches_and_the_same_paths(emulated: MakeDevi
 
 
 def test_what_the_kernel_cannot_take_is_refused(emulated: MakeDevice) -> None:
-    scores = scores_of("global", "both", COSTS["linear"])
+    scores = problem_of("global", "both", COSTS["linear"])
     one = sequences([np.zeros(1)])
     with PairEngine(emulated()) as engine:
         for length in (0, LONGEST + 1):

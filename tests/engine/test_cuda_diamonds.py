@@ -19,10 +19,11 @@ from swsearch.engine.cuda import diamonds
 from swsearch.engine.cuda.device import PyCudaDevice
 from swsearch.engine.cuda.diamond_kept import strip_bytes
 from swsearch.engine.cuda.diamond_launch import PairEnd
-from swsearch.engine.cuda.diamond_plan import WORDS, PairProblem, SweepShape
+from swsearch.engine.cuda.diamond_plan import WORDS, SweepShape
 from swsearch.engine.cuda.diamonds import DiamondSweep
 from swsearch.engine.cuda.engine import CudaEngine
 from swsearch.engine.cuda.info import cuda_info
+from swsearch.engine.pair_arrays import AlignmentProblem
 from swsearch.pairs.align import MODES, align_pair
 from swsearch.pairs.gpu import GpuPairs
 from swsearch.pairs.scoring import scheme_scoring
@@ -51,7 +52,7 @@ def sweep() -> Iterator[DiamondSweep]:
     device.close()
 
 
-def on_cpu(query: np.ndarray, subject: np.ndarray, p: PairProblem) -> PairEnd:
+def on_cpu(query: np.ndarray, subject: np.ndarray, p: AlignmentProblem) -> PairEnd:
     found = _native.align_pair(
         query, subject, p.table, p.match, p.mismatch, p.gap_open, p.gap_extend, p.local, p.local or p.query_free,
         p.local or p.subject_free, False, 2, 1 << 26, None, "auto",
@@ -88,7 +89,7 @@ def test_ends_are_those_of_the_cpu(sweep: DiamondSweep, shape: SweepShape, local
     for case in range(6):
         query_free, subject_free = [(False, False), (True, True), (True, False), (False, True)][case % 4]
         gap = [(0, 2), (5, 2), (3, 1)][case % 3]
-        problem = PairProblem(local, query_free, subject_free, *gap, 2, -3, table if case % 2 else None)
+        problem = AlignmentProblem(local, query_free, subject_free, *gap, 2, -3, table if case % 2 else None)
         pairs = [related(rng, m, n, 20 if case % 2 else (4, 60)[case // 2 % 2]) for m, n in lengths]
         assert shape.fits(problem)
         found = sweep.ends(pairs, problem, shape=shape)
@@ -99,7 +100,7 @@ def test_ends_are_those_of_the_cpu(sweep: DiamondSweep, shape: SweepShape, local
 def test_more_strips_than_run_at_a_time(sweep: DiamondSweep, local: bool) -> None:
     """Warps go on to later strips while earlier ones run; a 300,000-letter query has 2,344 strips of 128 rows."""
     pair = related(np.random.default_rng(3), 300_000, 2_500, 4)
-    problem = PairProblem(local, True, True, 5, 2, 2, -3)
+    problem = AlignmentProblem(local, True, True, 5, 2, 2, -3)
     for words in WORDS:
         assert sweep.ends([pair], problem, shape=SweepShape(True, words)) == [on_cpu(*pair, problem)]
 
@@ -113,7 +114,7 @@ def test_paths_are_those_of_the_cpu(sweep: DiamondSweep, shape: SweepShape, loca
     for case, (m, n) in enumerate([(1, 900), (2000, 1), (3 * shape.strip_rows + 5, 1024), (30_000, 27_000)]):
         gap = [(0, 2), (5, 2), (3, 1), (5, 2)][case]
         query, subject = related(rng, m, n, 20 if case == 2 else 3)
-        problem = PairProblem(local, local, local, *gap, 2, -3, table if case == 2 else None)
+        problem = AlignmentProblem(local, local, local, *gap, 2, -3, table if case == 2 else None)
         end, path = sweep.end_and_path(query, subject, problem, 1 << 26, shape=shape)
         wanted = _native.align_pair(
             query, subject, problem.table, 2, -3, *gap, local, local, local, True, 2, 1 << 28, None, "auto"
@@ -127,7 +128,7 @@ def test_paths_through_many_bands_are_those_of_the_cpu(
 ) -> None:
     """Expected: the CPU's kernels. There is room for what a tenth of the strips leave, and for two rows on the host."""
     query, subject = related(np.random.default_rng(8), 40_000, 50_000, 4)
-    problem = PairProblem(local, local, local, 5, 2, 2, -3)
+    problem = AlignmentProblem(local, local, local, 5, 2, 2, -3)
     shape = SweepShape(True, 8)
     share = 8 * strip_bytes(shape, len(subject)) / sweep._device.free_bytes()
     monkeypatch.setattr(diamonds, "PATH_SHARE", share)

@@ -20,9 +20,9 @@ from swsearch.engine.cuda.classic import CLASSIC_KERNELS, ClassicEngine
 from swsearch.engine.cuda.device import PyCudaDevice
 from swsearch.engine.cuda.engine import CudaEngine
 from swsearch.engine.cuda.info import cuda_info
-from swsearch.engine.cuda.pairs import PairEngine
+from swsearch.engine.cuda.short_pairs import PairEngine
 from swsearch.engine.cuda.wavefront import wavefront_score
-from swsearch.engine.pair_batch import PairScores, Sequences
+from swsearch.engine.pair_arrays import AlignmentProblem, Sequences
 from swsearch.engine.protocol import ScoreEngine
 from swsearch.pairs.align import align_pair
 from swsearch.pairs.batch import align_arrays
@@ -114,9 +114,9 @@ def test_short_pairs_get_the_cpus_alignments(longest: int, path: bool) -> None:
         for pair in both:
             for ends in ((True, True, True), (False, False, False), (False, True, True), (False, False, True)):
                 for scores in (
-                    PairScores(None, 1, -1, 0, 2, *ends),
-                    PairScores(None, 2, -3, 5, 2, *ends),
-                    PairScores(table, 0, 0, 11, 1, *ends),
+                    AlignmentProblem(*ends, 0, 2, 1, -1),
+                    AlignmentProblem(*ends, 5, 2, 2, -3),
+                    AlignmentProblem(*ends, 11, 1, table=table),
                 ):
                     found = engine.align(*pair, scores, path=path)
                     wanted = align_arrays(*pair, scores, path=path, n_threads=4)

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from swsearch import _native
-from swsearch.engine.pair_batch import PairScores, Sequences
+from swsearch.engine.pair_arrays import AlignmentProblem, Sequences
 from swsearch.errors import InputError
 from swsearch.pairs import aligner
 from swsearch.pairs.align import MODES, align_pair
@@ -92,7 +92,7 @@ def test_every_instruction_set_and_thread_count_gives_the_same_batch(isa):
     rng = np.random.default_rng(1)
     lengths = rng.integers(1, 300, 60)
     sides = [Sequences(rng.integers(0, 4, lengths.sum()).astype(np.uint16), np.cumsum(lengths)) for _ in range(2)]
-    scores = PairScores(None, 1, -1, 0, 2, True, True, True)
+    scores = AlignmentProblem(True, True, True, 0, 2, 1, -1)
     wanted = align_arrays(*sides, scores)
     for threads in (1, 3):
         found = align_arrays(*sides, scores, n_threads=threads, isa=isa)
@@ -131,7 +131,7 @@ def test_sequences_can_be_taken_apart():
 
 
 def test_arrays_that_do_not_fit_are_refused():
-    scores = PairScores(None, 1, -1, 0, 2, False, False, False)
+    scores = AlignmentProblem(False, False, False, 0, 2, 1, -1)
     two = Sequences(np.zeros(4, np.uint16), np.array([2, 4]))
     for wrong, message in (
         (Sequences(two.letters, np.array([3, 2])), "do not grow"),

@@ -17,14 +17,9 @@ from numpy.typing import NDArray
 
 from swsearch.engine.cuda.device import Argument, Buffer, Device, Stream
 from swsearch.engine.cuda.diamond_kept import ENTRY_BYTES, KeptStrips
-from swsearch.engine.cuda.diamond_plan import (
-    PairLetters,
-    PairProblem,
-    SweepShape,
-    filled_columns,
-    kernel_for,
-)
+from swsearch.engine.cuda.diamond_plan import PairLetters, SweepShape, filled_columns, kernel_for
 from swsearch.engine.cuda.kernels import SWEEP_WARPS
+from swsearch.engine.pair_arrays import AlignmentProblem
 
 CELLS_A_LAUNCH: Final = 4_000_000_000_000
 """A launch does no more than about this, a second or two of a large GPU, so that an interrupt is heard."""
@@ -52,7 +47,7 @@ class DiamondLaunch:
         self,
         device: Device,
         held: contextlib.ExitStack,
-        problem: PairProblem,
+        problem: AlignmentProblem,
         shape: SweepShape,
         letters: PairLetters,
         table: NDArray[np.void],
@@ -226,7 +221,7 @@ def better(one: PairEnd, other: PairEnd) -> PairEnd:
 
 
 def pair_table(
-    lengths: Sequence[tuple[int, int]], letters: PairLetters, shape: SweepShape, problem: PairProblem
+    lengths: Sequence[tuple[int, int]], letters: PairLetters, shape: SweepShape, problem: AlignmentProblem
 ) -> NDArray[np.void]:
     """The pairs as the kernel reads them."""
     table = np.zeros(len(lengths), _PAIR)

@@ -20,7 +20,8 @@ from swsearch import _native
 from swsearch.engine.cuda.device import Device, OutOfDeviceMemory, Stream
 from swsearch.engine.cuda.diamond_kept import ENTRY_BYTES, Edges, KeptStrips, KnownRow, nodes, strip_bytes
 from swsearch.engine.cuda.diamond_launch import DiamondLaunch, PairEnd
-from swsearch.engine.cuda.diamond_plan import CHECKPOINT_COLUMNS, Letters, PairProblem, SweepShape
+from swsearch.engine.cuda.diamond_plan import CHECKPOINT_COLUMNS, SweepShape
+from swsearch.engine.pair_arrays import AlignmentProblem, Letters
 
 PATH_SHARE: Final = 0.5
 """Share of the device's free memory that what strips leave may take."""
@@ -73,7 +74,7 @@ class DiamondPath:
         self,
         device: Device,
         launch: DiamondLaunch,
-        problem: PairProblem,
+        problem: AlignmentProblem,
         shape: SweepShape,
         room_bytes: int,
         memory_bytes: int,
@@ -200,11 +201,11 @@ class DiamondPath:
         """H and next F above a strip in columns begin to end - 1, counted from 0."""
         if strip == 0:
             h = self._problem.border(np.arange(begin + 1, end + 1), free=self._problem.subject_free)
-            return h, h - np.int32(self._problem.first)
+            return h, h - np.int32(self._problem.gap_first)
         return nodes(kept.row(strip - 1, begin, end) if top is None else top.entries[begin:end])
 
     def _border(self, above: int) -> Edges:
         """The left border of a strip as an edge."""
         free = self._problem.query_free
         h = self._problem.border(np.arange(above, above + self._shape.strip_rows + 1), free=free)[None]
-        return Edges(h[:, 1:].copy(), h[:, 1:] - np.int32(self._problem.first), h[:, :1].copy(), h[:, :0].copy())
+        return Edges(h[:, 1:].copy(), h[:, 1:] - np.int32(self._problem.gap_first), h[:, :1].copy(), h[:, :0].copy())

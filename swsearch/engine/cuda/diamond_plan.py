@@ -22,9 +22,8 @@ from swsearch.engine.cuda.kernels import (
     KernelSpec,
     sweep_kernel,
 )
+from swsearch.engine.pair_arrays import AlignmentProblem, Letters
 from swsearch.sequences.alphabet import PAD_CODE
-
-Letters = NDArray[np.uint16]
 
 DIAMOND_STEPS: Final = 32
 WORDS: Final = (8, 4, 2)
@@ -49,52 +48,6 @@ CHECKPOINT_COLUMNS: Final = CHECKPOINT_DIAMONDS * DIAMOND_STEPS
 """Columns from one state that a strip leaves for a path to the next."""
 LAG_STEPS: Final = 128
 """Steps that a strip runs behind the one above, measured: its depth, a diamond, and the way through memory."""
-
-
-@dataclass(frozen=True, eq=False)
-class PairProblem:
-    """What is optimised; a gap of k letters costs ``gap_open + k * gap_extend``.
-
-    Attributes
-    ----------
-    local : bool
-        A path begins and ends anywhere, and no score is below 0.
-    query_free, subject_free : bool
-        Whether end gaps that consume the query, or the subject, cost nothing.
-    gap_open, gap_extend : int
-    match, mismatch : int
-        Scores of equal and of different letters, where there is no table.
-    table : int8 array, shape (query letters, subject letters), or None
-    """
-
-    local: bool
-    query_free: bool
-    subject_free: bool
-    gap_open: int
-    gap_extend: int
-    match: int = 0
-    mismatch: int = 0
-    table: NDArray[np.int8] | None = None
-
-    @property
-    def first(self) -> int:
-        """What the first letter of a gap costs."""
-        return self.gap_open + self.gap_extend
-
-    @property
-    def max_score(self) -> int:
-        """Largest score of two letters."""
-        return max(self.match, self.mismatch) if self.table is None else int(self.table.max())
-
-    def border(self, k: NDArray[np.int64], *, free: bool) -> NDArray[np.int32]:
-        """H of nodes on the border that are k letters from the corner; ``free``: whether those letters cost nothing."""
-        cost = np.where(k == 0, 0, self.gap_open + k * self.gap_extend)
-        return (np.zeros_like(k) if free or self.local else -cost).astype(np.int32)
-
-    @property
-    def step(self) -> int:
-        """Largest difference between the scores of two neighbouring nodes."""
-        return max(self.max_score, 0) + self.first
 
 
 @dataclass(frozen=True)
@@ -127,16 +80,16 @@ class SweepShape:
         """Columns that a lane is behind the one above it."""
         return 2 if self.narrow else 1
 
-    def reach(self, problem: PairProblem) -> int:
+    def reach(self, problem: AlignmentProblem) -> int:
         """Largest distance between the score at a diamond's corner and one met in it, gaps just opened included.
 
         Nodes of a diamond are at most the strip's rows and the columns of one diamond and of the lanes' lag away from
         its corner; past the last column the corner stays behind by that lag once more.
         """
         columns = DIAMOND_STEPS + 2 * self.lag * WARP
-        return (self.strip_rows + columns + 4) * problem.step + problem.first
+        return (self.strip_rows + columns + 4) * problem.max_step + problem.gap_first
 
-    def fits(self, problem: PairProblem) -> bool:
+    def fits(self, problem: AlignmentProblem) -> bool:
         """Whether its cells hold every score of a diamond."""
         return not self.narrow or 2 * self.reach(problem) + max(problem.max_score, 0) <= NARROW_REACH
 
@@ -181,7 +134,7 @@ def step_cycles(shape: SweepShape, warps_per_scheduler: float, *, affine: bool) 
 
 
 def choose_shape(
-    problem: PairProblem, lengths: Sequence[tuple[int, int]], n_columns: int | None, device: DeviceFacts
+    problem: AlignmentProblem, lengths: Sequence[tuple[int, int]], n_columns: int | None, device: DeviceFacts
 ) -> SweepShape:
     """The shape with which pairs of these lengths, all in one launch, are soonest done.
 
@@ -233,7 +186,7 @@ class PairLetters:
     n_columns: int
 
 
-def table_columns(pairs: Sequence[tuple[Letters, Letters]], problem: PairProblem) -> int | None:
+def table_columns(pairs: Sequence[tuple[Letters, Letters]], problem: AlignmentProblem) -> int | None:
     """Columns of a table that scores the pairs' letters, padding's included; None where letters are to be compared."""
     scores = (problem.match, problem.mismatch)
     if problem.table is None and not (min(scores) >= PAD_SCORE and max(scores) <= LARGEST_TABLE_SCORE):
@@ -243,7 +196,7 @@ def table_columns(pairs: Sequence[tuple[Letters, Letters]], problem: PairProblem
 
 
 def lay_out(
-    pairs: Sequence[tuple[Letters, Letters]], problem: PairProblem, shape: SweepShape, *, compared: bool
+    pairs: Sequence[tuple[Letters, Letters]], problem: AlignmentProblem, shape: SweepShape, *, compared: bool
 ) -> PairLetters:
     """The letters of all pairs in two arrays, filled up to whole strips and to 16 bytes.
 
@@ -297,7 +250,9 @@ def _filled(sides: Sequence[NDArray[np.generic]], multiple: int, fill: int) -> t
     return whole, starts[:-1]
 
 
-def kernel_for(problem: PairProblem, shape: SweepShape, *, compared: bool, entry: str = "sweep_pairs") -> KernelSpec:
+def kernel_for(
+    problem: AlignmentProblem, shape: SweepShape, *, compared: bool, entry: str = "sweep_pairs"
+) -> KernelSpec:
     """The kernel of a shape."""
     return sweep_kernel(
         entry=entry,

@@ -20,14 +20,13 @@ from swsearch.engine.cuda.diamond_plan import (
     MOST_FIRST,
     MOST_LOCAL_SCORE,
     MOST_SCORE,
-    Letters,
-    PairProblem,
     SweepShape,
     choose_shape,
     kernel_for,
     lay_out,
     table_columns,
 )
+from swsearch.engine.pair_arrays import AlignmentProblem, Letters
 from swsearch.errors import InputError
 
 T = TypeVar("T")
@@ -59,7 +58,7 @@ class DiamondSweep:
     def ends(
         self,
         pairs: Sequence[tuple[Letters, Letters]],
-        problem: PairProblem,
+        problem: AlignmentProblem,
         progress: Callable[[int], None] | None = None,
         shape: SweepShape | None = None,
     ) -> list[PairEnd]:
@@ -108,7 +107,7 @@ class DiamondSweep:
         self,
         query: Letters,
         subject: Letters,
-        problem: PairProblem,
+        problem: AlignmentProblem,
         memory_bytes: int,
         progress: Callable[[int], None] | None = None,
         shape: SweepShape | None = None,
@@ -170,7 +169,7 @@ class DiamondSweep:
     def _ends_of(
         self,
         pairs: Sequence[tuple[Letters, Letters]],
-        problem: PairProblem,
+        problem: AlignmentProblem,
         progress: Callable[[int], None] | None,
         shape: SweepShape | None,
     ) -> list[PairEnd]:
@@ -184,7 +183,7 @@ class DiamondSweep:
     def _laid_out(
         self,
         pairs: Sequence[tuple[Letters, Letters]],
-        problem: PairProblem,
+        problem: AlignmentProblem,
         shape: SweepShape,
         held: contextlib.ExitStack,
         *,
@@ -204,7 +203,7 @@ class DiamondSweep:
         self.seconds += seconds[0]
 
     def _shape(
-        self, pairs: Sequence[tuple[Letters, Letters]], problem: PairProblem, shape: SweepShape | None
+        self, pairs: Sequence[tuple[Letters, Letters]], problem: AlignmentProblem, shape: SweepShape | None
     ) -> SweepShape:
         """The shape that is asked for, or the one that suits the pairs."""
         if shape is not None:
@@ -213,7 +212,7 @@ class DiamondSweep:
         return choose_shape(problem, lengths, table_columns(pairs, problem), self._device.facts)
 
 
-def check_pair(rows: int, columns: int, problem: PairProblem) -> None:
+def check_pair(rows: int, columns: int, problem: AlignmentProblem) -> None:
     """Refuse what the kernels cannot do.
 
     Raises
@@ -221,21 +220,21 @@ def check_pair(rows: int, columns: int, problem: PairProblem) -> None:
     InputError
         It says what, and what to do.
     """
-    if problem.first > MOST_FIRST:
+    if problem.gap_first > MOST_FIRST:
         raise InputError("gap costs range up to 16383")
     if problem.local:
-        largest = min(rows, columns) * problem.max_score + problem.first
+        largest = min(rows, columns) * problem.max_score + problem.gap_first
         if largest > MOST_LOCAL_SCORE:
             raise InputError("the sequences are so long that their score may leave 31 bits; split them")
-    elif (rows + columns + 2) * problem.step + problem.gap_open > MOST_SCORE:
+    elif (rows + columns + 2) * problem.max_step + problem.gap_open > MOST_SCORE:
         raise InputError("the sequences are so long that their score may leave 30 bits; split them")
-    if problem.local and problem.first == 0:
+    if problem.local and problem.gap_first == 0:
         raise InputError("gaps would cost nothing")
     if problem.local and problem.table is None and problem.mismatch >= 0:
         raise InputError("the GPU aligns locally only where different letters score below 0; choose --engine cpu")
 
 
-def _border_end(rows: int, columns: int, problem: PairProblem) -> PairEnd:
+def _border_end(rows: int, columns: int, problem: AlignmentProblem) -> PairEnd:
     """The best end on the border of the matrix, which needs no cell; a score below all others where there is none."""
     if problem.local:
         return PairEnd(0, 0, 0)

@@ -14,10 +14,11 @@ from typing import Final
 import numpy as np
 
 from swsearch.database.partition import Partition
-from swsearch.engine.cuda.diamond_plan import MOST_FIRST, MOST_LINES, PairProblem
+from swsearch.engine.cuda.diamond_plan import MOST_FIRST, MOST_LINES
 from swsearch.engine.cuda.diamonds import DiamondSweep
 from swsearch.engine.cuda.launches import Timing
 from swsearch.engine.cuda.plan import chain_limit
+from swsearch.engine.pair_arrays import AlignmentProblem
 from swsearch.engine.protocol import Progress, Scored, TopRule
 from swsearch.hits.score_block import ScoreBlock
 from swsearch.query.profile import QueryProfile
@@ -43,7 +44,7 @@ def suits_diamonds(profile: QueryProfile) -> bool:
 
 def score_by_diamonds(sweep: DiamondSweep, profile: QueryProfile, subjects: Partition, timing: Timing) -> Scores:
     """The subjects' best scores; the profile suits diamonds, and ``timing`` is told of their seconds."""
-    problem = PairProblem(
+    problem = AlignmentProblem(
         True, True, True, profile.gap.open, profile.gap.extend, table=np.ascontiguousarray(profile.table)
     )
     rows = profile.rows.astype(np.uint16)

@@ -14,7 +14,7 @@ import numpy as np
 
 from swsearch.engine.cuda.device import Argument, Buffer, Device, Stream
 from swsearch.engine.cuda.kernels import KernelSpec
-from swsearch.engine.pair_batch import Letters
+from swsearch.engine.pair_arrays import Letters
 from swsearch.errors import EngineError
 
 TILE: Final = 16

@@ -17,7 +17,7 @@ from swsearch.closing import Closing
 from swsearch.engine.cuda.device import Argument, Buffer, Device, PyCudaDevice, Stream
 from swsearch.engine.cuda.kernels import WARP, KernelSpec
 from swsearch.engine.cuda.launches import Timing
-from swsearch.engine.pair_batch import PairPaths, PairScores, Sequences
+from swsearch.engine.pair_arrays import AlignmentProblem, PairPaths, Sequences
 from swsearch.errors import EngineError
 
 LONGEST: Final = 8192
@@ -34,13 +34,13 @@ _RESULT: Final = np.dtype([(name, np.int32) for name in ("score", "qe", "se", "q
 ])  # fmt: skip
 
 
-def pair_kernel(rows: int, scores: PairScores, *, path: bool) -> KernelSpec:
+def pair_kernel(rows: int, problem: AlignmentProblem, *, path: bool) -> KernelSpec:
     """The kernel for a problem; ``rows`` is how many query rows a lane owns: 8 or 16."""
     constants = {
         "ROWS": rows,
-        "AFFINE": int(scores.gap_open > 0),
-        "LOCAL": int(scores.local),
-        "TABLE": int(scores.table is not None),
+        "AFFINE": int(problem.gap_open > 0),
+        "LOCAL": int(problem.local),
+        "TABLE": int(problem.table is not None),
         "PATH": int(path),
         "THREADS": THREADS,
         "BLOCKS": BLOCKS,
@@ -85,14 +85,16 @@ class PairEngine(Closing):
         """The device's name."""
         return self._device.facts.name
 
-    def align(self, queries: Sequences, subjects: Sequences, scores: PairScores, *, path: bool = True) -> PairPaths:
+    def align(
+        self, queries: Sequences, subjects: Sequences, problem: AlignmentProblem, *, path: bool = True
+    ) -> PairPaths:
         """Align query i with subject i, for all i.
 
         Parameters
         ----------
         queries, subjects : Sequences
             As many of one as of the other, each of 1 to 8,192 letters.
-        scores : PairScores
+        problem : AlignmentProblem
         path : bool
             Whether the alignments are wanted; else scores and ends alone.
 
@@ -108,9 +110,9 @@ class PairEngine(Closing):
         rows = 8 if longest_query <= WARP * 8 else 16
         words = np.zeros(len(queries), dtype=np.int64)
         if path:
-            words = decision_words(queries.lengths, subjects.lengths, rows, 4 if scores.gap_open > 0 else 2)
+            words = decision_words(queries.lengths, subjects.lengths, rows, 4 if problem.gap_open > 0 else 2)
         parts = [
-            self._launch(queries, subjects, scores, rows, words, chosen, path=path)
+            self._launch(queries, subjects, problem, rows, words, chosen, path=path)
             for chosen in self._portions(words, queries.lengths + subjects.lengths)
         ]
         self.timing.cells += int(queries.lengths @ subjects.lengths)
@@ -144,7 +146,7 @@ class PairEngine(Closing):
         self,
         queries: Sequences,
         subjects: Sequences,
-        scores: PairScores,
+        problem: AlignmentProblem,
         rows: int,
         words: NDArray[np.int64],
         chosen: slice,
@@ -166,8 +168,8 @@ class PairEngine(Closing):
         decisions_start = (np.cumsum(words[chosen]) - words[chosen]).astype(np.uint64)
         runs_start = (np.cumsum(letters) - letters).astype(np.uint32)
 
-        spec = pair_kernel(rows, scores, path=path)
-        shared_bytes = 0 if scores.table is None else TABLE_BYTES
+        spec = pair_kernel(rows, problem, path=path)
+        shared_bytes = 0 if problem.table is None else TABLE_BYTES
         resident = device.facts.multiprocessors * device.resident_blocks(spec, shared_bytes)
         grid = min(resident, -(-n_pairs // (THREADS // WARP)))
         stride = int(subjects.lengths[chosen].max())
@@ -179,16 +181,16 @@ class PairEngine(Closing):
             self._upload("jobs", jobs), self._upload("decisions start", decisions_start),
             self._upload("runs start", runs_start), self._upload("order", order),
         ]  # fmt: skip
-        table = None if scores.table is None else self._upload("table", _square(scores.table))
+        table = None if problem.table is None else self._upload("table", _square(problem.table))
         results = self._room("results", n_pairs * _RESULT.itemsize)
         runs = self._room("runs", n_letters * 4 if path else 0)
         counters = self._room("counters", 8)
         device.clear(counters, 8, Stream.COMPUTE)
         arguments: list[Argument] = [
             *(np.uint64(buffer.address) for buffer in uploads), np.uint32(n_pairs),
-            np.uint64(0 if table is None else table.address), np.int32(scores.match), np.int32(scores.mismatch),
-            np.int32(scores.gap_open), np.int32(scores.gap_extend), np.int32(scores.query_free),
-            np.int32(scores.subject_free),
+            np.uint64(0 if table is None else table.address), np.int32(problem.match), np.int32(problem.mismatch),
+            np.int32(problem.gap_open), np.int32(problem.gap_extend), np.int32(problem.query_free),
+            np.int32(problem.subject_free),
             np.uint64(self._room("decisions", int(words[chosen].sum()) * 4).address),
             np.uint64(self._room("walked", n_letters * 4 if path else 0).address), np.uint64(boundary.address),
             np.uint32(stride), np.uint64(results.address), np.uint64(runs.address),
