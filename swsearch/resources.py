@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 
 from swsearch.errors import SwSearchError
@@ -9,6 +10,7 @@ from swsearch.errors import SwSearchError
 _PACKAGE = Path(__file__).resolve().parent
 
 
+@cache
 def resource_folder(name: str) -> Path:
     """The folder ``name`` that the build copies into the package as ``_name``.
 

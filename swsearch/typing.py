@@ -26,5 +26,11 @@ Lengths = NDArray[np.uint32]
 Offsets = NDArray[np.uint64]
 """Byte positions in a file, shape ``(n_sequences,)`` or ``(n_sequences + 1,)``."""
 
+Letters = NDArray[np.uint16]
+"""Letters of a text or residue codes as numbers, shape ``(n_letters,)``."""
+
+Mask = NDArray[np.bool_]
+"""Which residues are masked, shape ``(n_residues,)``."""
+
 Floats = NDArray[np.float64]
 """Real numbers, one axis."""

@@ -13,9 +13,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from swsearch.typing import ScoreTable
+from swsearch.typing import Letters, ScoreTable
 
-Letters = NDArray[np.uint16]
 Offsets = NDArray[np.int64]
 Runs = NDArray[np.uint32]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from swsearch.hits.hit import Hit
 from swsearch.sequences.genetic_code import STANDARD_CODE
@@ -155,11 +155,3 @@ class RunInfo:
     def aligned_alphabet(self) -> str:
         """``protein`` or ``dna``: what was aligned, after any translation."""
         return "protein" if self.translates else self.database.alphabet
-
-
-@dataclass(frozen=True)
-class SearchResult:
-    """A run and the results of its queries, in their order."""
-
-    run: RunInfo
-    queries: tuple[QueryResult, ...] = field(default_factory=tuple)

@@ -17,9 +17,10 @@ from swsearch.engine.pair_arrays import AlignmentProblem
 from swsearch.errors import InputError
 from swsearch.hits.cigar import CigarCounts, count
 from swsearch.pairs.scoring import EDIT, LCS, PairScoring
-from swsearch.pairs.sequence import Letters, PairSequence, number_letters
+from swsearch.pairs.sequence import PairSequence, number_letters
 from swsearch.scoring.matrix import SubstitutionMatrix
 from swsearch.sequences.alphabet import CODE_MASK
+from swsearch.typing import Letters
 
 if TYPE_CHECKING:
     from swsearch.pairs.gpu import GpuPairs

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from swsearch import _native
-from swsearch.engine.pair_arrays import AlignmentProblem, Letters, PairPaths, Sequences
+from swsearch.engine.pair_arrays import AlignmentProblem, PairPaths, Sequences
 from swsearch.errors import InputError
 from swsearch.pairs.align import (
     MEMORY_BYTES,
@@ -26,6 +26,7 @@ from swsearch.pairs.align import (
 from swsearch.pairs.scoring import PairScoring
 from swsearch.pairs.sequence import PairSequence, number_texts
 from swsearch.sequences.alphabet import CODE_MASK
+from swsearch.typing import Letters
 
 if TYPE_CHECKING:
     from swsearch.engine.cuda.short_pairs import PairEngine

@@ -14,15 +14,16 @@ from numpy.typing import NDArray
 
 from swsearch.hits.cigar import parse
 from swsearch.pairs.align import PairAlignment
-from swsearch.pairs.sequence import Letters, number_letters
+from swsearch.pairs.sequence import number_letters
 from swsearch.plots import check_plot, save_figure
+from swsearch.typing import Letters
 
 MAX_DOTS: Final = 200_000
 
-Places = NDArray[np.int64]
+Positions = NDArray[np.int64]
 
 
-def common_words(query: Letters, subject: Letters, max_dots: int = MAX_DOTS) -> tuple[int, Places, Places]:
+def common_words(query: Letters, subject: Letters, max_dots: int = MAX_DOTS) -> tuple[int, Positions, Positions]:
     """Word length, and where the same word begins in the query and in the subject, one entry a dot.
 
     >>> number = np.array([0, 1, 2, 0, 1], dtype=np.uint16)

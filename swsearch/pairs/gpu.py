@@ -14,7 +14,8 @@ from swsearch.engine.cuda.device import Device, PyCudaDevice
 from swsearch.engine.cuda.diamond_launch import PairEnd
 from swsearch.engine.cuda.diamond_paths import PairPath
 from swsearch.engine.cuda.diamonds import DiamondSweep
-from swsearch.engine.pair_arrays import AlignmentProblem, Letters
+from swsearch.engine.pair_arrays import AlignmentProblem
+from swsearch.typing import Letters
 
 GPU_CELLS: Final = 10_000_000_000
 """Cells of a pair from which on ``auto`` takes a GPU: opening one and loading a kernel takes about a second."""

@@ -11,14 +11,13 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from swsearch.errors import AlphabetMismatch, InputError
 from swsearch.sequences.alphabet import CODE_MASK, Alphabet
 from swsearch.sequences.fasta import read_sequences, shown_name
 from swsearch.sequences.record import SequenceRecord, split_header
+from swsearch.typing import Letters
 
-Letters = NDArray[np.uint16]
 """Numbers of letters, shape ``(length,)``; equal numbers are equal letters."""
 
 MAX_LETTERS: Final = 65_000

@@ -34,20 +34,17 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from swsearch.errors import InputError
 from swsearch.sequences.alphabet import CODE_MASK, DNA, PROTEIN, SOFT_MASK_BIT, Alphabet
 from swsearch.sequences.record import SequenceRecord
-from swsearch.typing import Codes
+from swsearch.typing import Codes, Mask
 
 NONE: Final = "none"
 MODES: Final = ("soft", "hard")
 MIN_DUST_BASES: Final = 4
 """Fewer bases cannot be of low complexity: DUST counts triplets that occur more than once."""
 
-Places = NDArray[np.bool_]
-"""Whether each residue is masked, shape ``(length,)``."""
 
 _SEG_INTERVAL: Final = re.compile(r"^(\d+) - (\d+)$", re.MULTILINE)
 
@@ -155,7 +152,7 @@ def require_maskers(names: tuple[str, ...], alphabet: Alphabet) -> None:
         masker.require()
 
 
-def masked_places(codes: Codes, alphabet: Alphabet, names: tuple[str, ...]) -> Places:
+def masked_places(codes: Codes, alphabet: Alphabet, names: tuple[str, ...]) -> Mask:
     """Which residues the maskers mask.
 
     Parameters
@@ -171,7 +168,7 @@ def masked_places(codes: Codes, alphabet: Alphabet, names: tuple[str, ...]) -> P
     InputError
         A masker is not installed, or segmasker fails.
     """
-    masked: Places = np.zeros(len(codes), dtype=bool)
+    masked: Mask = np.zeros(len(codes), dtype=bool)
     letters = scored_letters(codes, alphabet)
     for name in names:
         if name == LOWER:

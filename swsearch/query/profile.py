@@ -64,10 +64,6 @@ class QueryProfile:
         columns: NDArray[np.int64] = self.length + np.maximum(for_gaps, 0) // self.gap.extend
         return columns
 
-    def reversed(self) -> QueryProfile:
-        """The profile of the query read backwards, as the search for a start position needs it."""
-        return QueryProfile(np.ascontiguousarray(self.rows[::-1]), self.table, self.gap)
-
 
 def sequence_profile(codes: Codes, scheme: ScoringScheme) -> QueryProfile:
     """Profile of a plain sequence.

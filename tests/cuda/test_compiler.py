@@ -46,7 +46,7 @@ def test_a_kernel_is_compiled_once_and_again_for_what_changes_it(tmp_path: Path)
 
 def test_a_changed_source_is_compiled_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "a.cuh").write_text("1")
-    monkeypatch.setattr(compiler_module, "source_folder", lambda: tmp_path)
+    monkeypatch.setattr(compiler_module, "resource_folder", lambda name: tmp_path)
     before = KernelCache(PlayedCompiler(), tmp_path).key(COLLECT_KERNEL, 90)
     (tmp_path / "a.cuh").write_text("2")
     assert KernelCache(PlayedCompiler(), tmp_path).key(COLLECT_KERNEL, 90) != before

@@ -20,7 +20,6 @@ from swsearch.engine.cuda.kernels import (
     Pairing,
     Tile,
     most_warps,
-    source_folder,
 )
 from swsearch.engine.cuda.layout import ROW_UNIT, layout
 from swsearch.engine.cuda.plan import (
@@ -38,6 +37,7 @@ from swsearch.engine.cuda.plan import (
 from swsearch.engine.cuda.subjects import BYTES_PER_SUBJECT, chunk_bytes, chunks, residue_span
 from swsearch.engine.cuda.tuning import tiles, tuned_for
 from swsearch.query.profile import QueryProfile, sequence_profile
+from swsearch.resources import resource_folder
 from swsearch.scoring.gap import GapPenalty
 from swsearch.scoring.matrix import named_matrix
 from swsearch.scoring.scheme import ScoringScheme
@@ -167,7 +167,9 @@ def test_teams_share_the_strips_of_a_query_that_fits() -> None:
 
 
 def test_numbers_that_stand_in_python_and_in_the_kernels() -> None:
-    sources = "".join((source_folder() / "kernels" / name).read_text() for name in ("joints.cuh", "score_list.cuh"))
+    sources = "".join(
+        (resource_folder("cuda") / "kernels" / name).read_text() for name in ("joints.cuh", "score_list.cuh")
+    )
     named = dict(re.findall(r"constexpr int (k\w+) = (\d+);", sources))
     assert int(named["kJoints"]) == JOINTS
     assert int(named["kJointColumns"]) == JOINT_COLUMNS

@@ -20,8 +20,9 @@ import threading
 from pathlib import Path
 from typing import Final, Protocol
 
-from swsearch.engine.cuda.kernels import KernelSpec, source_folder
+from swsearch.engine.cuda.kernels import KernelSpec
 from swsearch.errors import EngineError, KernelCompileError
+from swsearch.resources import resource_folder
 
 HALF_MAXIMA: Final = range(80, 90)
 """Architectures without 16-bit integer maxima in hardware but with fp16 ones (``arithmetic.cuh``)."""
@@ -76,7 +77,7 @@ class Nvcc:
 
     def compile(self, spec: KernelSpec, architecture: int) -> tuple[bytes, str]:
         """See :class:`Compiler`."""
-        folder = source_folder()
+        folder = resource_folder("cuda")
         with tempfile.TemporaryDirectory(prefix="swsearch-nvcc-") as scratch:
             output = Path(scratch) / "kernel.cubin"
             command = [self.path, "-cubin", "-Xptxas", "-v", "-o", str(output)]
@@ -108,7 +109,7 @@ class Nvrtc:
     def compile(self, spec: KernelSpec, architecture: int) -> tuple[bytes, str]:
         """See :class:`Compiler`."""
         nvrtc = self._nvrtc
-        folder = source_folder()
+        folder = resource_folder("cuda")
         source = (folder / "entry" / f"{spec.entry}.cu").read_bytes()
         status, program = nvrtc.nvrtcCreateProgram(source, spec.entry.encode(), 0, [], [])
         if status != nvrtc.nvrtcResult.NVRTC_SUCCESS:
@@ -171,7 +172,7 @@ class KernelCache:
     def _source_digest(self) -> str:
         if self._sources is None:
             digest = hashlib.sha256()
-            root = source_folder()
+            root = resource_folder("cuda")
             for path in sorted([*root.rglob("*.cuh"), *root.rglob("*.cu")]):
                 digest.update(f"{path.relative_to(root).as_posix()}\0".encode())
                 digest.update(path.read_bytes())

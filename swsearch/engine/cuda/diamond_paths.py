@@ -21,7 +21,8 @@ from swsearch.engine.cuda.device import Device, OutOfDeviceMemory, Stream
 from swsearch.engine.cuda.diamond_kept import ENTRY_BYTES, Edges, KeptStrips, KnownRow, nodes, strip_bytes
 from swsearch.engine.cuda.diamond_launch import DiamondLaunch, PairEnd
 from swsearch.engine.cuda.diamond_plan import CHECKPOINT_COLUMNS, SweepShape
-from swsearch.engine.pair_arrays import AlignmentProblem, Letters
+from swsearch.engine.pair_arrays import AlignmentProblem
+from swsearch.typing import Letters
 
 PATH_SHARE: Final = 0.5
 """Share of the device's free memory that what strips leave may take."""

@@ -22,8 +22,9 @@ from swsearch.engine.cuda.kernels import (
     KernelSpec,
     sweep_kernel,
 )
-from swsearch.engine.pair_arrays import AlignmentProblem, Letters
+from swsearch.engine.pair_arrays import AlignmentProblem
 from swsearch.sequences.alphabet import PAD_CODE
+from swsearch.typing import Letters
 
 DIAMOND_STEPS: Final = 32
 WORDS: Final = (8, 4, 2)

@@ -26,8 +26,9 @@ from swsearch.engine.cuda.diamond_plan import (
     lay_out,
     table_columns,
 )
-from swsearch.engine.pair_arrays import AlignmentProblem, Letters
+from swsearch.engine.pair_arrays import AlignmentProblem
 from swsearch.errors import InputError
+from swsearch.typing import Letters
 
 T = TypeVar("T")
 

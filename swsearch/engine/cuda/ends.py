@@ -28,7 +28,7 @@ from swsearch.errors import EngineError, InputError
 from swsearch.hits.ends import Ends
 from swsearch.query.profile import QueryProfile
 from swsearch.sequences.alphabet import PAD_CODE
-from swsearch.typing import Lengths, Scores
+from swsearch.typing import Lengths, Offsets, Scores
 
 LEAST_STRIDE: Final = 4096
 """Columns from window to window, at least: fewer only add overlap."""
@@ -38,7 +38,6 @@ GROUP_BYTES: Final = 32 << 20
 SMALLEST_GROUP: Final = 1 << 20
 """Where not even this much is free, no ends are found."""
 
-Places = NDArray[np.uint64]
 """Ends in stretches, shape ``(n,)``: column * 2**32 + row, both counted from 0; ``NOWHERE`` where there is none."""
 NOWHERE: Final = np.uint64(2**64 - 1)
 
@@ -186,7 +185,7 @@ class EndFinder:
 
     def _find(
         self, profile: QueryProfile, arithmetic: Arithmetic, subjects: Partition, scores: Scores
-    ) -> tuple[Scores, Places]:
+    ) -> tuple[Scores, Offsets]:
         """The best score of each subject, and the first cell of the one given, in one launch."""
         device, scratch, n = self._device, self._scratch, len(subjects)
         tile = plan_list(profile, device.facts.architecture, arithmetic)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import importlib.util
 
 from swsearch.engine.cuda.device import PyCudaDevice
-from swsearch.engine.cuda.kernels import COLLECT_KERNEL, source_folder
+from swsearch.engine.cuda.kernels import COLLECT_KERNEL
 from swsearch.engine.protocol import EngineInfo
-from swsearch.errors import EngineError, EngineUnavailable
+from swsearch.errors import EngineError, EngineUnavailable, SwSearchError
+from swsearch.resources import resource_folder
 
 
 def _unusable(reason: str, *, built: bool = True) -> EngineInfo:
@@ -21,8 +22,8 @@ def cuda_info(ordinal: int = 0) -> EngineInfo:
     device, compiler, texture objects.
     """
     try:
-        source_folder()
-    except EngineError as error:
+        resource_folder("cuda")
+    except SwSearchError as error:
         return _unusable(str(error), built=False)
     if importlib.util.find_spec("pycuda") is None:
         return _unusable("PyCUDA is not installed; pip install 'swsearch[cuda]' mends that")

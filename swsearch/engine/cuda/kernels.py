@@ -8,10 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import cache
-from pathlib import Path
 from typing import Final, Literal
 
-from swsearch.errors import EngineError
 from swsearch.scoring.gap import GapPenalty
 
 WARP: Final = 32
@@ -305,19 +303,3 @@ COLLECT_KERNEL: Final = KernelSpec("collect", "collect_at_least", (), 256)
 COUNT_KERNEL: Final = KernelSpec("count_scores", "count_scores", (), 256)
 COUNTED_SCORES: Final = 4096
 """Scores that are counted each; larger ones count as the last."""
-
-
-@cache
-def source_folder() -> Path:
-    """The folder of the kernels' sources: of the checkout where there is one, else of the installed package.
-
-    Raises
-    ------
-    EngineError
-        Neither is there.
-    """
-    package = Path(__file__).resolve().parents[2]
-    for folder in (package.parent / "cuda", package / "_cuda"):
-        if (folder / "include" / "swsearch" / "tile.cuh").is_file():
-            return folder
-    raise EngineError(f"the CUDA sources are missing from {package / '_cuda'}; install the package again")

@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final
 
-from swsearch.engine.cuda.kernels import WARP, Pairing, Tile, source_folder
+from swsearch.engine.cuda.kernels import WARP, Pairing, Tile
 from swsearch.errors import EngineError
+from swsearch.resources import resource_folder
 
 BLOCK_WORDS: Final = 64
 """Words of all strips, a lane, that 227 kB of shared memory have room for, for the 28 columns of proteins."""
@@ -47,9 +48,9 @@ class TunedTile:
 
 @cache
 def _files() -> tuple[dict[str, Any], ...]:
-    paths = sorted((source_folder() / "tuning").glob("*.json"))
+    paths = sorted((resource_folder("cuda") / "tuning").glob("*.json"))
     if not paths:
-        raise EngineError(f"no tile shapes in {source_folder() / 'tuning'}; install the package again")
+        raise EngineError(f"no tile shapes in {resource_folder('cuda') / 'tuning'}; install the package again")
     return tuple(json.loads(path.read_text(encoding="utf-8")) for path in paths)
 
 

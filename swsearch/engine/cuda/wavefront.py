@@ -14,8 +14,8 @@ import numpy as np
 
 from swsearch.engine.cuda.device import Argument, Buffer, Device, Stream
 from swsearch.engine.cuda.kernels import KernelSpec
-from swsearch.engine.pair_arrays import Letters
 from swsearch.errors import EngineError
+from swsearch.typing import Letters
 
 TILE: Final = 16
 THREADS: Final = 64

@@ -22,8 +22,9 @@ from numpy.typing import NDArray
 
 from swsearch.engine.cuda.compiler import HALF_MAXIMA
 from swsearch.engine.cuda.device import Argument, Buffer, Device, DeviceFacts, OutOfDeviceMemory, Stream, Texture
-from swsearch.engine.cuda.kernels import KernelSpec, source_folder
+from swsearch.engine.cuda.kernels import KernelSpec
 from swsearch.errors import EngineError
+from swsearch.resources import resource_folder
 
 HERE = Path(__file__).parent
 SANITIZE = "SWSEARCH_EMULATION_SANITIZE"
@@ -162,7 +163,7 @@ class EmulatedDevice:
 
     def compile(self, spec: KernelSpec) -> Path:
         """The kernel's shared library."""
-        root = source_folder()
+        root = resource_folder("cuda")
         options = [
             "-std=c++17",
             "-O1",
