@@ -26,23 +26,23 @@ import numpy as np
 
 from swsearch.bench.workloads import Workload, generated_query, profiles_of
 from swsearch.engine.cpu.engine import CpuEngine, usable_instruction_sets
+from swsearch.engine.cpu.pairs import CpuPairs, cigars
 from swsearch.engine.cuda.classic import ClassicEngine
 from swsearch.engine.cuda.device import Device, PyCudaDevice
+from swsearch.engine.cuda.diamond_pairs import DiamondPairs
 from swsearch.engine.cuda.engine import CudaEngine
 from swsearch.engine.cuda.launches import Timing
-from swsearch.engine.cuda.short_pairs import PairEngine
-from swsearch.engine.pair_arrays import AlignmentProblem, PairPaths, Sequences
+from swsearch.engine.cuda.short_pairs import ShortPairs
+from swsearch.engine.cuda.wavefront import WavefrontPairs
+from swsearch.engine.pair_arrays import AlignmentProblem, PairBackend, PairPaths, Sequences
 from swsearch.engine.protocol import ScoreEngine
 from swsearch.engine.reference import ReferenceEngine
+from swsearch.engine.reference_pairs import MAX_CELLS, ReferencePairs
 from swsearch.engine.registry import KERNELS, engine_info
 from swsearch.errors import EngineError
 from swsearch.pairs.align import PairAlignment, align_pair
-from swsearch.pairs.batch import align_arrays, cigars
-from swsearch.pairs.gpu import GpuPairs
 from swsearch.pairs.scoring import cost_set
 from swsearch.pairs.sequence import PairSequence
-from swsearch.pairs.serial import SERIAL_CELLS, align_serial
-from swsearch.pairs.wavefront import align_wavefront
 
 TASKS: Final = ("search", "pair", "batch")
 REFERENCE_CELLS: Final = 20_000_000
@@ -287,34 +287,29 @@ def measure_pair(length: int, threads: int, open_device: OpenDevice | None, miss
     scoring = cost_set("nw2009")
     judge = _Judge("pair")
 
-    def measured(kernel: str, n_threads: int, work: Callable[[], PairAlignment]) -> KernelRow:
+    def measured(kernel: str, n_threads: int, backend: PairBackend, *, path: bool = False) -> KernelRow:
+        def work() -> PairAlignment:
+            return align_pair(query, subject, "global", scoring, path=path, backend=backend)
+
         if n_threads == 0:
             work()  # compiles the kernel
         seconds, found = best_seconds(work)
         return KernelRow("pair", kernel, n_threads, length**2, seconds, None, judge.check(kernel, {0: found.score}))
 
-    if length**2 <= SERIAL_CELLS:
-        yield measured("reference", 1, lambda: align_serial(query, subject, "global", scoring, path=False)[0])
+    if length**2 <= MAX_CELLS:
+        yield measured("reference", 1, ReferencePairs())
     else:
         yield KernelRow("pair", "reference", missing=f"whole matrices of {length**2:,} cells are too large")
-    for name, n_threads, path in (
-        ("cpu diamond", 1, False),
-        ("cpu diamond, all threads", threads, False),
-        ("cpu diamond with path", 1, True),
-    ):
-        yield measured(
-            name,
-            n_threads,
-            lambda n=n_threads, p=path: align_pair(query, subject, "global", scoring, path=p, n_threads=n),  # type: ignore[misc]
-        )
+    yield measured("cpu diamond", 1, CpuPairs())
+    yield measured("cpu diamond, all threads", threads, CpuPairs(threads))
+    yield measured("cpu diamond with path", 1, CpuPairs(), path=True)
     if open_device is None:
         yield from (KernelRow("pair", kernel, missing=missing) for kernel in ("cuda diamond", "cuda wavefront"))
         return
     device = open_device()
     try:
-        gpu = GpuPairs(device)
-        yield measured("cuda diamond", 0, lambda: align_pair(query, subject, "global", scoring, path=False, gpu=gpu))
-        yield measured("cuda wavefront", 0, lambda: align_wavefront(device, query, subject, "global", scoring))
+        yield measured("cuda diamond", 0, DiamondPairs(device))
+        yield measured("cuda wavefront", 0, WavefrontPairs(device))
     finally:
         device.close()
 
@@ -339,30 +334,28 @@ def measure_batch(
     """
     batch = random_batch(n_pairs, length)
     scoring = cost_set("sw2023")
-    scores = AlignmentProblem(True, True, True, scoring.gap_open, scoring.gap_extend, scoring.match, scoring.mismatch)
+    problem = AlignmentProblem(True, True, True, scoring.gap_open, scoring.gap_extend, scoring.match, scoring.mismatch)
     judge = _Judge("batch, pair")
 
-    def serial() -> dict[int, str]:
-        found = {}
-        for place in range(n_pairs)[even_share(n_pairs, n_pairs * length**2, REFERENCE_CELLS)]:
-            texts = ["".join("ACGT"[c] for c in side.letters[side.starts[place] : side.ends[place]]) for side in batch]
-            one, _ = align_serial(PairSequence("", texts[0]), PairSequence("", texts[1]), "local", scoring)
-            found[place] = f"{one.score} {one.query_end} {one.subject_end} {one.cigar}"
-        return found
+    def by_reference() -> dict[int, str]:
+        chosen = np.arange(n_pairs)[even_share(n_pairs, n_pairs * length**2, REFERENCE_CELLS)]
+        part = batch[0].take(chosen), batch[1].take(chosen)
+        found = all_of(ReferencePairs().align(*part, problem), part)
+        return {int(number): found[index] for index, number in enumerate(chosen)}
 
-    def all_of(paths: PairPaths) -> dict[int, str]:
-        spelled = cigars(paths, batch)
+    def all_of(paths: PairPaths, pairs: tuple[Sequences, Sequences] = batch) -> dict[int, str]:
+        written = cigars(paths, *pairs)
         rows = paths.ends[:, :3].tolist()
-        return {place: f"{a} {b} {c} {spelled[place]}" for place, (a, b, c) in enumerate(rows)}
+        return {index: f"{a} {b} {c} {written[index]}" for index, (a, b, c) in enumerate(rows)}
 
     def row(kernel: str, n_threads: int, seconds: float, found: dict[int, str], own: float | None = None) -> KernelRow:
         return KernelRow("batch", kernel, n_threads, len(found) * length**2, seconds, own, judge.check(kernel, found))
 
-    yield row("reference", 1, *best_seconds(serial))
+    yield row("reference", 1, *best_seconds(by_reference))
 
     def on_cpu(n: int) -> PairPaths:
-        paths = align_arrays(*batch, scores, n_threads=n)
-        cigars(paths, batch, n)
+        paths = CpuPairs(n).align(*batch, problem)
+        cigars(paths, *batch, n)
         return paths
 
     for name, n_threads in (("cpu short pairs", 1), ("cpu short pairs, all threads", threads)):
@@ -371,11 +364,11 @@ def measure_batch(
     if open_device is None:
         yield KernelRow("batch", "cuda short pairs", missing=missing)
         return
-    with PairEngine(open_device()) as engine:
+    with ShortPairs(open_device()) as engine:
 
         def on_gpu() -> PairPaths:
-            paths = engine.align(*batch, scores)
-            cigars(paths, batch, threads)
+            paths = engine.align(*batch, problem)
+            cigars(paths, *batch, threads)
             return paths
 
         seconds, own, paths = best_kernel_seconds(engine, on_gpu)

@@ -76,9 +76,9 @@ def align(
     from swsearch.pairs.align import mode_scoring
     from swsearch.pairs.aligner import PairAligner
     from swsearch.pairs.dotplot import write_plot
+    from swsearch.pairs.matrix_file import check_matrix_size, score_matrix, write_matrix
     from swsearch.pairs.scoring import PairScoring, cost_set, scheme_scoring
     from swsearch.pairs.sequence import PairSequence, read_pairs, read_text_pairs
-    from swsearch.pairs.serial import align_serial, check_matrix_size, write_matrix
     from swsearch.plots import check_plot
     from swsearch.search.options import SearchOptions
     from swsearch.sequences.alphabet import ALPHABETS
@@ -122,7 +122,7 @@ def align(
         if given is not None and len(pairs) != 1:
             raise InputError(f"{option} draws one pair, {query} has {len(pairs)}; give files of one record")
     if matrix_out is not None:
-        check_matrix_size(*pairs[0])
+        check_matrix_size(pairs[0])
 
     total = sum(len(first) * len(second) for first, second in pairs)
     aligner = PairAligner(
@@ -135,7 +135,7 @@ def align(
         n_threads=usable_cores() if threads is None else threads,
     )
     if matrix_out is not None:
-        write_matrix(matrix_out, *align_serial(*pairs[0], mode, scoring, free_ends=free_ends, path=False))
+        write_matrix(matrix_out, pairs[0], score_matrix(pairs[0], mode, scoring, free_ends))
     with (
         aligner,
         result_stream(out) as stream,

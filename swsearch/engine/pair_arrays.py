@@ -7,8 +7,10 @@ optimal alignments every kernel gives the same one (docs/design/diamond.md).
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,11 +48,19 @@ class Sequences:
         """Letters of each."""
         return self.ends - self.starts
 
+    @classmethod
+    def of(cls, parts: Sequence[Letters]) -> Sequences:
+        """Sequences from one array of letters each."""
+        ends = np.cumsum([len(part) for part in parts], dtype=np.int64)
+        return cls(np.concatenate(parts) if parts else np.empty(0, np.uint16), ends)
+
+    def __getitem__(self, index: int) -> Letters:
+        """Letters of the sequence at ``index``."""
+        return self.letters[self.starts[index] : self.ends[index]]
+
     def take(self, indices: NDArray[np.intp]) -> Sequences:
         """The sequences at ``indices``, in the order given."""
-        parts = [self.letters[self.starts[index] : self.ends[index]] for index in indices]
-        letters = np.concatenate(parts) if parts else np.empty(0, np.uint16)
-        return Sequences(letters, np.cumsum(self.lengths[indices]))
+        return Sequences.of([self[index] for index in indices])
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,14 +113,14 @@ class AlignmentProblem:
 
 @dataclass(frozen=True, eq=False)
 class PairPaths:
-    """The outcome of a batch, one row a pair.
+    """The outcome of the pairs of a call, one row a pair.
 
     Attributes
     ----------
     ends : int64 array, shape (n, 5)
-        Score, query end, subject end, query start, subject start; starts are 0 where no path was asked for.
+        Score, query end, subject end, query start, subject start; the starts are 0 where no path was asked for.
     run_ends : int64 array, shape (n,)
-        Where each pair's runs end in ``runs``.
+        Where the runs of each pair end in ``runs``.
     runs : uint32 array
         Length * 4 + operation: 0 for M, 1 for I (consumes the query), 2 for D (consumes the subject); start to end.
     """
@@ -118,3 +128,80 @@ class PairPaths:
     ends: Offsets
     run_ends: Offsets
     runs: Runs
+
+    @classmethod
+    def concatenate(cls, parts: Sequence[PairPaths]) -> PairPaths:
+        """The outcomes of several calls as that of one call with all their pairs."""
+        if not parts:
+            return cls(np.empty((0, 5), np.int64), np.empty(0, np.int64), np.empty(0, np.uint32))
+        before = np.cumsum([0, *(len(part.runs) for part in parts[:-1])])
+        return cls(
+            np.concatenate([part.ends for part in parts]),
+            np.concatenate([part.run_ends + first for part, first in zip(parts, before, strict=True)]),
+            np.concatenate([part.runs for part in parts]),
+        )
+
+    @classmethod
+    def of_pair(cls, ends: Sequence[int], runs: Sequence[tuple[str, int]] = ()) -> PairPaths:
+        """The outcome of one pair from its five ends and its runs of ``M``, ``I`` and ``D`` with their lengths."""
+        encoded = np.array([length << 2 | "MID".index(operation) for operation, length in runs], dtype=np.uint32)
+        return cls(np.array([ends], dtype=np.int64), np.array([len(encoded)], dtype=np.int64), encoded)
+
+
+class PairBackend(Protocol):
+    """Aligns pairs of sequences. Every backend gives the same outcome; they differ in speed and limits.
+
+    Attributes
+    ----------
+    name : str
+        ``cpu``, ``reference``, or ``cuda`` and the kernel.
+    """
+
+    name: str
+
+    def align(
+        self,
+        queries: Sequences,
+        subjects: Sequences,
+        problem: AlignmentProblem,
+        *,
+        path: bool = True,
+        progress: Callable[[int], None] | None = None,
+    ) -> PairPaths:
+        """Align query i with subject i, for all i.
+
+        Parameters
+        ----------
+        queries, subjects : Sequences
+            As many of one as of the other.
+        problem : AlignmentProblem
+        path : bool
+            Whether the alignments are wanted; else scores and ends alone.
+        progress : callable, optional
+            Called from this thread with the cells done since the last call; in all at most the cells of the pairs.
+
+        Raises
+        ------
+        InputError
+            The backend cannot take the problem or the lengths; the message says why and what to do.
+        EngineError
+            The device fails, or has too little memory.
+        KeyboardInterrupt
+            After all threads have ended.
+        """
+        ...
+
+
+def limited(progress: Callable[[int], None] | None, cells: int) -> Callable[[int], None] | None:
+    """``progress`` that ends at ``cells``: kernels also count padding, and cells that a path computes again."""
+    if progress is None:
+        return None
+    left = cells
+
+    def advance(more: int) -> None:
+        nonlocal left
+        counted = min(more, left)
+        left -= counted
+        progress(counted)
+
+    return advance

@@ -1,41 +1,39 @@
-"""One pair through the native kernels or a GPU: score and ends in linear memory, and the alignment where it is wanted.
+"""The best alignments of pairs: what a mode means, pairs as arrays for a backend, and outcomes as records.
 
-All cells are computed, over all threads. Which of several optimal alignments is given never depends on engine, threads,
-memory or instruction set (docs/design/diamond.md). Coordinates are 0-based and half-open.
+All cells are computed. Of several optimal alignments the same one is given whatever the backend, the threads, the
+memory and the instruction set (docs/design/diamond.md). Coordinates are 0-based and half-open.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 
-from swsearch import _native
-from swsearch.engine.pair_arrays import AlignmentProblem
+from swsearch.engine.cpu.pairs import CpuPairs, cigars
+from swsearch.engine.pair_arrays import AlignmentProblem, PairBackend, Sequences
 from swsearch.errors import InputError
 from swsearch.hits.cigar import CigarCounts, count
 from swsearch.pairs.scoring import EDIT, LCS, PairScoring
-from swsearch.pairs.sequence import PairSequence, number_letters
+from swsearch.pairs.sequence import PairSequence, number_texts
 from swsearch.scoring.matrix import SubstitutionMatrix
 from swsearch.sequences.alphabet import CODE_MASK
 from swsearch.typing import Letters
-
-if TYPE_CHECKING:
-    from swsearch.pairs.gpu import GpuPairs
 
 MODES: Final = ("local", "global", "semiglobal", "edit", "lcs")
 FREE_ENDS: Final = ("both", "query", "subject")
 CIGAR_CELLS: Final = 25_000_000
 """Cells of the largest pair whose alignment is found without being asked for: 5,000 by 5,000."""
-MEMORY_BYTES: Final = 256 << 20
-"""Bytes of rows kept on the way to an alignment, beyond what grows with the lengths; it is the same for all."""
+
+Pair = tuple[PairSequence, PairSequence]
+"""Query and subject."""
 
 
 @dataclass(frozen=True, eq=False)
 class PairAlignment:
-    """The outcome of one pair.
+    """The best alignment of a pair.
 
     Attributes
     ----------
@@ -107,15 +105,37 @@ def align_pair(
     *,
     free_ends: str = "both",
     path: bool = True,
-    n_threads: int = 1,
-    memory_bytes: int = MEMORY_BYTES,
+    backend: PairBackend | None = None,
     progress: Callable[[int], None] | None = None,
-    gpu: GpuPairs | None = None,
 ) -> PairAlignment:
-    """The best alignment of two sequences.
+    """The best alignment of two sequences; see :func:`align_pairs`.
+
+    >>> align_pair(PairSequence("", "RISOTTO"), PairSequence("", "PRESTO"), "edit").score
+    4
+    """
+    (found,) = align_pairs(
+        [(query, subject)], mode, scoring, free_ends=free_ends, path=path, backend=backend, progress=progress
+    )
+    return found
+
+
+def align_pairs(
+    pairs: Sequence[Pair],
+    mode: str = "local",
+    scoring: PairScoring | None = None,
+    *,
+    free_ends: str = "both",
+    path: bool = True,
+    backend: PairBackend | None = None,
+    n_threads: int = 1,
+    progress: Callable[[int], None] | None = None,
+) -> list[PairAlignment]:
+    """The best alignment of each pair, in their order.
 
     Parameters
     ----------
+    pairs : sequence of (query, subject)
+        All residues of one alphabet, or all texts.
     mode : str
         ``local``, ``global``, ``semiglobal``, ``edit`` or ``lcs``.
     scoring : PairScoring, optional
@@ -124,50 +144,47 @@ def align_pair(
         For ``semiglobal``: whose end gaps cost nothing. ``both``; ``subject``: the query is aligned whole, the subject
         may hang over at either end; ``query``: the reverse.
     path : bool
-        Whether the alignment is wanted; else score and end alone.
+        Whether the alignments are wanted; else scores and ends alone.
+    backend : PairBackend, optional
+        Computes the alignments; the CPU on ``n_threads`` threads by default.
+    n_threads : int
+        Threads that write CIGARs, and of the default backend; at least 1.
     progress : callable, optional
-        Called from this thread with the cells done since the last call, in pairs of more than 50 million cells.
-    gpu : GpuPairs, optional
-        Where the matrix is swept, in place of the CPU.
+        Called from this thread with the cells done since the last call.
 
     Raises
     ------
     InputError
         Parameters that do not fit, or sequences too long for 30-bit scores.
+    EngineError
+        The backend's device fails.
     KeyboardInterrupt
         After all threads have ended.
 
-    >>> align_pair(PairSequence("", "RISOTTO"), PairSequence("", "PRESTO"), "edit").score
-    4
+    >>> risotto = PairSequence("", "RISOTTO"), PairSequence("", "PRESTO")
+    >>> [found.score for found in align_pairs([risotto, risotto[::-1]], "edit")]
+    [4, 4]
     """
     chosen = mode_scoring(mode, scoring)
-    ends = ends_of_mode(mode, free_ends)
-    if n_threads < 1:
-        raise InputError(f"--threads {n_threads}: choose at least 1")
-    check_sides(query, subject, chosen)
-    compared = number_letters(query, subject)
-    letters, table, match, mismatch = _kernel_scoring(query, subject, compared, chosen)
-    costs = (chosen.gap_open, chosen.gap_extend)
-    progress = up_to(len(query) * len(subject), progress)
+    backend = CpuPairs(n_threads) if backend is None else backend
+    if not pairs:
+        return []
+    problem, scored, compared = pair_arrays(pairs, mode, chosen, free_ends)
     try:
-        if gpu is not None and len(query) > 0 and len(subject) > 0:
-            problem = AlignmentProblem(*ends, *costs, match, mismatch, table)
-            found = _by_gpu(gpu, letters, problem, memory_bytes if path else None, progress)
-        else:
-            found = _native.align_pair(
-                *letters, table, match, mismatch, *costs, *ends, path, n_threads, memory_bytes, progress
-            )
+        paths = backend.align(*scored, problem, path=path, progress=progress)
     except InputError as error:
-        raise InputError(f"{query.identifier} and {subject.identifier}: {error}") from error
-    except ValueError as error:
-        raise InputError(f"{query.identifier} and {subject.identifier}: {error}") from error
-    score, query_end, subject_end, query_start, subject_start, runs = found
-    cigar = None if runs is None else _cigar(*compared, query_start, subject_start, runs)
-    return outcome(mode, query, subject, chosen, (score, query_end, subject_end, query_start, subject_start), cigar)
+        query, subject = pairs[0]
+        named = f"{query.identifier} and {subject.identifier if len(pairs) == 1 else 'the pairs after it'}"
+        raise InputError(f"{named}: {error}") from error
+    written = cigars(paths, *compared, n_threads) if path else [None] * len(pairs)
+    return [
+        _alignment(mode, pair, chosen, ends, cigar)
+        for pair, ends, cigar in zip(pairs, paths.ends.tolist(), written, strict=True)
+    ]
 
 
-def ends_of_mode(mode: str, free_ends: str) -> tuple[bool, bool, bool]:
-    """Whether a path is local, and whether end gaps that consume the query, and the subject, cost nothing.
+def free_ends_of_mode(mode: str, free_ends: str) -> tuple[bool, bool, bool]:
+    """Whether an alignment is local, and whether end gaps that consume the query, and the subject, cost nothing.
 
     Raises
     ------
@@ -181,90 +198,52 @@ def ends_of_mode(mode: str, free_ends: str) -> tuple[bool, bool, bool]:
     return local, query_free, local or (mode == "semiglobal" and free_ends in ("both", "subject"))
 
 
-def check_sides(query: PairSequence, subject: PairSequence, scoring: PairScoring) -> None:
-    """Refuse texts where residues are scored.
+def pair_arrays(
+    pairs: Sequence[Pair], mode: str, scoring: PairScoring, free_ends: str = "both"
+) -> tuple[AlignmentProblem, tuple[Sequences, Sequences], tuple[Sequences, Sequences]]:
+    """Pairs as the backends take them.
+
+    Comparing letters is faster than looking scores up. Where the matrix has one score for all equal and one for all
+    different letters of the pairs, as for unambiguous DNA, the letters are compared.
+
+    Returns
+    -------
+    problem : AlignmentProblem
+    scored : (Sequences, Sequences)
+        Queries and subjects with the letters that ``problem`` scores.
+    compared : (Sequences, Sequences)
+        The same with equal numbers for letters that are reported as equal.
 
     Raises
     ------
     InputError
-        ``scoring`` has a matrix and a side is a text.
+        The sequences do not fit the scoring, or the texts have too many different letters.
     """
-    if scoring.matrix is not None and (query.record is None or subject.record is None):
+    if scoring.matrix is not None and any(side.record is None for pair in pairs for side in pair):
         raise InputError(f"{scoring.name} scores residues, but a text is given; choose --mode edit or lcs")
-
-
-def outcome(
-    mode: str,
-    query: PairSequence,
-    subject: PairSequence,
-    scoring: PairScoring,
-    found: Sequence[int],
-    cigar: str | None,
-) -> PairAlignment:
-    """What a kernel found, as it is reported; ``found``: score, query end, subject end, query start, subject start."""
-    score, query_end, subject_end, query_start, subject_start = found
-    known_start = cigar is not None or mode not in ("local", "semiglobal")
-    return PairAlignment(
-        mode,
-        query,
-        subject,
-        scoring,
-        -score if mode == "edit" else score,
-        query_end,
-        subject_end,
-        query_start if known_start else None,
-        subject_start if known_start else None,
-        cigar,
-    )
-
-
-def _by_gpu(
-    gpu: GpuPairs,
-    letters: tuple[Letters, Letters],
-    problem: AlignmentProblem,
-    memory_bytes: int | None,
-    progress: Callable[[int], None] | None,
-) -> tuple[int, int, int, int, int, list[tuple[str, int]] | None]:
-    """What a GPU finds, as ``_native.align_pair`` returns it; score and end alone where ``memory_bytes`` is None."""
-    if memory_bytes is None:
-        end = gpu.end(*letters, problem, progress)
-        return end.score, end.query_end, end.subject_end, 0, 0, None
-    end, path = gpu.end_and_path(*letters, problem, memory_bytes, progress)
-    return end.score, end.query_end, end.subject_end, path.query_start, path.subject_start, path.runs
-
-
-def up_to(cells: int, progress: Callable[[int], None] | None) -> Callable[[int], None] | None:
-    """Progress that ends at ``cells``: the kernels also count fill, and cells that a path has them compute again."""
-    if progress is None:
-        return None
-    left = cells
-
-    def advance(more: int) -> None:
-        nonlocal left
-        counted = min(more, left)
-        left -= counted
-        progress(counted)
-
-    return advance
-
-
-def _kernel_scoring(
-    query: PairSequence, subject: PairSequence, compared: tuple[Letters, Letters], scoring: PairScoring
-) -> tuple[tuple[Letters, Letters], np.ndarray | None, int, int]:
-    """Letters, table, match and mismatch for the kernels: comparing is faster than looking up, and often the same."""
+    sides = [[pair[0] for pair in pairs], [pair[1] for pair in pairs]]
+    records = [[side.record for side in column if side.record is not None] for column in sides]
+    if len(records[0]) < len(pairs) or len(records[1]) < len(pairs):
+        texts = number_texts([side.letters for column in sides for side in column])
+        compared = Sequences.of(texts[: len(pairs)]), Sequences.of(texts[len(pairs) :])
+        codes = compared
+    else:
+        plain = [[(record.codes & CODE_MASK).astype(np.uint16) for record in column] for column in records]
+        codes = Sequences.of(plain[0]), Sequences.of(plain[1])
+        identity = records[0][0].alphabet.identity_table.astype(np.uint16)
+        numbered = [Sequences(identity[side.letters], side.ends) for side in codes]
+        compared = numbered[0], numbered[1]
+    costs = *free_ends_of_mode(mode, free_ends), scoring.gap_open, scoring.gap_extend
     if scoring.matrix is None:
-        return compared, None, scoring.match, scoring.mismatch
-    assert query.record is not None
-    assert subject.record is not None
-    codes = [(side.record.codes & CODE_MASK).astype(np.uint16) for side in (query, subject) if side.record is not None]
-    plain = plain_scores(scoring.matrix, codes[0], codes[1])
-    if plain is not None:
-        return compared, None, *plain
-    return (codes[0], codes[1]), scoring.matrix.scores, 0, 0
+        return AlignmentProblem(*costs, scoring.match, scoring.mismatch), compared, compared
+    two_scores = match_mismatch_of(scoring.matrix, codes[0].letters, codes[1].letters)
+    if two_scores is not None:
+        return AlignmentProblem(*costs, *two_scores), compared, compared
+    return AlignmentProblem(*costs, table=scoring.matrix.scores), codes, compared
 
 
-def plain_scores(matrix: SubstitutionMatrix, query: Letters, subject: Letters) -> tuple[int, int] | None:
-    """The one score of equal and the one of different letters that the matrix has for these codes, or None."""
+def match_mismatch_of(matrix: SubstitutionMatrix, query: Letters, subject: Letters) -> tuple[int, int] | None:
+    """The one score of equal and the one score of different letters that the matrix has for these codes, or None."""
     rows, columns = np.unique(query), np.unique(subject)
     used = matrix.scores[np.ix_(rows, columns)].astype(int)
     identity = matrix.alphabet.identity_table
@@ -276,18 +255,18 @@ def plain_scores(matrix: SubstitutionMatrix, query: Letters, subject: Letters) -
     return match, int(different[0]) if different.size else match
 
 
-def _cigar(query: Letters, subject: Letters, row: int, column: int, runs: list[tuple[str, int]]) -> str:
-    """The CIGAR of runs of ``M``, ``D`` and ``I``; ``M`` becomes ``=`` and ``X``."""
-    parts: list[str] = []
-    for operation, length in runs:
-        if operation == "M":
-            equal = query[row : row + length] == subject[column : column + length]
-            borders = np.flatnonzero(np.diff(equal)) + 1
-            starts = [0, *borders.tolist()]
-            for start, stop in zip(starts, [*starts[1:], length], strict=True):
-                parts.append(f"{stop - start}{'=' if equal[start] else 'X'}")
-        else:
-            parts.append(f"{length}{operation}")
-        row += length if operation != "D" else 0
-        column += length if operation != "I" else 0
-    return "".join(parts)
+def _alignment(mode: str, pair: Pair, scoring: PairScoring, ends: list[int], cigar: str | None) -> PairAlignment:
+    """The record of a pair; ``ends``: score, query end, subject end, query start, subject start."""
+    score, query_end, subject_end, query_start, subject_start = ends
+    known_start = cigar is not None or mode not in ("local", "semiglobal")
+    return PairAlignment(
+        mode,
+        *pair,
+        scoring,
+        -score if mode == "edit" else score,
+        query_end,
+        subject_end,
+        query_start if known_start else None,
+        subject_start if known_start else None,
+        cigar,
+    )

@@ -1,25 +1,25 @@
-"""Pairs as a command or a script has them, one after another: each goes the way that suits it, in order.
+"""Pairs as a command or a script has them, one after another: each goes to the backend that suits it, in order.
 
-Short pairs go in batches, over all threads or, where there is enough of them to be worth it, to a GPU; a long one has
-all threads, or a GPU, to itself. ``serial`` takes the reference implementation, and ``wavefront`` the GPU kernel of
-that name. The way changes no alignment.
+Short pairs go in batches, over all threads or, where there are enough of them to be worth it, to a GPU; a long pair has
+all threads, or a GPU, to itself. ``reference`` takes whole matrices, and the kernel ``wavefront`` the GPU's block
+wavefront. The backend changes no alignment.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from swsearch.closing import Closing
-from swsearch.engine.cuda.device import Device, OutOfDeviceMemory, PyCudaDevice
-from swsearch.engine.cuda.short_pairs import PairEngine
+from swsearch.engine.cpu.pairs import SHORT_LETTERS, CpuPairs
+from swsearch.engine.pair_arrays import PairBackend
+from swsearch.engine.reference_pairs import ReferencePairs
 from swsearch.errors import EngineUnavailable, InputError
-from swsearch.pairs.align import CIGAR_CELLS, PairAlignment, align_pair, ends_of_mode, mode_scoring
-from swsearch.pairs.batch import Pair, align_batch, is_short
-from swsearch.pairs.gpu import GPU_CELLS, GpuPairs
+from swsearch.pairs.align import CIGAR_CELLS, Pair, PairAlignment, align_pairs, free_ends_of_mode, mode_scoring
 from swsearch.pairs.scoring import PairScoring
-from swsearch.pairs.serial import align_serial
-from swsearch.pairs.wavefront import align_wavefront
+
+if TYPE_CHECKING:
+    from swsearch.engine.cuda.device import Device
 
 ENGINES: Final = ("auto", "cuda", "cpu", "reference")
 PAIR_KERNELS: Final = ("diamond", "wavefront")
@@ -28,6 +28,8 @@ BATCH_CELLS: Final = 8_000_000_000
 """What a batch holds at most: results come after each batch."""
 GPU_BATCH_CELLS: Final = 4_000_000_000
 """Cells of a batch that make ``auto`` open a GPU: fewer are done on the CPU before it is open."""
+GPU_PAIR_CELLS: Final = 10_000_000_000
+"""Cells of one pair that make ``auto`` open a GPU: opening one and loading a kernel takes about a second."""
 
 
 class PairAligner(Closing):
@@ -46,6 +48,10 @@ class PairAligner(Closing):
     n_threads : int
     open_device : callable, optional
         Opens the GPU; the first one by default.
+    batch_pairs : int
+        Short pairs of a batch at most.
+    gpu_batch_cells, gpu_pair_cells : int
+        Cells of a batch, and of one pair, from which on ``auto`` takes a GPU.
 
     Raises
     ------
@@ -66,6 +72,9 @@ class PairAligner(Closing):
         kernel: str = "diamond",
         n_threads: int = 1,
         open_device: Callable[[], Device] | None = None,
+        batch_pairs: int = BATCH_PAIRS,
+        gpu_batch_cells: int = GPU_BATCH_CELLS,
+        gpu_pair_cells: int = GPU_PAIR_CELLS,
     ) -> None:
         if engine not in ENGINES:
             raise InputError(f"--engine {engine!r}: choose {', '.join(ENGINES)}")
@@ -75,20 +84,23 @@ class PairAligner(Closing):
             raise InputError(f"--threads {n_threads}: choose at least 1")
         self.mode = mode
         self.scoring = mode_scoring(mode, scoring)
-        ends_of_mode(mode, free_ends)
+        free_ends_of_mode(mode, free_ends)
         self.free_ends = free_ends
         self.path = path
         self.engine = engine
         self.kernel = kernel
         self.n_threads = n_threads
         self._given = scoring
-        self._gpu: PairEngine | None = None
-        self._gpu_of_long: GpuPairs | None = None
-        self._without_gpu = False
+        self._gpu_batch_cells = gpu_batch_cells
+        self._gpu_pair_cells = gpu_pair_cells
+        self._batch_pairs = batch_pairs
         if kernel == "wavefront":
             self._check_wavefront()
-        self._open_device = PyCudaDevice if open_device is None else open_device
+        self._open_device = _first_gpu if open_device is None else open_device
         self._device: Device | None = None
+        self._on_gpu: dict[str, PairBackend] = {}
+        self._without_gpu = False
+        self._on_host: PairBackend = ReferencePairs() if engine == "reference" else CpuPairs(n_threads)
         if kernel == "wavefront" or engine == "cuda":
             self._shared_device()
 
@@ -103,50 +115,75 @@ class PairAligner(Closing):
             raise InputError("--kernel wavefront gives scores alone; leave --cigar out, or the kernel")
 
     def align(self, pairs: Iterable[Pair], progress: Callable[[int], None] | None = None) -> Iterator[PairAlignment]:
-        """The alignment of each pair, in order; batches are filled before their first one comes."""
+        """The alignment of each pair, in order; a batch is filled before its first alignment is given."""
         batch: list[Pair] = []
         cells = 0
         for pair in pairs:
             size = len(pair[0]) * len(pair[1])
-            if self.engine == "reference" or self.kernel == "wavefront" or not is_short(pair):
-                yield from self._batch(batch, cells, progress)
+            if not self._is_short(pair):
+                yield from self._align_batch(batch, cells, progress)
                 batch, cells = [], 0
-                yield self._alone(pair, progress)
+                yield self._align_alone(pair, progress)
                 continue
-            if batch and (len(batch) == BATCH_PAIRS or cells + size > BATCH_CELLS):
-                yield from self._batch(batch, cells, progress)
+            if batch and (len(batch) == self._batch_pairs or cells + size > BATCH_CELLS):
+                yield from self._align_batch(batch, cells, progress)
                 batch, cells = [], 0
             batch.append(pair)
             cells += size
-        yield from self._batch(batch, cells, progress)
+        yield from self._align_batch(batch, cells, progress)
 
     def close(self) -> None:
-        """Give a GPU back."""
-        for holder in (self._gpu, self._gpu_of_long, self._device):
-            if holder is not None:  # each of them closes the device that they share
-                holder.close()
-                break
-        self._gpu = self._gpu_of_long = self._device = None
+        """Close the GPU, if one was opened."""
+        short_pairs = self._on_gpu.get("short")
+        if isinstance(short_pairs, Closing):
+            short_pairs.close()  # frees its buffers and closes the device that all backends share
+        elif self._device is not None:
+            self._device.close()
+        self._on_gpu.clear()
+        self._device = None
 
-    def _batch(self, pairs: list[Pair], cells: int, progress: Callable[[int], None] | None) -> list[PairAlignment]:
-        if not pairs:
-            return []
-        return align_batch(
+    def _is_short(self, pair: Pair) -> bool:
+        """Whether a pair goes into a batch: it has letters on both sides, and not too many."""
+        if self.engine == "reference" or self.kernel == "wavefront":
+            return False
+        return all(1 <= len(side) <= SHORT_LETTERS for side in pair)
+
+    def _align_batch(
+        self, pairs: list[Pair], cells: int, progress: Callable[[int], None] | None
+    ) -> list[PairAlignment]:
+        backend = self._gpu_backend("short") if self._takes_gpu(cells, self._gpu_batch_cells) else self._on_host
+        return self._aligned(pairs, backend, self.path is not False, progress)
+
+    def _align_alone(self, pair: Pair, progress: Callable[[int], None] | None) -> PairAlignment:
+        cells = len(pair[0]) * len(pair[1])
+        if self.kernel == "wavefront":
+            return self._aligned([pair], self._gpu_backend("wavefront"), False, progress)[0]
+        path = self.path is not False if self.engine == "reference" else self.path
+        path = cells <= CIGAR_CELLS if path is None else path
+        if self._takes_gpu(cells, self._gpu_pair_cells):
+            from swsearch.engine.cuda.device import OutOfDeviceMemory
+
+            try:
+                return self._aligned([pair], self._gpu_backend("diamond"), path, progress)[0]
+            except (InputError, OutOfDeviceMemory):
+                # The CPU has more memory and takes a few costs that the GPU does not; or it raises the same error.
+                if self.engine == "cuda":
+                    raise
+        return self._aligned([pair], self._on_host, path, progress)[0]
+
+    def _aligned(
+        self, pairs: list[Pair], backend: PairBackend, path: bool, progress: Callable[[int], None] | None
+    ) -> list[PairAlignment]:
+        return align_pairs(
             pairs,
             self.mode,
             self._given,
             free_ends=self.free_ends,
-            path=self.path is not False,
+            path=path,
+            backend=backend,
             n_threads=self.n_threads,
-            gpu=self._gpu_for(cells),
             progress=progress,
         )
-
-    def _shared_device(self) -> Device:
-        """The GPU, opened once; closed with this."""
-        if self._device is None:
-            self._device = self._open_device()
-        return self._device
 
     def _takes_gpu(self, cells: int, least: int) -> bool:
         """Whether so many cells go to a GPU; ``auto`` takes one that can be opened where there are ``least``."""
@@ -160,54 +197,34 @@ class PairAligner(Closing):
             self._without_gpu = True
         return not self._without_gpu
 
-    def _gpu_for(self, cells: int) -> PairEngine | None:
-        """The GPU for a batch of so many cells, or None for the CPU."""
-        if self._gpu is None and self._takes_gpu(cells, GPU_BATCH_CELLS):
-            self._gpu = PairEngine(self._shared_device())
-        return self._gpu
+    def _shared_device(self) -> Device:
+        """The GPU, opened once; closed with this."""
+        if self._device is None:
+            self._device = self._open_device()
+        return self._device
 
-    def _gpu_for_long(self, cells: int) -> GpuPairs | None:
-        """The GPU for one pair, or None for the CPU."""
-        if not self._takes_gpu(cells, GPU_CELLS):
-            return None
-        if self._gpu_of_long is None:
-            self._gpu_of_long = GpuPairs(self._shared_device())
-        return self._gpu_of_long
+    def _gpu_backend(self, kernel: str) -> PairBackend:
+        """The backend of a kernel, ``short``, ``diamond`` or ``wavefront``, on the shared device."""
+        if kernel not in self._on_gpu:
+            self._on_gpu[kernel] = _gpu_backend(kernel, self._shared_device())
+        return self._on_gpu[kernel]
 
-    def _alone(self, pair: Pair, progress: Callable[[int], None] | None) -> PairAlignment:
-        query, subject = pair
-        cells = len(query) * len(subject)
-        if self.kernel == "wavefront":
-            found = align_wavefront(self._shared_device(), query, subject, self.mode, self._given)
-        elif self.engine == "reference":
-            found, _ = align_serial(
-                query, subject, self.mode, self._given, free_ends=self.free_ends, path=self.path is not False
-            )
-        else:
-            return self._by_diamonds(pair, progress)
-        if progress is not None:
-            progress(cells)
-        return found
 
-    def _by_diamonds(self, pair: Pair, progress: Callable[[int], None] | None) -> PairAlignment:
-        cells = len(pair[0]) * len(pair[1])
-        gpu = self._gpu_for_long(cells)
+def _first_gpu() -> Device:
+    from swsearch.engine.cuda.device import PyCudaDevice
 
-        def align(gpu: GpuPairs | None) -> PairAlignment:
-            return align_pair(
-                *pair,
-                self.mode,
-                self._given,
-                free_ends=self.free_ends,
-                path=cells <= CIGAR_CELLS if self.path is None else self.path,
-                n_threads=self.n_threads,
-                progress=progress,
-                gpu=gpu,
-            )
+    return PyCudaDevice()
 
-        try:
-            return align(gpu)
-        except (InputError, OutOfDeviceMemory):
-            if gpu is None or self.engine == "cuda":
-                raise
-            return align(None)  # it has more memory, and takes a few costs that the GPU does not, or says the same
+
+def _gpu_backend(kernel: str, device: Device) -> PairBackend:
+    if kernel == "short":
+        from swsearch.engine.cuda.short_pairs import ShortPairs
+
+        return ShortPairs(device)
+    if kernel == "diamond":
+        from swsearch.engine.cuda.diamond_pairs import DiamondPairs
+
+        return DiamondPairs(device)
+    from swsearch.engine.cuda.wavefront import WavefrontPairs
+
+    return WavefrontPairs(device)

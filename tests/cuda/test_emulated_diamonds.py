@@ -21,12 +21,12 @@ from rapidfuzz.distance import LCSseq
 from swsearch.engine.cuda import diamond_launch
 from swsearch.engine.cuda.device import OutOfDeviceMemory
 from swsearch.engine.cuda.diamond_launch import PairEnd
+from swsearch.engine.cuda.diamond_pairs import DiamondPairs
 from swsearch.engine.cuda.diamond_plan import SweepShape, choose_shape, table_columns
 from swsearch.engine.cuda.diamonds import DiamondSweep
 from swsearch.engine.pair_arrays import AlignmentProblem
 from swsearch.errors import InputError
 from swsearch.pairs.align import align_pair
-from swsearch.pairs.gpu import GpuPairs
 from swsearch.pairs.sequence import PairSequence
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "pairs"))
@@ -130,16 +130,16 @@ def test_threads_in_reverse_order_and_more_strips_than_run_at_a_time(emulated: M
 
 def test_risotto_becomes_presto_in_four_edits(emulated: MakeDevice) -> None:
     """The count is that of the exercise the problem is known from; texts against edlib and rapidfuzz."""
-    gpu = GpuPairs(emulated())
-    assert align_pair(PairSequence("", "RISOTTO"), PairSequence("", "PRESTO"), "edit", gpu=gpu).score == 4
+    gpu = DiamondPairs(emulated())
+    assert align_pair(PairSequence("", "RISOTTO"), PairSequence("", "PRESTO"), "edit", backend=gpu).score == 4
     rng = np.random.default_rng(2)
     one = "".join(map(chr, rng.integers(0x3B0, 0x400, 170)))
     other = one[20:100] + one[:30] + one[90:]
     distance = edlib.align(one, other, additionalEqualities=None)["editDistance"]
     for path in (False, True):
         query, subject = PairSequence("", one), PairSequence("", other)
-        assert align_pair(query, subject, "edit", gpu=gpu, path=path).score == distance
-        assert align_pair(query, subject, "lcs", gpu=gpu, path=path).score == LCSseq.similarity(one, other)
+        assert align_pair(query, subject, "edit", backend=gpu, path=path).score == distance
+        assert align_pair(query, subject, "lcs", backend=gpu, path=path).score == LCSseq.similarity(one, other)
 
 
 @pytest.mark.parametrize("mode", ["local", "global", "semiglobal"])

@@ -18,11 +18,11 @@ from swsearch import _native
 from swsearch.engine.cuda import diamond_launch
 from swsearch.engine.cuda.device import OutOfDeviceMemory
 from swsearch.engine.cuda.diamond_kept import strip_bytes
+from swsearch.engine.cuda.diamond_pairs import DiamondPairs
 from swsearch.engine.cuda.diamond_plan import CHECKPOINT_COLUMNS, SweepShape
 from swsearch.engine.cuda.diamonds import DiamondSweep
 from swsearch.engine.pair_arrays import AlignmentProblem
 from swsearch.pairs.align import MODES, align_pair
-from swsearch.pairs.gpu import GpuPairs
 from swsearch.pairs.scoring import scheme_scoring
 from swsearch.pairs.sequence import PairSequence, from_record
 from swsearch.scoring.scheme import default_scheme
@@ -204,7 +204,7 @@ def test_alignments_are_the_cpus(emulated: MakeDevice, mode: str) -> None:
     if mode in ("edit", "lcs"):
         sides, scoring = [PairSequence("x", "".join("ACGT"[letter] for letter in side)) for side in codes], None
     wanted = align_pair(*sides, mode, scoring)
-    found = align_pair(*sides, mode, scoring, gpu=GpuPairs(emulated()))
+    found = align_pair(*sides, mode, scoring, backend=DiamondPairs(emulated()))
     assert (found.cigar, found.score, found.query_start, found.query_end, found.subject_start, found.subject_end) == (
         wanted.cigar, wanted.score, wanted.query_start, wanted.query_end, wanted.subject_start, wanted.subject_end,
     )  # fmt: skip

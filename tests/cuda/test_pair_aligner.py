@@ -13,7 +13,6 @@ from emulated_device import EmulatedDevice
 
 from swsearch.engine.cuda.device import Device, OutOfDeviceMemory
 from swsearch.errors import EngineError, EngineUnavailable, InputError
-from swsearch.pairs import aligner
 from swsearch.pairs.align import align_pair
 from swsearch.pairs.aligner import PairAligner
 from swsearch.pairs.scoring import COST_SETS, PairScoring, scheme_scoring
@@ -48,23 +47,20 @@ def test_batches_go_to_the_gpu_that_is_asked_for(emulated: MakeDevice) -> None:
 
 
 @pytest.mark.parametrize("cells", [1, 10**9])
-def test_auto_takes_a_gpu_for_large_batches(emulated: MakeDevice, monkeypatch: pytest.MonkeyPatch, cells: int) -> None:
-    monkeypatch.setattr(aligner, "GPU_BATCH_CELLS", cells)
+def test_auto_takes_a_gpu_for_large_batches(emulated: MakeDevice, cells: int) -> None:
     device = emulated()
-    with PairAligner("edit", open_device=lambda: device) as chosen:
+    with PairAligner("edit", open_device=lambda: device, gpu_batch_cells=cells) as chosen:
         found = [one.score for one in chosen.align(some_pairs())]
     assert found == [align_pair(*pair, "edit").score for pair in some_pairs()]
     assert len(device.launches) == (1 if cells == 1 else 0)
 
 
-def test_a_pair_beyond_the_gpus_memory_goes_to_the_cpu_unless_the_gpu_is_asked_for(
-    emulated: MakeDevice, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(aligner, "GPU_CELLS", 1)
+def test_a_pair_beyond_the_gpus_memory_goes_to_the_cpu_unless_the_gpu_is_asked_for(emulated: MakeDevice) -> None:
     rng = np.random.default_rng(2)
     pair = tuple(PairSequence(f"s{n}", "".join(rng.choice(list("ACGT"), n))) for n in (2100, 2200))
     told: list[int] = []
-    with PairAligner("local", SW2023, open_device=lambda: emulated(memory_bytes=5000)) as chosen:
+    small = {"open_device": lambda: emulated(memory_bytes=5000), "gpu_pair_cells": 1}
+    with PairAligner("local", SW2023, **small) as chosen:
         (found,) = chosen.align([pair], told.append)
     wanted = align_pair(*pair, "local", SW2023)
     assert (found.score, found.cigar) == (wanted.score, wanted.cigar)
@@ -76,9 +72,8 @@ def test_a_pair_beyond_the_gpus_memory_goes_to_the_cpu_unless_the_gpu_is_asked_f
         list(chosen.align([pair]))
 
 
-def test_auto_goes_on_without_a_gpu_and_cuda_does_not(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(aligner, "GPU_BATCH_CELLS", 1)
-    with PairAligner("edit", open_device=no_device) as chosen:
+def test_auto_goes_on_without_a_gpu_and_cuda_does_not() -> None:
+    with PairAligner("edit", open_device=no_device, gpu_batch_cells=1) as chosen:
         assert len(list(chosen.align(some_pairs()))) == 3
     for options in ({"engine": "cuda"}, {"kernel": "wavefront"}):
         with pytest.raises(EngineUnavailable, match="there is none in this test"):

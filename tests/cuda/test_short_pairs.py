@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from emulated_device import EmulatedDevice
 
-from swsearch.engine.cuda.short_pairs import LONGEST, PairEngine
+from swsearch.engine.cuda.short_pairs import LONGEST, ShortPairs
 from swsearch.engine.pair_arrays import AlignmentProblem, PairPaths, Sequences
 from swsearch.errors import EngineError
 from swsearch.scoring.matrix import named_matrix
@@ -83,7 +83,7 @@ SIZES = [(1, 1), (1, 40), (40, 1), (7, 8), (8, 7), (9, 33), (31, 32), (64, 65), 
 def test_paths_are_those_of_the_whole_matrix(emulated: MakeDevice, costs: str) -> None:
     """All modes; letters compared; lengths around a lane's rows and a warp's lanes."""
     queries, subjects = some_pairs(1, SIZES, 4)
-    with PairEngine(emulated()) as engine:
+    with ShortPairs(emulated()) as engine:
         for mode, free in PROBLEMS:
             if mode == "local" and costs in ("edit", "lcs"):
                 continue  # nothing scores above 0, or gaps cost nothing
@@ -100,7 +100,7 @@ def test_scores_may_come_from_a_table(emulated: MakeDevice, mode: str, gap: tupl
     table = named_matrix("BLOSUM62").scores
     queries, subjects = some_pairs(2, SIZES, 20)
     scores = problem_of(mode, "both", (0, 0, *gap), table)
-    with PairEngine(emulated(reversed_order=True)) as engine:
+    with ShortPairs(emulated(reversed_order=True)) as engine:
         found = engine.align(sequences(queries), sequences(subjects), scores)
     assert judged(found) == expected(queries, subjects, scores, mode, "both")
 
@@ -108,7 +108,7 @@ def test_scores_may_come_from_a_table(emulated: MakeDevice, mode: str, gap: tupl
 def test_long_queries_take_strips_and_wide_lanes(emulated: MakeDevice) -> None:
     """257 rows take 16 rows a lane, 513 a second strip."""
     queries, subjects = some_pairs(3, [(257, 40), (530, 50)], 4)
-    with PairEngine(emulated()) as engine:
+    with ShortPairs(emulated()) as engine:
         for mode, costs in itertools.product(("local", "semiglobal"), ("linear", "affine")):
             scores = problem_of(mode, "subject", COSTS[costs])
             found = engine.align(sequences(queries), sequences(subjects), scores)
@@ -119,7 +119,7 @@ def test_little_memory_makes_more_launches_and_the_same_paths(emulated: MakeDevi
     queries, subjects = some_pairs(4, SIZES, 4)
     scores = problem_of("global", "both", COSTS["linear"])
     device = emulated()
-    with PairEngine(device, decision_limit=12_000) as engine:
+    with ShortPairs(device, decision_limit=12_000) as engine:
         found = engine.align(sequences(queries), sequences(subjects), scores)
         again = engine.align(sequences(queries[:3]), sequences(subjects[:3]), scores)
         assert engine.timing.cells == sum(m * n for m, n in SIZES + SIZES[:3])
@@ -132,7 +132,7 @@ def test_little_memory_makes_more_launches_and_the_same_paths(emulated: MakeDevi
 def test_what_the_kernel_cannot_take_is_refused(emulated: MakeDevice) -> None:
     scores = problem_of("global", "both", COSTS["linear"])
     one = sequences([np.zeros(1)])
-    with PairEngine(emulated()) as engine:
+    with ShortPairs(emulated()) as engine:
         for length in (0, LONGEST + 1):
             with pytest.raises(EngineError, match="1 to 8192 can be aligned"):
                 engine.align(sequences([np.zeros(length)]), one, scores)

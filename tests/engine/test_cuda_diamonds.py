@@ -19,13 +19,13 @@ from swsearch.engine.cuda import diamonds
 from swsearch.engine.cuda.device import PyCudaDevice
 from swsearch.engine.cuda.diamond_kept import strip_bytes
 from swsearch.engine.cuda.diamond_launch import PairEnd
+from swsearch.engine.cuda.diamond_pairs import DiamondPairs
 from swsearch.engine.cuda.diamond_plan import WORDS, SweepShape
 from swsearch.engine.cuda.diamonds import DiamondSweep
 from swsearch.engine.cuda.engine import CudaEngine
 from swsearch.engine.cuda.info import cuda_info
 from swsearch.engine.pair_arrays import AlignmentProblem
 from swsearch.pairs.align import MODES, align_pair
-from swsearch.pairs.gpu import GpuPairs
 from swsearch.pairs.scoring import scheme_scoring
 from swsearch.pairs.sequence import PairSequence, from_record
 from swsearch.query.profile import sequence_profile
@@ -145,14 +145,14 @@ def test_paths_and_scores_are_the_cpus_in_every_mode() -> None:
     codes = related(np.random.default_rng(5), 9_000, 12_000, 4)
     residues = [from_record(SequenceRecord("x", side.astype(np.uint8), DNA)) for side in codes]
     texts = [PairSequence("x", "".join("ACGT"[letter] for letter in side)) for side in codes]
-    with GpuPairs() as gpu:
+    with DiamondPairs() as gpu:
         for mode in MODES:
             sides, scoring = (
                 (texts, None) if mode in ("edit", "lcs") else (residues, scheme_scoring(default_scheme(DNA)))
             )
             wanted = align_pair(*sides, mode, scoring)
-            found = align_pair(*sides, mode, scoring, gpu=gpu)
-            alone = align_pair(*sides, mode, scoring, gpu=gpu, path=False)
+            found = align_pair(*sides, mode, scoring, backend=gpu)
+            alone = align_pair(*sides, mode, scoring, backend=gpu, path=False)
             assert (found.score, found.cigar, found.subject_start) == (wanted.score, wanted.cigar, wanted.subject_start)
             assert (alone.score, alone.query_end, alone.subject_end) == (
                 wanted.score, wanted.query_end, wanted.subject_end,

@@ -16,16 +16,16 @@ import pytest
 from swsearch.bench.workloads import generated_proteins
 from swsearch.database.partition import Partition
 from swsearch.engine.cpu.engine import CpuEngine
+from swsearch.engine.cpu.pairs import CpuPairs
 from swsearch.engine.cuda.classic import CLASSIC_KERNELS, ClassicEngine
 from swsearch.engine.cuda.device import PyCudaDevice
 from swsearch.engine.cuda.engine import CudaEngine
 from swsearch.engine.cuda.info import cuda_info
-from swsearch.engine.cuda.short_pairs import PairEngine
+from swsearch.engine.cuda.short_pairs import ShortPairs
 from swsearch.engine.cuda.wavefront import wavefront_score
 from swsearch.engine.pair_arrays import AlignmentProblem, Sequences
 from swsearch.engine.protocol import ScoreEngine
 from swsearch.pairs.align import align_pair
-from swsearch.pairs.batch import align_arrays
 from swsearch.pairs.scoring import cost_set
 from swsearch.pairs.sequence import PairSequence
 from swsearch.query.profile import sequence_profile
@@ -110,16 +110,16 @@ def test_short_pairs_get_the_cpus_alignments(longest: int, path: bool) -> None:
         (queries, Sequences(related, queries.ends)),
     ]
     table = named_matrix("BLOSUM62").scores
-    with PairEngine() as engine:
+    with ShortPairs() as engine:
         for pair in both:
             for ends in ((True, True, True), (False, False, False), (False, True, True), (False, False, True)):
-                for scores in (
+                for problem in (
                     AlignmentProblem(*ends, 0, 2, 1, -1),
                     AlignmentProblem(*ends, 5, 2, 2, -3),
                     AlignmentProblem(*ends, 11, 1, table=table),
                 ):
-                    found = engine.align(*pair, scores, path=path)
-                    wanted = align_arrays(*pair, scores, path=path, n_threads=4)
+                    found = engine.align(*pair, problem, path=path)
+                    wanted = CpuPairs(4).align(*pair, problem, path=path)
                     np.testing.assert_array_equal(found.ends, wanted.ends)
                     np.testing.assert_array_equal(found.run_ends, wanted.run_ends)
                     np.testing.assert_array_equal(found.runs, wanted.runs)

@@ -10,16 +10,16 @@ import json
 import numpy as np
 import pytest
 
-from swsearch import _native
+from swsearch.engine.cpu.pairs import SHORT_LETTERS, CpuPairs, cigars, usable_instruction_sets
 from swsearch.engine.pair_arrays import AlignmentProblem, Sequences
+from swsearch.engine.reference_pairs import MAX_CELLS, ReferencePairs
 from swsearch.errors import InputError
-from swsearch.pairs import aligner
-from swsearch.pairs.align import MODES, align_pair
+from swsearch.pairs.align import MODES, align_pair, align_pairs
 from swsearch.pairs.aligner import PairAligner
-from swsearch.pairs.batch import SHORT, align_arrays, align_batch, cigars
+from swsearch.pairs.matrix_file import MAX_CELLS as MATRIX_CELLS
+from swsearch.pairs.matrix_file import score_matrix
 from swsearch.pairs.scoring import COST_SETS, scheme_scoring
 from swsearch.pairs.sequence import PairSequence, from_record
-from swsearch.pairs.serial import MATRIX_CELLS, SERIAL_CELLS, align_serial
 from swsearch.scoring.scheme import default_scheme
 from swsearch.sequences.alphabet import DNA, PROTEIN
 from swsearch.sequences.record import SequenceRecord
@@ -72,7 +72,7 @@ def test_a_batch_gives_what_one_pair_after_another_gives():
     for seed, (mode, free, alphabet, letters, scoring) in enumerate(problems()):
         pairs = drawn_pairs(seed, letters, alphabet, 20)
         for path in (True, False):
-            found = align_batch(pairs, mode, scoring, free_ends=free, path=path, n_threads=2)
+            found = align_pairs(pairs, mode, scoring, free_ends=free, path=path, n_threads=2)
             for one, pair in zip(found, pairs, strict=True):
                 assert told(one) == told(align_pair(*pair, mode, scoring, free_ends=free, path=path))
 
@@ -82,31 +82,33 @@ def test_the_reference_gives_the_same_alignments():
     for seed, (mode, free, alphabet, letters, scoring) in enumerate(problems()):
         for pair in drawn_pairs(seed, letters, alphabet, 8):
             for path in (True, False):
-                found, h = align_serial(*pair, mode, scoring, free_ends=free, path=path)
-                assert told(found) == told(align_pair(*pair, mode, scoring, free_ends=free, path=path))
-                assert h.shape == (len(pair[0]) + 1, len(pair[1]) + 1)
+                given = {"free_ends": free, "path": path}
+                found = align_pair(*pair, mode, scoring, **given, backend=ReferencePairs())
+                assert told(found) == told(align_pair(*pair, mode, scoring, **given))
+            h = score_matrix(pair, mode, scoring, free)
+            assert h.shape == (len(pair[0]) + 1, len(pair[1]) + 1)
+            assert h[found.query_end, found.subject_end] == found.score
 
 
-@pytest.mark.parametrize("isa", _native.pair_isas())
-def test_every_instruction_set_and_thread_count_gives_the_same_batch(isa):
+@pytest.mark.parametrize("instruction_set", usable_instruction_sets())
+def test_every_instruction_set_and_thread_count_gives_the_same_batch(instruction_set):
     rng = np.random.default_rng(1)
     lengths = rng.integers(1, 300, 60)
     sides = [Sequences(rng.integers(0, 4, lengths.sum()).astype(np.uint16), np.cumsum(lengths)) for _ in range(2)]
-    scores = AlignmentProblem(True, True, True, 0, 2, 1, -1)
-    wanted = align_arrays(*sides, scores)
+    problem = AlignmentProblem(True, True, True, 0, 2, 1, -1)
+    wanted = CpuPairs().align(*sides, problem)
     for threads in (1, 3):
-        found = align_arrays(*sides, scores, n_threads=threads, isa=isa)
+        found = CpuPairs(threads, instruction_set=instruction_set).align(*sides, problem)
         for name in ("ends", "run_ends", "runs"):
             np.testing.assert_array_equal(getattr(found, name), getattr(wanted, name))
 
 
-def test_pairs_keep_their_order_whatever_way_they_go(monkeypatch):
+def test_pairs_keep_their_order_whatever_backend_takes_them():
     """Long pairs and empty ones stand between short ones; batches are small. Expected values: align_pair."""
-    monkeypatch.setattr(aligner, "BATCH_PAIRS", 3)
     pairs = drawn_pairs(3, "abc", None, 10)
-    pairs.insert(2, (PairSequence("long", "ab" * SHORT), PairSequence("long", "abc")))
+    pairs.insert(2, (PairSequence("long", "ab" * SHORT_LETTERS), PairSequence("long", "abc")))
     pairs.insert(7, (PairSequence("empty", ""), PairSequence("empty", "abc")))
-    with PairAligner("edit", n_threads=2) as chosen:
+    with PairAligner("edit", n_threads=2, batch_pairs=3) as chosen:
         found = list(chosen.align(iter(pairs)))
     assert [(one.query.letters, one.subject.letters) for one in found] == [(a.letters, b.letters) for a, b in pairs]
     for one, pair in zip(found, pairs, strict=True):
@@ -119,7 +121,7 @@ def test_cigars_are_spelled_by_any_number_of_threads():
     scoring = COST_SETS["sw2023"]
     wanted = [align_pair(*pair, "global", scoring).cigar for pair in pairs]
     for threads in (1, 4):
-        assert [found.cigar for found in align_batch(pairs, "global", scoring, n_threads=threads)] == wanted
+        assert [found.cigar for found in align_pairs(pairs, "global", scoring, n_threads=threads)] == wanted
 
 
 def test_sequences_can_be_taken_apart():
@@ -131,7 +133,7 @@ def test_sequences_can_be_taken_apart():
 
 
 def test_arrays_that_do_not_fit_are_refused():
-    scores = AlignmentProblem(False, False, False, 0, 2, 1, -1)
+    problem = AlignmentProblem(False, False, False, 0, 2, 1, -1)
     two = Sequences(np.zeros(4, np.uint16), np.array([2, 4]))
     for wrong, message in (
         (Sequences(two.letters, np.array([3, 2])), "do not grow"),
@@ -139,21 +141,21 @@ def test_arrays_that_do_not_fit_are_refused():
         (Sequences(two.letters, np.array([4])), "not as many queries"),
         (Sequences(np.full(4, 0xFFFF, np.uint16), two.ends), "no score"),
     ):
-        with pytest.raises(ValueError, match=message):
-            align_arrays(wrong, two, scores)
-    paths = align_arrays(two, two, scores)
-    assert cigars(paths, (two, two)) == cigars(paths, (two, two), n_threads=3) == ["2=", "2="]
+        with pytest.raises(InputError, match=message):
+            CpuPairs().align(wrong, two, problem)
+    paths = CpuPairs().align(two, two, problem)
+    assert cigars(paths, two, two) == cigars(paths, two, two, n_threads=3) == ["2=", "2="]
     paths.runs[0] = 3 << 2
     with pytest.raises(ValueError, match="beyond their sequences"):
-        cigars(paths, (two, two))
+        cigars(paths, two, two)
     paths.runs[0] = 2 << 2
     paths.ends[0, 3] = -1
     with pytest.raises(ValueError, match="a start lies beyond"):
-        cigars(paths, (two, two))
+        cigars(paths, two, two)
     paths.ends[0, 3] = 0
     paths.runs[0] = 2 << 2 | 3
     with pytest.raises(ValueError, match="no operation"):
-        cigars(paths, (two, two))
+        cigars(paths, two, two)
 
 
 # --- The command ---
@@ -210,11 +212,11 @@ def test_what_does_not_go_together_is_one_clear_line(run, tmp_path):
     assert code == 1
     assert "a table of up to 4,000,000 is written" in error
     assert not (tmp_path / "x.tsv").exists()
-    code, _, error = run("--mode", "edit", "--text", "A" * (SERIAL_CELLS // 1000 + 1), "A" * 1000, "--serial")
+    code, _, error = run("--mode", "edit", "--text", "A" * (MAX_CELLS // 1000 + 1), "A" * 1000, "--serial")
     assert code == 1
     assert "too many for whole matrices" in error
 
 
 def test_matrices_of_residues_are_refused_for_texts():
     with pytest.raises(InputError, match="a text is given"):
-        align_batch([(PairSequence("", "AB"), PairSequence("", "AB"))], "local", scheme_scoring(default_scheme(DNA)))
+        align_pairs([(PairSequence("", "AB"), PairSequence("", "AB"))], "local", scheme_scoring(default_scheme(DNA)))

@@ -7,7 +7,7 @@ bytes a letter, four a letter for its runs, and with a path half a byte a cell (
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Final
 
 import numpy as np
@@ -56,8 +56,8 @@ def decision_words(queries: NDArray[np.int64], subjects: NDArray[np.int64], rows
     return strips * (subjects + WARP - 1) * WARP * max(1, rows * bits // 32)
 
 
-class PairEngine(Closing):
-    """Aligns batches of short pairs on one GPU. A context manager; not shared between threads.
+class ShortPairs(Closing):
+    """The pair backend for batches of short pairs on one GPU. A context manager; not shared between threads.
 
     Parameters
     ----------
@@ -71,6 +71,8 @@ class PairEngine(Closing):
     EngineUnavailable
         No device that can be used.
     """
+
+    name = "cuda short pairs"
 
     def __init__(self, device: Device | None = None, decision_limit: int | None = None) -> None:
         self._device: Device = PyCudaDevice() if device is None else device
@@ -86,22 +88,20 @@ class PairEngine(Closing):
         return self._device.facts.name
 
     def align(
-        self, queries: Sequences, subjects: Sequences, problem: AlignmentProblem, *, path: bool = True
+        self,
+        queries: Sequences,
+        subjects: Sequences,
+        problem: AlignmentProblem,
+        *,
+        path: bool = True,
+        progress: Callable[[int], None] | None = None,
     ) -> PairPaths:
-        """Align query i with subject i, for all i.
-
-        Parameters
-        ----------
-        queries, subjects : Sequences
-            As many of one as of the other, each of 1 to 8,192 letters.
-        problem : AlignmentProblem
-        path : bool
-            Whether the alignments are wanted; else scores and ends alone.
+        """Align query i with subject i; see :class:`swsearch.engine.pair_arrays.PairBackend`.
 
         Raises
         ------
         EngineError
-            A sequence is empty or too long, or the device fails.
+            A sequence has no letter or more than 8,192, or the device fails.
         """
         lengths = np.concatenate((queries.lengths, subjects.lengths))
         if len(lengths) and not 1 <= int(lengths.min()) <= int(lengths.max()) <= LONGEST:
@@ -111,19 +111,13 @@ class PairEngine(Closing):
         words = np.zeros(len(queries), dtype=np.int64)
         if path:
             words = decision_words(queries.lengths, subjects.lengths, rows, 4 if problem.gap_open > 0 else 2)
-        parts = [
-            self._launch(queries, subjects, problem, rows, words, chosen, path=path)
-            for chosen in self._portions(words, queries.lengths + subjects.lengths)
-        ]
+        parts = []
+        for chosen in self._portions(words, queries.lengths + subjects.lengths):
+            parts.append(self._launch(queries, subjects, problem, rows, words, chosen, path=path))
+            if progress is not None:
+                progress(int(queries.lengths[chosen] @ subjects.lengths[chosen]))
         self.timing.cells += int(queries.lengths @ subjects.lengths)
-        if not parts:
-            return PairPaths(np.empty((0, 5), np.int64), np.empty(0, np.int64), np.empty(0, np.uint32))
-        first_run = np.cumsum([0, *(len(part.runs) for part in parts[:-1])])
-        return PairPaths(
-            np.concatenate([part.ends for part in parts]),
-            np.concatenate([part.run_ends + before for part, before in zip(parts, first_run, strict=True)]),
-            np.concatenate([part.runs for part in parts]),
-        )
+        return PairPaths.concatenate(parts)
 
     def close(self) -> None:
         """Give the device back."""

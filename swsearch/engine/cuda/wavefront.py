@@ -8,19 +8,72 @@ compared with, not to be fast.
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Callable
 from typing import Final
 
 import numpy as np
 
 from swsearch.engine.cuda.device import Argument, Buffer, Device, Stream
 from swsearch.engine.cuda.kernels import KernelSpec
-from swsearch.errors import EngineError
+from swsearch.engine.pair_arrays import AlignmentProblem, PairPaths, Sequences
+from swsearch.errors import EngineError, InputError
 from swsearch.typing import Letters
 
 TILE: Final = 16
 THREADS: Final = 64
 LARGEST_SUM: Final = 2**30
 WAVEFRONT_KERNEL: Final = KernelSpec("wavefront", "wavefront", (("THREADS", str(THREADS)),), THREADS)
+
+
+class WavefrontPairs:
+    """The pair backend for scores of global problems with linear gaps and compared letters.
+
+    Parameters
+    ----------
+    device : Device
+        Open; stays the caller's.
+    """
+
+    name = "cuda wavefront"
+
+    def __init__(self, device: Device) -> None:
+        self._device = device
+
+    def align(
+        self,
+        queries: Sequences,
+        subjects: Sequences,
+        problem: AlignmentProblem,
+        *,
+        path: bool = True,
+        progress: Callable[[int], None] | None = None,
+    ) -> PairPaths:
+        """Scores of query i and subject i; see :class:`swsearch.engine.pair_arrays.PairBackend`.
+
+        Raises
+        ------
+        InputError
+            A path is asked for, or the problem is not global with linear gaps and compared letters.
+        EngineError
+            A side is empty, scores may leave 30 bits, or the device fails.
+        """
+        if path:
+            raise InputError("--kernel wavefront gives scores alone; leave --cigar out, or the kernel")
+        if problem.table is not None:
+            raise InputError("--kernel wavefront compares letters and reads no score table; give --costs")
+        if problem.gap_open or problem.local or problem.query_free or problem.subject_free:
+            raise InputError("--kernel wavefront is for global problems with linear gaps")
+        found = []
+        for index in range(len(queries)):
+            query, subject = queries[index], subjects[index]
+            score, _ = wavefront_score(
+                self._device, query, subject,
+                match=problem.match, mismatch=problem.mismatch, indel=problem.gap_extend,
+            )  # fmt: skip
+            found.append(PairPaths.of_pair((score, len(query), len(subject), 0, 0)))
+            if progress is not None:
+                progress(len(query) * len(subject))
+        return PairPaths.concatenate(found)
 
 
 def wavefront_score(

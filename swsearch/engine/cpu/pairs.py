@@ -1,0 +1,148 @@
+"""Pairs on the CPU (``simd/pair``): short pairs one a thread; a long pair by diamonds over all threads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+import numpy as np
+
+from swsearch import _native
+from swsearch.engine.pair_arrays import AlignmentProblem, PairPaths, Sequences, limited
+from swsearch.errors import InputError
+
+SHORT_LETTERS: Final = 2048
+"""Letters of the longest sequence of a short pair; a pair of longer ones keeps all threads busy by itself."""
+MEMORY_BYTES: Final = 256 << 20
+"""Bytes of rows that are kept for a path, beyond what grows with the lengths; shared by all threads."""
+
+
+def usable_instruction_sets() -> list[str]:
+    """Instruction sets that the pair kernels are built for and that this processor can run, best first."""
+    return list(_native.pair_isas())
+
+
+class CpuPairs:
+    """The pair backend of the CPU.
+
+    Parameters
+    ----------
+    n_threads : int
+        At least 1.
+    memory_bytes : int
+        Bytes of rows that are kept for a path.
+    instruction_set : str, optional
+        One of :func:`usable_instruction_sets`; by default the fastest for each kind of pair.
+
+    Raises
+    ------
+    InputError
+        ``n_threads`` is below 1.
+    """
+
+    name = "cpu"
+
+    def __init__(
+        self, n_threads: int = 1, *, memory_bytes: int = MEMORY_BYTES, instruction_set: str | None = None
+    ) -> None:
+        if n_threads < 1:
+            raise InputError(f"--threads {n_threads}: choose at least 1")
+        self._n_threads = n_threads
+        self._memory_bytes = memory_bytes
+        self._instruction_set = instruction_set
+
+    def align(
+        self,
+        queries: Sequences,
+        subjects: Sequences,
+        problem: AlignmentProblem,
+        *,
+        path: bool = True,
+        progress: Callable[[int], None] | None = None,
+    ) -> PairPaths:
+        """Align query i with subject i; see :class:`swsearch.engine.pair_arrays.PairBackend`.
+
+        Raises
+        ------
+        InputError
+            The arrays do not fit each other, or scores may leave 30 bits.
+        """
+        if len(queries) != len(subjects):
+            raise InputError(f"there are not as many queries ({len(queries)}) as subjects ({len(subjects)})")
+        lengths = np.stack((queries.lengths, subjects.lengths))
+        short = (lengths.min(axis=0) >= 1) & (lengths.max(axis=0) <= SHORT_LETTERS)
+        told = limited(progress, int(queries.lengths @ subjects.lengths))
+        try:
+            if len(short) > 1 and short.all():
+                return self._align_short(queries, subjects, problem, path, told)
+            return PairPaths.concatenate(
+                [self._align_one(queries, subjects, index, problem, path, told) for index in range(len(queries))]
+            )
+        except ValueError as error:
+            raise InputError(str(error)) from error
+
+    def _align_short(
+        self,
+        queries: Sequences,
+        subjects: Sequences,
+        problem: AlignmentProblem,
+        path: bool,
+        progress: Callable[[int], None] | None,
+    ) -> PairPaths:
+        """All pairs in one native call: a thread takes one pair after another."""
+        ends, run_ends, runs = _native.align_pairs(
+            queries.letters, queries.ends, subjects.letters, subjects.ends,
+            problem.table, problem.match, problem.mismatch, problem.gap_open, problem.gap_extend,
+            problem.local, problem.query_free, problem.subject_free, path, self._n_threads, self._memory_bytes,
+            progress, self._instruction_set or _fastest_for_short(path=path),
+        )  # fmt: skip
+        return PairPaths(ends, run_ends, runs)
+
+    def _align_one(
+        self,
+        queries: Sequences,
+        subjects: Sequences,
+        index: int,
+        problem: AlignmentProblem,
+        path: bool,
+        progress: Callable[[int], None] | None,
+    ) -> PairPaths:
+        """One pair over all threads."""
+        *ends, runs = _native.align_pair(
+            queries[index], subjects[index],
+            problem.table, problem.match, problem.mismatch, problem.gap_open, problem.gap_extend,
+            problem.local, problem.query_free, problem.subject_free, path, self._n_threads, self._memory_bytes,
+            progress, self._instruction_set or "auto",
+        )  # fmt: skip
+        return PairPaths.of_pair(ends, runs or ())
+
+
+def _fastest_for_short(*, path: bool) -> str:
+    """The instruction set for short pairs.
+
+    Narrow vectors make low strips: less of a short pair is padding, and fewer decisions are kept for its path.
+    """
+    usable = usable_instruction_sets()
+    return next((name for name in (("sse41", "avx2") if path else ("avx2", "sse41")) if name in usable), "auto")
+
+
+def cigars(paths: PairPaths, queries: Sequences, subjects: Sequences, n_threads: int = 1) -> list[str]:
+    """The CIGAR of each pair.
+
+    Parameters
+    ----------
+    paths : PairPaths
+        With paths.
+    queries, subjects : Sequences
+        Letters whose equal numbers are written ``=`` and whose different numbers are written ``X``.
+
+    Raises
+    ------
+    ValueError
+        The paths do not fit the sequences.
+    """
+    return _native.spell_cigars(
+        queries.letters, queries.ends, subjects.letters, subjects.ends,
+        np.ascontiguousarray(paths.ends[:, 3]), np.ascontiguousarray(paths.ends[:, 4]), paths.run_ends, paths.runs,
+        n_threads,
+    )  # fmt: skip

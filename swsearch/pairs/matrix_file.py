@@ -1,0 +1,81 @@
+"""The table of a small pair: the matrix H of all nodes, written as tab-separated values."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Final
+
+from swsearch.engine.reference_pairs import Matrix, fill, letter_scores
+from swsearch.errors import InputError
+from swsearch.pairs.align import Pair, mode_scoring, pair_arrays
+from swsearch.pairs.scoring import PairScoring
+
+MAX_CELLS: Final = 4_000_000
+"""Cells of the largest matrix that is written: 2,000 by 2,000, a file of about 20 MB."""
+
+
+def score_matrix(
+    pair: Pair, mode: str = "local", scoring: PairScoring | None = None, free_ends: str = "both"
+) -> Matrix:
+    """H of all nodes of a pair, shape (query length + 1, subject length + 1), int64; for ``edit`` distances.
+
+    Parameters as for :func:`swsearch.pairs.align.align_pairs`.
+
+    Raises
+    ------
+    InputError
+        Parameters that do not fit, or more cells than 25 million.
+
+    >>> from swsearch.pairs.sequence import PairSequence
+    >>> int(score_matrix((PairSequence("", "RISOTTO"), PairSequence("", "PRESTO")), "edit")[7, 6])
+    4
+    """
+    problem, (queries, subjects), _ = pair_arrays([pair], mode, mode_scoring(mode, scoring), free_ends)
+    h = fill(letter_scores(queries[0], subjects[0], problem), problem).h
+    return -h if mode == "edit" else h
+
+
+def check_matrix_size(pair: Pair) -> None:
+    """Refuse a matrix that is too large to be written.
+
+    Raises
+    ------
+    InputError
+        It has more than 4 million cells.
+    """
+    rows, columns = len(pair[0]), len(pair[1])
+    if rows * columns > MAX_CELLS:
+        raise InputError(
+            f"--matrix-out: {rows:,} by {columns:,} letters make {rows * columns:,} cells; a table of up to "
+            f"{MAX_CELLS:,} is written (about 20 MB): give shorter sequences"
+        )
+
+
+def write_matrix(path: Path, pair: Pair, h: Matrix) -> None:
+    """Write a matrix: the subject's letters across, the query's down, the border first.
+
+    The file appears whole or not at all.
+
+    Raises
+    ------
+    InputError
+        The file cannot be written.
+    """
+    unfinished = path.with_name(f".{path.name}.{os.getpid()}.unfinished")
+    query, subject = pair
+    try:
+        with unfinished.open("w", encoding="utf-8", newline="\n") as file:
+            file.write("\t".join(["", "", *map(_cell, subject.letters)]) + "\n")
+            for letter, row in zip(["", *query.letters], h.tolist(), strict=True):
+                file.write("\t".join([_cell(letter), *map(str, row)]) + "\n")
+        unfinished.replace(path)
+    except OSError as error:
+        raise InputError(f"--matrix-out {path}: {error.strerror}; choose another file") from error
+    finally:
+        unfinished.unlink(missing_ok=True)
+
+
+def _cell(letter: str) -> str:
+    """A letter as a cell of the table can hold it."""
+    return letter if letter.isprintable() else repr(letter)

@@ -1,0 +1,179 @@
+"""What every pair backend promises, on every backend: one list of cases, judged by whole matrices in plain Python.
+
+A backend that cannot run here is skipped with its reason.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from swsearch.engine.cpu.pairs import CpuPairs, usable_instruction_sets
+from swsearch.engine.cuda.device import PyCudaDevice
+from swsearch.engine.cuda.diamond_pairs import DiamondPairs
+from swsearch.engine.cuda.info import cuda_info
+from swsearch.engine.cuda.short_pairs import ShortPairs
+from swsearch.engine.cuda.wavefront import WavefrontPairs
+from swsearch.engine.pair_arrays import AlignmentProblem, PairBackend, Sequences
+from swsearch.engine.reference_pairs import ReferencePairs
+from swsearch.errors import EngineError
+from swsearch.scoring.matrix import named_matrix
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "cuda" / "emulation"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "pairs"))
+
+from emulated_device import EmulatedDevice
+from whole_matrix import free_ends, whole_matrix
+
+MakeDevice = Callable[..., EmulatedDevice]
+PROBLEMS = [("local", "both"), ("global", "both"), *(("semiglobal", free) for free in ("both", "query", "subject"))]
+SCORES = {
+    "affine": {"gap_open": 5, "gap_extend": 2, "match": 2, "mismatch": -3},
+    "linear": {"gap_open": 0, "gap_extend": 2, "match": 1, "mismatch": -1},
+    "table": {"gap_open": 11, "gap_extend": 1, "table": named_matrix("BLOSUM62").scores},
+}
+
+
+@dataclass(frozen=True)
+class BackendCase:
+    """A backend by name, how to make it on the CPU or a device, and what it does not take."""
+
+    name: str
+    build: Callable[..., PairBackend]
+    device: str = ""
+    paths: bool = True
+    empty: bool = True
+    problems: list[tuple[str, str]] = field(default_factory=lambda: PROBLEMS)
+    scores: tuple[str, ...] = tuple(SCORES)
+
+    def param(self) -> object:
+        return pytest.param(self, id=self.name, marks=[pytest.mark.gpu] if self.device == "gpu" else [])
+
+
+CASES = [
+    BackendCase("reference", ReferencePairs),
+    *(
+        BackendCase(f"cpu-{name}-{threads}", lambda n=name, t=threads: CpuPairs(t, instruction_set=n))
+        for name in usable_instruction_sets()
+        for threads in (1, 2)
+    ),
+    *(
+        case
+        for device in ("emulated", "gpu")
+        for case in (
+            BackendCase(f"cuda-short-{device}", ShortPairs, device, empty=False),
+            BackendCase(f"cuda-diamond-{device}", DiamondPairs, device),
+            BackendCase(
+                f"cuda-wavefront-{device}", WavefrontPairs, device, paths=False, empty=False,
+                problems=[("global", "both")], scores=("linear",),
+            ),
+        )
+    ),
+]  # fmt: skip
+
+
+@pytest.fixture(params=[case.param() for case in CASES])
+def case(request: pytest.FixtureRequest) -> BackendCase:
+    return request.param
+
+
+@pytest.fixture
+def backend(case: BackendCase, request: pytest.FixtureRequest) -> PairBackend:
+    if not case.device:
+        yield case.build()
+        return
+    if case.device == "gpu":
+        info = cuda_info()
+        if not info.usable:
+            pytest.skip(info.reason)
+        device = PyCudaDevice()
+    else:
+        device = request.getfixturevalue("emulated")()
+    made = case.build(device)
+    yield made
+    getattr(made, "close", device.close)()
+
+
+def pairs_of(seed: int, sizes: list[tuple[int, int]], letters: int) -> tuple[list[np.ndarray], list[np.ndarray]]:
+    """Pairs of the lengths given; every second subject repeats its query with some letters changed."""
+    rng = np.random.default_rng(seed)
+    queries, subjects = [], []
+    for number, (m, n) in enumerate(sizes):
+        query = rng.integers(0, letters, m).astype(np.uint16)
+        subject = rng.integers(0, letters, n).astype(np.uint16)
+        if number % 2 and m and n:
+            subject = np.resize(query, n)
+            changed = rng.random(n) < 0.2
+            subject[changed] = rng.integers(0, letters, int(changed.sum()))
+        queries.append(query)
+        subjects.append(subject)
+    return queries, subjects
+
+
+SIZES = [(1, 1), (1, 30), (30, 1), (7, 8), (8, 7), (9, 33), (31, 32), (64, 33), (37, 70)]
+
+
+def test_every_backend_gives_the_alignment_of_whole_matrices(case: BackendCase, backend: PairBackend) -> None:
+    """Expected values: ``whole_matrix``, which shares no code with the program."""
+    for seed, name in enumerate(case.scores):
+        queries, subjects = pairs_of(seed, SIZES, 20 if name == "table" else 4)
+        for mode, free in case.problems:
+            problem = AlignmentProblem(mode == "local", *free_ends(mode, free), **SCORES[name])
+            sides = Sequences.of(queries), Sequences.of(subjects)
+            scored = backend.align(*sides, problem, path=False)
+            found = backend.align(*sides, problem) if case.paths else scored
+            first = 0
+            for index, (query, subject) in enumerate(zip(queries, subjects, strict=True)):
+                letters = (
+                    np.where(query[:, None] == subject[None, :], problem.match, problem.mismatch)
+                    if problem.table is None
+                    else problem.table[np.ix_(query, subject)].astype(int)
+                )
+                judged = whole_matrix(letters, problem.gap_open, problem.gap_extend, mode, free)
+                wanted = (judged.score, judged.query_end, judged.subject_end)
+                assert tuple(scored.ends[index, :3].tolist()) == wanted, (name, mode, free, index)
+                if case.paths:
+                    row = found.ends[index].tolist()
+                    assert row == [*wanted, judged.query_start, judged.subject_start], (name, mode, free, index)
+                    last = int(found.run_ends[index])
+                    runs = found.runs[first:last].tolist()
+                    assert "".join("MID"[run & 3] * (run >> 2) for run in runs) == judged.operations
+                    first = last
+            assert len(scored.runs) == 0
+            assert len(scored.run_ends) == len(queries)
+
+
+def test_empty_sides_are_aligned_with_gaps_alone(case: BackendCase, backend: PairBackend) -> None:
+    """Expected values by hand: a gap of 3 costs 5 + 3 * 2."""
+    three, none = np.zeros(3, np.uint16), np.zeros(0, np.uint16)
+    if not case.empty:
+        linear = AlignmentProblem(False, False, False, **SCORES["linear"])
+        with pytest.raises(EngineError, match="letter"):
+            backend.align(Sequences.of([none]), Sequences.of([three]), linear, path=False)
+        return
+    problem = AlignmentProblem(False, False, False, **SCORES["affine"])
+    found = backend.align(Sequences.of([none, three, none]), Sequences.of([three, none, none]), problem)
+    assert found.ends[:, 0].tolist() == [-11, -11, 0]
+    assert found.runs.tolist() == [3 << 2 | 2, 3 << 2 | 1]
+    assert found.run_ends.tolist() == [1, 2, 2]
+
+
+def test_progress_ends_at_the_cells_of_the_pairs(case: BackendCase, backend: PairBackend) -> None:
+    queries, subjects = pairs_of(3, [(40, 50), (60, 70)], 4)
+    problem = AlignmentProblem(False, False, False, **SCORES["linear"])
+    told: list[int] = []
+    backend.align(Sequences.of(queries), Sequences.of(subjects), problem, path=False, progress=told.append)
+    assert sum(told) <= 40 * 50 + 60 * 70
+    assert all(cells >= 0 for cells in told)
+
+
+def test_no_pairs_have_no_outcome(case: BackendCase, backend: PairBackend) -> None:
+    problem = AlignmentProblem(False, False, False, **SCORES["linear"])
+    found = backend.align(Sequences.of([]), Sequences.of([]), problem, path=False)
+    assert found.ends.shape == (0, 5)
+    assert len(found.run_ends) == len(found.runs) == 0
