@@ -42,6 +42,7 @@ lint: $(VENV)/.installed-test
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
+	$(BIN)/python scripts/lint_arithmetic.py
 
 $(VENV)/.peers: $(VENV)/.created scripts/install_peers.sh
 	sh scripts/install_peers.sh

@@ -9,14 +9,13 @@ import numpy as np
 from swsearch.database.format import SUBJECT_ALIGNMENT, TAIL_PADDING
 from swsearch.database.partition import Partition
 from swsearch.query.profile import QueryProfile
+from swsearch.scoring.background import background
 from swsearch.scoring.gap import GapPenalty
-from swsearch.sequences.alphabet import N_CODES, PAD_CODE
+from swsearch.sequences.alphabet import N_CODES, PAD_CODE, PROTEIN
 from swsearch.typing import Codes
 
-ROBINSON_FREQUENCIES = np.array(
-    [78, 51, 45, 54, 19, 43, 63, 74, 22, 51, 90, 57, 22, 39, 52, 71, 58, 13, 32, 64], dtype=np.float64
-)
-"""Residues in a thousand of natural proteins, in the order ARNDCQEGHILKMFPSTWYV (Robinson and Robinson 1991)."""
+ROBINSON_FREQUENCIES = np.rint(background(PROTEIN) * 1000)
+"""Residues in a thousand of natural proteins, in the order ARNDCQEGHILKMFPSTWYV."""
 
 
 def make_partition(subjects: Sequence[Codes]) -> Partition:

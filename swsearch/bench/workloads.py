@@ -24,6 +24,7 @@ from swsearch.database.partition import Partition
 from swsearch.engine.cpu.engine import CpuEngine
 from swsearch.errors import InputError
 from swsearch.query.profile import QueryProfile, sequence_profile
+from swsearch.scoring.background import background
 from swsearch.scoring.scheme import ScoringScheme, default_scheme
 from swsearch.sequences.alphabet import DNA, PROTEIN, Alphabet, reverse_complement
 from swsearch.sequences.fasta import read_sequences
@@ -34,8 +35,6 @@ from swsearch.typing import Codes
 QUERY_LENGTHS: Final = (40, 144, 375, 567, 1000, 2005, 5478)
 """Query lengths that are measured unless others are asked for: from a peptide to the longest of CUDASW++'s queries."""
 
-_NATURAL_RESIDUES: Final = (78, 51, 45, 54, 19, 43, 63, 74, 22, 51, 90, 57, 22, 39, 52, 71, 58, 13, 32, 64)
-"""Residues in a thousand of natural proteins, in the order ARNDCQEGHILKMFPSTWYV (Robinson and Robinson 1991)."""
 # Logarithm of a Swiss-Prot protein's length: mean and standard deviation, which make 360 residues on average.
 _LENGTH_MEAN, _LENGTH_DEVIATION = 5.68, 0.64
 _SHORTEST, _LONGEST = 16, 5000
@@ -173,7 +172,7 @@ def workload_of_file(path: str | os.PathLike[str]) -> Workload:
 def _letters(rng: np.random.Generator, alphabet: Alphabet, length: int) -> Codes:
     if alphabet is DNA:
         return rng.integers(0, 4, size=length, dtype=np.uint8)
-    weights = np.array(_NATURAL_RESIDUES)
+    weights = np.rint(background(PROTEIN) * 1000).astype(int)
     letters: Codes = np.repeat(np.arange(20, dtype=np.uint8), weights)[rng.integers(0, weights.sum(), size=length)]
     return letters
 

@@ -25,13 +25,14 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from swsearch.deterministic import exp, sum_in_order, total
 from swsearch.errors import InputError, ScoringError
 from swsearch.profiles.alignment_files import MultipleAlignment
-from swsearch.profiles.scale import BACKGROUND, matrix_lambda
 from swsearch.query.position_specific import N_AMINO_ACIDS, PositionSpecificQuery, with_other_letters
+from swsearch.scoring.background import background
 from swsearch.scoring.matrix import MAX_SCORE, MIN_SCORE, SubstitutionMatrix
 from swsearch.sequences.alphabet import PAD_CODE, PROTEIN
-from swsearch.statistics.deterministic import exp
+from swsearch.statistics.ungapped import matrix_lambda
 from swsearch.typing import Codes, Floats
 
 PSEUDOCOUNT: Final = 10.0
@@ -55,13 +56,13 @@ def position_specific_query(
     lam = matrix_lambda(matrix)
     if lam is None:
         raise ScoringError(f"matrix {matrix.name} has no scale (λ) to estimate a profile in; choose another --matrix")
-    filled = (alignment.codes != PAD_CODE).sum(axis=0)
+    filled = np.count_nonzero(alignment.codes != PAD_CODE, axis=0)
     enough = filled > 0 if alignment.all_columns else filled >= max(1.0, MIN_FILLED * len(alignment.codes))
     codes = alignment.codes[:, enough]
     if codes.shape[1] == 0:
         raise InputError(f"{header.split(None, 1)[0]}: no column is filled by half of the aligned sequences")
     frequencies = column_frequencies(codes)
-    known = frequencies.sum(axis=1) > 0
+    known = (frequencies > 0).any(axis=1)
     consensus = np.where(known, frequencies.argmax(axis=1), PROTEIN.code("X")).astype(np.uint8)
     scores = matrix.scores[consensus, :N_AMINO_ACIDS].astype(np.int64)
     scores[known] = _scores(frequencies[known], _mean_kinds(codes) - 1.0, matrix, lam)
@@ -77,15 +78,15 @@ def column_frequencies(codes: Codes) -> Floats:
         Residue codes; what is no amino acid does not count.
     """
     counts = _counts(codes, np.ones(len(codes)))
-    kinds = (counts > 0).sum(axis=1)
+    kinds = np.count_nonzero(counts, axis=1)
     weights = np.zeros(len(codes))
     for number, row in enumerate(codes):
         places = np.flatnonzero(row < N_AMINO_ACIDS)
         if places.size:
-            weights[number] = (1.0 / (kinds[places] * counts[places, row[places]])).sum() / places.size
+            weights[number] = total(1.0 / (kinds[places] * counts[places, row[places]])) / places.size
     weighted = _counts(codes, weights)
-    total = weighted.sum(axis=1, keepdims=True)
-    return weighted / np.where(total > 0, total, 1.0)
+    whole = sum_in_order(weighted, axis=1)[:, None]
+    return weighted / np.where(whole > 0, whole, 1.0)
 
 
 def _counts(codes: Codes, weights: Floats) -> Floats:
@@ -99,16 +100,16 @@ def _counts(codes: Codes, weights: Floats) -> Floats:
 
 def _mean_kinds(codes: Codes) -> float:
     """Different amino acids in a column, on average over the columns that have any."""
-    kinds = (_counts(codes, np.ones(len(codes))) > 0).sum(axis=1)
-    return float(kinds.sum() / max(1, np.count_nonzero(kinds)))
+    kinds = np.count_nonzero(_counts(codes, np.ones(len(codes))), axis=1)
+    return int(kinds.sum(dtype=np.int64)) / max(1, int(np.count_nonzero(kinds)))
 
 
 def _scores(frequencies: Floats, alpha: float, matrix: SubstitutionMatrix, lam: float) -> NDArray[np.int64]:
     """Rounded log-odds in the matrix's units, shape (n_columns, 20)."""
     odds = exp(lam * matrix.scores[:N_AMINO_ACIDS, :N_AMINO_ACIDS].astype(np.float64))
-    expected = (frequencies[:, :, None] * odds[None, :, :]).sum(axis=1)
-    ratios = (alpha * frequencies / BACKGROUND + PSEUDOCOUNT * expected) / (alpha + PSEUDOCOUNT)
-    # The score is where the ratio stands among exp(λ (s - 1/2)): no logarithm, which differs between machines.
+    expected = sum_in_order(frequencies[:, :, None] * odds[None, :, :], axis=1)
+    ratios = (alpha * frequencies / background(PROTEIN) + PSEUDOCOUNT * expected) / (alpha + PSEUDOCOUNT)
+    # The score is where the ratio stands among exp(λ (s - 1/2)).
     steps = exp(lam * (np.arange(MIN_SCORE + 1, MAX_SCORE + 1, dtype=np.float64) - 0.5))
     scores: NDArray[np.int64] = MIN_SCORE + np.searchsorted(steps, ratios, side="right").astype(np.int64)
     return scores

@@ -13,55 +13,34 @@ import numpy as np
 from numpy.typing import NDArray
 
 from swsearch.query.position_specific import N_AMINO_ACIDS, PositionSpecificQuery
+from swsearch.scoring.background import background
 from swsearch.scoring.matrix import SubstitutionMatrix
-from swsearch.statistics.deterministic import exp
-from swsearch.typing import Floats
-
-_PER_TEN_THOUSAND = np.array(
-    [7805, 5129, 4487, 5364, 1925, 4264, 6295, 7377, 2199, 5142, 9019, 5744, 2243, 3856, 5203, 7120, 5841, 1330, 3216,
-     6441], dtype=np.float64,
-)  # fmt: skip
-BACKGROUND: Final[Floats] = _PER_TEN_THOUSAND / 100_000
-"""Amino acids of natural proteins, in the order ARNDCQEGHILKMFPSTWYV (Robinson and Robinson 1991); as in BLAST."""
+from swsearch.sequences.alphabet import PROTEIN
+from swsearch.statistics.ungapped import find_lambda, matrix_lambda, score_distribution
 
 TOLERANCE: Final = 0.2
 """Relative difference from the matrix's λ from which E-values are called into question."""
-_LARGEST_LAMBDA: Final = 16.0
-_BISECTIONS: Final = 60
 
 
-def ungapped_lambda(scores: NDArray[np.int8], weights: Floats | None = None) -> float | None:
-    """λ of score rows against natural proteins; None where no row is positive, or the mean score is not negative.
+def query_lambda(scores: NDArray[np.int8]) -> float | None:
+    """λ of score rows of equal shares against natural proteins.
 
     Parameters
     ----------
     scores : int8 array, shape (n_rows, 20)
-    weights : float64 array, shape (n_rows,), optional
-        Share of each row, 1 in all; equal shares where it is not given.
+
+    Returns
+    -------
+    float or None
+        None where no score is positive, or the mean score is not negative.
     """
-    share = np.full(len(scores), 1.0 / len(scores)) if weights is None else weights
-    chances: Floats = share[:, None] * BACKGROUND[None, :]
-    values = scores.astype(np.float64)
-    if values.max() <= 0 or float((chances * values).sum()) >= 0:
-        return None
-    low, high = 0.0, _LARGEST_LAMBDA
-    for _ in range(_BISECTIONS):
-        middle = (low + high) / 2
-        if float((chances * exp(middle * values)).sum()) > 1:
-            high = middle
-        else:
-            low = middle
-    return (low + high) / 2
-
-
-def matrix_lambda(matrix: SubstitutionMatrix) -> float | None:
-    """λ of a matrix between natural proteins; None where it has none."""
-    return ungapped_lambda(matrix.scores[:N_AMINO_ACIDS, :N_AMINO_ACIDS], BACKGROUND)
+    shares = np.full(len(scores), 1.0 / len(scores))
+    return find_lambda(*score_distribution(scores.astype(np.int64), shares, background(PROTEIN)))
 
 
 def scale_note(query: PositionSpecificQuery, matrix: SubstitutionMatrix) -> str | None:
     """What a person should hear where the query's scores do not have the matrix's scale."""
-    of_matrix, of_query = matrix_lambda(matrix), ungapped_lambda(query.scores[:, :N_AMINO_ACIDS])
+    of_matrix, of_query = matrix_lambda(matrix), query_lambda(query.scores[:, :N_AMINO_ACIDS])
     if of_matrix is None or (of_query is not None and abs(of_query / of_matrix - 1) <= TOLERANCE):
         return None
     found = "are positive on the whole" if of_query is None else f"have a scale (λ) of {of_query:.3f}"

@@ -22,13 +22,15 @@ from __future__ import annotations
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
+from swsearch.deterministic import log
 from swsearch.query.profile import QueryProfile
 from swsearch.scoring.background import background
 from swsearch.scoring.gap import GapPenalty
 from swsearch.scoring.matrix import MIN_SCORE, SubstitutionMatrix
 from swsearch.sequences.alphabet import CODE_MASK
-from swsearch.typing import Codes, Floats
+from swsearch.typing import Codes
 
 COMPOSITIONS: Final = ("none", "bias")
 STRENGTH: Final = 0.25
@@ -41,7 +43,7 @@ PSEUDOCOUNTS: Final = 40.0
 """Residues of background composition that are counted with those of the window."""
 
 
-def local_counts(codes: Codes, n_letters: int, window: int = WINDOW) -> Floats:
+def local_counts(codes: Codes, n_letters: int, window: int = WINDOW) -> NDArray[np.int64]:
     """How often each of the first ``n_letters`` letters occurs around each position.
 
     Parameters
@@ -54,22 +56,23 @@ def local_counts(codes: Codes, n_letters: int, window: int = WINDOW) -> Floats:
 
     Returns
     -------
-    float64 array, shape (length, n_letters)
+    int64 array, shape (length, n_letters)
     """
     letters = codes & CODE_MASK
     counted = np.flatnonzero(letters < n_letters)
-    before = np.zeros((len(codes) + 1, n_letters))
-    before[counted + 1, letters[counted]] = 1.0
+    before = np.zeros((len(codes) + 1, n_letters), dtype=np.int64)
+    before[counted + 1, letters[counted]] = 1
     before = np.cumsum(before, axis=0)
     places = np.arange(len(codes))
-    counts: Floats = before[np.minimum(places + window + 1, len(codes))] - before[np.maximum(places - window, 0)]
+    first, stop = np.maximum(places - window, 0), np.minimum(places + window + 1, len(codes))
+    counts: NDArray[np.int64] = before[stop] - before[first]
     return counts
 
 
 def corrected_profile(
     codes: Codes, matrix: SubstitutionMatrix, gap: GapPenalty, lam: float, strength: float = STRENGTH
 ) -> QueryProfile:
-    """The profile of a sequence with its scores corrected for local composition; takes about 1 kB a residue.
+    """The profile of a sequence with its scores corrected for local composition; takes about 2 kB a residue.
 
     Parameters
     ----------
@@ -84,8 +87,9 @@ def corrected_profile(
     """
     usual = background(matrix.alphabet)
     counts = local_counts(codes, len(usual))
-    local = (counts + PSEUDOCOUNTS * usual) / (counts.sum(axis=1, keepdims=True) + PSEUDOCOUNTS)
-    excess = np.maximum(np.log(local / usual), 0.0)
+    n_counted = counts.sum(axis=1, keepdims=True, dtype=np.int64)
+    local = (counts + PSEUDOCOUNTS * usual) / (n_counted + PSEUDOCOUNTS)
+    excess = np.maximum(log(local / usual), 0.0)
     scores = matrix.scores[codes & CODE_MASK].astype(np.int64)
     lowered = scores[:, : len(usual)] - np.rint(strength * excess / lam).astype(np.int64)
     scores[:, : len(usual)] = np.maximum(lowered, MIN_SCORE)

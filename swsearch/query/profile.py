@@ -60,7 +60,7 @@ class QueryProfile:
         if self.gap.extend == 0:
             return None
         best = np.maximum(self.table.max(axis=1), 0).astype(np.int64)
-        for_gaps = int(best[self.rows].sum()) - scores.astype(np.int64) - self.gap.open
+        for_gaps = int(best[self.rows].sum(dtype=np.int64)) - scores.astype(np.int64) - self.gap.open
         columns: NDArray[np.int64] = self.length + np.maximum(for_gaps, 0) // self.gap.extend
         return columns
 

@@ -9,11 +9,12 @@ import numpy as np
 from swsearch.sequences.alphabet import PROTEIN, Alphabet
 from swsearch.typing import Floats
 
-_AMINO_ACIDS_PER_THOUSAND: Final = (
-    78.05, 51.29, 44.87, 53.64, 19.25, 42.64, 62.95, 73.77, 21.99, 51.42,
-    90.19, 57.44, 22.43, 38.56, 52.03, 71.20, 58.41, 13.30, 32.16, 64.41,
+_AMINO_ACIDS_PER_HUNDRED_THOUSAND: Final = (
+    7805, 5129, 4487, 5364, 1925, 4264, 6295, 7377, 2199, 5142,
+    9019, 5744, 2243, 3856, 5203, 7120, 5841, 1330, 3216, 6441,
 )  # fmt: skip
-"""In the order ARNDCQEGHILKMFPSTWYV (Robinson and Robinson 1991, as BLAST's parameters were computed with)."""
+"""Residues in 100,000 of natural proteins, in the order ARNDCQEGHILKMFPSTWYV (Robinson and Robinson 1991, as BLAST's
+parameters were computed with)."""
 
 
 def background(alphabet: Alphabet) -> Floats:
@@ -23,7 +24,6 @@ def background(alphabet: Alphabet) -> Floats:
     ((20,), 0.0781)
     """
     if alphabet is PROTEIN:
-        weights = np.array(_AMINO_ACIDS_PER_THOUSAND)
-        frequencies: Floats = weights / weights.sum()
+        frequencies: Floats = np.array(_AMINO_ACIDS_PER_HUNDRED_THOUSAND) / 100_000
         return frequencies
     return np.full(4, 0.25)

@@ -13,7 +13,7 @@ from swsearch.scoring.scheme import ScoringScheme
 from swsearch.search.options import SearchOptions
 from swsearch.sequences.alphabet import PROTEIN
 from swsearch.sequences.record import SequenceRecord
-from swsearch.statistics.ungapped import matrix_parameters
+from swsearch.statistics.ungapped import matrix_lambda
 from swsearch.typing import Codes
 
 
@@ -71,10 +71,10 @@ class QueryProfiles:
 def _ungapped_lambda(scheme: ScoringScheme) -> float:
     if scheme.alphabet is not PROTEIN:
         raise InputError(f"--composition bias is for protein, not for {scheme.alphabet.name}; leave it out")
-    ungapped = matrix_parameters(scheme.matrix)
-    if ungapped is None:
+    lam = matrix_lambda(scheme.matrix)
+    if lam is None:
         raise ScoringError(
             f"--composition bias: matrix {scheme.matrix.name} scores random residues 0 or more on average; "
             "choose another matrix"
         )
-    return ungapped.lam
+    return lam

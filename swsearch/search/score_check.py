@@ -13,13 +13,13 @@ A whole-numbered score stands for an interval of reduced scores; it is counted a
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from swsearch.deterministic import exp, log
 from swsearch.errors import InputError
 from swsearch.search.ranking import Candidates
 from swsearch.search.searcher import Searcher
@@ -30,7 +30,7 @@ from swsearch.typing import Floats
 LOWEST: Final = -5.0
 HIGHEST: Final = 40.0
 CELL: Final = 0.1
-TOP: Final = math.log(1000.0)
+TOP: Final = float(log(1000.0))
 """Reduced scores above this one, a thousandth of all by chance, are not fitted."""
 
 MIN_SCORES: Final = 1000
@@ -71,14 +71,14 @@ class CheckedScores:
     @property
     def n_scores(self) -> int:
         """Scores that were counted."""
-        return int(self.counts.sum())
+        return int(self.counts.sum(dtype=np.int64))
 
     @property
     def ratio(self) -> float | None:
         """Hits that the fit expects at the cut, by those that the statistics expect; None without a fit."""
         if self.fit is None:
             return None
-        return math.exp(self.fit.log_k - self.fit.lam * self.cut + self.cut)
+        return float(exp(self.fit.log_k - self.fit.lam * self.cut + self.cut))
 
     @property
     def warning(self) -> str | None:
@@ -127,13 +127,12 @@ class ScoreCheck:
         n_comparisons = self._significance.n_comparisons
         # In a search space of one residue, E times the subject's length is E within the subject.
         evalues = self._statistics.evalue(candidates.score, n_residues, lengths, 1, n_comparisons) * lengths
-        with np.errstate(divide="ignore"):
-            reduced = -np.log(evalues) + self._statistics.lam * self._statistics.score_step / 2
+        reduced = -log(evalues) + self._statistics.lam * self._statistics.score_step / 2
         self._counts += np.bincount(np.searchsorted(self._edges, reduced, side="right"), minlength=len(self._counts))
 
     def result(self) -> CheckedScores:
         """What was counted so far, with the fit."""
-        cut = math.log(self._targets.database.n_subjects * self._scale / self._evalue)
+        cut = float(log(self._targets.database.n_subjects * self._scale / self._evalue))
         return CheckedScores(self._edges, self._counts.copy(), _fit(self._edges, self._counts), cut, self._evalue)
 
 
@@ -142,7 +141,7 @@ def _fit(edges: Floats, counts: NDArray[np.int64]) -> ExtremeValueFit | None:
     last = int(np.searchsorted(edges, TOP))
     below = np.cumsum(counts[: last + 1])
     first = min(int(np.searchsorted(below, below[-1] / 2)), last - 3)
-    cells = np.concatenate(([below[first]], counts[first + 1 : last + 1], [counts[last + 1 :].sum()]))
-    if counts.sum() < MIN_SCORES or np.count_nonzero(cells[:-1]) < MIN_CELLS:
+    cells = np.concatenate(([below[first]], counts[first + 1 : last + 1], [counts[last + 1 :].sum(dtype=np.int64)]))
+    if counts.sum(dtype=np.int64) < MIN_SCORES or np.count_nonzero(cells[:-1]) < MIN_CELLS:
         return None
     return fit_extreme_value(edges[first : last + 1], cells, top_unknown=True)

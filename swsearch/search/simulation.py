@@ -19,7 +19,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-import math
 import os
 import tempfile
 from dataclasses import asdict, dataclass
@@ -32,6 +31,7 @@ from numpy.typing import NDArray
 
 from swsearch.alignment.traceback import align_hits
 from swsearch.database.partition import Partition
+from swsearch.deterministic import exp, expm1, log
 from swsearch.engine.cpu.engine import CpuEngine
 from swsearch.query.profile import QueryProfile, sequence_profile
 from swsearch.scoring.background import background
@@ -42,7 +42,7 @@ from swsearch.statistics.parameters import NoStatistics, estimated_statistics, f
 from swsearch.statistics.ungapped import Ungapped, matrix_parameters
 from swsearch.typing import Codes, Floats
 
-METHOD: Final = 1
+METHOD: Final = 2
 """Number of the method, part of the key in the cache: another number where anything below changes a result."""
 
 LENGTH: Final = 1000
@@ -56,6 +56,7 @@ length; BLOSUM62 has 1.53 with gaps 8/1 and 1.92 with 7/1."""
 _N_ALIGNED_QUERIES: Final = 32
 _RARE_GAPS: Final = 1e-3
 _ROOM_FOR_GAPS: Final = 200.0  # places, in either sequence, where an alignment of a hundred columns may have a gap
+_UNIFORM_STEP: Final = 1.0 / 2**53
 _SEEDS: Final = {"query": 1, "subject": 2}
 
 
@@ -115,7 +116,7 @@ def _estimate(scheme: ScoringScheme, unpublished: str, threads: int | None) -> S
             "significant; choose larger gap costs"
         )
     source = (
-        f"simulated with {N_SEQUENCES**2:,} pairs of random sequences of {LENGTH:,} residues, {scheme}; "
+        f"simulated with {N_SEQUENCES * N_SEQUENCES:,} pairs of random sequences of {LENGTH:,} residues, {scheme}; "
         f"standard error of lambda {found.lam_error:.1%}"
     )
     return estimated_statistics(scheme, ungapped, found.lam, found.k, found.a, source)
@@ -123,8 +124,8 @@ def _estimate(scheme: ScoringScheme, unpublished: str, threads: int | None) -> S
 
 def _gaps_are_rare(scheme: ScoringScheme, ungapped: Ungapped) -> bool:
     """Whether all gaps together would change K by less than a thousandth."""
-    chance = math.exp(-ungapped.lam * scheme.gap.first)
-    longer = -math.expm1(-ungapped.lam * scheme.gap.extend)
+    chance = float(exp(-ungapped.lam * scheme.gap.first))
+    longer = -float(expm1(-ungapped.lam * scheme.gap.extend))
     return longer > 0 and _ROOM_FOR_GAPS * chance / longer < _RARE_GAPS
 
 
@@ -143,7 +144,7 @@ def random_letters(seed: int, n: int, frequencies: Floats) -> Codes:
     state = (np.arange(1, n + 1, dtype=np.uint64) + np.uint64(seed << 32)) * np.uint64(0x9E3779B97F4A7C15)
     state = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     state = (state ^ (state >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    uniform = ((state ^ (state >> np.uint64(31))) >> np.uint64(11)).astype(np.float64) * 2.0**-53
+    uniform = ((state ^ (state >> np.uint64(31))) >> np.uint64(11)).astype(np.float64) * _UNIFORM_STEP
     bounds = np.cumsum(frequencies)
     return np.searchsorted(bounds[:-1], uniform, side="right").astype(np.uint8)
 
@@ -184,8 +185,9 @@ def simulate(scheme: ScoringScheme, threads: int | None = None) -> Simulated:
     short_queries = [sequence_profile(query[:SHORT_LENGTH], scheme) for query in queries[:N_SHORT]]
     short_subjects = Partition.pack([sequence[:SHORT_LENGTH] for sequence in sequences[:N_SHORT]])
     profiles = [sequence_profile(query, scheme) for query in queries]
-    few = score_all(profiles[:N_SHORT], Partition.pack(sequences[:N_SHORT]), threads)
-    growth = float(few.mean() / score_all(short_queries, short_subjects, threads).mean())
+    few = score_all(profiles[:N_SHORT], packed(sequences[:N_SHORT]), threads)
+    fewer = score_all(short_queries, short_subjects, threads)
+    growth = int(few.sum(dtype=np.int64)) / int(fewer.sum(dtype=np.int64))  # as many scores of both
     if growth > LOGARITHMIC_GROWTH:
         return Simulated(_digits(growth, 3), 0.0, 0.0, 0.0, 0.0)
 
@@ -193,7 +195,7 @@ def simulate(scheme: ScoringScheme, threads: int | None = None) -> Simulated:
     a = _length_a_score_unit(queries, profiles, scores, subjects, scheme, ungapped)
     fit = _fit(scores, scheme, ungapped, a)
     return Simulated(
-        _digits(growth, 3), _digits(fit.lam, 4), _digits(math.exp(fit.log_k), 3), a, _digits(fit.lam_error, 2)
+        _digits(growth, 3), _digits(fit.lam, 4), _digits(float(exp(fit.log_k)), 3), a, _digits(fit.lam_error, 2)
     )
 
 
@@ -211,7 +213,7 @@ def _length_a_score_unit(
     score. Where the mean score lies too near 2 G for that, gaps are rare and the length is in proportion to the score.
     """
     median = float(np.median(scores))
-    lengths: list[float] = []
+    twice_lengths: list[int] = []
     reached: list[int] = []
     for place in range(_N_ALIGNED_QUERIES):
         high = np.flatnonzero(scores[place] > median)
@@ -223,9 +225,9 @@ def _length_a_score_unit(
             starts=subjects.starts[high],
             lengths=subjects.lengths[high],
         )
-        lengths += [(one.query_end - one.query_start + one.subject_end - one.subject_start) / 2 for one in alignments]
+        twice_lengths += [one.query_end - one.query_start + one.subject_end - one.subject_start for one in alignments]
         reached += scores[place, high].tolist()
-    length, score = sum(lengths) / len(lengths), sum(reached) / len(reached)
+    length, score = sum(twice_lengths) / (2 * len(twice_lengths)), sum(reached) / len(reached)
     both = 2.0 * scheme.gap.first
     a = (length - both * ungapped.a) / (score - both) if score > 1.5 * both else length / score
     return _digits(max(a, ungapped.a), 3)
@@ -241,7 +243,7 @@ def _fit(scores: NDArray[np.int64], scheme: ScoringScheme, ungapped: Ungapped, a
     while True:
         trial = estimated_statistics(scheme, ungapped, lam, 1.0, a, "")
         # E within one subject is K * area * exp(-lam * S); with K = 1 the logarithm of the area is what is left.
-        log_area = np.log(trial.evalue(edges, LENGTH, LENGTH, LENGTH)) + lam * edges
+        log_area = log(trial.evalue(edges, LENGTH, LENGTH, LENGTH)) + lam * edges
         fit = fit_extreme_value(edges.astype(np.float64), cells, log_area)
         if abs(fit.lam - lam) < 1e-6 * lam:
             return fit

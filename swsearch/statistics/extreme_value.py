@@ -8,12 +8,14 @@ standard errors as well.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from swsearch.deterministic import exp, log, sum_in_order, total
 from swsearch.errors import InputError
 from swsearch.typing import Floats
 
@@ -69,9 +71,10 @@ def fit_extreme_value(
     if np.count_nonzero(used) < 3:
         raise InputError("the scores are too few or too equal to fit an extreme-value distribution to them")
     area = np.broadcast_to(np.asarray(log_area, dtype=np.float64), edges.shape)
-    below = np.clip(np.cumsum(used)[:-1] / used.sum(), 0.5 / used.sum(), 1 - 0.5 / used.sum())
-    centre = float(np.interp(0.5, below, edges))
-    quantile = -np.log(-np.log(below)) + area  # lam * e - log_k where the sample is the distribution
+    n_used = total(used)
+    below = np.clip(np.cumsum(used)[:-1] / n_used, 0.5 / n_used, 1 - 0.5 / n_used)
+    centre = float(edges[np.argmin(abs(below - 0.5))])
+    quantile = -log(-log(below)) + area  # lam * e - log_k where the sample is the distribution
     low, high = int(np.argmin(abs(below - 0.4))), int(np.argmin(abs(below - 0.95)))
     if low == high:
         low, high = 0, len(edges) - 1
@@ -83,7 +86,7 @@ def fit_extreme_value(
 
     value, gradient, information = likelihood(theta)
     for _ in range(_ROUNDS):
-        step = np.linalg.solve(information, gradient)
+        step = _solved(information, gradient)
         while np.any(abs(step) > _CONVERGED):
             candidate = theta + step
             if candidate[1] > 0 and (found := likelihood(candidate))[0] >= value:
@@ -92,27 +95,36 @@ def fit_extreme_value(
         else:
             break  # no step leads up: this is the maximum
         theta, (value, gradient, information) = candidate, found
-    error = float(np.sqrt(np.linalg.inv(information)[1, 1]))
+    error = math.sqrt(float(_solved(information, np.array([0.0, 1.0]))[1]))
     return ExtremeValueFit(float(theta[1]), float(theta[0] + theta[1] * centre), error / float(theta[1]))
+
+
+def _solved(matrix: Floats, right: Floats) -> Floats:
+    """The solution of two linear equations, by Cramer's rule."""
+    (a, b), (c, d) = matrix.tolist()
+    first, second = right.tolist()
+    determinant = a * d - b * c
+    return np.array([(first * d - b * second) / determinant, (a * second - first * c) / determinant])
 
 
 def _likelihood(
     theta: Floats, places: Floats, counts: Floats, area: Floats, top_unknown: bool
 ) -> tuple[float, Floats, Floats]:
     """Logarithm of the likelihood, its gradient, and the information, for edges at ``places`` from the centre."""
-    rate = np.exp(np.minimum(theta[0] + area - theta[1] * places, 500.0))
-    chance = np.exp(-rate)
+    rate = exp(np.minimum(theta[0] + area - theta[1] * places, 500.0))
+    chance = exp(-rate)
     slope = -rate * chance
     derivative = np.stack((slope, -places * slope))  # of F at the edges, by both parameters
     cells = np.diff(np.concatenate(([0.0], chance, [1.0])))
     changes = np.diff(np.pad(derivative, ((0, 0), (1, 1))), axis=1)
     if top_unknown:
         cells, changes, counts = cells[:-1], changes[:, :-1], counts[:-1]
-        known = cells.sum()
-        changes = (changes - cells / known * changes.sum(axis=1, keepdims=True)) / known
+        known = total(cells)
+        changes = (changes - cells / known * sum_in_order(changes, axis=1)[:, None]) / known
         cells = cells / known
     cells = np.maximum(cells, _LEAST_CHANCE)
-    value = float(counts @ np.log(cells))
-    gradient = changes @ (counts / cells)
-    information = counts.sum() * (changes / cells) @ changes.T
+    value = total(counts * log(cells))
+    gradient = np.array([total(change * (counts / cells)) for change in changes])
+    n_scores = total(counts)
+    information = np.array([[n_scores * total(one / cells * other) for other in changes] for one in changes])
     return value, gradient, information

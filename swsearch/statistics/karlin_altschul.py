@@ -17,22 +17,22 @@ The floors matter: without them a subject of ten residues gets E near 1e-298 (Pa
 doi 10.1186/1756-0500-5-286, give the theory).
 
 E falls as S grows, for each length of the subject; across lengths it does not follow S. All arithmetic is that of
-:mod:`swsearch.statistics.deterministic`: the same bytes on every machine, alone or in an array.
+:mod:`swsearch.deterministic`: the same bytes on every machine, alone or in an array.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from decimal import Decimal
+from decimal import Context, Decimal
 from functools import cached_property
 from typing import Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from swsearch.deterministic import exp_parts, normal
 from swsearch.errors import InputError
-from swsearch.statistics.deterministic import exp_parts, normal
 from swsearch.typing import Floats
 
 _LN2: Final = 0.6931471805599453
@@ -80,7 +80,7 @@ class Statistics:
 
     @cached_property
     def _log_k(self) -> float:
-        return float(Decimal(self.k).ln())  # correctly rounded, unlike the C library's logarithm
+        return float(Decimal(self.k).ln(Context(prec=28)))  # correctly rounded, unlike the C library's logarithm
 
     def _judged(self, scores: ArrayLike) -> Floats:
         raw = np.asarray(scores, dtype=np.int64)

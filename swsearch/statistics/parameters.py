@@ -24,6 +24,7 @@ from __future__ import annotations
 import csv
 import hashlib
 from dataclasses import dataclass
+from decimal import Context, Decimal
 from functools import cache
 from importlib import resources
 from math import gcd
@@ -38,11 +39,11 @@ from swsearch.statistics.ungapped import Ungapped
 
 SOURCE: Final = "NCBI BLAST tables (blast_stat.c)"
 
+_DECIMAL: Final = Context(prec=40)
 _N_AMINO_ACIDS: Final = 20
 _N_BASES: Final = 4
 _UNGAPPED: Final = "none"
 _EVEN_SCORES: Final = frozenset({"2/-3", "2/-5", "2/-7"})
-_LENGTH_VARIANCE_EXPONENT: Final = 2.5
 
 _MATRIX_DIGESTS: Final = {
     "afe1980c0323001d": "BLOSUM45",
@@ -237,7 +238,7 @@ def _statistics(
     free = ungapped.alpha
     if free is None:
         raise ValueError(f"the ungapped row for {scheme} has no variance")
-    alpha = row.alpha if row.alpha is not None else free * max(1.0, row.a / ungapped.a) ** _LENGTH_VARIANCE_EXPONENT
+    alpha = row.alpha if row.alpha is not None else free * _to_the_5_halves(max(1.0, row.a / ungapped.a))
     sigma = row.sigma if row.sigma is not None else alpha
     opening = 2.0 * (scheme.gap.open + scheme.gap.extend)  # G, the cost of a first gap residue, on both sides
     if row is ungapped:
@@ -254,3 +255,9 @@ def _statistics(
         score_step=score_step,
         source=source,
     )
+
+
+def _to_the_5_halves(ratio: float) -> float:
+    """``ratio ** 2.5``, the nearest float64; in decimal numbers, since the C library's ``pow`` differs by machine."""
+    exact = Decimal(ratio)
+    return float(_DECIMAL.multiply(_DECIMAL.multiply(exact, exact), _DECIMAL.sqrt(exact)))

@@ -1,25 +1,26 @@
 """Karlin-Altschul theory of alignments without gaps: exact parameters from scores and letter frequencies.
 
 Karlin and Altschul 1990 (doi 10.1073/pnas.87.6.2264). With p the frequencies and s the scores, λ is the positive root
-of ``Σ p_i p_j exp(λ s_ij) = 1``; K comes from the distributions of sums of independent scores. The aligned length of a
-score S has the mean S/μ and the variance S·s²/μ³, with μ and s² the mean and the variance of a column's score in a true
-alignment.
+of ``Σ p_i p_j exp(λ s_ij) = 1``; every λ without gaps, of a matrix or of a profile, is found by :func:`find_lambda`. K
+comes from the distributions of sums of independent scores. The aligned length of a score S has the mean S/μ and the
+variance S·s²/μ³, with μ and s² the mean and the variance of a column's score in a true alignment.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import exp, expm1, gcd
+from itertools import pairwise
+from math import gcd
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from swsearch.deterministic import exp, expm1, log, sum_in_order, total
 from swsearch.scoring.background import background
 from swsearch.scoring.matrix import SubstitutionMatrix
 from swsearch.typing import Floats
 
-_BISECTIONS: Final = 60
 _MAX_SUMMANDS: Final = 400
 _SERIES_TOLERANCE: Final = 1e-9
 
@@ -50,9 +51,23 @@ def matrix_parameters(matrix: SubstitutionMatrix) -> Ungapped | None:
     >>> round(found.lam, 4), round(found.k, 3), round(found.a, 4)
     (0.3176, 0.134, 0.7916)
     """
+    return ungapped_parameters(*_matrix_distribution(matrix))
+
+
+def matrix_lambda(matrix: SubstitutionMatrix) -> float | None:
+    """λ of a matrix for letters of background frequencies, the one of :func:`matrix_parameters`, or None likewise.
+
+    >>> from swsearch.scoring.matrix import named_matrix
+    >>> round(matrix_lambda(named_matrix("BLOSUM62")), 4)
+    0.3176
+    """
+    return find_lambda(*_matrix_distribution(matrix))
+
+
+def _matrix_distribution(matrix: SubstitutionMatrix) -> tuple[int, Floats]:
     frequencies = background(matrix.alphabet)
     scores = matrix.scores[: len(frequencies), : len(frequencies)].astype(np.int64)
-    return ungapped_parameters(*score_distribution(scores, frequencies, frequencies))
+    return score_distribution(scores, frequencies, frequencies)
 
 
 def score_distribution(
@@ -67,10 +82,10 @@ def score_distribution(
         Each sums to 1.
     """
     lowest = int(scores.min())
-    weights = np.outer(row_frequencies, column_frequencies)
-    probabilities = np.zeros(int(scores.max()) - lowest + 1)
-    np.add.at(probabilities, scores - lowest, weights)
-    return lowest, probabilities
+    weights = (row_frequencies[:, None] * column_frequencies).ravel()
+    order = np.argsort(scores, axis=None, kind="stable")
+    bounds = np.searchsorted(scores.ravel()[order], np.arange(lowest, int(scores.max()) + 2)).tolist()
+    return lowest, np.array([total(weights[order[start:stop]]) for start, stop in pairwise(bounds)])
 
 
 def ungapped_parameters(lowest: int, probabilities: Floats) -> Ungapped | None:
@@ -83,40 +98,47 @@ def ungapped_parameters(lowest: int, probabilities: Floats) -> Ungapped | None:
     probabilities : float64 array
         Of the scores ``lowest``, ``lowest + 1``, …; sums to 1.
     """
-    scores = np.arange(lowest, lowest + len(probabilities))
-    possible = probabilities > 0
-    scores, probabilities = scores[possible], probabilities[possible]
-    mean = float(scores @ probabilities)
-    if mean >= 0 or scores[-1] <= 0:
+    lam = find_lambda(lowest, probabilities)
+    if lam is None:
         return None
+    scores, probabilities = _possible(lowest, probabilities)
     lattice = gcd(*scores.tolist())
-    lam = _decay(scores, probabilities)
-    in_alignment = probabilities * np.exp(lam * scores)
-    column_mean = float(scores @ in_alignment)
-    column_variance = float(scores**2 @ in_alignment) - column_mean**2
+    in_alignment = probabilities * exp(lam * scores)
+    column_mean = total(scores * in_alignment)
+    column_variance = total(scores * scores * in_alignment) - column_mean * column_mean
     k = _scale(scores // lattice, probabilities, lam * lattice, column_mean / lattice)
-    return Ungapped(lam, k, 1.0 / column_mean, column_variance / column_mean**3)
+    return Ungapped(lam, k, 1.0 / column_mean, column_variance / (column_mean * column_mean * column_mean))
 
 
-def _decay(scores: NDArray[np.int64], probabilities: Floats) -> float:
-    """λ, by bisection: the moment generating function is convex, 1 at 0 with a negative slope, and 1 again at λ."""
+def find_lambda(lowest: int, probabilities: Floats) -> float | None:
+    """λ of a score distribution, to the last bit but one; None as for :func:`ungapped_parameters`, which see.
+
+    By bisection: ``Σ p exp(λ s) - 1`` is convex, 0 at 0 with a negative slope, and 0 again at λ.
+    """
+    scores, probabilities = _possible(lowest, probabilities)
+    if total(scores * probabilities) >= 0 or scores[-1] <= 0:
+        return None
 
     def excess(lam: float) -> float:
-        return float(probabilities @ np.expm1(lam * scores))
+        return total(probabilities * expm1(lam * scores))
 
-    high = 1.0
-    while excess(high) < 0:
-        high *= 2
+    # The highest score alone makes the sum positive here.
+    high = float(log(1.0 + 1.0 / probabilities[-1])) / float(scores[-1])
     while excess(high / 2) > 0:
         high /= 2
     low = high / 2
-    for _ in range(_BISECTIONS):
-        middle = (low + high) / 2
+    while low < (middle := (low + high) / 2) < high:
         if excess(middle) < 0:
             low = middle
         else:
             high = middle
     return high
+
+
+def _possible(lowest: int, probabilities: Floats) -> tuple[NDArray[np.int64], Floats]:
+    """Scores that occur, growing, and their probabilities."""
+    places = np.flatnonzero(probabilities > 0)
+    return places + lowest, probabilities[places]
 
 
 def _scale(scores: NDArray[np.int64], probabilities: Floats, lam: float, column_mean: float) -> float:
@@ -126,17 +148,19 @@ def _scale(scores: NDArray[np.int64], probabilities: Floats, lam: float, column_
     ``σ = Σ_n (P(S_n >= 0) + E[exp(λ S_n); S_n < 0]) / n``, S_n the sum of n independent scores.
     """
     lowest = int(scores[0])
-    single = np.zeros(int(scores[-1]) - lowest + 1)
-    single[scores - lowest] = probabilities
-    total, sigma = np.ones(1), 0.0
+    width = int(scores[-1]) - lowest
+    weights = exp(lam * np.arange(_MAX_SUMMANDS * lowest, 0))  # of the negative sums, ending with that of -1
+    sums, sigma = np.ones(1), 0.0  # probabilities of S_n, from n * lowest on
     for n in range(1, _MAX_SUMMANDS + 1):
-        total = np.convolve(total, single)
-        first = n * lowest
-        negative = min(-first, len(total))
-        tail = float(total[:negative] @ np.exp(lam * np.arange(first, first + negative))) + float(
-            total[negative:].sum()
-        )
+        longer = np.zeros(len(sums) + width)
+        for score, probability in zip(scores.tolist(), probabilities.tolist(), strict=True):
+            longer[score - lowest : score - lowest + len(sums)] += probability * sums
+        sums = longer
+        n_negative = -n * lowest
+        terms = sums.copy()
+        terms[:n_negative] *= weights[-n_negative:]
+        tail = float(sum_in_order(terms))
         sigma += tail / n
         if tail < _SERIES_TOLERANCE:
             break
-    return exp(-2.0 * sigma) / (column_mean * -expm1(-lam))
+    return float(exp(-2.0 * sigma)) / (column_mean * -float(expm1(-lam)))

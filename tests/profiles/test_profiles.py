@@ -16,12 +16,14 @@ from swsearch.errors import InputError, ScoringError
 from swsearch.profiles.alignment_files import read_aligned_fasta, read_stockholm
 from swsearch.profiles.estimation import column_frequencies, position_specific_query
 from swsearch.profiles.read import detect_query_format, read_profiles
-from swsearch.profiles.scale import BACKGROUND, matrix_lambda, scale_note, ungapped_lambda
+from swsearch.profiles.scale import query_lambda, scale_note
+from swsearch.scoring.background import background
 from swsearch.scoring.matrix import named_matrix
 from swsearch.scoring.scheme import default_scheme
 from swsearch.search.options import SearchOptions
 from swsearch.search.query_file import read_queries_as
 from swsearch.sequences.alphabet import PAD_CODE, PROTEIN
+from swsearch.statistics.ungapped import matrix_lambda
 from tests.support import random_protein
 
 BLOSUM62 = named_matrix("BLOSUM62")
@@ -157,8 +159,8 @@ def test_the_scale_of_a_matrix_is_ncbis_ungapped_lambda(name, lam):
 
 
 def test_scores_without_a_scale_have_none():
-    assert ungapped_lambda(np.full((3, 20), -1, np.int8)) is None
-    assert ungapped_lambda(np.full((3, 20), 1, np.int8)) is None
+    assert query_lambda(np.full((3, 20), -1, np.int8)) is None
+    assert query_lambda(np.full((3, 20), 1, np.int8)) is None
 
 
 def alignment_of(rows: list[str], tmp_path, query_format="aligned"):
@@ -190,7 +192,7 @@ def estimated_again(rows: list[str]) -> tuple[list[list[float]], str]:
     for n in range(len(rows)):
         shares = [1 / (len(set(c) - {""}) * c.count(c[n])) for c in known if c[n]]
         weights.append(sum(shares) / len(shares))
-    p = dict(zip(AMINO_ACIDS, BACKGROUND.tolist(), strict=True))
+    p = dict(zip(AMINO_ACIDS, background(PROTEIN).tolist(), strict=True))
     low, high = 0.01, 2.0
     for _ in range(80):
         lam = (low + high) / 2
@@ -231,7 +233,7 @@ def test_scores_are_those_of_the_formulas(tmp_path):
     assert found.letters == consensus
     assert len(found) == len(exact) < 61
     assert np.abs(found.scores[:, :20] - np.array(exact)).max() <= 0.5 + 1e-9
-    lam = ungapped_lambda(found.scores[:, :20])
+    lam = query_lambda(found.scores[:, :20])
     assert lam == pytest.approx(0.3176, rel=0.05)
 
 

@@ -9,6 +9,7 @@ import mpmath
 import numpy as np
 import pytest
 
+from swsearch.scoring.background import background
 from swsearch.scoring.gap import GapPenalty
 from swsearch.scoring.matrix import SubstitutionMatrix, match_mismatch, matrix_file, named_matrix
 from swsearch.scoring.scheme import ScoringScheme, default_scheme
@@ -18,11 +19,7 @@ from swsearch.statistics.parameters import NoStatistics, find_statistics
 
 LETTERS = "ARNDCQEGHILKMFPSTWYV"
 
-# Robinson & Robinson 1991, residues in 1000, the frequencies behind NCBI's parameters.
-FREQUENCIES = np.array(
-    [78.05, 51.29, 44.87, 53.64, 19.25, 42.64, 62.95, 73.77, 21.99, 51.42,
-     90.19, 57.44, 22.43, 38.56, 52.03, 71.29, 58.41, 13.30, 32.16, 64.41]
-)  # fmt: skip
+FREQUENCIES = background(PROTEIN)
 
 # BLAST's BLOSUM80, half bits, lower triangle in the order of LETTERS (NCBI C++ toolkit, sm_blosum80.c, public domain).
 HALF_BIT_BLOSUM80 = """

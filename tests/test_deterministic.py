@@ -1,4 +1,4 @@
-"""The arithmetic of :mod:`swsearch.statistics.deterministic`. Expected values: mpmath with 40 digits."""
+"""The arithmetic of :mod:`swsearch.deterministic`. Expected values: mpmath with 40 digits."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import mpmath
 import numpy as np
 import pytest
 
-from swsearch.statistics.deterministic import exp, exp_parts, normal
+from swsearch.deterministic import exp, exp_parts, normal
 
 
 @pytest.fixture(autouse=True)

@@ -1,0 +1,105 @@
+"""The same bytes on every processor: searches as if this machine's were another one, and on more threads.
+
+A processor is imitated by what the libraries offer for it: NumPy leaves out code for features
+(``NPY_DISABLE_CPU_FEATURES``), OpenBLAS takes another core's (``OPENBLAS_CORETYPE``), glibc leaves out its fused
+multiply-add (``GLIBC_TUNABLES``), and the score kernels another instruction set's. Elsewhere a setting has no effect.
+"""
+
+from __future__ import annotations
+
+import gzip
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from swsearch.database.builder import build_database
+from swsearch.engine.cpu.engine import usable_instruction_sets
+
+if np.lib.NumpyVersion(np.__version__) < "2.0.0":
+    from numpy.core._multiarray_umath import __cpu_dispatch__, __cpu_features__
+else:
+    from numpy._core._multiarray_umath import __cpu_dispatch__, __cpu_features__
+
+DATA = Path(__file__).parents[2] / "data"
+PROGRAM = Path(__file__).with_name("searches.py")
+FEATURES = [name for name in __cpu_dispatch__ if __cpu_features__.get(name)]
+WIDE = [name for name in FEATURES if "512" in name or name.endswith("V4")]
+N_PROTEINS, N_QUERIES = 360, 3
+
+PROCESSORS = {
+    "old": {
+        "NPY_DISABLE_CPU_FEATURES": " ".join(FEATURES),
+        "OPENBLAS_CORETYPE": "Prescott",
+        "OPENBLAS_NUM_THREADS": "1",
+        "GLIBC_TUNABLES": "glibc.cpu.hwcaps=-AVX2,-FMA,-FMA4,-AVX2_Usable,-FMA_Usable,-FMA4_Usable",
+    },
+    "narrow": {"NPY_DISABLE_CPU_FEATURES": " ".join(WIDE), "OPENBLAS_CORETYPE": "Haswell", "OPENBLAS_NUM_THREADS": "2"},
+    "unlike": {"NPY_DISABLE_CPU_FEATURES": " ".join(FEATURES[-1:]), "OPENBLAS_CORETYPE": "SkylakeX"},
+}
+"""The environment of each; glibc has had two sets of names."""
+
+
+def records(text: str, n: int) -> str:
+    """The first ``n`` records of FASTA."""
+    return "\n>".join(text.split("\n>")[:n]) + "\n"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Two databases and the queries."""
+    place = tmp_path_factory.mktemp("invariance")
+    with gzip.open(DATA / "proteins.fasta.gz", "rt") as file:
+        (place / "proteins.fasta").write_text(records(file.read(), N_PROTEINS))
+    (place / "queries.fasta").write_text(records((DATA / "queries.fasta").read_text(), N_QUERIES))
+    build_database([place / "proteins.fasta"], place / "proteins.db")
+    for name in ("obg.sto", "lambda_reads.fastq"):
+        shutil.copy(DATA / name, place)
+    build_database([DATA / "lambda_phage.fasta"], place / "lambda.db")
+    return place
+
+
+def everything(folder: Path, name: str, settings: dict[str, str], threads: int, *kernels: str) -> dict[str, str]:
+    """Contents of all files that a process with these settings writes, by their names."""
+    results = folder / name
+    results.mkdir()
+    inherited = {key: value for key, value in os.environ.items() if key not in PROCESSORS["old"]}
+    environment = inherited | {key: value for key, value in settings.items() if value}
+    done = subprocess.run(
+        [sys.executable, PROGRAM, folder, results, str(threads), *kernels],
+        env=environment | {"XDG_CACHE_HOME": str(folder / f"{name}.cache")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return {path.name: path.read_text() for path in sorted(results.iterdir())}
+
+
+@pytest.fixture(scope="module")
+def here(folder):
+    """What this machine finds as it is, with one thread."""
+    found = everything(folder, "here", {}, 1)
+    assert len(found) == 9
+    hits = {name: text.count('"type": "hit"') for name, text in found.items() if name != "numbers"}
+    assert min(hits.values()) >= N_QUERIES, hits
+    return found
+
+
+@pytest.mark.parametrize(("processor", "instruction_set"), [("old", -1), ("narrow", 2), ("unlike", 1)])
+def test_another_processor_and_another_thread_change_no_byte(folder, here, processor, instruction_set):
+    """Source: the same searches with everything that this processor has, on one thread."""
+    sets = usable_instruction_sets()
+    found = everything(folder, processor, PROCESSORS[processor], 2, sets[min(instruction_set, len(sets) - 1)])
+    assert found.keys() == here.keys()
+    different = [
+        f"{name}: {mine[:300]} | {other[:300]}"
+        for name in here
+        for mine, other in zip(here[name].splitlines(), found[name].splitlines(), strict=True)
+        if mine != other
+    ]
+    assert not different
