@@ -20,7 +20,7 @@ from typing import Any, Final, TextIO
 
 from swsearch.engine.protocol import Progress
 from swsearch.errors import InputError, StoreError
-from swsearch.hits.result import QueryResult, RunInfo, SearchStats
+from swsearch.hits.result import CHOICE_FILES, QueryResult, RunInfo, SearchStats
 from swsearch.profiles.scale import scale_note
 from swsearch.query.position_specific import PositionSpecificQuery
 from swsearch.search.options import TRANSLATE_ADVICE
@@ -326,16 +326,15 @@ def _at_work(run: StoredRun) -> str:
 
 def _difference(wanted: RunInfo, found: RunInfo) -> str:
     """What makes two runs different searches; empty where nothing does."""
+    decided = {"matrix", "match", "mismatch", "gap_open", "gap_extend", *CHOICE_FILES}
+    names = sorted({*wanted.parameters, *found.parameters} - decided)  # what these mean is compared in their stead
     pairs = {
         "database": (wanted.database.digest[:12], found.database.digest[:12]),
         "matrix": (wanted.matrix_scores, found.matrix_scores),
         "gap costs": ((wanted.gap_open, wanted.gap_extend), (found.gap_open, found.gap_extend)),
         "search space": (wanted.search_space, found.search_space),
         "program": (wanted.program, found.program),
-        **{
-            f"--{name.replace('_', '-')}": (wanted.parameters.get(name), found.parameters.get(name))
-            for name in sorted({*wanted.parameters, *found.parameters})
-        },
+        **{f"--{name.replace('_', '-')}": (wanted.parameters.get(name), found.parameters.get(name)) for name in names},
     }
     if "--chosen-digest" in pairs:
         pairs["the choice of subjects"] = pairs.pop("--chosen-digest")

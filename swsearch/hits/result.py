@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
+from pathlib import PurePath
+from typing import Final
 
 from swsearch.hits.hit import Hit
 from swsearch.sequences.genetic_code import STANDARD_CODE
@@ -77,9 +80,26 @@ class QueryResult:
         return self.hits[first : bisect_right(self.hits, rank, lo=first, key=lambda hit: hit.rank)]
 
 
+CHOICE_FILES: Final = ("include", "exclude", "taxid_map", "taxonomy")
+"""Parameters that name files which choose subjects; what they chose is in the parameter ``chosen_digest``."""
+
+
 @dataclass(frozen=True)
 class DatabaseInfo:
-    """The database a run searched: enough to know it again."""
+    """The database a run searched: enough to know it again.
+
+    Attributes
+    ----------
+    path : str
+        Where it lay: absolute and without symbolic links, of runs of older programs as it was typed. For the record
+        only; reports print :attr:`name`.
+    digest : str
+        SHA-256 that is the same for the same content.
+    generation : int
+    alphabet : str
+        ``protein`` or ``dna``.
+    n_subjects, n_residues : int
+    """
 
     path: str
     digest: str
@@ -87,6 +107,15 @@ class DatabaseInfo:
     alphabet: str
     n_subjects: int
     n_residues: int
+
+    @property
+    def name(self) -> str:
+        """The last part of its path, as reports print it: the same however the path was written.
+
+        >>> DatabaseInfo("/data/proteins.db", "0af3", 1, "protein", 2, 700).name
+        'proteins.db'
+        """
+        return PurePath(self.path).name or self.path
 
 
 @dataclass(frozen=True)
@@ -134,6 +163,17 @@ class RunInfo:
     program: str
     engine: str
     threads: int
+
+    @property
+    def reported_parameters(self) -> dict[str, str | int | float | bool | None]:
+        """The parameters without the paths among them, which depend on where a search was started.
+
+        A matrix file goes by its name. Files that choose subjects are left out: ``chosen_digest`` says what they chose.
+        """
+        shown = {name: value for name, value in self.parameters.items() if name not in CHOICE_FILES}
+        if isinstance(matrix := shown.get("matrix"), str):
+            shown["matrix"] = os.path.basename(matrix)
+        return shown
 
     @property
     def translates(self) -> str | None:

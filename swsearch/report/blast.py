@@ -58,7 +58,7 @@ class Blast7Report(Blast6Report):
             n_queries += 1
             stream.write(f"# {run.program}\n")
             stream.write(f"# Query: {one_line(query.header) or 'unnamed'}\n")
-            stream.write(f"# Database: {one_line(run.database.path)}\n")
+            stream.write(f"# Database: {one_line(run.database.name)}\n")
             if query.hits:
                 stream.write(f"# Fields: {', '.join(field.title for field in self.fields)}\n")
             stream.write(f"# {len(query.hits)} hits found\n")

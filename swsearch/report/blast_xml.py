@@ -72,7 +72,7 @@ def _opening(run: RunInfo, first: QueryResult | None) -> Iterator[str]:
     yield _element(2, "BlastOutput_program", program)
     yield _element(2, "BlastOutput_version", run.program)
     yield _element(2, "BlastOutput_reference", f"{run.program}: exhaustive Smith-Waterman search")
-    yield _element(2, "BlastOutput_db", run.database.path)
+    yield _element(2, "BlastOutput_db", run.database.name)
     yield from _query_elements("BlastOutput", first)
     yield "  <BlastOutput_param>\n    <Parameters>\n"
     if not dna:

@@ -57,7 +57,7 @@ def _opening(run: RunInfo) -> Iterator[str]:
     yield '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
     yield f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">\n'
     yield '<meta name="viewport" content="width=device-width, initial-scale=1">\n<link rel="icon" href="data:,">\n'
-    yield f"<title>Hits in {_text(run.database.path)}</title>\n<style>\n{_page_file('style.css')}</style>\n</head>\n"
+    yield f"<title>Hits in {_text(run.database.name)}</title>\n<style>\n{_page_file('style.css')}</style>\n</head>\n"
     yield '<body>\n<a class="skip" href="#hits">Skip to the hits</a>\n<header>\n<h1>Smith-Waterman search</h1>\n<dl>\n'
     facts = {
         "Database": database_line(run),

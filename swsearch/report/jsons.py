@@ -16,7 +16,7 @@ from swsearch.hits.result import QueryResult, RunInfo
 from swsearch.report.fields import identifier
 from swsearch.report.numbers import percent
 
-SCHEMA_VERSION: Final = 1
+SCHEMA_VERSION: Final = 2
 """Raised when a name or a meaning changes; new names may be added without."""
 
 
@@ -36,7 +36,7 @@ def describe_run(run: RunInfo) -> dict[str, Any]:
         "translate": run.translates,
         "genetic_code": run.genetic_code,
         "database": {
-            "path": database.path,
+            "name": database.name,
             "digest": database.digest,
             "generation": database.generation,
             "alphabet": database.alphabet,
@@ -101,7 +101,7 @@ class JsonReport:
 
     def write(self, run: RunInfo, queries: Iterable[QueryResult], stream: TextIO) -> None:
         """Write the report (:class:`swsearch.report.protocol.ReportFormat`)."""
-        head = _text({**describe_run(run), "parameters": run.parameters})
+        head = _text({**describe_run(run), "parameters": run.reported_parameters})
         stream.write(f'{head[:-1]}, "queries": [')
         for place, query in enumerate(queries):
             stream.write(",\n" if place else "\n")

@@ -79,5 +79,5 @@ def _schema(run: RunInfo, fields: Sequence[Field]) -> pyarrow.Schema:
     import pyarrow
 
     types: dict[type, Any] = {str: pyarrow.string(), int: pyarrow.int64(), float: pyarrow.float64()}
-    about = json.dumps({**describe_run(run), "parameters": run.parameters}, allow_nan=False)
+    about = json.dumps({**describe_run(run), "parameters": run.reported_parameters}, allow_nan=False)
     return pyarrow.schema([(field.name, types[field.kind]) for field in fields], {"swsearch": about})

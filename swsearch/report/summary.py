@@ -25,7 +25,7 @@ def database_line(run: RunInfo) -> str:
     """The database and its size."""
     database = run.database
     size = f"{database.n_subjects:,} {database.alphabet} sequences, {database.n_residues:,} residues"
-    return f"{one_line(database.path)}: {size}"
+    return f"{one_line(database.name)}: {size}"
 
 
 def scoring_line(run: RunInfo) -> str:

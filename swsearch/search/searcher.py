@@ -8,6 +8,7 @@ modules of their own: ``targets`` (the subjects), ``readings`` (the query's prof
 
 from __future__ import annotations
 
+import os
 import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterator, Sequence
@@ -218,7 +219,7 @@ class Searcher:
             statistics=statistics.source if isinstance(statistics, Statistics) else statistics.reason,
             search_space=self.significance.search_space * self.significance.n_comparisons,
             database=DatabaseInfo(
-                path=str(self.database.path),
+                path=os.path.realpath(self.database.path),
                 digest=self.database.digest,
                 generation=self.database.catalogue.generation,
                 alphabet=self.database.alphabet.name,

@@ -185,7 +185,7 @@ def simulate(scheme: ScoringScheme, threads: int | None = None) -> Simulated:
     short_queries = [sequence_profile(query[:SHORT_LENGTH], scheme) for query in queries[:N_SHORT]]
     short_subjects = Partition.pack([sequence[:SHORT_LENGTH] for sequence in sequences[:N_SHORT]])
     profiles = [sequence_profile(query, scheme) for query in queries]
-    few = score_all(profiles[:N_SHORT], packed(sequences[:N_SHORT]), threads)
+    few = score_all(profiles[:N_SHORT], Partition.pack(sequences[:N_SHORT]), threads)
     fewer = score_all(short_queries, short_subjects, threads)
     growth = int(few.sum(dtype=np.int64)) / int(fewer.sum(dtype=np.int64))  # as many scores of both
     if growth > LOGARITHMIC_GROWTH:

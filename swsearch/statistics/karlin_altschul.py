@@ -7,6 +7,8 @@ D residues::
     E = k * area(S, m, n) * exp(-lam * S) * (D / n) * strands
     bits = (lam * S - ln k) / ln 2
 
+where E takes S rounded down to a multiple of ``score_step`` and bits take it as it is, as BLAST prints both::
+
     area = P(m) * P(n) + C * Phi(m) * Phi(n)
     P(m) = mean of max(0, room),  Phi(m) = probability of room > 0,  where room is normal with
            mean m - (a * S + b)  and variance max(2 * alpha / lam, alpha * S + beta)
@@ -61,8 +63,8 @@ class Statistics:
     sigma, tau : float
         Covariance of the lengths in query and subject is ``sigma * S + tau``.
     score_step : int
-        Scores are rounded down to a multiple of this before they are judged: 2 for DNA pairs whose odd scores are
-        so rare that NCBI's parameters hold for even ones only; 1 otherwise.
+        Scores are rounded down to a multiple of this before their E-value is computed: 2 for DNA pairs whose odd
+        scores are so rare that NCBI's parameters hold for even ones only; 1 otherwise. Bit scores are of the raw score.
     source : str
         Where the parameters come from, a sentence for reports.
     """
@@ -87,7 +89,7 @@ class Statistics:
         return np.asarray(raw // self.score_step * self.score_step, dtype=np.float64)
 
     def bits(self, scores: ArrayLike) -> Floats:
-        """Bit scores.
+        """Bit scores, of the raw scores as they are: blastn prints 209 for 231 of 2/-3, and 208 for 230.
 
         Parameters
         ----------
@@ -98,12 +100,13 @@ class Statistics:
         -------
         float64 array of the same shape
         """
-        value: Floats = (self.lam * self._judged(scores) - self._log_k) / _LN2
+        raw = np.asarray(np.asarray(scores, dtype=np.int64), dtype=np.float64)
+        value: Floats = (self.lam * raw - self._log_k) / _LN2
         return value
 
     def min_score_of_bits(self, bits: float) -> int:
         """The smallest raw score, at least 1, whose bit score is ``bits`` or more."""
-        score = max(1, int((bits * _LN2 + self._log_k) / self.lam) - self.score_step)
+        score = max(1, int((bits * _LN2 + self._log_k) / self.lam) - 1)
         while float(self.bits(score)) < bits:
             score += 1
         return score

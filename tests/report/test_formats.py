@@ -60,7 +60,7 @@ def test_biopython_reads_a_query_without_a_header(written):
 def test_json_holds_the_records(written):
     """Source: the records; 98 of 120 columns is 81.667 %, 117 of 144 residues 81.25 %."""
     report = json.loads(written("json"))
-    assert report["schema_version"] == 1
+    assert report["schema_version"] == 2
     assert report["parameters"] == PROTEIN_RUN.parameters
     assert report["database"]["n_residues"] == 402
     first, second = report["queries"]

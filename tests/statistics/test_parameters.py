@@ -223,10 +223,15 @@ def test_dna_matrices_with_transitions_are_refused():
     ("scoring", "step"), [((2, -3, 5, 2), 2), ((4, -6, 10, 4), 4), ((4, -5, 6, 5), 1), ((2, -4, 4, 4), 1)]
 )
 def test_scores_are_judged_even_where_the_table_says_so(scoring, step):
-    """Source: NCBI's rule for 2/-3, 2/-5 and 2/-7: odd scores are rounded down."""
+    """Source: NCBI's rule for 2/-3, 2/-5 and 2/-7: of odd scores the E-value is that of the even score below.
+
+    Their bit scores are their own (tests/report/test_blastn.py compares both with blastn).
+    """
     found = dna(*scoring)
     assert isinstance(found, Statistics)
     assert found.score_step == step
-    bits = found.bits(np.arange(4 * step))
-    assert all(low <= high for low, high in pairwise(bits))
-    assert len(np.unique(bits)) == 4
+    scores = np.arange(4 * step)
+    evalues = found.evalue(scores, 100, np.full(len(scores), 5000), 5000)
+    assert all(low >= high for low, high in pairwise(evalues))
+    assert len(np.unique(evalues)) == 4
+    assert all(low < high for low, high in pairwise(found.bits(scores)))

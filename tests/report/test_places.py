@@ -1,0 +1,114 @@
+"""Reports tell nothing of places: however a path is written and wherever a search starts, they are the same bytes."""
+
+import json
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from swsearch.cli.app import main
+from swsearch.report.registry import formats
+from swsearch.scoring.matrix import matrix_text, named_matrix
+from tests.cli.conftest import DATA
+
+FILTERED = ("--include", "chosen", "--matrix", "scores")
+
+
+@pytest.fixture
+def places(tmp_path, monkeypatch) -> Path:
+    """A folder with a database, queries and files of options, from which searches start."""
+    folder = tmp_path / "one"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    shutil.copy(DATA / "queries.fasta", "q.fasta")
+    assert main(["index", "q.fasta", "-o", "x.db", "--quiet"]) == 0
+    identifiers = [line[1:].split()[0] for line in Path("q.fasta").read_text().splitlines() if line.startswith(">")]
+    Path("chosen").write_text("\n".join(identifiers[:4]) + "\n")
+    Path("scores").write_text(matrix_text(named_matrix("BLOSUM62")))
+    return folder
+
+
+def written(out: Path, queries: object, database: object, *options: str) -> dict[str, bytes]:
+    """The bytes of the reports of a search in every format; that of ``xml`` is checked to be the search's own."""
+    store = ("--store", str(out.with_suffix(".sqlite")))
+    command = ["query", str(queries), str(database), "--format", "xml", "--out", str(out), "--quiet", *store]
+    assert main([*command, *options]) == 0
+    direct = out.read_bytes()
+    found = {}
+    for form in formats():
+        assert main(["report", "latest", "--format", form, "--out", str(out), *store]) == 0
+        found[form] = out.read_bytes()
+    assert found["xml"] == direct
+    return found
+
+
+def absolute(folder: Path) -> tuple[str, str, str]:
+    return str(folder / "q.fasta"), str(folder / "x.db"), f"{folder}/"
+
+
+def from_another_folder(folder: Path) -> tuple[str, str, str]:
+    other = folder.parent / "two"
+    other.mkdir()
+    os.chdir(other)
+    return "../one/q.fasta", "../one/x.db", "../one/"
+
+
+def with_a_slash(folder: Path) -> tuple[str, str, str]:
+    return "./q.fasta", "x.db/", "./"
+
+
+def through_a_link(folder: Path) -> tuple[str, str, str]:
+    (folder.parent / "link").symlink_to(folder)
+    (folder / "newest").symlink_to("x.db")
+    return "q.fasta", str(folder.parent / "link" / "newest"), str(folder.parent / "link") + "/"
+
+
+def a_copy(folder: Path) -> tuple[str, str, str]:
+    copied = folder.parent / "three"
+    shutil.copytree(folder, copied)
+    shutil.rmtree(folder)
+    os.chdir(copied)
+    return "q.fasta", "x.db", ""
+
+
+def from_within(folder: Path) -> tuple[str, str, str]:
+    os.chdir(folder / "x.db")
+    return "../q.fasta", ".", "../"
+
+
+@pytest.mark.parametrize("way", [absolute, from_another_folder, with_a_slash, through_a_link, a_copy, from_within])
+def test_the_way_to_the_files_is_in_no_report(places, way: Callable[[Path], tuple[str, str, str]]):
+    """Source: the same search with paths from the folder that the files are in."""
+    out = places.parent / "report"
+    plain = written(out, "q.fasta", "x.db")
+    filtered = written(out, "q.fasta", "x.db", *FILTERED)
+    queries, database, before = way(places)
+    assert written(out, queries, database) == plain
+    others = ("--include", f"{before}chosen", "--matrix", f"{before}scores")
+    assert written(out, queries, database, *others) == filtered
+    for form, report in {**plain, **filtered}.items():
+        assert str(places).encode() not in report, form
+
+
+def test_the_path_of_the_database_is_kept_in_the_store_and_in_no_report_of_it(places, capfd, monkeypatch):
+    """By hand: the run is shown with the place where the database lay, its report with the database's name."""
+    monkeypatch.chdir(places.parent)
+    assert main(["query", "one/q.fasta", "./one/x.db", "--store", "s.sqlite", "--quiet", "--format", "json"]) == 0
+    printed = capfd.readouterr().out
+    assert json.loads(printed)["database"]["name"] == "x.db"
+    assert main(["report", "1", "--store", "s.sqlite", "--format", "json"]) == 0
+    assert capfd.readouterr().out == printed
+    assert main(["runs", "show", "1", "--store", "s.sqlite"]) == 0
+    assert f"{places.resolve()}/x.db: 7 protein sequences" in capfd.readouterr().out
+
+
+def test_another_spelling_of_an_option_is_the_same_search(places, capfd):
+    """By hand: a finished batch is gone on with though each path is written another way."""
+    batch = ["batch", "q.fasta", "x.db", "--store", "b.sqlite", "--quiet", *FILTERED]
+    assert main(batch) == 0
+    others = ["--include", f"{places}/chosen", "--matrix", "./scores", "--resume", "1"]
+    capfd.readouterr()
+    assert main(["batch", f"{places}/q.fasta", "../one/x.db", "--store", "b.sqlite", "--quiet", *others]) == 0
+    assert "0 queries done, 7 were there before" in capfd.readouterr().out
