@@ -113,6 +113,7 @@ def kernels(
 
     Example: swsearch bench kernels --residues 2000000 --tasks search
     """
+    from swsearch.cli.collisions import refuse_collisions
     from swsearch.cli.output import result_stream
     from swsearch.cores import usable_cores
     from swsearch.errors import InputError
@@ -121,6 +122,7 @@ def kernels(
 
     if format_name not in ("table", "json"):
         raise InputError(f"--format {format_name!r}: choose table or json")
+    refuse_collisions({"--out": out or "-"}, inputs=[fasta])
     chosen = [word.strip() for word in tasks.split(",")]
     for task in chosen:
         if task not in kernel_bench.TASKS:

@@ -7,7 +7,6 @@ that one. Memory and time grow with the product of the lengths, so there is a li
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -17,6 +16,7 @@ from numpy.typing import NDArray
 
 from swsearch.errors import InputError
 from swsearch.hits.cigar import run_length
+from swsearch.output_files import text_file
 from swsearch.pairs.align import (
     PairAlignment,
     check_sides,
@@ -207,25 +207,20 @@ def check_matrix_size(query: PairSequence, subject: PairSequence) -> None:
 def write_matrix(path: Path, found: PairAlignment, h: Matrix) -> None:
     """Write H as tab-separated values: the subject's letters across, the query's down, the border first.
 
-    For ``edit`` the values are distances. The file appears whole or not at all.
+    For ``edit`` the values are distances. The file appears whole or not at all, compressed as its name says.
 
     Raises
     ------
     InputError
-        The file cannot be written.
+        The file cannot be created.
+    OSError
+        It cannot take what is written, say because the disk is full.
     """
     values = -h if found.mode == "edit" else h
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}.unfinished")
-    try:
-        with unfinished.open("w", encoding="utf-8", newline="\n") as file:
-            file.write("\t".join(["", "", *map(_cell, found.subject.letters)]) + "\n")
-            for letter, row in zip(["", *found.query.letters], values.tolist(), strict=True):
-                file.write("\t".join([_cell(letter), *map(str, row)]) + "\n")
-        unfinished.replace(path)
-    except OSError as error:
-        raise InputError(f"--matrix-out {path}: {error.strerror}; choose another file") from error
-    finally:
-        unfinished.unlink(missing_ok=True)
+    with text_file(path, "--matrix-out") as stream:
+        stream.write("\t".join(["", "", *map(_cell, found.subject.letters)]) + "\n")
+        for letter, row in zip(["", *found.query.letters], values.tolist(), strict=True):
+            stream.write("\t".join([_cell(letter), *map(str, row)]) + "\n")
 
 
 def _cell(letter: str) -> str:
