@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from swsearch.errors import InputError
+from swsearch.output_files import binary_file
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -43,14 +43,9 @@ def save_figure(figure: Figure, path: Path) -> None:
     Raises
     ------
     InputError
-        The file cannot be written.
+        The file cannot be created.
+    OSError
+        It cannot take what is written, say because the disk is full.
     """
-    unfinished = path.with_name(f".{path.name}.unfinished")
-    try:
-        figure.savefig(unfinished, format=path.suffix.lower().removeprefix("."), dpi=150)
-        unfinished.replace(path)
-    except OSError as error:
-        raise InputError(f"--plot {path}: {error.strerror}; choose another file") from error
-    finally:
-        with suppress(OSError):
-            unfinished.unlink(missing_ok=True)
+    with binary_file(path, "--plot") as stream:
+        figure.savefig(stream, format=path.suffix.lower().removeprefix("."), dpi=150)

@@ -68,6 +68,7 @@ def align(
 
     Example: swsearch align query.fasta subject.fasta --mode global --format pairwise
     """
+    from swsearch.cli.collisions import refuse_collisions
     from swsearch.cli.output import result_stream
     from swsearch.cli.progress import ProgressReport
     from swsearch.cores import usable_cores
@@ -83,6 +84,8 @@ def align(
     from swsearch.search.options import SearchOptions
     from swsearch.sequences.alphabet import ALPHABETS
 
+    files = [matrix] if text else [query, subject, matrix]
+    refuse_collisions({"--out": out or "-", "--plot": plot, "--matrix-out": matrix_out}, inputs=files)
     report.check_format(format_name)
     if plot is not None:
         check_plot(plot)
@@ -135,6 +138,7 @@ def align(
         n_threads=usable_cores() if threads is None else threads,
     )
     if matrix_out is not None:
+        matrix_out = Path("/dev/stdout") if str(matrix_out) == "-" else matrix_out
         write_matrix(matrix_out, pairs[0], score_matrix(pairs[0], mode, scoring, free_ends))
     with (
         aligner,

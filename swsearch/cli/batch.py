@@ -46,6 +46,11 @@ def batch(
     if search.store == "none":
         raise InputError("--store none: a batch is what it stores; name a file")
     *paths, database = files
+    from swsearch.cli.collisions import refuse_collisions
+    from swsearch.output_files import refuse_compressed
+
+    refuse_collisions({"--events": events}, inputs=[*paths, *search.files], databases=[database], store=search.store)
+    refuse_compressed(events, "--events", "each event is appended as it happens, which no archive can take")
     search.wake_gpus(database)
 
     from swsearch.batch import Shard, run_batch, survey
@@ -68,6 +73,7 @@ def batch(
         opened = stack.enter_context(HitStore(search.store, create=True))
         log = None
         if events is not None:
+            events = Path("/dev/stdout") if str(events) == "-" else events
             stack.enter_context(writing_to(str(events)))
             log = stack.enter_context(events.open("a", encoding="utf-8"))
         progress = stack.enter_context(ProgressReport("searching", cells, "GCUPS", 1e9, search.quiet))

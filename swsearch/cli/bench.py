@@ -115,12 +115,14 @@ def kernels(
     """
     from swsearch.bench import kernels as kernel_bench
     from swsearch.bench.workloads import generated_proteins, workload_of_file
+    from swsearch.cli.collisions import refuse_collisions
     from swsearch.cli.output import result_stream
     from swsearch.cores import usable_cores
     from swsearch.errors import InputError
 
     if format_name not in ("table", "json"):
         raise InputError(f"--format {format_name!r}: choose table or json")
+    refuse_collisions({"--out": out or "-"}, inputs=[fasta])
     chosen = [word.strip() for word in tasks.split(",")]
     for task in chosen:
         if task not in kernel_bench.TASKS:

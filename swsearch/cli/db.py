@@ -78,10 +78,12 @@ def export(
 
     Example: swsearch db export proteins.db --out proteins.fasta
     """
+    from swsearch.cli.collisions import refuse_collisions
     from swsearch.cli.output import result_stream
     from swsearch.database.export import export as write_fasta
     from swsearch.database.reader import PackedDatabase
 
+    refuse_collisions({"--out": out or "-"}, databases=[database])
     with PackedDatabase.open(database) as opened, result_stream(out) as stream:
         write_fasta(opened, stream, width)
 

@@ -25,6 +25,7 @@ def index(
 
     Example: swsearch index proteins.fasta.gz -o proteins.db
     """
+    from swsearch.cli.collisions import refuse_database
     from swsearch.cli.output import say
     from swsearch.cli.progress import ProgressReport
     from swsearch.database.builder import build_database
@@ -34,6 +35,7 @@ def index(
     if alphabet is not None and alphabet not in ALPHABETS:
         raise InputError(f"--alphabet {alphabet!r}: choose {' or '.join(ALPHABETS)}")
     chosen = None if alphabet is None else ALPHABETS[alphabet]
+    refuse_database("--output", output, fasta)
     with ProgressReport("indexing", 0, "M residues/s", 1e6, quiet) as progress:
         built = build_database(
             fasta, output, chosen, overwrite=force, progress=lambda _, residues: progress.reach(residues)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,6 +9,7 @@ from pathlib import Path
 from typing import TextIO
 
 from swsearch.errors import InputError, writing_to
+from swsearch.output_files import descriptor_of, refuse_compressed, text_file
 
 
 class OutputClosed(Exception):
@@ -26,16 +26,17 @@ def result_stream(path: Path | None, *, binary: bool = False) -> Iterator[TextIO
     r"""A text stream for results: stdout where ``path`` is None or ``-``, else a file made visible by one rename.
 
     Text is UTF-8 with ``\n`` line ends, and header bytes that are not UTF-8 are written as they were read. ``binary``
-    results go to the stream's ``buffer``. Where the block raises, no file is left and an older one stays as it was.
+    results go to the stream's ``buffer``; text is compressed where the file's name says so. Where the block raises, no
+    file is left and an older one stays as it was.
 
     Raises
     ------
     InputError
-        The file cannot be created, or ``binary`` results would go to a terminal.
+        The file cannot be created, or ``binary`` results would go to a terminal or into an archive.
     OutputClosed
         Nobody reads stdout any more, as after ``| head``.
     """
-    if path is None or str(path) == "-":
+    if path is None or str(path) == "-" or descriptor_of(path) == 1:
         reconfigure = getattr(sys.stdout, "reconfigure", None)
         if reconfigure is not None:
             reconfigure(encoding="utf-8", errors="surrogateescape", newline="\n")
@@ -48,25 +49,7 @@ def result_stream(path: Path | None, *, binary: bool = False) -> Iterator[TextIO
         except BrokenPipeError as error:
             raise OutputClosed from error
         return
-    if path.exists() and not path.is_file():
-        # A device or a pipe, /dev/null say, cannot be replaced by a rename and need not be.
-        with (
-            writing_to(str(path)),
-            path.open("w", encoding="utf-8", errors="surrogateescape", newline="\n") as stream,
-        ):
-            yield stream
-        return
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}.unfinished")
-    try:
-        stream = unfinished.open("w", encoding="utf-8", errors="surrogateescape", newline="\n")
-    except OSError as error:
-        raise InputError(f"--out {path}: {error.strerror}; choose another file") from error
-    try:
-        with writing_to(str(path)), stream:
-            yield stream
-            stream.flush()
-            os.fsync(stream.fileno())
-        unfinished.replace(path)
-    except BaseException:
-        unfinished.unlink(missing_ok=True)
-        raise
+    if binary:
+        refuse_compressed(path, "--out", "these results are binary and compressed in themselves")
+    with text_file(path, "--out") as stream:
+        yield stream

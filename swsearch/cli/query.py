@@ -52,6 +52,10 @@ def query(
 
     Example: swsearch query queries.fasta proteins.db --mask tantan --composition bias --plot scores.png
     """
+    from swsearch.cli.collisions import refuse_collisions
+
+    outputs = {"--out": out or "-", "--plot": plot}
+    refuse_collisions(outputs, inputs=[query_file, *search.files], databases=[database_path], store=search.store)
     search.wake_gpus(database_path)
     from swsearch.cli.output import result_stream, say
     from swsearch.cli.progress import ProgressReport, say_plan

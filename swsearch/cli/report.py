@@ -20,10 +20,12 @@ def report(
 
     Example: swsearch report latest --format blast6
     """
+    from swsearch.cli.collisions import refuse_collisions
     from swsearch.cli.output import result_stream, say
     from swsearch.report.registry import get_format
     from swsearch.store.repository import HitStore
 
+    refuse_collisions({"--out": out or "-"}, stores=[store])
     chosen = get_format(format_name, options.field_list(fields))
     with HitStore(store) as opened:
         stored = opened.run(run)

@@ -87,9 +87,11 @@ def merge(
     Example: swsearch runs merge shard1.sqlite shard2.sqlite --store hits.sqlite
     """
     from swsearch.batch import merge_runs, missing_numbers
+    from swsearch.cli.collisions import refuse_collisions
     from swsearch.cli.output import say
     from swsearch.store.repository import HitStore
 
+    refuse_collisions({}, store=store, stores=shards)
     with ExitStack() as stack:
         sources = []
         for name in shards:
@@ -119,8 +121,10 @@ def export(
     Example: swsearch runs export latest --out run7.sqlite
     """
     from swsearch.batch import merge_runs
+    from swsearch.cli.collisions import refuse_collisions
     from swsearch.store.repository import HitStore
 
+    refuse_collisions({}, store=out, store_option="--out", stores=[store])
     with HitStore(store) as source:
         stored = source.run(run)
         with HitStore(out, create=True) as target:

@@ -75,6 +75,12 @@ class SearchArguments:
 
         return SearchOptions(**{field.name: getattr(self, field.name) for field in fields(SearchOptions)})
 
+    @property
+    def files(self) -> list[str]:
+        """The files that these options read; a matrix may be one, or a name."""
+        named = (self.matrix, self.include, self.exclude, self.taxid_map, self.taxonomy)
+        return [path for path in named if path is not None]
+
     def wake_gpus(self, database: str) -> None:
         """Let the GPUs of this search start while the program loads what else it needs; never fails."""
         from swsearch.database.reader import load_catalogue

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Final
 
 from swsearch.engine.reference_pairs import Matrix, fill, letter_scores
 from swsearch.errors import InputError
+from swsearch.output_files import text_file
 from swsearch.pairs.align import Pair, mode_scoring, pair_arrays
 from swsearch.pairs.scoring import PairScoring
 
@@ -55,25 +55,20 @@ def check_matrix_size(pair: Pair) -> None:
 def write_matrix(path: Path, pair: Pair, h: Matrix) -> None:
     """Write a matrix: the subject's letters across, the query's down, the border first.
 
-    The file appears whole or not at all.
+    The file appears whole or not at all, compressed as its name says.
 
     Raises
     ------
     InputError
-        The file cannot be written.
+        The file cannot be created.
+    OSError
+        It cannot take what is written, for example because the disk is full.
     """
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}.unfinished")
     query, subject = pair
-    try:
-        with unfinished.open("w", encoding="utf-8", newline="\n") as file:
-            file.write("\t".join(["", "", *map(_cell, subject.letters)]) + "\n")
-            for letter, row in zip(["", *query.letters], h.tolist(), strict=True):
-                file.write("\t".join([_cell(letter), *map(str, row)]) + "\n")
-        unfinished.replace(path)
-    except OSError as error:
-        raise InputError(f"--matrix-out {path}: {error.strerror}; choose another file") from error
-    finally:
-        unfinished.unlink(missing_ok=True)
+    with text_file(path, "--matrix-out") as stream:
+        stream.write("\t".join(["", "", *map(_cell, subject.letters)]) + "\n")
+        for letter, row in zip(["", *query.letters], h.tolist(), strict=True):
+            stream.write("\t".join([_cell(letter), *map(str, row)]) + "\n")
 
 
 def _cell(letter: str) -> str:

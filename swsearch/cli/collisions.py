@@ -1,0 +1,229 @@
+"""Refusing outputs that would overwrite what a command reads or keeps, before anything is opened or created.
+
+No output may be an input, a store or one of its side files, another SQLite database, a file of a packed database or a
+place inside one, or a second output's file. Files are compared by device and inode, so that neither a link nor another
+spelling of a path hides one; names of files that do not exist yet, by their folder's.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Final
+from urllib.parse import unquote
+
+from swsearch.database.format import CATALOGUE, FORMAT_NAME
+from swsearch.database.staging import is_staging
+from swsearch.errors import InputError
+
+Identity = tuple[object, ...]
+"""Equal for paths that lead to the same file."""
+
+_SQLITE_MAGIC: Final = b"SQLite format 3\0"
+_SIDE_FILES: Final = ("-wal", "-shm", "-journal")
+"""What SQLite puts behind the name of a database for the files that it keeps beside it."""
+_READ_BYTES: Final = 1 << 16
+
+
+def refuse_collisions(
+    outputs: Mapping[str, str | os.PathLike[str] | None],
+    *,
+    inputs: Iterable[str | os.PathLike[str] | None] = (),
+    databases: Iterable[str | os.PathLike[str]] = (),
+    store: str | None = None,
+    store_option: str = "--store",
+    stores: Iterable[str] = (),
+) -> None:
+    """Refuse outputs that must not be written.
+
+    Parameters
+    ----------
+    outputs : mapping of str to path
+        By the option that names each; ``-`` is standard output, None is nothing.
+    inputs : iterable of paths
+        Files that the command reads; ``-`` is standard input. What does not exist is left to whoever reads it.
+    databases : iterable of paths
+        Packed databases that the command reads.
+    store : str, optional
+        The store that the command writes, ``none`` for none: an output too.
+    store_option : str
+        What names it.
+    stores : iterable of str
+        Stores that the command reads.
+
+    Raises
+    ------
+    InputError
+        An output is one of them, lies in a packed database, or is an SQLite database already.
+    """
+    read = {
+        identity: os.fspath(path)
+        for path in inputs
+        if path is not None and (identity := _identity("/dev/stdin" if os.fspath(path) == "-" else path, existing=True))
+    }
+    packed = {identity: os.fspath(folder) for folder in databases for identity in _files_of(folder)}
+    kept: dict[Identity, str] = {}
+    for name in stores:
+        kept |= dict.fromkeys(_store_identities(name), name)
+    written: dict[Identity, str] = {}
+    if store is not None and (file := _store_file(store)) is not None:
+        _refuse_one(store_option, file, read, packed, {}, written, is_store=True)
+        kept |= dict.fromkeys(_store_identities(store), store)
+    for option, path in outputs.items():
+        if path is None:
+            continue
+        if os.fspath(path) == "-":
+            _refuse_one("stdout", Path("/dev/stdout"), read, packed, kept, written)
+        else:
+            _refuse_one(option, Path(path), read, packed, kept, written)
+
+
+def refuse_database(option: str, folder: Path, inputs: Iterable[str | os.PathLike[str]]) -> None:
+    """Refuse a folder for a new packed database in which, or in whose place, something lies that must stay.
+
+    Raises
+    ------
+    InputError
+        The folder is an input, lies in another database, or holds an input or a store.
+    """
+    read = {identity for path in inputs if (identity := _identity(path, existing=True)) is not None}
+    if _identity(folder, existing=True) in read:
+        raise InputError(f"{option} {folder}: this file is read by the same command; choose another name")
+    if (database := _packed_around(Path(os.path.realpath(folder)).parent)) is not None:
+        raise InputError(f"{option} {folder}: this lies in the packed database {database}; choose another place")
+    for parent, _, names in os.walk(folder):
+        for path in (Path(parent, name) for name in names):
+            if _identity(path, existing=True) in read:
+                raise InputError(f"{option} {folder}: {path} lies in it and is read; move it out of the database")
+            if _is_sqlite(path):
+                raise InputError(f"{option} {folder}: {path} lies in it and is a store; move it out of the database")
+
+
+def _refuse_one(
+    option: str,
+    path: Path,
+    read: Mapping[Identity, str],
+    packed: Mapping[Identity, str],
+    kept: Mapping[Identity, str],
+    written: dict[Identity, str],
+    *,
+    is_store: bool = False,
+) -> None:
+    """Refuse one output for what it is; adds it to those ``written``."""
+    is_stdout = option == "stdout"
+    shown = option if is_stdout else f"{option} {path}"
+    identity = _identity(path, existing=is_stdout)
+    if identity is None:
+        return
+    if identity in read:
+        raise InputError(f"{shown}: this file is read by the same command; choose another file")
+    if identity in kept:
+        raise InputError(f"{shown}: this is the store {kept[identity]}, or a file of it; choose another file")
+    if identity in packed:
+        raise InputError(f"{shown}: this belongs to the database {packed[identity]}; choose another file")
+    if identity in written:
+        raise InputError(f"{shown}: {written[identity]} writes the same file; choose another for one of them")
+    written[identity] = option
+    if is_stdout:
+        path = Path(os.path.realpath(path))
+    if (database := _packed_around(path)) is not None:
+        raise InputError(f"{shown}: this lies in the packed database {database}; choose another place")
+    if not is_store and (found := _sqlite_at(path)) is not None:
+        advice = "choose another file, or remove it first"
+        raise InputError(f"{shown}: {found} is an SQLite database, such as a store of hits; {advice}")
+
+
+def _sqlite_at(path: Path) -> Path | None:
+    """The SQLite database that ``path`` is or is a side file of; None where there is none.
+
+    No result is one, so none is meant to be overwritten. What begins as SQLite's files do is one: the table that makes
+    it a store may be in the write-ahead log alone.
+    """
+    for name in (str(path), os.path.realpath(path)):
+        for end in ("", *_SIDE_FILES):
+            if name.endswith(end) and _is_sqlite(Path(name[: len(name) - len(end)])):
+                return Path(name[: len(name) - len(end)])
+    return None
+
+
+def _identity(path: str | os.PathLike[str], *, existing: bool = False) -> Identity | None:
+    """What tells a file from all others; None for a device, for which it is no harm to be named twice.
+
+    With ``existing``, None also for what does not exist.
+    """
+    try:
+        found = os.stat(path)
+        if stat.S_ISCHR(found.st_mode) or stat.S_ISSOCK(found.st_mode):
+            return None
+        return found.st_dev, found.st_ino
+    except (OSError, ValueError):
+        if existing:
+            return None
+    try:
+        whole = os.path.realpath(path)
+        folder = os.stat(os.path.dirname(whole))
+    except (OSError, ValueError):
+        return None  # nothing can be created there; whoever tries says so
+    return folder.st_dev, folder.st_ino, os.path.basename(whole)
+
+
+def _store_file(store: str) -> Path | None:
+    """The file of a store that is given as a file or as a URL of SQLite; None for any other."""
+    if store == "none":
+        return None
+    scheme, mark, rest = store.partition("://")
+    if not mark:
+        return Path(store)
+    if not scheme.startswith("sqlite"):
+        return None
+    name = rest.partition("?")[0].removeprefix("/")
+    return Path(unquote(name.removeprefix("file:").replace("///", "/", 1)) if name.startswith("file:") else name)
+
+
+def _store_identities(store: str) -> Iterator[Identity]:
+    """The store's file and those that SQLite keeps beside it, whether they exist or not."""
+    file = _store_file(store)
+    if file is None:
+        return
+    for name in {str(file), os.path.realpath(file)}:
+        for end in ("", *_SIDE_FILES):
+            if (identity := _identity(f"{name}{end}")) is not None:
+                yield identity
+
+
+def _files_of(folder: str | os.PathLike[str]) -> Iterator[Identity]:
+    """A packed database and every file in it, which may have a second name outside."""
+    if (identity := _identity(folder, existing=True)) is not None:
+        yield identity
+    for parent, _, names in os.walk(folder):
+        for name in names:
+            if (identity := _identity(os.path.join(parent, name), existing=True)) is not None:
+                yield identity
+
+
+def _packed_around(path: Path) -> Path | None:
+    """The packed database that ``path`` is or lies in; None where there is none."""
+    whole = Path(os.path.realpath(path))
+    for folder in (whole, *whole.parents):
+        if is_staging(folder):
+            return folder
+        try:
+            with (folder / CATALOGUE).open("rb") as file:
+                if FORMAT_NAME.encode() in file.read(_READ_BYTES):
+                    return folder
+        except (OSError, ValueError):
+            continue
+    return None
+
+
+def _is_sqlite(path: Path) -> bool:
+    """Whether a regular file begins as SQLite's do."""
+    try:
+        if not path.is_file():
+            return False
+        with path.open("rb") as file:
+            return file.read(len(_SQLITE_MAGIC)) == _SQLITE_MAGIC
+    except (OSError, ValueError):
+        return False

@@ -1,0 +1,156 @@
+"""Files that results are written to: each appears whole, by one rename, or not at all; compressed as its name says."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import io
+import lzma
+import os
+import re
+import secrets
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, BinaryIO, Final, TextIO, cast
+
+from swsearch.errors import InputError, writing_to
+
+COMPRESSED: Final = (".gz", ".bz2", ".xz", ".zst")
+"""Suffixes by which a file is compressed while it is written."""
+_LONGEST_STEM: Final = 100
+"""Bytes of a file's name that the unfinished file's name repeats; the longest names of a file system are full."""
+_DESCRIPTOR: Final = re.compile(r"/dev/(?:std(in|out|err)|fd/(\d+))|/proc/self/fd/(\d+)")
+
+
+def descriptor_of(path: str | os.PathLike[str]) -> int | None:
+    """The descriptor that a path such as ``/dev/stdout`` or ``/dev/fd/63`` names; None for any other path.
+
+    >>> descriptor_of("/dev/stdout"), descriptor_of("/dev/fd/63"), descriptor_of("hits.txt")
+    (1, 63, None)
+    """
+    found = _DESCRIPTOR.fullmatch(os.path.normpath(os.fspath(path)))
+    if found is None:
+        return None
+    if found[1] is not None:
+        return ("in", "out", "err").index(found[1])
+    return int(found[2] or found[3])
+
+
+def refuse_compressed(path: Path | None, option: str, what: str) -> None:
+    """Refuse a name that asks for compression where ``what`` is written, which cannot be compressed as a whole.
+
+    Raises
+    ------
+    InputError
+        The name ends in one of :data:`COMPRESSED`.
+    """
+    if path is not None and path.suffix.lower() in COMPRESSED:
+        raise InputError(f"{option} {path}: {what}; choose a name without {path.suffix}")
+
+
+@contextmanager
+def binary_file(path: Path, option: str) -> Iterator[BinaryIO]:
+    """A stream of bytes into a file that is made visible by one rename; where the block raises, none is left.
+
+    A link is followed, and a file that is replaced hands on its permissions. A device, a pipe or a socket cannot be
+    replaced and takes the bytes as they come.
+
+    Parameters
+    ----------
+    path : Path
+    option : str
+        What asked for the file, such as ``--out``, for messages.
+
+    Raises
+    ------
+    InputError
+        The file cannot be created.
+    OSError
+        It cannot take what is written, say because the disk is full; its ``filename`` is ``path``.
+    """
+    descriptor = descriptor_of(path)
+    try:
+        if descriptor is not None or (path.exists() and not path.is_file()):
+            direct = os.dup(descriptor) if descriptor is not None else os.open(path, os.O_WRONLY)
+        else:
+            direct = None
+            target = Path(os.path.realpath(path))
+            stem = os.fsdecode(os.fsencode(target.name)[:_LONGEST_STEM])
+            unfinished = target.with_name(f".{stem}.{os.getpid()}-{secrets.token_hex(4)}.unfinished")
+            stream = unfinished.open("xb")
+    except (OSError, ValueError) as error:  # ValueError: a NUL byte in the name
+        raise InputError(f"{option} {path}: {_reason(error)}; choose another file") from error
+    if direct is not None:
+        with writing_to(str(path)), os.fdopen(direct, "wb") as stream:
+            yield stream
+        return
+    try:
+        with writing_to(str(path)), stream:
+            with suppress(OSError):
+                os.fchmod(stream.fileno(), stat.S_IMODE(target.stat().st_mode))
+            yield stream
+            stream.flush()
+            os.fsync(stream.fileno())
+        with writing_to(str(path)):
+            unfinished.replace(target)
+    except BaseException:
+        unfinished.unlink(missing_ok=True)
+        raise
+
+
+@contextmanager
+def text_file(path: Path, option: str) -> Iterator[TextIO]:
+    r"""A text stream into a file as :func:`binary_file` makes it, compressed where the name ends in :data:`COMPRESSED`.
+
+    UTF-8 with ``\n`` line ends; surrogate escapes are written as the bytes that they stand for. Archives hold neither
+    a time nor a name, so that the same text gives the same bytes.
+    """
+    with (
+        binary_file(path, option) as file,
+        _compressor(file, path.suffix.lower()) as compressed,
+        io.TextIOWrapper(compressed, encoding="utf-8", errors="surrogateescape", newline="\n") as stream,
+    ):
+        yield stream
+
+
+@contextmanager
+def _compressor(file: BinaryIO, suffix: str) -> Iterator[BinaryIO]:
+    """The stream that compresses into ``file``, which is left open, whole at the end of the block."""
+    stream: Any
+    if suffix == ".gz":
+        stream = gzip.GzipFile(filename="", mode="wb", compresslevel=6, fileobj=file, mtime=0)
+    elif suffix == ".bz2":
+        stream = bz2.BZ2File(file, "wb")
+    elif suffix == ".xz":
+        stream = lzma.LZMAFile(file, "wb")  # noqa: SIM115 - closed below
+    elif suffix == ".zst":
+        from xopen import xopen
+
+        stream = xopen(file, "wb", format="zst", threads=0)
+    else:
+        stream = _Kept(file)
+    with stream:
+        yield cast("BinaryIO", stream)
+
+
+class _Kept(io.BufferedIOBase):
+    """A file that the text layer above it may close while its owner has something to do with it still."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any) -> int:
+        return self._file.write(data)
+
+    def flush(self) -> None:
+        if not self.closed:
+            self._file.flush()
+
+
+def _reason(error: OSError | ValueError) -> str:
+    return (error.strerror if isinstance(error, OSError) else None) or str(error)

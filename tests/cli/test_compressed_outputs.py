@@ -1,0 +1,77 @@
+"""Files whose names ask for compression are compressed, with the same bytes each time."""
+
+import bz2
+import gzip
+import lzma
+
+import pytest
+from xopen import xopen
+
+from tests.cli.conftest import DATA
+
+QUERIES = DATA / "queries.fasta"
+
+WRITERS = {
+    "query.txt": ["query", QUERIES, "{db}", "--store", "none", "--quiet", "--out"],
+    "query.tsv": ["query", QUERIES, "{db}", "--store", "none", "--quiet", "--format", "tsv", "--out"],
+    "query.html": ["query", QUERIES, "{db}", "--store", "none", "--quiet", "--format", "html", "--out"],
+    "report.json": ["report", "latest", "--store", "hits.sqlite", "--format", "json", "--out"],
+    "export.fa": ["db", "export", "{db}", "--out"],
+    "align.txt": ["align", DATA / "lambda_reads.fastq", "--pairs", "--out"],
+    "matrix.tsv": ["align", "--mode", "edit", "--text", "RISOTTO", "PRESTO", "--matrix-out"],
+}
+
+
+def plain(name, data):
+    if name.endswith(".zst"):
+        with xopen(name, "rb", threads=0) as stream:
+            return stream.read()
+    return {"gz": gzip, "bz2": bz2, "xz": lzma}[name.rpartition(".")[2]].decompress(data)
+
+
+@pytest.mark.parametrize("suffix", ["gz", "bz2", "xz", "zst", "GZ"])
+@pytest.mark.parametrize("writer", WRITERS)
+def test_text_is_compressed_as_the_name_says(swsearch, tmp_path, protein_db, writer, suffix):
+    """Source: the same output without the suffix; gzip's fields for a time and a name are empty."""
+    command = [protein_db if word == "{db}" else word for word in WRITERS[writer]]
+    if writer.startswith("report"):
+        assert swsearch("query", QUERIES, protein_db, "--out", "/dev/null").code == 0
+    assert swsearch(*command, writer).code == 0
+    expected = (tmp_path / writer).read_bytes()
+    made = []
+    for _ in range(2):
+        assert swsearch(*command, f"{writer}.{suffix}").code == 0
+        made.append((tmp_path / f"{writer}.{suffix}").read_bytes())
+    assert made[0] == made[1]
+    assert plain(f"{writer}.{suffix.lower()}", made[0]) == expected if suffix != "GZ" else gzip.decompress(made[0])
+    if suffix == "gz":
+        assert made[0][3:8] == bytes(5)
+
+
+@pytest.mark.parametrize("suffix", ["gz", "zst"])
+def test_what_is_written_compressed_is_read_again(swsearch, tmp_path, protein_db, suffix):
+    assert swsearch("db", "export", protein_db, "--out", f"all.fa.{suffix}").code == 0
+    outcome = swsearch("index", f"all.fa.{suffix}", "-o", "again.db")
+    assert "1,500 sequences, 653,184 residues, protein" in outcome.err
+
+
+def test_what_cannot_be_compressed_says_so(swsearch, tmp_path, protein_db):
+    arguments = ["query", QUERIES, protein_db, "--store", "none"]
+    assert "binary" in swsearch(*arguments, "--format", "parquet", "--out", "hits.parquet.gz").error
+    assert "choose a name that ends in" in swsearch(*arguments, "--plot", "scores.png.gz").error
+    outcome = swsearch("batch", QUERIES, protein_db, "--store", "b.sqlite", "--events", "log.jsonl.gz")
+    assert "--events log.jsonl.gz" in outcome.error
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("suffix", ["gz", "bz2", "xz", "zst"])
+def test_a_full_disk_while_compressing_is_one_line(protein_db, spawn, tmp_path, suffix):
+    """Source: /dev/full, on which every write fails, under another name."""
+    (tmp_path / f"full.{suffix}").symlink_to("/dev/full")
+    process = spawn("db", "export", protein_db, "--out", f"full.{suffix}")
+    _, errors = process.communicate()
+    assert process.returncode == 1
+    assert (
+        errors
+        == f"swsearch: error: full.{suffix}: No space left on device; free some space and run the command again\n"
+    )
