@@ -39,12 +39,11 @@ def batch(
 
     Example: swsearch batch Pfam-A.seed.gz proteins.db --store pfam.sqlite --shard 3/8
     """
-    from swsearch.errors import InputError, writing_to
+    from swsearch.errors import writing_to
 
     if len(files) < 2:
         raise typer.BadParameter("give at least one query file and the database")
-    if search.store == "none":
-        raise InputError("--store none: a batch is what it stores; name a file")
+    options.kept_store(search.store)
     *paths, database = files
     search.wake_gpus(database)
 

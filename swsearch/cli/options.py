@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -10,6 +11,8 @@ import typer
 from swsearch.errors import AlphabetMismatch, InputError
 
 DEFAULT_STORE: Final = "hits.sqlite"
+STORE_VARIABLE: Final = "SWSEARCH_STORE"
+"""Environment variable that names the store where --store does not."""
 
 _SCORING = "Scoring"
 _CHOICE = "Which hits"
@@ -174,12 +177,46 @@ Fields = Annotated[
     typer.Option(help="Columns by BLAST's names, separated by blanks or commas.", rich_help_panel=OUTPUT),
 ]
 Out = Annotated[Path | None, typer.Option("--out", help="File for the results. [stdout]", rich_help_panel=OUTPUT)]
+
+
+def _store_or_none(store: str) -> str:
+    """A store as it is given; ``none`` in any case of letters is ``none``."""
+    if not store.strip():
+        raise InputError("--store has an empty name; give a file or a database URL, or none")
+    return "none" if store.lower() == "none" else store
+
+
+def kept_store(store: str) -> str:
+    """A store that a command cannot do without.
+
+    Raises
+    ------
+    InputError
+        It is ``none``, from the option or the environment.
+    """
+    if _store_or_none(store) != "none":
+        return store
+    in_environment = os.environ.get(STORE_VARIABLE, "").lower() == "none"
+    given = f"{STORE_VARIABLE}=none" if in_environment else "--store none"
+    raise InputError(f"{given} keeps no hits, and this command works on kept ones; name their store with --store FILE")
+
+
 Store = Annotated[
     str,
     typer.Option(
-        envvar="SWSEARCH_STORE",
+        envvar=STORE_VARIABLE,
         help="SQLite file or database URL that keeps the hits, or none.",
         rich_help_panel=OUTPUT,
+        callback=_store_or_none,
+    ),
+]
+KeptStore = Annotated[
+    str,
+    typer.Option(
+        envvar=STORE_VARIABLE,
+        help="SQLite file or database URL that keeps the hits.",
+        rich_help_panel=OUTPUT,
+        callback=kept_store,
     ),
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but errors.", rich_help_panel=OUTPUT)]

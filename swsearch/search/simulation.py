@@ -34,6 +34,7 @@ from swsearch.alignment.traceback import align_hits
 from swsearch.database.partition import Partition
 from swsearch.engine.cpu.engine import CpuEngine
 from swsearch.query.profile import QueryProfile, sequence_profile
+from swsearch.resources import user_cache
 from swsearch.scoring.background import background
 from swsearch.scoring.scheme import ScoringScheme
 from swsearch.search.bench import packed
@@ -259,8 +260,7 @@ def _digits(value: float, digits: int) -> float:
 
 def cache_folder() -> Path:
     """Where simulated parameters are kept (see above)."""
-    home = os.environ.get("XDG_CACHE_HOME")
-    return (Path(home) if home else Path.home() / ".cache") / "swsearch" / "statistics"
+    return user_cache("statistics")
 
 
 def _cache_path(scheme: ScoringScheme) -> Path:
