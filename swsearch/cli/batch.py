@@ -57,7 +57,7 @@ def batch(
     queries = QueryFiles.of(paths, query_format)
     with ExitStack() as stack:
         searcher, why = stack.enter_context(search.open_searcher(database))
-        options.check_alphabet(search.alphabet, searcher.query_alphabet.name, database, search.translate)
+        options.check_alphabet(search.alphabet, searcher.needs)
         notify = None if search.quiet else say
         cells = survey(queries, searcher, share, as_asked=search.alphabet is not None, notify=notify)
         if not search.quiet:

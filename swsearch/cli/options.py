@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from swsearch.errors import AlphabetMismatch, InputError
+from swsearch.errors import InputError
+
+if TYPE_CHECKING:
+    from swsearch.search.needs import QueryNeeds
 
 DEFAULT_STORE: Final = "hits.sqlite"
 STORE_VARIABLE: Final = "SWSEARCH_STORE"
@@ -222,20 +225,26 @@ KeptStore = Annotated[
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but errors.", rich_help_panel=OUTPUT)]
 
 
-def check_alphabet(alphabet: str | None, needed: str, database: str, translate: str | None = None) -> None:
-    """Refuse an ``--alphabet`` that is not what queries of the database must be.
+def check_alphabet(alphabet: str | None, needs: QueryNeeds) -> None:
+    """Refuse an ``--alphabet`` that is not what queries of a search must be.
 
     Raises
     ------
     InputError
-        It is another.
+        It is another; the message says which options search with it.
     """
-    if alphabet in (None, needed):
+    from swsearch.sequences.alphabet import ALPHABETS
+
+    if alphabet is None or alphabet == needs.alphabet.name:
         return
-    if translate is not None:
-        raise InputError(f"--alphabet {alphabet}: with --translate {translate} queries are {needed}")
-    advice = f"leave --alphabet out or take a database of {alphabet}"
-    raise AlphabetMismatch(str(alphabet), needed, database, advice)
+    if alphabet not in ALPHABETS:
+        raise InputError(f"--alphabet {alphabet!r}: choose {' or '.join(ALPHABETS)}")
+    other = needs.advice(ALPHABETS[alphabet])
+    if needs.translate is not None:
+        taken = f"with --translate {needs.translate} queries are {needs.alphabet.name}"
+        raise InputError(f"--alphabet {alphabet}: {taken}; {other}")
+    taken = f"without --translate queries are {needs.alphabet.name}"
+    raise InputError(f"--alphabet {alphabet}: {taken}; leave --alphabet out, or {other}")
 
 
 def device_list(devices: str) -> list[int]:

@@ -17,7 +17,7 @@ from swsearch.scoring.gap import GapPenalty
 from swsearch.scoring.matrix import match_mismatch, matrix_file, matrix_names, named_matrix
 from swsearch.scoring.scheme import ScoringScheme, default_scheme
 from swsearch.search.alignment_filter import AlignmentFilter
-from swsearch.sequences.alphabet import DNA, PROTEIN, Alphabet
+from swsearch.sequences.alphabet import PROTEIN, Alphabet
 from swsearch.sequences.genetic_code import FRAMES, STANDARD_CODE, GeneticCode, frames_of_strand, genetic_code
 
 STRANDS: Final = ("both", "plus", "minus")
@@ -260,10 +260,6 @@ class SearchOptions:
     def aligned_alphabet(self, database: Alphabet) -> Alphabet:
         """What is aligned: what the database holds, or its translation."""
         return PROTEIN if self.translate else database
-
-    def query_alphabet(self, of_database: Alphabet) -> Alphabet:
-        """What queries must be for a database of that alphabet."""
-        return of_database if self.translate is None else PROTEIN if self.translate == "subject" else DNA
 
     def as_parameters(self) -> dict[str, str | int | float | bool | None]:
         """The fields as a run keeps them; an infinite E-value is the word ``inf``, which JSON can hold."""
