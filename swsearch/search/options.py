@@ -5,16 +5,16 @@ carry the names of its fields.
 from __future__ import annotations
 
 import math
+import os
 import re
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import ClassVar, Final
 
 from swsearch.errors import InputError, ScoringError
 from swsearch.query.composition import COMPOSITIONS
 from swsearch.query.masking import MODES, parse_maskers
 from swsearch.scoring.gap import GapPenalty
-from swsearch.scoring.matrix import match_mismatch, matrix_file, matrix_names, named_matrix
+from swsearch.scoring.matrix import SubstitutionMatrix, match_mismatch, matrix_file, matrix_names, named_matrix
 from swsearch.scoring.scheme import ScoringScheme, default_scheme
 from swsearch.search.alignment_filter import AlignmentFilter
 from swsearch.sequences.alphabet import PROTEIN, Alphabet
@@ -27,6 +27,11 @@ _LARGEST: Final = 2**31 - 1
 """Largest score and length there is."""
 TRANSLATE_ADVICE: Final = "to translate it say --translate query; "
 """What a file that reads like DNA may be meant for where queries are protein."""
+
+
+def _is_missing_path(name: str) -> bool:
+    """Whether a name is of a file that is not there: matrices' names have no folder."""
+    return os.sep in name and not os.path.exists(name)
 
 
 @dataclass(frozen=True)
@@ -207,15 +212,7 @@ class SearchOptions:
             raise ScoringError("--matrix and --match/--mismatch exclude each other; give one of them")
         matrix = default.matrix
         if self.matrix is not None:
-            if Path(self.matrix).is_file():
-                matrix = matrix_file(self.matrix, alphabet)
-            elif alphabet is PROTEIN:
-                matrix = named_matrix(self.matrix)
-            else:
-                advice = "is for protein" if self.matrix.upper() in matrix_names() else "is no file"
-                raise ScoringError(
-                    f"matrix {self.matrix} {advice}; for DNA give --match and --mismatch, or a matrix file"
-                )
+            matrix = self._matrix(self.matrix, alphabet)
         elif self.match is not None or self.mismatch is not None:
             if alphabet is PROTEIN:
                 raise ScoringError("--match and --mismatch are for DNA; choose a --matrix for protein")
@@ -227,6 +224,21 @@ class SearchOptions:
             default.gap.extend if self.gap_extend is None else self.gap_extend,
         )
         return ScoringScheme(matrix, gap)
+
+    @staticmethod
+    def _matrix(name: str, alphabet: Alphabet) -> SubstitutionMatrix:
+        """A matrix by its name, or from a file; a file of a matrix's name comes first."""
+        known = name.upper() in matrix_names()
+        if os.path.isfile(name) or (not known and (os.path.isdir(name) or _is_missing_path(name))):
+            return matrix_file(name, alphabet)
+        if alphabet is PROTEIN and (known or not os.path.exists(name)):
+            return named_matrix(name)
+        advice = "for DNA give --match and --mismatch, or a matrix file"
+        if known:
+            raise ScoringError(f"matrix {name} is for protein; {advice}")
+        if os.path.exists(name):
+            raise ScoringError(f"matrix {name} is a pipe or a device, which cannot be read twice; give a file")
+        raise ScoringError(f"matrix {name!r} is no file; {advice}")
 
     def strands(self, alphabet: Alphabet) -> tuple[str, ...]:
         """The strands that are searched for sequences of ``alphabet``, in the order that breaks ties.
