@@ -23,10 +23,8 @@ from swsearch.errors import InputError, StoreError
 from swsearch.hits.result import CHOICE_FILES, QueryResult, RunInfo, SearchStats
 from swsearch.profiles.scale import scale_note
 from swsearch.query.position_specific import PositionSpecificQuery
-from swsearch.search.options import TRANSLATE_ADVICE
-from swsearch.search.query_file import QueryFiles
+from swsearch.search.query_file import QueryFiles, known_letters
 from swsearch.search.searcher import Searcher
-from swsearch.sequences.alphabet import refuse_dna
 from swsearch.sequences.fasta import SAMPLE_RESIDUES, RefusedRecord
 from swsearch.sequences.record import SequenceRecord
 from swsearch.store.repository import HitStore, StoredRun, query_digest
@@ -137,18 +135,18 @@ def survey(
     for path, form in zip(files.paths, files.formats, strict=True):
         sample: list[str] = []
         n_sampled = 0
-        for record in QueryFiles((path,), (form,)).records(searcher.scheme, searcher.query_alphabet):
+        for record in QueryFiles((path,), (form,)).records(searcher.scheme, searcher.needs):
             if isinstance(record, PositionSpecificQuery):
                 searcher.check(record)
                 notes += filter(None, [scale_note(record, searcher.scheme.matrix)])
             if isinstance(record, SequenceRecord):
                 cells += searcher.cells(record) if shard.holds(number) else 0
                 if n_sampled < SAMPLE_RESIDUES:
-                    sample.append(record.letters)
+                    sample.append(record.letters if form == "fasta" else known_letters(record))
                     n_sampled += len(record)
             number += 1
-        if not as_asked and form == "fasta":
-            refuse_dna(path, "".join(sample), searcher.query_alphabet, advice=TRANSLATE_ADVICE)
+        if not as_asked:
+            searcher.needs.refuse_dna(path, "".join(sample), profiles=form != "fasta")
     if notes and notify is not None:
         notify(notes[0] + (f" (so it is with {len(notes):,} of the profiles)" if len(notes) > 1 else ""))
     return cells
@@ -359,7 +357,7 @@ def _results(
     first_with: dict[bytes, int] = {}
     window: list[tuple[int, SequenceRecord]] = []
     n_read = 0
-    for number, record in enumerate(files.records(searcher.scheme, searcher.query_alphabet)):
+    for number, record in enumerate(files.records(searcher.scheme, searcher.needs)):
         n_read = number + 1
         if not shard.holds(number):
             continue

@@ -81,6 +81,11 @@ class FastaFormatError(InputError):
             place.append(f"column {column}")
         super().__init__(f"{', '.join(place)}: {problem}")
 
+    def with_problem(self, problem: str) -> FastaFormatError:
+        """The same place with other words for what is wrong there."""
+        place = {name: getattr(self, name) for name in ("record", "identifier", "line", "column")}
+        return FastaFormatError(problem, self.path, **place)
+
 
 class AlphabetMismatch(InputError):
     """Query, database and scoring scheme do not speak the same alphabet.

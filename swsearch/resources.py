@@ -1,7 +1,8 @@
-"""Where the files beside the package are: ``migrations/`` and ``cuda/``, in a checkout or in an installed package."""
+"""Where files are: ``migrations/`` and ``cuda/`` beside the package, in a checkout or in an installed one; caches."""
 
 from __future__ import annotations
 
+import os
 from functools import cache
 from pathlib import Path
 
@@ -36,3 +37,18 @@ def resource_folder(name: str) -> Path:
         if (Path(folder) / f"_{name}").is_dir():
             return Path(folder) / f"_{name}"
     raise SwSearchError(f"{_PACKAGE} lacks its folder _{name}; install swsearch again")
+
+
+def user_cache(name: str) -> Path:
+    """The folder ``swsearch/name`` under ``$XDG_CACHE_HOME`` or ``~/.cache``; it need not exist.
+
+    A relative ``$XDG_CACHE_HOME`` does not count, as its specification has it. For a user without a home, as in some
+    containers, the folder is one that nobody can create: caches then keep nothing.
+    """
+    given = Path(os.environ.get("XDG_CACHE_HOME", ""))
+    if given.is_absolute():
+        return given / "swsearch" / name
+    try:
+        return Path.home() / ".cache" / "swsearch" / name
+    except RuntimeError:
+        return Path(os.devnull) / "swsearch" / name

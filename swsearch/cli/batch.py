@@ -39,12 +39,11 @@ def batch(
 
     Example: swsearch batch Pfam-A.seed.gz proteins.db --store pfam.sqlite --shard 3/8
     """
-    from swsearch.errors import InputError, writing_to
+    from swsearch.errors import writing_to
 
     if len(files) < 2:
         raise typer.BadParameter("give at least one query file and the database")
-    if search.store == "none":
-        raise InputError("--store none: a batch is what it stores; name a file")
+    options.kept_store(search.store)
     *paths, database = files
     from swsearch.cli.collisions import refuse_collisions
     from swsearch.output_files import refuse_compressed
@@ -63,7 +62,7 @@ def batch(
     queries = QueryFiles.of(paths, query_format)
     with ExitStack() as stack:
         searcher, why = stack.enter_context(search.open_searcher(database))
-        options.check_alphabet(search.alphabet, searcher.query_alphabet.name, database, search.translate)
+        options.check_alphabet(search.alphabet, searcher.needs)
         notify = None if search.quiet else say
         cells = survey(queries, searcher, share, as_asked=search.alphabet is not None, notify=notify)
         if not search.quiet:

@@ -110,8 +110,12 @@ def add(
     from swsearch.cli.progress import ProgressReport
     from swsearch.database.changes import add_to_database
     from swsearch.database.reader import load_catalogue
+    from swsearch.errors import AlphabetMismatch
 
-    options.check_alphabet(alphabet, load_catalogue(database).alphabet, str(database))
+    holds = load_catalogue(database).alphabet
+    if alphabet not in (None, holds):
+        advice = f"leave --alphabet out or take a database of {alphabet}"
+        raise AlphabetMismatch(str(alphabet), holds, str(database), advice)
     with ProgressReport("adding", 0, "M residues/s", 1e6, quiet) as progress:
         added = add_to_database(
             database, fasta, as_asked=alphabet is not None, progress=lambda _, residues: progress.reach(residues)

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from swsearch.errors import AlphabetMismatch, InputError
+from swsearch.errors import InputError
+
+if TYPE_CHECKING:
+    from swsearch.search.needs import QueryNeeds
 
 DEFAULT_STORE: Final = "hits.sqlite"
+STORE_VARIABLE: Final = "SWSEARCH_STORE"
+"""Environment variable that names the store where --store does not."""
 
 _SCORING = "Scoring"
 _CHOICE = "Which hits"
@@ -174,31 +180,71 @@ Fields = Annotated[
     typer.Option(help="Columns by BLAST's names, separated by blanks or commas.", rich_help_panel=OUTPUT),
 ]
 Out = Annotated[Path | None, typer.Option("--out", help="File for the results. [stdout]", rich_help_panel=OUTPUT)]
+
+
+def _store_or_none(store: str) -> str:
+    """A store as it is given; ``none`` in any case of letters is ``none``."""
+    if not store.strip():
+        raise InputError("--store has an empty name; give a file or a database URL, or none")
+    return "none" if store.lower() == "none" else store
+
+
+def kept_store(store: str) -> str:
+    """A store that a command cannot do without.
+
+    Raises
+    ------
+    InputError
+        It is ``none``, from the option or the environment.
+    """
+    if _store_or_none(store) != "none":
+        return store
+    in_environment = os.environ.get(STORE_VARIABLE, "").lower() == "none"
+    given = f"{STORE_VARIABLE}=none" if in_environment else "--store none"
+    raise InputError(f"{given} keeps no hits, and this command works on kept ones; name their store with --store FILE")
+
+
 Store = Annotated[
     str,
     typer.Option(
-        envvar="SWSEARCH_STORE",
+        envvar=STORE_VARIABLE,
         help="SQLite file or database URL that keeps the hits, or none.",
         rich_help_panel=OUTPUT,
+        callback=_store_or_none,
+    ),
+]
+KeptStore = Annotated[
+    str,
+    typer.Option(
+        envvar=STORE_VARIABLE,
+        help="SQLite file or database URL that keeps the hits.",
+        rich_help_panel=OUTPUT,
+        callback=kept_store,
     ),
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but errors.", rich_help_panel=OUTPUT)]
 
 
-def check_alphabet(alphabet: str | None, needed: str, database: str, translate: str | None = None) -> None:
-    """Refuse an ``--alphabet`` that is not what queries of the database must be.
+def check_alphabet(alphabet: str | None, needs: QueryNeeds) -> None:
+    """Refuse an ``--alphabet`` that is not what queries of a search must be.
 
     Raises
     ------
     InputError
-        It is another.
+        It is another; the message says which options search with it.
     """
-    if alphabet in (None, needed):
+    from swsearch.sequences.alphabet import ALPHABETS
+
+    if alphabet is None or alphabet == needs.alphabet.name:
         return
-    if translate is not None:
-        raise InputError(f"--alphabet {alphabet}: with --translate {translate} queries are {needed}")
-    advice = f"leave --alphabet out or take a database of {alphabet}"
-    raise AlphabetMismatch(str(alphabet), needed, database, advice)
+    if alphabet not in ALPHABETS:
+        raise InputError(f"--alphabet {alphabet!r}: choose {' or '.join(ALPHABETS)}")
+    other = needs.advice(ALPHABETS[alphabet])
+    if needs.translate is not None:
+        taken = f"with --translate {needs.translate} queries are {needs.alphabet.name}"
+        raise InputError(f"--alphabet {alphabet}: {taken}; {other}")
+    taken = f"without --translate queries are {needs.alphabet.name}"
+    raise InputError(f"--alphabet {alphabet}: {taken}; leave --alphabet out, or {other}")
 
 
 def device_list(devices: str) -> list[int]:

@@ -70,9 +70,11 @@ def query(
     with ExitStack() as stack:
         searcher, why = stack.enter_context(search.open_searcher(database_path))
         expected = searcher.query_alphabet
-        options.check_alphabet(search.alphabet, expected.name, database_path, search.translate)
+        options.check_alphabet(search.alphabet, searcher.needs)
         as_asked = search.alphabet is not None
-        read = read_queries_as(query_file, query_format, searcher.scheme, alphabet=expected, as_asked=as_asked)
+        read = read_queries_as(
+            query_file, query_format, searcher.scheme, alphabet=expected, as_asked=as_asked, needs=searcher.needs
+        )
         queries = read.records
         for record in queries:
             searcher.check(record)

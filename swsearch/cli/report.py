@@ -14,7 +14,7 @@ def report(
     format_name: options.Format = "table",
     fields: options.Fields = None,
     out: options.Out = None,
-    store: options.Store = options.DEFAULT_STORE,
+    store: options.KeptStore = options.DEFAULT_STORE,
 ) -> None:
     """Print the stored hits of a run, exactly as the search printed them.
 

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from swsearch.cli import options
-from swsearch.errors import StoreError
+from swsearch.errors import InputError, StoreError
 
 app = typer.Typer(
     help="""List, show, copy, merge and delete stored runs.
@@ -26,7 +26,7 @@ Run = Annotated[str, typer.Argument(metavar="RUN", help="Number of a run, or lat
 
 
 @app.command("list")
-def list_runs(store: options.Store = options.DEFAULT_STORE) -> None:
+def list_runs(store: options.KeptStore = options.DEFAULT_STORE) -> None:
     """List the runs of a store, oldest first.
 
     Example: swsearch runs list --store hits.sqlite
@@ -44,7 +44,7 @@ def list_runs(store: options.Store = options.DEFAULT_STORE) -> None:
 
 
 @app.command(short_help="Show what decided a run's hits.")
-def show(run: Run, store: options.Store = options.DEFAULT_STORE) -> None:
+def show(run: Run, store: options.KeptStore = options.DEFAULT_STORE) -> None:
     """Show everything that decided a run's hits: command, options, scoring, database, versions.
 
     Example: swsearch runs show latest
@@ -80,7 +80,7 @@ def show(run: Run, store: options.Store = options.DEFAULT_STORE) -> None:
 @app.command(short_help="Put shards of one batch together into one run.")
 def merge(
     shards: Annotated[list[str], typer.Argument(metavar="STORE…", help="Stores whose latest runs are the shards.")],
-    store: options.Store = options.DEFAULT_STORE,
+    store: options.KeptStore = options.DEFAULT_STORE,
 ) -> None:
     """Put the latest runs of several stores, the shards of one batch, together into one run.
 
@@ -114,7 +114,7 @@ def merge(
 def export(
     run: Run,
     out: Annotated[str, typer.Option("--out", help="Store to write the run to.")],
-    store: options.Store = options.DEFAULT_STORE,
+    store: options.KeptStore = options.DEFAULT_STORE,
 ) -> None:
     """Copy one run into a store of its own, to hand on or to archive.
 
@@ -125,6 +125,8 @@ def export(
     from swsearch.store.repository import HitStore
 
     refuse_collisions({}, store=out, store_option="--out", stores=[store])
+    if out.strip().lower() in ("", "none"):
+        raise InputError(f"--out {out!r} keeps nothing; name a store for the copy")
     with HitStore(store) as source:
         stored = source.run(run)
         with HitStore(out, create=True) as target:
@@ -133,7 +135,7 @@ def export(
 
 
 @app.command()
-def delete(run: Run, store: options.Store = options.DEFAULT_STORE) -> None:
+def delete(run: Run, store: options.KeptStore = options.DEFAULT_STORE) -> None:
     """Delete a run with its queries and hits.
 
     Example: swsearch runs delete 3
@@ -146,7 +148,7 @@ def delete(run: Run, store: options.Store = options.DEFAULT_STORE) -> None:
 
 
 @app.command(short_help="Bring the store of an older version up to date.")
-def upgrade(store: options.Store = options.DEFAULT_STORE) -> None:
+def upgrade(store: options.KeptStore = options.DEFAULT_STORE) -> None:
     """Bring a store written by an older version of the program up to date.
 
     Example: swsearch runs upgrade --store hits.sqlite

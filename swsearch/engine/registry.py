@@ -6,6 +6,7 @@ import importlib.util
 from collections.abc import Sequence
 from typing import Final
 
+from swsearch.engine.cuda.presence import GpuProbe, look_for_gpus
 from swsearch.engine.protocol import EngineInfo, ScoreEngine
 from swsearch.errors import EngineUnavailable, InputError
 
@@ -16,12 +17,12 @@ MIN_GPU_SUBJECTS: Final = 1000
 """Fewer subjects leave most of a GPU idle: it works on thousands at a time, and a genome is one subject."""
 
 
-def engine_info(name: str) -> EngineInfo:
-    """What one engine is and whether it can be used here; ``name`` is not ``auto``."""
+def engine_info(name: str, *, gpus: GpuProbe | None = None) -> EngineInfo:
+    """What one engine is and whether it can be used here; ``name`` is not ``auto``, ``gpus`` what is known of GPUs."""
     if name == "cuda":
         from swsearch.engine.cuda.info import cuda_info
 
-        return cuda_info()
+        return cuda_info(gpus=gpus)
     if name == "cpu":
         from swsearch.engine.cpu.engine import cpu_info
 
@@ -31,9 +32,9 @@ def engine_info(name: str) -> EngineInfo:
     return reference_info()
 
 
-def engine_infos() -> list[EngineInfo]:
+def engine_infos(*, gpus: GpuProbe | None = None) -> list[EngineInfo]:
     """All engines, in the order in which ``auto`` tries them."""
-    return [engine_info(name) for name in ENGINES if name != "auto"]
+    return [engine_info(name, gpus=gpus) for name in ENGINES if name != "auto"]
 
 
 def open_engine(
@@ -42,8 +43,13 @@ def open_engine(
     devices: Sequence[int] = (0,),
     n_subjects: int | None = None,
     kernel: str = KERNELS[0],
+    *,
+    gpus: GpuProbe | None = None,
 ) -> tuple[ScoreEngine, str]:
     """The engine that ``name`` means here, open, and a sentence that says which and why.
+
+    Where ``auto`` passes over a GPU that is there, or that PyCUDA was installed for, the sentence says why; a machine
+    without one is no reason to speak of GPUs.
 
     Parameters
     ----------
@@ -57,6 +63,8 @@ def open_engine(
         Subjects of the database; ``auto`` leaves one of few to the CPU.
     kernel : str
         One of :data:`KERNELS`; another than the default asks for the CUDA engine on one device.
+    gpus : GpuProbe, optional
+        What is known of GPUs before one is opened; this machine's where it is not given.
 
     Raises
     ------
@@ -69,18 +77,23 @@ def open_engine(
         raise InputError(f"--engine {name!r}: choose {', '.join(ENGINES)}")
     if threads is not None and threads < 1:
         raise InputError(f"--threads {threads}: at least 1 thread is needed")
+    gpus = gpus or look_for_gpus()
     if kernel != KERNELS[0]:
-        return _open_kernel(kernel, name, devices)
+        return _open_kernel(kernel, name, devices, gpus)
     if name != "auto":
-        engine, detail = _open(name, threads, devices)
+        engine, detail = _open(name, threads, devices, gpus)
         return engine, f"{name} engine ({detail}), as asked"
     passed_over: list[str] = []
     for candidate in (engine for engine in ENGINES if engine != "auto"):
-        if candidate == "cuda" and n_subjects is not None and n_subjects < MIN_GPU_SUBJECTS:
-            passed_over.append(f"cuda: too few subjects ({n_subjects:,}) to fill a GPU")
-            continue
+        if candidate == "cuda":
+            if n_subjects is not None and n_subjects < MIN_GPU_SUBJECTS:
+                if gpus.plugged_in and gpus.pycuda:  # the driver need not start for this
+                    passed_over.append(f"cuda: too few subjects ({n_subjects:,}) to fill a GPU")
+                continue
+            if not gpus.expected:
+                continue
         try:
-            engine, detail = _open(candidate, threads, devices)
+            engine, detail = _open(candidate, threads, devices, gpus)
         except EngineUnavailable as error:
             passed_over.append(f"{candidate}: {error.reason}")
             continue
@@ -100,7 +113,7 @@ def wake_gpus(name: str, devices: Sequence[int], n_subjects: int) -> bool:
     return True
 
 
-def _open_kernel(kernel: str, name: str, devices: Sequence[int]) -> tuple[ScoreEngine, str]:
+def _open_kernel(kernel: str, name: str, devices: Sequence[int], gpus: GpuProbe) -> tuple[ScoreEngine, str]:
     """The CUDA engine with another kernel than the default one."""
     if kernel not in KERNELS:
         raise InputError(f"--kernel {kernel!r}: choose {', '.join(KERNELS)}")
@@ -108,8 +121,7 @@ def _open_kernel(kernel: str, name: str, devices: Sequence[int]) -> tuple[ScoreE
         raise InputError(f"--kernel {kernel} is a kernel of the cuda engine; leave it out, or give --engine cuda")
     if len(devices) > 1:
         raise InputError(f"--kernel {kernel} works on one GPU; give a single number to --devices")
-    if importlib.util.find_spec("pycuda") is None:
-        raise EngineUnavailable("cuda", engine_info("cuda").reason)
+    _require_gpu(gpus)
     from swsearch.engine.cuda.classic import ClassicEngine
     from swsearch.engine.cuda.device import PyCudaDevice
 
@@ -117,11 +129,16 @@ def _open_kernel(kernel: str, name: str, devices: Sequence[int]) -> tuple[ScoreE
     return engine, f"cuda engine ({engine.description}), as asked"
 
 
-def _open(name: str, threads: int | None, devices: Sequence[int]) -> tuple[ScoreEngine, str]:
+def _require_gpu(gpus: GpuProbe) -> None:
+    """Say what is missing before modules are loaded and threads started that need a GPU."""
+    if gpus.missing:
+        raise EngineUnavailable("cuda", gpus.missing)
+
+
+def _open(name: str, threads: int | None, devices: Sequence[int], gpus: GpuProbe) -> tuple[ScoreEngine, str]:
     """One engine, open, and what it runs on. A GPU is opened once: opening is most of a short search's time."""
     if name == "cuda":
-        if importlib.util.find_spec("pycuda") is None:
-            raise EngineUnavailable(name, engine_info(name).reason)
+        _require_gpu(gpus)
         from swsearch.engine.cuda.devices import CudaDevices
 
         cuda = CudaDevices(devices)

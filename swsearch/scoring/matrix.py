@@ -11,6 +11,7 @@ DNA letters that stand for several bases score the mean over the pairs of bases 
 from __future__ import annotations
 
 import os
+import re
 from functools import cache, cached_property
 from typing import Final
 
@@ -23,6 +24,10 @@ from swsearch.typing import ScoreTable
 PAD_SCORE: Final = -128
 MIN_SCORE: Final = -127
 MAX_SCORE: Final = 127
+MAX_FILE_BYTES: Final = 1 << 20
+"""Largest matrix file; a matrix of 27 letters has some 3,000 bytes."""
+_WHOLE: Final = re.compile(r"[+-]?[0-9]+(\.0*)?")
+_LONGEST_SCORE: Final = 16
 
 
 class SubstitutionMatrix:
@@ -132,20 +137,93 @@ def matrix_file(path: str | os.PathLike[str], alphabet: Alphabet) -> Substitutio
     Raises
     ------
     ScoringError
-        The file cannot be read as a matrix, or lacks letters of ``alphabet``.
+        The file cannot be read as a matrix, with the line and what is wrong there; or it lacks letters of ``alphabet``.
     """
-    from Bio.Align import substitution_matrices
+    name = f"matrix file {os.fspath(path)}"
+    table = _MatrixTable(name, alphabet)
+    for number, line in enumerate(_matrix_lines(path, name), 1):
+        content = line.strip()
+        if content and not content.startswith("#"):
+            table.add(number, content)
+    letters, values = table.square()
+    return _from_letters(os.path.basename(os.fspath(path)), alphabet, letters, values)
 
+
+def _matrix_lines(path: str | os.PathLike[str], name: str) -> list[str]:
+    """The lines of a small text file."""
     try:
-        loaded = substitution_matrices.read(os.fspath(path))
-        values = np.asarray(loaded, dtype=float)
+        with open(path, "rb") as file:
+            raw = file.read(MAX_FILE_BYTES + 1)
     except OSError as error:
-        raise ScoringError(f"matrix file {os.fspath(path)}: {error.strerror}") from error
-    except Exception as error:  # the parser raises whatever its string handling meets
-        raise ScoringError(f"matrix file {os.fspath(path)} is not in NCBI's format: {error}") from error
-    if values.ndim != 2 or values.shape[0] != values.shape[1]:
-        raise ScoringError(f"matrix file {os.fspath(path)} is not square; it needs a row for each column letter")
-    return _from_letters(os.path.basename(os.fspath(path)), alphabet, "".join(loaded.alphabet), values)
+        raise ScoringError(f"{name}: {error.strerror or error}; choose another file") from error
+    except ValueError as error:
+        raise ScoringError(f"{name!r}: {error}; choose another file") from error
+    if len(raw) > MAX_FILE_BYTES:
+        raise ScoringError(f"{name} has more than {MAX_FILE_BYTES:,} bytes, so it is no matrix; choose another file")
+    lines = raw.removeprefix(b"\xef\xbb\xbf").splitlines()
+    for number, line in enumerate(lines, 1):
+        bad = next((byte for byte in line if byte >= 0x7F or (byte < 0x20 and byte != ord("\t"))), None)
+        if bad is not None and not line.lstrip().startswith(b"#"):
+            raise ScoringError(f"{name}, line {number}: byte 0x{bad:02X} has no place in a matrix, which is plain text")
+    return [line.decode("ascii", "replace") for line in lines]
+
+
+class _MatrixTable:
+    """The columns and rows of a matrix file, as they are read."""
+
+    def __init__(self, name: str, alphabet: Alphabet) -> None:
+        self.name = name
+        self.alphabet = alphabet
+        self.columns = ""
+        self.rows: dict[str, list[int]] = {}
+
+    def add(self, number: int, line: str) -> None:
+        """Take a line that is no comment: the column letters first, then rows."""
+        where = f"{self.name}, line {number}"
+        fields = line.split()
+        if not self.columns:
+            for place, field in enumerate(fields, 1):
+                self._check_letter(f"{where}, column letter {place}", field)
+            self.columns = "".join(fields).upper()
+            twice = next((letter for letter in self.columns if self.columns.count(letter) > 1), None)
+            if twice is not None:
+                raise ScoringError(f"{where}: there are two columns {twice}; leave one of them out")
+            return
+        self._check_letter(f"{where}, row label", fields[0])
+        letter = fields[0].upper()
+        if letter in self.rows:
+            raise ScoringError(f"{where}: there are two rows {letter}; leave one of them out")
+        if letter not in self.columns:
+            raise ScoringError(f"{where}: row {letter} has no column; a matrix has the same letters in both")
+        if len(fields) - 1 != len(self.columns):
+            problem = f"{len(fields) - 1} scores in row {letter}, but {len(self.columns)} column letters"
+            raise ScoringError(f"{where}: {problem}; give a score for each")
+        for column, field in zip(self.columns, fields[1:], strict=True):
+            if not _WHOLE.fullmatch(field):
+                raise ScoringError(f"{where}: score {field!r} of {letter} with {column} is no whole number; round it")
+            # Digits beyond the third cannot be in range, and int() refuses too many of them.
+            if len(field) > _LONGEST_SCORE or not MIN_SCORE <= int(float(field)) <= MAX_SCORE:
+                problem = (
+                    f"score {field[:_LONGEST_SCORE]} of {letter} with {column} is outside {MIN_SCORE} … {MAX_SCORE}"
+                )
+                raise ScoringError(f"{where}: {problem}; scale the matrix down")
+        self.rows[letter] = [int(float(field)) for field in fields[1:]]
+
+    def _check_letter(self, where: str, field: str) -> None:
+        if len(field) != 1:
+            form = "a line of letters comes first, then a line for each, its letter and its scores"
+            raise ScoringError(f"{where}: {field[:20]!r} is no letter; {form}, separated by blanks")
+        if field.upper() not in self.alphabet.letters + "*":
+            raise ScoringError(f"{where}: {field!r} is no letter of {self.alphabet.name}; give a matrix for it")
+
+    def square(self) -> tuple[str, np.ndarray]:
+        """The letters, and the scores with rows in the order of the columns."""
+        if not self.columns:
+            raise ScoringError(f"{self.name} has no line of column letters; it is empty, or holds comments alone")
+        missing = [letter for letter in self.columns if letter not in self.rows]
+        if missing:
+            raise ScoringError(f"{self.name} ends without a row for {', '.join(missing)}; it may be cut short")
+        return self.columns, np.array([self.rows[letter] for letter in self.columns], dtype=float)
 
 
 @cache

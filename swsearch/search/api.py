@@ -21,8 +21,9 @@ from swsearch.cores import usable_cores
 from swsearch.database.reader import PackedDatabase
 from swsearch.engine.protocol import Progress
 from swsearch.engine.registry import KERNELS, open_engine
-from swsearch.errors import InputError
+from swsearch.errors import FastaFormatError, InputError
 from swsearch.hits.result import QueryResult
+from swsearch.search.needs import QueryNeeds
 from swsearch.search.options import TRANSLATE_ADVICE, SearchOptions
 from swsearch.search.searcher import Searcher
 from swsearch.sequences.alphabet import ALPHABETS, Alphabet, refuse_dna
@@ -51,11 +52,14 @@ def sequence(letters: str, alphabet: str, header: str = "") -> SequenceRecord:
     return SequenceRecord(header, ALPHABETS[alphabet].encode(letters), ALPHABETS[alphabet])
 
 
-def read_queries(path: str | os.PathLike[str], alphabet: Alphabet, *, as_asked: bool = False) -> list[SequenceRecord]:
+def read_queries(
+    path: str | os.PathLike[str], alphabet: Alphabet, *, as_asked: bool = False, needs: QueryNeeds | None = None
+) -> list[SequenceRecord]:
     """All sequences of a FASTA or FASTQ file (``-`` is stdin), which must be of ``alphabet``.
 
     The letters of DNA are letters of proteins too. A file of 30 residues or more that reads like DNA is not taken for
-    protein unless ``as_asked`` says that it is.
+    protein unless ``as_asked`` says that it is. ``needs`` of the search lets messages say what would
+    work.
 
     Raises
     ------
@@ -64,9 +68,17 @@ def read_queries(path: str | os.PathLike[str], alphabet: Alphabet, *, as_asked: 
     AlphabetMismatch
         Protein is needed, and the file reads like DNA.
     """
-    records = list(read_sequences([path], alphabet))
-    if not as_asked:
-        refuse_dna(path, "".join(record.letters for record in records), alphabet, advice=TRANSLATE_ADVICE)
+    try:
+        records = list(read_sequences([path], alphabet))
+    except FastaFormatError as error:
+        raise error if needs is None else error.with_problem(needs.of_this_search(error.problem)) from error
+    if as_asked:
+        return records
+    letters = "".join(record.letters for record in records)
+    if needs is None:
+        refuse_dna(path, letters, alphabet, advice=TRANSLATE_ADVICE)
+    else:
+        needs.refuse_dna(path, letters)
     return records
 
 
@@ -133,5 +145,9 @@ def search_database(
     For the errors see :func:`read_queries` and :func:`open_searcher`.
     """
     with open_searcher(database, options, engine=engine, threads=threads) as (searcher, _):
-        records = read_queries(queries, searcher.query_alphabet) if isinstance(queries, (str, os.PathLike)) else queries
+        records = (
+            read_queries(queries, searcher.query_alphabet, needs=searcher.needs)
+            if isinstance(queries, (str, os.PathLike))
+            else queries
+        )
         yield from searcher.search(records)

@@ -5,9 +5,9 @@ carry the names of its fields.
 from __future__ import annotations
 
 import math
+import os
 import re
 from dataclasses import asdict, dataclass, fields
-from pathlib import Path
 from typing import Final
 
 from swsearch.errors import InputError, ScoringError
@@ -16,9 +16,9 @@ from swsearch.filters.subject_filters import SubjectFilters
 from swsearch.query.composition import COMPOSITIONS
 from swsearch.query.masking import MODES, parse_maskers
 from swsearch.scoring.gap import GapPenalty
-from swsearch.scoring.matrix import match_mismatch, matrix_file, matrix_names, named_matrix
+from swsearch.scoring.matrix import SubstitutionMatrix, match_mismatch, matrix_file, matrix_names, named_matrix
 from swsearch.scoring.scheme import ScoringScheme, default_scheme
-from swsearch.sequences.alphabet import DNA, PROTEIN, Alphabet
+from swsearch.sequences.alphabet import PROTEIN, Alphabet
 from swsearch.sequences.genetic_code import FRAMES, STANDARD_CODE, GeneticCode, frames_of_strand, genetic_code
 
 STRANDS: Final = ("both", "plus", "minus")
@@ -28,6 +28,11 @@ _LARGEST: Final = 2**31 - 1
 """Largest score and length there is."""
 TRANSLATE_ADVICE: Final = "to translate it say --translate query; "
 """What a file that reads like DNA may be meant for where queries are protein."""
+
+
+def _is_missing_path(name: str) -> bool:
+    """Whether a name is of a file that is not there: matrices' names have no folder."""
+    return os.sep in name and not os.path.exists(name)
 
 
 @dataclass(frozen=True)
@@ -203,15 +208,7 @@ class SearchOptions:
             raise ScoringError("--matrix and --match/--mismatch exclude each other; give one of them")
         matrix = default.matrix
         if self.matrix is not None:
-            if Path(self.matrix).is_file():
-                matrix = matrix_file(self.matrix, alphabet)
-            elif alphabet is PROTEIN:
-                matrix = named_matrix(self.matrix)
-            else:
-                advice = "is for protein" if self.matrix.upper() in matrix_names() else "is no file"
-                raise ScoringError(
-                    f"matrix {self.matrix} {advice}; for DNA give --match and --mismatch, or a matrix file"
-                )
+            matrix = self._matrix(self.matrix, alphabet)
         elif self.match is not None or self.mismatch is not None:
             if alphabet is PROTEIN:
                 raise ScoringError("--match and --mismatch are for DNA; choose a --matrix for protein")
@@ -223,6 +220,21 @@ class SearchOptions:
             default.gap.extend if self.gap_extend is None else self.gap_extend,
         )
         return ScoringScheme(matrix, gap)
+
+    @staticmethod
+    def _matrix(name: str, alphabet: Alphabet) -> SubstitutionMatrix:
+        """A matrix by its name, or from a file; a file of a matrix's name comes first."""
+        known = name.upper() in matrix_names()
+        if os.path.isfile(name) or (not known and (os.path.isdir(name) or _is_missing_path(name))):
+            return matrix_file(name, alphabet)
+        if alphabet is PROTEIN and (known or not os.path.exists(name)):
+            return named_matrix(name)
+        advice = "for DNA give --match and --mismatch, or a matrix file"
+        if known:
+            raise ScoringError(f"matrix {name} is for protein; {advice}")
+        if os.path.exists(name):
+            raise ScoringError(f"matrix {name} is a pipe or a device, which cannot be read twice; give a file")
+        raise ScoringError(f"matrix {name!r} is no file; {advice}")
 
     def strands(self, alphabet: Alphabet) -> tuple[str, ...]:
         """The strands that are searched for sequences of ``alphabet``, in the order that breaks ties.
@@ -256,10 +268,6 @@ class SearchOptions:
     def aligned_alphabet(self, database: Alphabet) -> Alphabet:
         """What is aligned: what the database holds, or its translation."""
         return PROTEIN if self.translate else database
-
-    def query_alphabet(self, of_database: Alphabet) -> Alphabet:
-        """What queries must be for a database of that alphabet."""
-        return of_database if self.translate is None else PROTEIN if self.translate == "subject" else DNA
 
     def as_parameters(self) -> dict[str, str | int | float | bool | None]:
         """The fields as a run keeps them; an infinite E-value is the word ``inf``, which JSON can hold."""

@@ -9,17 +9,18 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Self
 
-from swsearch.errors import InputError
+from swsearch.errors import AlphabetMismatch, InputError
 from swsearch.profiles.read import QUERY_FORMATS, detect_query_format, read_profiles
 from swsearch.profiles.scale import scale_note
 from swsearch.query.position_specific import PositionSpecificQuery
 from swsearch.scoring.scheme import ScoringScheme
 from swsearch.search.api import read_queries
-from swsearch.sequences.alphabet import Alphabet
-from swsearch.sequences.fasta import STDIN, RefusedRecord, read_each
+from swsearch.search.needs import QueryNeeds
+from swsearch.sequences.alphabet import PROTEIN, Alphabet
+from swsearch.sequences.fasta import STDIN, RefusedRecord, read_each, shown_name
 from swsearch.sequences.record import SequenceRecord
 
 
@@ -50,6 +51,7 @@ def read_queries_as(
     *,
     alphabet: Alphabet | None = None,
     as_asked: bool = False,
+    needs: QueryNeeds | None = None,
 ) -> QueryFile:
     """All queries of a file (``-`` is stdin).
 
@@ -65,16 +67,23 @@ def read_queries_as(
         Of sequences that are translated before they are aligned; else they are of the scheme's, as profiles always are.
     as_asked : bool
         As for :func:`swsearch.search.api.read_queries`.
+    needs : QueryNeeds, optional
+        Of the search, so that messages say what would work.
 
     Raises
     ------
     InputError
         The format is unknown, or the file cannot be read in it.
+    AlphabetMismatch
+        The file is not of what is searched with; so are profiles that read like DNA, unless ``as_asked``.
     """
     found = _format_of(path, query_format)
     if found == "fasta":
-        return QueryFile(read_queries(path, alphabet or scheme.alphabet, as_asked=as_asked), {}, ())
+        return QueryFile(read_queries(path, alphabet or scheme.alphabet, as_asked=as_asked, needs=needs), {}, ())
+    refuse_profiles(path, needs)
     profiles = read_profiles(path, found, scheme.matrix)
+    if needs is not None and not as_asked:
+        needs.refuse_dna(path, "".join(map(known_letters, profiles)), profiles=True)
     notes = [note for profile in profiles if (note := scale_note(profile, scheme.matrix)) is not None]
     return QueryFile(profiles, _kept([found], profiles), tuple(notes))
 
@@ -122,16 +131,26 @@ class QueryFiles:
         """Whether one is standard input, which can be read but once."""
         return any(os.fspath(path) == STDIN for path in self.paths)
 
-    def records(self, scheme: ScoringScheme, alphabet: Alphabet) -> Iterator[SequenceRecord | RefusedRecord]:
-        """All queries in order; a record that is no sequence of ``alphabet`` stands as refused.
+    def records(self, scheme: ScoringScheme, needs: QueryNeeds) -> Iterator[SequenceRecord | RefusedRecord]:
+        """All queries in order; a record that is no sequence of the needed alphabet stands as refused.
 
         Raises
         ------
         InputError
             A file cannot be read; records before the damage have been given.
+        AlphabetMismatch
+            A file holds profiles, and queries must be DNA.
         """
         for path, form in zip(self.paths, self.formats, strict=True):
-            yield from read_each(path, alphabet) if form == "fasta" else read_profiles(path, form, scheme.matrix)
+            if form != "fasta":
+                refuse_profiles(path, needs)
+                yield from read_profiles(path, form, scheme.matrix)
+                continue
+            for record in read_each(path, needs.alphabet):
+                if isinstance(record, RefusedRecord):
+                    yield replace(record, reason=needs.of_this_search(record.reason))
+                else:
+                    yield record
 
     def parameters(self, scheme: ScoringScheme) -> dict[str, str]:
         """What a run must keep of them, as :attr:`QueryFile.parameters`; reads profiles once.
@@ -151,7 +170,28 @@ class QueryFiles:
 def _format_of(path: str | os.PathLike[str], query_format: str) -> str:
     if query_format not in QUERY_FORMATS:
         raise InputError(f"--query-format {query_format!r}: choose {', '.join(QUERY_FORMATS)}")
-    return detect_query_format(path) if query_format == "auto" else query_format
+    detected = detect_query_format(path) if query_format in ("auto", "fasta") else query_format
+    if query_format == "fasta" and detected != "fasta":
+        raise InputError(f"{shown_name(path)} is no FASTA, it is in format {detected}; leave --query-format fasta out")
+    return detected
+
+
+def refuse_profiles(path: str | os.PathLike[str], needs: QueryNeeds | None) -> None:
+    """Refuse profiles, which are of proteins, where queries must be DNA.
+
+    Raises
+    ------
+    AlphabetMismatch
+        They must.
+    """
+    if needs is not None and needs.alphabet is not PROTEIN:
+        advice = f"{needs.advice(PROTEIN)}; profiles of DNA are not read"
+        raise AlphabetMismatch(needs.alphabet.name, PROTEIN.name, f"the profile {shown_name(path)}", advice)
+
+
+def known_letters(profile: SequenceRecord) -> str:
+    """The consensus of a profile without X, which stands where no letter is known."""
+    return profile.letters.replace("X", "")
 
 
 def _kept(formats: Sequence[str], profiles: Iterable[PositionSpecificQuery]) -> dict[str, str]:

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from swsearch import __version__
 from swsearch.database.reader import PackedDatabase
 from swsearch.engine.protocol import BackgroundEngine, EndsEngine, Forecast, Progress, ScoreEngine
-from swsearch.errors import AlphabetMismatch, InputError
+from swsearch.errors import InputError
 from swsearch.hits.hit import Hit
 from swsearch.hits.result import DatabaseInfo, QueryResult, RunInfo, SearchStats
 from swsearch.hits.score_block import ScoreBlock
@@ -30,6 +30,7 @@ from swsearch.query.position_specific import PositionSpecificQuery
 from swsearch.query.profile import QueryProfile
 from swsearch.scoring.matrix import matrix_text
 from swsearch.search.alignments import Found, SubjectAligner
+from swsearch.search.needs import QueryNeeds
 from swsearch.search.options import SearchOptions
 from swsearch.search.ranking import Candidates, cut, cut_passing, in_order, merge_readings
 from swsearch.search.readings import Reader, Reading, reading_lengths
@@ -38,7 +39,6 @@ from swsearch.search.significance import Significance
 from swsearch.search.simulation import scheme_statistics
 from swsearch.search.targets import Targets
 from swsearch.search.top_rule import TopRule
-from swsearch.sequences.alphabet import DNA, PROTEIN
 from swsearch.sequences.genetic_code import CODON
 from swsearch.sequences.record import SequenceRecord
 from swsearch.statistics.karlin_altschul import Statistics
@@ -101,6 +101,8 @@ class Searcher:
 
     Attributes
     ----------
+    needs : QueryNeeds
+        What queries must be, and what to say of others.
     query_alphabet : Alphabet
         What queries must be.
     scheme : ScoringScheme
@@ -136,8 +138,9 @@ class Searcher:
         self.options = options
         self.threads = threads
         self.observe: Observer | None = None
-        self._check_database()
-        self.query_alphabet = options.query_alphabet(database.alphabet)
+        self.needs = QueryNeeds(str(database.path), database.alphabet, options.translate)
+        self.needs.check_database()
+        self.query_alphabet = self.needs.alphabet
         aligned = options.aligned_alphabet(database.alphabet)
         self.scheme = options.scheme(aligned)
         self._strands = options.strands(aligned)
@@ -149,13 +152,6 @@ class Searcher:
         matrix = self.scheme.matrix if self._reader.profiles.corrected else None
         tells_ends = engine if isinstance(engine, EndsEngine) else None
         self._aligner = SubjectAligner(self.targets, aligned, matrix, options.max_hsps, threads, tells_ends)
-
-    def _check_database(self) -> None:
-        needed = {"query": PROTEIN, "subject": DNA, "both": DNA}.get(self.options.translate or "")
-        if needed not in (None, self.database.alphabet):
-            fits = "query" if self.database.alphabet is PROTEIN else "subject or both"
-            advice = f"--translate {self.options.translate} does not fit it; {fits} would"
-            raise AlphabetMismatch(needed.name, self.database.alphabet.name, str(self.database.path), advice)
 
     # --- what is searched ---
 
@@ -186,13 +182,7 @@ class Searcher:
         """
         name = f"query {query.identifier}" if query.identifier else "the query"
         if query.alphabet is not self.query_alphabet:
-            how = f" (--translate {self.options.translate})" if self.options.translate else ""
-            raise AlphabetMismatch(
-                self.query_alphabet.name,
-                query.alphabet.name,
-                name,
-                f"the database {self.database.path} holds {self.database.alphabet.name}{how}; search another one",
-            )
+            raise self.needs.refusal(name, query.alphabet)
         shortest = 1 if self.options.query_frames == (0,) else CODON
         if not shortest <= len(query) <= MAX_QUERY_LENGTH:
             raise InputError(f"{name} has {len(query)} residues; {shortest} to {MAX_QUERY_LENGTH} can be searched")

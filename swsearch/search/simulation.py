@@ -34,6 +34,7 @@ from swsearch.database.partition import Partition
 from swsearch.deterministic import exp, expm1, log
 from swsearch.engine.cpu.engine import CpuEngine
 from swsearch.query.profile import QueryProfile, sequence_profile
+from swsearch.resources import user_cache
 from swsearch.scoring.background import background
 from swsearch.scoring.scheme import ScoringScheme
 from swsearch.statistics.extreme_value import ExtremeValueFit, fit_extreme_value
@@ -260,8 +261,7 @@ def _digits(value: float, digits: int) -> float:
 
 def cache_folder() -> Path:
     """Where simulated parameters are kept (see above)."""
-    home = os.environ.get("XDG_CACHE_HOME")
-    return (Path(home) if home else Path.home() / ".cache") / "swsearch" / "statistics"
+    return user_cache("statistics")
 
 
 def _cache_path(scheme: ScoringScheme) -> Path:

@@ -116,10 +116,10 @@ class Alphabet:
         """Why ``byte`` cannot stand in a sequence, and what to do about it."""
         shown = repr(chr(byte)) if 0x20 < byte < 0x7F else f"byte 0x{byte:02X}"
         if chr(byte) in "-.":
-            return f"{shown} is a gap; remove it, or search with the alignment as a profile (query --query-format)"
+            profile = ", or search with the alignment as a profile (query --query-format aligned)"
+            return f"{shown} is a gap; remove it{profile if self is PROTEIN else ''}"
         if self is DNA and PROTEIN.encode_table[byte] != INVALID:
-            advice = "--alphabet protein indexes proteins, --translate subject searches DNA with them"
-            return f"{shown} is not in alphabet dna; mend the record, or if it is protein: {advice}"
+            return f"{shown} is not in alphabet dna; mend the record, or if it is protein: {PROTEIN_ADVICE}"
         return f"{shown} is not in alphabet {self.name} ({self.letters}); mend the record"
 
 
@@ -141,6 +141,9 @@ IUPAC_BASES: Final[Mapping[str, str]] = MappingProxyType(
     }
 )  # fmt: skip
 """The bases that each DNA letter stands for (IUPAC-IUB 1984)."""
+
+PROTEIN_ADVICE: Final = "--alphabet protein indexes proteins, --translate subject searches DNA with them"
+"""What a protein's letter among DNA may ask for; where more is known, other advice takes its place."""
 
 _COMPLEMENT = dict(zip("ACGTRYSWKMBDHVNU", "TGCAYRSWMKVHDBNA", strict=True))
 

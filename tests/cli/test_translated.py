@@ -85,4 +85,4 @@ def test_what_cannot_be_is_one_line(swsearch, files):
     letters = swsearch("query", "genes.fasta", "proteins.db", "--translate", "query", "--alphabet", "protein")
     assert (letters.code, "with --translate query queries are dna" in letters.error) == (1, True)
     wrong = swsearch("query", "genes.fasta", "genes.db", "--translate", "query")
-    assert (wrong.code, "subject or both would" in wrong.error) == (1, True)
+    assert (wrong.code, "does not fit it: with queries of protein" in wrong.error) == (1, True)

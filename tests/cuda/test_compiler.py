@@ -9,7 +9,6 @@ import pytest
 
 from swsearch.engine.cuda import compiler as compiler_module
 from swsearch.engine.cuda.compiler import KernelCache, Nvcc, cache_folder, compile_options, find_compiler, find_nvcc
-from swsearch.engine.cuda.info import cuda_info
 from swsearch.engine.cuda.kernels import COLLECT_KERNEL, Arithmetic, KernelSpec, Pairing, Tile, list_kernel
 from swsearch.errors import EngineError, KernelCompileError
 from swsearch.scoring.gap import GapPenalty
@@ -99,11 +98,3 @@ def test_without_any_compiler_none_is_found(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setitem(sys.modules, "cuda", None)
     monkeypatch.setitem(sys.modules, "cuda.bindings", None)
     assert find_compiler() is None
-
-
-def test_a_missing_pycuda_is_said_with_its_mend(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    info = cuda_info()
-    assert (info.name, info.built, info.usable) == ("cuda", True, False)
-    assert "pip install" in info.reason
-    assert "\n" not in info.reason

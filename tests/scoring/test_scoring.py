@@ -58,28 +58,62 @@ def test_a_matrix_written_to_a_file_reads_back(tmp_path):
     assert matrix_file(path, PROTEIN) == named_matrix("BLOSUM62")
 
 
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        ("", "not in NCBI's format"),
-        ("   A  C\nA  1  x\nC  1  2\n", "not in NCBI's format"),
-        ("   A  C\nA  1.5  0\nC  0  1.5\n", "not whole numbers|not in NCBI's format"),
-        ("   A  C\nA  4 -1\nC -1  4\n", "has no row for"),
-        ("   A  C  N\nA  400 -1 0\nC -1  4 0\nN 0 0 0\n", "outside -127"),
-        ("   A  N\nA -1 -1\nN -1 -1\n", "no positive score"),
-    ],
-)
-def test_unusable_matrix_files_are_one_clear_line(tmp_path, text, words):
+SQUARE = "   A  C  N\nA  4 -1 0\nC -1  4 0\nN 0 0 0\n"
+BAD_MATRICES = {
+    "empty": (b"", "bad.txt has no line of column letters"),
+    "comments alone": (b"# nothing\n\n", "bad.txt has no line of column letters"),
+    "a word as score": (b"   A  C\nA  1  x\nC  1  2\n", "line 2: score 'x' of A with C is no whole number"),
+    "a fraction": (b"   A  C\nA  1.5  0\nC  0  1.5\n", "line 2: score '1.5' of A with A is no whole number"),
+    "not a number": (b"   A  C\nA  1  0\nC  0  nan\n", "line 3: score 'nan' of C with C is no whole number"),
+    "infinite": (b"   A  C\nA  1  0\nC  inf 0\n", "line 3: score 'inf' of C with A"),
+    "digits in groups": (b"   A  C\nA  1  1_0\nC  1 0\n", "line 2: score '1_0' of A with C"),
+    "other digits": ("   A  C\nA  1  ٣\nC  1 0\n".encode(), "line 2: byte 0xD9 has no place in a matrix"),
+    "letters that lack": (b"   A  C\nA  4 -1\nC -1  4\n", "has no row for GT.* and none for N"),
+    "out of range": (SQUARE.replace("4", "400").encode(), "line 2: score 400 of A with A is outside -127"),
+    "below the range": (SQUARE.replace("-1", "-128").encode(), "line 2: score -128 of A with C is outside -127"),
+    "endless digits": (SQUARE.replace("4", "4" * 5000).encode(), "line 2: score 4{16} of A with A is outside -127"),
+    "nothing positive": (b"   A  N\nA -1 -1\nN -1 -1\n", "no positive score"),
+    "a row too short": (b"   A  C  N\nA  4 -1\n", "line 2: 2 scores in row A, but 3 column letters"),
+    "a row too long": (b"   A  C\nA  4 -1 0\n", "line 2: 3 scores in row A, but 2 column letters"),
+    "a row too few": (b"   A  C  N\nA  4 -1 0\nC -1  4 0\n", "ends without a row for N"),
+    "two rows": (SQUARE.replace("\nN", "\nA").encode(), "line 4: there are two rows A"),
+    "two columns": (SQUARE.replace("C  N", "c  C").encode(), "line 1: there are two columns C"),
+    "a row without column": (SQUARE.replace("\nN", "\nG").encode(), "line 4: row G has no column"),
+    "no labels": (b" A C\n4 -1\n-1 4\n", "line 2, row label: '4' is no letter of dna"),
+    "a matrix of proteins": (b" A R N D C E\n", "line 1, column letter 6: 'E' is no letter of dna"),
+    "a password file": (b"root:x:0:0:root:/root:/bin/bash\n", "line 1, column letter 1: 'root:x:0:0:root:/roo' is no"),
+    "a FASTA file": (b">first\nMKV\n", "line 1, column letter 1: '>first' is no letter"),
+    "binary": (b"\x7fELF\x02\x00\x00", "line 1: byte 0x7F has no place in a matrix"),
+    "UTF-16": ("   A  C\n".encode("utf-16"), "line 1: byte 0xFF has no place in a matrix"),
+    "huge": (b"#" * (1 << 20) + b"\n" + SQUARE.encode(), "more than 1,048,576 bytes"),
+}
+
+
+@pytest.mark.parametrize("case", BAD_MATRICES)
+def test_unusable_matrix_files_are_one_line_that_names_file_line_and_fault(tmp_path, case):
+    text, words = BAD_MATRICES[case]
     path = tmp_path / "bad.txt"
-    path.write_text(text)
+    path.write_bytes(text)
     with pytest.raises(ScoringError, match=words) as caught:
         matrix_file(path, DNA)
+    assert "bad.txt" in str(caught.value)
     assert "\n" not in str(caught.value)
 
 
-def test_a_missing_matrix_file_is_named(tmp_path):
-    with pytest.raises(ScoringError, match=r"nowhere\.txt: No such file"):
-        matrix_file(tmp_path / "nowhere.txt", DNA)
+def test_what_matrix_files_may_look_like(tmp_path):
+    """By hand: comments, a byte order mark, Windows line ends, rows in another order, small letters, 4.0 for 4."""
+    plain, other = tmp_path / "plain.txt", tmp_path / "other.txt"
+    plain.write_text(SQUARE)
+    other.write_bytes("\ufeff# für Basen\r\n\r\n   a  C  n\r\nN 0 0 0\r\nA  4.0 -1. +0\r\nC -1  4 0\r\n".encode())
+    assert matrix_file(other, DNA) == matrix_file(plain, DNA)
+
+
+def test_a_file_that_cannot_be_read_is_named(tmp_path):
+    for name, words in (("nowhere.txt", "No such file"), (".", "Is a directory"), ("x" * 300, "File name too long")):
+        with pytest.raises(ScoringError, match=f"matrix file .*{name}: {words}"):
+            matrix_file(f"{tmp_path}/{name}", DNA)
+    with pytest.raises(ScoringError, match="embedded null"):
+        matrix_file("a\0b", DNA)
 
 
 def test_matrices_cannot_be_changed_and_compare_by_content():

@@ -86,3 +86,16 @@ def test_proteins_have_no_minus_strand(changes):
         SearchOptions(strand="minus", **changes).strands(PROTEIN)
     assert SearchOptions(strand="plus", **changes).strands(PROTEIN) == ("plus",)
     assert SearchOptions(strand="minus", translate="query").query_frames == (-1, -2, -3)
+
+
+def test_a_matrix_that_is_no_file_is_said_to_be_none(tmp_path, monkeypatch):
+    """By hand: a folder, a path that is not there, a device; a file of a matrix's name comes before the matrix."""
+    monkeypatch.chdir(tmp_path)
+    for name, words in ((str(tmp_path), "Is a directory"), ("no/such", "No such file"), ("/dev/null", "a device")):
+        for alphabet in (PROTEIN, DNA):
+            with pytest.raises(ScoringError, match=words):
+                SearchOptions(matrix=name).scheme(alphabet)
+    (tmp_path / "BLOSUM62").mkdir()
+    assert SearchOptions(matrix="BLOSUM62").scheme(PROTEIN).matrix.score("W", "W") == 11
+    (tmp_path / "PAM30").write_text("  A X\nA 9 -1\nX -1 -1\n")
+    assert SearchOptions(matrix="PAM30").scheme(PROTEIN).matrix.score("A", "A") == 9

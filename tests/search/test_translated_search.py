@@ -186,8 +186,13 @@ def test_the_genetic_code_decides(folder, records):
 @pytest.mark.parametrize(
     ("database", "changes", "error", "words"),
     [
-        ("genes", {"translate": "query"}, AlphabetMismatch, "--translate query does not fit it; subject or both would"),
-        ("proteins", {"translate": "subject"}, AlphabetMismatch, "--translate subject does not fit it; query would"),
+        ("genes", {"translate": "query"}, AlphabetMismatch, "--translate query does not fit it: with queries"),
+        (
+            "proteins",
+            {"translate": "subject"},
+            AlphabetMismatch,
+            "does not fit it: with queries of protein leave it out",
+        ),
         ("proteins", {"translate": "both"}, AlphabetMismatch, "but dna is needed"),
         ("proteins", {"translate": "all"}, InputError, "--translate 'all': choose query, subject, both"),
         ("proteins", {"genetic_code": 11}, InputError, "say with --translate"),

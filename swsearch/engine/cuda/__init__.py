@@ -20,6 +20,7 @@ module                  holds
 ``classic``             the kernels of CUDASW++ 2.0 as an engine
 ``pairs``               many short pairs at once
 ``wavefront``           one pair in a wavefront of tiles
+``presence``            whether there is a GPU at all, asked without PyCUDA
 ``info``                whether it can be used here, and why not
 ======================  ==============================================================================
 

@@ -22,7 +22,7 @@ from typing import Final, Protocol
 
 from swsearch.engine.cuda.kernels import KernelSpec
 from swsearch.errors import EngineError, KernelCompileError
-from swsearch.resources import resource_folder
+from swsearch.resources import resource_folder, user_cache
 
 HALF_MAXIMA: Final = range(80, 90)
 """Architectures without 16-bit integer maxima in hardware but with fp16 ones (``arithmetic.cuh``)."""
@@ -153,9 +153,8 @@ def cache_folder() -> Path:
     """Where compiled kernels are kept (see above)."""
     chosen = os.environ.get("SWSEARCH_KERNEL_CACHE")
     if chosen:
-        return Path(chosen)
-    home = os.environ.get("XDG_CACHE_HOME")
-    return (Path(home) if home else Path.home() / ".cache") / "swsearch" / "kernels"
+        return Path(os.path.expanduser(chosen))
+    return user_cache("kernels")
 
 
 class KernelCache:

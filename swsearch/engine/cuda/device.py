@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from swsearch.engine.cuda.builds import KernelBuilds
 from swsearch.engine.cuda.compiler import KernelCache, find_compiler
 from swsearch.engine.cuda.kernels import UNIT_BYTES, WARP, KernelSpec
+from swsearch.engine.cuda.presence import INSTALL, look_for_gpus
 from swsearch.errors import EngineError, EngineUnavailable
 
 Argument = np.generic
@@ -255,17 +256,16 @@ class PyCudaDevice:
         try:
             from pycuda import driver
         except ImportError as error:
-            raise EngineUnavailable(
-                "cuda", f"PyCUDA cannot be imported ({error}); pip install 'swsearch[cuda]' mends that"
-            ) from error
+            # Without the driver's library PyCUDA cannot be imported either.
+            broken = f"PyCUDA cannot be imported ({error}); {INSTALL}"
+            raise EngineUnavailable("cuda", look_for_gpus().missing or broken) from error
         self._driver = driver
         try:
             driver.init()
             count = driver.Device.count()
         except driver.Error as error:
-            raise EngineUnavailable(
-                "cuda", f"the NVIDIA driver does not answer ({error}); install or mend it"
-            ) from error
+            unanswered = f"the NVIDIA driver does not answer ({error}); install or mend it"
+            raise EngineUnavailable("cuda", look_for_gpus().missing or unanswered) from error
         if not 0 <= ordinal < count:
             raise EngineUnavailable("cuda", f"there is no device {ordinal}, the driver shows {count}; choose another")
         device = driver.Device(ordinal)

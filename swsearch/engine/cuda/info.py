@@ -6,6 +6,7 @@ import importlib.util
 
 from swsearch.engine.cuda.device import PyCudaDevice
 from swsearch.engine.cuda.kernels import COLLECT_KERNEL
+from swsearch.engine.cuda.presence import INSTALL, GpuProbe, look_for_gpus
 from swsearch.engine.protocol import EngineInfo
 from swsearch.errors import EngineError, EngineUnavailable, SwSearchError
 from swsearch.resources import resource_folder
@@ -15,18 +16,19 @@ def _unusable(reason: str, *, built: bool = True) -> EngineInfo:
     return EngineInfo("cuda", built=built, usable=False, detail="", reason=reason)
 
 
-def cuda_info(ordinal: int = 0) -> EngineInfo:
+def cuda_info(ordinal: int = 0, *, gpus: GpuProbe | None = None) -> EngineInfo:
     """What there is: device, compute capability, free memory, driver, compiler; with a kernel compiled and loaded.
 
-    Missing things are named in the order in which a person would mend them, one at a time: sources, PyCUDA, driver,
-    device, compiler, texture objects.
+    Missing things are named in the order in which a person would mend them, one at a time: sources, GPU, driver,
+    PyCUDA, compiler, texture objects. ``gpus``: what is known before a device is opened.
     """
     try:
         resource_folder("cuda")
     except SwSearchError as error:
         return _unusable(str(error), built=False)
-    if importlib.util.find_spec("pycuda") is None:
-        return _unusable("PyCUDA is not installed; pip install 'swsearch[cuda]' mends that")
+    missing = (gpus or look_for_gpus()).missing
+    if missing:
+        return _unusable(missing)
     try:
         device = PyCudaDevice(ordinal)
     except EngineUnavailable as error:
@@ -35,7 +37,7 @@ def cuda_info(ordinal: int = 0) -> EngineInfo:
         return _unusable(str(error))
     try:
         if importlib.util.find_spec("cuda") is None or importlib.util.find_spec("cuda.bindings") is None:
-            return _unusable("cuda-bindings is not installed; pip install 'swsearch[cuda]' mends that")
+            return _unusable(f"cuda-bindings is not installed; {INSTALL}")
         facts = device.facts
         try:
             device.resident_blocks(COLLECT_KERNEL, 0)

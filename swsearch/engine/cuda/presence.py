@@ -1,0 +1,124 @@
+"""Whether this machine has an NVIDIA GPU, and what keeps it from being used; asked without PyCUDA.
+
+A machine without a GPU is no fault, and nobody is to be told on it to install something. Where there is a GPU, or
+somebody installed PyCUDA for one, what is missing is named.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import importlib.util
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Final
+
+from swsearch.engine.cuda.wake import LIBRARY
+
+INSTALL: Final = "pip install 'swsearch[cuda]' mends that"
+_NVIDIA: Final = "0x10de"
+_DISPLAY_CLASSES: Final = "0x03"
+"""PCI classes of graphics cards, 3D controllers among them, begin with this."""
+_NO_DEVICE: Final = 100
+_STUB: Final = 34
+"""Results of cuInit: the driver shows no device; the library is a stub to link with, not the driver."""
+VISIBLE: Final = "CUDA_VISIBLE_DEVICES"
+
+
+@dataclass(frozen=True)
+class DriverFacts:
+    """What the driver answers: GPUs that it shows, and why it does not answer; empty where it does."""
+
+    n_devices: int
+    fault: str = ""
+
+
+@dataclass(frozen=True)
+class GpuProbe:
+    """What is known of GPUs before one is opened.
+
+    Attributes
+    ----------
+    plugged_in : bool
+        The system lists an NVIDIA GPU, with or without its driver.
+    pycuda : bool
+        Whether PyCUDA is installed.
+    visible : str or None
+        What ``CUDA_VISIBLE_DEVICES`` says; None where it is not set.
+    ask_driver : callable
+        Asks the driver, which starts it; called where the answer is needed.
+    """
+
+    plugged_in: bool
+    pycuda: bool
+    visible: str | None
+    ask_driver: Callable[[], DriverFacts]
+
+    @cached_property
+    def driver(self) -> DriverFacts:
+        """The driver's answer."""
+        return self.ask_driver()
+
+    @property
+    def expected(self) -> bool:
+        """Whether somebody may wonder why no GPU is used: there is one, or PyCUDA was installed for one."""
+        return self.plugged_in or self.pycuda or self.driver.n_devices > 0
+
+    @property
+    def missing(self) -> str:
+        """What keeps GPUs from being opened, and what mends that; empty where nothing is known to."""
+        if self.driver.n_devices:
+            return "" if self.pycuda else f"PyCUDA is not installed; {INSTALL}"
+        if not self.expected:
+            return "there is no NVIDIA GPU"
+        if self.driver.fault:
+            which = "there is an NVIDIA GPU, but its driver" if self.plugged_in else "the NVIDIA driver"
+            return f"{which} is missing or broken ({self.driver.fault}); install it"
+        if self.visible is not None:
+            return f"{VISIBLE}={self.visible!r} hides every GPU from this program; unset it"
+        if self.plugged_in:
+            return "the NVIDIA driver does not show the GPU that is plugged in; `nvidia-smi` may say why"
+        return "there is no NVIDIA GPU"
+
+
+def look_for_gpus() -> GpuProbe:
+    """The probe of this machine."""
+    pycuda = importlib.util.find_spec("pycuda") is not None
+    return GpuProbe(plugged_in(Path("/")), pycuda, os.environ.get(VISIBLE), lambda: ask_driver(LIBRARY))
+
+
+def plugged_in(root: Path) -> bool:
+    """Whether the files of the system under ``root`` list an NVIDIA GPU: the driver's, or those of the PCI bus."""
+    if any(root.glob("proc/driver/nvidia/gpus/*")) or any(root.glob("dev/nvidia[0-9]*")):
+        return True
+    for device in root.glob("sys/bus/pci/devices/*"):
+        try:
+            vendor, kind = ((device / name).read_text("ascii").strip() for name in ("vendor", "class"))
+        except (OSError, ValueError):
+            continue
+        if vendor == _NVIDIA and kind.startswith(_DISPLAY_CLASSES):
+            return True
+    return False
+
+
+def ask_driver(library: str) -> DriverFacts:
+    """What the driver behind the shared library of this name answers. Starts it, which an engine would do anyway."""
+    try:
+        driver = ctypes.CDLL(library)
+    except OSError:
+        return DriverFacts(0, f"{library} cannot be loaded")
+    count = ctypes.c_int()
+    status = driver.cuInit(0)
+    if status == 0:
+        status = driver.cuDeviceGetCount(ctypes.byref(count))
+    if status == 0:
+        return DriverFacts(count.value)
+    if status == _NO_DEVICE:
+        return DriverFacts(0)
+    if status == _STUB:
+        return DriverFacts(0, f"{library} is a stub to link with")
+    words = ctypes.c_char_p()
+    driver.cuGetErrorString(status, ctypes.byref(words))
+    return DriverFacts(0, f"error {status} of {library}, {(words.value or b'unknown').decode('ascii', 'replace')}")

@@ -1,0 +1,72 @@
+"""What the program says where it cannot do what was asked: what was given, what is wrong with it, what would work."""
+
+import pytest
+
+from swsearch.engine.cuda.presence import look_for_gpus
+from tests.cli.conftest import DATA
+
+QUERIES = DATA / "queries.fasta"
+
+# --- engines ---
+
+
+def test_a_machine_without_a_gpu_hears_nothing_of_gpus(swsearch, protein_db):
+    outcome = swsearch("query", QUERIES, protein_db, "--store", "none")
+    assert outcome.code == 0
+    missing = look_for_gpus().missing
+    if missing == "there is no NVIDIA GPU":
+        assert "swsearch: cpu engine (" in outcome.err
+        for word in ("pip install", "PyCUDA", "cuda", "GPU"):
+            assert word not in outcome.err
+    shown = swsearch("engines").out.splitlines()
+    assert not missing or shown[0].split(None, 1)[1] == f"{'built, not usable here':<24} {missing}"
+
+
+# --- environment ---
+
+
+@pytest.mark.parametrize("none", ["none", "None"])
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["runs", "list"],
+        ["runs", "show", "latest"],
+        ["runs", "delete", "1"],
+        ["runs", "upgrade"],
+        ["runs", "export", "latest", "--out", "copy.sqlite"],
+        ["runs", "merge", "shard.sqlite"],
+        ["report", "latest"],
+        ["batch", QUERIES, "{db}"],
+    ],
+)
+def test_no_store_is_no_store_where_one_is_needed(swsearch, tmp_path, monkeypatch, protein_db, command, none):
+    arguments = [protein_db if argument == "{db}" else argument for argument in command]
+    given = swsearch(*arguments, "--store", none)
+    assert (given.code, given.out) == (1, "")
+    assert "--store none keeps no hits" in given.error
+    assert "--store FILE" in given.error
+    monkeypatch.setenv("SWSEARCH_STORE", none)
+    from_environment = swsearch(*arguments)
+    assert from_environment.code == 1
+    assert "SWSEARCH_STORE=none keeps no hits" in from_environment.error
+    assert "--store FILE" in from_environment.error
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_environment_may_say_that_queries_are_not_stored(swsearch, tmp_path, monkeypatch, protein_db):
+    monkeypatch.setenv("SWSEARCH_STORE", "None")
+    assert swsearch("query", QUERIES, protein_db).code == 0
+    assert not list(tmp_path.iterdir())
+    assert swsearch("query", QUERIES, protein_db, "--store", "hits.sqlite").code == 0
+    assert "1,500" not in swsearch("runs", "list", "--store", "hits.sqlite").err
+    assert (tmp_path / "hits.sqlite").exists()
+    copied = swsearch("runs", "export", "latest", "--store", "hits.sqlite", "--out", "none")
+    assert "--out 'none' keeps nothing" in copied.error
+
+
+def test_an_empty_store_is_refused_and_an_empty_variable_counts_as_unset(swsearch, tmp_path, monkeypatch, protein_db):
+    for command in (["query", QUERIES, protein_db], ["runs", "list"]):
+        assert "--store has an empty name" in swsearch(*command, "--store", "").error
+    monkeypatch.setenv("SWSEARCH_STORE", "")
+    assert "hits.sqlite" in swsearch("runs", "list").error
+    assert not list(tmp_path.iterdir())

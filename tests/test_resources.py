@@ -1,0 +1,38 @@
+"""Where caches lie, whatever the environment says."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from swsearch.engine.cuda.compiler import cache_folder
+from swsearch.resources import user_cache
+
+
+def test_caches_follow_the_specification_of_xdg(monkeypatch):
+    """Source: the XDG Base Directory Specification: a relative path is to be ignored, an empty one is not set."""
+    monkeypatch.setenv("HOME", "/home/somebody")
+    for given, folder in (("/cache", "/cache"), ("", "/home/somebody/.cache"), ("here", "/home/somebody/.cache")):
+        monkeypatch.setenv("XDG_CACHE_HOME", given)
+        assert user_cache("kernels") == Path(folder) / "swsearch/kernels"
+    monkeypatch.setenv("SWSEARCH_KERNEL_CACHE", "~/kernels")
+    assert cache_folder() == Path("/home/somebody/kernels")
+
+
+def test_a_user_without_a_home_can_search(tmp_path):
+    """A container's user that is in no list of users and has no HOME; caches keep nothing then."""
+    program = (
+        "import pathlib, pwd\n"
+        "def unknown(*_): raise KeyError('getpwuid(): uid not found')\n"
+        "pwd.getpwuid = unknown\n"
+        "from swsearch.resources import user_cache\n"
+        "folder = user_cache('statistics')\n"
+        "print(folder)\n"
+        "try: folder.mkdir(parents=True)\n"
+        "except OSError: print('cannot be made')\n"
+    )
+    environment = {name: value for name, value in os.environ.items() if name not in ("HOME", "XDG_CACHE_HOME")}
+    outcome = subprocess.run(
+        [sys.executable, "-c", program], check=True, capture_output=True, text=True, env=environment, cwd=tmp_path
+    )
+    assert outcome.stdout.splitlines() == ["/dev/null/swsearch/statistics", "cannot be made"]
