@@ -11,18 +11,21 @@ DNA letters that stand for several bases score the mean over the pairs of bases 
 from __future__ import annotations
 
 import os
+import re
 from functools import cache, cached_property
 from typing import Final
 
 import numpy as np
 
-from swsearch.errors import ScoringError
+from swsearch.errors import InputError, ScoringError
 from swsearch.sequences.alphabet import DNA, IUPAC_BASES, N_CODES, PROTEIN, Alphabet
+from swsearch.sequences.lines import text_lines
 from swsearch.typing import ScoreTable
 
 PAD_SCORE: Final = -128
 MIN_SCORE: Final = -127
 MAX_SCORE: Final = 127
+_NUMBER: Final = re.compile(r"[+-]?[0-9]{1,18}(\.[0-9]{0,18})?", re.ASCII)
 
 
 class SubstitutionMatrix:
@@ -129,23 +132,65 @@ def named_matrix(name: str) -> SubstitutionMatrix:
 def matrix_file(path: str | os.PathLike[str], alphabet: Alphabet) -> SubstitutionMatrix:
     """A matrix from a text file in NCBI's format: ``#`` comments, a line of column letters, a labelled line a row.
 
+    Every column letter has one row, in any order; case does not count. The file may be compressed.
+
     Raises
     ------
     ScoringError
         The file cannot be read as a matrix, or lacks letters of ``alphabet``.
     """
-    from Bio.Align import substitution_matrices
-
+    name = os.fspath(path)
+    letters: list[str] = []
+    rows: dict[str, list[float]] = {}
     try:
-        loaded = substitution_matrices.read(os.fspath(path))
-        values = np.asarray(loaded, dtype=float)
-    except OSError as error:
-        raise ScoringError(f"matrix file {os.fspath(path)}: {error.strerror}") from error
-    except Exception as error:  # the parser raises whatever its string handling meets
-        raise ScoringError(f"matrix file {os.fspath(path)} is not in NCBI's format: {error}") from error
-    if values.ndim != 2 or values.shape[0] != values.shape[1]:
-        raise ScoringError(f"matrix file {os.fspath(path)} is not square; it needs a row for each column letter")
-    return _from_letters(os.path.basename(os.fspath(path)), alphabet, "".join(loaded.alphabet), values)
+        for number, line in enumerate(text_lines(path, f"matrix file {name}"), 1):
+            fields = line.upper().split()
+            if not fields or fields[0].startswith("#"):
+                continue
+            if not letters:
+                letters = _checked_labels(fields)
+            else:
+                label = _next_label(fields[0], letters, rows)
+                rows[label] = _numbers(fields[1:], len(letters))
+    except _FormatProblem as problem:
+        raise ScoringError(f"matrix file {name}, line {number} is not in NCBI's format: {problem}") from problem
+    except InputError as error:
+        raise ScoringError(str(error)) from error
+    if not letters or len(rows) < len(letters):
+        missing = next((letter for letter in letters if letter not in rows), None)
+        what = "no line of column letters" if missing is None else f"no row for {missing}"
+        raise ScoringError(f"matrix file {name} is not in NCBI's format: it has {what}; it may be cut short")
+    values = np.array([rows[letter] for letter in letters])
+    return _from_letters(os.path.basename(name), alphabet, "".join(letters), values)
+
+
+class _FormatProblem(ValueError):
+    """What is wrong with a line of a matrix file."""
+
+
+def _checked_labels(fields: list[str]) -> list[str]:
+    wrong = next((field for field in fields if len(field) != 1 or not field.isascii()), None)
+    if wrong is not None:
+        raise _FormatProblem(f"{wrong[:20]!r} is no column letter; the first line without # has one for each column")
+    if len(set(fields)) < len(fields):
+        raise _FormatProblem("a column letter comes twice")
+    return fields
+
+
+def _next_label(label: str, letters: list[str], rows: dict[str, list[float]]) -> str:
+    if label not in letters or label in rows:
+        what = "is a second row of its letter" if label in rows else "is no column letter"
+        raise _FormatProblem(f"row {label[:20]!r} {what}; give a row for each column letter")
+    return label
+
+
+def _numbers(fields: list[str], wanted: int) -> list[float]:
+    if len(fields) != wanted:
+        raise _FormatProblem(f"{len(fields)} scores for {wanted} columns; the line may be cut short")
+    wrong = next((field for field in fields if _NUMBER.fullmatch(field) is None), None)
+    if wrong is not None:
+        raise _FormatProblem(f"{wrong[:20]!r} is no number")
+    return list(map(float, fields))
 
 
 @cache
