@@ -41,7 +41,7 @@ def detect_query_format(path: str | os.PathLike[str]) -> str:
 
 
 def _start_of(path: str | os.PathLike[str]) -> bytes:
-    """The first lines of a file, decompressed, or bytes of standard input as they are; none of what is read but once."""
+    """The first lines of a file, decompressed, or bytes of standard input as they are; none of a pipe."""
     if os.fspath(path) == "-":
         peek = getattr(sys.stdin.buffer, "peek", None)
         return b"" if peek is None else peek(_LOOKED_AT)[:_LOOKED_AT]

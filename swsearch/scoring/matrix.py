@@ -12,10 +12,12 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterable
 from functools import cache, cached_property
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from swsearch.errors import InputError, ScoringError
 from swsearch.sequences.alphabet import DNA, IUPAC_BASES, N_CODES, PROTEIN, Alphabet
@@ -140,32 +142,39 @@ def matrix_file(path: str | os.PathLike[str], alphabet: Alphabet) -> Substitutio
         The file cannot be read as a matrix, or lacks letters of ``alphabet``.
     """
     name = os.fspath(path)
-    letters: list[str] = []
-    rows: dict[str, list[float]] = {}
     try:
-        for number, line in enumerate(text_lines(path, f"matrix file {name}"), 1):
-            fields = line.upper().split()
-            if not fields or fields[0].startswith("#"):
-                continue
-            if not letters:
-                letters = _checked_labels(fields)
-            else:
-                label = _next_label(fields[0], letters, rows)
-                rows[label] = _numbers(fields[1:], len(letters))
+        letters, values = _parse_table(text_lines(path, f"matrix file {name}"))
     except _FormatProblem as problem:
-        raise ScoringError(f"matrix file {name}, line {number} is not in NCBI's format: {problem}") from problem
+        raise ScoringError(f"matrix file {name} is not in NCBI's format: {problem}") from problem
     except InputError as error:
         raise ScoringError(str(error)) from error
-    if not letters or len(rows) < len(letters):
-        missing = next((letter for letter in letters if letter not in rows), None)
-        what = "no line of column letters" if missing is None else f"no row for {missing}"
-        raise ScoringError(f"matrix file {name} is not in NCBI's format: it has {what}; it may be cut short")
-    values = np.array([rows[letter] for letter in letters])
-    return _from_letters(os.path.basename(name), alphabet, "".join(letters), values)
+    return _from_letters(os.path.basename(name), alphabet, letters, values)
 
 
 class _FormatProblem(ValueError):
-    """What is wrong with a line of a matrix file."""
+    """What is wrong with the text of a matrix, and in which line."""
+
+
+def _parse_table(lines: Iterable[str]) -> tuple[str, NDArray[np.float64]]:
+    """Column letters, and the scores in their order, float64 of shape (n, n)."""
+    letters: list[str] = []
+    rows: dict[str, list[float]] = {}
+    for number, line in enumerate(lines, 1):
+        fields = line.upper().split()
+        if not fields or fields[0].startswith("#"):
+            continue
+        try:
+            if not letters:
+                letters = _checked_labels(fields)
+            else:
+                rows[_checked_label(fields[0], letters, rows)] = _numbers(fields[1:], len(letters))
+        except _FormatProblem as problem:
+            raise _FormatProblem(f"line {number}: {problem}") from problem
+    missing = next((letter for letter in letters if letter not in rows), None)
+    if not letters or missing is not None:
+        what = "no line of column letters" if missing is None else f"no row for {missing}"
+        raise _FormatProblem(f"it has {what}; it may be cut short")
+    return "".join(letters), np.array([rows[letter] for letter in letters])
 
 
 def _checked_labels(fields: list[str]) -> list[str]:
@@ -177,7 +186,7 @@ def _checked_labels(fields: list[str]) -> list[str]:
     return fields
 
 
-def _next_label(label: str, letters: list[str], rows: dict[str, list[float]]) -> str:
+def _checked_label(label: str, letters: list[str], rows: dict[str, list[float]]) -> str:
     if label not in letters or label in rows:
         what = "is a second row of its letter" if label in rows else "is no column letter"
         raise _FormatProblem(f"row {label[:20]!r} {what}; give a row for each column letter")
@@ -233,15 +242,10 @@ def parse_matrix_text(text: str, name: str, alphabet: Alphabet) -> SubstitutionM
     Raises
     ------
     ScoringError
-        The text is not a square table of whole numbers.
+        The text is not a square table of whole numbers in a line a row.
     """
-    lines = [line.split() for line in text.splitlines() if line.strip() and not line.startswith("#")]
     try:
-        letters = "".join(lines[0])
-        labels = "".join(line[0] for line in lines[1:])
-        values = np.array([[int(score) for score in line[1:]] for line in lines[1:]])
-    except (IndexError, ValueError) as error:
-        raise ScoringError(f"the stored scores of matrix {name} cannot be read: {error}") from error
-    if labels != letters or values.shape != (len(letters), len(letters)):
-        raise ScoringError(f"the stored scores of matrix {name} are not a square table")
+        letters, values = _parse_table(text.splitlines())
+    except _FormatProblem as problem:
+        raise ScoringError(f"the stored scores of matrix {name} cannot be read: {problem}") from problem
     return _from_letters(name, alphabet, letters, values)

@@ -17,7 +17,6 @@ from swsearch.sequences.lines import text_lines, whole_number
 from swsearch.sequences.organism import header_taxid
 from swsearch.sequences.record import split_header
 
-
 _TAXID: Final = re.compile(r"[0-9]{1,18}", re.ASCII)
 
 

@@ -240,7 +240,7 @@ def _change_catalogue(rng: random.Random, place: Path) -> bool:
     """A field of the catalogue changes, and the checksum fits again or does not."""
     path = place / "db" / CATALOGUE
     fields = json.loads(path.read_text())
-    checksum = fields.pop("checksum")
+    before = fields.pop("checksum")
     for _ in range(rng.choice([1, 1, 2, 3])):
         *way, last = rng.choice(_places(fields))
         inner = fields
@@ -258,12 +258,13 @@ def _change_catalogue(rng: random.Random, place: Path) -> bool:
         else:
             inner[last] = rng.choice(_VALUES)
     signed = rng.random() < 0.8
-    fields["checksum"] = _checksum(fields) if signed else checksum
+    fields["checksum"] = checksum(fields) if signed else before
     path.write_text(json.dumps(fields, indent=1))
     return signed
 
 
-def _checksum(fields: dict[str, Any]) -> str:
+def checksum(fields: dict[str, Any]) -> str:
+    """What a catalogue of these other fields has for its checksum."""
     return hashlib.sha256(json.dumps(fields, sort_keys=True).encode()).hexdigest()
 
 
@@ -298,9 +299,9 @@ def _sign(place: Path) -> None:
         for name, entry in entries.items():
             raw = (place / "db" / segment["name"] / name).read_bytes()
             entry.update(size=len(raw), sha256=hashlib.sha256(raw).hexdigest())
-    catalogue = read_catalogue(json.dumps({**fields, "checksum": _checksum(fields)}))
+    catalogue = read_catalogue(json.dumps({**fields, "checksum": checksum(fields)}))
     fields["digest"] = content_digest(catalogue.alphabet, catalogue.segments)
-    path.write_text(json.dumps({**fields, "checksum": _checksum(fields)}))
+    path.write_text(json.dumps({**fields, "checksum": checksum(fields)}))
 
 
 def _faulty_writer(rng: random.Random, place: Path) -> bool:
