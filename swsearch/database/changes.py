@@ -45,7 +45,8 @@ from swsearch.database.segment_writer import (
     write_segment,
 )
 from swsearch.database.staging import disk_error, sync_folder, termination_as_exception, write_catalogue_file
-from swsearch.errors import InputError
+from swsearch.database.verify import verify
+from swsearch.errors import DatabaseError, InputError
 from swsearch.sequences.alphabet import ALPHABETS, Alphabet, refuse_dna
 from swsearch.sequences.fasta import CHUNK_RESIDUES, SAMPLE_RESIDUES, SequenceChunk
 from swsearch.sequences.record import split_header
@@ -197,13 +198,16 @@ def compact_database(database: str | os.PathLike[str], *, progress: Progress | N
     Raises
     ------
     DatabaseError
-        There is no database, somebody else is changing it, or the disk is full.
+        There is no database, it is damaged, somebody else is changing it, or the disk is full.
     """
     folder = Path(database)
     with _change(folder) as before:
         if len(before.segments) == 1 and not before.n_removed:
             return CompactionReport(folder, before, before)
         with PackedDatabase.open(folder) as opened:
+            # New files get new digests: what has changed since it was written would pass for whole from then on.
+            if problems := verify(opened):
+                raise DatabaseError(f"{folder} is damaged: {'; '.join(problems)}; index its FASTA again")
             segment = folder / segment_name(before.generation + 1)
             written = write_segment(segment, _remaining_chunks(opened), progress=progress)
         former = (*before.former_digests, before.digest)
@@ -317,7 +321,7 @@ def _with_tombstones(folder: Path, segment: Segment, places: SubjectIndex, gener
         file.write(removed.data.cast("B"))
         written = file.finish()
     sync_folder(folder / segment.entry.name)
-    n_residues = int(segment.lengths[segment.positions[removed]].sum(dtype=np.uint64))
+    n_residues = int(segment.lengths[segment.stored_at(removed)].sum(dtype=np.uint64))
     return replace(segment.entry, removed=Tombstones(name, len(removed), n_residues, written))
 
 
@@ -337,7 +341,8 @@ def _remaining_chunks(database: PackedDatabase) -> Iterator[tuple[str, SequenceC
     """The subjects that are left, in order, as if they were read from an export."""
     for segment in database.segments:
         is_left = segment.is_left()
-        lengths = segment.lengths[segment.positions]
+        stored = segment.stored_at(np.arange(segment.entry.n_subjects, dtype=np.uint32))
+        lengths = segment.lengths[stored]
         ends = np.cumsum(lengths, dtype=np.uint64)
         first = 0
         while first < len(lengths):
@@ -346,7 +351,7 @@ def _remaining_chunks(database: PackedDatabase) -> Iterator[tuple[str, SequenceC
             places = np.flatnonzero(is_left[first:stop])
             if len(places):
                 headers = segment.raw_headers(first, stop)
-                begins = segment.starts[segment.positions[first + places]].tolist()
+                begins = segment.starts[stored[first + places]].tolist()
                 sizes = lengths[first + places]
                 parts = [
                     segment.residues[begin : begin + size] for begin, size in zip(begins, sizes.tolist(), strict=True)

@@ -38,8 +38,20 @@ A catalogue without removals is of version 1, one with removals of version 2, wh
 ``former_digests`` is there where a compaction has changed the digest of the same content; programs may pass over it.
 
 A reader MUST refuse a catalogue whose ``format`` or ``version`` it does not know, whose ``checksum`` is not that of its
-other fields, or which names a file that is missing or not of the stated size. ``swsearch db verify`` MUST also compare
-each file's SHA-256. The catalogue is the only thing written last and by one rename, so a folder that has one is whole.
+other fields, which has a field of the wrong type or out of range, or which names a file that is missing, no regular
+file, or not of the stated size. Names of folders and files MUST be those above, so that none leads out of the database.
+``swsearch db verify`` MUST also compare each file's SHA-256. What this program checks when:
+
+- *opening*: the catalogue, whole (white space in its JSON alone may differ), the kind and size of every file, and that
+  the removed are growing places of subjects;
+- *the first use of a segment's subjects*: ``starts``, ``lengths`` and the size of ``residues`` against each other, and
+  that ``order`` names places that exist;
+- *each look-up of a subject*: ``positions`` against ``order``, the header's ends, and that the residues which are
+  aligned or written out are letters;
+- *verify and compaction alone*: the SHA-256 of every file. A letter that became another letter, or a header that became
+  another header, is seen there and nowhere else.
+
+The catalogue is the only thing written last and by one rename, so a folder that has one is whole.
 A reader MUST read the catalogue again when it has mapped the files: where it is another now, files of two generations
 may be mixed, and the reader begins again. A writer MUST hold the lock (``flock``) of ``writer.lock`` in the folder. It
 removes what writers that died left: segments that the catalogue does not name, and removals of a later generation.
@@ -49,9 +61,12 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
+import re
+import stat
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 FORMAT_NAME: Final = "swsearch packed database"
 FORMAT_VERSIONS: Final = (1, 2)
@@ -62,6 +77,8 @@ TAIL_PADDING: Final = 64
 MAX_SUBJECT_LENGTH: Final = 2**31 - 2**16
 """Longest subject in residues: positions and scores stay in signed 32 bits."""
 MAX_SUBJECTS: Final = 2**32 - 1
+MAX_CATALOGUE_BYTES: Final = 1 << 28
+"""Longer catalogues are no database's: it would have some hundred thousand segments."""
 
 ARRAY_DTYPES: Final = {
     "residues": "<u1",
@@ -223,41 +240,154 @@ def write_catalogue(catalogue: Catalogue) -> str:
     return json.dumps({**fields, "checksum": _checksum(fields)}, indent=1) + "\n"
 
 
+def catalogue_text(folder: Path) -> str:
+    """The text of a folder's ``catalogue.json``.
+
+    Raises
+    ------
+    OSError
+        There is none, or it cannot be read.
+    ValueError
+        It is no regular file, too long, or no UTF-8; the message says which.
+    """
+    path = folder / CATALOGUE
+    # Opened without waiting: a pipe without a writer would hold the program for good.
+    with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
+        found = os.fstat(file.fileno())
+        if not stat.S_ISREG(found.st_mode):
+            raise ValueError(f"{CATALOGUE} is no regular file")
+        text = file.read(MAX_CATALOGUE_BYTES + 1)
+    if len(text) > MAX_CATALOGUE_BYTES:
+        raise ValueError(f"{CATALOGUE} has more than {MAX_CATALOGUE_BYTES:,} bytes")
+    try:
+        return text.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{CATALOGUE} is not UTF-8") from error
+
+
 def read_catalogue(text: str) -> Catalogue:
     """The catalogue from JSON text.
 
     Raises
     ------
     ValueError
-        The text is no catalogue, is of another version, or fails its checksum; the message says which.
+        The text is no catalogue, is of another version, fails its checksum, or has a field that no catalogue of the
+        version can have; the message says which.
     """
     try:
-        fields = json.loads(text)
-    except ValueError as error:
+        fields = json.loads(text, parse_constant=_no_constant)
+        if not isinstance(fields, dict) or fields.get("format") != FORMAT_NAME:
+            raise ValueError(f"{CATALOGUE} is not that of a {FORMAT_NAME}")
+        version = fields.get("version")
+        if type(version) is not int or version not in FORMAT_VERSIONS:
+            known = " and ".join(map(str, FORMAT_VERSIONS))
+            raise ValueError(f"format version {_shown(version)}, this program reads versions {known}")
+        checksum = fields.pop("checksum", None)
+        if checksum != _checksum(fields):
+            raise ValueError(f"{CATALOGUE} fails its checksum")
+    except json.JSONDecodeError as error:
         raise ValueError(f"{CATALOGUE} is not JSON ({error})") from error
-    if not isinstance(fields, dict) or fields.get("format") != FORMAT_NAME:
-        raise ValueError(f"{CATALOGUE} is not that of a {FORMAT_NAME}")
-    if fields.get("version") not in FORMAT_VERSIONS:
-        known = " and ".join(map(str, FORMAT_VERSIONS))
-        raise ValueError(f"format version {fields.get('version')!r}, this program reads versions {known}")
-    checksum = fields.pop("checksum", None)
-    if checksum != _checksum(fields):
-        raise ValueError(f"{CATALOGUE} fails its checksum")
-    return Catalogue(
-        alphabet=fields["alphabet"],
-        digest=fields["digest"],
-        generation=fields["generation"],
-        sources=tuple(fields["sources"]),
-        program=fields["program"],
-        created=fields["created"],
-        segments=tuple(map(_segment_entry, fields["segments"])),
-        former_digests=tuple(fields.get("former_digests", ())),
-    )
+    except RecursionError as error:
+        raise ValueError(f"{CATALOGUE} is not that of a {FORMAT_NAME}: it is nested too deeply") from error
+    return _Entry(fields, "").catalogue()
 
 
-def _segment_entry(fields: dict[str, Any]) -> SegmentEntry:
-    files = {name: FileEntry(**file) for name, file in fields["files"].items()}
-    removed = fields.get("removed")
-    if removed is not None:
-        removed = Tombstones(**{**removed, "file": FileEntry(**removed["file"])})
-    return SegmentEntry(**{**fields, "files": files, "removed": removed})
+def _no_constant(name: str) -> NoReturn:
+    raise ValueError(f"{CATALOGUE} is not JSON ({name} is no number)")
+
+
+def _shown(value: object) -> str:
+    """A value as a message can hold it."""
+    text = repr(value)
+    return text if len(text) <= 40 else text[:37] + "..."
+
+
+_SHA256: Final = re.compile(r"[0-9a-f]{64}")
+_SEGMENT_NAME: Final = re.compile(r"segment-[0-9]{6,18}")
+_TOMBSTONES_NAME: Final = re.compile(r"removed-[0-9]{6,18}\.bin")
+_MOST: Final = 2**62
+"""Largest count or size, so that sums of them stay in signed 64 bits."""
+
+
+class _Entry:
+    """An object of the catalogue's JSON, whose fields are taken out checked; ``where`` begins messages on them."""
+
+    def __init__(self, fields: object, where: str) -> None:
+        if not isinstance(fields, dict):
+            raise ValueError(f"{CATALOGUE}: {where or 'it'} is no object")
+        self._fields: dict[str, Any] = fields
+        self._where = where
+
+    def catalogue(self) -> Catalogue:
+        alphabet = self._text("alphabet")
+        segments = tuple(
+            _Entry(fields, f"segment {number}, ").segment() for number, fields in enumerate(self._list("segments"), 1)
+        )
+        made = Catalogue(
+            alphabet=alphabet,
+            digest=self._text("digest", _SHA256),
+            generation=self._number("generation", 1, 10**18 - 1),
+            sources=tuple(self._texts("sources")),
+            program=self._text("program"),
+            created=self._text("created"),
+            segments=segments,
+            former_digests=tuple(self._texts("former_digests", _SHA256)) if "former_digests" in self._fields else (),
+        )
+        if len({segment.name for segment in segments}) < len(segments):
+            raise ValueError(f"{CATALOGUE}: two segments have one name")
+        if not 1 <= made.n_subjects <= MAX_SUBJECTS:
+            raise ValueError(f"{CATALOGUE}: {made.n_subjects:,} subjects in all; 1 to {MAX_SUBJECTS:,} are possible")
+        return made
+
+    def segment(self) -> SegmentEntry:
+        n_subjects = self._number("n_subjects", 1, MAX_SUBJECTS)
+        longest = self._number("longest", 1, MAX_SUBJECT_LENGTH)
+        files = self._entry("files")
+        removed = None if self._fields.get("removed") is None else self._entry("removed")._tombstones(n_subjects)
+        return SegmentEntry(
+            name=self._text("name", _SEGMENT_NAME),
+            n_subjects=n_subjects,
+            n_residues=self._number("n_residues", n_subjects, _MOST),
+            shortest=self._number("shortest", 1, longest),
+            longest=longest,
+            files={name: files._entry(name)._file() for name in ARRAY_DTYPES},
+            removed=removed,
+        )
+
+    def _tombstones(self, n_subjects: int) -> Tombstones:
+        return Tombstones(
+            name=self._text("name", _TOMBSTONES_NAME),
+            n_subjects=self._number("n_subjects", 1, n_subjects),
+            n_residues=self._number("n_residues", 1, _MOST),
+            file=self._entry("file")._file(),
+        )
+
+    def _file(self) -> FileEntry:
+        return FileEntry(size=self._number("size", 0, _MOST), sha256=self._text("sha256", _SHA256))
+
+    def _entry(self, name: str) -> _Entry:
+        return _Entry(self._fields.get(name), f"{self._where}{name} ")
+
+    def _number(self, name: str, least: int, most: int) -> int:
+        value = self._fields.get(name)
+        if type(value) is not int or not least <= value <= most:
+            raise ValueError(f"{CATALOGUE}: {self._where}{name} is {_shown(value)}; {least} to {most} is possible")
+        return value
+
+    def _text(self, name: str, form: re.Pattern[str] | None = None) -> str:
+        return _checked_text(self._fields.get(name), f"{self._where}{name}", form)
+
+    def _texts(self, name: str, form: re.Pattern[str] | None = None) -> list[str]:
+        return [_checked_text(value, f"{self._where}{name}", form) for value in self._list(name)]
+
+    def _list(self, name: str) -> list[Any]:
+        value = self._fields.get(name)
+        if not isinstance(value, list):
+            raise ValueError(f"{CATALOGUE}: {self._where}{name} is {_shown(value)}, no list")
+        return value
+
+
+def _checked_text(value: object, where: str, form: re.Pattern[str] | None) -> str:
+    if not isinstance(value, str) or (form is not None and form.fullmatch(value) is None):
+        raise ValueError(f"{CATALOGUE}: {where} is {_shown(value)}, which it cannot be")
+    return value

@@ -51,7 +51,8 @@ def _take(folder: Path, *, wait: bool) -> int:
     """The descriptor of the locked file."""
     path = folder / LOCK
     while True:
-        lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        # No link is followed: what it leads to would be emptied.
+        lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK, 0o666)
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
             if _lies_at(lock, path):

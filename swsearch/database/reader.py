@@ -11,6 +11,7 @@ was there, whole, until it is closed: the files stay mapped, and no change write
 from __future__ import annotations
 
 import os
+import stat
 from bisect import bisect_right
 from collections.abc import Iterator
 from itertools import pairwise
@@ -24,10 +25,14 @@ from swsearch.closing import Closing
 from swsearch.database.format import (
     ARRAY_DTYPES,
     CATALOGUE,
+    MAX_SUBJECT_LENGTH,
+    SUBJECT_ALIGNMENT,
+    TAIL_PADDING,
     TOMBSTONE_DTYPE,
     Catalogue,
     SegmentEntry,
     array_path,
+    catalogue_text,
     read_catalogue,
 )
 from swsearch.database.partition import Partition
@@ -41,6 +46,10 @@ _MAX_ATTEMPTS: Final = 20
 """How often a database is opened anew because it changed while it was opened."""
 _BLOCK_HEADERS: Final = 1 << 16
 """Headers that are read together."""
+_BLOCK_SUBJECTS: Final = 1 << 20
+"""Subjects whose places are checked together."""
+_BLOCK_LETTERS: Final = 1 << 20
+"""Residues that are checked together."""
 _SEQUENCE_STARTS: Final = (b">", b"@", b"\x1f\x8b", b"BZh", b"\xfd7zXZ", b"\x28\xb5\x2f\xfd")
 
 
@@ -48,9 +57,13 @@ class Segment:
     """One segment's arrays, mapped read-only; dtypes and shapes are those of :mod:`swsearch.database.format`.
 
     A *place* is one in the FASTA that the segment was built from; the subjects that are left have a ``subject_index``.
+
+    Methods check what they read, as :mod:`swsearch.database.format` says, so that no array of a damaged file leads
+    outside another one, and raise :class:`DatabaseError`. The arrays themselves are as they lie on disk.
     """
 
     def __init__(self, folder: Path, entry: SegmentEntry, base: int) -> None:
+        self.folder = folder
         self.entry = entry
         self.base = base
         """``subject_index`` of the segment's first subject."""
@@ -67,6 +80,7 @@ class Segment:
         """Places of the removed subjects, growing; uint32, empty where there are none."""
         # The subject with index i of those left is at place i + r, where r is how many of these are at most i.
         self._left_before = self.removed - np.arange(len(self.removed), dtype=np.uint32)
+        self._has_checked_layout = False
 
     def holds(self, subject_index: SubjectIndex) -> NDArray[np.bool_]:
         """Which of the subjects lie in this segment."""
@@ -84,8 +98,22 @@ class Segment:
         places = subject_index - np.uint32(self.base)
         if len(self.removed):
             places = places + np.searchsorted(self._left_before, places, side="right").astype(np.uint32)
+        return self.stored_at(places)
+
+    def stored_at(self, places: SubjectIndex) -> SubjectIndex:
+        """Stored places of the subjects at places in the FASTA, in the shape of ``places``."""
+        self._check_layout()
         stored: SubjectIndex = self.positions[places]
+        if stored.size and (
+            int(stored.max()) >= self.entry.n_subjects or not np.array_equal(self.order[stored], places)
+        ):
+            raise self._damaged("positions.bin or order.bin", "they are not the inverse of each other")
         return stored
+
+    def stored_range(self, place: int) -> tuple[Codes, int, int]:
+        """As :meth:`PackedDatabase.stored_range`, of the subject at a place in the FASTA."""
+        stored = int(self.stored_at(np.array(place, dtype=np.uint32)))
+        return self.residues, int(self.starts[stored]), int(self.lengths[stored])
 
     def is_left(self) -> NDArray[np.bool_]:
         """For each place, whether its subject is still part of the database; bool, shape (n,)."""
@@ -95,6 +123,7 @@ class Segment:
 
     def partition(self) -> Partition:
         """The subjects that are left, in stored order: views of the maps, or copies of the small arrays."""
+        self._check_layout()
         if not len(self.removed):
             subject_index = self.order if self.base == 0 else self.order + np.uint32(self.base)
             return Partition(self.residues, self.starts, self.lengths, subject_index)
@@ -110,14 +139,47 @@ class Segment:
     def raw_headers(self, first: int, stop: int) -> list[bytes]:
         """The headers of places side by side, removed subjects' among them, as they were read."""
         begin = int(self.header_ends[first - 1]) if first else 0
-        ends = (self.header_ends[first:stop].astype(np.int64) - begin).tolist()
-        raw = self.headers[begin : begin + ends[-1]].tobytes() if ends else b""
-        return [raw[start:end] for start, end in pairwise([0, *ends])]
+        ends = [begin, *self.header_ends[first:stop].tolist()]
+        if ends[-1] > len(self.headers) or any(end < start for start, end in pairwise(ends)):
+            raise self._damaged("header_ends.bin", "a header ends before it begins, or beyond all headers")
+        raw = self.headers[begin : ends[-1]].tobytes()
+        return [raw[start - begin : end - begin] for start, end in pairwise(ends)]
 
     def header_blocks(self) -> Iterator[tuple[int, list[bytes]]]:
         """All headers, removed subjects' among them, some thousands at a time, each time with the first one's place."""
         for first in range(0, self.entry.n_subjects, _BLOCK_HEADERS):
             yield first, self.raw_headers(first, min(first + _BLOCK_HEADERS, self.entry.n_subjects))
+
+    def _check_layout(self) -> None:
+        """Make sure, once, that every subject lies where the format has it, and so inside the residues."""
+        if self._has_checked_layout:
+            return
+        begin, shortest = 0, 1
+        for first in range(0, self.entry.n_subjects, _BLOCK_SUBJECTS):
+            part = slice(first, first + _BLOCK_SUBJECTS)
+            lengths = self.lengths[part].astype(np.int64)
+            if lengths[0] < shortest or bool((np.diff(lengths) < 0).any()) or lengths[-1] > MAX_SUBJECT_LENGTH:
+                raise self._damaged("lengths.bin", "lengths do not grow from 1 on, or a subject is too long")
+            ends = begin + np.cumsum(-(-lengths // SUBJECT_ALIGNMENT) * SUBJECT_ALIGNMENT)
+            starts = self.starts[part]
+            if int(starts[0]) != begin or not np.array_equal(starts[1:], ends[:-1].astype(np.uint64)):
+                raise self._damaged("starts.bin or lengths.bin", "the subjects do not lie side by side")
+            if int(self.order[part].max()) >= self.entry.n_subjects:
+                raise self._damaged("order.bin", "a place is that of no subject")
+            begin, shortest = int(ends[-1]), int(lengths[-1])
+        if begin + TAIL_PADDING != len(self.residues):
+            raise self._damaged("lengths.bin or residues.bin", "the residues are not as many as the lengths say")
+        self._has_checked_layout = True
+
+    def check_letters(self, codes: Codes, alphabet: Alphabet) -> None:
+        """Make sure that residues of this segment are letters."""
+        for first in range(0, len(codes), _BLOCK_LETTERS):
+            if not alphabet.is_letter[codes[first : first + _BLOCK_LETTERS]].all():
+                raise self._damaged("residues.bin", f"a residue is no letter of alphabet {alphabet.name}")
+
+    def _damaged(self, file: str, problem: str) -> DatabaseError:
+        advice = "`swsearch db verify` tells which files have changed; index the FASTA again"
+        return DatabaseError(f"{self.folder} is damaged, {file}: {problem}; {advice}")
 
 
 class PackedDatabase(Closing):
@@ -227,8 +289,7 @@ class PackedDatabase(Closing):
 
     def length(self, subject_index: int) -> int:
         """Residues of a subject."""
-        segment, place = self._find(subject_index)
-        return int(segment.lengths[segment.positions[place]])
+        return self.stored_range(subject_index)[2]
 
     def lengths(self, subject_index: SubjectIndex) -> Lengths:
         """Residues of many subjects, uint32, in the shape of ``subject_index``; each must be below ``n_subjects``."""
@@ -247,9 +308,12 @@ class PackedDatabase(Closing):
         return np.unique(np.concatenate(found))
 
     def codes(self, subject_index: int) -> Codes:
-        """Residue codes of a subject, uint8, shape (length,); a read-only view of the map."""
-        residues, start, length = self.stored_range(subject_index)
-        return residues[start : start + length]
+        """Residue codes of a subject, uint8, shape (length,); a read-only view of the map, all of it letters."""
+        segment, place = self._find(subject_index)
+        residues, start, length = segment.stored_range(place)
+        codes = residues[start : start + length]
+        segment.check_letters(codes, self.alphabet)
+        return codes
 
     def stored_range(self, subject_index: int) -> tuple[Codes, int, int]:
         """A subject's segment's whole residues, its first byte there, and its length.
@@ -257,11 +321,10 @@ class PackedDatabase(Closing):
         The bytes around it are what the format promises: padding up to the next multiple of 16, other subjects beyond.
         """
         segment, place = self._find(subject_index)
-        stored = int(segment.positions[place])
-        return segment.residues, int(segment.starts[stored]), int(segment.lengths[stored])
+        return segment.stored_range(place)
 
     def stored_ranges(self, subject_index: SubjectIndex) -> Iterator[tuple[NDArray[np.intp], Codes, Offsets, Lengths]]:
-        """:meth:`stored_range` of many subjects, for each segment that holds some of them.
+        """:meth:`stored_range` of many subjects, all of them letters, for each segment that holds some of them.
 
         Yields
         ------
@@ -277,7 +340,10 @@ class PackedDatabase(Closing):
             places = np.flatnonzero(segment.holds(subject_index))
             if places.size:
                 stored = segment.stored(subject_index[places])
-                yield places, segment.residues, segment.starts[stored], segment.lengths[stored]
+                starts, lengths = segment.starts[stored], segment.lengths[stored]
+                for start, length in zip(starts.tolist(), lengths.tolist(), strict=True):
+                    segment.check_letters(segment.residues[start : start + length], self.alphabet)
+                yield places, segment.residues, starts, lengths
 
     def record(self, subject_index: int) -> SequenceRecord:
         """A subject as a record."""
@@ -334,25 +400,24 @@ def load_catalogue(folder: Path) -> Catalogue:
         if not folder.exists():
             raise DatabaseError(f"{folder} does not exist; `swsearch index FASTA -o {folder}` makes a database")
         if not folder.is_dir():
-            with open(folder, "rb") as file:
-                is_sequences = file.read(8).startswith(_SEQUENCE_STARTS)
-            if is_sequences:
+            if folder.is_file() and _start_of(folder).startswith(_SEQUENCE_STARTS):
                 raise DatabaseError(
                     f"{folder} is a sequence file, no packed database; index it first: "
                     f"`swsearch index {folder} -o {folder}.swdb`"
                 )
             raise DatabaseError(f"{folder} is a file, no packed database (a folder with {CATALOGUE})")
-        text = (folder / CATALOGUE).read_text(encoding="utf-8")
+        return read_catalogue(catalogue_text(folder))
     except FileNotFoundError as error:
         raise DatabaseError(f"{folder} is no packed database: it has no {CATALOGUE}") from error
     except OSError as error:
         raise DatabaseError(f"{folder} cannot be read: {error.strerror or error}") from error
-    except UnicodeDecodeError as error:
-        raise DatabaseError(f"{folder} is damaged: {CATALOGUE} is not UTF-8; index the FASTA again") from error
-    try:
-        return read_catalogue(text)
     except ValueError as error:
         raise DatabaseError(f"{folder} cannot be used: {error}; index the FASTA again") from error
+
+
+def _start_of(path: Path) -> bytes:
+    with open(path, "rb") as file:
+        return file.read(8)
 
 
 def _array(folder: Path, entry: SegmentEntry, name: str, n_items: int | None = None) -> np.ndarray[Any, np.dtype[Any]]:
@@ -364,7 +429,10 @@ def _removed(folder: Path, entry: SegmentEntry) -> SubjectIndex:
     if entry.removed is None:
         return np.empty(0, dtype=np.uint32)
     path = folder / entry.removed.name
-    return _mapped(path, np.dtype(TOMBSTONE_DTYPE), entry.removed.file.size, entry.removed.n_subjects)
+    removed = _mapped(path, np.dtype(TOMBSTONE_DTYPE), entry.removed.file.size, entry.removed.n_subjects)
+    if int(removed[-1]) >= entry.n_subjects or bool((removed[1:] <= removed[:-1]).any()):
+        raise DatabaseError(f"{path} is damaged: the removed are no growing places of subjects; index the FASTA again")
+    return removed
 
 
 def _mapped(path: Path, dtype: np.dtype[Any], expected: int, n_items: int | None) -> np.ndarray[Any, np.dtype[Any]]:
@@ -372,7 +440,10 @@ def _mapped(path: Path, dtype: np.dtype[Any], expected: int, n_items: int | None
     if n_items is not None and expected != n_items * dtype.itemsize:
         raise DatabaseError(f"{path}: the catalogue gives it {expected} bytes for {n_items} subjects")
     try:
-        size = path.stat().st_size
+        found = path.stat()
+        size = found.st_size
+        if not stat.S_ISREG(found.st_mode):
+            raise DatabaseError(f"{path} is no regular file; the database is damaged, index the FASTA again")
         if size != expected:
             advice = "the database is damaged, index the FASTA again"
             raise DatabaseError(f"{path} has {size} bytes, {expected} are expected; {advice}")

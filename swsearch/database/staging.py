@@ -22,7 +22,7 @@ from pathlib import Path
 from types import FrameType
 
 from swsearch import _native
-from swsearch.database.format import CATALOGUE, Catalogue, read_catalogue, write_catalogue
+from swsearch.database.format import CATALOGUE, Catalogue, catalogue_text, read_catalogue, write_catalogue
 from swsearch.database.lock import writer_lock
 from swsearch.errors import DatabaseError
 
@@ -82,7 +82,7 @@ def _check_target(target: Path, *, overwrite: bool) -> None:
     if not overwrite:
         raise DatabaseError(f"{target} exists already; choose another name, remove it, or give --force to replace it")
     try:
-        read_catalogue((target / CATALOGUE).read_text(encoding="utf-8"))
+        read_catalogue(catalogue_text(target))
     except (OSError, ValueError) as error:
         raise DatabaseError(
             f"{target} exists and is no packed database, so --force does not replace it; choose another name"

@@ -27,7 +27,8 @@ _BLOCK_BYTES: Final = 16 << 20
 def verify(database: PackedDatabase) -> list[str]:
     """All problems of an open database, one line each; an empty list where there are none.
 
-    A byte that changed in any file is found: in the arrays here, in the catalogue when the database is opened.
+    A byte that changed in any file is found: in the arrays here, in the catalogue when the database is opened, but for
+    white space in its JSON.
     Memory: one block of residues and a few bytes a subject.
     """
     catalogue = database.catalogue
@@ -68,7 +69,10 @@ def _structure_problems(segment: Segment, where: str, alphabet: Alphabet) -> lis
     ends = segment.header_ends.astype(np.int64)
     claims = {
         "the residues are not as many as the catalogue says": int(lengths.sum()) == entry.n_residues,
-        "subjects are not stored by length": bool((np.diff(lengths) >= 0).all()),
+        "subjects are not stored by length": bool((np.diff(lengths, prepend=1) >= 0).all()),
+        "the shortest and longest subject are not those of the catalogue": (
+            (int(lengths[0]), int(lengths[-1])) == (entry.shortest, entry.longest)
+        ),
         "order is no permutation": np.array_equal(np.sort(segment.order), indices),
         "starts are not those of subjects side by side": np.array_equal(starts, np.cumsum(room) - room),
         "residues have not the size of all subjects": len(segment.residues) == int(room.sum()) + TAIL_PADDING,
@@ -80,7 +84,7 @@ def _structure_problems(segment: Segment, where: str, alphabet: Alphabet) -> lis
     if problems:
         return problems
     if not np.array_equal(segment.positions[segment.order], indices):
-        problems.append(f"{where}: positions are not the inverse of order")
+        return [f"{where}: positions are not the inverse of order"]
     is_tie = np.diff(lengths) == 0
     if not bool((np.diff(segment.order.astype(np.int64))[is_tie] > 0).all()):
         problems.append(f"{where}: subjects of equal length are not in the order of the FASTA")
@@ -100,8 +104,6 @@ def _removals_hold(segment: Segment) -> bool:
 
 
 def _residues_hold(segment: Segment, room: np.ndarray[tuple[int], np.dtype[np.int64]], alphabet: Alphabet) -> bool:
-    valid = np.zeros(256, dtype=bool)
-    valid[: len(alphabet.decode_table)] = alphabet.decode_table != 0
     stops = np.cumsum(room)
     first = 0
     while first < len(room):
@@ -114,7 +116,7 @@ def _residues_hold(segment: Segment, room: np.ndarray[tuple[int], np.dtype[np.in
         change[starts] += 1
         np.add.at(change, starts + segment.lengths[first:stop], -1)
         is_residue = np.cumsum(change[:-1], dtype=np.int8).astype(bool)
-        if not bool(np.where(is_residue, valid[block], block == PAD_CODE).all()):
+        if not bool(np.where(is_residue, alphabet.is_letter[block], block == PAD_CODE).all()):
             return False
         first = stop
     return bool((segment.residues[int(stops[-1]) if len(stops) else 0 :] == PAD_CODE).all())

@@ -7,13 +7,17 @@ is ``nodes.dmp`` of NCBI's ``taxdump``; without it an id stands for itself alone
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
+from typing import Final
 
 from swsearch.errors import InputError
 from swsearch.filters.identifiers import names_of
-from swsearch.sequences.lines import text_lines
+from swsearch.sequences.lines import text_lines, whole_number
 from swsearch.sequences.organism import header_taxid
 from swsearch.sequences.record import split_header
+
+_TAXID: Final = re.compile(r"[0-9]{1,18}", re.ASCII)
 
 
 @dataclass(frozen=True)
@@ -59,7 +63,7 @@ def parse_taxids(text: str) -> frozenset[int]:
     [9606, 10090]
     """
     parts = [part.strip() for part in text.split(",")]
-    if not all(part.isascii() and part.isdecimal() for part in parts):
+    if not all(_TAXID.fullmatch(part) for part in parts):
         raise InputError(f"--taxid {text!r}: give NCBI taxonomy ids separated by commas, such as 9606,10090")
     return frozenset(map(int, parts))
 
@@ -77,7 +81,7 @@ def with_descendants(taxids: frozenset[int], path: str) -> frozenset[int]:
     for number, line in enumerate(text_lines(path, f"--taxonomy {path}"), 1):
         fields = line.split("|", 2)
         try:
-            node, parent = int(fields[0]), int(fields[1])
+            node, parent = whole_number(fields[0].strip()), whole_number(fields[1].strip())
         except (IndexError, ValueError) as error:
             problem = "a node's line is `id | parent | …`; give nodes.dmp of NCBI's taxdump"
             raise InputError(f"--taxonomy {path}, line {number}: {problem}") from error
@@ -115,7 +119,7 @@ def mapped_members(taxids: frozenset[int], path: str) -> frozenset[str]:
             n_names = fields.index("taxid")  # NCBI's heading: accession, accession.version or both come before it
             continue
         try:
-            if int(fields[n_names]) in taxids:
+            if whole_number(fields[n_names]) in taxids:
                 members.update(fields[:n_names])
         except (IndexError, ValueError) as error:
             problem = "a line is an identifier and a taxonomy id; NCBI's accession2taxid files are read as well"

@@ -20,8 +20,8 @@ from swsearch.scoring.matrix import SubstitutionMatrix
 from swsearch.typing import Codes
 
 GAP: Final = "-"
-_OPERATION: Final = re.compile(r"([1-9][0-9]*)([=XID])")
-_WHOLE: Final = re.compile(r"(?:[1-9][0-9]*([=XID])(?![0-9]+\1))*")
+_OPERATION: Final = re.compile(r"([1-9][0-9]{0,17})([=XID])")
+_WHOLE: Final = re.compile(r"(?:[1-9][0-9]{0,17}([=XID])(?![0-9]+\1))*")
 _GAP_RUN: Final = re.compile(r"([0-9]+)([ID])")
 _COUNT: Final = re.compile(r"[0-9]+")
 
@@ -129,16 +129,28 @@ def gapped(query_letters: str, subject_letters: str, cigar: str) -> tuple[str, s
         query, subject = query + n_pairs, subject + n_pairs
         if operation == "I":
             rows[0].append(query_letters[query : query + int(gap)])
-            rows[1].append(GAP * int(gap))
+            rows[1].append(GAP * min(int(gap), len(query_letters)))  # a longer one is refused below
             query += int(gap)
         elif operation == "D":
-            rows[0].append(GAP * int(gap))
+            rows[0].append(GAP * min(int(gap), len(subject_letters)))
             rows[1].append(subject_letters[subject : subject + int(gap)])
             subject += int(gap)
-    for name, covered, given in (("query", query, query_letters), ("subject", subject, subject_letters)):
-        if covered != len(given):
-            raise InputError(f"CIGAR {_short(cigar)} covers {covered} {name} residues, {len(given)} are given")
+        if query > len(query_letters) or subject > len(subject_letters):
+            break
+    if query != len(query_letters) or subject != len(subject_letters):
+        _refuse_cover(cigar, len(query_letters), len(subject_letters))
     return "".join(rows[0]), "".join(rows[1])
+
+
+def _refuse_cover(cigar: str, n_query: int, n_subject: int) -> None:
+    """Say which of two sequences of these lengths a CIGAR covers more or less of."""
+    totals = count(cigar)
+    for name, covered, given in (
+        ("query", totals.query_residues, n_query),
+        ("subject", totals.subject_residues, n_subject),
+    ):
+        if covered != given:
+            raise InputError(f"CIGAR {_short(cigar)} covers {covered} {name} residues, {given} are given")
 
 
 def midline(query_letters: str, subject_letters: str, cigar: str, matrix: SubstitutionMatrix) -> str:

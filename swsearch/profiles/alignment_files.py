@@ -123,15 +123,21 @@ def _alignment(title: str, rows: list[tuple[str, bytes]], name: str, *, all_colu
     if not rows or not rows[0][1]:
         raise InputError(f"{name}: there is no aligned sequence")
     n_columns = len(rows[0][1])
+    for number, (header, row) in enumerate(rows):
+        if len(row) != n_columns:
+            problem = f"{len(row)} columns, the first sequence has {n_columns}"
+            raise InputError(f"{_which(name, number, header)}: {problem}; align them to one length")
     codes = np.empty((len(rows), n_columns), dtype=np.uint8)
     for number, (header, row) in enumerate(rows):
-        which = f"{name}, sequence {number + 1} ({header.split(None, 1)[0] if header.strip() else 'unnamed'})"
-        if len(row) != n_columns:
-            raise InputError(
-                f"{which}: {len(row)} columns, the first sequence has {n_columns}; align them to one length"
-            )
         codes[number] = _TABLE[np.frombuffer(row, dtype=np.uint8)]
         bad = np.flatnonzero(codes[number] == INVALID)
         if bad.size:
+            which = _which(name, number, header)
             raise InputError(f"{which}, column {bad[0] + 1}: {PROTEIN.reject(row[bad[0]])}")
-    return MultipleAlignment(title, codes & np.uint8(CODE_MASK), all_columns)
+    codes &= np.uint8(CODE_MASK)
+    return MultipleAlignment(title, codes, all_columns)
+
+
+def _which(name: str, number: int, header: str) -> str:
+    """The row of a file as messages name it."""
+    return f"{name}, sequence {number + 1} ({header.split(None, 1)[0] if header.strip() else 'unnamed'})"

@@ -12,12 +12,12 @@ from typing import Final
 
 import numpy as np
 
-from swsearch.errors import InputError
+from swsearch.errors import InputError, ScoringError
 from swsearch.query.position_specific import N_AMINO_ACIDS, PositionSpecificQuery, with_other_letters
 from swsearch.scoring.matrix import SubstitutionMatrix
 from swsearch.sequences.alphabet import PROTEIN
 from swsearch.sequences.fasta import shown_name
-from swsearch.sequences.lines import text_lines
+from swsearch.sequences.lines import text_lines, whole_number
 
 _AMINO_ACIDS: Final = frozenset(PROTEIN.letters[:N_AMINO_ACIDS])
 
@@ -49,12 +49,13 @@ def read_pssm(path: str | os.PathLike[str], matrix: SubstitutionMatrix, header: 
             if len(fields) >= N_AMINO_ACIDS and set(fields[:N_AMINO_ACIDS]) == _AMINO_ACIDS:
                 columns = [PROTEIN.code(letter) for letter in fields[:N_AMINO_ACIDS]]
             continue
-        if not fields or not fields[0].isdecimal():
+        if not fields or not (fields[0].isascii() and fields[0].isdecimal()):
             break
-        if int(fields[0]) != len(rows) + 1:
-            raise InputError(f"{name}, line {number}: position {fields[0]} where {len(rows) + 1} is due; mend the PSSM")
+        if fields[0].lstrip("0") != str(len(rows) + 1):
+            problem = f"position {fields[0][:20]} where {len(rows) + 1} is due"
+            raise InputError(f"{name}, line {number}: {problem}; mend the PSSM")
         try:
-            scores = [int(field) for field in fields[2 : 2 + N_AMINO_ACIDS]]
+            scores = [whole_number(field) for field in fields[2 : 2 + N_AMINO_ACIDS]]
         except ValueError as error:
             raise InputError(f"{name}, line {number}: a score is no whole number ({error}); mend the PSSM") from error
         if len(scores) < N_AMINO_ACIDS:
@@ -74,4 +75,8 @@ def read_pssm(path: str | os.PathLike[str], matrix: SubstitutionMatrix, header: 
         raise InputError(f"{name}: the second column holds {len(consensus)} letters for {len(rows)} positions")
     scores_by_code = np.empty((len(rows), N_AMINO_ACIDS), dtype=np.int64)
     scores_by_code[:, columns] = rows
-    return PositionSpecificQuery(header, consensus, PROTEIN, with_other_letters(scores_by_code, consensus, matrix))
+    try:
+        scores_table = with_other_letters(scores_by_code, consensus, matrix)
+    except ScoringError as error:
+        raise ScoringError(f"{name}: {error}") from error
+    return PositionSpecificQuery(header, consensus, PROTEIN, scores_table)

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import lzma
 import os
 import sys
-import zlib
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
-
-from xopen import xopen
 
 from swsearch.errors import AlphabetMismatch, InputError
 from swsearch.profiles.alignment_files import MultipleAlignment, read_aligned_fasta, read_stockholm
@@ -18,6 +15,7 @@ from swsearch.profiles.pssm import read_pssm
 from swsearch.query.position_specific import PositionSpecificQuery
 from swsearch.scoring.matrix import SubstitutionMatrix
 from swsearch.sequences.alphabet import PROTEIN
+from swsearch.sequences.lines import text_lines
 
 QUERY_FORMATS: Final = ("auto", "fasta", "pssm", "aligned", "a3m", "stockholm")
 _LOOKED_AT: Final = 4096
@@ -43,15 +41,21 @@ def detect_query_format(path: str | os.PathLike[str]) -> str:
 
 
 def _start_of(path: str | os.PathLike[str]) -> bytes:
-    """The first bytes of a file, decompressed, or of standard input as they are; none where it cannot be read."""
+    """The first lines of a file, decompressed, or bytes of standard input as they are; none of a pipe."""
     if os.fspath(path) == "-":
         peek = getattr(sys.stdin.buffer, "peek", None)
         return b"" if peek is None else peek(_LOOKED_AT)[:_LOOKED_AT]
-    try:
-        with xopen(os.fspath(path), "rb", threads=0) as stream:
-            return bytes(stream.read(_LOOKED_AT))
-    except (OSError, EOFError, zlib.error, lzma.LZMAError):
-        return b""  # whoever reads the whole file says what is wrong with it
+    start: list[bytes] = []
+    size = 0
+    if not os.path.isfile(path):
+        return b""  # what is read from a pipe cannot be read again
+    with suppress(InputError):  # whoever reads the whole file says what is wrong with it
+        for line in text_lines(path, ""):
+            start.append(line.encode("utf-8", "surrogateescape"))
+            size += len(start[-1])
+            if size >= _LOOKED_AT:
+                break
+    return b"".join(start)
 
 
 def read_profiles(

@@ -19,6 +19,7 @@ from types import MappingProxyType
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from swsearch.errors import AlphabetMismatch, InputError
 from swsearch.typing import Codes
@@ -67,6 +68,14 @@ class Alphabet:
         for code, letter in enumerate(self.letters):
             table[code] = ord(letter)
             table[code | SOFT_MASK_BIT] = ord(letter.lower())
+        table.setflags(write=False)
+        return table
+
+    @cached_property
+    def is_letter(self) -> NDArray[np.bool_]:
+        """bool, shape (256,): whether a byte is the code of a letter, soft-masked or not."""
+        table = np.zeros(256, dtype=np.bool_)
+        table[: len(self.decode_table)] = self.decode_table != 0
         table.setflags(write=False)
         return table
 

@@ -15,32 +15,30 @@ What a file may hold
 What is an error: a file without records, a record without residues, a comment line (``#`` or ``;``), a letter outside
 the alphabet, white space within a line of residues, UTF-16, a directory. The first problem in the file is the one
 reported: dnaio does not tell where it is, so the file is read a second time to find it. Standard input is copied to a
-temporary file for that reason, and because an archive is told by its first bytes.
+temporary file for that reason, as are pipes, and because an archive is told by its first bytes.
 
-Memory: one chunk, or the longest record where that is longer.
+Memory: one chunk, or the longest record where that is longer; records of more than 4 GiB are refused.
 """
 
 from __future__ import annotations
 
-import bz2
 import io
-import lzma
 import os
 import re
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, BinaryIO, Final, NoReturn, Protocol, cast
+from typing import Any, BinaryIO, Final, NoReturn, cast
 
 import dnaio
 import numpy as np
 from dnaio.readers import FastaReader, FastqReader
-from xopen import xopen
 
 from swsearch.errors import FastaFormatError, InputError
 from swsearch.sequences.alphabet import INVALID, Alphabet, detect_alphabet
+from swsearch.sequences.archives import ARCHIVE_FORMATS, MAGIC_BYTES, Readable, archive_format, decompressed
 from swsearch.sequences.record import SequenceRecord, split_header
 from swsearch.typing import Codes, Lengths
 
@@ -50,8 +48,9 @@ CHUNK_RESIDUES: Final = 4 << 20
 SAMPLE_RESIDUES: Final = 1 << 20
 """Residues of the first chunk by which the alphabet is told."""
 
-_MAGIC: Final = {b"\x1f\x8b": "gz", b"BZh": "bz2", b"\xfd7zXZ\x00": "xz", b"\x28\xb5\x2f\xfd": "zst"}
 _BLOCK_BYTES: Final = 1 << 20
+_MAX_RECORD_BYTES: Final = 1 << 32
+"""A record is held whole, so one that has no end must not be; no database takes sequences of half as many residues."""
 _UTF8_MARK: Final = b"\xef\xbb\xbf"
 _FORBIDDEN: Final = tuple(bytes([byte]) for byte in (0, 0x0B, 0x0C, 0x1C, 0x1D, 0x1E, 0x1F))
 """Bytes that no line may have: NUL, and those that ``str.strip`` would take from the end of a line unseen."""
@@ -183,13 +182,14 @@ class _SequenceFile:
         self.name = shown_name(path)
         self.is_fastq = False
         try:
-            self._raw: BinaryIO = _spooled_stdin() if path == STDIN else open(path, "rb")  # noqa: SIM115
-            start = self._raw.read(6)
-        except OSError as error:
-            raise FastaFormatError(f"cannot be read: {error.strerror or error}", self.name) from error
-        self._format = next((name for magic, name in _MAGIC.items() if start.startswith(magic)), None)
+            self._raw = _from_beginning(path)
+            start = self._raw.read(MAGIC_BYTES)
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or error
+            raise FastaFormatError(f"cannot be read: {reason}", self.name) from error
+        self._format = archive_format(start)
         suffix = os.path.splitext(path)[1].removeprefix(".")
-        if self._format is None and suffix in _MAGIC.values():
+        if self._format is None and suffix in ARCHIVE_FORMATS:
             problem = "an empty file, not" if not start else "not"
             self._raw.close()
             raise FastaFormatError(f"{problem} a {suffix} archive, as its name says; fetch or rename it", self.name)
@@ -272,11 +272,7 @@ class _SequenceFile:
 
     def _open(self) -> _CheckedStream:
         self._raw.seek(0)
-        if self._format is None:
-            return _CheckedStream(self._raw, self.name)
-        if self._format in _STRICT:
-            return _CheckedStream(_StrictArchive(self._raw, _STRICT[self._format]), self.name)
-        return _CheckedStream(xopen(self._raw, "rb", threads=0, format=self._format), self.name)
+        return _CheckedStream(decompressed(self._raw, self._format), self.name)
 
     def _fail(self, alphabet: Alphabet | None, record: int | None, problem: str, column: int | None = None) -> NoReturn:
         """Raise the file's first problem with its place."""
@@ -310,60 +306,22 @@ def _detect(letters: Iterable[str]) -> Alphabet:
     return detect_alphabet("".join(sample).encode("ascii", "replace"))
 
 
-def _spooled_stdin() -> BinaryIO:
+def _from_beginning(path: str) -> BinaryIO:
+    """A file that can be gone back in: a copy of standard input and of pipes."""
+    if path == STDIN:
+        return _spooled(sys.stdin.buffer)
+    file = open(path, "rb")  # noqa: SIM115 - the caller closes it
+    if file.seekable():
+        return file
+    with file:
+        return _spooled(file)
+
+
+def _spooled(source: BinaryIO) -> BinaryIO:
     spool = tempfile.TemporaryFile(prefix="swsearch-stdin-")  # noqa: SIM115 - the caller closes it
-    shutil.copyfileobj(sys.stdin.buffer, spool, _BLOCK_BYTES)
+    shutil.copyfileobj(source, spool, _BLOCK_BYTES)
     spool.seek(0)
     return spool
-
-
-class _StrictArchive:
-    """A bzip2 or xz archive of one or several streams, in which everything up to the end of the file must be a stream.
-
-    The standard library's file classes, which xopen opens, take any damage between streams for the end of the file: an
-    archive that ``pbzip2`` or ``xz -T`` wrote would lose records in silence.
-    """
-
-    def __init__(self, file: BinaryIO, new: Callable[[], bz2.BZ2Decompressor | lzma.LZMADecompressor]) -> None:
-        self._file = file
-        self._new = new
-        self._decompressor = new()
-
-    def read(self, size: int) -> bytes:
-        """Up to ``size`` bytes; empty at the end."""
-        while True:
-            if self._decompressor.eof:
-                rest = self._decompressor.unused_data or self._file.read(_BLOCK_BYTES)
-                if rest.startswith(b"\0") and self._new is _new_xz:  # xz pads streams with NUL bytes
-                    while rest and not rest.strip(b"\0"):
-                        rest = self._file.read(_BLOCK_BYTES)
-                    rest = rest.lstrip(b"\0")
-                if not rest:
-                    return b""
-                self._decompressor = self._new()
-            elif self._decompressor.needs_input:
-                rest = self._file.read(_BLOCK_BYTES)
-                if not rest:
-                    raise EOFError("the archive ends within a stream")
-            else:
-                rest = b""
-            block = self._decompressor.decompress(rest, size)
-            if block:
-                return block
-
-
-def _new_xz() -> lzma.LZMADecompressor:
-    return lzma.LZMADecompressor(format=lzma.FORMAT_XZ)
-
-
-_STRICT: Final[Mapping[str | None, Callable[[], bz2.BZ2Decompressor | lzma.LZMADecompressor]]] = {
-    "bz2": bz2.BZ2Decompressor,
-    "xz": _new_xz,
-}
-
-
-class _Readable(Protocol):
-    def read(self, size: int, /) -> bytes: ...
 
 
 class _Refused(Exception):
@@ -373,11 +331,12 @@ class _Refused(Exception):
 class _CheckedStream(io.RawIOBase):
     """A decompressed file that drops a UTF-8 mark, names damage to the archive, refuses what dnaio would not see."""
 
-    def __init__(self, file: _Readable, name: str) -> None:
+    def __init__(self, file: Readable, name: str) -> None:
         self._file = file
         self._name = name
         self._at_start = True
         self._last = b"\n"
+        self._record_bytes = 0
         self.refuses = True
 
     def readable(self) -> bool:
@@ -404,6 +363,10 @@ class _CheckedStream(io.RawIOBase):
             if (b"#" in block or b";" in block) and _COMMENT.search(self._last + block):
                 raise _Refused("a line is a comment")
             self._last = block[-1:]
+        end = max(block.rfind(b">"), block.rfind(b"@"))  # of the record at hand, if it ends
+        self._record_bytes = len(block) - end if end >= 0 else self._record_bytes + len(block)
+        if self._record_bytes > _MAX_RECORD_BYTES:
+            raise FastaFormatError(f"a record of more than {_MAX_RECORD_BYTES:,} bytes; cut it", self._name)
         view[: len(block)] = block
         return len(block)
 

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-import lzma
+import io
 import os
+import re
 import sys
-import zlib
 from collections.abc import Iterator
-
-from xopen import xopen
+from contextlib import ExitStack
+from typing import Any, BinaryIO, Final
 
 from swsearch.errors import InputError
+from swsearch.sequences.archives import MAGIC_BYTES, archive_format, decompressed
+
+MAX_LINE_BYTES: Final = 1 << 28
+"""A line is held whole, so one that has no end must not be."""
+_WHOLE_NUMBER: Final = re.compile(r"[+-]?[0-9]{1,18}", re.ASCII)
+_BLOCK_BYTES: Final = 1 << 16
 
 
 def text_lines(path: str | os.PathLike[str], name: str) -> Iterator[str]:
@@ -25,14 +31,86 @@ def text_lines(path: str | os.PathLike[str], name: str) -> Iterator[str]:
     Raises
     ------
     InputError
-        The file cannot be read, or its archive is damaged.
+        The file cannot be read, its archive is damaged, or a line has more than 268,435,456 bytes.
     """
-    source = sys.stdin.buffer if os.fspath(path) == "-" else os.fspath(path)
-    try:
-        with xopen(source, "rb", threads=0) as stream:
-            for line in stream:
-                yield line.decode("utf-8", "surrogateescape")
-    except OSError as error:
-        raise InputError(f"{name}: {error.strerror or error}; choose another file") from error
-    except (EOFError, zlib.error, lzma.LZMAError) as error:
-        raise InputError(f"{name}: the archive is damaged or cut short ({error}); fetch it again") from error
+    with ExitStack() as opened:
+        if os.fspath(path) == "-":
+            raw: BinaryIO = sys.stdin.buffer
+        else:
+            try:
+                raw = opened.enter_context(open(path, "rb"))
+            except (OSError, ValueError) as error:
+                reason = getattr(error, "strerror", None) or error
+                raise InputError(f"{name}: {reason}; choose another file") from error
+        stream = io.BufferedReader(_Text(raw, name), _BLOCK_BYTES)
+        number = 0
+        while line := stream.readline(MAX_LINE_BYTES + 1):
+            number += 1
+            if len(line) > MAX_LINE_BYTES:
+                raise InputError(f"{name}, line {number}: more than {MAX_LINE_BYTES:,} bytes; break the line")
+            yield line.decode("utf-8", "surrogateescape")
+
+
+def whole_number(text: str) -> int:
+    """The whole number that a field of a text file is: a sign or none, then ASCII digits.
+
+    ``int`` alone would take ``1_000`` and digits of other scripts for numbers as well.
+
+    Raises
+    ------
+    ValueError
+        It is none, or has more than 18 digits.
+
+    >>> whole_number("-12")
+    -12
+    """
+    if _WHOLE_NUMBER.fullmatch(text) is None:
+        raise ValueError(f"{text if len(text) <= 40 else text[:37] + '...'!r} is no whole number")
+    return int(text)
+
+
+class _Text(io.RawIOBase):
+    """A file, decompressed, whose damage is an :class:`InputError`. It need not be one that can be gone back in."""
+
+    def __init__(self, file: BinaryIO, name: str) -> None:
+        self._name = name
+        try:
+            start = file.read(MAGIC_BYTES)
+            self._file = decompressed(_Begun(start, file), archive_format(start))
+        except Exception as error:
+            raise self._named(error) from error
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        view = memoryview(buffer)
+        try:
+            block = self._file.read(len(view))
+        except Exception as error:  # each decompressor has exceptions of its own
+            raise self._named(error) from error
+        view[: len(block)] = block
+        return len(block)
+
+    def _named(self, error: Exception) -> InputError:
+        if isinstance(error, OSError) and error.strerror:
+            return InputError(f"{self._name}: {error.strerror}; choose another file")
+        return InputError(f"{self._name}: the archive is damaged or cut short ({error}); fetch it again")
+
+
+class _Begun(io.RawIOBase):
+    """A file of which the first bytes were read, from its beginning."""
+
+    def __init__(self, start: bytes, rest: BinaryIO) -> None:
+        self._start = start
+        self._rest = rest
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        view = memoryview(buffer)
+        block = self._start[: len(view)] or self._rest.read(len(view))
+        self._start = self._start[len(view) :]
+        view[: len(block)] = block
+        return len(block)

@@ -1,0 +1,88 @@
+"""Compressed files: gzip, bzip2, xz and zstd, told by their first bytes and read to the last one.
+
+Decompression is xopen's, for bzip2 and xz the standard library's. Whoever reads must take any exception for damage:
+each decompressor has exceptions of its own.
+"""
+
+from __future__ import annotations
+
+import bz2
+import io
+import lzma
+from collections.abc import Callable, Mapping
+from typing import BinaryIO, Final, Protocol, cast
+
+from xopen import xopen
+
+_MAGIC: Final = {b"\x1f\x8b": "gz", b"BZh": "bz2", b"\xfd7zXZ\x00": "xz", b"\x28\xb5\x2f\xfd": "zst"}
+ARCHIVE_FORMATS: Final = frozenset(_MAGIC.values())
+MAGIC_BYTES: Final = 6
+"""Bytes that tell the format."""
+_BLOCK_BYTES: Final = 1 << 20
+
+
+class Readable(Protocol):
+    """Bytes in their order."""
+
+    def read(self, size: int, /) -> bytes:
+        """Up to ``size`` bytes; empty at the end."""
+        ...
+
+
+def archive_format(start: bytes) -> str | None:
+    """``gz``, ``bz2``, ``xz`` or ``zst`` of a file that begins so; None where it is no archive."""
+    return next((name for magic, name in _MAGIC.items() if start.startswith(magic)), None)
+
+
+def decompressed(file: BinaryIO | io.RawIOBase, name: str | None) -> Readable:
+    """What a file of a format that :func:`archive_format` gave holds, from where it stands; it stays the caller's."""
+    if name is None:
+        return cast(Readable, file)
+    if name in _STRICT:
+        return _StrictArchive(file, _STRICT[name])
+    return cast(Readable, xopen(cast(BinaryIO, file), "rb", threads=0, format=name))
+
+
+class _StrictArchive:
+    """A bzip2 or xz archive of one or several streams, in which everything up to the end of the file must be a stream.
+
+    The standard library's file classes, which xopen opens, take any damage between streams for the end of the file: an
+    archive that ``pbzip2`` or ``xz -T`` wrote would lose records in silence.
+    """
+
+    def __init__(self, file: Readable, new: Callable[[], bz2.BZ2Decompressor | lzma.LZMADecompressor]) -> None:
+        self._file = file
+        self._new = new
+        self._decompressor = new()
+
+    def read(self, size: int) -> bytes:
+        """Up to ``size`` bytes; empty at the end."""
+        while True:
+            if self._decompressor.eof:
+                rest = self._decompressor.unused_data or self._file.read(_BLOCK_BYTES)
+                if rest.startswith(b"\0") and self._new is _new_xz:  # xz pads streams with NUL bytes
+                    while rest and not rest.strip(b"\0"):
+                        rest = self._file.read(_BLOCK_BYTES)
+                    rest = rest.lstrip(b"\0")
+                if not rest:
+                    return b""
+                self._decompressor = self._new()
+            elif self._decompressor.needs_input:
+                rest = self._file.read(_BLOCK_BYTES)
+                if not rest:
+                    raise EOFError("the archive ends within a stream")
+            else:
+                rest = b""
+            block = self._decompressor.decompress(rest, size)
+            if block:
+                return block
+
+
+def _new_xz() -> lzma.LZMADecompressor:
+    return lzma.LZMADecompressor(format=lzma.FORMAT_XZ)
+
+
+_STRICT: Final[Mapping[str | None, Callable[[], bz2.BZ2Decompressor | lzma.LZMADecompressor]]] = {
+    "bz2": bz2.BZ2Decompressor,
+    "xz": _new_xz,
+}

@@ -1,0 +1,400 @@
+"""Damaged and crafted databases under every command that opens one.
+
+A trial copies a small sound database, damages it in one way or several, and runs the commands on it, each in a child of
+its own. Whatever the damage: no command dies by a signal, hangs, takes all memory or shows a traceback; an error is one
+line that names the database; nothing outside the database changes; and where a command says something else than it says
+of the sound database, ``db verify`` calls the damaged one damaged. That last promise is left out where the damage was
+signed again with right digests: then the trial stands for a faulty writer, not for a faulty disk.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import random
+import shutil
+import socket
+from collections.abc import Callable
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import typer
+
+from swsearch.cli import app
+from swsearch.database.builder import build_database
+from swsearch.database.changes import add_to_database, compact_database, remove_from_database
+from swsearch.database.format import ARRAY_DTYPES, CATALOGUE, content_digest, read_catalogue
+from swsearch.database.lock import LOCK
+from swsearch.scoring.matrix import named_matrix
+from tests.campaign.fuzz.children import Ended, in_child
+
+if TYPE_CHECKING:
+    from tests.campaign.parts import Budget, Outcome
+    from tests.campaign.trials import Trial
+
+PROTEIN_LETTERS: Final = "ARNDCQEGHILKMFPSTWYV"
+
+
+# --- sound databases and the commands ---
+
+
+def _fasta(path: Path, rng: random.Random, letters: str, names: list[str], longest: int) -> Path:
+    lines = []
+    for name in names:
+        sequence = "".join(rng.choices(letters, k=rng.randint(1, longest)))
+        lines += [f">{name} made up", sequence.lower() if rng.random() < 0.2 else sequence]
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def make_sound(folder: Path) -> list[Path]:
+    """Sound databases, each in a folder beside its queries and what is added: ``db``, ``query.fa``, ``more.fa``."""
+    made = []
+    for kind, letters, longest in (
+        ("protein", PROTEIN_LETTERS, 60),
+        ("dna", "ACGTN", 90),
+        ("segments", "ARNDWYBZX*", 40),
+    ):
+        rng = random.Random(kind)
+        place = folder / kind
+        shutil.rmtree(place, ignore_errors=True)
+        place.mkdir(parents=True)
+        first = _fasta(place / "first.fa", rng, letters, [f"P{n}" for n in range(40)], longest)
+        more = _fasta(place / "more.fa", rng, letters, [f"Q{n}" for n in range(9)], longest)
+        lines = first.read_text().splitlines()
+        longest_lines = sorted((line for line in lines if line[0] != ">"), key=len)[-2:]
+        queries = [f">query{n}\n{line}" for n, line in enumerate(longest_lines)]
+        (place / "query.fa").write_text("\n".join(queries) + "\n")
+        build_database(first, place / "db")
+        if kind == "dna":
+            remove_from_database(place / "db", ["P3"])
+            compact_database(place / "db")
+        else:
+            add_to_database(place / "db", more, as_asked=True)
+            remove_from_database(place / "db", ["P1", "P7", "Q2"])
+        if kind == "segments":
+            remove_from_database(place / "db", [f"Q{n}" for n in range(9) if n != 2])
+            add_to_database(place / "db", more, as_asked=True)
+        made.append(place)
+    return made
+
+
+def _commands(place: Path, rng: random.Random) -> list[list[str]]:
+    """Commands that read, and one or two that change; the last asks again for damage."""
+    database, query = str(place / "db"), str(place / "query.fa")
+    kind = place.name.split("-")[0]
+    search = ["query", query, database, "--store", "none", "--format", "tsv", "--evalue", "1e9", "--threads", "1"]
+    search += ["--engine", rng.choice(["cpu", "cpu", "reference"])]
+    search += rng.choice([[], ["--max-hsps", "3"], ["--min-length", "5"], ["--id-pattern", "P1"]])
+    if kind == "dna" and rng.random() < 0.3:
+        search += ["--translate", "both"]
+    changes = [
+        ["db", "add", database, str(place / "more.fa"), "--alphabet", "dna" if kind == "dna" else "protein"],
+        ["db", "remove", database, "P5"],
+        ["db", "compact", database],
+        ["index", str(place / "first.fa"), "-o", database, "--force"],
+    ]
+    return [["db", "info", database], search, ["db", "export", database], rng.choice(changes[:3]), rng.choice(changes)]
+
+
+def run_command(arguments: list[str]) -> Ended:
+    """A command of swsearch in a child."""
+    _prepare()
+    return in_child(lambda: app.main(arguments))
+
+
+@cache
+def _prepare() -> None:
+    """Do once, for all children, what takes most of a command's time: imports, and Typer's look at all commands."""
+    for module in ("search.searcher", "search.query_file", "database.verify", "database.export", "report.registry"):
+        import_module(f"swsearch.{module}")
+    named_matrix("BLOSUM62")
+    app.app = typer.main.get_command(app.app)  # type: ignore[assignment]
+
+
+def _fault(arguments: list[str], ended: Ended, place: Path) -> str | None:
+    """What a command did that none may do."""
+    command = " ".join(arguments[:2]).replace(str(place), "")
+    if ended.fault is not None:
+        return f"{command}: {ended.fault}"
+    if ended.code not in (0, 1):
+        return f"{command}: exit code {ended.code}: {ended.err[-600:]}"
+    if ended.code == 1:
+        last = ended.err.splitlines()[-1] if ended.err else ""
+        named = str(place) in last
+        if not last.startswith("swsearch: error: ") or not named or ended.err.count("swsearch: error: ") != 1:
+            return f"{command}: no line that says what is wrong and where: {ended.err[-600:]!r}"
+    return None
+
+
+# --- damage ---
+
+_VALUES: Final[tuple[Any, ...]] = (
+    0, 1, -1, 2, 2**31, 2**32 - 1, 2**32, 2**63, 2**64, -(2**63), 10**400, 0.5, 3.0, -0.0, 1e308, float("nan"),
+    float("inf"), None, True, False, "", "x", "../..", "/etc", "segment-000001", "segment-000001/../../..", "segment-999999",
+    "removed-000001.bin", "a\0b", "\ud800", "é" * 5000, "0" * 64, "f" * 64, [], {}, [[]], [1], {"a": 1}, [None], "dna",
+    "protein", "runes", "a\nb",
+)  # fmt: skip
+_NUMBERS: Final = (0, 1, 15, 16, 255, 2**16, 2**31 - 1, 2**31, 2**32 - 1, 2**32, 2**40, 2**63 - 1, 2**63, 2**64 - 1)
+
+
+def _files(place: Path) -> list[Path]:
+    return sorted(path for path in (place / "db").rglob("*") if path.is_file() and not path.is_symlink())
+
+
+def _flip(rng: random.Random, place: Path) -> bool:
+    path = rng.choice([file for file in _files(place) if file.stat().st_size] or [place / "query.fa"])
+    raw = bytearray(path.read_bytes())
+    for _ in range(rng.choice([1, 1, 1, 2, 20])):
+        raw[rng.randrange(len(raw))] ^= 1 << rng.randrange(8)
+    path.write_bytes(raw)
+    return False
+
+
+def _overwrite(rng: random.Random, place: Path) -> bool:
+    path = rng.choice(_files(place))
+    raw = bytearray(path.read_bytes())
+    size = rng.choice([1, 4, 8, 16, 64])
+    at = rng.randrange(max(1, len(raw))) // size * size
+    number = rng.choice(_NUMBERS).to_bytes(16, "little")
+    new = rng.choice([b"\0" * size, b"\xff" * size, rng.randbytes(size), (number * 4)[:size]])
+    raw[at : at + len(new)] = new[: len(raw) - at]
+    path.write_bytes(raw)
+    return False
+
+
+def _resize(rng: random.Random, place: Path) -> bool:
+    path = rng.choice(_files(place))
+    size = path.stat().st_size
+    os.truncate(path, rng.choice([0, size // 2, max(0, size - 1), size + 1, size + 16, size * 2, 1 << 33]))
+    return False
+
+
+def _swap(rng: random.Random, place: Path) -> bool:
+    one, other = rng.sample(_files(place), 2)
+    first, second = one.read_bytes(), other.read_bytes()
+    one.write_bytes(second)
+    if rng.random() < 0.7:
+        other.write_bytes(first)
+    return False
+
+
+def _replace(rng: random.Random, place: Path) -> bool:
+    """A file or folder gives way to something of another kind."""
+    database = place / "db"
+    paths = sorted(database.rglob("*"))
+    path = rng.choice([*paths, database / LOCK, database / f".{CATALOGUE}", database / CATALOGUE, database])
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    elif os.path.lexists(path):
+        path.unlink()
+    kind = rng.randrange(8)
+    if kind == 0:
+        path.mkdir()
+    elif kind == 1:
+        os.mkfifo(path)
+    elif kind == 2:
+        path.symlink_to(rng.choice(["/dev/null", "/dev/zero", "/dev/full", "/nonexistent", path.name, "..", "/"]))
+    elif kind == 3:
+        path.symlink_to(place / "victim" / "file")
+    elif kind == 4:
+        path.symlink_to(place / "victim")
+    elif kind == 5:
+        with socket.socket(socket.AF_UNIX) as ear:
+            folder = os.open(path.parent, os.O_RDONLY)  # names of sockets are short
+            ear.bind(f"/proc/self/fd/{folder}/{path.name}")
+            os.close(folder)
+    elif kind == 6:
+        path.write_bytes(b"")
+    return False
+
+
+def _litter(rng: random.Random, place: Path) -> bool:
+    """Things that a change would sweep away, but are not what their names say."""
+    segment = rng.choice(sorted((place / "db").glob("segment-*")) or [place / "db"])
+    removal = segment / f"removed-{rng.choice(['000001', '999999'])}.bin"
+    path = rng.choice([place / "db" / "segment-999999", place / "db" / f".{CATALOGUE}", removal])
+    if os.path.lexists(path):
+        return False
+    rng.choice([path.mkdir, lambda: path.symlink_to(place / "victim"), lambda: path.write_bytes(b"x")])()
+    return False
+
+
+def _places(value: Any, at: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    """Paths to everything in a JSON value."""
+    found = [at] if at else []
+    if isinstance(value, dict):
+        for key in sorted(value):
+            found += _places(value[key], (*at, key))
+    elif isinstance(value, list):
+        for number, item in enumerate(value):
+            found += _places(item, (*at, number))
+    return found
+
+
+def _change_catalogue(rng: random.Random, place: Path) -> bool:
+    """A field of the catalogue changes, and the checksum fits again or does not."""
+    path = place / "db" / CATALOGUE
+    fields = json.loads(path.read_text())
+    before = fields.pop("checksum")
+    for _ in range(rng.choice([1, 1, 2, 3])):
+        *way, last = rng.choice(_places(fields))
+        inner = fields
+        for step in way:
+            inner = inner[step]
+        action = rng.randrange(6)
+        if action == 0:
+            del inner[last]
+        elif action == 1 and isinstance(inner, list):
+            inner.append(inner[last])
+        elif action == 2 and isinstance(inner[last], int):
+            inner[last] += rng.choice([-1, 1, 16, 2**32])
+        elif action == 3 and isinstance(inner, dict):
+            inner[rng.choice(["extra", "removed", "name", "former_digests"])] = rng.choice(_VALUES)
+        else:
+            inner[last] = rng.choice(_VALUES)
+    signed = rng.random() < 0.8
+    fields["checksum"] = checksum(fields) if signed else before
+    path.write_text(json.dumps(fields, indent=1))
+    return signed
+
+
+def checksum(fields: dict[str, Any]) -> str:
+    """What a catalogue of these other fields has for its checksum."""
+    return hashlib.sha256(json.dumps(fields, sort_keys=True).encode()).hexdigest()
+
+
+def _rewrite_catalogue(rng: random.Random, place: Path) -> bool:
+    """The text of the catalogue is another altogether."""
+    path = place / "db" / CATALOGUE
+    text = path.read_bytes()
+    path.write_bytes(
+        rng.choice(
+            [
+                b"[" * 100_000, b'{"format":' * 60_000, b'{"version": ' + b"9" * 100_000 + b"}", b"\xff\xfe" + text,
+                b"\xef\xbb\xbf" + text, text + b"\0", text[:-2], text + text, b"null", b"[]", b"1e999", b"NaN", b'"\\ud800"',
+                text.replace(b"1", "\u0661".encode()), text.replace(b'"version": ', b'"version": 1.0, "x": '),
+                text.replace(b"\n", b"\r\n"), text.decode().encode("utf-16"),
+            ]
+        )
+    )  # fmt: skip
+    if rng.random() < 0.1:
+        os.truncate(path, 1 << 33)
+    return False
+
+
+def _sign(place: Path) -> None:
+    """Give the catalogue the sizes and digests of the files as they are, as a faulty writer would."""
+    path = place / "db" / CATALOGUE
+    fields = json.loads(path.read_text())
+    del fields["checksum"]
+    for segment in fields["segments"]:
+        entries = {f"{name}.bin": segment["files"][name] for name in ARRAY_DTYPES}
+        if segment.get("removed"):
+            entries[segment["removed"]["name"]] = segment["removed"]["file"]
+        for name, entry in entries.items():
+            raw = (place / "db" / segment["name"] / name).read_bytes()
+            entry.update(size=len(raw), sha256=hashlib.sha256(raw).hexdigest())
+    catalogue = read_catalogue(json.dumps({**fields, "checksum": checksum(fields)}))
+    fields["digest"] = content_digest(catalogue.alphabet, catalogue.segments)
+    path.write_text(json.dumps({**fields, "checksum": checksum(fields)}))
+
+
+def _faulty_writer(rng: random.Random, place: Path) -> bool:
+    """Arrays break the format under right digests."""
+    for _ in range(rng.choice([1, 1, 2])):
+        rng.choice([_flip, _overwrite, _overwrite, _swap])(rng, place)
+    try:
+        _sign(place)
+    except (ValueError, OSError, KeyError, TypeError, AttributeError):
+        return False  # the catalogue itself was hit
+    return True
+
+
+_DAMAGE: Final[tuple[Callable[[random.Random, Path], bool], ...]] = (
+    _flip, _flip, _overwrite, _overwrite, _resize, _swap, _replace, _replace, _litter, _change_catalogue, _change_catalogue,
+    _rewrite_catalogue, _faulty_writer, _faulty_writer,
+)  # fmt: skip
+
+
+# --- a trial ---
+
+
+@cache
+def _sound_answer(place: Path, arguments: tuple[str, ...]) -> str:
+    ended = run_command(list(arguments))
+    assert ended.code == 0, ended.err
+    return ended.out
+
+
+def problems(rng: random.Random, folder: Path, sound: list[Path]) -> list[str]:
+    """What goes wrong with one damaged database.
+
+    Parameters
+    ----------
+    rng : random.Random
+        Decides the trial.
+    folder : path
+        An empty folder.
+    sound : list of path
+        What :func:`make_sound` made; not changed.
+    """
+    original = rng.choice(sound)
+    place = folder / f"{original.name}-damaged"
+    shutil.copytree(original, place)
+    victim = place / "victim"
+    victim.mkdir()
+    (victim / "file").write_bytes(b"not to be touched")
+    (victim / "removed-999999.bin").write_bytes(b"not to be touched")
+    signed = rng.choice(_DAMAGE)(rng, place)
+    if rng.random() < 0.1:
+        with contextlib.suppress(OSError, ValueError, LookupError, TypeError):  # nothing left for it to hit
+            signed |= rng.choice(_DAMAGE)(rng, place)
+    return commands_problems(rng, place, original, signed=signed)
+
+
+def commands_problems(rng: random.Random, place: Path, original: Path, *, signed: bool) -> list[str]:
+    """What the commands do with the database in ``place`` that they should not."""
+    verify = ["db", "verify", str(place / "db")]
+    ended = run_command(verify)
+    found = [_fault(verify, ended, place)]
+    called_whole = ended.code == 0
+    for number, arguments in enumerate(_commands(place, rng)):
+        ended = run_command(arguments)
+        found.append(_fault(arguments, ended, place))
+        if number < 3 and called_whole and not signed:
+            as_sound = tuple(word.replace(str(place), str(original)) for word in arguments)
+            said = ended.out.replace(str(place), str(original))
+            if ended.code != 0 or said != _sound_answer(original, as_sound):
+                found.append(f"{' '.join(arguments[:2])}: another answer from a database that `db verify` calls whole")
+        replaced = arguments[0] == "index" and ended.code == 0
+    ended = run_command(verify)
+    found.append(_fault(verify, ended, place))
+    if ended.code == 0 and not called_whole and not replaced:
+        found.append("a change made a damaged database pass for whole")
+    for path in (place / "victim").iterdir():
+        if path.read_bytes() != b"not to be touched":
+            found.append(f"{path.name} outside the database was changed")
+    if len(list((place / "victim").iterdir())) != 2:
+        found.append("a file outside the database was removed or made")
+    return [problem for problem in found if problem is not None]
+
+
+# --- the campaign's part ---
+
+
+def run(budget: Budget, seed: int, state_dir: Path) -> Outcome:
+    """As :mod:`tests.campaign.parts` says."""
+    from tests.campaign.trials import run_trials
+
+    sound = make_sound(state_dir / "sound")
+
+    def trial(trial: Trial) -> None:
+        trial.problems += problems(trial.rng, trial.folder, sound)
+        trial.counts["commands on damaged databases"] += 7
+
+    return run_trials("fuzz_databases", trial, budget, seed, state_dir)
