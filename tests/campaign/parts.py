@@ -56,4 +56,18 @@ def function_of(module: str, function: str = "run") -> Run:
     return run
 
 
-PARTS: list[Part] = []
+PARTS: list[Part] = [
+    *(
+        Part(f"kill_{name}", f"kill -9 of {words}", function_of("kills", f"kill_{name}"), share=1.0, trials=trials)
+        for name, words, trials in (
+            ("index", "`index`", 140),
+            ("index_force", "`index --force` over a database", 140),
+            ("db_add", "`db add`", 140),
+            ("db_remove", "`db remove`", 100),
+            ("db_compact", "`db compact`", 140),
+            ("query", "`query` with a store and an output file", 240),
+            ("batch", "`batch`, then --resume latest", 240),
+            ("runs_merge", "`runs merge`", 200),
+        )
+    ),
+]
