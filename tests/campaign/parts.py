@@ -57,6 +57,7 @@ def function_of(module: str, function: str = "run") -> Run:
 
 
 PARTS: list[Part] = [
+    Part("differential", "every engine against parasail and the reference engine", function_of("differential"), 12.0, 1_300),
     *(
         Part(f"kill_{name}", f"kill -9 of {words}", function_of("kills", f"kill_{name}"), share=1.0, trials=trials)
         for name, words, trials in (
