@@ -140,7 +140,9 @@ def _start(part: Part, seconds: float, options: argparse.Namespace) -> subproces
 def _read_outcome(part: Part, options: argparse.Namespace) -> Outcome:
     path = options.state / f"{part.name}.json"
     if not path.exists():
-        return Outcome(0, 0, [f"python -m tests.campaign --part {part.name} --seed {options.seed}: the part itself died"])
+        return Outcome(
+            0, 0, [f"python -m tests.campaign --part {part.name} --seed {options.seed}: the part itself died"]
+        )
     values = json.loads(path.read_text())
     return Outcome(values["trials"], values["survived"], values["failures"], values["notes"])
 
@@ -163,7 +165,9 @@ def _summary(chosen: list[Part], options: argparse.Namespace, seconds: float) ->
     ]
     rows.append(("all", f"{total.trials:,}", f"{total.survived:,}", str(len(failures)), f"{seconds / 60:.1f} minutes"))
     widths = [max(len(row[column]) for row in rows) for column in range(4)]
-    lines = ["  ".join([row[0].ljust(widths[0]), *(row[c].rjust(widths[c]) for c in (1, 2, 3)), row[4]]) for row in rows]
+    lines = [
+        "  ".join([row[0].ljust(widths[0]), *(row[c].rjust(widths[c]) for c in (1, 2, 3)), row[4]]) for row in rows
+    ]
     lines += ["", *(f"{name}: {'; '.join(found.notes)}" for name, found in outcomes.items() if found.notes)]
     lines += ["", "Failures:", *failures] if failures else ["", "No failure."]
     text = "\n".join(lines) + "\n"

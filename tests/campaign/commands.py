@@ -282,7 +282,9 @@ class StoreCommand(Command):
         try:
             runs = self._runs(folder)
         except StoreError as error:
-            trial.check(not self.learned[OLD] and "holds no runs yet" in str(error), f"the store does not open: {error}")
+            trial.check(
+                not self.learned[OLD] and "holds no runs yet" in str(error), f"the store does not open: {error}"
+            )
             return OLD
         for number, (state, results) in self.learned[OLD].items():
             trial.check(runs.get(number) == (state, results), f"run {number}, there before, has changed")
@@ -312,7 +314,9 @@ class StoreCommand(Command):
         self.must(trial, folder, self.again or self.arguments)
         trial.check(self._report(folder) == self.learned[f"{NEW} text"], "the report after the next command differs")
         if self.out is not None:
-            trial.check((folder / self.out).read_bytes() == self.learned[f"{NEW} out"], f"{self.out} differs afterwards")
+            trial.check(
+                (folder / self.out).read_bytes() == self.learned[f"{NEW} out"], f"{self.out} differs afterwards"
+            )
         runs = self._runs(folder)
         trial.check(runs[max(runs)] == ("finished", self._wanted()), "the run of the next command is not whole")
         if self.again and state == BETWEEN:

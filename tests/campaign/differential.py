@@ -178,7 +178,9 @@ def trial(trial: Trial) -> None:
             subjects.append(changed(queries[rng.integers(len(queries))], alphabet, rng))
         else:
             subjects.append(draw_codes(kind, alphabet, draw_length(rng), rng))
-    profiles = [pssm(query, matrix, gap, rng) if kind == "pssm" else sequence_profile(query, scheme) for query in queries]
+    profiles = [
+        pssm(query, matrix, gap, rng) if kind == "pssm" else sequence_profile(query, scheme) for query in queries
+    ]
     partition = make_partition(subjects)
     stored = [subjects[place] for place in partition.subject_index]
 

@@ -95,6 +95,6 @@ def part(name: str) -> Run:
     return run
 
 
-kill_index, kill_index_force, kill_db_add, kill_db_remove, kill_db_compact, kill_query, kill_batch, kill_runs_merge = map(
-    part, KILLED
+kill_index, kill_index_force, kill_db_add, kill_db_remove, kill_db_compact, kill_query, kill_batch, kill_runs_merge = (
+    map(part, KILLED)
 )

@@ -28,7 +28,9 @@ class Outcome:
 
     trials: int = 0  # trials that were run
     survived: int = 0  # trials in which every promise held
-    failures: list[str] = field(default_factory=list)  # a line each: what broke, and the part, seed and trial to repeat it
+    failures: list[str] = field(
+        default_factory=list
+    )  # a line each: what broke, and the part, seed and trial to repeat it
     notes: list[str] = field(default_factory=list)  # what was left out and why, counts that belong in the summary
 
 
@@ -57,7 +59,14 @@ def function_of(module: str, function: str = "run") -> Run:
 
 
 PARTS: list[Part] = [
-    Part("differential", "every engine against parasail and the reference engine", function_of("differential"), 12.0, 1_300),
+    Part(
+        "differential",
+        "every engine against parasail and the reference engine",
+        function_of("differential"),
+        12.0,
+        1_300,
+    ),
+    Part("align_modes", "`align` in every mode against four other programs", function_of("align_modes"), 5.0, 700),
     *(
         Part(f"kill_{name}", f"kill -9 of {words}", function_of("kills", f"kill_{name}"), share=1.0, trials=trials)
         for name, words, trials in (
@@ -71,4 +80,15 @@ PARTS: list[Part] = [
             ("runs_merge", "`runs merge`", 200),
         )
     ),
+    Part(
+        "failing_calls",
+        "a system call fails, is cut short or interrupted: all commands",
+        function_of("disks", "run_failing_calls"),
+        3.0,
+        800,
+    ),
+    Part("full_disk", "a small file system fills: all commands", function_of("disks", "run_full_disk"), 1.0, 150),
+    Part("file_limit", "a limit on the size of files: all commands", function_of("disks", "run_file_limit"), 1.0, 150),
+    Part("signals", "SIGINT, SIGTERM, SIGHUP, SIGPIPE at any moment", function_of("signals", "run_signals"), 2.0, 300),
+    Part("streams", "closed streams, readers that go", function_of("signals", "run_streams"), 2.0, 300),
 ]

@@ -81,9 +81,7 @@ def run_trials(part: str, trial: Callable[[Trial], None], budget: Budget, seed: 
     return _outcome(part, seed, [entry for number, entry in sorted(done.items()) if number >= budget.first])
 
 
-def _run_one(
-    part: str, trial: Callable[[Trial], None], seed: int, number: int, state_dir: Path
-) -> dict[str, Any]:
+def _run_one(part: str, trial: Callable[[Trial], None], seed: int, number: int, state_dir: Path) -> dict[str, Any]:
     folder = state_dir / f"trial-{seed}-{number}"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
