@@ -2,8 +2,8 @@
 
 A trial draws a mode, a scoring and some dozens of pairs with lengths around the kernels' strips and blocks. The batch
 path, the single path in every instruction set, with one thread and with two, in much memory and in little, must give
-the same; peers judge the scores, the whole matrix of `tests/pairs` the small pairs entirely, and every CIGAR is scored again letter by
-letter by the function below.
+the same; peers judge the scores, the whole matrix of `tests/pairs` the small pairs entirely, and every CIGAR is
+scored again letter by letter by the function below.
 """
 
 from __future__ import annotations

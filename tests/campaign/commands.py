@@ -1,19 +1,22 @@
-"""The commands that the campaign disturbs, each with a judge: what may be on the disk after the disturbance, and what must
-come of the next command.
+"""The commands that the campaign disturbs, each with a judge: what may be on the disk after the disturbance, and what
+must come of the next command.
 
-A judge knows two states, from an undisturbed run: `old`, as before the command, and `new`, as after it. A search that stores
-its hits may also be `between`: some of its queries are committed, each whole.
+A judge knows two states, from an undisturbed run: `old`, as before the command, and `new`, as after it. A search that
+stores its hits may also be `between`: some of its queries are committed, each whole.
 """
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import io
+import os
 import re
 import shutil
 import sqlite3
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -54,15 +57,24 @@ class Template:
 
     @staticmethod
     def make(state_dir: Path) -> Template:
-        """The template of a part; one that is whole is kept."""
-        folder = state_dir / "template"
-        if (folder / "whole").exists():
-            return Template(folder)
+        """The template, which all parts of a campaign share; one that is whole is kept."""
+        folder = state_dir.parent / "template"
+        with open(state_dir.parent / "template.lock", "w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not (folder / "whole").exists():
+                Template._fill(folder)
+        return Template(folder)
+
+    @staticmethod
+    def _fill(folder: Path) -> None:
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
         (folder / "a.fa").write_text(fasta("S", 30, 1))
         (folder / "more.fa").write_text(fasta("N", 12, 2))
+        (folder / "more1.fa").write_text(fasta("N", 12, 7))
+        (folder / "more2.fa").write_text(fasta("M", 9, 8))
         (folder / "q.fa").write_text(fasta("Q", 5, 3, (30, 80)))
+        (folder / "many.fa").write_text(fasta("Q", 40, 9, (30, 80)))
         (folder / "obsolete.txt").write_text("S3\nS17\nN5\n")
         commands = [
             ["index", "a.fa", "-o", "base.db"],
@@ -77,7 +89,6 @@ class Template:
             done = run(command, folder)
             assert done.code == 0, (command, done.text)
         (folder / "whole").touch()
-        return Template(folder)
 
     def copy(self, names: Sequence[str], folder: Path) -> None:
         """Copy some of its files and folders."""
@@ -129,7 +140,7 @@ class Command:
 
     def learn(self, template: Template) -> Command:
         """Run undisturbed, and remember what that does."""
-        folder = template.folder.with_name(f"undisturbed-{self.name}")
+        folder = template.folder.with_name(f"undisturbed-{self.name}-{os.getpid()}")
         shutil.rmtree(folder, ignore_errors=True)
         self.prepare(template, folder)
         self.remember(OLD, folder)
@@ -402,3 +413,14 @@ def commands() -> dict[str, Command]:
         OutCommand("align", ("align", "q.fa", "q.fa", "--mode", "global", "--out", "out.txt", "--quiet"), ("q.fa",)),
     ]  # fmt: skip
     return {command.name: command for command in every}
+
+
+def learned(name: str, state_dir: Path) -> tuple[Template, Command]:
+    """A command with its template, learned once a process."""
+    return _learned(name, state_dir.parent)
+
+
+@cache
+def _learned(name: str, campaign_dir: Path) -> tuple[Template, Command]:
+    template = Template.make(campaign_dir / name)
+    return template, commands()[name].learn(template)

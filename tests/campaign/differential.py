@@ -1,11 +1,12 @@
 """Every engine against parasail and the reference engine: scores, ends, alignments, on random and adversarial problems.
 
-A trial draws one scoring scheme and a few queries, and scores them against some dozens of subjects: with the CPU engine in every
-instruction set that this processor has, with the reference engine, and with parasail. Ends and alignments come from every
-instruction set of the traceback; parasail judges the ends (smallest subject end, then smallest query end), `rescore` the CIGARs.
+A trial draws one scoring scheme and a few queries, and scores them against some dozens of subjects: with the CPU
+engine in every instruction set that this processor has, with the reference engine, and with parasail. Ends and
+alignments come from every instruction set of the traceback; parasail judges the ends (smallest subject end, then
+smallest query end), `rescore` the CIGARs.
 
-Our gap of k residues costs open + k * extend, parasail's open + (k - 1) * extend: it is given open + extend as its open.
-Its 32-bit scan kernels judge; its striped ones are known to go wrong where gaps are linear.
+Our gap of k residues costs open + k * extend, parasail's open + (k - 1) * extend: it is given open + extend as its
+open. Its 32-bit scan kernels judge; its striped ones are known to go wrong where gaps are linear.
 """
 
 from __future__ import annotations

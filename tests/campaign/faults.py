@@ -43,6 +43,9 @@ class Fault:
         return f"{what} at call {self.at}{' and all later' if self.sticky else ''}"
 
 
+NONE: Final = Fault()
+
+
 class Page:
     """What a program under the library tells: how many calls there were, and at which one something was done."""
 

@@ -1,8 +1,8 @@
-"""kill -9 at any moment: at every system call that changes a file (before it, after it, in the middle of a write), and after
-random times of a command that was started as a user starts it.
+"""kill -9 at any moment: at every system call that changes a file (before it, after it, in the middle of a write),
+and after random times of a command that was started as a user starts it.
 
-After each kill the judge of `commands.py` looks: the old content or the new one, nothing half-written; the store whole; the next
-command succeeds and ends with the bytes of an undisturbed run.
+After each kill the judge of `commands.py` looks: the old content or the new one, nothing half-written; the store
+whole; the next command succeeds and ends with the bytes of an undisturbed run.
 """
 
 from __future__ import annotations
@@ -11,24 +11,16 @@ import random
 import signal
 import time
 from collections.abc import Callable
-from functools import cache
 from pathlib import Path
 
 from tests.campaign import faults
-from tests.campaign.commands import BETWEEN, Command, Template, commands
+from tests.campaign.commands import BETWEEN, Command, learned
 from tests.campaign.faults import Fault
 from tests.campaign.parts import Budget, Outcome, Run
 from tests.campaign.processes import forked, started, wait_for
 from tests.campaign.trials import Trial, run_trials
 
 KILLED = ("index", "index_force", "db_add", "db_remove", "db_compact", "query", "batch", "runs_merge")
-
-
-@cache
-def learned(name: str, state_dir: Path) -> tuple[Template, Command]:
-    """A command with its template, once a process."""
-    template = Template.make(state_dir)
-    return template, commands()[name].learn(template)
 
 
 def moments(name: str, seed: int, calls: int) -> list[tuple[int, str]]:

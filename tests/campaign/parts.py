@@ -1,8 +1,9 @@
 """The parts of the campaign: what each one is called, what it tries, and the function that runs it.
 
-A part is a function `run(budget, seed, state_dir) -> Outcome`. It runs numbered trials. A trial is decided by the part's name, the seed
-and its number alone, so `python -m tests.campaign --part NAME --seed SEED --trial NUMBER` repeats it. `tests/campaign/trials.py` has the loop that most
-parts use: it counts, keeps what is done in `state_dir`, and goes on from there when a campaign was killed.
+A part is a function `run(budget, seed, state_dir) -> Outcome`. It runs numbered trials. A trial is decided by the
+part's name, the seed and its number alone, so `python -m tests.campaign --part NAME --seed SEED --trial NUMBER`
+repeats it. `tests/campaign/trials.py` has the loop that most parts use: it counts, keeps what is done in `state_dir`,
+and goes on from there when a campaign was killed.
 
 To add a part, write `tests/campaign/<module>.py` with such a function and add a row to `PARTS`.
 """
@@ -46,6 +47,7 @@ class Part:
     run: Run
     share: float = 1.0  # of the campaign's time, relative to the other parts
     trials: int = 1_000  # of a full campaign
+    small: int = 0  # trials that `make test` runs; a second of processor time or two
 
 
 def function_of(module: str, function: str = "run") -> Run:
@@ -60,35 +62,64 @@ def function_of(module: str, function: str = "run") -> Run:
 
 PARTS: list[Part] = [
     Part(
-        "differential",
-        "every engine against parasail and the reference engine",
-        function_of("differential"),
-        12.0,
-        1_300,
+        "differential", "every engine against parasail and the reference engine",
+        function_of("differential"), share=5.0, trials=1_300, small=10,
     ),
-    Part("align_modes", "`align` in every mode against four other programs", function_of("align_modes"), 5.0, 700),
+    Part(
+        "align_modes", "`align` in every mode against four other programs and the whole matrix",
+        function_of("align_modes"), share=1.5, trials=700, small=10,
+    ),
     *(
-        Part(f"kill_{name}", f"kill -9 of {words}", function_of("kills", f"kill_{name}"), share=1.0, trials=trials)
-        for name, words, trials in (
-            ("index", "`index`", 140),
-            ("index_force", "`index --force` over a database", 140),
-            ("db_add", "`db add`", 140),
-            ("db_remove", "`db remove`", 100),
-            ("db_compact", "`db compact`", 140),
-            ("query", "`query` with a store and an output file", 240),
-            ("batch", "`batch`, then --resume latest", 240),
-            ("runs_merge", "`runs merge`", 200),
+        Part(f"kill_{name}", f"kill -9 of {words}", function_of("kills", f"kill_{name}"), share, trials, small=2)
+        for name, words, share, trials in (
+            ("index", "`index`", 0.7, 150),
+            ("index_force", "`index --force` over a database", 0.7, 150),
+            ("db_add", "`db add`", 0.7, 150),
+            ("db_remove", "`db remove`", 0.6, 120),
+            ("db_compact", "`db compact`", 0.7, 150),
+            ("query", "`query` with a store and an output file", 2.0, 260),
+            ("batch", "`batch`, then --resume latest", 2.0, 260),
+            ("runs_merge", "`runs merge`", 1.6, 220),
         )
     ),
     Part(
-        "failing_calls",
-        "a system call fails, is cut short or interrupted: all commands",
-        function_of("disks", "run_failing_calls"),
-        3.0,
-        800,
+        "failing_calls", "a system call fails, is cut short or interrupted: all commands",
+        function_of("disks", "run_failing_calls"), share=4.0, trials=800, small=8,
     ),
-    Part("full_disk", "a small file system fills: all commands", function_of("disks", "run_full_disk"), 1.0, 150),
-    Part("file_limit", "a limit on the size of files: all commands", function_of("disks", "run_file_limit"), 1.0, 150),
-    Part("signals", "SIGINT, SIGTERM, SIGHUP, SIGPIPE at any moment", function_of("signals", "run_signals"), 2.0, 300),
-    Part("streams", "closed streams, readers that go", function_of("signals", "run_streams"), 2.0, 300),
-]
+    Part(
+        "full_disk", "a small file system fills: all commands",
+        function_of("disks", "run_full_disk"), share=1.0, trials=150, small=3,
+    ),
+    Part(
+        "file_limit", "a limit on the size of files: all commands",
+        function_of("disks", "run_file_limit"), share=1.0, trials=150, small=3,
+    ),
+    Part(
+        "memory", "limits on the address space: all commands",
+        function_of("memory"), share=2.0, trials=110,
+    ),
+    Part(
+        "signals", "SIGINT, SIGTERM, SIGHUP, SIGPIPE at any moment: all commands",
+        function_of("signals", "run_signals"), share=4.0, trials=400, small=4,
+    ),
+    Part(
+        "streams", "standard streams closed, readers that go: all commands",
+        function_of("signals", "run_streams"), share=4.0, trials=330, small=2,
+    ),
+    Part(
+        "readers", "searches, exports and checks while the database is changed",
+        function_of("readers"), share=2.0, trials=30, small=1,
+    ),
+    Part(
+        "locked_store", "another process holds the store's lock",
+        function_of("stores", "run_locked"), share=0.7, trials=45, small=1,
+    ),
+    Part(
+        "damaged_store", "bytes of the store or of its log changed or cut off",
+        function_of("stores", "run_damaged"), share=2.0, trials=300, small=3,
+    ),
+    Part(
+        "killed_server", "PostgreSQL killed in the middle of a batch",
+        function_of("stores", "run_killed_server"), share=1.2, trials=25,
+    ),
+]  # fmt: skip

@@ -1,9 +1,9 @@
 """The program as processes of its own: started with a fault, a limit or odd streams, killed, signalled, waited for.
 
-Two ways to start it. `started` runs the installed `swsearch` command, from the interpreter's first instruction; `forked`
-forks this process, which has loaded the program's modules already, and calls what the command calls: a process of its
-own as well, fifteen times sooner at work. Faults at system calls need `shim.so` in front of libc: the campaign's own
-processes are started with it, so that a fork can be armed, and it does nothing until then.
+Two ways to start it. `started` runs the installed `swsearch` command, from the interpreter's first instruction;
+`forked` forks this process, which has loaded the program's modules already, and calls what the command calls: a
+process of its own as well, fifteen times sooner at work. Faults at system calls need `shim.so` in front of libc: the
+campaign's own processes are started with it, so that a fork can be armed, and it does nothing until then.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ Limits = Mapping[int, int]
 def forked(
     arguments: Sequence[str],
     folder: Path,
-    fault: faults.Fault = faults.Fault(),
+    fault: faults.Fault = faults.NONE,
     *,
     limits: Limits | None = None,
     stdout: int | None = None,
@@ -157,9 +157,10 @@ def _become_command(arguments: Sequence[str], folder: Path, out: Path, err: Path
     ):
         os.dup2(source, target)
         os.close(source)
-    sys.stdin = open(0, encoding="utf-8", closefd=False)
-    sys.stdout = open(1, "w", encoding="utf-8", closefd=False)
-    sys.stderr = open(2, "w", encoding="utf-8", closefd=False, buffering=1, errors="backslashreplace")
+    # The interpreter's own, for as long as the process lives.
+    sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115
+    sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
+    sys.stderr = open(2, "w", encoding="utf-8", closefd=False, buffering=1, errors="backslashreplace")  # noqa: SIM115
     sys.argv = ["swsearch", *arguments]
     os.environ.update(environment(folder))
 
@@ -301,7 +302,7 @@ def _run_here_once() -> None:
                 signal.signal(number, handler)
 
 
-def run(arguments: Sequence[str], folder: Path, fault: faults.Fault = faults.Fault()) -> Done:
+def run(arguments: Sequence[str], folder: Path, fault: faults.Fault = faults.NONE) -> Done:
     """A forked command, waited for."""
     return forked(arguments, folder, fault).wait()
 

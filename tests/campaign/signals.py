@@ -1,7 +1,8 @@
 """Signals at any moment of any command, and standard streams that are closed or close.
 
-SIGINT ends a command with 130, SIGTERM with 143, each with nothing half-written, nothing left behind and no traceback; SIGHUP ends it as the
-system does, and what it leaves is what a kill leaves; SIGPIPE alone does nothing, since who reads no more is met as an error of the write.
+SIGINT ends a command with 130, SIGTERM with 143, each with nothing half-written, nothing left behind and no
+traceback; SIGHUP ends it as the system does, and what it leaves is what a kill leaves; SIGPIPE alone does nothing,
+since who reads no more is met as an error of the write.
 """
 
 from __future__ import annotations
@@ -12,8 +13,8 @@ import time
 from pathlib import Path
 
 from tests.campaign import faults
-from tests.campaign.commands import NEW, SEARCH
-from tests.campaign.disks import NAMES, learned
+from tests.campaign.commands import NEW, SEARCH, learned
+from tests.campaign.disks import NAMES
 from tests.campaign.faults import Fault
 from tests.campaign.kills import judge as judge_kill
 from tests.campaign.parts import Budget, Outcome
@@ -74,7 +75,7 @@ def one_signal(trial: Trial) -> None:
 
 
 def in_start_up(done: Done) -> bool:
-    """Whether the signal came before the program was loaded: the interpreter then ends by itself, with its own words."""
+    """Whether the signal came before the program was loaded: the interpreter then ends by itself, in its words."""
     return done.code < 0 or "in main" not in done.text
 
 
