@@ -10,7 +10,10 @@ NATIVE_SOURCES := CMakeLists.txt pyproject.toml $(shell find simd -name '*.cpp' 
 TESTS ?= tests swsearch
 JOBS ?= auto
 
-.PHONY: demo test test-gpu lint bench install clean
+CAMPAIGN_MINUTES ?= 60
+CAMPAIGN_JOBS ?= 2
+
+.PHONY: demo test test-gpu lint bench install clean campaign
 
 $(VENV)/.created: scripts/create_venv.sh
 	PYTHON=$(PYTHON) sh scripts/create_venv.sh $(VENV)
@@ -50,6 +53,11 @@ $(VENV)/.peers: $(VENV)/.created scripts/install_peers.sh
 
 test: lint $(VENV)/.peers
 	$(BIN)/pytest -n $(JOBS) -m 'not gpu' $(TESTS)
+
+# Kills, full disks, signals, damage and random pairs against other programs, for an hour; goes on where it was stopped.
+# `--fresh` in CAMPAIGN_OPTIONS begins anew. The figures are in build/campaign/summary.txt and .json.
+campaign: $(VENV)/.peers $(VENV)/.installed-test
+	$(BIN)/python -m tests.campaign --minutes $(CAMPAIGN_MINUTES) --jobs $(CAMPAIGN_JOBS) $(CAMPAIGN_OPTIONS)
 
 # On a machine with an NVIDIA GPU.
 test-gpu: $(VENV)/.installed-test

@@ -1,0 +1,272 @@
+"""Pairs in every mode against parasail, edlib, rapidfuzz, Biopython and the whole matrix; one by one and as batches.
+
+A trial draws a mode, a scoring and some dozens of pairs with lengths around the kernels' strips and blocks. The batch
+path, the single path in every instruction set, with one thread and with two, in much memory and in little, must give
+the same; peers judge the scores, the whole matrix of `tests/pairs` the small pairs entirely, and every CIGAR is
+scored again letter by letter by the function below.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+import edlib
+import numpy as np
+import parasail
+from Bio import Align
+from rapidfuzz.distance import LCSseq, Levenshtein
+
+from swsearch import _native
+from swsearch.engine.pair_batch import PairScores, Sequences
+from swsearch.pairs.align import MODES, align_pair, ends_of_mode
+from swsearch.pairs.batch import align_arrays, align_batch, cigars
+from swsearch.pairs.scoring import EDIT, LCS, PairScoring
+from swsearch.pairs.sequence import PairSequence
+from swsearch.scoring.gap import MAX_GAP_COST
+from tests.campaign.parts import Budget, Outcome
+from tests.campaign.trials import Trial, run_trials
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "pairs"))
+
+from whole_matrix import whole_matrix
+
+LETTERS = "ABCDEFGHIJKLMNOPQRST"
+BORDERS = (1, 2, 15, 16, 17, 31, 32, 33, 63, 64, 65, 95, 96, 97, 127, 128, 129, 255, 256, 257, 511, 512, 513)
+WHOLE_MATRIX_CELLS = 900
+PEERS = {
+    ("local", "both"): "sw",
+    ("global", "both"): "nw",
+    ("semiglobal", "both"): "sg",
+    ("semiglobal", "subject"): "sg_dx",
+    ("semiglobal", "query"): "sg_qx",
+}
+
+
+def draw_length(rng: np.random.Generator) -> int:
+    """Often a border of strips, or one off; long in one of fifty."""
+    kind = rng.random()
+    if kind < 0.02:
+        return int(rng.integers(600, 2049))
+    if kind < 0.4:
+        return int(rng.choice(BORDERS))
+    return int(rng.integers(1, 120))
+
+
+def draw_pair(n_letters: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """Two sequences of letter numbers, related in two of three."""
+    query = rng.integers(0, n_letters, draw_length(rng)).astype(np.uint16)
+    if rng.random() < 0.33:
+        return query, rng.integers(0, n_letters, draw_length(rng)).astype(np.uint16)
+    rate = rng.choice((0.0, 0.03, 0.2))
+    changed = np.where(rng.random(len(query)) < rate, rng.integers(0, n_letters, len(query)), query)
+    subject = changed[rng.random(len(query)) >= rate / 2].astype(np.uint16)
+    start = int(rng.integers(0, len(subject) // 2 + 1)) if rng.random() < 0.4 else 0
+    subject = subject[start:]
+    return query, subject if len(subject) else query[:1].copy()
+
+
+def score_of(cigar: str, query: np.ndarray, subject: np.ndarray, start: tuple[int, int], scores: PairScores) -> int:
+    """The score of a CIGAR from its start, counted column by column; raises AssertionError where it fits nowhere."""
+    i, j = start
+    total = 0
+    spelled = 0
+    for digits, operation in re.findall(r"(\d+)([=XID])", cigar):
+        length = int(digits)
+        spelled += len(digits) + 1
+        assert length > 0
+        if operation == "I":
+            total -= scores.gap_open + length * scores.gap_extend
+            i += length
+        elif operation == "D":
+            total -= scores.gap_open + length * scores.gap_extend
+            j += length
+        else:
+            for _ in range(length):
+                one, other = int(query[i]), int(subject[j])
+                assert (one == other) == (operation == "="), f"{operation} on {one} and {other}"
+                if scores.table is None:
+                    total += scores.match if one == other else scores.mismatch
+                else:
+                    total += int(scores.table[one, other])
+                i, j = i + 1, j + 1
+    assert spelled == len(cigar), cigar
+    return total
+
+
+def trial(trial: Trial) -> None:
+    """One mode and scoring, some dozens of pairs."""
+    rng = trial.array_rng()
+    mode = MODES[trial.number % len(MODES)]
+    if mode in ("edit", "lcs"):
+        _texts(trial, mode, rng)
+        return
+    free = ("both", "query", "subject")[rng.integers(3)] if mode == "semiglobal" else "both"
+    n_letters = int(rng.choice((1, 2, 4, 20)))
+    gap = _gap(rng)
+    table = None
+    match, mismatch = int(rng.choice((1, 2, 5, 127))), -int(rng.choice((0, 1, 3, 127)))
+    if rng.random() < 0.5:
+        table = np.full((32, 32), -128, np.int8)
+        high = int(rng.choice((3, 12, 127)))
+        table[:n_letters, :n_letters] = rng.integers(-high, high + 1, (n_letters, n_letters))
+        table[0, 0] = max(1, int(table[0, 0]))
+    scores = PairScores(table, match, mismatch, *gap, *ends_of_mode(mode, free))
+    pairs = [draw_pair(n_letters, rng) for _ in range(int(rng.integers(25, 50)))]
+    where = f"{mode}, free {free}, gap {gap}, " + (f"{match}/{mismatch}" if table is None else "a table")
+    sides = [_sequences([pair[side] for pair in pairs]) for side in (0, 1)]
+    found = align_arrays(*sides, scores, n_threads=1 + trial.number % 2)
+    spelled = cigars(found, (sides[0], sides[1]))
+    _same_in_batches(trial, where, sides, scores, found)
+    judge = _parasail_matrix(n_letters, scores)
+    aligner = _biopython(mode, free, n_letters, scores)
+    for place, (query, subject) in enumerate(pairs):
+        score, query_end, subject_end, query_start, subject_start = found.ends[place].tolist()
+        here = f"{where}, pair {place} of {len(query)} x {len(subject)}"
+        try:
+            again = score_of(spelled[place], query, subject, (query_start, subject_start), scores)
+            trial.check(again == score, f"{here}: score {score}, its CIGAR {again}")
+        except (AssertionError, IndexError) as error:
+            trial.check(False, f"{here}: CIGAR {spelled[place][:60]}: {error}")
+        _singly(trial, here, query, subject, scores, found, place, rng)
+        words = ["".join(LETTERS[letter] for letter in side) for side in (query, subject)]
+        function = getattr(parasail, f"{PEERS[mode, free]}_scan_32")
+        expected = function(*words, gap[0] + gap[1], gap[1], judge).score
+        trial.check(expected == score, f"{here}: score {score}, parasail {expected}")
+        trial.counts["pairs of parasail"] += 1
+        if aligner is not None and len(query) * len(subject) < 20_000 and place % 4 == 0:
+            theirs = round(aligner.score(*words))
+            trial.check(theirs == score, f"{here}: score {score}, Biopython {theirs}")
+            trial.counts["pairs of Biopython"] += 1
+        if len(query) * len(subject) <= WHOLE_MATRIX_CELLS:
+            values = _values(query, subject, scores)
+            wanted = whole_matrix(values, *gap, mode, free)
+            mine = (score, query_start, query_end, subject_start, subject_end)
+            trial.check(mine == wanted[:5], f"{here}: {mine}, whole matrix {wanted[:5]}")
+            trial.check(
+                _operations(spelled[place]) == wanted.operations, f"{here}: another path than the whole matrix's"
+            )
+            trial.counts["pairs of the whole matrix"] += 1
+        trial.counts["pairs"] += 1
+
+
+def _gap(rng: np.random.Generator) -> tuple[int, int]:
+    kind = rng.integers(5)
+    if kind == 0:
+        return 0, int(rng.integers(1, 8))
+    if kind == 1:
+        return int(rng.integers(1, 20)), 0
+    if kind == 2:
+        return int(rng.choice((126, 127, 128, 255, 4000, MAX_GAP_COST))), int(rng.choice((1, 127, 128, 1000)))
+    return int(rng.integers(0, 20)), int(rng.integers(1, 6))
+
+
+def _sequences(parts: list[np.ndarray]) -> Sequences:
+    return Sequences(np.concatenate(parts), np.cumsum([len(part) for part in parts], dtype=np.int64))
+
+
+def _values(query: np.ndarray, subject: np.ndarray, scores: PairScores) -> np.ndarray:
+    if scores.table is None:
+        return np.where(query[:, None] == subject[None, :], scores.match, scores.mismatch)
+    return scores.table[np.ix_(query, subject)].astype(int)
+
+
+def _operations(cigar: str) -> str:
+    return "".join(("M" if name in "=X" else name) * int(n) for n, name in re.findall(r"(\d+)(\D)", cigar))
+
+
+def _parasail_matrix(n_letters: int, scores: PairScores) -> parasail.Matrix:
+    made = parasail.matrix_create(LETTERS[:n_letters], 1, -1)
+    for row in range(n_letters):
+        for column in range(n_letters):
+            value = (
+                (scores.match if row == column else scores.mismatch)
+                if scores.table is None
+                else scores.table[row, column]
+            )
+            made.set_value(column, row, int(value))  # it looks up the subject in rows
+    return made
+
+
+def _biopython(mode: str, free: str, n_letters: int, scores: PairScores) -> Align.PairwiseAligner | None:
+    """Biopython's aligner for the modes that it has with the same meaning, where letters are compared."""
+    if mode == "semiglobal" or scores.table is not None:
+        return None
+    first = -(scores.gap_open + scores.gap_extend)
+    return Align.PairwiseAligner(
+        mode=mode, match_score=scores.match, mismatch_score=scores.mismatch,
+        open_gap_score=first, extend_gap_score=-scores.gap_extend,
+    )  # fmt: skip
+
+
+def _same_in_batches(trial: Trial, where: str, sides: list[Sequences], scores: PairScores, found: Any) -> None:
+    for name in _native.pair_isas():
+        other = align_arrays(sides[0], sides[1], scores, n_threads=2, isa=name)
+        for field in ("ends", "run_ends", "runs"):
+            same = np.array_equal(getattr(other, field), getattr(found, field))
+            trial.check(same, f"{where}: the batch in {name} differs in {field}")
+        alone = align_arrays(sides[0], sides[1], scores, path=False, isa=name)
+        same = np.array_equal(alone.ends[:, :3], found.ends[:, :3])
+        trial.check(same, f"{where}: scores alone in {name} differ from those with paths")
+
+
+def _singly(  # type: ignore[no-untyped-def]
+    trial: Trial, here: str, query, subject, scores: PairScores, found: Any, place: int, rng: np.random.Generator
+) -> None:
+    """The way of a single pair: any instruction set, threads, memory."""
+    isas = _native.pair_isas()
+    isa = isas[int(rng.integers(len(isas)))]
+    memory = int(rng.choice((0, 999, 9_999, 1 << 26)))
+    threads = int(rng.integers(1, 4))
+    one = _native.align_pair(
+        query, subject, scores.table, scores.match, scores.mismatch, scores.gap_open, scores.gap_extend,
+        scores.local, scores.query_free, scores.subject_free, True, threads, memory, None, isa,
+    )  # fmt: skip
+    runs = found.runs[(found.run_ends[place - 1] if place else 0) : found.run_ends[place]]
+    told = [("MID"[int(run) & 3], int(run) >> 2) for run in runs]
+    same = list(one[:5]) == found.ends[place].tolist() and [tuple(run) for run in one[5]] == told
+    trial.check(same, f"{here}: singly in {isa}, {threads} threads, {memory} bytes it differs from the batch")
+
+
+def _texts(trial: Trial, mode: str, rng: np.random.Generator) -> None:
+    """Edit distances and common subsequences."""
+    n_letters = int(rng.choice((1, 2, 4, 20)))
+    pairs = [draw_pair(n_letters, rng) for _ in range(int(rng.integers(25, 50)))]
+    words = [["".join(LETTERS[letter] for letter in side) for side in pair] for pair in pairs]
+    if rng.random() < 0.3:
+        words += [["", "ab"], ["ab", ""], ["a", "a"], ["é☃", "☃é"]]
+    given = [(PairSequence("q", one), PairSequence("s", other)) for one, other in words]
+    short = [pair for pair in given if pair[0].letters and pair[1].letters]
+    batch = {id(pair[0]): one for pair, one in zip(short, align_batch(short, mode, n_threads=2), strict=True)}
+    scoring: PairScoring = EDIT if mode == "edit" else LCS
+    scores = PairScores(
+        None, scoring.match, scoring.mismatch, scoring.gap_open, scoring.gap_extend, False, False, False
+    )
+    for place, (query, subject) in enumerate(given):
+        here = f"{mode}, pair {place} of {len(query)} x {len(subject)}"
+        one = align_pair(
+            query, subject, mode, n_threads=1 + place % 2, memory_bytes=int(rng.choice((0, 9_999, 1 << 26)))
+        )
+        other = batch.get(id(query), one)
+        same = (one.score, one.cigar) == (other.score, other.cigar)
+        trial.check(same, f"{here}: the batch gives another score or CIGAR")
+        if mode == "edit":
+            expected = Levenshtein.distance(query.letters, subject.letters)
+            if query.letters and subject.letters:
+                theirs = edlib.align(query.letters, subject.letters)["editDistance"]
+                trial.check(one.score == theirs, f"{here}: {one.score}, edlib {theirs}")
+        else:
+            expected = LCSseq.similarity(query.letters, subject.letters)
+        trial.check(one.score == expected, f"{here}: {one.score}, rapidfuzz {expected}")
+        numbers = [np.array([ord(letter) for letter in side.letters]) for side in (query, subject)]
+        again = score_of(one.cigar or "", numbers[0], numbers[1], (0, 0), scores)
+        trial.check(abs(again) == one.score, f"{here}: score {one.score}, its CIGAR {again}")
+        trial.counts["pairs of rapidfuzz and edlib"] += 1
+        trial.counts["pairs"] += 1
+
+
+def run(budget: Budget, seed: int, state_dir: Path) -> Outcome:
+    """The part."""
+    return run_trials("align_modes", trial, budget, seed, state_dir)

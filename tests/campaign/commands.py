@@ -1,0 +1,426 @@
+"""The commands that the campaign disturbs, each with a judge: what may be on the disk after the disturbance, and what
+must come of the next command.
+
+A judge knows two states, from an undisturbed run: `old`, as before the command, and `new`, as after it. A search that
+stores its hits may also be `between`: some of its queries are committed, each whole.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import io
+import os
+import re
+import shutil
+import sqlite3
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+
+from swsearch.database.export import export
+from swsearch.database.lock import LOCK
+from swsearch.database.reader import PackedDatabase
+from swsearch.database.verify import verify
+from swsearch.errors import StoreError, SwSearchError
+from swsearch.hits.result import SearchStats
+from swsearch.store.repository import HitStore
+from tests.campaign.processes import Done, run
+from tests.campaign.trials import Trial
+from tests.support import ROBINSON_FREQUENCIES
+
+LETTERS = "ARNDCQEGHILKMFPSTWYV"
+OLD, NEW, BETWEEN = "old", "new", "between"
+SEARCH = ("--evalue", "1000", "--top", "8", "--threads", "1", "--quiet")
+
+
+def fasta(prefix: str, n_records: int, seed: int, lengths: tuple[int, int] = (20, 140)) -> str:
+    """Random proteins."""
+    rng = np.random.default_rng(seed)
+    frequencies = ROBINSON_FREQUENCIES / ROBINSON_FREQUENCIES.sum()
+    lines = []
+    for number in range(n_records):
+        letters = "".join(rng.choice(list(LETTERS), size=int(rng.integers(*lengths)), p=frequencies))
+        lines.append(f">{prefix}{number} record {number}\n{letters}\n")
+    return "".join(lines)
+
+
+@dataclass(frozen=True)
+class Template:
+    """A folder with all that commands need, made once, and copied from for each trial."""
+
+    folder: Path
+
+    @staticmethod
+    def make(state_dir: Path) -> Template:
+        """The template, which all parts of a campaign share; one that is whole is kept."""
+        folder = state_dir.parent / "template"
+        with open(state_dir.parent / "template.lock", "w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not (folder / "whole").exists():
+                Template._fill(folder)
+        return Template(folder)
+
+    @staticmethod
+    def _fill(folder: Path) -> None:
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+        (folder / "a.fa").write_text(fasta("S", 30, 1))
+        (folder / "more.fa").write_text(fasta("N", 12, 2))
+        (folder / "more1.fa").write_text(fasta("N", 12, 7))
+        (folder / "more2.fa").write_text(fasta("M", 9, 8))
+        (folder / "q.fa").write_text(fasta("Q", 5, 3, (30, 80)))
+        (folder / "many.fa").write_text(fasta("Q", 40, 9, (30, 80)))
+        (folder / "obsolete.txt").write_text("S3\nS17\nN5\n")
+        commands = [
+            ["index", "a.fa", "-o", "base.db"],
+            ["index", "a.fa", "-o", "some.db"],
+            ["db", "add", "some.db", "more.fa"],
+            ["db", "remove", "some.db", "S1", "N2"],
+            ["query", "q.fa", "base.db", "--store", "hits.sqlite", *SEARCH],
+            ["batch", "q.fa", "base.db", "--store", "one.sqlite", "--shard", "1/2", *SEARCH],
+            ["batch", "q.fa", "base.db", "--store", "two.sqlite", "--shard", "2/2", *SEARCH],
+        ]
+        for command in commands:
+            done = run(command, folder)
+            assert done.code == 0, (command, done.text)
+        (folder / "whole").touch()
+
+    def copy(self, names: Sequence[str], folder: Path) -> None:
+        """Copy some of its files and folders."""
+        for name in names:
+            source = self.folder / name
+            if source.is_dir():
+                shutil.copytree(source, folder / name)
+            else:
+                shutil.copy2(source, folder / name)
+
+
+def content(path: Path) -> tuple[list[str], str]:
+    """Problems of a database, and its letters and headers as a digest."""
+    with PackedDatabase.open(path) as database:
+        problems = verify(database)
+        text = io.StringIO()
+        export(database, text)
+        return problems, hashlib.sha256(text.getvalue().encode("utf-8", "surrogateescape")).hexdigest()
+
+
+@dataclass
+class Command:
+    """A command with its judge.
+
+    Attributes
+    ----------
+    name : str
+    arguments : tuple of str
+    needs : tuple of str
+        What is copied from the template.
+    calls : int
+        System calls that an undisturbed run makes to change files.
+    seconds : float
+        Wall time of an undisturbed run, forked.
+    """
+
+    name: str
+    arguments: tuple[str, ...]
+    needs: tuple[str, ...]
+    calls: int = 0
+    seconds: float = 0.0
+    learned: dict[str, Any] = field(default_factory=dict)
+    whole_calls: ClassVar[bool] = False
+
+    def prepare(self, template: Template, folder: Path) -> None:
+        """A folder as it is before the command."""
+        folder.mkdir(parents=True, exist_ok=True)
+        template.copy(self.needs, folder)
+
+    def learn(self, template: Template) -> Command:
+        """Run undisturbed, and remember what that does."""
+        folder = template.folder.with_name(f"undisturbed-{self.name}-{os.getpid()}")
+        shutil.rmtree(folder, ignore_errors=True)
+        self.prepare(template, folder)
+        self.remember(OLD, folder)
+        done = run(self.arguments, folder)
+        assert done.code == 0, (self.arguments, done.text)
+        self.calls, self.seconds = done.calls, done.seconds
+        self.remember(NEW, folder)
+        shutil.rmtree(folder)
+        return self
+
+    def remember(self, state: str, folder: Path) -> None:
+        """What is on the disk in a state."""
+        raise NotImplementedError
+
+    def state(self, trial: Trial, folder: Path) -> str:
+        """The state that a disturbed run left; problems are noted in the trial."""
+        raise NotImplementedError
+
+    def go_on(self, trial: Trial, folder: Path, state: str) -> None:
+        """The next command succeeds, and all is as after an undisturbed run."""
+        raise NotImplementedError
+
+    def leftovers(self, folder: Path) -> set[str]:
+        """Names of files that no state has."""
+        raise NotImplementedError
+
+    def must(self, trial: Trial, folder: Path, arguments: Sequence[str]) -> Done:
+        """Run a command that must succeed."""
+        done = run(arguments, folder)
+        trial.check(done.code == 0, f"`swsearch {' '.join(arguments)}` after it ends with {done.code}: {done.text}")
+        trial.check("Traceback" not in done.text, f"`swsearch {' '.join(arguments)}` after it: {done.text}")
+        return done
+
+
+@dataclass
+class DatabaseCommand(Command):
+    """A command that makes or changes a database."""
+
+    database: str = "some.db"
+    next: tuple[str, ...] = ("db", "remove", "some.db", "S9")
+
+    def remember(self, state: str, folder: Path) -> None:
+        path = folder / self.database
+        self.learned[state] = content(path)[1] if path.exists() else None
+
+    def state(self, trial: Trial, folder: Path) -> str:
+        path = folder / self.database
+        if not path.exists():
+            trial.check(self.learned[OLD] is None, f"{self.database} is gone")
+            return OLD
+        try:
+            problems, found = content(path)
+        except SwSearchError as error:
+            trial.check(False, f"the database does not open: {error}")
+            return BETWEEN
+        trial.check(not problems, f"verify: {problems}")
+        for state in (OLD, NEW):
+            if found == self.learned[state]:
+                # A compaction changes no letter: the generation tells.
+                return NEW if state == OLD and self.learned[NEW] == found and self._is_compact(path) else state
+        trial.check(False, "the database has neither the old nor the new content")
+        return BETWEEN
+
+    @staticmethod
+    def _is_compact(path: Path) -> bool:
+        with PackedDatabase.open(path) as database:
+            return len(database.segments) == 1 and not database.catalogue.n_removed
+
+    def go_on(self, trial: Trial, folder: Path, state: str) -> None:
+        if state == NEW:
+            self.must(trial, folder, self.next)
+        else:
+            self.must(trial, folder, self.arguments)
+            trial.check(self.state(trial, folder) == NEW, "the same command again does not give the new content")
+        trial.check(not content(folder / self.database)[0], "verify finds problems after the next command")
+        left = self.leftovers(folder)
+        trial.check(not left, f"left behind after the next command: {sorted(left)}")
+
+    def leftovers(self, folder: Path) -> set[str]:
+        found = {path.name for path in folder.iterdir()} - {"tmp", self.database, *self.needs}
+        path = folder / self.database
+        if not path.exists():
+            return found
+        with PackedDatabase.open(path) as database:
+            in_use = {"catalogue.json", LOCK}
+            generation = database.catalogue.generation
+            for entry in database.catalogue.segments:
+                in_use |= {f"{entry.name}/{name}.bin" for name in entry.files}
+                if entry.removed is not None:
+                    in_use.add(f"{entry.name}/{entry.removed.name}")
+        for file in path.rglob("*"):
+            name = str(file.relative_to(path))
+            removals = re.search(r"removed-(\d+)\.bin$", name)
+            is_former = removals is not None and int(removals[1]) < generation  # kept for readers, by design
+            if file.is_file() and name not in in_use and not is_former:
+                found.add(name)
+        return found
+
+
+def unstamped(result: Any) -> Any:
+    """A query's result without its times."""
+    return replace(result, stats=SearchStats(result.stats.cells, 0.0, 0.0, 0))
+
+
+@dataclass
+class StoreCommand(Command):
+    """A command that adds a run to a store."""
+
+    store: str = "hits.sqlite"
+    out: str | None = None
+    again: tuple[str, ...] = ()
+    in_order: bool = True
+    """Whether queries are committed in their order, so that those of a killed run are the first ones."""
+    _NO_STORE: ClassVar[str] = "nothing"
+
+    def remember(self, state: str, folder: Path) -> None:
+        self.learned[state] = self._runs(folder)
+        self.learned[f"{state} text"] = self._report(folder) if self.learned[state] else b""
+        if self.out is not None:
+            path = folder / self.out
+            self.learned[f"{state} out"] = path.read_bytes() if path.exists() else None
+
+    def _report(self, folder: Path) -> bytes:
+        done = run(["report", "latest", "--format", "tsv", "--store", self.store], folder)
+        assert done.code == 0, done.text
+        return done.out
+
+    def _runs(self, folder: Path) -> dict[int, tuple[str, list[Any]]]:
+        """State and results of each run."""
+        if not (folder / self.store).exists():
+            return {}
+        with HitStore(folder / self.store) as store:
+            return {found.id: (found.state, [unstamped(r) for r in store.queries(found.id)]) for found in store.runs()}
+
+    def state(self, trial: Trial, folder: Path) -> str:
+        path = folder / self.store
+        if self.out is not None:
+            out = (folder / self.out).read_bytes() if (folder / self.out).exists() else None
+            whole = (self.learned[f"{OLD} out"], self.learned[f"{NEW} out"])
+            trial.check(out in whole, f"{self.out} is half written")
+        if not path.exists():
+            trial.check(not self.learned[OLD], f"{self.store} is gone")
+            return OLD
+        with sqlite3.connect(path) as connection:
+            found = connection.execute("PRAGMA integrity_check").fetchall()
+            trial.check(found == [("ok",)], f"integrity_check: {found}")
+            found = connection.execute("PRAGMA foreign_key_check").fetchall()
+            trial.check(not found, f"foreign_key_check: {found}")
+        connection.close()
+        try:
+            runs = self._runs(folder)
+        except StoreError as error:
+            trial.check(
+                not self.learned[OLD] and "holds no runs yet" in str(error), f"the store does not open: {error}"
+            )
+            return OLD
+        for number, (state, results) in self.learned[OLD].items():
+            trial.check(runs.get(number) == (state, results), f"run {number}, there before, has changed")
+        added = [number for number in runs if number not in self.learned[OLD]]
+        if not added:
+            return OLD
+        trial.check(len(added) == 1, f"runs {added} were added by one command")
+        state, results = runs[added[0]]
+        wanted = self._wanted()
+        if state == "finished":
+            trial.check(results == wanted, "the finished run has not the results of an undisturbed one")
+            return NEW
+        trial.check(state == "interrupted", f"the run of a process that has ended is {state}")
+        missing = [result.number for result in results if result not in wanted]
+        trial.check(not missing, f"committed queries {missing} differ from those of an undisturbed run")
+        if self.in_order:
+            trial.check(results == wanted[: len(results)], "the committed queries are not the first ones")
+        return BETWEEN
+
+    def _wanted(self) -> list[Any]:
+        new = self.learned[NEW]
+        results: list[Any] = new[max(new)][1]
+        return results
+
+    def go_on(self, trial: Trial, folder: Path, state: str) -> None:
+        runs_before = self._runs_or_none(folder)
+        self.must(trial, folder, self.again or self.arguments)
+        trial.check(self._report(folder) == self.learned[f"{NEW} text"], "the report after the next command differs")
+        if self.out is not None:
+            trial.check(
+                (folder / self.out).read_bytes() == self.learned[f"{NEW} out"], f"{self.out} differs afterwards"
+            )
+        runs = self._runs(folder)
+        trial.check(runs[max(runs)] == ("finished", self._wanted()), "the run of the next command is not whole")
+        if self.again and state == BETWEEN:
+            trial.check(len(runs) == len(runs_before), "the interrupted run was not gone on with")
+        left = {name for name in self.leftovers(folder) if not name.endswith(".unfinished")}
+        trial.check(not left, f"left behind after the next command: {sorted(left)}")
+
+    def _runs_or_none(self, folder: Path) -> dict[int, Any]:
+        try:
+            return self._runs(folder)
+        except StoreError:
+            return {}
+
+    def leftovers(self, folder: Path) -> set[str]:
+        return {path.name for path in folder.iterdir()} - {"tmp", self.store, self.out, *self.needs}
+
+
+@dataclass
+class OutCommand(Command):
+    """A command that writes a file and nothing else."""
+
+    out: str = "out.txt"
+
+    def prepare(self, template: Template, folder: Path) -> None:
+        super().prepare(template, folder)
+        (folder / self.out).write_text("an older file\n")
+
+    def remember(self, state: str, folder: Path) -> None:
+        self.learned[state] = (folder / self.out).read_bytes()
+
+    def state(self, trial: Trial, folder: Path) -> str:
+        path = folder / self.out
+        if not trial.check(path.exists(), f"{self.out} is gone"):
+            return BETWEEN
+        found = path.read_bytes()
+        if trial.check(found in (self.learned[OLD], self.learned[NEW]), f"{self.out} is half written"):
+            return NEW if found == self.learned[NEW] else OLD
+        return BETWEEN
+
+    def go_on(self, trial: Trial, folder: Path, state: str) -> None:
+        self.must(trial, folder, self.arguments)
+        trial.check(self.state(trial, folder) == NEW, f"{self.out} is not whole after the next command")
+
+    def leftovers(self, folder: Path) -> set[str]:
+        return {path.name for path in folder.iterdir()} - {"tmp", self.out, *self.needs}
+
+
+def commands() -> dict[str, Command]:
+    """All of them, by name; not learned yet."""
+    every: list[Command] = [
+        DatabaseCommand(
+            "index", ("index", "a.fa", "-o", "new.db"), ("a.fa",), database="new.db",
+            next=("index", "a.fa", "-o", "new.db", "--force"),
+        ),
+        DatabaseCommand(
+            "index_force", ("index", "a.fa", "-o", "some.db", "--force"), ("a.fa", "some.db"),
+            next=("index", "a.fa", "-o", "some.db", "--force"),
+        ),
+        DatabaseCommand("db_add", ("db", "add", "some.db", "more.fa"), ("more.fa", "some.db")),
+        DatabaseCommand(
+            "db_remove", ("db", "remove", "some.db", "--from-file", "obsolete.txt"), ("obsolete.txt", "some.db")
+        ),
+        DatabaseCommand("db_compact", ("db", "compact", "some.db"), ("some.db",)),
+        StoreCommand(
+            "query",
+            ("query", "q.fa", "base.db", "--store", "hits.sqlite", "--out", "hits.tsv", "--format", "tsv", *SEARCH),
+            ("q.fa", "base.db", "hits.sqlite"), out="hits.tsv", in_order=True,
+        ),
+        StoreCommand(
+            "batch", ("batch", "q.fa", "base.db", "--store", "batch.sqlite", *SEARCH), ("q.fa", "base.db"),
+            store="batch.sqlite", in_order=False,
+            again=("batch", "q.fa", "base.db", "--store", "batch.sqlite", "--resume", "latest", *SEARCH),
+        ),
+        StoreCommand(
+            "runs_merge", ("runs", "merge", "one.sqlite", "two.sqlite", "--store", "merged.sqlite"),
+            ("one.sqlite", "two.sqlite"), store="merged.sqlite", in_order=False,
+        ),
+        OutCommand(
+            "report", ("report", "latest", "--store", "hits.sqlite", "--format", "pairwise", "--out", "out.txt"),
+            ("hits.sqlite",),
+        ),
+        OutCommand("db_export", ("db", "export", "some.db", "--out", "out.txt"), ("some.db",)),
+        OutCommand("align", ("align", "q.fa", "q.fa", "--mode", "global", "--out", "out.txt", "--quiet"), ("q.fa",)),
+    ]  # fmt: skip
+    return {command.name: command for command in every}
+
+
+def learned(name: str, state_dir: Path) -> tuple[Template, Command]:
+    """A command with its template, learned once a process."""
+    return _learned(name, state_dir.parent)
+
+
+@cache
+def _learned(name: str, campaign_dir: Path) -> tuple[Template, Command]:
+    template = Template.make(campaign_dir / name)
+    return template, commands()[name].learn(template)

@@ -1,0 +1,304 @@
+"""Every engine against parasail and the reference engine: scores, ends, alignments, on random and adversarial problems.
+
+A trial draws one scoring scheme and a few queries, and scores them against some dozens of subjects: with the CPU
+engine in every instruction set that this processor has, with the reference engine, and with parasail. Ends and
+alignments come from every instruction set of the traceback; parasail judges the ends (smallest subject end, then
+smallest query end), `rescore` the CIGARs.
+
+Our gap of k residues costs open + k * extend, parasail's open + (k - 1) * extend: it is given open + extend as its
+open. Its 32-bit scan kernels judge; its striped ones are known to go wrong where gaps are linear.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import parasail
+
+from swsearch import _native
+from swsearch.alignment.rescore import rescore
+from swsearch.alignment.traceback import align_several
+from swsearch.engine.cpu.engine import CpuEngine, usable_instruction_sets
+from swsearch.engine.reference import local_score
+from swsearch.query.profile import QueryProfile, sequence_profile
+from swsearch.scoring.gap import MAX_GAP_COST, GapPenalty
+from swsearch.scoring.matrix import PAD_SCORE, SubstitutionMatrix, match_mismatch, matrix_names, named_matrix
+from swsearch.scoring.scheme import ScoringScheme
+from swsearch.sequences.alphabet import DNA, N_CODES, PAD_CODE, PROTEIN, Alphabet
+from swsearch.typing import Codes
+from tests.campaign.parts import Budget, Outcome
+from tests.campaign.trials import Trial, run_trials
+from tests.support import ROBINSON_FREQUENCIES, make_partition
+
+KINDS = ("named", "named", "dna", "random", "extreme", "pssm", "saturating", "dna", "named", "few letters")
+"""Of trials, in turns."""
+BORDERS = (1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65, 127, 128, 129, 255, 256, 257, 511, 512, 513)
+"""Lengths at which lanes, blocks and number types end."""
+NAMES = tuple(matrix_names())
+REFERENCE_CELLS = 12_000
+EMULATED_EVERY = 40
+EMULATED_CELLS = 150_000
+
+
+def draw_gap(rng: np.random.Generator) -> GapPenalty:
+    """A gap cost: usual, linear, free to extend, extreme, or anything."""
+    kind = rng.integers(6)
+    if kind == 0:
+        return GapPenalty(*((11, 1), (9, 2), (5, 2), (14, 1), (13, 2))[rng.integers(5)])
+    if kind == 1:
+        return GapPenalty(0, int(rng.integers(1, 12)))
+    if kind == 2:
+        return GapPenalty(int(rng.integers(1, 40)), 0)
+    if kind == 3:
+        costs = (1, 2, 100, 126, 127, 128, 129, 254, 255, 256, 1000, 8191, MAX_GAP_COST)
+        return GapPenalty(int(rng.choice(costs)), int(rng.choice((0, 1, 2, 127, 128, 255, 256, MAX_GAP_COST))))
+    return GapPenalty(int(rng.integers(0, 30)), int(rng.integers(1, 12)))
+
+
+def draw_matrix(kind: str, rng: np.random.Generator) -> SubstitutionMatrix:
+    """A matrix of the kind of the trial."""
+    if kind in ("named", "pssm"):
+        return named_matrix(NAMES[rng.integers(len(NAMES))])
+    if kind == "dna":
+        return match_mismatch(int(rng.choice((1, 2, 5, 9, 40, 127))), -int(rng.choice((0, 1, 3, 4, 20, 127))))
+    high = {"random": int(rng.integers(2, 20)), "extreme": 127, "saturating": int(rng.integers(20, 128))}.get(kind, 6)
+    n = len(PROTEIN.letters)
+    scores = np.full((N_CODES, N_CODES), PAD_SCORE, np.int8)
+    drawn = rng.integers(-high, high // 2 + 1, (n, n))
+    np.fill_diagonal(drawn, rng.integers(1, high + 1, n))
+    same = np.arange(n)
+    for letter, other in PROTEIN.scored_as.items():
+        same[PROTEIN.code(letter)] = PROTEIN.code(other)
+    scores[:n, :n] = drawn[np.ix_(same, same)]
+    return SubstitutionMatrix(kind, PROTEIN, scores)
+
+
+def draw_length(rng: np.random.Generator) -> int:
+    """Mostly short; a border length in three, a long one in thirty."""
+    kind = rng.random()
+    if kind < 0.03:
+        return int(rng.integers(600, 3001))
+    if kind < 0.33:
+        return int(rng.choice(BORDERS[:18])) + int(rng.integers(0, 2))
+    return int(rng.integers(1, 180))
+
+
+def draw_codes(kind: str, alphabet: Alphabet, length: int, rng: np.random.Generator) -> Codes:
+    """Residues: natural, of few letters, or any letter of the alphabet, ambiguous ones and masked ones included."""
+    n_letters = len(alphabet.letters)
+    if kind == "few letters":
+        return rng.integers(0, rng.integers(1, 4), length).astype(np.uint8)
+    if alphabet is DNA:
+        codes = rng.integers(0, 4, length).astype(np.uint8)
+    else:
+        frequencies = ROBINSON_FREQUENCIES / ROBINSON_FREQUENCIES.sum()
+        codes = rng.choice(20, size=length, p=frequencies).astype(np.uint8)
+    if rng.random() < 0.4:
+        strange = rng.random(length) < rng.choice((0.02, 0.3, 1.0))
+        codes[strange] = rng.integers(0, n_letters, int(strange.sum()))
+    return codes
+
+
+def changed(codes: Codes, alphabet: Alphabet, rng: np.random.Generator) -> Codes:
+    """A relative: letters exchanged, left out, put in, parts repeated."""
+    rate = rng.choice((0.0, 0.02, 0.1, 0.4))
+    now = codes.copy()
+    hit = rng.random(len(now)) < rate
+    now[hit] = rng.integers(0, 4 if alphabet is DNA else 20, int(hit.sum()))
+    now = now[rng.random(len(now)) >= rate / 2]
+    for _ in range(rng.integers(0, 3)):
+        place = int(rng.integers(0, len(now) + 1))
+        now = np.concatenate([now[:place], rng.integers(0, 4, rng.integers(0, 12)).astype(np.uint8), now[place:]])
+    if rng.random() < 0.2:
+        now = np.tile(now, int(rng.integers(2, 4)))[:3000]
+    return now if len(now) else codes[:1].copy()
+
+
+def theirs(matrix: SubstitutionMatrix) -> parasail.Matrix:
+    """The matrix as parasail takes it: letters A, B, … stand for our codes."""
+    letters = [code for code, letter in enumerate(matrix.alphabet.letters) if letter not in matrix.alphabet.scored_as]
+    made = parasail.matrix_create("".join(map(_character, range(len(letters)))), 1, -1)
+    for row, query in enumerate(letters):
+        for column, subject in enumerate(letters):
+            made.set_value(column, row, int(matrix.scores[query, subject]))  # its profiles have subjects in rows
+    return made
+
+
+def _character(place: int) -> str:
+    return chr(ord("A") + place)
+
+
+@cache
+def _text_table(name: str) -> np.ndarray:
+    alphabet = {"dna": DNA, "protein": PROTEIN}[name]
+    letters = [code for code, letter in enumerate(alphabet.letters) if letter not in alphabet.scored_as]
+    place = {code: n for n, code in enumerate(letters)}
+    for letter, other in alphabet.scored_as.items():
+        place[alphabet.code(letter)] = place[alphabet.code(other)]
+    table = np.zeros(256, np.uint8)
+    for code, n in place.items():
+        table[code] = ord(_character(n))
+    return table
+
+
+def text(codes: Codes, alphabet: Alphabet) -> str:
+    """Residues as parasail takes them."""
+    return _text_table(alphabet.name)[codes].tobytes().decode()
+
+
+def pssm(query: Codes, matrix: SubstitutionMatrix, gap: GapPenalty, rng: np.random.Generator) -> QueryProfile:
+    """A profile with a row of its own at each position: the matrix's, disturbed."""
+    n = len(matrix.alphabet.letters)
+    table = np.full((len(query), N_CODES), -128, np.int8)
+    noise = rng.integers(-3, 4, (len(query), n))
+    table[:, :n] = np.clip(matrix.scores[query][:, :n].astype(int) + noise, -127, 127)
+    table[:, PAD_CODE] = -128
+    return QueryProfile(np.arange(len(query), dtype=np.int32), table, gap)
+
+
+def trial(trial: Trial) -> None:
+    """One scheme, a few queries, some dozens of subjects, every engine."""
+    rng = trial.array_rng()
+    kind = KINDS[trial.number % len(KINDS)]
+    matrix, gap = draw_matrix(kind, rng), draw_gap(rng)
+    alphabet = matrix.alphabet
+    scheme = ScoringScheme(matrix, gap)
+    queries = [draw_codes(kind, alphabet, draw_length(rng), rng) for _ in range(rng.integers(1, 4))]
+    if kind == "saturating":
+        # Scores around 127, 255 and 32,767: so many equal letters, one more, one less.
+        best = int(matrix.scores[0, 0])
+        queries = [np.zeros(max(1, int(rng.choice((127, 255, 32_767))) // best + int(rng.integers(-1, 2))), np.uint8)]
+        queries = [query[:3000] for query in queries]
+    subjects = []
+    for _ in range(int(rng.integers(30, 65))):
+        if rng.random() < 0.5:
+            subjects.append(changed(queries[rng.integers(len(queries))], alphabet, rng))
+        else:
+            subjects.append(draw_codes(kind, alphabet, draw_length(rng), rng))
+    profiles = [
+        pssm(query, matrix, gap, rng) if kind == "pssm" else sequence_profile(query, scheme) for query in queries
+    ]
+    partition = make_partition(subjects)
+    stored = [subjects[place] for place in partition.subject_index]
+
+    blocks = CpuEngine(1, "scalar").score(profiles, partition)
+    wanted = [block.score for block in blocks]
+    for name in usable_instruction_sets():
+        found = CpuEngine(1 + trial.number % 2, name).score(profiles, partition)
+        for number, block in enumerate(found):
+            same = np.array_equal(block.score, wanted[number])
+            trial.check(same, f"{kind} {scheme}: {name} differs from scalar in query {number}")
+        floors = [max(1, int(np.median(scores))) for scores in wanted]
+        for number, block in enumerate(CpuEngine(1, name).score(profiles, partition, floors)):
+            left = blocks[number].at_least(floors[number])
+            same = np.array_equal(block.score, left.score) and np.array_equal(block.subject_index, left.subject_index)
+            trial.check(same, f"{kind} {scheme}: {name} differs with floor {floors[number]} in query {number}")
+    judge = None if kind == "pssm" else theirs(matrix)
+    for number, (query, profile) in enumerate(zip(queries, profiles, strict=True)):
+        where = f"{kind} {scheme}, query {number}"
+        _check_scores(trial, where, profile, stored, wanted[number], rng)
+        ends = None
+        if judge is not None:
+            ends = _check_against_parasail(trial, where, text(query, alphabet), stored, wanted[number], scheme, judge)
+        _check_alignments(trial, where, query, profile, scheme, stored, wanted[number], ends, partition, kind, rng)
+        trial.counts["pairs"] += len(stored)
+    if trial.number % EMULATED_EVERY == EMULATED_EVERY - 1 and shutil.which("g++"):
+        _check_emulated(trial, kind, profiles, partition, wanted)
+
+
+def _check_scores(trial, where, profile, stored, wanted, rng):  # type: ignore[no-untyped-def]
+    """The reference engine, on pairs that it can do in a moment."""
+    for place, subject in enumerate(stored):
+        cells = profile.length * len(subject)
+        if cells <= REFERENCE_CELLS or rng.random() < 0.02:
+            expected = local_score(profile, subject)
+            trial.check(expected == wanted[place], f"{where}, subject {place}: {wanted[place]}, reference {expected}")
+            trial.counts["pairs of the reference engine"] += 1
+
+
+def _check_against_parasail(trial, where, query, stored, wanted, scheme, judge):  # type: ignore[no-untyped-def]
+    """Scores and ends; returns the ends, 0-based and half-open, (query, subject)."""
+    opening, extend = scheme.gap.first, scheme.gap.extend
+    profile = parasail.profile_create_32(query, judge)
+    ends = []
+    for place, subject in enumerate(stored):
+        found = parasail.sw_scan_profile_32(profile, text(subject, scheme.alphabet), opening, extend)
+        same = found.score == wanted[place]
+        trial.check(same, f"{where}, subject {place}: {wanted[place]}, parasail {found.score}")
+        ends.append((found.end_query + 1, found.end_ref + 1))
+        trial.counts["pairs of parasail"] += 1
+    return ends
+
+
+def _check_alignments(trial, where, query, profile, scheme, stored, wanted, ends, partition, kind, rng):  # type: ignore[no-untyped-def]
+    arguments = {
+        "residues": partition.residues,
+        "starts": np.ascontiguousarray(partition.starts),
+        "lengths": np.ascontiguousarray(partition.lengths),
+    }
+    found = align_several(
+        query, profile, scheme.alphabet, **arguments, scores=None, n_threads=1,
+        memory_bytes=int(rng.choice((0, 1000, 64 << 20))),
+    )  # fmt: skip
+    position_scores = profile.table[profile.rows] if kind == "pssm" else None
+    for place, of_subject in enumerate(found):
+        if wanted[place] == 0 or not of_subject:
+            trial.check(
+                wanted[place] == 0 and not of_subject, f"{where}, subject {place}: score {wanted[place]}, {of_subject}"
+            )
+            continue
+        score, alignment = of_subject[0]
+        again = rescore(query, stored[place], alignment, scheme, position_scores=position_scores)
+        trial.check(
+            score == again == wanted[place],
+            f"{where}, subject {place}: engine {wanted[place]}, traceback {score}, its CIGAR {again}",
+        )
+        trial.counts["alignments rescored"] += 1
+        if ends is not None:
+            mine = (alignment.query_end, alignment.subject_end)
+            trial.check(mine == ends[place], f"{where}, subject {place}: ends at {mine}, parasail {ends[place]}")
+    for name in _native.align_isas():
+        rows = _native.align_local(
+            query, profile.rows, profile.table, profile.gap.open, profile.gap.extend, scheme.alphabet.identity_table,
+            arguments["residues"], arguments["starts"], arguments["lengths"], 1, 1 << 20, None, name,
+        )  # fmt: skip
+        told = [
+            [(one.query_start, one.query_end, one.subject_start, one.subject_end, one.cigar) for _, one in of_subject]
+            for of_subject in found
+        ]
+        same = [[tuple(row[1:6]) for row in of_subject] for of_subject in rows] == told
+        trial.check(same, f"{where}: the traceback in {name} differs")
+
+
+def _check_emulated(trial, kind, profiles, partition, wanted):  # type: ignore[no-untyped-def]
+    """The CUDA engine's kernels, compiled for the host."""
+    engine = _emulated(trial.state_dir)
+    small = partition[: max(1, min(len(partition), 12))]
+    for number, profile in enumerate(profiles[:1]):
+        if profile.length * small.n_residues > EMULATED_CELLS:
+            continue
+        (block,) = engine.score([profile], small)
+        same = np.array_equal(block.score, wanted[number][: len(small)])
+        trial.check(same, f"{kind}: the emulated CUDA engine differs from the CPU engine in query {number}")
+        trial.counts["pairs of the emulated CUDA engine"] += len(small)
+
+
+@cache
+def _emulated(state_dir: Path):  # type: ignore[no-untyped-def]
+    sys.path.insert(0, str(Path(__file__).parents[1] / "cuda" / "emulation"))
+    from emulated_device import EmulatedDevice
+
+    from swsearch.engine.cuda.engine import CudaEngine
+
+    folder = state_dir / "kernels"
+    folder.mkdir(exist_ok=True)
+    return CudaEngine(EmulatedDevice(folder))
+
+
+def run(budget: Budget, seed: int, state_dir: Path) -> Outcome:
+    """The part."""
+    return run_trials("differential", trial, budget, seed, state_dir)

@@ -1,0 +1,169 @@
+"""Disks that are full, limits on files, and system calls that fail: one clear line, exit code 1, nothing half-written.
+
+`failing_calls` lets the n-th call fail (`shim.c`): no space and quota from there on, an error of the device once or
+for good, too many open files; or answers it half (a short write) or not yet (EINTR), which must not be noticed at
+all. `full_disk` uses a small file system of its own, `file_limit` the system's limit on a file's size.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import resource
+import shutil
+import subprocess
+from functools import cache
+from pathlib import Path
+
+from tests.campaign import faults
+from tests.campaign.commands import BETWEEN, NEW, Command, commands, learned
+from tests.campaign.faults import Fault
+from tests.campaign.parts import Budget, Outcome
+from tests.campaign.processes import Done, forked
+from tests.campaign.processes import run as run_forked
+from tests.campaign.trials import Trial, run_trials
+
+SPACE = faults.WRITE | faults.CREATE
+KINDS: dict[str, Fault] = {
+    "no space": Fault(0, faults.FAIL, errno.ENOSPC, sticky=True, of=SPACE),
+    "quota": Fault(0, faults.FAIL, errno.EDQUOT, sticky=True, of=SPACE),
+    "a write that fails once": Fault(0, faults.FAIL, errno.EIO, of=faults.WRITE),
+    "a sync that fails once": Fault(0, faults.FAIL, errno.EIO, of=faults.SYNC),
+    "a rename that fails once": Fault(0, faults.FAIL, errno.EIO, of=faults.RENAME),
+    "a device that is gone": Fault(0, faults.FAIL, errno.EIO, sticky=True, of=faults.CHANGES),
+    "a read that fails once": Fault(0, faults.FAIL, errno.EIO, of=faults.READ),
+    "too many open files": Fault(0, faults.FAIL, errno.EMFILE, sticky=True, of=faults.OPEN | faults.CREATE),
+    "a short write": Fault(0, faults.SHORT, of=faults.WRITE),
+    "an interrupted write": Fault(0, faults.FAIL, errno.EINTR, of=faults.WRITE),
+    "a short read": Fault(0, faults.SHORT, of=faults.READ),
+}
+UNNOTICED = ("a short write", "an interrupted write", "a short read")
+NAMES = tuple(commands())
+
+
+@cache
+def calls_of(name: str, classes: int, state_dir: Path) -> int:
+    """Calls of some classes in an undisturbed run."""
+    template, command = learned(name, state_dir)
+    folder = state_dir / f"counted-{name}"
+    shutil.rmtree(folder, ignore_errors=True)
+    command.prepare(template, folder)
+    done = run_forked(command.arguments, folder, Fault(of=classes))
+    shutil.rmtree(folder)
+    return done.calls
+
+
+def check_end(trial: Trial, done: Done, how: str) -> bool:
+    """Whether the command ended well; a failure must be exit code 1 and one line, without a traceback."""
+    if done.code == 0:
+        return True
+    trial.check(done.code == 1, f"{how}: exit code {done.code}: {done.text[-300:]}")
+    trial.check("Traceback" not in done.text, f"{how}: a traceback: {done.text[-500:]}")
+    trial.check(len(done.errors) == 1, f"{how}: {len(done.errors)} lines of error: {done.text[-300:]}")
+    trial.counts["ended with one clear line"] += 1
+    return False
+
+
+def judge(trial: Trial, command: Command, folder: Path, done: Done, how: str, *, cleans_up: bool = True) -> None:
+    """After a command that failed or not: its end, the state on the disk, what is left, and the next command."""
+    went_well = check_end(trial, done, how)
+    n_before = len(trial.problems)
+    state = command.state(trial, folder)
+    if went_well:
+        trial.check(state == NEW, f"exit code 0, but the state is {state}")
+        trial.counts["ended well"] += 1
+    elif cleans_up:
+        # SQLite folds its log in at the next opening; on a full disk it cannot do so at once.
+        left = {name for name in command.leftovers(folder) if not name.endswith(("-wal", "-shm", "-journal"))}
+        trial.check(not left, f"left behind: {sorted(left)}")
+        temporary = list((folder / "tmp").iterdir())
+        trial.check(not temporary, f"temporary files left behind: {temporary}")
+    if state == BETWEEN or len(trial.problems) == n_before:
+        command.go_on(trial, folder, state)
+    trial.problems[n_before:] = [f"{how}: {problem}" for problem in trial.problems[n_before:]]
+
+
+def failing_call(trial: Trial) -> None:
+    """One command, one call, one way to fail."""
+    name = NAMES[trial.number % len(NAMES)]
+    kind = list(KINDS)[(trial.number // len(NAMES)) % len(KINDS)]
+    template, command = learned(name, trial.state_dir)
+    calls = calls_of(name, KINDS[kind].of, trial.state_dir)
+    if not calls:
+        trial.counts["commands without such a call"] += 1
+        return
+    pattern = KINDS[kind]
+    fault = Fault(trial.rng.randint(1, calls), pattern.action, pattern.value, pattern.sticky, pattern.of)
+    folder = trial.folder / "work"
+    command.prepare(template, folder)
+    done = forked(command.arguments, folder, fault).wait()
+    how = f"{name} with {kind} at call {fault.at} of {calls}, {done.what}"
+    if kind in UNNOTICED:
+        trial.check(done.code == 0, f"{how}: exit code {done.code}: {done.text[-300:]}")
+    judge(trial, command, folder, done, how, cleans_up=not fault.sticky or fault.of == SPACE)
+
+
+def full_disk(trial: Trial) -> None:
+    """A file system with room for what is there and for a part of what the command writes."""
+    name = NAMES[trial.number % len(NAMES)]
+    template, command = learned(name, trial.state_dir)
+    folder = trial.folder / "work"
+    command.prepare(template, folder)
+    before = _pages(folder)
+    done = run_forked(command.arguments, folder)
+    grown = max(2, _pages(folder) - before + 8)
+    shutil.rmtree(folder)
+    folder.mkdir()
+    pages = before + 3 + trial.rng.randrange(grown)
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", f"size={pages * 4096}", "tmpfs", str(folder)], capture_output=True, check=False
+    )
+    if mounted.returncode:
+        trial.counts["not run: no right to mount"] += 1
+        return
+    try:
+        try:
+            command.prepare(template, folder)
+            (folder / "tmp").mkdir(exist_ok=True)
+        except OSError:
+            trial.counts["no room for the files before the command"] += 1
+            return
+        done = forked(command.arguments, folder).wait()
+        subprocess.run(["mount", "-o", "remount,size=256m", str(folder)], check=True)
+        judge(trial, command, folder, done, f"{name} on a disk of {pages} pages, {before} of them full")
+    finally:
+        subprocess.run(["umount", "-l", str(folder)], check=True)
+
+
+def _pages(folder: Path) -> int:
+    """Pages of 4 KiB that a tmpfs takes for a folder's files."""
+    return sum(-(-path.stat().st_size // 4096) + 1 for path in folder.rglob("*"))
+
+
+def file_limit(trial: Trial) -> None:
+    """A limit on the size of each file, as `ulimit -f` sets it."""
+    name = NAMES[trial.number % len(NAMES)]
+    template, command = learned(name, trial.state_dir)
+    folder = trial.folder / "work"
+    command.prepare(template, folder)
+    high = trial.rng.choice((3_000, 20_000, 200_000))
+    limit = trial.rng.randrange(500, high)
+    done = forked(command.arguments, folder, limits={resource.RLIMIT_FSIZE: limit}).wait()
+    judge(trial, command, folder, done, f"{name} with files of at most {limit} bytes")
+
+
+def run_failing_calls(budget: Budget, seed: int, state_dir: Path) -> Outcome:
+    """The part `failing_calls`."""
+    return run_trials("failing_calls", failing_call, budget, seed, state_dir)
+
+
+def run_full_disk(budget: Budget, seed: int, state_dir: Path) -> Outcome:
+    """The part `full_disk`."""
+    if os.geteuid() != 0:
+        return Outcome(notes=["not run: only root may mount a small file system"])
+    return run_trials("full_disk", full_disk, budget, seed, state_dir)
+
+
+def run_file_limit(budget: Budget, seed: int, state_dir: Path) -> Outcome:
+    """The part `file_limit`."""
+    return run_trials("file_limit", file_limit, budget, seed, state_dir)

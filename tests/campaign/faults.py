@@ -1,0 +1,100 @@
+"""What can go wrong at a numbered system call, and the library that makes it go wrong there (`shim.c`)."""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import mmap
+import shutil
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+WRITE, CREATE, RENAME, SYNC, UNLINK, READ, OPEN = (1 << bit for bit in range(7))
+CHANGES: Final = WRITE | CREATE | RENAME | SYNC | UNLINK
+"""The calls that change what is on the disk: each moment at which a killed program can leave something different."""
+
+COUNT, KILL_BEFORE, KILL_AFTER, TORN, FAIL, SHORT, SIGNAL = range(7)
+KILLS: Final = {"before": KILL_BEFORE, "after": KILL_AFTER, "in the middle of": TORN}
+
+
+@dataclass(frozen=True)
+class Fault:
+    """One thing that happens at the `at`-th call of the classes `of`, counted from 1; nothing where `at` is 0."""
+
+    at: int = 0
+    action: int = COUNT
+    value: int = 0  # the error of FAIL, the signal of SIGNAL
+    sticky: bool = False  # whether every later call of these classes meets the same
+    of: int = CHANGES
+
+    def environment(self, root: Path, page: Path) -> dict[str, str]:
+        """What a program needs in its environment to meet the fault, besides the library."""
+        words = f"{self.at} {self.action} {self.value} {int(self.sticky)} {self.of}"
+        return {"CAMPAIGN_ROOT": f"{root}/", "CAMPAIGN_PAGE": str(page), "CAMPAIGN_FAULT": words}
+
+    def __str__(self) -> str:
+        if not self.at:
+            return "no fault"
+        what = {FAIL: errno.errorcode.get(self.value, ""), SHORT: "half done", SIGNAL: f"signal {self.value}"}.get(
+            self.action, next((f"killed {name}" for name, action in KILLS.items() if action == self.action), "")
+        )
+        return f"{what} at call {self.at}{' and all later' if self.sticky else ''}"
+
+
+NONE: Final = Fault()
+
+
+class Page:
+    """What a program under the library tells: how many calls there were, and at which one something was done."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        path.write_bytes(bytes(4096))
+        with open(path, "r+b") as file:
+            self._bytes = mmap.mmap(file.fileno(), 4096)
+
+    @property
+    def calls(self) -> int:
+        return int.from_bytes(self._bytes[:8], "little")
+
+    @property
+    def what(self) -> str:
+        """The call at which something was done; empty where nothing was."""
+        return self._bytes[64:1088].split(b"\0", 1)[0].decode("utf-8", "replace")
+
+    def close(self) -> None:
+        self._bytes.close()
+
+
+def build_shim(folder: Path) -> Path:
+    """The library, compiled."""
+    compiler = shutil.which("cc") or shutil.which("gcc")
+    assert compiler, "a C compiler is needed for the library that makes system calls fail"
+    source, library = Path(__file__).with_name("shim.c"), folder / "shim.so"
+    if not library.exists() or library.stat().st_mtime < source.stat().st_mtime:
+        unfinished = library.with_suffix(f".{id(library)}")
+        command = [compiler, "-O1", "-shared", "-fPIC", "-o", str(unfinished), str(source), "-ldl"]
+        subprocess.run(command, check=True)
+        unfinished.rename(library)
+    return library
+
+
+def is_loaded() -> bool:
+    """Whether this process has the library in front of libc, so that its children can be armed after a fork."""
+    return hasattr(ctypes.CDLL(None), "campaign_arm")
+
+
+def arm(root: Path, page: Path, fault: Fault) -> None:
+    """Let this process meet the fault."""
+    library = ctypes.CDLL(None)
+    library.campaign_arm(
+        f"{root}/".encode(), str(page).encode(), ctypes.c_long(fault.at), fault.action, fault.value, int(fault.sticky),
+        ctypes.c_uint(fault.of),
+    )  # fmt: skip
+
+
+def watch(descriptor: int) -> None:
+    """Count calls on an open file of this process as well, its standard output say."""
+    ctypes.CDLL(None).campaign_watch(descriptor)

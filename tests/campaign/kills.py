@@ -1,0 +1,92 @@
+"""kill -9 at any moment: at every system call that changes a file (before it, after it, in the middle of a write),
+and after random times of a command that was started as a user starts it.
+
+After each kill the judge of `commands.py` looks: the old content or the new one, nothing half-written; the store
+whole; the next command succeeds and ends with the bytes of an undisturbed run.
+"""
+
+from __future__ import annotations
+
+import random
+import signal
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from tests.campaign import faults
+from tests.campaign.commands import BETWEEN, Command, learned
+from tests.campaign.faults import Fault
+from tests.campaign.parts import Budget, Outcome, Run
+from tests.campaign.processes import forked, started, wait_for
+from tests.campaign.trials import Trial, run_trials
+
+KILLED = ("index", "index_force", "db_add", "db_remove", "db_compact", "query", "batch", "runs_merge")
+
+
+def moments(name: str, seed: int, calls: int) -> list[tuple[int, str]]:
+    """Every call with every way to be killed at it, in a random order."""
+    every = [(call, way) for call in range(1, calls + 1) for way in faults.KILLS]
+    random.Random(f"{name} {seed}").shuffle(every)
+    return every
+
+
+def kill(name: str) -> Callable[[Trial], None]:
+    """The trial of a command: three in four at a system call, the others at a time."""
+
+    def trial(trial: Trial) -> None:
+        template, command = learned(name, trial.state_dir)
+        folder = trial.folder / "work"
+        command.prepare(template, folder)
+        group, place = divmod(trial.number, 4)
+        if place < 3:
+            every = moments(name, trial.seed, command.calls)
+            call, way = every[(3 * group + place) % len(every)]
+            done = forked(command.arguments, folder, Fault(call, faults.KILLS[way])).wait()
+            how = f"killed {way} call {call} of {command.calls}, {done.what}"
+            trial.counts["kills at system calls"] += done.code == -signal.SIGKILL
+        elif group % 2:
+            process = forked(command.arguments, folder)
+            time.sleep(trial.rng.random() * command.seconds)
+            process.signal(signal.SIGKILL)
+            done = process.wait()
+            how = "killed at a random time"
+            trial.counts["kills at random times"] += done.code == -signal.SIGKILL
+        else:
+            # The interpreter takes most of a small command's time: count from the first change of a file on.
+            process = started(command.arguments, folder, Fault(), shim=faults.build_shim(trial.state_dir))
+            before = trial.rng.randrange(command.calls)
+            wait_for(lambda: process.page.calls > before, process)
+            time.sleep(trial.rng.random() * 0.002)
+            process.signal(signal.SIGKILL)
+            done = process.wait()
+            how = "the installed command, killed at a random time"
+            trial.counts["kills of the installed command"] += done.code == -signal.SIGKILL
+        trial.counts["ended before the kill"] += done.code != -signal.SIGKILL
+        judge(trial, command, folder, how)
+
+    return trial
+
+
+def judge(trial: Trial, command: Command, folder: Path, how: str) -> str:
+    """What a disturbance left and what comes of the next command; every problem says how it came about."""
+    n_before = len(trial.problems)
+    state = command.state(trial, folder)
+    trial.counts[f"left {state}"] += 1
+    if state == BETWEEN or len(trial.problems) == n_before:
+        command.go_on(trial, folder, state)
+    trial.problems[n_before:] = [f"{how}: {problem}" for problem in trial.problems[n_before:]]
+    return state
+
+
+def part(name: str) -> Run:
+    """The part that kills a command."""
+
+    def run(budget: Budget, seed: int, state_dir: Path) -> Outcome:
+        return run_trials(f"kill_{name}", kill(name), budget, seed, state_dir)
+
+    return run
+
+
+kill_index, kill_index_force, kill_db_add, kill_db_remove, kill_db_compact, kill_query, kill_batch, kill_runs_merge = (
+    map(part, KILLED)
+)

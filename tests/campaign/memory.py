@@ -1,0 +1,70 @@
+"""Limits on memory: a command that may not have what it needs ends with one line or is ended, and nothing is damaged.
+
+The installed command is started with a limit on its address space, drawn between what the interpreter alone needs and
+what the command needs. Where the interpreter cannot even load the program, its own words tell; such trials are
+counted apart.
+"""
+
+from __future__ import annotations
+
+import resource
+from functools import cache
+from pathlib import Path
+
+from tests.campaign.commands import NEW, learned
+from tests.campaign.disks import NAMES
+from tests.campaign.kills import judge
+from tests.campaign.parts import Budget, Outcome
+from tests.campaign.processes import started
+from tests.campaign.trials import Trial, run_trials
+
+MIB = 1 << 20
+LEAST_BYTES = 24 * MIB
+
+
+@cache
+def enough(name: str, state_dir: Path) -> int:
+    """About the least address space with which a command ends well, in bytes."""
+    template, command = learned(name, state_dir)
+    low, high = LEAST_BYTES, 4096 * MIB
+    while high - low > 16 * MIB:
+        middle = (low + high) // 2
+        folder = state_dir / f"enough-{name}-{middle}"
+        command.prepare(template, folder)
+        done = started(command.arguments, folder, limits={resource.RLIMIT_AS: middle}).wait()
+        low, high = (low, middle) if done.code == 0 else (middle, high)
+    return high
+
+
+def one_limit(trial: Trial) -> None:
+    """One command with one limit: most just below what it needs, where its own work fails."""
+    name = NAMES[trial.number % len(NAMES)]
+    template, command = learned(name, trial.state_dir)
+    need = enough(name, trial.state_dir)
+    if trial.rng.random() < 0.7:
+        limit = need - trial.rng.randrange(48 * MIB)
+    else:
+        limit = trial.rng.randrange(LEAST_BYTES, need + 8 * MIB)
+    folder = trial.folder / "work"
+    command.prepare(template, folder)
+    done = started(command.arguments, folder, limits={resource.RLIMIT_AS: limit}).wait()
+    how = f"{name} in {limit / MIB:.1f} MiB of {need / MIB:.0f}"
+    state = judge(trial, command, folder, how)
+    if done.code == 0:
+        trial.check(state == NEW, f"{how}: exit code 0, but the state is {state}")
+        trial.counts["ended well"] += 1
+    elif done.code == 1 and len(done.errors) == 1 and "Traceback" not in done.text:
+        trial.counts["ended with one clear line"] += 1
+    elif done.code < 0:
+        trial.counts["ended by the system"] += 1
+    else:
+        # Before the command's own work begins, while modules are loaded, the interpreter tells in its own words.
+        trial.counts["ended in the interpreter's words"] += 1
+        loading = any(word in done.text for word in ("ImportError", "MemoryError", "cannot allocate", "Fatal Python"))
+        known = loading or "OpenBLAS" in done.text or not done.text.strip()
+        trial.check(known, f"{how}: exit code {done.code}: {done.text[-400:]}")
+
+
+def run(budget: Budget, seed: int, state_dir: Path) -> Outcome:
+    """The part."""
+    return run_trials("memory", one_limit, budget, seed, state_dir)

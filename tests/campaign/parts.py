@@ -1,0 +1,125 @@
+"""The parts of the campaign: what each one is called, what it tries, and the function that runs it.
+
+A part is a function `run(budget, seed, state_dir) -> Outcome`. It runs numbered trials. A trial is decided by the
+part's name, the seed and its number alone, so `python -m tests.campaign --part NAME --seed SEED --trial NUMBER`
+repeats it. `tests/campaign/trials.py` has the loop that most parts use: it counts, keeps what is done in `state_dir`,
+and goes on from there when a campaign was killed.
+
+To add a part, write `tests/campaign/<module>.py` with such a function and add a row to `PARTS`.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from importlib import import_module
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Budget:
+    """How much a part may do: it ends at whichever bound it meets first."""
+
+    trials: int  # number of trials to run, those that an earlier, killed call has done included
+    seconds: float  # wall time; a trial that has begun is finished
+    first: int = 0  # number of the first trial: trials first, first + 1, …, first + trials - 1
+
+
+@dataclass
+class Outcome:
+    """What came of a part."""
+
+    trials: int = 0  # trials that were run
+    survived: int = 0  # trials in which every promise held
+    failures: list[str] = field(
+        default_factory=list
+    )  # a line each: what broke, and the part, seed and trial to repeat it
+    notes: list[str] = field(default_factory=list)  # what was left out and why, counts that belong in the summary
+
+
+Run = Callable[[Budget, int, Path], Outcome]
+
+
+@dataclass(frozen=True)
+class Part:
+    """A row of the table."""
+
+    name: str  # as in `--part NAME`: letters, digits and _
+    what: str  # one line for the summary
+    run: Run
+    share: float = 1.0  # of the campaign's time, relative to the other parts
+    trials: int = 1_000  # of a full campaign
+    small: int = 0  # trials that `make test` runs; a second of processor time or two
+
+
+def function_of(module: str, function: str = "run") -> Run:
+    """The function of that name in `tests.campaign.<module>`, imported when it is called."""
+
+    def run(budget: Budget, seed: int, state_dir: Path) -> Outcome:
+        found: Run = getattr(import_module(f"tests.campaign.{module}"), function)
+        return found(budget, seed, state_dir)
+
+    return run
+
+
+PARTS: list[Part] = [
+    Part(
+        "differential", "every engine against parasail and the reference engine",
+        function_of("differential"), share=5.0, trials=1_300, small=10,
+    ),
+    Part(
+        "align_modes", "`align` in every mode against four other programs and the whole matrix",
+        function_of("align_modes"), share=1.5, trials=700, small=10,
+    ),
+    *(
+        Part(f"kill_{name}", f"kill -9 of {words}", function_of("kills", f"kill_{name}"), share, trials, small=2)
+        for name, words, share, trials in (
+            ("index", "`index`", 0.7, 150),
+            ("index_force", "`index --force` over a database", 0.7, 150),
+            ("db_add", "`db add`", 0.7, 150),
+            ("db_remove", "`db remove`", 0.6, 120),
+            ("db_compact", "`db compact`", 0.7, 150),
+            ("query", "`query` with a store and an output file", 2.0, 260),
+            ("batch", "`batch`, then --resume latest", 2.0, 260),
+            ("runs_merge", "`runs merge`", 1.6, 220),
+        )
+    ),
+    Part(
+        "failing_calls", "a system call fails, is cut short or interrupted: all commands",
+        function_of("disks", "run_failing_calls"), share=4.0, trials=800, small=8,
+    ),
+    Part(
+        "full_disk", "a small file system fills: all commands",
+        function_of("disks", "run_full_disk"), share=1.0, trials=150, small=3,
+    ),
+    Part(
+        "file_limit", "a limit on the size of files: all commands",
+        function_of("disks", "run_file_limit"), share=1.0, trials=150, small=3,
+    ),
+    Part(
+        "memory", "limits on the address space: all commands",
+        function_of("memory"), share=2.0, trials=110,
+    ),
+    Part(
+        "signals", "SIGINT, SIGTERM, SIGHUP, SIGPIPE at any moment: all commands",
+        function_of("signals", "run_signals"), share=4.0, trials=400, small=4,
+    ),
+    Part(
+        "streams", "standard streams closed, readers that go: all commands",
+        function_of("signals", "run_streams"), share=4.0, trials=330, small=2,
+    ),
+    Part(
+        "readers", "searches, exports and checks while the database is changed",
+        function_of("readers"), share=2.0, trials=30, small=1,
+    ),
+    Part(
+        "locked_store", "another process holds the store's lock",
+        function_of("stores", "run_locked"), share=0.7, trials=45, small=1,
+    ),
+    Part(
+        "damaged_store", "bytes of the store or of its log changed or cut off",
+        function_of("stores", "run_damaged"), share=2.0, trials=300, small=3,
+    ),
+    Part(
+        "killed_server", "PostgreSQL killed in the middle of a batch",
+        function_of("stores", "run_killed_server"), share=1.2, trials=25,
+    ),
+]  # fmt: skip

@@ -1,0 +1,313 @@
+"""The program as processes of its own: started with a fault, a limit or odd streams, killed, signalled, waited for.
+
+Two ways to start it. `started` runs the installed `swsearch` command, from the interpreter's first instruction;
+`forked` forks this process, which has loaded the program's modules already, and calls what the command calls: a
+process of its own as well, fifteen times sooner at work. Faults at system calls need `shim.so` in front of libc: the
+campaign's own processes are started with it, so that a fork can be armed, and it does nothing until then.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import importlib
+import os
+import pkgutil
+import resource
+import signal
+import sys
+import tempfile
+import time
+import traceback
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+
+from tests.campaign import faults
+
+COMMAND = Path(sys.executable).with_name("swsearch")
+HANGS_SECONDS = 120.0
+"""After this long a process counts as hanging. None is told from a slow one by less."""
+
+
+@dataclass(frozen=True)
+class Done:
+    """How a process ended.
+
+    Attributes
+    ----------
+    code : int
+        Exit code, or minus the number of the signal that ended it.
+    out, err : bytes
+    calls : int
+        System calls of the fault's classes.
+    what : str
+        The call that met the fault.
+    seconds : float
+    """
+
+    code: int
+    out: bytes
+    err: bytes
+    calls: int
+    what: str
+    seconds: float
+
+    @property
+    def text(self) -> str:
+        """What it said, for a report of a failure."""
+        return self.err.decode("utf-8", "replace")
+
+    @property
+    def errors(self) -> list[str]:
+        """Its lines that tell of errors."""
+        return [line for line in self.text.splitlines() if "error:" in line]
+
+
+@dataclass
+class Process:
+    """A process under way, the first of a process group of its own."""
+
+    pid: int
+    out: Path
+    err: Path
+    page: faults.Page
+    began: float = field(default_factory=time.monotonic)
+    status: int | None = None
+
+    def signal(self, number: int) -> None:
+        """Send a signal to the whole group; nothing where it has ended. Its number is not given away until `wait`."""
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.pid, number)
+
+    def has_ended(self) -> bool:
+        """Whether it has ended by itself or was ended."""
+        return os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+
+    def wait(self, seconds: float = HANGS_SECONDS) -> Done:
+        """Wait for its end; where that does not come, it is killed and the code is that of SIGKILL."""
+        ends = time.monotonic() + seconds
+        pause = 0.0005
+        while not self.has_ended():
+            if time.monotonic() > ends:
+                self.err.write_bytes(self.err.read_bytes() + b"the campaign: it hung and was killed\n")
+                self.signal(signal.SIGKILL)
+            time.sleep(pause)
+            pause = min(pause * 1.5, 0.01)
+        _, status = os.waitpid(self.pid, 0)
+        took = time.monotonic() - self.began
+        code = os.waitstatus_to_exitcode(status)
+        calls, what = self.page.calls, self.page.what
+        self.page.close()
+        read = [path.read_bytes() if path.is_file() else b"" for path in (self.out, self.err)]
+        return Done(code, *read, calls, what, took)
+
+
+Limits = Mapping[int, int]
+"""Soft and hard limits of the process, by the `resource` module's numbers."""
+
+
+def forked(
+    arguments: Sequence[str],
+    folder: Path,
+    fault: faults.Fault = faults.NONE,
+    *,
+    limits: Limits | None = None,
+    stdout: int | None = None,
+    watch_stdout: bool = False,
+) -> Process:
+    """`swsearch` with these arguments in a folder, in a fork of this process."""
+    load_program()
+    out, err, page = _places(folder)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    pid = os.fork()
+    if pid:
+        with contextlib.suppress(PermissionError, ProcessLookupError):
+            os.setpgid(pid, pid)  # here as well: a signal sent at once must find the group
+        return Process(pid, out, err, page)
+    try:
+        os.setpgid(0, 0)
+        _become_command(arguments, folder, out, err, stdout)
+        for kind, most in (limits or {}).items():
+            resource.setrlimit(kind, (most, most))
+        if fault.at or fault.action == faults.COUNT:
+            if faults.is_loaded():
+                faults.arm(folder, page.path, fault)
+                if watch_stdout:
+                    faults.watch(1)
+            elif fault.at:
+                raise RuntimeError("a fork meets faults only where the campaign was started with its library")
+        _run_as_interpreter()
+    finally:
+        os._exit(96)  # never reached by the program
+
+
+def _become_command(arguments: Sequence[str], folder: Path, out: Path, err: Path, stdout: int | None) -> None:
+    """What the interpreter would find at its start: streams, handlers, arguments, environment."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    os.chdir(folder)
+    for target, source in (
+        (0, os.open(os.devnull, os.O_RDONLY)),
+        (1, os.open(out, os.O_WRONLY | os.O_CREAT | os.O_TRUNC) if stdout is None else stdout),
+        (2, os.open(err, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)),
+    ):
+        os.dup2(source, target)
+        os.close(source)
+    # The interpreter's own, for as long as the process lives.
+    sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115
+    sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
+    sys.stderr = open(2, "w", encoding="utf-8", closefd=False, buffering=1, errors="backslashreplace")  # noqa: SIM115
+    sys.argv = ["swsearch", *arguments]
+    os.environ.update(environment(folder))
+
+
+def _run_as_interpreter() -> None:
+    """Call the command's entry point and end as the interpreter ends the process."""
+    from swsearch.cli.app import run
+
+    code: object = 0
+    try:
+        run()
+    except SystemExit as error:
+        code = error.code
+        if code is not None and not isinstance(code, int):
+            print(code, file=sys.stderr)
+            code = 1
+    except KeyboardInterrupt:
+        traceback.print_exc()
+        sys.stderr.flush()
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        os.kill(os.getpid(), signal.SIGINT)
+    except BaseException:
+        traceback.print_exc()
+        code = 1
+    with contextlib.suppress(Exception):
+        sys.stdout.flush()
+    with contextlib.suppress(Exception):
+        sys.stderr.flush()
+    os._exit(int(code or 0))  # type: ignore[call-overload]
+
+
+def started(
+    arguments: Sequence[str],
+    folder: Path,
+    fault: faults.Fault | None = None,
+    *,
+    shim: Path | None = None,
+    limits: Limits | None = None,
+    closed: Sequence[int] = (),
+    stdout: int | None = None,
+    stderr: int | None = None,
+    extra: Mapping[str, str] | None = None,
+) -> Process:
+    """The installed command `swsearch` with these arguments in a folder; streams in `closed` are closed."""
+    out, err, page = _places(folder)
+    variables = {**os.environ, **environment(folder), **(extra or {})}
+    variables.pop("LD_PRELOAD", None)
+    if fault is not None:
+        assert shim is not None
+        variables |= {**fault.environment(folder, page.path), "LD_PRELOAD": str(shim)}
+    pid = os.fork()
+    if pid:
+        with contextlib.suppress(PermissionError, ProcessLookupError):
+            os.setpgid(pid, pid)
+        return Process(pid, out, err, page)
+    try:
+        os.setpgid(0, 0)
+        os.chdir(folder)
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE):
+            signal.signal(number, signal.SIG_DFL)
+        sources = [os.open(os.devnull, os.O_RDONLY)]
+        sources.append(os.open(out, os.O_WRONLY | os.O_CREAT | os.O_TRUNC) if stdout is None else stdout)
+        sources.append(os.open(err, os.O_WRONLY | os.O_CREAT | os.O_TRUNC) if stderr is None else stderr)
+        for target, source in enumerate(sources):
+            os.dup2(source, target)
+        os.closerange(3, 256)
+        for stream in closed:
+            os.close(stream)
+        for kind, most in (limits or {}).items():
+            resource.setrlimit(kind, (most, most))
+        os.execve(COMMAND, [str(COMMAND), *arguments], variables)
+    finally:
+        os._exit(95)
+
+
+def _places(folder: Path) -> tuple[Path, Path, faults.Page]:
+    """Where a process's output goes: beside its folder, not in it."""
+    beside = folder.with_name(f"{folder.name}.streams")
+    beside.mkdir(exist_ok=True)
+    number = len(list(beside.iterdir()))
+    page = faults.Page(beside / f"page-{number}")
+    return beside / f"out-{number}", beside / f"err-{number}", page
+
+
+def environment(folder: Path) -> dict[str, str]:
+    """Variables of every process: temporary files below its folder, one thread of linear algebra."""
+    temporary = folder / "tmp"
+    temporary.mkdir(exist_ok=True)
+    return {"TMPDIR": str(temporary), "OPENBLAS_NUM_THREADS": "1", "COLUMNS": "120", "SWSEARCH_STORE": "hits.sqlite"}
+
+
+@cache
+def load_program() -> None:
+    """Import all that a command imports, so that a fork need not."""
+    import alembic.command  # noqa: F401
+    import sqlalchemy.dialects.sqlite  # noqa: F401
+
+    import swsearch
+
+    for module in pkgutil.walk_packages(swsearch.__path__, "swsearch."):
+        if ".cuda" not in module.name and module.name != "swsearch.__main__":
+            with contextlib.suppress(ImportError):
+                importlib.import_module(module.name)
+    _run_here_once()
+    gc.collect()
+    gc.freeze()  # what is there now is not looked through again, in no fork
+
+
+def _run_here_once() -> None:
+    """Commands in this process, in a folder of their own: they import what is imported when it is used."""
+    from swsearch.cli.app import main
+
+    handlers = [(number, signal.getsignal(number)) for number in (signal.SIGINT, signal.SIGTERM)]
+    here = Path.cwd()
+    commands = [
+        "index a.fa -o a.db",
+        "db add a.db b.fa --quiet",
+        "db remove a.db S1 --quiet",
+        "db compact a.db --quiet",
+        "query a.fa a.db --store hits.sqlite --format tsv --out hits.tsv --threads 1 --evalue 1000 --quiet",
+        "batch a.fa a.db --store batch.sqlite --threads 1 --quiet",
+        "runs merge batch.sqlite --store merged.sqlite",
+        "report latest --store hits.sqlite --format pairwise",
+        "align a.fa a.fa --mode global --quiet",
+        "db export a.db --out out.fa",
+        "db verify no.db",
+    ]
+    with tempfile.TemporaryDirectory() as folder, open(os.devnull, "w", encoding="utf-8") as nowhere:
+        os.chdir(folder)
+        try:
+            Path("a.fa").write_text(">S0\nMKVLLAWYRKND\n>S1\nMKVLLAWYRKNDCQ\n")
+            Path("b.fa").write_text(">N0\nMKVLLAWYRKND\n")
+            with contextlib.redirect_stdout(nowhere), contextlib.redirect_stderr(nowhere):
+                for command in commands:
+                    main(command.split())
+        finally:
+            os.chdir(here)
+            for number, handler in handlers:
+                signal.signal(number, handler)
+
+
+def run(arguments: Sequence[str], folder: Path, fault: faults.Fault = faults.NONE) -> Done:
+    """A forked command, waited for."""
+    return forked(arguments, folder, fault).wait()
+
+
+def wait_for(happened: Callable[[], object], process: Process) -> None:
+    """Wait until something has happened or the process has ended."""
+    while not happened() and not process.has_ended():
+        time.sleep(0.0005)

@@ -1,0 +1,118 @@
+"""Searches while others change the database: each sees one generation, whole, and it is one that was there meanwhile.
+
+A writer adds, removes and compacts in a process of its own, one change after another. Readers, processes as well,
+search meanwhile. What a search prints must be, to the byte, what a search of one generation prints that stood between
+the reader's start and its end; these are known from the same changes made beforehand without readers.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from functools import cache
+from pathlib import Path
+
+from swsearch.database.reader import load_catalogue
+from tests.campaign.commands import SEARCH, Template, content
+from tests.campaign.parts import Budget, Outcome
+from tests.campaign.processes import Process, forked
+from tests.campaign.processes import run as run_forked
+from tests.campaign.trials import Trial, run_trials
+
+CHANGES = (
+    ("db", "add", "some.db", "more1.fa"),
+    ("db", "remove", "some.db", "S3", "N4"),
+    ("db", "compact", "some.db"),
+    ("db", "add", "some.db", "more2.fa"),
+    ("db", "remove", "some.db", "M0", "M1", "S20"),
+    ("db", "add", "some.db", "more1.fa"),
+    ("db", "compact", "some.db"),
+    ("db", "remove", "some.db", "M2"),
+)
+READS = (
+    ("query", "q.fa", "some.db", "--store", "none", "--format", "tsv", *SEARCH),
+    ("db", "export", "some.db"),
+    ("db", "verify", "some.db"),
+)
+READERS = 3
+
+
+@cache
+def known(state_dir: Path) -> tuple[Template, dict[int, list[bytes]]]:
+    """What each reading command prints in each generation."""
+    template = Template.make(state_dir)
+    folder = state_dir / "known"
+    _prepare(template, folder)
+    printed = {_generation(folder): _all_reads(folder)}
+    for change in CHANGES:
+        done = run_forked(change, folder)
+        assert done.code == 0, done.text
+        printed[_generation(folder)] = _all_reads(folder)
+    return template, printed
+
+
+def _prepare(template: Template, folder: Path) -> None:
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    template.copy(("some.db", "q.fa", "more1.fa", "more2.fa"), folder)
+
+
+def _all_reads(folder: Path) -> list[bytes]:
+    outputs = []
+    for read in READS:
+        done = run_forked(read, folder)
+        assert done.code == 0, done.text
+        outputs.append(done.out)
+    return outputs
+
+
+def _generation(folder: Path) -> int:
+    return load_catalogue(folder / "some.db").generation
+
+
+def readers(trial: Trial) -> None:
+    """All changes, one after another, with readers beside them all the time."""
+    template, printed = known(trial.state_dir)
+    folder = trial.folder / "work"
+    _prepare(template, folder)
+    changes = list(CHANGES)
+    reading: list[tuple[Process, int, int]] = []
+    writer: Process | None = None
+    while changes or writer is not None or reading:
+        if writer is None and changes:
+            time.sleep(trial.rng.random() * 0.05)
+            writer = forked(changes.pop(0), folder)
+        if writer is not None and writer.has_ended():
+            done = writer.wait()
+            writer = None
+            trial.check(done.code == 0, f"a change beside readers: {done.text}")
+            trial.counts["changes"] += 1
+        while len(reading) < READERS and (changes or writer is not None):
+            which = trial.rng.randrange(len(READS))
+            first = _generation(folder)
+            reading.append((forked(READS[which], folder), which, first))
+        for entry in list(reading):
+            process, which, first = entry
+            if process.has_ended():
+                reading.remove(entry)
+                _check(trial, process, which, range(first, _generation(folder) + 1), printed)
+        os.sched_yield()
+        time.sleep(0.001)
+    problems, _ = content(folder / "some.db")
+    trial.check(not problems, f"verify afterwards: {problems}")
+
+
+def _check(trial: Trial, process: Process, which: int, generations: range, printed: dict[int, list[bytes]]) -> None:
+    done = process.wait()
+    how = f"`{' '.join(READS[which][:3])}` in generations {generations.start} to {generations.stop - 1}"
+    trial.counts["reads"] += 1
+    trial.counts["reads beside which the database changed"] += len(generations) > 1
+    if trial.check(done.code == 0, f"{how}: exit code {done.code}: {done.text[-400:]}"):
+        found = [generation for generation in generations if printed[generation][which] == done.out]
+        trial.check(found, f"{how}: it printed what no generation of these prints")
+
+
+def run(budget: Budget, seed: int, state_dir: Path) -> Outcome:
+    """The part."""
+    return run_trials("readers", readers, budget, seed, state_dir)

@@ -1,0 +1,159 @@
+"""Signals at any moment of any command, and standard streams that are closed or close.
+
+SIGINT ends a command with 130, SIGTERM with 143, each with nothing half-written, nothing left behind and no
+traceback; SIGHUP ends it as the system does, and what it leaves is what a kill leaves; SIGPIPE alone does nothing,
+since who reads no more is met as an error of the write.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from pathlib import Path
+
+from tests.campaign import faults
+from tests.campaign.commands import NEW, SEARCH, learned
+from tests.campaign.disks import NAMES
+from tests.campaign.faults import Fault
+from tests.campaign.kills import judge as judge_kill
+from tests.campaign.parts import Budget, Outcome
+from tests.campaign.processes import Done, forked, started
+from tests.campaign.trials import Trial, run_trials
+
+SENT = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE)
+CODES = {signal.SIGINT: 130, signal.SIGTERM: 143, signal.SIGHUP: -signal.SIGHUP}
+ALIVE = 'File "'
+PRINTING = (
+    ("query", "q.fa", "base.db", "--store", "none", "--format", "blast6", *SEARCH),
+    ("query", "q.fa", "base.db", "--store", "none", "--format", "pairwise", *SEARCH),
+    ("report", "latest", "--store", "hits.sqlite", "--format", "json"),
+    ("db", "export", "base.db"),
+    ("db", "info", "base.db"),
+    ("db", "verify", "base.db"),
+    ("runs", "list", "--store", "hits.sqlite"),
+    ("runs", "show", "latest", "--store", "hits.sqlite"),
+    ("align", "q.fa", "q.fa", "--format", "pairwise", "--quiet"),
+    ("engines",),
+    ("--help",),
+    ("--version",),
+)
+
+
+def one_signal(trial: Trial) -> None:
+    """One command, one signal, at a system call or after a random time."""
+    name = NAMES[trial.number % len(NAMES)]
+    sent = SENT[(trial.number // len(NAMES)) % len(SENT)]
+    template, command = learned(name, trial.state_dir)
+    folder = trial.folder / "work"
+    command.prepare(template, folder)
+    way = trial.rng.randrange(3)
+    if way == 0:
+        call = trial.rng.randint(1, command.calls)
+        done = forked(command.arguments, folder, Fault(call, faults.SIGNAL, sent)).wait()
+        how = f"{name}, {sent.name} at call {call} of {command.calls}, {done.what}"
+    elif way == 1:
+        process = forked(command.arguments, folder)
+        time.sleep(trial.rng.random() * command.seconds)
+        process.signal(sent)
+        done = process.wait()
+        how = f"{name}, {sent.name} at a random time"
+    else:
+        process = started(command.arguments, folder)
+        time.sleep(trial.rng.random() * (command.seconds + 1.5))
+        process.signal(sent)
+        done = process.wait()
+        how = f"the installed {name}, {sent.name} at a random time"
+    check_end(trial, done, sent, how, began=way != 1)
+    trial.counts[f"ended by {sent.name}"] += done.code not in (0, 1)
+    if sent is signal.SIGHUP or done.code < 0:
+        judge_kill(trial, command, folder, how)
+        return
+    state = judge_kill(trial, command, folder, how)
+    if done.code == 0:
+        trial.check(state == NEW, f"{how}: exit code 0, but the state is {state}")
+
+
+def in_start_up(done: Done) -> bool:
+    """Whether the signal came before the program was loaded: the interpreter then ends by itself, in its words."""
+    return done.code < 0 or "in main" not in done.text
+
+
+def check_end(trial: Trial, done: Done, sent: signal.Signals, how: str, *, began: bool) -> None:
+    """The exit code and what was said."""
+    if done.code == 0:
+        trial.counts["ended before the signal, or did not care"] += 1
+        return
+    if sent is signal.SIGPIPE:
+        trial.check(False, f"{how}: exit code {done.code}: {done.text[-300:]}")
+        return
+    if began and done.code != CODES[sent] and in_start_up(done):
+        trial.counts["ended while the interpreter started"] += 1
+        return
+    trial.check(done.code == CODES[sent], f"{how}: exit code {done.code}: {done.text[-300:]}")
+    trial.check("Traceback" not in done.text, f"{how}: a traceback: {done.text[-600:]}")
+
+
+def closed_streams(trial: Trial) -> None:
+    """Any of the three streams closed from the beginning, or stdout closed by its reader after some bytes."""
+    template, _ = learned("query", trial.state_dir)
+    folder = trial.folder / "work"
+    if trial.number % 2:
+        _closed_by_reader(trial, folder)
+        return
+    closed = [stream for stream in range(3) if (trial.number // 2) % 7 + 1 & 1 << stream]
+    which = (trial.number // 14) % (len(NAMES) + len(PRINTING))
+    if which < len(NAMES):
+        name = NAMES[which]
+        template, command = learned(name, trial.state_dir)
+        command.prepare(template, folder)
+        done = started(command.arguments, folder, closed=closed).wait()
+        how = f"{name} with streams {closed} closed"
+        state = judge_kill(trial, command, folder, how)
+        trial.check(done.code in (0, 1), f"{how}: exit code {done.code}: {done.text[-300:]}")
+        trial.check(done.code or state == NEW, f"{how}: exit code 0, but the state is {state}")
+    else:
+        arguments = PRINTING[which - len(NAMES)]
+        _printing_folder(trial, folder)
+        done = started(arguments, folder, closed=closed).wait()
+        how = f"{' '.join(arguments)} with streams {closed} closed"
+        trial.check(done.code in (0, 1), f"{how}: exit code {done.code}: {done.text[-300:]}")
+        if 1 not in closed:
+            trial.check(done.code == 0 and done.out, f"{how}: exit code {done.code}, {len(done.out)} bytes printed")
+    trial.check("Traceback" not in done.text, f"{how}: a traceback: {done.text[-600:]}")
+    trial.counts["streams closed from the beginning"] += 1
+
+
+def _printing_folder(trial: Trial, folder: Path) -> None:
+    template, _ = learned("query", trial.state_dir)
+    folder.mkdir()
+    template.copy(("q.fa", "base.db", "hits.sqlite"), folder)
+
+
+def _closed_by_reader(trial: Trial, folder: Path) -> None:
+    arguments = PRINTING[(trial.number // 2) % len(PRINTING)]
+    _printing_folder(trial, folder)
+    n_bytes = trial.rng.choice((0, 1, 10, 100, 1000, 5000))
+    reader, writer = os.pipe()
+    os.set_inheritable(writer, True)
+    process = started(arguments, folder, stdout=writer)
+    os.close(writer)
+    left = n_bytes
+    while left and (got := os.read(reader, left)):
+        left -= len(got)
+    os.close(reader)
+    done = process.wait()
+    how = f"{' '.join(arguments)}, its reader gone after {n_bytes} bytes"
+    trial.check(done.code in (0, 141, -signal.SIGPIPE), f"{how}: exit code {done.code}: {done.text[-300:]}")
+    trial.check("Traceback" not in done.text and not done.errors, f"{how}: {done.text[-600:]}")
+    trial.counts["readers that went"] += 1
+
+
+def run_signals(budget: Budget, seed: int, state_dir: Path) -> Outcome:
+    """The part `signals`."""
+    return run_trials("signals", one_signal, budget, seed, state_dir)
+
+
+def run_streams(budget: Budget, seed: int, state_dir: Path) -> Outcome:
+    """The part `streams`."""
+    return run_trials("streams", closed_streams, budget, seed, state_dir)

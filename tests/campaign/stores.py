@@ -1,0 +1,287 @@
+"""The store under attack: another process holds its lock, its bytes are damaged, its server is killed.
+
+`locked_store`: a search whose store another process has locked waits, and then stores all the same. `damaged_store`:
+after bytes were changed or cut off, commands end with 0 or with one clear line, never in a traceback, a crash or a
+hang; where only the write-ahead log was hurt, what was committed before the hurt place is there and is whole.
+`killed_server`: PostgreSQL is killed with SIGKILL in the middle of a batch and started again; nothing committed is
+lost and the batch ends, resumed, with the bytes of an undisturbed one.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import sqlite3
+import subprocess
+import time
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+
+from swsearch.errors import StoreError
+from swsearch.store.repository import HitStore
+from tests.campaign import faults
+from tests.campaign.commands import SEARCH, StoreCommand, Template, learned, unstamped
+from tests.campaign.faults import Fault
+from tests.campaign.parts import Budget, Outcome
+from tests.campaign.processes import Done, forked
+from tests.campaign.processes import run as run_forked
+from tests.campaign.trials import Trial, run_trials
+from tests.store.conftest import NOBODY, POSTGRES, unprivileged
+
+STORING = ("query", "batch", "runs_merge")
+READING = (
+    ("runs", "list", "--store", "hits.sqlite"),
+    ("runs", "show", "1", "--store", "hits.sqlite"),
+    ("report", "1", "--store", "hits.sqlite", "--format", "tsv"),
+    ("report", "latest", "--store", "hits.sqlite", "--format", "json"),
+    ("query", "q.fa", "base.db", "--store", "hits.sqlite", *SEARCH),
+    ("runs", "merge", "hits.sqlite", "--store", "merged.sqlite"),
+    ("runs", "delete", "1", "--store", "hits.sqlite"),
+)
+
+
+def locked_store(trial: Trial) -> None:
+    """Another connection writes for a while, now and again, while a search stores its hits."""
+    name = STORING[trial.number % len(STORING)]
+    template, command = learned(name, trial.state_dir)
+    assert isinstance(command, StoreCommand)
+    folder = trial.folder / "work"
+    command.prepare(template, folder)
+    path = folder / command.store
+    if not path.exists():
+        done = run_forked(("runs", "merge", "hits.sqlite", "--store", command.store), _with_hits(template, folder))
+        assert done.code == 0, done.text
+        run_forked(("runs", "delete", "1", "--store", command.store), folder)
+        (folder / "hits.sqlite").unlink()
+    process = forked(command.arguments, folder)
+    other = sqlite3.connect(path, isolation_level=None, timeout=60)
+    try:
+        while not process.has_ended():
+            try:
+                other.execute("BEGIN IMMEDIATE")
+            except sqlite3.OperationalError:
+                continue
+            trial.counts["locks held"] += 1
+            time.sleep(trial.rng.random() * 0.1)
+            other.execute("ROLLBACK")
+            time.sleep(trial.rng.random() * 0.02)
+    finally:
+        other.close()
+    done = process.wait()
+    trial.check(done.code == 0, f"{name} beside another writer: exit code {done.code}: {done.text}")
+    with HitStore(path) as store:
+        run = store.run("latest")
+        results = [unstamped(result) for result in store.queries(run.id)]
+    wanted = command.learned["new"][max(command.learned["new"])][1]
+    trial.check(run.state == "finished" and results == wanted, f"{name} beside another writer: other results")
+
+
+def _with_hits(template: Template, folder: Path) -> Path:
+    template.copy(("hits.sqlite",), folder)
+    return folder
+
+
+def damaged_store(trial: Trial) -> None:
+    """Bytes changed or cut off: in the store, or in the write-ahead log that a killed batch left."""
+    template, _ = learned("query", trial.state_dir)
+    folder = trial.folder / "work"
+    folder.mkdir()
+    template.copy(("q.fa", "base.db", "hits.sqlite"), folder)
+    if trial.number % 3 == 0:
+        _damaged_log(trial, folder)
+        return
+    path = folder / "hits.sqlite"
+    data = bytearray(path.read_bytes())
+    if trial.rng.random() < 0.25:
+        data = data[: trial.rng.randrange(len(data))]
+        how = f"a store cut to {len(data)} bytes"
+    else:
+        n_changed = trial.rng.choice((1, 1, 8, 200))
+        first = 100 if trial.rng.random() < 0.8 else 0
+        for _ in range(n_changed):
+            data[trial.rng.randrange(first, len(data))] = trial.rng.randrange(256)
+        how = f"a store with {n_changed} bytes changed"
+    path.write_bytes(data)
+    for arguments in trial.rng.sample(READING, 3):
+        _ends_well(trial, run_forked(arguments, folder), f"`{' '.join(arguments[:2])}` of {how}")
+
+
+def _damaged_log(trial: Trial, folder: Path) -> None:
+    """Kill a query that stores, hurt its write-ahead log, and look at what is committed."""
+    _, command = learned("query", trial.state_dir)
+    before = command.learned["old"]
+    call = trial.rng.randrange(command.calls // 3, command.calls)
+    forked(command.arguments, folder, Fault(call, faults.KILL_BEFORE)).wait()
+    log = folder / "hits.sqlite-wal"
+    if not log.exists() or not log.stat().st_size:
+        trial.counts["no log was left to hurt"] += 1
+        return
+    data = bytearray(log.read_bytes())
+    if trial.rng.random() < 0.5:
+        data = data[: trial.rng.randrange(len(data))]
+    else:
+        data[trial.rng.randrange(len(data))] ^= 1 << trial.rng.randrange(8)
+    log.write_bytes(data)
+    (folder / "hits.sqlite-shm").unlink(missing_ok=True)  # as after the machine stopped
+    with HitStore(folder / "hits.sqlite") as store:
+        runs = store.runs()
+        for run in runs:
+            results = [unstamped(result) for result in store.queries(run.id)]
+            wanted = command.learned["new"][max(command.learned["new"])][1]
+            trial.check(results == wanted[: len(results)], f"run {run.id}: committed queries differ after a hurt log")
+    trial.check(len(runs) >= len(before), "a run that was there before the log is gone")
+    with sqlite3.connect(folder / "hits.sqlite") as connection:
+        found = connection.execute("PRAGMA integrity_check").fetchall()
+        trial.check(found == [("ok",)], f"integrity_check after a hurt log: {found}")
+    connection.close()
+    command.must(trial, folder, command.arguments)
+    trial.counts["hurt logs"] += 1
+
+
+def _ends_well(trial: Trial, done: Done, how: str) -> None:
+    trial.check(done.code in (0, 1), f"{how}: exit code {done.code}: {done.text[-400:]}")
+    trial.check("Traceback" not in done.text, f"{how}: a traceback: {done.text[-700:]}")
+    if done.code == 1:
+        trial.check(len(done.errors) == 1, f"{how}: {len(done.errors)} lines of error: {done.text[-400:]}")
+        trial.counts["ended with one clear line"] += 1
+    else:
+        trial.counts["ended well"] += 1
+
+
+# --- PostgreSQL ---
+
+
+class Server:
+    """A PostgreSQL server of our own on a socket in a folder, that can be killed and started again."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir()
+        if os.geteuid() == 0:
+            os.chown(folder, NOBODY, NOBODY)
+        self._run("initdb", "-D", f"{folder}/data", "-U", "swsearch", "-A", "trust", "-E", "UTF8", "--locale=C")
+        self.start()
+
+    def _run(self, program: str, *arguments: str) -> None:
+        command = [*unprivileged(), str(POSTGRES[-1] / program), *arguments]
+        done = subprocess.run(
+            command, cwd=self.folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+            check=False,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stdout.decode()
+
+    def start(self) -> None:
+        """Start it and wait until it answers."""
+        options = f"-k {self.folder} -c listen_addresses= -c max_connections=20"
+        data, log = f"{self.folder}/data", f"{self.folder}/log"
+        self._run("pg_ctl", "-D", data, "-w", "-t", "300", "-l", log, "-o", options, "start")
+
+    def kill(self) -> None:
+        """SIGKILL to the server and to all of its processes, as where the machine runs out of memory."""
+        first = int((self.folder / "data" / "postmaster.pid").read_text().split()[0])
+        found = subprocess.run(["ps", "--ppid", str(first), "-o", "pid="], capture_output=True, text=True, check=False)
+        others = [int(line) for line in found.stdout.split()]
+        for process in (first, *others):
+            try:
+                os.kill(process, signal.SIGKILL)
+            except ProcessLookupError:
+                continue
+        while any(Path(f"/proc/{process}/stat").exists() and not _is_zombie(process) for process in (first, *others)):
+            time.sleep(0.005)
+
+    def stop(self) -> None:
+        """Stop it and remove its folder."""
+        self._run("pg_ctl", "-D", f"{self.folder}/data", "-w", "-t", "300", "-m", "immediate", "stop")
+        shutil.rmtree(self.folder)
+
+    def url(self, name: str) -> str:
+        """An empty database."""
+        import psycopg
+
+        with psycopg.connect(f"host={self.folder} user=swsearch dbname=postgres", autocommit=True) as admin:
+            admin.execute(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")  # type: ignore[arg-type]
+            admin.execute(f"CREATE DATABASE {name}")  # type: ignore[arg-type]
+        return f"postgresql://swsearch@/{name}?host={self.folder}"
+
+
+def _is_zombie(process: int) -> bool:
+    try:
+        return Path(f"/proc/{process}/stat").read_bytes().rpartition(b")")[2].split()[0] == b"Z"
+    except OSError:
+        return True
+
+
+def killed_server(server: Server) -> Callable[[Trial], None]:
+    """The trial: kill the server while a batch stores, start it, resume."""
+
+    @cache
+    def undisturbed(state_dir: Path) -> tuple[Template, bytes, float]:
+        template = Template.make(state_dir)
+        folder = state_dir / "undisturbed"
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir()
+        template.copy(("many.fa", "base.db"), folder)
+        url = server.url("undisturbed")
+        done = run_forked(("batch", "many.fa", "base.db", "--store", url, *SEARCH), folder)
+        assert done.code == 0, done.text
+        report = run_forked(("report", "latest", "--store", url, "--format", "tsv"), folder)
+        return template, report.out, done.seconds
+
+    def trial(trial: Trial) -> None:
+        template, wanted, seconds = undisturbed(trial.state_dir)
+        folder = trial.folder / "work"
+        folder.mkdir()
+        template.copy(("many.fa", "base.db"), folder)
+        url = server.url(f"trial_{trial.number}")
+        arguments = ("batch", "many.fa", "base.db", "--store", url, *SEARCH)
+        process = forked((*arguments, "--events", "events.jsonl"), folder)
+        time.sleep(trial.rng.random() * seconds)
+        server.kill()
+        done = process.wait()
+        server.start()
+        how = "batch whose server was killed"
+        trial.check(done.code in (0, 1), f"{how}: exit code {done.code}: {done.text[-400:]}")
+        trial.check("Traceback" not in done.text, f"{how}: a traceback: {done.text[-700:]}")
+        trial.check(done.code == 0 or len(done.errors) == 1, f"{how}: {done.text[-400:]}")
+        events = folder / "events.jsonl"
+        told = events.read_text().count('"event": "query"') if events.exists() else 0
+        try:
+            with HitStore(url) as store:
+                kept = sum(run.n_queries for run in store.runs())
+        except StoreError:
+            kept = 0
+        trial.check(kept >= told, f"{how}: {told} queries were committed, {kept} are there")
+        again = run_forked((*arguments, "--resume", "latest"), folder)
+        trial.check(again.code == 0, f"{how}, resumed: {again.text[-400:]}")
+        report = run_forked(("report", "latest", "--store", url, "--format", "tsv"), folder)
+        trial.check(report.out == wanted, f"{how}, resumed: the report differs")
+        trial.counts["servers killed in the middle of a batch"] += done.code != 0
+        trial.counts["committed queries found again"] += told
+
+    return trial
+
+
+def run_locked(budget: Budget, seed: int, state_dir: Path) -> Outcome:
+    """The part `locked_store`."""
+    return run_trials("locked_store", locked_store, budget, seed, state_dir)
+
+
+def run_damaged(budget: Budget, seed: int, state_dir: Path) -> Outcome:
+    """The part `damaged_store`."""
+    return run_trials("damaged_store", damaged_store, budget, seed, state_dir)
+
+
+def run_killed_server(budget: Budget, seed: int, state_dir: Path) -> Outcome:
+    """The part `killed_server`."""
+    if not POSTGRES:
+        return Outcome(notes=["not run: PostgreSQL's server is not installed"])
+    if os.geteuid() == 0 and shutil.which("setpriv") is None:
+        return Outcome(notes=["not run: the server refuses to run as root, and setpriv is not there"])
+    server = Server(Path(f"/tmp/swsearch-pg-{os.getpid()}"))  # a socket's path must be short
+    try:
+        return run_trials("killed_server", killed_server(server), budget, seed, state_dir)
+    finally:
+        server.stop()

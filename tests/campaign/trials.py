@@ -1,0 +1,137 @@
+"""The loop that most parts use: numbered trials, each decided by part, seed and number, counted on disk as they end."""
+
+from __future__ import annotations
+
+import json
+import random
+import shutil
+import time
+import traceback
+import zlib
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tests.campaign.parts import Budget, Outcome
+
+
+@dataclass
+class Trial:
+    """One trial under way.
+
+    Attributes
+    ----------
+    part, seed, number
+        What decides it.
+    folder : Path
+        An empty folder of its own; kept where the trial fails.
+    rng : random.Random
+    state_dir : Path
+        Of the part, for what trials share.
+    problems : list of str
+        What broke; a line each.
+    counts : Counter
+        What the summary adds up.
+    """
+
+    part: str
+    seed: int
+    number: int
+    folder: Path
+    state_dir: Path
+    problems: list[str] = field(default_factory=list)
+    counts: Counter[str] = field(default_factory=Counter)
+
+    def __post_init__(self) -> None:
+        self.rng = random.Random(f"{self.part} {self.seed} {self.number}")
+
+    def array_rng(self) -> np.random.Generator:
+        """The same for arrays."""
+        return np.random.default_rng([self.seed, self.number, zlib.crc32(self.part.encode())])
+
+    def check(self, holds: object, problem: str) -> bool:
+        """Note a problem unless something holds; returns whether it did."""
+        if not holds:
+            self.problems.append(problem)
+        return bool(holds)
+
+
+def run_trials(part: str, trial: Callable[[Trial], None], budget: Budget, seed: int, state_dir: Path) -> Outcome:
+    """Run the trials of a part that its state does not hold yet, until the budget is spent."""
+    ends = time.monotonic() + budget.seconds
+    state_dir.mkdir(parents=True, exist_ok=True)
+    journal = state_dir / f"seed-{seed}.jsonl"
+    done = _read(journal)
+    with open(journal, "a", encoding="utf-8") as file:
+        if journal.stat().st_size and not journal.read_bytes().endswith(b"\n"):
+            file.write("\n")  # the last line of a campaign that was killed
+        for number in range(budget.first, budget.first + budget.trials):
+            if number in done:
+                continue
+            if time.monotonic() >= ends:
+                break
+            entry = _run_one(part, trial, seed, number, state_dir)
+            done[number] = entry
+            file.write(json.dumps(entry) + "\n")
+            file.flush()
+    return _outcome(part, seed, [entry for number, entry in sorted(done.items()) if number >= budget.first])
+
+
+def _run_one(part: str, trial: Callable[[Trial], None], seed: int, number: int, state_dir: Path) -> dict[str, Any]:
+    folder = state_dir / f"trial-{seed}-{number}"
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    under_way = Trial(part, seed, number, folder, state_dir)
+    began = time.monotonic()
+    try:
+        trial(under_way)
+    except Exception as error:  # the campaign goes on; a fault of its own counts as a failure
+        place = traceback.extract_tb(error.__traceback__)[-1]
+        under_way.problems.append(f"{type(error).__name__} in {Path(place.filename).name}:{place.lineno}: {error}")
+    if under_way.problems:
+        kept = state_dir / "failed" / folder.name
+        shutil.rmtree(kept, ignore_errors=True)
+        kept.parent.mkdir(exist_ok=True)
+        folder.rename(kept)
+        (kept / "problems.txt").write_text("\n".join(under_way.problems) + "\n")
+    else:
+        shutil.rmtree(folder, ignore_errors=True)
+    return {
+        "trial": number,
+        "seconds": round(time.monotonic() - began, 3),
+        "problems": under_way.problems,
+        "counts": dict(under_way.counts),
+    }
+
+
+def _read(journal: Path) -> dict[int, dict[str, Any]]:
+    done: dict[int, dict[str, Any]] = {}
+    if journal.exists():
+        for line in journal.read_text(encoding="utf-8").splitlines():
+            try:
+                entry = json.loads(line)
+            except ValueError:
+                continue  # half written when the campaign was killed: the trial runs again
+            done[entry["trial"]] = entry
+    return done
+
+
+def _outcome(part: str, seed: int, entries: list[dict[str, Any]]) -> Outcome:
+    outcome = Outcome(len(entries), sum(not entry["problems"] for entry in entries))
+    counts: Counter[str] = Counter()
+    for entry in entries:
+        counts.update(entry["counts"])
+        if entry["problems"]:
+            again = f"python -m tests.campaign --part {part} --seed {seed} --trial {entry['trial']}"
+            outcome.failures.append(f"{again}: " + "; ".join(line[:600] for line in entry["problems"][:3]))
+    outcome.notes = noted(counts)
+    return outcome
+
+
+def noted(counts: Mapping[str, int]) -> list[str]:
+    """Counts as they stand in the summary."""
+    return [f"{name}: {n:,}" for name, n in sorted(counts.items())]
