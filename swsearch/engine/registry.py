@@ -72,7 +72,7 @@ def open_engine(
     if kernel != KERNELS[0]:
         return _open_kernel(kernel, name, devices)
     if name != "auto":
-        engine, detail = _open(name, threads, devices)
+        engine, detail = open_named(name, threads, devices)
         return engine, f"{name} engine ({detail}), as asked"
     passed_over: list[str] = []
     for candidate in (engine for engine in ENGINES if engine != "auto"):
@@ -80,7 +80,7 @@ def open_engine(
             passed_over.append(f"cuda: too few subjects ({n_subjects:,}) to fill a GPU")
             continue
         try:
-            engine, detail = _open(candidate, threads, devices)
+            engine, detail = open_named(candidate, threads, devices)
         except EngineUnavailable as error:
             passed_over.append(f"{candidate}: {error.reason}")
             continue
@@ -117,7 +117,7 @@ def _open_kernel(kernel: str, name: str, devices: Sequence[int]) -> tuple[ScoreE
     return engine, f"cuda engine ({engine.description}), as asked"
 
 
-def _open(name: str, threads: int | None, devices: Sequence[int]) -> tuple[ScoreEngine, str]:
+def open_named(name: str, threads: int | None, devices: Sequence[int]) -> tuple[ScoreEngine, str]:
     """One engine, open, and what it runs on. A GPU is opened once: opening is most of a short search's time."""
     if name == "cuda":
         if importlib.util.find_spec("pycuda") is None:
