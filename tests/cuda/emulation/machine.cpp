@@ -4,7 +4,6 @@
 #include <ucontext.h>
 
 #include <cmath>
-#include <csetjmp>
 #include <cstring>
 #include <memory>
 #include <vector>
@@ -35,43 +34,23 @@ struct Meeting {
     bool is_complete() const { return arrived >= members; }
 };
 
-// What it takes to stop here and go on there.
 #if defined(__SANITIZE_ADDRESS__)
+#define NOT_SANITIZED __attribute__((noinline, no_sanitize_address))
+#else
+#define NOT_SANITIZED __attribute__((noinline))
+#endif
 
-// The sanitizer is told of every change of stacks.
+// Where to go on, and with which stack.
+//
+// A switch is a jump of GCC's own. `swapcontext` would ask the system for the signal mask each time, which was most of an
+// emulated shuffle's time; and under the address sanitizer it, and `longjmp`, clear what is known of a whole stack.
 struct Context {
-    ucontext_t state{};
+    void* place[5];
+    ucontext_t first{};
+    bool is_first = false;
     const void* stack = nullptr;
     std::size_t stack_bytes = 0;
     void* fake_stack = nullptr;
-
-    void begin_at(void (*function)(), char* memory) {
-        getcontext(&state);
-        state.uc_stack.ss_sp = memory;
-        state.uc_stack.ss_size = kStackBytes;
-        state.uc_link = nullptr;
-        makecontext(&state, function, 0);
-        stack = memory;
-        stack_bytes = kStackBytes;
-    }
-
-    void switch_to(Context& other, bool for_ever = false) {
-        __sanitizer_start_switch_fiber(for_ever ? nullptr : &fake_stack, other.stack, other.stack_bytes);
-        swapcontext(&state, &other.state);
-        __sanitizer_finish_switch_fiber(fake_stack, nullptr, nullptr);
-    }
-
-    // The first words of a fiber that `from` has switched to.
-    static void begun(Context& from) { __sanitizer_finish_switch_fiber(nullptr, &from.stack, &from.stack_bytes); }
-};
-
-#else
-
-// `swapcontext` asks the kernel for the signal mask each time, which is most of an emulated shuffle's time; a jump does not.
-struct Context {
-    std::jmp_buf place;
-    ucontext_t first{};
-    bool is_first = false;
 
     void begin_at(void (*function)(), char* memory) {
         getcontext(&first);
@@ -80,19 +59,39 @@ struct Context {
         first.uc_link = nullptr;
         makecontext(&first, function, 0);
         is_first = true;
+        stack = memory;
+        stack_bytes = kStackBytes;
     }
 
-    void switch_to(Context& other, bool = false) {
-        if (_setjmp(place) != 0) return;
-        if (!other.is_first) _longjmp(other.place, 1);
-        other.is_first = false;
-        setcontext(&other.first);
-    }
-
-    static void begun(Context&) {}
-};
-
+    // Returns when another context switches to this one.
+    void switch_to(Context& other, [[maybe_unused]] bool for_ever = false) {
+#if defined(__SANITIZE_ADDRESS__)
+        __sanitizer_start_switch_fiber(for_ever ? nullptr : &fake_stack, other.stack, other.stack_bytes);
 #endif
+        leave_for(other);
+#if defined(__SANITIZE_ADDRESS__)
+        __sanitizer_finish_switch_fiber(fake_stack, nullptr, nullptr);
+#endif
+    }
+
+    // The first words of a fiber that `from` has switched to.
+    static void begun([[maybe_unused]] Context& from) {
+#if defined(__SANITIZE_ADDRESS__)
+        __sanitizer_finish_switch_fiber(nullptr, &from.stack, &from.stack_bytes);
+#endif
+    }
+
+  private:
+    NOT_SANITIZED void leave_for(Context& other) {
+        if (__builtin_setjmp(place) == 0) other.take_over();
+    }
+
+    NOT_SANITIZED void take_over() {
+        if (!is_first) __builtin_longjmp(place, 1);
+        is_first = false;
+        setcontext(&first);
+    }
+};
 
 struct Fiber : Place {
     Context context;
