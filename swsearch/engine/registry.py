@@ -81,7 +81,7 @@ def open_engine(
     if kernel != KERNELS[0]:
         return _open_kernel(kernel, name, devices, gpus)
     if name != "auto":
-        engine, detail = _open(name, threads, devices, gpus)
+        engine, detail = open_named(name, threads, devices, gpus)
         return engine, f"{name} engine ({detail}), as asked"
     passed_over: list[str] = []
     for candidate in (engine for engine in ENGINES if engine != "auto"):
@@ -93,7 +93,7 @@ def open_engine(
             if not gpus.expected:
                 continue
         try:
-            engine, detail = _open(candidate, threads, devices, gpus)
+            engine, detail = open_named(candidate, threads, devices, gpus)
         except EngineUnavailable as error:
             passed_over.append(f"{candidate}: {error.reason}")
             continue
@@ -135,7 +135,7 @@ def _require_gpu(gpus: GpuProbe) -> None:
         raise EngineUnavailable("cuda", gpus.missing)
 
 
-def _open(name: str, threads: int | None, devices: Sequence[int], gpus: GpuProbe) -> tuple[ScoreEngine, str]:
+def open_named(name: str, threads: int | None, devices: Sequence[int], gpus: GpuProbe) -> tuple[ScoreEngine, str]:
     """One engine, open, and what it runs on. A GPU is opened once: opening is most of a short search's time."""
     if name == "cuda":
         _require_gpu(gpus)

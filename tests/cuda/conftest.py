@@ -17,18 +17,17 @@ from emulated_device import SANITIZE, EmulatedDevice
 
 
 @pytest.fixture(scope="session")
-def kernel_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where the emulated kernels are compiled to, once a session."""
+def kernel_compiler() -> None:
+    """What compiles the emulated kernels must be here."""
     if shutil.which("g++") is None:
         pytest.skip("g++ is not installed, so the kernels cannot be emulated")
-    return tmp_path_factory.mktemp("kernels")
 
 
 @pytest.fixture
-def emulated(kernel_folder: Path) -> Callable[..., EmulatedDevice]:
+def emulated(kernel_compiler: None) -> Callable[..., EmulatedDevice]:
     """Makes emulated devices: ``emulated(architecture=86)``."""
 
     def make(**options: Any) -> EmulatedDevice:
-        return EmulatedDevice(kernel_folder, sanitize=SANITIZE in os.environ, **options)
+        return EmulatedDevice(sanitize=SANITIZE in os.environ, **options)
 
     return make

@@ -13,8 +13,8 @@ from swsearch.database.partition import Partition
 from swsearch.engine.cuda.diamond_plan import SweepShape
 from swsearch.engine.cuda.diamonds import DiamondSweep
 from swsearch.engine.cuda.engine import CudaEngine
-from swsearch.engine.cuda.joined_windows import JoinedWindows
 from swsearch.engine.cuda.kernels import KernelSpec
+from swsearch.engine.cuda.thresholds import Thresholds
 from swsearch.engine.pair_arrays import AlignmentProblem
 from swsearch.query.profile import QueryProfile, sequence_profile
 from swsearch.scoring.gap import GapPenalty
@@ -101,10 +101,8 @@ def test_joined_windows_begin_both_their_kernels(emulated: MakeDevice) -> None:
     rng = np.random.default_rng(14)
     partition = partition_of([random_codes(rng, length) for length in (100, 1500)])
     device = emulated()
-    with CudaEngine(device) as engine:
-        engine._joined = JoinedWindows(
-            device, engine._scratch, engine._lists, DiamondSweep(device), engine.timing, 384, 512, 1000
-        )
+    thresholds = Thresholds(window_overlap=384, window_stride=512, windowed_residues=1000)
+    with CudaEngine(device, thresholds=thresholds) as engine:
         engine.score([sequence_profile(random_codes(rng, 60), default_scheme(PROTEIN))], partition)
     not_yet = codes_of(device.prepared) - codes_of(device.launched)
     assert [entry for entry, _ in not_yet] == ["compare_joints"]  # for windows that do not meet by themselves

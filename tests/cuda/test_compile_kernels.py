@@ -2,18 +2,27 @@
 
 The figures are the assembler's report. The inter-task kernels use the whole register file, so a few values of the
 outer loop may be spilled; more than that would be in the inner loop.
+
+All kernels of an architecture are compiled in one call, each in a namespace of its own: alone, three quarters of the
+time go into starting the compiler's programs and reading its headers. What it reports is kept (``tests/compiled.py``).
 """
 
 from __future__ import annotations
 
 import itertools
+import json
 import re
+import tempfile
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pytest
 
 from swsearch.engine.cuda.classic import CLASSIC_KERNELS, plan_classic
-from swsearch.engine.cuda.compiler import Compiler, find_compiler
+from swsearch.engine.cuda.compiler import Compiler, compile_options, find_compiler
 from swsearch.engine.cuda.kernels import (
     COLLECT_KERNEL,
     COMPARE_KERNEL,
@@ -31,9 +40,11 @@ from swsearch.engine.cuda.tuning import choose_list_tile, tiles
 from swsearch.engine.cuda.wavefront import WAVEFRONT_KERNEL
 from swsearch.engine.pair_arrays import AlignmentProblem
 from swsearch.query.profile import sequence_profile
+from swsearch.resources import resource_folder
 from swsearch.scoring.gap import GapPenalty
 from swsearch.scoring.scheme import default_scheme
 from swsearch.sequences.alphabet import PROTEIN
+from tests.compiled import compiled, digest_of
 
 pytestmark = pytest.mark.slow
 
@@ -45,7 +56,14 @@ SPILLED_STATE = 128
 """Bytes of a lane's state before a diamond, written once in 32 steps."""
 
 
-@pytest.fixture(scope="module")
+class Report(NamedTuple):
+    """Registers a thread, and bytes spilled."""
+
+    registers: int
+    spilled: int
+
+
+@cache
 def compiler() -> Compiler:
     found = find_compiler()
     if found is None:
@@ -53,89 +71,189 @@ def compiler() -> Compiler:
     return found
 
 
-def report(compiler: Compiler, spec: KernelSpec, architecture: int) -> tuple[int, int]:
-    """Registers a thread, and bytes spilled."""
-    code, log = compiler.compile(spec, architecture)
-    assert code[:4] == b"\x7fELF"
-    registers = re.search(r"Used (\d+) registers", log)
-    spilled = re.search(r"(\d+) bytes spill stores", log)
-    assert registers is not None, log
-    assert spilled is not None, log
-    return int(registers.group(1)), int(spilled.group(1))
-
-
-def range_spec(architecture: int, pairing: Pairing, place: int, edges: Edges, *, deferred: bool) -> KernelSpec:
+def range_spec(architecture: int, pairing: Pairing, place: int) -> KernelSpec:
     shape = tiles(architecture, pairing, 28)[place]
+    edges = Edges.OWN if pairing is Pairing.TWO_QUERIES or place == 0 else Edges.READS_PAIR
     return range_kernel(
-        Arithmetic.FAST, shape.tile, GAP, deferred=deferred, edges=edges, texture=True,
+        Arithmetic.FAST, shape.tile, GAP, deferred=place == -1, edges=edges, texture=True,
         threads=shape.threads, blocks=shape.blocks,
     )  # fmt: skip
 
 
+def inter_task_kernels(architecture: int) -> list[KernelSpec]:
+    """Of each pairing the first tile and the last, whose kernel is a deferred one."""
+    pairings = (Pairing.ROW_BLOCKS, Pairing.TWO_QUERIES)
+    return [range_spec(architecture, pairing, place) for pairing in pairings for place in (0, -1)]
+
+
+def list_kernels(architecture: int) -> list[KernelSpec]:
+    specs = []
+    for arithmetic, entry in itertools.product(Arithmetic, ["score_list", "score_windows", "list_ends"]):
+        pairing = Pairing.SINGLE if arithmetic is Arithmetic.WIDE else Pairing.ROW_BLOCKS
+        tiles_of = "score_windows" if entry == "score_windows" else "score_list"
+        tile = choose_list_tile(architecture, pairing, 17, 10_000, tiles_of)
+        specs.append(list_kernel(arithmetic, tile, GAP, strips=40, texture=False, warps=12, entry=entry))
+    return specs
+
+
+def window_kernels(architecture: int) -> list[KernelSpec]:
+    """The largest tile, of a query of one strip and of two."""
+    largest = choose_list_tile(architecture, Pairing.ROW_BLOCKS, 28, 2_000, "score_windows")
+    return [
+        list_kernel(Arithmetic.FAST, largest, GAP, strips=strips, texture=True, warps=16, entry="score_windows")
+        for strips in (1, 2)
+    ]
+
+
+def small_kernels(architecture: int) -> list[KernelSpec]:
+    return [COLLECT_KERNEL, COUNT_KERNEL, COMPARE_KERNEL]
+
+
+def classic_kernels(architecture: int) -> list[KernelSpec]:
+    profile = sequence_profile(np.arange(600, dtype=np.uint8) % 20, default_scheme(PROTEIN))
+    return [plan_classic(kernel, profile, wide=kernel == "striped").spec for kernel in CLASSIC_KERNELS]
+
+
+def pair_kernels(architecture: int) -> list[KernelSpec]:
+    """16 rows a lane, affine gaps, a table and decisions: what takes most registers; and the wavefront's."""
+    scores = AlignmentProblem(True, True, True, 11, 1, table=np.zeros((32, 32), np.int8))
+    return [pair_kernel(16, scores, path=True), WAVEFRONT_KERNEL]
+
+
+def diamond_options(architecture: int) -> list[tuple[bool, str]]:
+    """Whether the problem is a local one, and the entry."""
+    options = [(True, "sweep_pairs"), (False, "sweep_pairs"), (True, "trace_pairs"), (False, "trace_pairs")]
+    return [*options, (True, "locate_best")] if architecture == 90 else options
+
+
+def diamond_kernels(architecture: int) -> list[KernelSpec]:
+    """Eight words a lane, the largest tile."""
+    return [
+        sweep_kernel(narrow=True, words=8, local=local, affine=True, compared=False, entry=entry)
+        for local, entry in diamond_options(architecture)
+    ]
+
+
+KERNELS: tuple[Callable[[int], list[KernelSpec]], ...] = (
+    inter_task_kernels, list_kernels, window_kernels, small_kernels, classic_kernels, pair_kernels, diamond_kernels,
+)  # fmt: skip
+
+
+def joined_source(specs: list[KernelSpec]) -> str:
+    """The entries one after another, the n-th with its constants in the namespace ``kernel_n_alone``.
+
+    The headers come before, outside of any namespace; functions of C are no use, as several would have one name.
+    """
+    entries = [(resource_folder("cuda") / "entry" / f"{spec.entry}.cu").read_text() for spec in specs]
+    lines = list(dict.fromkeys(line for text in entries for line in re.findall(r"^#include .*$", text, re.MULTILINE)))
+    lines += [
+        "#undef SWS_KERNEL",
+        "#define SWS_KERNEL(threads, blocks) __global__ void __launch_bounds__(threads, blocks)",
+    ]
+    for number, spec in enumerate(specs):
+        lines += [f"#define SWS_{name} {value}" for name, value in spec.constants]
+        lines += [f"namespace kernel_{number}_alone {{", f'#include "entry/{spec.entry}.cu"', "}"]
+        lines += [f"#undef SWS_{name}" for name, _ in spec.constants]
+    return "\n".join(lines) + "\n"
+
+
+def read_report(log: str) -> Report:
+    registers = re.search(r"Used (\d+) registers", log)
+    spilled = re.search(r"(\d+) bytes spill stores", log)
+    assert registers is not None, log
+    assert spilled is not None, log
+    return Report(int(registers.group(1)), int(spilled.group(1)))
+
+
+def read_reports(log: str, n_kernels: int) -> list[Report]:
+    """By number of the kernel."""
+    parts = re.split(r"Compiling entry function '\w*?kernel_(\d+)_alone", log)[1:]
+    found = {int(number): read_report(part) for number, part in zip(parts[::2], parts[1::2], strict=True)}
+    assert sorted(found) == list(range(n_kernels)), log
+    return [found[number] for number in range(n_kernels)]
+
+
+@cache
+def all_reports(architecture: int) -> dict[KernelSpec, Report]:
+    """What the assembler says of every kernel."""
+    # A kernel's threads a block do not decide its code, so two lists may hold the same one.
+    specs = list(dict.fromkeys(spec for kernels in KERNELS for spec in kernels(architecture)))
+    source = joined_source(specs)
+
+    def write(path: Path) -> None:
+        with tempfile.TemporaryDirectory(prefix="swsearch-kernels-") as folder:
+            (Path(folder) / "all.cu").write_text(source)
+            # A path as the entry's name leads to this file rather than to one of the sources' folder.
+            code, log = compiler().compile(KernelSpec(f"{folder}/all", "", (), 0), architecture)
+        assert code[:4] == b"\x7fELF"
+        path.write_text(json.dumps(read_reports(log, len(specs))))
+
+    options = compile_options(KernelSpec("all", "", (), 0), architecture, Path("."))
+    parts = [digest_of(resource_folder("cuda")), source, *options, compiler().name, compiler().version]
+    found = json.loads(compiled(f"registers-sm{architecture}.json", parts, write).read_text())
+    return {spec: Report(*report) for spec, report in zip(specs, found, strict=True)}
+
+
+def reports(kernels: Callable[[int], list[KernelSpec]], architecture: int) -> list[Report]:
+    """What the assembler says of some kernels, in their order."""
+    found = all_reports(architecture)
+    return [found[spec] for spec in kernels(architecture)]
+
+
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
-def test_inter_task_kernels_fit_their_registers(compiler: Compiler, architecture: int) -> None:
+def test_inter_task_kernels_fit_their_registers(architecture: int) -> None:
     limit = 65_536 // (256 * 2)
-    for pairing, place in itertools.product([Pairing.ROW_BLOCKS, Pairing.TWO_QUERIES], [0, -1]):
-        edges = Edges.OWN if pairing is Pairing.TWO_QUERIES or place == 0 else Edges.READS_PAIR
-        spec = range_spec(architecture, pairing, place, edges, deferred=place == -1)
-        registers, spilled = report(compiler, spec, architecture)
+    for (registers, spilled), place in zip(reports(inter_task_kernels, architecture), [0, -1, 0, -1], strict=True):
         assert registers <= limit
         assert spilled <= (0 if place == 0 else SPILLED_OUTSIDE)
 
 
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
-def test_list_and_collect_kernels_spill_nothing(compiler: Compiler, architecture: int) -> None:
-    for arithmetic, entry in itertools.product(Arithmetic, ["score_list", "score_windows", "list_ends"]):
-        pairing = Pairing.SINGLE if arithmetic is Arithmetic.WIDE else Pairing.ROW_BLOCKS
-        tiles_of = "score_windows" if entry == "score_windows" else "score_list"
-        tile = choose_list_tile(architecture, pairing, 17, 10_000, tiles_of)
-        spec = list_kernel(arithmetic, tile, GAP, strips=40, texture=False, warps=12, entry=entry)
-        registers, spilled = report(compiler, spec, architecture)
+def test_list_and_collect_kernels_spill_nothing(architecture: int) -> None:
+    for spec, (registers, spilled) in zip(
+        list_kernels(architecture), reports(list_kernels, architecture), strict=True
+    ):  # fmt: skip
         assert spilled == 0
-        assert registers <= (128 if entry == "score_windows" else 168)
-    largest = choose_list_tile(architecture, Pairing.ROW_BLOCKS, 28, 2_000, "score_windows")
-    for strips in (1, 2):
-        spec = list_kernel(
-            Arithmetic.FAST, largest, GAP, strips=strips, texture=True, warps=16, entry="score_windows"
-        )  # fmt: skip
-        registers, spilled = report(compiler, spec, architecture)
+        assert registers <= (128 if spec.entry == "score_windows" else 168)
+    for registers, spilled in reports(window_kernels, architecture):
         assert spilled == 0
         assert registers <= 128
-    for spec in (COLLECT_KERNEL, COUNT_KERNEL, COMPARE_KERNEL):
-        assert report(compiler, spec, architecture)[1] == 0
+    for _, spilled in reports(small_kernels, architecture):
+        assert spilled == 0
 
 
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
-def test_classic_kernels_spill_nothing(compiler: Compiler, architecture: int) -> None:
+def test_classic_kernels_spill_nothing(architecture: int) -> None:
     """Registers for two, four and three blocks of 256 threads a multiprocessor."""
-    profile = sequence_profile(np.arange(600, dtype=np.uint8) % 20, default_scheme(PROTEIN))
     limits = {"simt": 128, "striped": 64, "partitioned": 80}
-    for kernel in CLASSIC_KERNELS:
-        plan = plan_classic(kernel, profile, wide=kernel == "striped")
-        registers, spilled = report(compiler, plan.spec, architecture)
+    for kernel, (registers, spilled) in zip(CLASSIC_KERNELS, reports(classic_kernels, architecture), strict=True):
         assert spilled == 0
         assert registers <= limits[kernel]
 
 
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
-def test_pair_kernels_spill_nothing(compiler: Compiler, architecture: int) -> None:
-    """16 rows a lane, affine gaps, a table and decisions: what takes most registers."""
-    scores = AlignmentProblem(True, True, True, 11, 1, table=np.zeros((32, 32), np.int8))
-    registers, spilled = report(compiler, pair_kernel(16, scores, path=True), architecture)
+def test_pair_kernels_spill_nothing(architecture: int) -> None:
+    (registers, spilled), (_, spilled_of_wavefront) = reports(pair_kernels, architecture)
     assert spilled == 0
     assert registers <= 65_536 // (64 * 6)
-    assert report(compiler, WAVEFRONT_KERNEL, architecture)[1] == 0
+    assert spilled_of_wavefront == 0
 
 
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
-def test_diamond_kernels_keep_a_lane_in_registers(compiler: Compiler, architecture: int) -> None:
-    """Eight words a lane, the largest tile; local sweeps hold a lane's state twice, and may spill one of them."""
-    options = [(True, "sweep_pairs"), (False, "sweep_pairs"), (True, "trace_pairs"), (False, "trace_pairs")]
-    if architecture == 90:
-        options.append((True, "locate_best"))
-    for local, entry in options:
-        spec = sweep_kernel(narrow=True, words=8, local=local, affine=True, compared=False, entry=entry)
-        registers, spilled = report(compiler, spec, architecture)
+def test_diamond_kernels_keep_a_lane_in_registers(architecture: int) -> None:
+    """Local sweeps hold a lane's state twice, and may spill one of them."""
+    for (local, entry), (registers, spilled) in zip(
+        diamond_options(architecture), reports(diamond_kernels, architecture), strict=True
+    ):
         assert registers <= 128
         holds_two_states = local and entry != "trace_pairs"
         assert spilled <= (SPILLED_STATE if holds_two_states and architecture < 90 else 0)
+
+
+@pytest.mark.parametrize("kernels", [small_kernels, diamond_kernels])
+def test_a_kernel_alone_is_as_among_the_others(kernels: Callable[[int], list[KernelSpec]]) -> None:
+    """Source: the compiler's report of one kernel, compiled as the engine does it."""
+    spec = kernels(90)[-1]
+    code, log = compiler().compile(spec, 90)
+    assert code[:4] == b"\x7fELF"
+    assert read_report(log) == all_reports(90)[spec]

@@ -36,11 +36,11 @@ def assert_same(found: list[ScoreBlock], wanted: list[ScoreBlock]) -> None:
 
 
 @pytest.mark.parametrize("n_queries", [1, 2 * PROFILES_PER_DEVICE + 1])
-def test_two_devices_score_as_one(tmp_path, n_queries):
+def test_two_devices_score_as_one(n_queries):
     """With few queries each device has a share of the subjects, with many it has queries of its own."""
     profiles, partition = small_case(5, n_queries)
     told: list[int] = []
-    with CudaDevices([0, 1], opener(tmp_path)) as engine:
+    with CudaDevices([0, 1], opener()) as engine:
         assert isinstance(engine, ScoreEngine)
         for _ in range(2):
             found = engine.score(profiles, partition, progress=told.append)
@@ -50,7 +50,7 @@ def test_two_devices_score_as_one(tmp_path, n_queries):
     assert sum(told) == 2 * partition.n_residues * sum(profile.length for profile in profiles)
 
 
-def test_a_device_that_cannot_be_opened_closes_the_others(tmp_path):
+def test_a_device_that_cannot_be_opened_closes_the_others():
     closed: list[int] = []
 
     class Watched(EmulatedDevice):
@@ -61,20 +61,20 @@ def test_a_device_that_cannot_be_opened_closes_the_others(tmp_path):
     def open_device(ordinal: int) -> Device:
         if ordinal == 1:
             raise EngineUnavailable("cuda", "there is no device 1")
-        return Watched(tmp_path)
+        return Watched()
 
     with pytest.raises(EngineUnavailable, match="there is no device 1"):
         CudaDevices([0, 1], open_device)
     assert closed == [0]
 
 
-def test_a_stopped_search_leaves_the_devices_idle_and_usable(tmp_path):
+def test_a_stopped_search_leaves_the_devices_idle_and_usable():
     profiles, partition = small_case(6, 3)
 
     def stop(cells: int) -> None:
         raise KeyboardInterrupt
 
-    with CudaDevices([0, 1], opener(tmp_path)) as engine:
+    with CudaDevices([0, 1], opener()) as engine:
         with pytest.raises(KeyboardInterrupt):
             engine.score(profiles, partition, progress=stop)
         assert_same(engine.score(profiles, partition), ReferenceEngine().score(profiles, partition))

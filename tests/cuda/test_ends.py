@@ -18,9 +18,10 @@ from sequences import partition_of, random_codes
 
 from swsearch.database.partition import Partition
 from swsearch.engine.cuda import ends as ends_module
-from swsearch.engine.cuda.ends import LEAST_STRIDE, EndFinder, arithmetic_for, stretches_of
+from swsearch.engine.cuda.ends import LEAST_STRIDE, arithmetic_for, stretches_of
 from swsearch.engine.cuda.engine import CudaEngine
 from swsearch.engine.cuda.kernels import Arithmetic
+from swsearch.engine.cuda.thresholds import Thresholds
 from swsearch.engine.protocol import EndsEngine
 from swsearch.engine.reference import local_score
 from swsearch.errors import EngineError, InputError
@@ -68,9 +69,7 @@ def assert_ends(engine: CudaEngine, profile: QueryProfile, subjects: Partition) 
 
 def in_groups(device: EmulatedDevice, group_bytes: int) -> CudaEngine:
     """An engine that looks for ends in small groups of stretches."""
-    engine = CudaEngine(device)
-    engine._end_finder = EndFinder(device, engine._scratch, engine._lists, group_bytes, smallest_group=256)
-    return engine
+    return CudaEngine(device, thresholds=Thresholds(end_group_bytes=group_bytes, smallest_end_group_bytes=256))
 
 
 def related(rng: np.random.Generator, query: Codes, letters: int = 20) -> list[Codes]:

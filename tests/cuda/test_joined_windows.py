@@ -6,6 +6,7 @@ The expected scores are the reference engine's; which joints cannot be proven fo
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,10 +15,10 @@ from numpy.typing import NDArray
 from sequences import partition_of, random_codes
 
 from swsearch.database.partition import Partition
-from swsearch.engine.cuda.device import OutOfDeviceMemory
-from swsearch.engine.cuda.diamonds import DiamondSweep
+from swsearch.engine.cuda.device import Device, OutOfDeviceMemory
 from swsearch.engine.cuda.engine import CudaEngine
-from swsearch.engine.cuda.joined_windows import FURTHER, JoinedWindows, Size, Windows, cut_in_windows
+from swsearch.engine.cuda.joined_windows import FURTHER, Size, Windows, cut_in_windows
+from swsearch.engine.cuda.thresholds import Thresholds
 from swsearch.engine.reference import ReferenceEngine
 from swsearch.query.profile import QueryProfile, sequence_profile
 from swsearch.scoring.gap import GapPenalty
@@ -34,15 +35,12 @@ SLOTS = 24
 BLOSUM62 = default_scheme(PROTEIN)
 
 
-def set_windows(
-    engine: CudaEngine, overlap: int = OVERLAP, stride: int = STRIDE, least_length: int = 0
-) -> JoinedWindows:
-    """Let an engine score subjects of more than ``least_length`` residues in windows of this size."""
-    sweep = DiamondSweep(engine._device)
-    engine._joined = JoinedWindows(
-        engine._device, engine._scratch, engine._lists, sweep, engine.timing, overlap, stride, least_length
-    )
-    return engine._joined
+def windowed(
+    device: Device, overlap: int = OVERLAP, stride: int = STRIDE, least_length: int = 0, **options: Any
+) -> CudaEngine:
+    """An engine that scores subjects of more than ``least_length`` residues in windows of this size."""
+    thresholds = Thresholds(window_overlap=overlap, window_stride=stride, windowed_residues=least_length)
+    return CudaEngine(device, thresholds=thresholds, **options)
 
 
 def assert_as_reference(engine: CudaEngine, profile: QueryProfile, partition: Partition) -> None:
@@ -119,14 +117,13 @@ def test_unrelated_sequences_are_proven_at_once(emulated: MakeDevice, length: in
     rng = np.random.default_rng(length)
     partition = partition_of([random_codes(rng, n) for n in (100, 1_024, 1_300, 1_500)])
     device = emulated(multiprocessors=SLOTS)
-    with CudaEngine(device) as engine:
-        joined = set_windows(engine, 384, 512, 100)
+    with windowed(device, 384, 512, 100) as engine:
         profile = sequence_profile(random_codes(rng, length), BLOSUM62)
-        assert joined.first(partition, [profile]) == 1
-        size = joined._size(profile, partition[1:])
+        assert engine.joined.first(partition, [profile]) == 1
+        size = engine.joined.size(profile, partition[1:])
         assert (size.overlap, size.stride) == (384, 512)
         assert_as_reference(engine, profile, partition)
-        assert joined.n_again == 0
+        assert engine.joined.n_again == 0
     assert window_launches(device) == ["score_windows"]
     assert device.launches[0][0] == "score_windows"  # before the inter-task kernel, whose blocks stay
     assert device.launches[1][0] == "score_range"
@@ -148,10 +145,9 @@ def test_windows_go_on_until_they_meet(
 
     unproven = Windows.unproven
     monkeypatch.setattr(Windows, "unproven", recorded)
-    with CudaEngine(emulated(multiprocessors=SLOTS, reversed_order=reversed_order)) as engine:
-        joined = set_windows(engine, 48, FURTHER)
+    with windowed(emulated(multiprocessors=SLOTS, reversed_order=reversed_order), 48, FURTHER) as engine:
         assert_as_reference(engine, profile, partition)
-        assert joined.n_again <= 2
+        assert engine.joined.n_again <= 2
     at_joints = met[0].sum(axis=0)
     assert at_joints[1:].sum() > 3
 
@@ -164,10 +160,9 @@ def test_a_subject_that_is_settled_stays_so(emulated: MakeDevice) -> None:
     profile = sequence_profile(query, BLOSUM62)
     n_again = []
     for subjects in ([related], [related, unrelated]):
-        with CudaEngine(emulated(multiprocessors=SLOTS)) as engine:
-            joined = set_windows(engine, 64, 256)
+        with windowed(emulated(multiprocessors=SLOTS), 64, 256) as engine:
             assert_as_reference(engine, profile, partition_of(subjects))
-            n_again.append(joined.n_again)
+            n_again.append(engine.joined.n_again)
     assert n_again[1] == n_again[0] > 0
 
 
@@ -187,8 +182,7 @@ def test_teams_of_a_block_share_staged_strips(emulated: MakeDevice, multiprocess
     profile = sequence_profile(random_codes(rng, 1_100), BLOSUM62)
     partition = partition_of([random_codes(rng, n) for n in (90, 95, 96, 97, 300, 420, 421, 560, 700)])
     device = emulated(multiprocessors=multiprocessors)
-    with CudaEngine(device) as engine:
-        set_windows(engine, 256, 512, 50)
+    with windowed(device, 256, 512, 50) as engine:
         assert_as_reference(engine, profile, partition)
     entry, grid = device.launches[0]
     assert entry == "score_windows"
@@ -206,10 +200,9 @@ def test_an_alignment_that_reaches_across_joints_is_found(emulated: MakeDevice) 
     in_parts, whole = (ReferenceEngine().score([profile], partition_of(p))[0].score.max() for p in (parts, [related]))
     assert in_parts < whole
     device = emulated(multiprocessors=SLOTS)
-    with CudaEngine(device) as engine:
-        joined = set_windows(engine)
+    with windowed(device) as engine:
         assert_as_reference(engine, profile, partition_of([related]))
-        assert joined.n_again + joined.n_whole >= 1
+        assert engine.joined.n_again + engine.joined.n_whole >= 1
 
 
 @pytest.mark.parametrize("suits_diamonds", [True, False])
@@ -224,10 +217,9 @@ def test_what_no_window_proves_is_scored_whole(emulated: MakeDevice, suits_diamo
     rng = np.random.default_rng(3)
     partition = partition_of([np.full(1_500, 5, dtype=np.uint8), random_codes(rng, 1_700)])
     device = emulated(multiprocessors=SLOTS)
-    with CudaEngine(device) as engine:
-        joined = set_windows(engine, 64, 128)
+    with windowed(device, 64, 128) as engine:
         assert_as_reference(engine, profile, partition)
-        assert joined.n_whole == 1
+        assert engine.joined.n_whole == 1
     assert ("sweep_pairs" in {entry for entry, _ in device.launches}) == suits_diamonds
 
 
@@ -238,11 +230,10 @@ def test_a_high_score_is_felt_as_far_as_gaps_may_carry_it(emulated: MakeDevice) 
     profile = sequence_profile(query, BLOSUM62)
     partition = partition_of([with_inserted(random_codes(rng, 20_000), 700, query)])
     device = emulated(multiprocessors=SLOTS)
-    with CudaEngine(device) as engine:
-        joined = set_windows(engine, 256, 256)
+    with windowed(device, 256, 256) as engine:
         assert_as_reference(engine, profile, partition)
-        assert joined.n_again > 2
-        assert joined.n_whole == 0
+        assert engine.joined.n_again > 2
+        assert engine.joined.n_whole == 0
     assert len(window_launches(device)) <= 6
 
 
@@ -255,8 +246,7 @@ def test_scores_leave_the_types_one_after_another(emulated: MakeDevice) -> None:
     short = random_codes(rng, 90, 4)
     short[:40] = query[:40]
     partition = partition_of([short, *subjects, with_inserted(random_codes(rng, 1_500, 4), 300, query[:150])])
-    with CudaEngine(emulated(multiprocessors=SLOTS)) as engine:
-        set_windows(engine, least_length=100)
+    with windowed(emulated(multiprocessors=SLOTS), least_length=100) as engine:
         assert_as_reference(engine, profile, partition)
         (block,) = engine.score([profile], partition)
     assert block.n_rescored == int((block.score > 2047).sum()) > 1
@@ -268,16 +258,13 @@ def test_two_letters_give_joints_of_every_kind(emulated: MakeDevice, reversed_or
     """Of two letters alignments are long: some joints are proven and some are not, and every score is right."""
     rng = np.random.default_rng(5)
     scheme = ScoringScheme(match_mismatch(2, -3), GapPenalty(5, 2))
-    n_again, n_joints = [], []
-    with CudaEngine(emulated(multiprocessors=SLOTS, reversed_order=reversed_order)) as engine:
+    n_joints = 0
+    with windowed(emulated(multiprocessors=SLOTS, reversed_order=reversed_order), 48, 64) as engine:
         for _ in range(6):
-            joined = set_windows(engine, 48, 64)
             partition = partition_of([random_codes(rng, int(n), 2) for n in rng.integers(1, 900, 8)])
             assert_as_reference(engine, sequence_profile(random_codes(rng, 90, 2), scheme), partition)
-            n_again.append(joined.n_again)
-            n_joints.append(len(cut_in_windows(partition.lengths, Size(48, 64))) - len(partition))
-    assert sum(n_again) > 0
-    assert sum(n_again) < sum(n_joints)
+            n_joints += len(cut_in_windows(partition.lengths, Size(48, 64))) - len(partition)
+        assert 0 < engine.joined.n_again < n_joints
 
 
 @pytest.mark.parametrize("gap", [GapPenalty(5, 0), GapPenalty(0, 3), GapPenalty(2_100, 5)], ids=str)
@@ -287,8 +274,7 @@ def test_gap_costs_are_exact(emulated: MakeDevice, gap: GapPenalty) -> None:
     query = random_codes(rng, 150, 4)
     spread = with_inserted(with_inserted(random_codes(rng, 1_800, 4), 200, query[:75]), 1_500, query[75:])
     profile = sequence_profile(query, ScoringScheme(match_mismatch(2, -3), gap))
-    with CudaEngine(emulated(multiprocessors=SLOTS)) as engine:
-        set_windows(engine)
+    with windowed(emulated(multiprocessors=SLOTS)) as engine:
         assert_as_reference(engine, profile, partition_of([random_codes(rng, 900, 4), spread]))
 
 
@@ -305,11 +291,9 @@ def test_the_best_hits_are_those_of_all_subjects(emulated: MakeDevice, pairs: bo
     profiles = [sequence_profile(query, BLOSUM62) for query in queries]
     floors = [45, 60]
     device = emulated(multiprocessors=SLOTS)
-    with CudaEngine(device, pairs=pairs) as engine:
-        set_windows(engine, 64, 128, 100)
+    with windowed(device, 64, 128, 100, pairs=pairs) as engine:
         found = engine.score(profiles, partition, floors)
-    with CudaEngine(device, pairs=pairs, deferred=False) as engine:
-        set_windows(engine, 64, 128, 100)
+    with windowed(device, 64, 128, 100, pairs=pairs, deferred=False) as engine:
         ruled = dict(engine.score_each(profiles, partition, floors, None, [BestThree()] * 2))
     wanted = ReferenceEngine().score(profiles, partition, floors)
     for one, other in zip(found, wanted, strict=True):
@@ -327,8 +311,8 @@ def test_no_more_windows_than_are_worked_on_at_a_time(emulated: MakeDevice) -> N
     """By hand: a warp each, sixteen a block, are 112 at a time; strides of 352 would take 114, of 368 they take 109."""
     profile = sequence_profile(random_codes(np.random.default_rng(9), 100), BLOSUM62)
     partition = partition_of([np.zeros(n, np.uint8) for n in (12_000, 13_200, 14_800)])
-    with CudaEngine(emulated(multiprocessors=7)) as engine:
-        size = set_windows(engine)._size(profile, partition)
+    with windowed(emulated(multiprocessors=7)) as engine:
+        size = engine.joined.size(profile, partition)
         assert (size.overlap, size.stride) == (OVERLAP, 368)
         assert len(cut_in_windows(partition.lengths, size)) == 109
 
@@ -338,11 +322,9 @@ def test_little_memory_takes_the_subjects_in_pieces(emulated: MakeDevice) -> Non
     rng = np.random.default_rng(7)
     profile = sequence_profile(random_codes(rng, 100, 4), default_scheme(DNA))
     partition = partition_of([random_codes(rng, n, 4) for n in (700, 900, 1_100, 1_300)])
-    with CudaEngine(emulated(multiprocessors=SLOTS), memory_limit=2_600) as engine:
-        set_windows(engine, least_length=800)
+    with windowed(emulated(multiprocessors=SLOTS), least_length=800, memory_limit=2_600) as engine:
         assert_as_reference(engine, profile, partition)
     large = partition_of([np.tile(random_codes(rng, 4_000, 4), 400)])
-    with CudaEngine(emulated(multiprocessors=SLOTS, memory_bytes=1 << 20)) as engine:
-        set_windows(engine)
-        with pytest.raises(OutOfDeviceMemory):
-            engine.score([profile], large)
+    smallest = emulated(multiprocessors=SLOTS, memory_bytes=1 << 20)
+    with windowed(smallest) as engine, pytest.raises(OutOfDeviceMemory):
+        engine.score([profile], large)

@@ -13,12 +13,10 @@ from emulated_device import EmulatedDevice
 from sequences import partition_of, random_codes
 
 from swsearch.database.partition import Partition
-from swsearch.engine.cuda.diamonds import DiamondSweep
 from swsearch.engine.cuda.engine import CudaEngine
-from swsearch.engine.cuda.joined_windows import JoinedWindows
-from swsearch.engine.cuda.long_subjects import LongSubjects
 from swsearch.engine.cuda.plan import chain_limit
 from swsearch.engine.cuda.subjects import chunk_bytes
+from swsearch.engine.cuda.thresholds import Thresholds
 from swsearch.engine.reference import ReferenceEngine
 from swsearch.query.profile import QueryProfile, sequence_profile
 from swsearch.scoring.gap import GapPenalty
@@ -43,14 +41,11 @@ def genome(seed: int, query: Codes) -> Partition:
 
 
 def engine_with_small_windows(device: EmulatedDevice) -> CudaEngine:
-    engine = CudaEngine(device)
-    engine._joined = JoinedWindows(
-        device, engine._scratch, engine._lists, DiamondSweep(device), engine.timing, 128, STRIDE, 2 * STRIDE
-    )
-    engine._long_subjects = LongSubjects(
-        DiamondSweep(device, engine._make_room), engine.timing, device.facts.multiprocessors, 400, 2 * STRIDE
-    )
-    return engine
+    thresholds = Thresholds(
+        window_overlap=128, window_stride=STRIDE, windowed_residues=2 * STRIDE, windowed_rows=400,
+        diamond_residues=2 * STRIDE,
+    )  # fmt: skip
+    return CudaEngine(device, thresholds=thresholds)
 
 
 def assert_as_reference(engine: CudaEngine, profiles: list[QueryProfile], partition: Partition) -> None:
@@ -82,14 +77,14 @@ def test_diamonds_find_room_where_the_database_takes_it(
 ) -> None:
     """With less memory than all of it takes, the long subjects go one by one, and then what is kept makes way."""
     kept: list[int] = []
-    make_room = CudaEngine._make_room
+    make_room = CudaEngine.make_room
 
     def watched(engine: CudaEngine) -> None:
-        kept.append(engine._device.used_bytes)  # type: ignore[attr-defined]
+        kept.append(device.used_bytes)
         make_room(engine)
-        assert engine._device.used_bytes == 0  # type: ignore[attr-defined]
+        assert device.used_bytes == 0
 
-    monkeypatch.setattr(CudaEngine, "_make_room", watched)
+    monkeypatch.setattr(CudaEngine, "make_room", watched)
     rng = np.random.default_rng(3)
     short, long = (sequence_profile(random_codes(rng, n, 4), default_scheme(DNA)) for n in (30, 500))
     partition = genome(5, random_codes(rng, 40, 4))

@@ -34,6 +34,8 @@ from swsearch.typing import Codes
 
 OpenDevice = Callable[[int], Any]
 
+pytestmark = pytest.mark.usefixtures("kernel_compiler")
+
 
 def write_fasta(path: Path, sequences: list[Codes], alphabet: Any) -> None:
     path.write_text("".join(f">s{n}\n{alphabet.decode(codes)}\n" for n, codes in enumerate(sequences)))
@@ -57,14 +59,14 @@ def use(monkeypatch: pytest.MonkeyPatch, open_device: OpenDevice) -> None:
     """Let the engine called cuda be one on emulated devices."""
     from swsearch.engine import registry as engines
 
-    really_open = engines._open
+    really_open = engines.open_named
 
-    def opened(name: str, threads: int | None, devices: Any) -> Any:
+    def opened(name: str, threads: int | None, devices: Any, gpus: Any) -> Any:
         return (
-            (CudaDevices(devices, open_device), "emulated") if name == "cuda" else really_open(name, threads, devices)
+            (CudaDevices(devices, open_device), "emulated") if name == "cuda" else really_open(name, threads, devices, gpus)
         )
 
-    monkeypatch.setattr(engines, "_open", opened)
+    monkeypatch.setattr(engines, "open_named", opened)
 
 
 def searched(engine: str, *arguments: str) -> int:
@@ -83,10 +85,10 @@ def searched(engine: str, *arguments: str) -> int:
     ],
     ids=" ".join,
 )
-def test_hits_are_the_cpu_engines_to_the_byte(case, kernel_folder, monkeypatch, choice):
+def test_hits_are_the_cpu_engines_to_the_byte(case, monkeypatch, choice):
     """Two queries a call, in two partitions: the engine ends short queries first, batches follow one another."""
     monkeypatch.setattr("swsearch.engine.cuda.engine.CudaEngine.profiles_per_call", 2)
-    use(monkeypatch, opener(kernel_folder))
+    use(monkeypatch, opener())
     variant = [*choice, "--partition-residues", "1000"]
     assert searched("cuda", *variant) == 0
     assert searched("cpu", *variant) == 0
@@ -94,7 +96,7 @@ def test_hits_are_the_cpu_engines_to_the_byte(case, kernel_folder, monkeypatch, 
     assert len(json.loads(Path("cuda.json").read_text())["queries"]) == 4
 
 
-def test_a_store_that_cannot_be_opened_ends_the_search(case, kernel_folder, monkeypatch, capsys):
+def test_a_store_that_cannot_be_opened_ends_the_search(case, monkeypatch, capsys):
     """It is opened when the GPU is at work already."""
     closed = []
 
@@ -103,14 +105,14 @@ def test_a_store_that_cannot_be_opened_ends_the_search(case, kernel_folder, monk
             closed.append(self)
             super().close()
 
-    use(monkeypatch, opener(kernel_folder, Watched))
+    use(monkeypatch, opener(Watched))
     assert searched("cuda", "--store", "no/such/folder/hits.sqlite") == 1
     assert "no/such/folder" in capsys.readouterr().err
     assert len(closed) == 1
     assert not Path("cuda.json").exists()
 
 
-def test_long_subjects_give_the_cpu_engines_hits(tmp_path, kernel_folder, monkeypatch):
+def test_long_subjects_give_the_cpu_engines_hits(tmp_path, monkeypatch):
     """Two proteins are scored apart, in windows, for a short query and a long one: both lie in them."""
     rng = np.random.default_rng(23)
     queries = [random_codes(rng, length) for length in (420, 40)]
@@ -130,14 +132,14 @@ def test_long_subjects_give_the_cpu_engines_hits(tmp_path, kernel_folder, monkey
             launched.append(spec.entry)
             super().launch(spec, *rest)
 
-    use(monkeypatch, opener(kernel_folder, Watched, multiprocessors=8))
+    use(monkeypatch, opener(Watched, multiprocessors=8))
     for engine in ("cuda", "cpu"):
         assert searched(engine, "--evalue", "inf", "--top", "3") == 0
     assert Path("cuda.json").read_bytes() == Path("cpu.json").read_bytes()
     assert {"score_windows", "score_range"} <= set(launched)
 
 
-def test_both_strands_of_dna_give_the_cpu_engines_hits(tmp_path, kernel_folder, monkeypatch):
+def test_both_strands_of_dna_give_the_cpu_engines_hits(tmp_path, monkeypatch):
     rng = np.random.default_rng(22)
     queries = [random_codes(rng, length, 4) for length in (40, 30)]
     subjects = [random_codes(rng, int(length), 4) for length in rng.integers(10, 80, 12)]
@@ -148,7 +150,7 @@ def test_both_strands_of_dna_give_the_cpu_engines_hits(tmp_path, kernel_folder, 
     write_fasta(tmp_path / "subjects.fasta", subjects, DNA)
     monkeypatch.chdir(tmp_path)
     assert main(["index", "subjects.fasta", "-o", "subjects.db", "--quiet", "--alphabet", "dna"]) == 0
-    use(monkeypatch, opener(kernel_folder))
+    use(monkeypatch, opener())
     for engine in ("cuda", "cpu"):
         command = ["query", "queries.fasta", "subjects.db", "--engine", engine, "--store", "none", "--quiet"]
         assert main([*command, "--format", "json", "--out", f"{engine}.json"]) == 0
@@ -178,7 +180,7 @@ class Counting(OneAtATime):
     ],
     ids=" ".join,
 )
-def test_ends_from_the_engine_change_no_byte(case, kernel_folder, monkeypatch, choice):
+def test_ends_from_the_engine_change_no_byte(case, monkeypatch, choice):
     """Ends are asked for of every hit, or of none; where several alignments are wanted, of none.
 
     Expected: the CPU engine's report, whose alignments are made without ends.
@@ -188,7 +190,7 @@ def test_ends_from_the_engine_change_no_byte(case, kernel_folder, monkeypatch, c
         write_fasta(Path("subjects.fasta"), list(bases), DNA)
         assert main(["index", "subjects.fasta", "-o", "subjects.db", "--quiet", "--alphabet", "dna", "--force"]) == 0
     monkeypatch.setattr("swsearch.engine.cuda.engine.CudaEngine.profiles_per_call", 2)
-    use(monkeypatch, opener(kernel_folder, Counting))
+    use(monkeypatch, opener(Counting))
     assert searched("cpu", *(word for word in choice if word not in ("--devices", "0,1"))) == 0
     for spared in (2**60, -(2**60)):
         monkeypatch.setattr("swsearch.search.alignments.SPARED_CELLS", spared)
@@ -199,7 +201,7 @@ def test_ends_from_the_engine_change_no_byte(case, kernel_folder, monkeypatch, c
     assert all(query["hits"] for query in json.loads(Path("cpu.json").read_text())["queries"])
 
 
-def test_a_subject_far_longer_than_the_query_is_asked_for_by_itself(tmp_path, kernel_folder, monkeypatch):
+def test_a_subject_far_longer_than_the_query_is_asked_for_by_itself(tmp_path, monkeypatch):
     """Of a long subject and short ones, the limit between what they spare; both strands. Expected: the CPU's report."""
     rng = np.random.default_rng(24)
     query, long = random_codes(rng, 40, 4), random_codes(rng, 9_000, 4)
@@ -218,7 +220,7 @@ def test_a_subject_far_longer_than_the_query_is_asked_for_by_itself(tmp_path, ke
             return super().ends(profile, subjects, scores)
 
     found = []
-    with Noting([0], opener(kernel_folder)) as engine, CpuEngine(1) as cpu:
+    with Noting([0], opener()) as engine, CpuEngine(1) as cpu:
         for each in (engine, cpu):
             searcher = Searcher(PackedDatabase.open("subjects.db"), each, SearchOptions())
             (result,) = searcher.search(read_queries("queries.fasta", DNA, as_asked=True))
@@ -228,7 +230,7 @@ def test_a_subject_far_longer_than_the_query_is_asked_for_by_itself(tmp_path, ke
     assert len(found[0]) == 4
 
 
-def test_ends_are_told_between_two_batches_and_failures_to_who_asked(case, kernel_folder):
+def test_ends_are_told_between_two_batches_and_failures_to_who_asked(case):
     """A question that comes while the first of two pairs of queries is scored is answered before the second is.
 
     Expected: the order of launches as they happen, and the answer of an idle engine.
@@ -244,7 +246,7 @@ def test_ends_are_told_between_two_batches_and_failures_to_who_asked(case, kerne
                     time.sleep(0.001)
             super().launch(spec, *rest)
 
-    with ThreadPoolExecutor(1) as asker, CudaDevices([0], opener(kernel_folder, Asked)) as engine:
+    with ThreadPoolExecutor(1) as asker, CudaDevices([0], opener(Asked)) as engine:
         assert isinstance(engine, EndsEngine)
         searcher, queries = open_case(engine)
         profiles = [sequence_profile(query.codes, searcher.scheme) for query in queries]
@@ -271,7 +273,7 @@ def open_case(engine: Any) -> tuple[Searcher, list[SequenceRecord]]:
     return Searcher(database, engine, SearchOptions()), read_queries("queries.fasta", PROTEIN, as_asked=True)
 
 
-def test_the_next_batch_is_begun_before_this_one_is_taken(case, kernel_folder, monkeypatch):
+def test_the_next_batch_is_begun_before_this_one_is_taken(case, monkeypatch):
     """Source: the order in which the engine is asked and results are handed out, written down as it happens."""
     events: list[str] = []
 
@@ -281,7 +283,7 @@ def test_the_next_batch_is_begun_before_this_one_is_taken(case, kernel_folder, m
             return super().begin(profiles, *rest)
 
     monkeypatch.setattr("swsearch.engine.cuda.engine.CudaEngine.profiles_per_call", 2)
-    with Watched([0], opener(kernel_folder)) as engine:
+    with Watched([0], opener()) as engine:
         assert isinstance(engine, BackgroundEngine)
         searcher, queries = open_case(engine)
         for result in searcher.search(queries):
@@ -290,9 +292,9 @@ def test_the_next_batch_is_begun_before_this_one_is_taken(case, kernel_folder, m
     assert events == ["begin [40, 33]", "begin [29, 25]", "result 40", "result 33", "result 29", "result 25"]
 
 
-def test_time_counts_from_when_the_engine_began(case, kernel_folder):
+def test_time_counts_from_when_the_engine_began(case):
     """Not from when its first result is asked for: a command opens its store in between."""
-    with CudaDevices([0], opener(kernel_folder)) as engine:
+    with CudaDevices([0], opener()) as engine:
         searcher, queries = open_case(engine)
         results = searcher.search(queries)
         start = time.perf_counter()
@@ -302,14 +304,14 @@ def test_time_counts_from_when_the_engine_began(case, kernel_folder):
     assert stats[-1].score_seconds / stats[-1].cells * sum(each.cells for each in stats) >= seconds
 
 
-def test_a_search_given_up_leaves_the_engine_idle_and_usable(case, kernel_folder, monkeypatch):
+def test_a_search_given_up_leaves_the_engine_idle_and_usable(case, monkeypatch):
     """Given up by its consumer before any result and after one, and by Ctrl-C while scores are waited for."""
     monkeypatch.setattr("swsearch.engine.cuda.engine.CudaEngine.profiles_per_call", 2)
 
     def interrupt(cells: int) -> None:
         raise KeyboardInterrupt
 
-    with CudaDevices([0], opener(kernel_folder)) as engine:
+    with CudaDevices([0], opener()) as engine:
         searcher, queries = open_case(engine)
         wanted = [result.hits for result in searcher.search(queries)]
         searcher.search(queries).close()
@@ -335,7 +337,7 @@ class Failing(OneAtATime):
         super().launch(*arguments)
 
 
-def test_a_lost_device_ends_the_batch_with_what_is_committed_and_it_resumes(case, kernel_folder, monkeypatch, capfd):
+def test_a_lost_device_ends_the_batch_with_what_is_committed_and_it_resumes(case, monkeypatch, capfd):
     """Queries one by one, of which the third meets the failure. Source: the same batch on the CPU engine."""
     monkeypatch.setattr("swsearch.engine.cuda.engine.CudaEngine.profiles_per_call", 1)
     batch = ["batch", "queries.fasta", "subjects.db", "--alphabet", "protein"]
@@ -346,9 +348,9 @@ def test_a_lost_device_ends_the_batch_with_what_is_committed_and_it_resumes(case
             counting.append(spec.entry)
             super().launch(spec, *arguments)
 
-    use(monkeypatch, opener(kernel_folder, Counting))
+    use(monkeypatch, opener(Counting))
     assert main([*batch, "--engine", "cuda", "--store", "whole.sqlite"]) == 0
-    use(monkeypatch, opener(kernel_folder, Failing))
+    use(monkeypatch, opener(Failing))
     Failing.launches_left = len(counting) // 2
     capfd.readouterr()
     assert main([*batch, "--engine", "cuda", "--store", "hits.sqlite", "--quiet"]) == 1
@@ -366,13 +368,13 @@ def test_a_lost_device_ends_the_batch_with_what_is_committed_and_it_resumes(case
     assert Path("hits.tsv").read_text() == Path("whole.tsv").read_text()
 
 
-def test_one_lost_device_of_two_ends_the_search_and_leaves_the_other_idle(case, kernel_folder):
+def test_one_lost_device_of_two_ends_the_search_and_leaves_the_other_idle(case):
     class SecondFails(OneAtATime):
         def launch(self, *arguments: Any) -> None:
             raise DeviceLost("emulated device at PCI 0000:00:01.0 failed")
 
     def open_device(ordinal: int) -> EmulatedDevice:
-        return (SecondFails if ordinal else OneAtATime)(kernel_folder)
+        return (SecondFails if ordinal else OneAtATime)()
 
     with CudaDevices([0, 1], open_device) as engine:
         searcher, queries = open_case(engine)
@@ -384,20 +386,20 @@ def test_one_lost_device_of_two_ends_the_search_and_leaves_the_other_idle(case, 
         assert len(block) == searcher.database.n_subjects
 
 
-def test_an_open_searcher_closes_its_engine_when_the_device_is_lost(case, kernel_folder, monkeypatch):
+def test_an_open_searcher_closes_its_engine_when_the_device_is_lost(case, monkeypatch):
     class Lost(OneAtATime):
         def launch(self, *arguments: Any) -> None:
             raise DeviceLost("lost")
 
-    use(monkeypatch, opener(kernel_folder, Lost))
+    use(monkeypatch, opener(Lost))
     with pytest.raises(DeviceLost), open_searcher("subjects.db", engine="cuda") as (searcher, _):
         list(searcher.search(open_case(searcher.engine)[1]))
     assert searcher.engine.engines == []  # type: ignore[attr-defined]
 
 
-def test_a_long_search_says_its_plan_beforehand(case, kernel_folder, monkeypatch, capfd):
+def test_a_long_search_says_its_plan_beforehand(case, monkeypatch, capfd):
     """By hand: 127 query residues times the database's, at 2 multiprocessors x 10,000 Hz x 24 cells; two pairs."""
-    use(monkeypatch, opener(kernel_folder))
+    use(monkeypatch, opener())
     n_residues = PackedDatabase.open("subjects.db").n_residues
     command = ["query", "queries.fasta", "subjects.db", "--alphabet", "protein", "--engine", "cuda", "--store", "none"]
     monkeypatch.setattr("swsearch.cli.progress.LONG_SECONDS", 0.0)
@@ -413,15 +415,15 @@ def test_a_long_search_says_its_plan_beforehand(case, kernel_folder, monkeypatch
     assert "plan" not in capfd.readouterr().err
 
 
-def test_the_plan_tells_how_a_database_beyond_the_memory_is_laid_out(case, kernel_folder, monkeypatch):
+def test_the_plan_tells_how_a_database_beyond_the_memory_is_laid_out(case, monkeypatch):
     """A limit of 700 bytes: the database of some 2 kB is streamed by one device, and shared by four."""
     monkeypatch.setattr("swsearch.engine.cuda.subjects.SMALLEST_CHUNK", 300)
-    with CudaDevices([0], opener(kernel_folder), memory_limit=700) as engine:
+    with CudaDevices([0], opener(), memory_limit=700) as engine:
         searcher, queries = open_case(engine)
         forecast = searcher.forecast(10**9, queries)
         (partition,) = searcher.database.partitions()
         assert f"streamed in {engine.engines[0].n_pieces(partition, 127)} pieces" in str(forecast)
-    with CudaDevices([0, 1, 2, 3], opener(kernel_folder), memory_limit=1000) as engine:
+    with CudaDevices([0, 1, 2, 3], opener(), memory_limit=1000) as engine:
         searcher, queries = open_case(engine)
         forecast = searcher.forecast(10**9)
         assert str(forecast).startswith("a share of 0.00 GB kept on each of 4 GPUs (1 GB free)")

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import shutil
 import sys
-import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -64,14 +62,8 @@ class EmulatedEngine(CudaEngine):
         return super().score(profiles, partition, *rest, **named)
 
 
-@cache
-def _kernel_folder() -> tempfile.TemporaryDirectory[str]:
-    """Where the emulated kernels are compiled to, once a process."""
-    return tempfile.TemporaryDirectory(prefix="swsearch-kernels-")
-
-
 def _emulated() -> ScoreEngine:
-    return EmulatedEngine(EmulatedDevice(Path(_kernel_folder().name)))
+    return EmulatedEngine(EmulatedDevice())
 
 
 def _cuda() -> ScoreEngine:

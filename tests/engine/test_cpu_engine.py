@@ -178,12 +178,11 @@ def test_queries_score_the_same_however_they_are_packed(instruction_set: str, pa
                     np.testing.assert_array_equal(block.subject_index, partition.subject_index[kept])
 
 
-def test_large_partitions_are_scored_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_large_partitions_are_scored_in_pieces() -> None:
     """Expected values: the scalar kernels with one query a call; a piece holds as many subjects as may be held."""
     profiles, partition, alone = _queries_to_pack()
-    monkeypatch.setattr("swsearch.engine.cpu.engine._SCORES_PER_CALL", 500)
     seen: list[int] = []
-    blocks = CpuEngine(2).score(profiles, partition, progress=seen.append)
+    blocks = CpuEngine(2, scores_per_call=500).score(profiles, partition, progress=seen.append)
     for block, score in zip(blocks, alone, strict=True):
         np.testing.assert_array_equal(block.score, score)
         np.testing.assert_array_equal(block.subject_index, partition.subject_index)

@@ -23,7 +23,7 @@ from swsearch.hits.score_block import ScoreBlock
 from swsearch.query.profile import QueryProfile
 
 _LARGEST_FLOOR: Final = 2**31 - 1
-_SCORES_PER_CALL: Final = 2**23
+SCORES_PER_CALL: Final = 2**23
 """Scores that are held at a time: 32 MB, enough for the threads to share."""
 
 
@@ -41,6 +41,8 @@ class CpuEngine(Closing):
         Worker threads, at least 1; as many as there are cores by default.
     instruction_set : str, optional
         One of :func:`usable_instruction_sets`; the best by default.
+    scores_per_call : int
+        Scores of all profiles that are held at a time, at least one a profile; no score depends on it.
 
     Raises
     ------
@@ -54,7 +56,13 @@ class CpuEngine(Closing):
     profiles_per_call = 16
     rows_per_call = 2048
 
-    def __init__(self, threads: int | None = None, instruction_set: str | None = None) -> None:
+    def __init__(
+        self,
+        threads: int | None = None,
+        instruction_set: str | None = None,
+        *,
+        scores_per_call: int = SCORES_PER_CALL,
+    ) -> None:
         if threads is not None and threads < 1:
             raise InputError(f"{threads} threads cannot work; choose at least 1")
         usable = usable_instruction_sets()
@@ -62,6 +70,7 @@ class CpuEngine(Closing):
             raise EngineUnavailable("cpu", f"instruction set {instruction_set!r} is not among {', '.join(usable)}")
         self.threads = usable_cores() if threads is None else threads
         self.instruction_set = usable[0] if instruction_set is None else instruction_set
+        self._scores_per_call = scores_per_call
         self._closed = False
 
     def score(
@@ -74,7 +83,7 @@ class CpuEngine(Closing):
         """See :class:`swsearch.engine.protocol.ScoreEngine`."""
         if self._closed:
             raise EngineError("the CPU engine was closed; make a new one")
-        step = max(1, _SCORES_PER_CALL // max(1, len(profiles)))
+        step = max(1, self._scores_per_call // max(1, len(profiles)))
         pieces = [
             self._score_piece(profiles, partition[first : first + step], floors, progress)
             for first in range(0, max(1, len(partition)), step)

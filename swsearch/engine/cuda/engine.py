@@ -59,6 +59,7 @@ from swsearch.engine.cuda.plan import (
 from swsearch.engine.cuda.scratch import Scratch
 from swsearch.engine.cuda.selection import Candidates, Selector
 from swsearch.engine.cuda.subjects import DeviceSubjects, SubjectStore, chunk_bytes, in_stored_order
+from swsearch.engine.cuda.thresholds import Thresholds
 from swsearch.engine.protocol import Progress, Scored, TopRule
 from swsearch.hits.ends import Ends
 from swsearch.hits.score_block import ScoreBlock
@@ -98,6 +99,13 @@ class CudaEngine(Closing):
         Let two queries of like length share words.
     deferred : bool
         Use the deferred maximum where the caller gives floors.
+    thresholds : Thresholds, optional
+        Sizes at which it works in another way; the measured ones by default.
+
+    Attributes
+    ----------
+    joined : JoinedWindows
+        Long subjects in windows; it counts what had to be scored again.
 
     Raises
     ------
@@ -117,7 +125,9 @@ class CudaEngine(Closing):
         texture: bool = True,
         pairs: bool = True,
         deferred: bool = True,
+        thresholds: Thresholds | None = None,
     ) -> None:
+        thresholds = Thresholds() if thresholds is None else thresholds
         self._device: Device = PyCudaDevice() if device is None else device
         self._texture = texture
         self._pairs = pairs
@@ -126,16 +136,23 @@ class CudaEngine(Closing):
         self._scratch = Scratch(self._device)
         self._selector = Selector(self._device, self._scratch)
         self._lists = ListLauncher(self._device, self._scratch, texture=texture)
-        self._end_finder = EndFinder(self._device, self._scratch, self._lists)
+        self._end_finder = EndFinder(
+            self._device, self._scratch, self._lists,
+            thresholds.end_group_bytes, thresholds.smallest_end_group_bytes,
+        )  # fmt: skip
         self._packed = PackedProfiles()
         if memory_limit is None:
             memory_limit = int(self._device.free_bytes() * DATABASE_SHARE)
         self._store = SubjectStore(self._device, memory_limit)
         # Its sweep frees nothing that is kept: the kernels of the windows may be using it.
-        self._joined = JoinedWindows(self._device, self._scratch, self._lists, DiamondSweep(self._device), self.timing)
+        self.joined = JoinedWindows(
+            self._device, self._scratch, self._lists, DiamondSweep(self._device), self.timing,
+            thresholds.window_overlap, thresholds.window_stride, thresholds.windowed_residues,
+        )  # fmt: skip
         self._long_subjects = LongSubjects(
-            DiamondSweep(self._device, self._make_room), self.timing, self._device.facts.multiprocessors
-        )
+            DiamondSweep(self._device, self.make_room), self.timing, self._device.facts.multiprocessors,
+            thresholds.windowed_rows, thresholds.diamond_residues,
+        )  # fmt: skip
 
     @property
     def description(self) -> str:
@@ -164,6 +181,11 @@ class CudaEngine(Closing):
     def facts(self) -> DeviceFacts:
         """What the device is."""
         return self._device.facts
+
+    def make_room(self) -> None:
+        """Give back all device memory that is kept between calls; what it held is uploaded again when it is needed."""
+        self._scratch.free()
+        self._store.clear()
 
     # --- The protocol ---
 
@@ -239,14 +261,9 @@ class CudaEngine(Closing):
         self._device.prepare(
             expected_kernels(
                 profiles, self.batches(profiles), partition, floors, facts.architecture, facts.multiprocessors,
-                deferred=self._deferred, texture=self._texture, ruled=any(rules or ()), joined=self._joined,
+                deferred=self._deferred, texture=self._texture, ruled=any(rules or ()), joined=self.joined,
             )
         )  # fmt: skip
-
-    def _make_room(self) -> None:
-        """Give back all device memory that is kept between calls; what it held is uploaded again when it is needed."""
-        self._scratch.free()
-        self._store.clear()
 
     def close(self) -> None:
         """See :class:`swsearch.engine.protocol.ScoreEngine`."""
@@ -308,7 +325,7 @@ class CudaEngine(Closing):
         deferred = self._deferred and all(limit is not None for limit in limits)
         plan = plan_range(profiles, self._device.facts.architecture, deferred=deferred)
         scores = [self._scratch.room(f"scores {i}", len(subjects) * 4) for i in range(len(profiles))]
-        whole = subjects.prefix(self._joined.first(subjects.partition, profiles))
+        whole = subjects.prefix(self.joined.first(subjects.partition, profiles))
         n_short, n_joined_left = self._score_apart(profiles, subjects, whole, scores, deferred=plan.deferred)
         blocks = []
         for i, profile in enumerate(profiles):
@@ -350,7 +367,7 @@ class CudaEngine(Closing):
             return self._score_all(profiles, whole, scores, [], deferred=deferred), [0] * len(profiles)
         with contextlib.ExitStack() as held:
             runs = [
-                self._joined.begin(profile, subjects, len(whole), self._packed.words, f"{i}", held)
+                self.joined.begin(profile, subjects, len(whole), self._packed.words, f"{i}", held)
                 for i, profile in enumerate(profiles)
             ]
             held.callback(self._device.synchronize)
@@ -369,7 +386,7 @@ class CudaEngine(Closing):
     def _plan_ahead(self, profiles: list[QueryProfile], subjects: DeviceSubjects, *, deferred: bool) -> None:
         """Let the next batch be packed while kernels run, or its first query where all subjects go in windows."""
         architecture = self._device.facts.architecture
-        if self._joined.first(subjects.partition, profiles):
+        if self.joined.first(subjects.partition, profiles):
             plan = plan_range(profiles, architecture, deferred=self._deferred and deferred)
             self._packed.ahead = (profiles, plan, plan.arithmetic)
         else:

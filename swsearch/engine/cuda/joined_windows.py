@@ -270,10 +270,10 @@ class JoinedWindows:
         ------
         OutOfDeviceMemory
         """
-        size = self._size(profile, subjects.partition[first:])
+        size = self.size(profile, subjects.partition[first:])
         return JoinedRun(self, profile, subjects, np.arange(first, len(subjects)), size, pack, name, held)
 
-    def _size(self, profile: QueryProfile, partition: Partition) -> Size:
+    def size(self, profile: QueryProfile, partition: Partition) -> Size:
         """The shortest windows that the device works on all at a time, unless they are very short or far too many."""
         architecture = self.device.facts.architecture
         narrow = first_arithmetic(profile)

@@ -27,14 +27,14 @@ import numpy as np
 
 from swsearch.database.format import read_catalogue, write_catalogue
 from swsearch.errors import InputError, SwSearchError
+from swsearch.filters.identifiers import IdentifierList
+from swsearch.filters.taxonomy import TaxonFilter
 from swsearch.hits import cigar
 from swsearch.hits.hit import Alignment, Hit
 from swsearch.hits.result import DatabaseInfo, QueryResult, RunInfo, SearchStats
 from swsearch.profiles.read import detect_query_format, read_profiles
 from swsearch.report.fields import FIELDS, STANDARD, select_fields
 from swsearch.scoring.matrix import matrix_file, matrix_text, named_matrix, parse_matrix_text
-from swsearch.search.identifiers import IdentifierList
-from swsearch.search.taxonomy import TaxonFilter
 from swsearch.sequences.alphabet import DNA, PROTEIN
 from swsearch.sequences.fasta import read_chunks, read_each, read_sequences
 from swsearch.sequences.genetic_code import genetic_code

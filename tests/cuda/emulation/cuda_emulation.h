@@ -1,30 +1,19 @@
 // A CUDA device small enough to read: blocks, barriers, warp shuffles, shared memory and the instructions the kernels use,
 // on one thread of the host, so that the kernels' own sources run under an ordinary compiler and its sanitizers.
 //
-// Every CUDA thread is a fiber with a stack of its own. A fiber runs until it meets a collective (shuffle, barrier), then
-// the next one runs; all blocks of a grid are in flight together. The order in which fibers run can be reversed: a
-// kernel whose result depends on it has a race. Shared memory is one heap block a CUDA block, of exactly the size of the
-// launch, so that the address sanitizer sees an access beside it. Values follow NVIDIA's documentation of each
+// Every CUDA thread is a fiber with a stack of its own (machine.cpp). A fiber runs until it meets a collective (shuffle,
+// barrier), then the next one runs; all blocks of a grid are in flight together. The order in which fibers run can be
+// reversed: a kernel whose result depends on it has a race. Shared memory is one heap block a CUDA block, of exactly the
+// size of the launch, so that the address sanitizer sees an access beside it. Values follow NVIDIA's documentation of each
 // intrinsic, not the kernels' use of them.
+//
+// Of the standard library this header takes the integer types alone: it is compiled once for every kernel, and most of
+// the time went into reading headers.
 
 #pragma once
 
-#include <ucontext.h>
-
-#include <cmath>
+#include <cstddef>
 #include <cstdint>
-#include <cstdio>
-#include <cstdlib>
-#include <cstring>
-#include <functional>
-#include <memory>
-#include <tuple>
-#include <utility>
-#include <vector>
-
-#if defined(__SANITIZE_ADDRESS__)
-#include <sanitizer/common_interface_defs.h>
-#endif
 
 struct alignas(16) uint4 {
     unsigned int x, y, z, w;
@@ -39,203 +28,63 @@ struct dim3 {
 namespace emulation {
 
 constexpr int kWarp = 32;
-constexpr std::size_t kStackBytes = 256 * 1024;
 
-// A collective of a warp or block: it completes when every member has come, and keeps the values of two rounds, since
-// a fast member may enter the next round before a slow one has read this one.
-struct Meeting {
-    int members = 0;
-    int arrived = 0;
-    unsigned round = 0;
-    unsigned values[2][kWarp] = {};
-};
-
-struct Fiber {
-    ucontext_t context{};
-    std::unique_ptr<char[]> stack;
+// What a thread knows of itself.
+struct Place {
     dim3 thread, block;
-    Meeting* warp = nullptr;
-    Meeting* whole_block = nullptr;
     char* shared = nullptr;
-    bool done = false;
-    void* fake_stack = nullptr;
 };
 
-struct Machine {
-    ucontext_t scheduler{};
-    Fiber* running = nullptr;
-    dim3 block_dim, grid_dim;
-    std::function<void()> kernel;
-    const void* scheduler_stack = nullptr;
-    std::size_t scheduler_stack_bytes = 0;
-    void* scheduler_fake_stack = nullptr;
-};
-
-inline Machine& machine() {
-    static Machine instance;
-    return instance;
-}
-
-inline void start_switch([[maybe_unused]] void** save, [[maybe_unused]] const void* stack,
-                         [[maybe_unused]] std::size_t bytes) {
-#if defined(__SANITIZE_ADDRESS__)
-    __sanitizer_start_switch_fiber(save, stack, bytes);
-#endif
-}
-
-inline void finish_switch([[maybe_unused]] void* fake, [[maybe_unused]] const void** stack,
-                          [[maybe_unused]] std::size_t* bytes) {
-#if defined(__SANITIZE_ADDRESS__)
-    __sanitizer_finish_switch_fiber(fake, stack, bytes);
-#endif
-}
+extern const Place* running;
+extern dim3 block_dim, grid_dim;
 
 // Lets the other fibers run.
-inline void give_way() {
-    Machine& m = machine();
-    Fiber* const self = m.running;
-    start_switch(self->done ? nullptr : &self->fake_stack, m.scheduler_stack, m.scheduler_stack_bytes);
-    swapcontext(&self->context, &m.scheduler);
-    finish_switch(self->fake_stack, &m.scheduler_stack, &m.scheduler_stack_bytes);
-}
+void give_way();
 
-inline void fiber_main() {
-    Machine& m = machine();
-    finish_switch(nullptr, &m.scheduler_stack, &m.scheduler_stack_bytes);
-    m.kernel();
-    Fiber* const self = m.running;
-    self->done = true;
-    // A thread that returns leaves its collectives: those that wait are complete without it.
-    --self->warp->members;
-    --self->whole_block->members;
-    give_way();
-}
-
-inline void meet(Meeting& meeting) {
-    const unsigned round = meeting.round;
-    ++meeting.arrived;
-    while (meeting.round == round) {
-        if (meeting.arrived >= meeting.members) {
-            meeting.arrived = 0;
-            ++meeting.round;
-            return;
-        }
-        give_way();
-    }
-}
+void meet_block();
+void meet_warp();
 
 // The values of all lanes of the warp; to be read before the next collective.
-inline const unsigned* gather(unsigned value) {
-    Fiber* const self = machine().running;
-    Meeting& warp = *self->warp;
-    unsigned* const values = warp.values[warp.round % 2];
-    values[self->thread.x % kWarp] = value;
-    meet(warp);
-    return values;
-}
+const unsigned* gather(unsigned value);
 
 inline unsigned exchange(unsigned value, int from) { return gather(value)[from]; }
 
 template <class T>
 T* dynamic_shared() {
-    return reinterpret_cast<T*>(machine().running->shared);
+    return reinterpret_cast<T*>(running->shared);
 }
 
-inline void prepare(Fiber& fiber) {
-    fiber.stack.reset(new char[kStackBytes]);
-    getcontext(&fiber.context);
-    fiber.context.uc_stack.ss_sp = fiber.stack.get();
-    fiber.context.uc_stack.ss_size = kStackBytes;
-    fiber.context.uc_link = nullptr;
-    makecontext(&fiber.context, fiber_main, 0);
-}
+// Runs a grid to its end: each thread calls `invoke(kernel, args)`. Returns 0, or 1 when no fiber can go on: threads wait
+// at different barriers.
+int run(void (*invoke)(void (*)(), void**), void (*kernel)(), void** args, unsigned grid, unsigned block,
+        std::size_t shared_bytes, bool reversed);
 
-// Runs a grid to its end. Returns 0, or 1 when no fiber can go on: threads wait at different barriers.
-inline int run(std::function<void()> kernel, unsigned grid, unsigned block, std::size_t shared_bytes, bool reversed) {
-    Machine& m = machine();
-    m.kernel = std::move(kernel);
-    m.grid_dim = dim3{grid};
-    m.block_dim = dim3{block};
-    std::vector<Fiber> fibers(static_cast<std::size_t>(grid) * block);
-    std::vector<Meeting> warps(static_cast<std::size_t>(grid) * ((block + kWarp - 1) / kWarp));
-    std::vector<Meeting> blocks(grid);
-    std::vector<std::unique_ptr<uint4[]>> shared(grid);
-    for (unsigned b = 0; b < grid; ++b) {
-        shared[b].reset(new uint4[(shared_bytes + 15) / 16]);
-        std::memset(static_cast<void*>(shared[b].get()), 0xA5, (shared_bytes + 15) / 16 * 16);
-        for (unsigned t = 0; t < block; ++t) {
-            Fiber& fiber = fibers[static_cast<std::size_t>(b) * block + t];
-            fiber.thread.x = t;
-            fiber.block.x = b;
-            fiber.warp = &warps[static_cast<std::size_t>(b) * ((block + kWarp - 1) / kWarp) + t / kWarp];
-            fiber.whole_block = &blocks[b];
-            ++fiber.warp->members;
-            ++fiber.whole_block->members;
-            fiber.shared = reinterpret_cast<char*>(shared[b].get());
-            prepare(fiber);
-        }
-    }
-    std::size_t left = fibers.size();
-    unsigned idle_rounds = 0;
-    while (left > 0) {
-        std::size_t before = left;
-        unsigned progress = 0;
-        for (const Meeting& w : warps) progress += w.round;
-        for (const Meeting& b : blocks) progress += b.round;
-        for (std::size_t i = 0; i < fibers.size(); ++i) {
-            Fiber& fiber = fibers[reversed ? fibers.size() - 1 - i : i];
-            if (fiber.done) continue;
-            m.running = &fiber;
-            start_switch(&m.scheduler_fake_stack, fiber.stack.get(), kStackBytes);
-            swapcontext(&m.scheduler, &fiber.context);
-            finish_switch(m.scheduler_fake_stack, nullptr, nullptr);
-            if (fiber.done) --left;
-        }
-        for (const Meeting& w : warps) progress -= w.round;
-        for (const Meeting& b : blocks) progress -= b.round;
-        idle_rounds = progress == 0 && before == left ? idle_rounds + 1 : 0;
-        if (idle_rounds > 2) return 1;
-    }
-    return 0;
-}
+template <std::size_t... I>
+struct Indices {};
+template <std::size_t N, std::size_t... I>
+struct IndicesUpTo : IndicesUpTo<N - 1, N - 1, I...> {};
+template <std::size_t... I>
+struct IndicesUpTo<0, I...> {
+    using type = Indices<I...>;
+};
 
 template <class... Args, std::size_t... I>
-void call(void (*kernel)(Args...), void** args, std::index_sequence<I...>) {
-    kernel(*static_cast<std::remove_reference_t<Args>*>(args[I])...);
+void call(void (*kernel)(Args...), void** args, Indices<I...>) {
+    kernel(*static_cast<Args*>(args[I])...);
 }
 
 // Launches a kernel with an array of pointers to its arguments, as cuLaunchKernel takes them.
 template <class... Args>
 int launch(void (*kernel)(Args...), void** args, unsigned grid, unsigned block, std::size_t shared_bytes, bool reversed) {
-    return run([=] { call(kernel, args, std::index_sequence_for<Args...>{}); }, grid, block, shared_bytes, reversed);
+    const auto invoke = [](void (*one)(), void** values) {
+        call(reinterpret_cast<void (*)(Args...)>(one), values, typename IndicesUpTo<sizeof...(Args)>::type{});
+    };
+    return run(invoke, reinterpret_cast<void (*)()>(kernel), args, grid, block, shared_bytes, reversed);
 }
 
 // Half precision: every finite pattern is a multiple of 2^-24, so a double holds it and any sum or product exactly.
-inline double from_half(unsigned pattern) {
-    const int exponent = (pattern >> 10) & 31;
-    const int fraction = pattern & 1023;
-    const double magnitude = exponent == 31  ? (fraction ? NAN : INFINITY)
-                             : exponent == 0 ? std::ldexp(fraction, -24)
-                                             : std::ldexp(1024 + fraction, exponent - 25);
-    return pattern & 0x8000 ? -magnitude : magnitude;
-}
-
-inline unsigned to_half(double value) {
-    if (std::isnan(value)) return 0x7FFF;
-    const unsigned sign = std::signbit(value) ? 0x8000 : 0;
-    const double magnitude = std::fabs(value);
-    if (magnitude >= 65520.0) return sign | 0x7C00;
-    if (magnitude == 0.0) return sign;
-    int exponent;
-    std::frexp(magnitude, &exponent);  // magnitude = m * 2^exponent, 0.5 <= m < 1
-    const int step = exponent - 11 > -24 ? exponent - 11 : -24;
-    const double rounded = std::nearbyint(std::ldexp(magnitude, -step));  // round to nearest, ties to even
-    const double result = std::ldexp(rounded, step);
-    std::frexp(result, &exponent);
-    if (exponent - 11 < -24) return sign | static_cast<unsigned>(std::ldexp(result, 24));
-    return sign | (static_cast<unsigned>(exponent + 14) << 10) |
-           (static_cast<unsigned>(std::ldexp(result, 11 - exponent)) & 1023);
-}
+double from_half(unsigned pattern);
+unsigned to_half(double value);
 
 template <class Operation>
 unsigned by_halves(Operation operation) {
@@ -247,13 +96,13 @@ inline int short_at(unsigned word, int shift) { return static_cast<std::int16_t>
 
 }  // namespace emulation
 
-#define threadIdx (emulation::machine().running->thread)
-#define blockIdx (emulation::machine().running->block)
-#define blockDim (emulation::machine().block_dim)
-#define gridDim (emulation::machine().grid_dim)
+#define threadIdx (emulation::running->thread)
+#define blockIdx (emulation::running->block)
+#define blockDim (emulation::block_dim)
+#define gridDim (emulation::grid_dim)
 
-inline void __syncthreads() { emulation::meet(*emulation::machine().running->whole_block); }
-inline void __syncwarp() { emulation::meet(*emulation::machine().running->warp); }
+inline void __syncthreads() { emulation::meet_block(); }
+inline void __syncwarp() { emulation::meet_warp(); }
 
 template <class T>
 T __shfl_sync(unsigned, T value, int from, int width = emulation::kWarp) {

@@ -1,14 +1,13 @@
 """A device on the host: memory is NumPy arrays, kernels run under the emulation of ``cuda_emulation.h``.
 
 It stands in for a GPU behind the engine's own interface, so that the engine, its launches and the kernels' sources are
-tested whole where there is no GPU. Kernels are compiled by g++ at their first launch, once for all devices of a folder.
+tested whole where there is no GPU. Kernels are compiled by g++ at their first launch, and kept (``tests/compiled.py``).
 """
 
 from __future__ import annotations
 
 import contextlib
 import ctypes
-import hashlib
 import os
 import subprocess
 import threading
@@ -25,6 +24,7 @@ from swsearch.engine.cuda.device import Argument, Buffer, Device, DeviceFacts, O
 from swsearch.engine.cuda.kernels import KernelSpec
 from swsearch.errors import EngineError
 from swsearch.resources import resource_folder
+from tests.compiled import compiled, compiler_version, digest_of
 
 HERE = Path(__file__).parent
 SANITIZE = "SWSEARCH_EMULATION_SANITIZE"
@@ -61,8 +61,6 @@ class EmulatedDevice:
 
     Parameters
     ----------
-    folder : Path
-        Where compiled kernels go.
     architecture : int
         Chooses tiles and arithmetic, as on a GPU.
     memory_bytes : int
@@ -76,7 +74,6 @@ class EmulatedDevice:
 
     def __init__(
         self,
-        folder: Path,
         *,
         architecture: int = 90,
         memory_bytes: int = 1 << 30,
@@ -100,7 +97,6 @@ class EmulatedDevice:
         self.launches: list[tuple[str, int]] = []
         self.prepared: list[KernelSpec] = []
         self.launched: list[KernelSpec] = []
-        self._folder = folder
         self._sanitize = sanitize
         self._reversed = reversed_order
         self._kernels: dict[KernelSpec, Any] = {}
@@ -164,36 +160,31 @@ class EmulatedDevice:
     def compile(self, spec: KernelSpec) -> Path:
         """The kernel's shared library."""
         root = resource_folder("cuda")
-        options = [
-            "-std=c++17",
-            "-O1",
-            "-g1",
-            "-Wall",
-            "-Wextra",
-            "-Werror",
-            "-Wno-unknown-pragmas",
-            "-shared",
-            "-fPIC",
-        ]
+        options = ["-std=c++17", "-O1", "-g1", "-Wall", "-Wextra", "-Werror", "-Wno-unknown-pragmas", "-fPIC"]
         if self._sanitize:
             options += ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
+        # One library for all kernels, with the C++ library, whose linking is a third of a kernel's time.
+        machine = self._built("machine.so", options, ["-O2", "-shared", str(HERE / "machine.cpp")])
         if self.facts.architecture in HALF_MAXIMA:
             options.append("-DSWS_HALF_MAXIMA")
-        options += [f"-I{root}", f"-I{root / 'include'}", f"-I{HERE}", *spec.defines]
-        options += [f'-DSWS_ENTRY_FILE="entry/{spec.entry}.cu"', f"-DSWS_ENTRY={spec.function}"]
-        digest = hashlib.sha256(" ".join(options).encode())
-        for source in sorted([*root.rglob("*.cu*"), *HERE.glob("*.h"), *HERE.glob("*.cpp")]):
-            digest.update(source.read_bytes())
-        output = self._folder / f"{spec.entry}-{digest.hexdigest()[:24]}.so"
-        if not output.exists():
-            scratch = output.with_suffix(f".{os.getpid()}")
-            command = ["g++", *options, "-o", str(scratch), str(HERE / "entry.cpp")]
+        options += [*spec.defines, f'-DSWS_ENTRY_FILE="entry/{spec.entry}.cu"', f"-DSWS_ENTRY={spec.function}"]
+        folders = [f"-I{root}", f"-I{root / 'include'}", f"-I{HERE}"]
+        return self._built(
+            f"{spec.entry}.so", options, ["-shared", "-nostdlib", *folders, str(HERE / "entry.cpp"), str(machine)]
+        )
+
+    def _built(self, name: str, options: list[str], inputs: list[str]) -> Path:
+        """What g++ makes, once for all processes; the sources' digest stands for what the inputs hold."""
+
+        def build(output: Path) -> None:
+            command = ["g++", *options, *inputs, "-o", str(output)]
             environment = {key: value for key, value in os.environ.items() if key != "LD_PRELOAD"}
             done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
             if done.returncode != 0:
                 raise EngineError(done.stderr)
-            os.replace(scratch, output)
-        return output
+
+        parts = [name, *options, compiler_version("g++"), digest_of(resource_folder("cuda"), HERE)]
+        return compiled(name, parts, build)
 
     def resident_blocks(self, spec: KernelSpec, shared_bytes: int) -> int:
         return 1
@@ -227,11 +218,11 @@ class OneAtATime(EmulatedDevice):
             super().launch(*arguments)
 
 
-def opener(folder: Path, make: type[EmulatedDevice] = OneAtATime, **options: Any) -> Callable[[int], Device]:
-    """Opens emulated devices that share compiled kernels."""
+def opener(make: type[EmulatedDevice] = OneAtATime, **options: Any) -> Callable[[int], Device]:
+    """Opens emulated devices, whose kernels run one at a time."""
 
     def open_device(ordinal: int) -> Device:
         with OneAtATime._emulation:
-            return make(folder, **options)
+            return make(**options)
 
     return open_device

@@ -1,0 +1,247 @@
+// The machine of cuda_emulation.h: fibers, the order in which they run, and half precision. Compiled once, and linked with
+// every kernel.
+
+#include <ucontext.h>
+
+#include <cmath>
+#include <cstring>
+#include <memory>
+#include <vector>
+
+#include "cuda_emulation.h"
+
+#if defined(__SANITIZE_ADDRESS__)
+#include <sanitizer/common_interface_defs.h>
+#endif
+
+namespace emulation {
+
+const Place* running = nullptr;
+dim3 block_dim, grid_dim;
+
+namespace {
+
+constexpr std::size_t kStackBytes = 256 * 1024;
+
+// A collective of a warp or block: it completes when every member has come, and keeps the values of two rounds, since
+// a fast member may enter the next round before a slow one has read this one.
+struct Meeting {
+    int members = 0;
+    int arrived = 0;
+    unsigned round = 0;
+    unsigned values[2][kWarp] = {};
+
+    bool is_complete() const { return arrived >= members; }
+};
+
+#if defined(__SANITIZE_ADDRESS__)
+#define NOT_SANITIZED __attribute__((noinline, no_sanitize_address))
+#else
+#define NOT_SANITIZED __attribute__((noinline))
+#endif
+
+// Where to go on, and with which stack.
+//
+// A switch is a jump of GCC's own. `swapcontext` would ask the system for the signal mask each time, which was most of an
+// emulated shuffle's time; and under the address sanitizer it, and `longjmp`, clear what is known of a whole stack.
+struct Context {
+    void* place[5];
+    ucontext_t first{};
+    bool is_first = false;
+    const void* stack = nullptr;
+    std::size_t stack_bytes = 0;
+    void* fake_stack = nullptr;
+
+    void begin_at(void (*function)(), char* memory) {
+        getcontext(&first);
+        first.uc_stack.ss_sp = memory;
+        first.uc_stack.ss_size = kStackBytes;
+        first.uc_link = nullptr;
+        makecontext(&first, function, 0);
+        is_first = true;
+        stack = memory;
+        stack_bytes = kStackBytes;
+    }
+
+    // Returns when another context switches to this one.
+    void switch_to(Context& other, [[maybe_unused]] bool for_ever = false) {
+#if defined(__SANITIZE_ADDRESS__)
+        __sanitizer_start_switch_fiber(for_ever ? nullptr : &fake_stack, other.stack, other.stack_bytes);
+#endif
+        leave_for(other);
+#if defined(__SANITIZE_ADDRESS__)
+        __sanitizer_finish_switch_fiber(fake_stack, nullptr, nullptr);
+#endif
+    }
+
+    // The first words of a fiber that `from` has switched to.
+    static void begun([[maybe_unused]] Context& from) {
+#if defined(__SANITIZE_ADDRESS__)
+        __sanitizer_finish_switch_fiber(nullptr, &from.stack, &from.stack_bytes);
+#endif
+    }
+
+  private:
+    NOT_SANITIZED void leave_for(Context& other) {
+        if (__builtin_setjmp(place) == 0) other.take_over();
+    }
+
+    NOT_SANITIZED void take_over() {
+        if (!is_first) __builtin_longjmp(place, 1);
+        is_first = false;
+        setcontext(&first);
+    }
+};
+
+struct Fiber : Place {
+    Context context;
+    std::unique_ptr<char[]> stack;
+    Meeting* warp = nullptr;
+    Meeting* whole_block = nullptr;
+    const Meeting* waits_for = nullptr;
+    unsigned waits_in_round = 0;
+    bool done = false;
+
+    bool can_go_on() const {
+        return waits_for == nullptr || waits_for->round != waits_in_round || waits_for->is_complete();
+    }
+};
+
+Context scheduler;
+void (*invoke_kernel)(void (*)(), void**);
+void (*kernel_of_grid)();
+void** arguments;
+
+Fiber& self() { return const_cast<Fiber&>(static_cast<const Fiber&>(*running)); }
+
+void fiber_main() {
+    Context::begun(scheduler);
+    invoke_kernel(kernel_of_grid, arguments);
+    Fiber& fiber = self();
+    fiber.done = true;
+    // A thread that returns leaves its collectives: those that wait are complete without it.
+    --fiber.warp->members;
+    --fiber.whole_block->members;
+    fiber.context.switch_to(scheduler, true);
+}
+
+void meet(Meeting& meeting) {
+    const unsigned round = meeting.round;
+    ++meeting.arrived;
+    while (meeting.round == round) {
+        if (meeting.is_complete()) {
+            meeting.arrived = 0;
+            ++meeting.round;
+            return;
+        }
+        Fiber& fiber = self();
+        fiber.waits_for = &meeting;
+        fiber.waits_in_round = round;
+        give_way();
+        fiber.waits_for = nullptr;
+    }
+}
+
+unsigned rounds_of(const std::vector<Meeting>& meetings) {
+    unsigned rounds = 0;
+    for (const Meeting& meeting : meetings) rounds += meeting.round;
+    return rounds;
+}
+
+}  // namespace
+
+void give_way() { self().context.switch_to(scheduler); }
+
+void meet_block() { meet(*self().whole_block); }
+
+void meet_warp() { meet(*self().warp); }
+
+const unsigned* gather(unsigned value) {
+    Fiber& fiber = self();
+    Meeting& warp = *fiber.warp;
+    unsigned* const values = warp.values[warp.round % 2];
+    values[fiber.thread.x % kWarp] = value;
+    meet(warp);
+    return values;
+}
+
+int run(void (*invoke)(void (*)(), void**), void (*kernel)(), void** args, unsigned grid, unsigned block,
+        std::size_t shared_bytes, bool reversed) {
+    invoke_kernel = invoke;
+    kernel_of_grid = kernel;
+    arguments = args;
+    grid_dim = dim3{grid};
+    block_dim = dim3{block};
+    const unsigned warps_a_block = (block + kWarp - 1) / kWarp;
+    std::vector<Fiber> fibers(static_cast<std::size_t>(grid) * block);
+    std::vector<Meeting> warps(static_cast<std::size_t>(grid) * warps_a_block);
+    std::vector<Meeting> blocks(grid);
+    std::vector<std::unique_ptr<uint4[]>> shared(grid);
+    for (unsigned b = 0; b < grid; ++b) {
+        shared[b].reset(new uint4[(shared_bytes + 15) / 16]);
+        std::memset(static_cast<void*>(shared[b].get()), 0xA5, (shared_bytes + 15) / 16 * 16);
+        for (unsigned t = 0; t < block; ++t) {
+            Fiber& fiber = fibers[static_cast<std::size_t>(b) * block + t];
+            fiber.thread.x = t;
+            fiber.block.x = b;
+            fiber.shared = reinterpret_cast<char*>(shared[b].get());
+            fiber.warp = &warps[static_cast<std::size_t>(b) * warps_a_block + t / kWarp];
+            fiber.whole_block = &blocks[b];
+            ++fiber.warp->members;
+            ++fiber.whole_block->members;
+            fiber.stack.reset(new char[kStackBytes]);
+            fiber.context.begin_at(fiber_main, fiber.stack.get());
+        }
+    }
+    std::size_t left = fibers.size();
+    unsigned idle_rounds = 0;
+    while (left > 0) {
+        const std::size_t before = left;
+        const unsigned rounds = rounds_of(warps) + rounds_of(blocks);
+        for (std::size_t i = 0; i < fibers.size(); ++i) {
+            Fiber& fiber = fibers[reversed ? fibers.size() - 1 - i : i];
+            if (fiber.done || !fiber.can_go_on()) continue;
+            running = &fiber;
+            scheduler.switch_to(fiber.context);
+            if (fiber.done) --left;
+        }
+        const bool idle = rounds == rounds_of(warps) + rounds_of(blocks) && before == left;
+        idle_rounds = idle ? idle_rounds + 1 : 0;
+        if (idle_rounds > 2) return 1;
+    }
+    return 0;
+}
+
+double from_half(unsigned pattern) {
+    static const std::vector<float> values = [] {
+        std::vector<float> all(1 << 16);
+        for (unsigned each = 0; each < all.size(); ++each) {
+            const int exponent = (each >> 10) & 31;
+            const int fraction = each & 1023;
+            const double magnitude = exponent == 31  ? (fraction ? NAN : INFINITY)
+                                     : exponent == 0 ? std::ldexp(fraction, -24)
+                                                     : std::ldexp(1024 + fraction, exponent - 25);
+            all[each] = static_cast<float>(each & 0x8000 ? -magnitude : magnitude);
+        }
+        return all;
+    }();
+    return values[pattern & 0xFFFF];
+}
+
+unsigned to_half(double value) {
+    if (std::isnan(value)) return 0x7FFF;
+    const unsigned sign = std::signbit(value) ? 0x8000 : 0;
+    const double magnitude = std::fabs(value);
+    if (magnitude >= 65520.0) return sign | 0x7C00;
+    // Below 2^-14 patterns count multiples of 2^-24.
+    if (magnitude < 0x1p-14) return sign | static_cast<unsigned>(std::nearbyint(magnitude * 0x1p24));
+    std::uint64_t bits;
+    std::memcpy(&bits, &magnitude, sizeof bits);
+    // The double's exponent and the upper ten bits of its fraction, rounded to nearest, ties to even; a carry out of the
+    // fraction goes into the exponent, as it should.
+    constexpr int kDropped = 52 - 10;
+    bits += (std::uint64_t{1} << (kDropped - 1)) - 1 + ((bits >> kDropped) & 1);
+    return sign | static_cast<unsigned>((bits >> kDropped) - (std::uint64_t{1023 - 15} << 10));
+}
+
+}  // namespace emulation
