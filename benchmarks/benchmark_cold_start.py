@@ -21,9 +21,9 @@ from benchmark_cuda import commit
 from swsearch.cores import usable_cores
 from swsearch.database.partition import Partition
 from swsearch.engine.cuda.batch_kernels import expected_kernels
-from swsearch.engine.cuda.builds import KernelBuilds
 from swsearch.engine.cuda.compiler import KernelCache, find_compiler
 from swsearch.engine.cuda.kernels import KernelSpec
+from swsearch.engine.cuda.parallel_compile import ParallelCompiler
 from swsearch.engine.cuda.plan import pair_queries
 from swsearch.query.profile import sequence_profile
 from swsearch.scoring.scheme import default_scheme
@@ -60,7 +60,7 @@ def main() -> None:
 
     def seconds(specs: list[KernelSpec], threads: int) -> float:
         with tempfile.TemporaryDirectory() as folder:
-            builds = KernelBuilds(KernelCache(compiler, Path(folder)), options.architecture, threads)
+            builds = ParallelCompiler(KernelCache(compiler, Path(folder)), options.architecture, threads)
             began = time.perf_counter()
             builds.begin(specs)
             for spec in specs:

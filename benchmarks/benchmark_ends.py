@@ -3,7 +3,7 @@
     python benchmarks/benchmark_ends.py DATABASE QUERIES [--top 100] [--repeats 5] [--json FILE]
 
 Searches on the CPU, then aligns each query's hits again, without ends and with them, and compares every alignment. The
-ends are those of the CPU's forward pass, made beforehand, in place of a device's (``list_ends``): only what the CPU is
+ends are those of the CPU's forward pass, made beforehand, in place of a device's (``end_positions``): only what the CPU is
 left with is timed, not the device's answer. Times are the least of some repeats, and count no reading and no search.
 """
 

@@ -6,7 +6,7 @@
 (cuda-bindings asks the driver for functions it may not have, which memcheck would otherwise report.)
 
 Proteins and DNA, queries of one strip and of several, one and two a word, with floors and without, long subjects in
-joined windows, and scores beyond each type, then where their alignments end; paths of pairs by diamonds, with 16-bit
+verified windows, and scores beyond each type, then where their alignments end; paths of pairs by diamonds, with 16-bit
 and 32-bit scores. Prints how many scores, ends and paths were compared; exits with 1 where one differs.
 ``--compiler nvrtc`` compiles with NVRTC also where nvcc is.
 """
@@ -95,7 +95,7 @@ def different_paths(device: PyCudaDevice, rng: np.random.Generator) -> tuple[int
 
 
 def long_case(rng: np.random.Generator, letters: int, lengths: Sequence[int]) -> tuple[list[Codes], Partition]:
-    """Subjects that are scored apart; the last query lies in one of them, where joined windows meet."""
+    """Subjects that are scored apart; the last query lies in one of them, where verified windows meet."""
     queries = [rng.integers(0, letters, length).astype(np.uint8) for length in lengths]
     subjects = [rng.integers(0, letters, n).astype(np.uint8) for n in (200, 5_000, 6_001)]
     subjects[-1][900 : 900 + lengths[-1]] = queries[-1]

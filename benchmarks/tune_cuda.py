@@ -27,7 +27,7 @@ from benchmark_cuda import synthetic
 
 from swsearch.engine.cuda.compiler import Compiler, KernelCache
 from swsearch.engine.cuda.device import PyCudaDevice, Stream
-from swsearch.engine.cuda.kernels import Arithmetic, Edges, KernelSpec, Pairing, Tile, range_kernel
+from swsearch.engine.cuda.kernels import Arithmetic, Edges, KernelSpec, Pairing, Tile, inter_task_kernel
 from swsearch.engine.cuda.profile import PROTEIN_COLUMNS, pack_profile
 from swsearch.engine.cuda.subjects import SubjectStore
 from swsearch.query.profile import sequence_profile
@@ -137,7 +137,7 @@ def case_of(
     arithmetic: Arithmetic = Arithmetic.FAST, more: tuple[tuple[str, str], ...] = (),
 ) -> Case:  # fmt: skip
     edges = Edges.OWN if strips > 1 else Edges.NONE
-    spec = range_kernel(
+    spec = inter_task_kernel(
         arithmetic, tile, default_scheme(PROTEIN).gap, deferred=deferred, edges=edges, texture=texture,
         threads=threads, blocks=blocks,
     )  # fmt: skip
@@ -150,7 +150,7 @@ def write_tuning(path: Path, tuner: Tuner) -> None:
     tuning["measured"] = f"{tuner.device.facts.name}, {tuner.device.compiler.name} {tuner.device.compiler.version}"
     kinds = [("alone", 1), ("edges", EDGE_STRIPS)]
     cases: dict[tuple[str, int, str], list[Case]] = {}
-    for pairing, entries in tuning["score_range"].items():
+    for pairing, entries in tuning["inter_task"].items():
         for place, entry in enumerate(entries):
             tile = Tile(Pairing(pairing), entry["group"], entry["words"], PROTEIN_COLUMNS)
             for kind, strips in kinds:
@@ -161,8 +161,8 @@ def write_tuning(path: Path, tuner: Tuner) -> None:
     tuner.compile(itertools.chain.from_iterable(cases.values()))
     for (pairing, place, kind), both in cases.items():
         rows = [tuner.measure(case) for case in both]
-        tuning["score_range"][pairing][place][kind] = [row["picoseconds"] for row in rows]
-        print(pairing, kind, *(row["gcups"] for row in rows), tuning["score_range"][pairing][place], flush=True)
+        tuning["inter_task"][pairing][place][kind] = [row["picoseconds"] for row in rows]
+        print(pairing, kind, *(row["gcups"] for row in rows), tuning["inter_task"][pairing][place], flush=True)
     lines = [f' "{key}": {json.dumps(value)}' for key, value in tuning.items() if not isinstance(value, dict)]
     for section, by_pairing in tuning.items():
         if isinstance(by_pairing, dict):

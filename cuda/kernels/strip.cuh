@@ -26,8 +26,8 @@
 
 #include "swsearch/arithmetic.cuh"
 #include "swsearch/boundary.cuh"
-#include "swsearch/course.cuh"
-#include "swsearch/order.cuh"
+#include "swsearch/column_range.cuh"
+#include "swsearch/strip_sync.cuh"
 #include "swsearch/platform.cuh"
 #include "swsearch/subject.cuh"
 #include "swsearch/tile.cuh"
@@ -37,7 +37,7 @@ namespace swsearch {
 // Looks on while a strip is aligned, for kernels that want more of it than its best score: `row` at each word of H as it
 // is made, `round` at all that a lane keeps after each round of columns, before the next one's scores are added; it says how
 // far the strip goes. This one does not look.
-struct Unwatched {
+struct NoObserver {
     static constexpr bool kRows = false;
     static constexpr bool kRounds = false;
 };
@@ -50,10 +50,10 @@ struct Unwatched {
 // edges: where the strip above left its columns and this one leaves its own; reads and writes: whether there are strips
 // above and below; order: how this strip waits for the one above. All four matter only to kernels with boundaries.
 template <class Arithmetic, class Shape, int kOpen, int kExtend, bool kDeferred, Edges kEdges, class Order,
-          class Course, class Watch = Unwatched>
+          class Course, class Observer = NoObserver>
 SWS_DEVICE typename Arithmetic::Word align_strip(const uint4* strip, const u32* residues, const Course& course,
                                                  const EdgePlace& edges, bool reads, bool writes, Order order,
-                                                 Watch watch = Watch()) {
+                                                 Observer observer = Observer()) {
     using Word = typename Arithmetic::Word;
     constexpr int kWords = Shape::kWords;
     constexpr bool kBoundary = kEdges != Edges::kNone;
@@ -147,8 +147,8 @@ SWS_DEVICE typename Arithmetic::Word align_strip(const uint4* strip, const u32* 
                     kept[k] = h;
                     t = below_t;
                 }
-                if constexpr (Watch::kRows) {
-                    watch.row(k, step + column, h);
+                if constexpr (Observer::kRows) {
+                    observer.row(k, step + column, h);
                 }
                 const Word opened = Arithmetic::add(h, kFirstGap);
                 e[k] = Arithmetic::template decay_or<kExtend>(e[k], opened);
@@ -186,8 +186,8 @@ SWS_DEVICE typename Arithmetic::Word align_strip(const uint4* strip, const u32* 
                 best = Arithmetic::max3(best, e[k], e[k + 1 < kWords ? k + 1 : k]);
             }
         }
-        if constexpr (Watch::kRounds) {
-            n_steps = watch.round(step + kColumnsPerRound, n_steps, kept, e, corner, last_h, last_f);
+        if constexpr (Observer::kRounds) {
+            n_steps = observer.round(step + kColumnsPerRound, n_steps, kept, e, corner, last_h, last_f);
         }
     }
 

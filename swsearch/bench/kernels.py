@@ -27,7 +27,7 @@ import numpy as np
 from swsearch.bench.workloads import Workload, generated_query, profiles_of
 from swsearch.engine.cpu.engine import CpuEngine, usable_instruction_sets
 from swsearch.engine.cpu.pairs import CpuPairs, cigars
-from swsearch.engine.cuda.classic import ClassicEngine
+from swsearch.engine.cuda.cudasw2 import Cudasw2Engine
 from swsearch.engine.cuda.device import Device, PyCudaDevice
 from swsearch.engine.cuda.diamond_pairs import DiamondPairs
 from swsearch.engine.cuda.engine import CudaEngine
@@ -243,7 +243,7 @@ def measure_search(
     def measured(kernel: str, engine: ScoreEngine, limit: int, n_threads: int) -> KernelRow:
         chosen = partition[even_share(len(partition), task_cells, limit)]
         own = None
-        if isinstance(engine, (CudaEngine, ClassicEngine)):
+        if isinstance(engine, (CudaEngine, Cudasw2Engine)):
             seconds, own, blocks = best_kernel_seconds(engine, lambda: engine.score(profiles, chosen))
         else:
             seconds, blocks = best_seconds(lambda: engine.score(profiles, chosen))
@@ -270,7 +270,7 @@ def measure_search(
 
 
 def _gpu_engine(kernel: str, device: Device) -> ScoreEngine:
-    return CudaEngine(device) if kernel == KERNELS[0] else ClassicEngine(kernel, device)
+    return CudaEngine(device) if kernel == KERNELS[0] else Cudasw2Engine(kernel, device)
 
 
 # --- pair ---

@@ -50,7 +50,7 @@ def batch(
 
     refuse_collisions({"--events": events}, inputs=[*paths, *search.files], databases=[database], store=search.store)
     refuse_compressed(events, "--events", "each event is appended as it happens, which no archive can take")
-    search.wake_gpus(database)
+    search.warm_up_gpus(database)
 
     from swsearch.batch import Shard, run_batch, survey
     from swsearch.cli.output import say

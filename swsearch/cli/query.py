@@ -56,7 +56,7 @@ def query(
 
     outputs = {"--out": out or "-", "--plot": plot}
     refuse_collisions(outputs, inputs=[query_file, *search.files], databases=[database_path], store=search.store)
-    search.wake_gpus(database_path)
+    search.warm_up_gpus(database_path)
     from swsearch.cli.output import result_stream, say
     from swsearch.cli.progress import ProgressReport, say_plan
     from swsearch.report.registry import check_fits, get_format

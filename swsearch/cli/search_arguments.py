@@ -81,16 +81,16 @@ class SearchArguments:
         named = (self.matrix, self.include, self.exclude, self.taxid_map, self.taxonomy)
         return [path for path in named if path is not None]
 
-    def wake_gpus(self, database: str) -> None:
+    def warm_up_gpus(self, database: str) -> None:
         """Let the GPUs of this search start while the program loads what else it needs; never fails."""
         from swsearch.database.reader import load_catalogue
-        from swsearch.engine.registry import wake_gpus
+        from swsearch.engine.registry import warm_up_gpus
         from swsearch.errors import SwSearchError
 
         # What is wrong with the options or the database is said by open_searcher.
         with contextlib.suppress(SwSearchError):
             catalogue = load_catalogue(Path(database))
-            if wake_gpus(self.engine, options.device_list(self.devices), catalogue.n_subjects):
+            if warm_up_gpus(self.engine, options.device_list(self.devices), catalogue.n_subjects):
                 sys.setswitchinterval(SWITCH_SECONDS)
 
     @contextlib.contextmanager

@@ -116,7 +116,7 @@ Scored = tuple[int, ScoreBlock]
 """A profile's place in the caller's list, and its block."""
 
 
-class TopRule(Protocol):
+class TopKBound(Protocol):
     """Which subjects can be among the best of a query; what they score less than :meth:`lowest` is of no use."""
 
     @property
@@ -171,7 +171,7 @@ class BackgroundEngine(ScoreEngine, Protocol):
         profiles: Sequence[QueryProfile],
         partition: Partition,
         floors: Sequence[int],
-        rules: Sequence[TopRule | None],
+        rules: Sequence[TopKBound | None],
     ) -> Scoring:
         """Begin what :meth:`ScoreEngine.score` does. What was begun earlier is done first.
 

@@ -102,12 +102,12 @@ def open_engine(
     raise EngineUnavailable("auto", "; ".join(passed_over))
 
 
-def wake_gpus(name: str, devices: Sequence[int], n_subjects: int) -> bool:
+def warm_up_gpus(name: str, devices: Sequence[int], n_subjects: int) -> bool:
     """Let the GPUs that :func:`open_engine` is going to use for these arguments start meanwhile; whether it is any."""
     wanted = name == "cuda" or (name == "auto" and n_subjects >= MIN_GPU_SUBJECTS)
     if not wanted or importlib.util.find_spec("pycuda") is None:
         return False
-    from swsearch.engine.cuda.wake import wake
+    from swsearch.engine.cuda.warm_up import wake
 
     wake(devices)
     return True
@@ -122,10 +122,10 @@ def _open_kernel(kernel: str, name: str, devices: Sequence[int], gpus: GpuProbe)
     if len(devices) > 1:
         raise InputError(f"--kernel {kernel} works on one GPU; give a single number to --devices")
     _require_gpu(gpus)
-    from swsearch.engine.cuda.classic import ClassicEngine
+    from swsearch.engine.cuda.cudasw2 import Cudasw2Engine
     from swsearch.engine.cuda.device import PyCudaDevice
 
-    engine = ClassicEngine(kernel, PyCudaDevice(devices[0]))
+    engine = Cudasw2Engine(kernel, PyCudaDevice(devices[0]))
     return engine, f"cuda engine ({engine.description}), as asked"
 
 

@@ -14,7 +14,7 @@ from swsearch.database.partition import Partition
 from swsearch.engine.protocol import BackgroundEngine, Progress, ScoreEngine, Scoring
 from swsearch.hits.score_block import ScoreBlock
 from swsearch.query.profile import QueryProfile
-from swsearch.search.top_rule import TopRule
+from swsearch.search.top_k_bound import TopKBound
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +54,7 @@ def begin(
     partitions: Sequence[Partition],
     groups: Sequence[Sequence[QueryProfile]],
     floors: Sequence[int] | None,
-    rules: Sequence[TopRule | None],
+    rules: Sequence[TopKBound | None],
 ) -> ScoreBatch:
     """Hand queries to an engine; one that works in the background begins.
 
@@ -66,7 +66,7 @@ def begin(
         One a query.
     floors : sequence of int or None
         Lowest score that is wanted of each query; None where every score is.
-    rules : sequence of TopRule or None
+    rules : sequence of TopKBound or None
         One a query. A rule of a query with several profiles is not for the engine: a subject is found with the best of
         them, and those that several leave out could not be counted.
     """

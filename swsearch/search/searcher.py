@@ -38,7 +38,7 @@ from swsearch.search.scoring import ScoreBatch, begin, in_proportion, results
 from swsearch.search.significance import Significance
 from swsearch.search.simulation import scheme_statistics
 from swsearch.search.targets import Targets
-from swsearch.search.top_rule import TopRule
+from swsearch.search.top_k_bound import TopKBound
 from swsearch.sequences.genetic_code import CODON
 from swsearch.sequences.record import SequenceRecord
 from swsearch.statistics.karlin_altschul import Statistics
@@ -62,13 +62,13 @@ class _Asked:
     query : SequenceRecord
         As it is searched and reported.
     readings : list of Reading
-    rule : TopRule or None
+    rule : TopKBound or None
     """
 
     number: int
     query: SequenceRecord
     readings: list[Reading]
-    rule: TopRule | None
+    rule: TopKBound | None
 
     @property
     def profiles(self) -> list[QueryProfile]:
@@ -273,7 +273,7 @@ class Searcher:
         n_rows = 0
         for number, query in enumerate(queries):
             searched = self.as_searched(query)
-            rule = self.significance.top_rule(len(query))
+            rule = self.significance.top_k_bound(len(query))
             asked = _Asked(number, searched, self._reader.readings(searched), rule)
             if batch and (len(batch) == most or n_rows + asked.rows > self.engine.rows_per_call):
                 yield batch
@@ -350,7 +350,7 @@ class Searcher:
         evalues = self.significance.evalues(found, screen.score, n_letters)
         return block.among(found if evalues is None else found[evalues <= self.options.evalue])
 
-    def _promising(self, candidates: Candidates, rule: TopRule | None) -> Candidates:
+    def _promising(self, candidates: Candidates, rule: TopKBound | None) -> Candidates:
         """The candidates that can be among the best, so that not all of them need E-values and an order."""
         if rule is None or len(candidates) <= rule.top:
             return candidates

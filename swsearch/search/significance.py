@@ -11,7 +11,7 @@ import math
 from swsearch.errors import InputError
 from swsearch.search.options import SearchOptions
 from swsearch.search.targets import Targets
-from swsearch.search.top_rule import TopRule
+from swsearch.search.top_k_bound import TopKBound
 from swsearch.sequences.genetic_code import CODON
 from swsearch.statistics.karlin_altschul import Statistics
 from swsearch.statistics.parameters import NoStatistics
@@ -91,7 +91,7 @@ class Significance:
         """Bit scores; None where the scoring scheme has no statistics."""
         return self.statistics.bits(scores).tolist() if isinstance(self.statistics, Statistics) else None
 
-    def top_rule(self, n_letters: int) -> TopRule | None:
+    def top_k_bound(self, n_letters: int) -> TopKBound | None:
         """The rule by which subjects can be left out before they are ranked.
 
         None where an E-value cuts the list, for then it takes each subject's E-value to count those that pass; and
@@ -100,7 +100,7 @@ class Significance:
         statistics = self.statistics if isinstance(self.statistics, Statistics) else None
         if self._options.alignment_filter or (statistics is not None and not math.isinf(self._options.evalue)):
             return None
-        return TopRule(
+        return TopKBound(
             self._options.top,
             statistics,
             self.query_residues(n_letters),

@@ -18,11 +18,11 @@ import numpy as np
 import parasail
 from Bio import Align
 from rapidfuzz.distance import LCSseq, Levenshtein
+from swsearch.engine.pair_batch import PairScores, Sequences
+from swsearch.pairs.batch import align_arrays, align_batch, cigars
 
 from swsearch import _native
-from swsearch.engine.pair_batch import PairScores, Sequences
 from swsearch.pairs.align import MODES, align_pair, ends_of_mode
-from swsearch.pairs.batch import align_arrays, align_batch, cigars
 from swsearch.pairs.scoring import EDIT, LCS, PairScoring
 from swsearch.pairs.sequence import PairSequence
 from swsearch.scoring.gap import MAX_GAP_COST

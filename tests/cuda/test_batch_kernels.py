@@ -32,7 +32,7 @@ def codes_of(specs: list[KernelSpec]) -> set[tuple[str, tuple[tuple[str, str], .
 
 
 class BestThree:
-    """Of a query the three best scores are wanted; see :class:`swsearch.engine.protocol.TopRule`."""
+    """Of a query the three best scores are wanted; see :class:`swsearch.engine.protocol.TopKBound`."""
 
     top = 3
 
@@ -53,10 +53,10 @@ def related_case(
 @pytest.mark.parametrize(
     ("lengths", "floors", "ruled", "entries"),
     [
-        ((61,), 60, False, {"score_range", "score_list", "collect"}),
-        ((61,), None, False, {"score_range"}),
-        ((61,), 5, True, {"score_range", "collect", "count_scores"}),
-        ((64, 61, 250), 60, False, {"score_range", "score_list", "collect"}),
+        ((61,), 60, False, {"inter_task", "intra_task", "collect"}),
+        ((61,), None, False, {"inter_task"}),
+        ((61,), 5, True, {"inter_task", "collect", "count_scores"}),
+        ((64, 61, 250), 60, False, {"inter_task", "intra_task", "collect"}),
     ],
     ids=["deferred", "all scores", "best three", "pair and strips"],
 )
@@ -93,7 +93,7 @@ def test_long_subjects_have_their_kernel_begun(emulated: MakeDevice) -> None:
     device = emulated()
     with CudaEngine(device) as engine:
         engine.score([sequence_profile(random_codes(rng, 8), default_scheme(PROTEIN))], partition)
-    assert {spec.entry for spec in device.launched} == {"score_range", "score_list"}
+    assert {spec.entry for spec in device.launched} == {"inter_task", "intra_task"}
     assert codes_of(device.launched) == codes_of(device.prepared)
 
 
@@ -105,8 +105,8 @@ def test_joined_windows_begin_both_their_kernels(emulated: MakeDevice) -> None:
     with CudaEngine(device, thresholds=thresholds) as engine:
         engine.score([sequence_profile(random_codes(rng, 60), default_scheme(PROTEIN))], partition)
     not_yet = codes_of(device.prepared) - codes_of(device.launched)
-    assert [entry for entry, _ in not_yet] == ["compare_joints"]  # for windows that do not meet by themselves
-    assert [spec.entry for spec in device.launched] == ["score_windows", "score_range"]
+    assert [entry for entry, _ in not_yet] == ["compare_checkpoints"]  # for windows that do not meet by themselves
+    assert [spec.entry for spec in device.launched] == ["score_windows", "inter_task"]
 
 
 @pytest.mark.parametrize("local", [True, False])

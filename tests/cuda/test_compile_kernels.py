@@ -21,22 +21,22 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from swsearch.engine.cuda.classic import CLASSIC_KERNELS, plan_classic
 from swsearch.engine.cuda.compiler import Compiler, compile_options, find_compiler
+from swsearch.engine.cuda.cudasw2 import CLASSIC_KERNELS, plan_classic
 from swsearch.engine.cuda.kernels import (
     COLLECT_KERNEL,
-    COMPARE_KERNEL,
+    COMPARE_CHECKPOINTS_KERNEL,
     COUNT_KERNEL,
     Arithmetic,
     Edges,
     KernelSpec,
     Pairing,
-    list_kernel,
-    range_kernel,
+    inter_task_kernel,
+    intra_task_kernel,
     sweep_kernel,
 )
 from swsearch.engine.cuda.short_pairs import pair_kernel
-from swsearch.engine.cuda.tuning import choose_list_tile, tiles
+from swsearch.engine.cuda.tuning import choose_intra_task_tile, tiles
 from swsearch.engine.cuda.wavefront import WAVEFRONT_KERNEL
 from swsearch.engine.pair_arrays import AlignmentProblem
 from swsearch.query.profile import sequence_profile
@@ -74,7 +74,7 @@ def compiler() -> Compiler:
 def range_spec(architecture: int, pairing: Pairing, place: int) -> KernelSpec:
     shape = tiles(architecture, pairing, 28)[place]
     edges = Edges.OWN if pairing is Pairing.TWO_QUERIES or place == 0 else Edges.READS_PAIR
-    return range_kernel(
+    return inter_task_kernel(
         Arithmetic.FAST, shape.tile, GAP, deferred=place == -1, edges=edges, texture=True,
         threads=shape.threads, blocks=shape.blocks,
     )  # fmt: skip
@@ -88,25 +88,25 @@ def inter_task_kernels(architecture: int) -> list[KernelSpec]:
 
 def list_kernels(architecture: int) -> list[KernelSpec]:
     specs = []
-    for arithmetic, entry in itertools.product(Arithmetic, ["score_list", "score_windows", "list_ends"]):
+    for arithmetic, entry in itertools.product(Arithmetic, ["intra_task", "score_windows", "end_positions"]):
         pairing = Pairing.SINGLE if arithmetic is Arithmetic.WIDE else Pairing.ROW_BLOCKS
-        tiles_of = "score_windows" if entry == "score_windows" else "score_list"
-        tile = choose_list_tile(architecture, pairing, 17, 10_000, tiles_of)
-        specs.append(list_kernel(arithmetic, tile, GAP, strips=40, texture=False, warps=12, entry=entry))
+        tiles_of = "score_windows" if entry == "score_windows" else "intra_task"
+        tile = choose_intra_task_tile(architecture, pairing, 17, 10_000, tiles_of)
+        specs.append(intra_task_kernel(arithmetic, tile, GAP, strips=40, texture=False, warps=12, entry=entry))
     return specs
 
 
 def window_kernels(architecture: int) -> list[KernelSpec]:
     """The largest tile, of a query of one strip and of two."""
-    largest = choose_list_tile(architecture, Pairing.ROW_BLOCKS, 28, 2_000, "score_windows")
+    largest = choose_intra_task_tile(architecture, Pairing.ROW_BLOCKS, 28, 2_000, "score_windows")
     return [
-        list_kernel(Arithmetic.FAST, largest, GAP, strips=strips, texture=True, warps=16, entry="score_windows")
+        intra_task_kernel(Arithmetic.FAST, largest, GAP, strips=strips, texture=True, warps=16, entry="score_windows")
         for strips in (1, 2)
     ]
 
 
 def small_kernels(architecture: int) -> list[KernelSpec]:
-    return [COLLECT_KERNEL, COUNT_KERNEL, COMPARE_KERNEL]
+    return [COLLECT_KERNEL, COUNT_KERNEL, COMPARE_CHECKPOINTS_KERNEL]
 
 
 def classic_kernels(architecture: int) -> list[KernelSpec]:

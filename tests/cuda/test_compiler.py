@@ -9,7 +9,7 @@ import pytest
 
 from swsearch.engine.cuda import compiler as compiler_module
 from swsearch.engine.cuda.compiler import KernelCache, Nvcc, cache_folder, compile_options, find_compiler, find_nvcc
-from swsearch.engine.cuda.kernels import COLLECT_KERNEL, Arithmetic, KernelSpec, Pairing, Tile, list_kernel
+from swsearch.engine.cuda.kernels import COLLECT_KERNEL, Arithmetic, KernelSpec, Pairing, Tile, intra_task_kernel
 from swsearch.errors import EngineError, KernelCompileError
 from swsearch.scoring.gap import GapPenalty
 
@@ -28,7 +28,7 @@ class PlayedCompiler:
 
 def a_list_kernel(words: int) -> KernelSpec:
     tile = Tile(Pairing.ROW_BLOCKS, 32, words, 28)
-    return list_kernel(Arithmetic.SHORT, tile, GapPenalty(11, 1), strips=1, texture=True, warps=2)
+    return intra_task_kernel(Arithmetic.SHORT, tile, GapPenalty(11, 1), strips=1, texture=True, warps=2)
 
 
 def test_a_kernel_is_compiled_once_and_again_for_what_changes_it(tmp_path: Path) -> None:
@@ -80,7 +80,7 @@ def test_a_rejected_kernel_keeps_the_compilers_words() -> None:
     path = find_nvcc()
     if path is None:
         pytest.skip("nvcc is not installed")
-    with pytest.raises(KernelCompileError, match="kernel score_list does not compile") as caught:
+    with pytest.raises(KernelCompileError, match="kernel intra_task does not compile") as caught:
         Nvcc(path).compile(a_list_kernel(0), 90)
     assert "a tile has words" in caught.value.log
 

@@ -53,7 +53,7 @@ def test_two_devices_score_as_one(n_queries):
 def test_a_device_that_cannot_be_opened_closes_the_others():
     closed: list[int] = []
 
-    class Watched(EmulatedDevice):
+    class Observed(EmulatedDevice):
         def close(self) -> None:
             closed.append(0)
             super().close()
@@ -61,7 +61,7 @@ def test_a_device_that_cannot_be_opened_closes_the_others():
     def open_device(ordinal: int) -> Device:
         if ordinal == 1:
             raise EngineUnavailable("cuda", "there is no device 1")
-        return Watched()
+        return Observed()
 
     with pytest.raises(EngineUnavailable, match="there is no device 1"):
         CudaDevices([0, 1], open_device)

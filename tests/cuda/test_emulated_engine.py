@@ -97,7 +97,7 @@ def test_both_strands_of_dna_share_words(emulated: MakeDevice) -> None:
     device = emulated()
     with CudaEngine(device) as engine:
         assert_same(engine.score(profiles, partition), ReferenceEngine().score(profiles, partition))
-    assert sum(entry == "score_range" for entry, _ in device.launches) <= 2  # strips of one batch, not of two
+    assert sum(entry == "inter_task" for entry, _ in device.launches) <= 2  # strips of one batch, not of two
 
 
 def test_scores_beyond_each_type_are_scored_again_exactly(emulated: MakeDevice) -> None:
@@ -171,7 +171,7 @@ def test_long_subjects_get_a_warp_and_all_strips_of_a_long_query(emulated: MakeD
     device = emulated()
     with CudaEngine(device) as engine:
         assert_same(engine.score(profiles, partition), ReferenceEngine().score(profiles, partition))
-        assert "score_list" in [entry for entry, _ in device.launches]
+        assert "intra_task" in [entry for entry, _ in device.launches]
         assert_same(engine.score(profiles, partition, [100]), ReferenceEngine().score(profiles, partition, [100]))
 
 

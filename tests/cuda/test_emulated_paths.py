@@ -17,7 +17,7 @@ from emulated_device import EmulatedDevice
 from swsearch import _native
 from swsearch.engine.cuda import diamond_launch
 from swsearch.engine.cuda.device import OutOfDeviceMemory
-from swsearch.engine.cuda.diamond_kept import strip_bytes
+from swsearch.engine.cuda.diamond_checkpoints import strip_bytes
 from swsearch.engine.cuda.diamond_pairs import DiamondPairs
 from swsearch.engine.cuda.diamond_plan import CHECKPOINT_COLUMNS, SweepShape
 from swsearch.engine.cuda.diamonds import DiamondSweep

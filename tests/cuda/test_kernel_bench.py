@@ -9,7 +9,7 @@ from emulated_device import EmulatedDevice
 
 from swsearch.bench import kernels as kernel_bench
 from swsearch.bench.workloads import generated_proteins
-from swsearch.engine.cuda.classic import ClassicEngine
+from swsearch.engine.cuda.cudasw2 import Cudasw2Engine
 from swsearch.errors import EngineError
 from swsearch.hits.score_block import ScoreBlock
 
@@ -44,13 +44,13 @@ def test_every_kernel_of_the_gpu_is_measured_and_compared(emulated: MakeDevice) 
 
 
 def test_a_kernel_that_disagrees_ends_the_benchmark(emulated: MakeDevice, monkeypatch: pytest.MonkeyPatch) -> None:
-    honest = ClassicEngine.score
+    honest = Cudasw2Engine.score
 
     def wrong(self, *arguments, **options):
         (block,) = honest(self, *arguments, **options)
         return [ScoreBlock(block.subject_index, block.score + (self.kernel == "striped"))]
 
-    monkeypatch.setattr(ClassicEngine, "score", wrong)
+    monkeypatch.setattr(Cudasw2Engine, "score", wrong)
     with pytest.raises(EngineError, match=r"cuda striped gives .* one of them is wrong"):
         list(kernel_bench.measure_search(generated_proteins(500), 20, 1, emulated))
 

@@ -12,11 +12,11 @@ from sequences import partition_of, random_codes
 from swsearch.database.partition import Partition
 from swsearch.engine.cuda.device import MultiprocessorLimits, fitting_blocks
 from swsearch.engine.cuda.kernels import (
-    JOINT_COLUMNS,
-    JOINTS,
+    CHECKPOINT_STRIDE,
+    CHECKPOINTS,
     Arithmetic,
     Edges,
-    ListEntry,
+    IntraTaskEntry,
     Pairing,
     Tile,
     most_warps,
@@ -24,14 +24,14 @@ from swsearch.engine.cuda.kernels import (
 from swsearch.engine.cuda.layout import ROW_UNIT, layout
 from swsearch.engine.cuda.plan import (
     LONG_LEAST,
-    ListTeams,
+    IntraTaskTeams,
     choose_teams,
     deferred_limit,
     first_long,
-    list_teams,
+    intra_task_teams,
     pair_queries,
-    plan_list,
-    plan_range,
+    plan_inter_task,
+    plan_intra_task,
     suits_teams,
 )
 from swsearch.engine.cuda.subjects import BYTES_PER_SUBJECT, chunk_bytes, chunks, residue_span
@@ -141,51 +141,51 @@ def test_subjects_beyond_a_groups_fair_share_are_long() -> None:
 
 
 def test_types_follow_gap_costs() -> None:
-    assert plan_range([profile(50)], 90, deferred=True).arithmetic is Arithmetic.FAST
-    wide_gaps = plan_range([profile(50, GapPenalty(2000, 100))], 90, deferred=True)
+    assert plan_inter_task([profile(50)], 90, deferred=True).arithmetic is Arithmetic.FAST
+    wide_gaps = plan_inter_task([profile(50, GapPenalty(2000, 100))], 90, deferred=True)
     assert wide_gaps.arithmetic is Arithmetic.SHORT
     assert not wide_gaps.deferred
-    assert plan_list(profile(50), 90, Arithmetic.WIDE).pairing is Pairing.SINGLE
+    assert plan_intra_task(profile(50), 90, Arithmetic.WIDE).pairing is Pairing.SINGLE
 
 
 def test_teams_share_the_strips_of_a_query_that_fits() -> None:
     """By hand: a strip of 4 words is 2 planes of 28 columns x 256 bytes; 64 KB have room for four beside the slack."""
-    tile = plan_list(profile(700), 90, Arithmetic.SHORT)
-    assert (tile.rows, tile.list_bytes(4)) == (256, (4 * 2 * 28 * 16 + 4 * 16) * 16)
+    tile = plan_intra_task(profile(700), 90, Arithmetic.SHORT)
+    assert (tile.rows, tile.intra_task_bytes(4)) == (256, (4 * 2 * 28 * 16 + 4 * 16) * 16)
     room = 227 * 1024
-    assert list_teams(tile, 1, room, alone=True) == [ListTeams(n, 1, 1) for n in range(1, 13)]
-    assert list_teams(tile, 3, room, alone=False) == [ListTeams(3 * n, 3, 3) for n in range(1, 5)]
-    assert list_teams(tile, 5, room, alone=False) == [ListTeams(5, 5, 5), ListTeams(10, 5, 5)]
-    assert list_teams(tile, 40, room, alone=False) == [ListTeams(12, 12, 12)]
-    assert list_teams(tile, 40, 64 * 1024, alone=False) == [ListTeams(4, 4, 4)]
-    assert list_teams(tile, 4, 64 * 1024, alone=False) == [ListTeams(4 * n, 4, 4) for n in (1, 2, 3)]
-    assert list_teams(tile, 40, room, alone=True) == [ListTeams(3, 1, 3)]
-    of_windows = list_teams(tile, 5, room, alone=False, entry="score_windows")
-    assert of_windows == [ListTeams(5 * n, 5, 5) for n in (1, 2, 3)]
+    assert intra_task_teams(tile, 1, room, alone=True) == [IntraTaskTeams(n, 1, 1) for n in range(1, 13)]
+    assert intra_task_teams(tile, 3, room, alone=False) == [IntraTaskTeams(3 * n, 3, 3) for n in range(1, 5)]
+    assert intra_task_teams(tile, 5, room, alone=False) == [IntraTaskTeams(5, 5, 5), IntraTaskTeams(10, 5, 5)]
+    assert intra_task_teams(tile, 40, room, alone=False) == [IntraTaskTeams(12, 12, 12)]
+    assert intra_task_teams(tile, 40, 64 * 1024, alone=False) == [IntraTaskTeams(4, 4, 4)]
+    assert intra_task_teams(tile, 4, 64 * 1024, alone=False) == [IntraTaskTeams(4 * n, 4, 4) for n in (1, 2, 3)]
+    assert intra_task_teams(tile, 40, room, alone=True) == [IntraTaskTeams(3, 1, 3)]
+    of_windows = intra_task_teams(tile, 5, room, alone=False, entry="score_windows")
+    assert of_windows == [IntraTaskTeams(5 * n, 5, 5) for n in (1, 2, 3)]
     assert suits_teams(4 * 132, 132)
     assert not suits_teams(4 * 132 + 1, 132)
 
 
 def test_numbers_that_stand_in_python_and_in_the_kernels() -> None:
     sources = "".join(
-        (resource_folder("cuda") / "kernels" / name).read_text() for name in ("joints.cuh", "score_list.cuh")
+        (resource_folder("cuda") / "kernels" / name).read_text() for name in ("checkpoints.cuh", "intra_task.cuh")
     )
     named = dict(re.findall(r"constexpr int (k\w+) = (\d+);", sources))
-    assert int(named["kJoints"]) == JOINTS
-    assert int(named["kJointColumns"]) == JOINT_COLUMNS
-    for entry in get_args(ListEntry):
+    assert int(named["kCheckpoints"]) == CHECKPOINTS
+    assert int(named["kCheckpointStride"]) == CHECKPOINT_STRIDE
+    for entry in get_args(IntraTaskEntry):
         assert most_warps(entry) // 2 <= int(named["kMostTeams"])  # a team has two warps at least
 
 
 def test_windows_take_one_block_a_multiprocessor() -> None:
     """By hand: 100 multiprocessors; 300 windows are 3 teams each, where other lists take two blocks of two teams."""
-    teams = [ListTeams(2 * n, 2, 2) for n in (1, 2, 3, 4)]
+    teams = [IntraTaskTeams(2 * n, 2, 2) for n in (1, 2, 3, 4)]
     choices = list(zip(teams, [300, 400, 300, 400], strict=True))
     assert choose_teams(choices, 300, 100, "score_windows") == (teams[2], 300)
-    assert choose_teams(choices, 301, 100, "score_list") == (teams[1], 400)
+    assert choose_teams(choices, 301, 100, "intra_task") == (teams[1], 400)
     assert choose_teams(choices, 100, 100, "score_windows") == (teams[0], 300)
     assert choose_teams(choices, 900, 100, "score_windows") == (teams[3], 400)
-    assert choose_teams(choices, 900, 100, "score_list") == (teams[1], 400)
+    assert choose_teams(choices, 900, 100, "intra_task") == (teams[1], 400)
 
 
 def test_blocks_on_a_multiprocessor() -> None:

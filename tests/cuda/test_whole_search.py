@@ -63,7 +63,9 @@ def use(monkeypatch: pytest.MonkeyPatch, open_device: OpenDevice) -> None:
 
     def opened(name: str, threads: int | None, devices: Any, gpus: Any) -> Any:
         return (
-            (CudaDevices(devices, open_device), "emulated") if name == "cuda" else really_open(name, threads, devices, gpus)
+            (CudaDevices(devices, open_device), "emulated")
+            if name == "cuda"
+            else really_open(name, threads, devices, gpus)
         )
 
     monkeypatch.setattr(engines, "open_named", opened)
@@ -100,12 +102,12 @@ def test_a_store_that_cannot_be_opened_ends_the_search(case, monkeypatch, capsys
     """It is opened when the GPU is at work already."""
     closed = []
 
-    class Watched(OneAtATime):
+    class Observed(OneAtATime):
         def close(self) -> None:
             closed.append(self)
             super().close()
 
-    use(monkeypatch, opener(Watched))
+    use(monkeypatch, opener(Observed))
     assert searched("cuda", "--store", "no/such/folder/hits.sqlite") == 1
     assert "no/such/folder" in capsys.readouterr().err
     assert len(closed) == 1
@@ -127,16 +129,16 @@ def test_long_subjects_give_the_cpu_engines_hits(tmp_path, monkeypatch):
     assert main(["index", "subjects.fasta", "-o", "subjects.db", "--quiet", "--alphabet", "protein"]) == 0
     launched = []
 
-    class Watched(OneAtATime):
+    class Observed(OneAtATime):
         def launch(self, spec: Any, *rest: Any) -> None:
             launched.append(spec.entry)
             super().launch(spec, *rest)
 
-    use(monkeypatch, opener(Watched, multiprocessors=8))
+    use(monkeypatch, opener(Observed, multiprocessors=8))
     for engine in ("cuda", "cpu"):
         assert searched(engine, "--evalue", "inf", "--top", "3") == 0
     assert Path("cuda.json").read_bytes() == Path("cpu.json").read_bytes()
-    assert {"score_windows", "score_range"} <= set(launched)
+    assert {"score_windows", "inter_task"} <= set(launched)
 
 
 def test_both_strands_of_dna_give_the_cpu_engines_hits(tmp_path, monkeypatch):
@@ -196,7 +198,7 @@ def test_ends_from_the_engine_change_no_byte(case, monkeypatch, choice):
         monkeypatch.setattr("swsearch.search.alignments.SPARED_CELLS", spared)
         Counting.entries.clear()
         assert searched("cuda", *choice) == 0
-        assert ("list_ends" in Counting.entries) is (spared < 0 and "--max-hsps" not in choice)
+        assert ("end_positions" in Counting.entries) is (spared < 0 and "--max-hsps" not in choice)
         assert Path("cuda.json").read_bytes() == Path("cpu.json").read_bytes()
     assert all(query["hits"] for query in json.loads(Path("cpu.json").read_text())["queries"])
 
@@ -240,7 +242,7 @@ def test_ends_are_told_between_two_batches_and_failures_to_who_asked(case):
 
     class Asked(Counting):
         def launch(self, spec: Any, *rest: Any) -> None:
-            if spec.entry == "score_range" and not answers:
+            if spec.entry == "inter_task" and not answers:
                 answers.append(asker.submit(engine.ends, profiles[0], partition, scores))
                 while engine._asked.empty():
                     time.sleep(0.001)
@@ -254,8 +256,8 @@ def test_ends_are_told_between_two_batches_and_failures_to_who_asked(case):
         with CpuEngine(1) as cpu:
             scores = cpu.score(profiles[:1], partition)[0].score
         assert len(engine.score(profiles, partition)) == 4
-        ranges = [place for place, entry in enumerate(Counting.entries) if entry == "score_range"]
-        assert ranges[0] < Counting.entries.index("list_ends") < ranges[-1]
+        ranges = [place for place, entry in enumerate(Counting.entries) if entry == "inter_task"]
+        assert ranges[0] < Counting.entries.index("end_positions") < ranges[-1]
         idle, busy = engine.ends(profiles[0], partition, scores), answers[0].result()
         assert idle is not None
         assert (idle.query_end.tolist(), idle.subject_end.tolist()) == (
@@ -277,13 +279,13 @@ def test_the_next_batch_is_begun_before_this_one_is_taken(case, monkeypatch):
     """Source: the order in which the engine is asked and results are handed out, written down as it happens."""
     events: list[str] = []
 
-    class Watched(CudaDevices):
+    class Observed(CudaDevices):
         def begin(self, profiles: Any, *rest: Any) -> Any:
             events.append(f"begin {[profile.length for profile in profiles]}")
             return super().begin(profiles, *rest)
 
     monkeypatch.setattr("swsearch.engine.cuda.engine.CudaEngine.profiles_per_call", 2)
-    with Watched([0], opener()) as engine:
+    with Observed([0], opener()) as engine:
         assert isinstance(engine, BackgroundEngine)
         searcher, queries = open_case(engine)
         for result in searcher.search(queries):

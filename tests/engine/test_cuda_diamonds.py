@@ -17,7 +17,7 @@ from swsearch import _native
 from swsearch.engine.cpu.engine import CpuEngine
 from swsearch.engine.cuda import diamonds
 from swsearch.engine.cuda.device import PyCudaDevice
-from swsearch.engine.cuda.diamond_kept import strip_bytes
+from swsearch.engine.cuda.diamond_checkpoints import strip_bytes
 from swsearch.engine.cuda.diamond_launch import PairEnd
 from swsearch.engine.cuda.diamond_pairs import DiamondPairs
 from swsearch.engine.cuda.diamond_plan import WORDS, SweepShape
@@ -161,7 +161,7 @@ def test_paths_and_scores_are_the_cpus_in_every_mode() -> None:
 
 @pytest.mark.parametrize("query_length", [60, 700, 3_000, 20_000])
 def test_long_subjects_are_scored_as_by_the_cpu(query_length: int) -> None:
-    """Expected: the CPU engine. Joined windows for three queries, diamonds for one; the query is in a subject."""
+    """Expected: the CPU engine. Verified windows for three queries, diamonds for one; the query is in a subject."""
     info = cuda_info()
     if not info.usable:
         pytest.skip(info.reason)

@@ -17,7 +17,7 @@ from swsearch.bench.workloads import generated_proteins
 from swsearch.database.partition import Partition
 from swsearch.engine.cpu.engine import CpuEngine
 from swsearch.engine.cpu.pairs import CpuPairs
-from swsearch.engine.cuda.classic import CLASSIC_KERNELS, ClassicEngine
+from swsearch.engine.cuda.cudasw2 import CLASSIC_KERNELS, Cudasw2Engine
 from swsearch.engine.cuda.device import PyCudaDevice
 from swsearch.engine.cuda.engine import CudaEngine
 from swsearch.engine.cuda.info import cuda_info
@@ -59,7 +59,7 @@ def test_classic_kernels_give_the_cpus_scores(kernel: str, gap: GapPenalty) -> N
     profiles = [sequence_profile(query, scheme) for query in queries]
     with CpuEngine() as engine:
         wanted = engine.score(profiles, partition)
-    with ClassicEngine(kernel) as engine:
+    with Cudasw2Engine(kernel) as engine:
         for found, want in zip(engine.score(profiles, partition), wanted, strict=True):
             np.testing.assert_array_equal(found.score, want.score)
 
@@ -73,7 +73,7 @@ def test_all_kernels_agree_on_real_proteins() -> None:
     with CpuEngine() as cpu:
         wanted = cpu.score(profiles, partition)
     assert max(int(block.score.max()) for block in wanted) > 2047  # scores that leave the fast type
-    makers: list[Callable[[], ScoreEngine]] = [*(partial(ClassicEngine, name) for name in CLASSIC_KERNELS), CudaEngine]
+    makers: list[Callable[[], ScoreEngine]] = [*(partial(Cudasw2Engine, name) for name in CLASSIC_KERNELS), CudaEngine]
     for make in makers:
         with make() as engine:
             found = engine.score(profiles, partition)
@@ -87,7 +87,7 @@ def test_classic_kernels_are_exact_beyond_16_bits(kernel: str) -> None:
     """A self-score is 127 a residue."""
     query = np.random.default_rng(2).integers(0, 4, 900).astype(np.uint8)
     profile = sequence_profile(query, ScoringScheme(match_mismatch(127, -100), GapPenalty(200, 10)))
-    with ClassicEngine(kernel) as engine:
+    with Cudasw2Engine(kernel) as engine:
         (block,) = engine.score([profile], Partition.pack([query, query[:40], query[:600]]))
     assert sorted(block.score.tolist()) == [40 * 127, 600 * 127, 900 * 127]
 

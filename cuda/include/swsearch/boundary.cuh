@@ -40,7 +40,7 @@ struct EdgePlace {
 // The boundary above a strip, as a group's first lane reads it: a round before its use, since a column is done sooner than
 // memory answers (3 % of the speed of 26 words, a fifth of that of 8). In other lanes, and where there is no strip above,
 // it is zero. Past the last round it stays what it was: H and F below then are no larger than in the columns before, so no
-// best score is touched. (Of windows that go on, the round read ahead may be one that nobody wrote: joints.cuh tells why it
+// best score is touched. (Of windows that go on, the round read ahead may be one that nobody wrote: checkpoints.cuh tells why it
 // is not used.)
 //
 // kFirst: the first column that the strip above leaves, if that is not its own first one; those before it are zero.

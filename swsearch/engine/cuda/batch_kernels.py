@@ -9,17 +9,24 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from swsearch.database.partition import Partition
-from swsearch.engine.cuda.joined_windows import JoinedWindows
-from swsearch.engine.cuda.kernels import COLLECT_KERNEL, COUNT_KERNEL, Arithmetic, KernelSpec, list_kernel, range_kernel
-from swsearch.engine.cuda.plan import Batch, RangePlan, deferred_limit, first_long, plan_list, plan_range
+from swsearch.engine.cuda.kernels import (
+    COLLECT_KERNEL,
+    COUNT_KERNEL,
+    Arithmetic,
+    KernelSpec,
+    inter_task_kernel,
+    intra_task_kernel,
+)
+from swsearch.engine.cuda.plan import Batch, InterTaskPlan, deferred_limit, first_long, plan_inter_task, plan_intra_task
+from swsearch.engine.cuda.verified_windows import VerifiedWindows
 from swsearch.query.profile import QueryProfile
 from swsearch.scoring.gap import GapPenalty
 
 
-def range_kernels(plan: RangePlan, gap: GapPenalty, *, texture: bool) -> list[KernelSpec]:
+def range_kernels(plan: InterTaskPlan, gap: GapPenalty, *, texture: bool) -> list[KernelSpec]:
     """The inter-task kernel of each strip."""
     return [
-        range_kernel(
+        inter_task_kernel(
             plan.arithmetic,
             strip.shape.tile,
             gap,
@@ -44,7 +51,7 @@ def expected_kernels(
     deferred: bool,
     texture: bool,
     ruled: bool,
-    joined: JoinedWindows,
+    windows: VerifiedWindows,
 ) -> list[KernelSpec]:
     """Kernels that the batches are going to need, each once, in the order of their first use.
 
@@ -58,7 +65,7 @@ def expected_kernels(
         The engine's options.
     ruled : bool
         Whether the best subjects alone are wanted.
-    joined : JoinedWindows
+    windows : VerifiedWindows
         Which scores the longest subjects.
     """
     ranges: list[KernelSpec] = []
@@ -69,26 +76,26 @@ def expected_kernels(
         chosen = [profiles[place] for place in batch.places]
         wanted = [None if floors is None else floors[place] for place in batch.places]
         limits = [deferred_limit(profile, floor) for profile, floor in zip(chosen, wanted, strict=True)]
-        plan = plan_range(chosen, architecture, deferred=deferred and None not in limits)
+        plan = plan_inter_task(chosen, architecture, deferred=deferred and None not in limits)
         ranges += range_kernels(plan, chosen[0].gap, texture=texture)
         most_groups = max(strip.shape.blocks * strip.shape.threads // strip.shape.tile.group for strip in plan.strips)
-        n_whole = joined.first(partition, chosen)
+        n_whole = windows.first(partition, chosen)
         n_short = first_long(partition.lengths, partition.n_residues, multiprocessors * most_groups)
         for profile in chosen:
             arithmetics = []
             if n_short < n_whole:
                 arithmetics.append(plan.arithmetic)
             if n_whole < len(partition):
-                lists += joined.kernels(profile)
+                lists += windows.kernels(profile)
             if plan.deferred:
                 arithmetics.append(Arithmetic.SHORT)
             elif plan.arithmetic.wider is not None and exceeds(profile, longest, plan.arithmetic):
                 arithmetics.append(plan.arithmetic.wider)
                 collects = True
             for arithmetic in arithmetics:
-                tile = plan_list(profile, architecture, arithmetic)
+                tile = plan_intra_task(profile, architecture, arithmetic)
                 strips = tile.strips(profile.length)
-                lists.append(list_kernel(arithmetic, tile, profile.gap, strips=strips, texture=texture, warps=1))
+                lists.append(intra_task_kernel(arithmetic, tile, profile.gap, strips=strips, texture=texture, warps=1))
     others = [kernel for kernel, used in ((COLLECT_KERNEL, collects), (COUNT_KERNEL, ruled)) if used]
     return list(dict.fromkeys([*ranges, *lists, *others]))
 

@@ -16,9 +16,9 @@ from typing import Any, Final, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from swsearch.engine.cuda.builds import KernelBuilds
 from swsearch.engine.cuda.compiler import KernelCache, find_compiler
 from swsearch.engine.cuda.kernels import UNIT_BYTES, WARP, KernelSpec
+from swsearch.engine.cuda.parallel_compile import ParallelCompiler
 from swsearch.engine.cuda.presence import INSTALL, look_for_gpus
 from swsearch.errors import EngineError, EngineUnavailable
 
@@ -292,7 +292,7 @@ class PyCudaDevice:
                 "cuda", "there is no compiler; install the CUDA toolkit or pip install nvidia-cuda-nvrtc"
             )
         self.compiler = compiler
-        self._builds = KernelBuilds(KernelCache(compiler), self.facts.architecture)
+        self._builds = ParallelCompiler(KernelCache(compiler), self.facts.architecture)
         self._context = device.retain_primary_context()
         self._context.push()
         try:

@@ -26,7 +26,7 @@ from swsearch.engine.cuda.device import Device, PyCudaDevice
 from swsearch.engine.cuda.engine import CudaEngine
 from swsearch.engine.cuda.forecast import Forecast, expected_rate
 from swsearch.engine.cuda.subjects import WHOLE_RESIDUES, chunk_bytes
-from swsearch.engine.protocol import Progress, Scored, TopRule
+from swsearch.engine.protocol import Progress, Scored, TopKBound
 from swsearch.errors import EngineError
 from swsearch.hits.ends import Ends
 from swsearch.hits.score_block import ScoreBlock
@@ -49,7 +49,7 @@ class _Work:
     profiles: Sequence[QueryProfile]
     partition: Partition
     floors: Sequence[int] | None
-    rules: Sequence[TopRule | None] | None
+    rules: Sequence[TopKBound | None] | None
 
 
 @dataclass(frozen=True)
@@ -219,7 +219,7 @@ class CudaDevices(Closing):
         profiles: Sequence[QueryProfile],
         partition: Partition,
         floors: Sequence[int] | None = None,
-        rules: Sequence[TopRule | None] | None = None,
+        rules: Sequence[TopKBound | None] | None = None,
     ) -> DeviceScoring:
         """See :class:`swsearch.engine.protocol.BackgroundEngine`."""
         if not self.engines:

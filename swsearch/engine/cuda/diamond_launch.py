@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from swsearch.engine.cuda.device import Argument, Buffer, Device, Stream
-from swsearch.engine.cuda.diamond_kept import ENTRY_BYTES, KeptStrips
+from swsearch.engine.cuda.diamond_checkpoints import ENTRY_BYTES, StripCheckpoints
 from swsearch.engine.cuda.diamond_plan import PairLetters, SweepShape, filled_columns, kernel_for
 from swsearch.engine.cuda.kernels import SWEEP_WARPS
 from swsearch.engine.pair_arrays import AlignmentProblem
@@ -78,7 +78,7 @@ class DiamondLaunch:
         """Strips of all pairs."""
         return self._n_strips
 
-    def sweep(self, kept: KeptStrips | None = None, progress: Callable[[int], None] | None = None) -> None:
+    def sweep(self, kept: StripCheckpoints | None = None, progress: Callable[[int], None] | None = None) -> None:
         """Sweeps all pairs; strips of one pair alone may leave their rows in ``kept``. Call once."""
         for strips in self._portions(0, self._n_strips, int(self._table["columns"].max())):
             self._start("sweep_pairs", strips, self._arguments(strips.stop, kept))
@@ -87,7 +87,7 @@ class DiamondLaunch:
                 progress(cells_of(self._table, self._shape, strips))
 
     def sweep_again(
-        self, first: int, last: int, columns: int, top: NDArray[np.uint64] | None, kept: KeptStrips
+        self, first: int, last: int, columns: int, top: NDArray[np.uint64] | None, kept: StripCheckpoints
     ) -> None:
         """Sweeps columns 1 to ``columns`` of strips first to last - 1 of a single pair, which fill ``kept``.
 
@@ -156,7 +156,7 @@ class DiamondLaunch:
             ends[pair] = better(ends[pair], PairEnd(int(best[pair]), row, column))
         return ends
 
-    def _arguments(self, last_strip: int, kept: KeptStrips | None) -> list[Argument]:
+    def _arguments(self, last_strip: int, kept: StripCheckpoints | None) -> list[Argument]:
         """The parameters of ``cuda/include/swsearch/sweep_parameters.cuh``."""
         problem, letters, shape = self._problem, self._letters, self._shape
         nothing = np.uint64(0)

@@ -1,7 +1,7 @@
 """The path of a pair whose end a GPU has found: bands of the matrix swept again, and the blocks on the path walked.
 
 From the end on, a band of strips below a known row is swept again, only up to the column where the path is; its strips
-leave their lowest rows and states (``diamond_kept.py``). Of these the pieces beside the blocks that the path goes
+leave their lowest rows and states (``diamond_checkpoints.py``). Of these the pieces beside the blocks that the path goes
 through are copied to the host, where ``_native.PairWalk`` decides the blocks. A band that the device has no room for is
 cut by rows that a sweep keeps. All values are those of the whole matrix, so the path does not depend on where it was
 cut, and is the one of the CPU's kernels (docs/design/diamond.md, "Path").
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from swsearch import _native
 from swsearch.engine.cuda.device import Device, OutOfDeviceMemory, Stream
-from swsearch.engine.cuda.diamond_kept import ENTRY_BYTES, Edges, KeptStrips, KnownRow, nodes, strip_bytes
+from swsearch.engine.cuda.diamond_checkpoints import ENTRY_BYTES, Edges, KnownRow, StripCheckpoints, nodes, strip_bytes
 from swsearch.engine.cuda.diamond_launch import DiamondLaunch, PairEnd
 from swsearch.engine.cuda.diamond_plan import CHECKPOINT_COLUMNS, SweepShape
 from swsearch.engine.pair_arrays import AlignmentProblem
@@ -85,7 +85,7 @@ class DiamondPath:
         self.seconds = 0.0
         self.most_bytes = 0
 
-    def room_for_rows(self, first: int, last: int, columns: int, n_rows: int) -> KeptStrips:
+    def room_for_rows(self, first: int, last: int, columns: int, n_rows: int) -> StripCheckpoints:
         """Room on the device for up to ``n_rows`` rows that cut strips first to last - 1; for fewer where it is short.
 
         Raises
@@ -147,7 +147,7 @@ class DiamondPath:
             known = rows.all_rows()
         self._band(walk, first, last, top, known)
 
-    def _room_for_all(self, first: int, last: int, columns: int) -> KeptStrips | None:
+    def _room_for_all(self, first: int, last: int, columns: int) -> StripCheckpoints | None:
         """Room for all that strips first to last - 1 leave, or None where they are to be cut."""
         n_bytes = (last - first) * strip_bytes(self._shape, columns)
         if last - first > 1 and n_bytes > self._room_bytes:
@@ -160,17 +160,17 @@ class DiamondPath:
             self._room_bytes = n_bytes // 2
             return None
 
-    def _kept(self, strips: Sequence[int], columns: int, *, states: bool) -> KeptStrips:
-        kept = KeptStrips(self._device, self._shape, self._launch.n_strips, strips, columns, states=states)
+    def _kept(self, strips: Sequence[int], columns: int, *, states: bool) -> StripCheckpoints:
+        kept = StripCheckpoints(self._device, self._shape, self._launch.n_strips, strips, columns, states=states)
         self.most_bytes = max(self.most_bytes, kept.n_bytes)
         return kept
 
-    def _sweep_again(self, first: int, last: int, columns: int, top: KnownRow | None, kept: KeptStrips) -> None:
+    def _sweep_again(self, first: int, last: int, columns: int, top: KnownRow | None, kept: StripCheckpoints) -> None:
         with self._device.timed(Stream.COMPUTE) as seconds:
             self._launch.sweep_again(first, last, columns, None if top is None else top.entries, kept)
         self.seconds += seconds[0]
 
-    def _strip(self, walk: _native.PairWalk, strip: int, top: KnownRow | None, kept: KeptStrips) -> None:
+    def _strip(self, walk: _native.PairWalk, strip: int, top: KnownRow | None, kept: StripCheckpoints) -> None:
         """Walks through a strip; ``top`` is the row above it where the strip above leaves none."""
         above = strip * self._shape.strip_rows
         # About the columns that a diagonal crosses at a time.
@@ -197,7 +197,7 @@ class DiamondPath:
                 )  # fmt: skip
 
     def _row_above(
-        self, strip: int, top: KnownRow | None, kept: KeptStrips, begin: int, end: int
+        self, strip: int, top: KnownRow | None, kept: StripCheckpoints, begin: int, end: int
     ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """H and next F above a strip in columns begin to end - 1, counted from 0."""
         if strip == 0:

@@ -13,7 +13,7 @@ from functools import partial
 from typing import TypeVar
 
 from swsearch.engine.cuda.device import Device, OutOfDeviceMemory, Stream
-from swsearch.engine.cuda.diamond_kept import KeptStrips
+from swsearch.engine.cuda.diamond_checkpoints import StripCheckpoints
 from swsearch.engine.cuda.diamond_launch import DiamondLaunch, PairEnd, better, pair_table
 from swsearch.engine.cuda.diamond_paths import PATH_SHARE, DiamondPath, PairPath, rows_between
 from swsearch.engine.cuda.diamond_plan import (
@@ -198,7 +198,9 @@ class DiamondSweep:
         table = pair_table([(len(query), len(subject)) for query, subject in pairs], letters, shape, problem)
         return DiamondLaunch(self._device, held, problem, shape, letters, table)
 
-    def _sweep(self, launch: DiamondLaunch, progress: Callable[[int], None] | None, kept: KeptStrips | None) -> None:
+    def _sweep(
+        self, launch: DiamondLaunch, progress: Callable[[int], None] | None, kept: StripCheckpoints | None
+    ) -> None:
         with self._device.timed(Stream.COMPUTE) as seconds:
             launch.sweep(kept, progress)
         self.seconds += seconds[0]

@@ -29,38 +29,38 @@ from swsearch.engine.cuda.device import (
     Stream,
 )
 from swsearch.engine.cuda.diamonds import DiamondSweep
-from swsearch.engine.cuda.ends import EndFinder
-from swsearch.engine.cuda.joined_windows import JoinedRun, JoinedWindows
+from swsearch.engine.cuda.end_positions import EndFinder
 from swsearch.engine.cuda.kernels import (
     WARP,
     Arithmetic,
 )
 from swsearch.engine.cuda.launches import (
     DeviceProfile,
+    IntraTaskLaunch,
+    IntraTaskLauncher,
     Listed,
-    ListLaunch,
-    ListLauncher,
     Timing,
     address,
     signed,
     unsigned,
 )
-from swsearch.engine.cuda.long_subjects import LongSubjects
-from swsearch.engine.cuda.packed import PackedProfiles
 from swsearch.engine.cuda.plan import (
     Batch,
     deferred_limit,
     first_arithmetic,
     first_long,
     pair_queries,
-    plan_list,
-    plan_range,
+    plan_inter_task,
+    plan_intra_task,
 )
+from swsearch.engine.cuda.profile_cache import ProfileCache
 from swsearch.engine.cuda.scratch import Scratch
 from swsearch.engine.cuda.selection import Candidates, Selector
 from swsearch.engine.cuda.subjects import DeviceSubjects, SubjectStore, chunk_bytes, in_stored_order
 from swsearch.engine.cuda.thresholds import Thresholds
-from swsearch.engine.protocol import Progress, Scored, TopRule
+from swsearch.engine.cuda.tiled_subjects import TiledSubjects
+from swsearch.engine.cuda.verified_windows import VerifiedWindows, VerifiedWindowsRun
+from swsearch.engine.protocol import Progress, Scored, TopKBound
 from swsearch.hits.ends import Ends
 from swsearch.hits.score_block import ScoreBlock
 from swsearch.query.profile import QueryProfile
@@ -104,7 +104,7 @@ class CudaEngine(Closing):
 
     Attributes
     ----------
-    joined : JoinedWindows
+    windows : VerifiedWindows
         Long subjects in windows; it counts what had to be scored again.
 
     Raises
@@ -135,21 +135,21 @@ class CudaEngine(Closing):
         self.timing = Timing()
         self._scratch = Scratch(self._device)
         self._selector = Selector(self._device, self._scratch)
-        self._lists = ListLauncher(self._device, self._scratch, texture=texture)
+        self._lists = IntraTaskLauncher(self._device, self._scratch, texture=texture)
         self._end_finder = EndFinder(
             self._device, self._scratch, self._lists,
             thresholds.end_group_bytes, thresholds.smallest_end_group_bytes,
         )  # fmt: skip
-        self._packed = PackedProfiles()
+        self._packed = ProfileCache()
         if memory_limit is None:
             memory_limit = int(self._device.free_bytes() * DATABASE_SHARE)
         self._store = SubjectStore(self._device, memory_limit)
         # Its sweep frees nothing that is kept: the kernels of the windows may be using it.
-        self.joined = JoinedWindows(
+        self.windows = VerifiedWindows(
             self._device, self._scratch, self._lists, DiamondSweep(self._device), self.timing,
             thresholds.window_overlap, thresholds.window_stride, thresholds.windowed_residues,
         )  # fmt: skip
-        self._long_subjects = LongSubjects(
+        self._long_subjects = TiledSubjects(
             DiamondSweep(self._device, self.make_room), self.timing, self._device.facts.multiprocessors,
             thresholds.windowed_rows, thresholds.diamond_residues,
         )  # fmt: skip
@@ -210,7 +210,7 @@ class CudaEngine(Closing):
         partition: Partition,
         floors: Sequence[int] | None = None,
         progress: Progress | None = None,
-        rules: Sequence[TopRule | None] | None = None,
+        rules: Sequence[TopKBound | None] | None = None,
     ) -> Generator[Scored, None, None]:
         """The same, each profile's block as soon as it is there: short queries first.
 
@@ -226,14 +226,14 @@ class CudaEngine(Closing):
         partition: Partition,
         floors: Sequence[int] | None,
         progress: Progress | None,
-        rules: Sequence[TopRule | None] | None,
+        rules: Sequence[TopKBound | None] | None,
     ) -> Generator[Scored, None, None]:
         """Score subjects none of which is so long that it is scored apart."""
         if len(partition) == 0:
             yield from ((place, ScoreBlock.concatenate([])) for place in range(len(profiles)))
             return
         batches = self.batches(profiles)
-        self._packed = PackedProfiles()
+        self._packed = ProfileCache()
         while batches:
             try:
                 found = self._score_partition(profiles, tuple(batches), partition, floors, progress, rules)
@@ -254,14 +254,14 @@ class CudaEngine(Closing):
         profiles: Sequence[QueryProfile],
         partition: Partition,
         floors: Sequence[int] | None,
-        rules: Sequence[TopRule | None] | None,
+        rules: Sequence[TopKBound | None] | None,
     ) -> None:
         """Let the kernels of all queries be compiled side by side while the first is laid out and uploaded."""
         facts = self._device.facts
         self._device.prepare(
             expected_kernels(
                 profiles, self.batches(profiles), partition, floors, facts.architecture, facts.multiprocessors,
-                deferred=self._deferred, texture=self._texture, ruled=any(rules or ()), joined=self.joined,
+                deferred=self._deferred, texture=self._texture, ruled=any(rules or ()), windows=self.windows,
             )
         )  # fmt: skip
 
@@ -280,7 +280,7 @@ class CudaEngine(Closing):
         partition: Partition,
         floors: Sequence[int] | None,
         progress: Progress | None,
-        rules: Sequence[TopRule | None] | None,
+        rules: Sequence[TopKBound | None] | None,
     ) -> Generator[tuple[Batch, list[ScoreBlock]], None, None]:
         """Each batch with its profiles' blocks, while the last piece is scored."""
         earlier: dict[int, list[ScoreBlock]] = {place: [] for batch in batches for place in batch.places}
@@ -319,14 +319,14 @@ class CudaEngine(Closing):
         profiles: list[QueryProfile],
         subjects: DeviceSubjects,
         floors: list[int] | None,
-        rules: list[TopRule | None],
+        rules: list[TopKBound | None],
     ) -> list[ScoreBlock]:
         limits = [deferred_limit(p, None if floors is None else floors[i]) for i, p in enumerate(profiles)]
         deferred = self._deferred and all(limit is not None for limit in limits)
-        plan = plan_range(profiles, self._device.facts.architecture, deferred=deferred)
+        plan = plan_inter_task(profiles, self._device.facts.architecture, deferred=deferred)
         scores = [self._scratch.room(f"scores {i}", len(subjects) * 4) for i in range(len(profiles))]
-        whole = subjects.prefix(self.joined.first(subjects.partition, profiles))
-        n_short, n_joined_left = self._score_apart(profiles, subjects, whole, scores, deferred=plan.deferred)
+        whole = subjects.prefix(self.windows.first(subjects.partition, profiles))
+        n_short, n_windowed_left = self._score_apart(profiles, subjects, whole, scores, deferred=plan.deferred)
         blocks = []
         for i, profile in enumerate(profiles):
             limit, floor = limits[i], None if floors is None else floors[i]
@@ -346,7 +346,7 @@ class CudaEngine(Closing):
                 self._score_all([profile], whole, [scores[i]], [], deferred=False)
             block = self._finish_exact(profile, subjects, whole, scores[i], plan.arithmetic, floor, rules[i])
             blocks.append(
-                ScoreBlock(block.subject_index, block.score, block.n_rescored + n_joined_left[i], block.n_left_out)
+                ScoreBlock(block.subject_index, block.score, block.n_rescored + n_windowed_left[i], block.n_left_out)
             )
         return blocks
 
@@ -367,7 +367,7 @@ class CudaEngine(Closing):
             return self._score_all(profiles, whole, scores, [], deferred=deferred), [0] * len(profiles)
         with contextlib.ExitStack() as held:
             runs = [
-                self.joined.begin(profile, subjects, len(whole), self._packed.words, f"{i}", held)
+                self.windows.begin(profile, subjects, len(whole), self._packed.words, f"{i}", held)
                 for i, profile in enumerate(profiles)
             ]
             held.callback(self._device.synchronize)
@@ -386,12 +386,12 @@ class CudaEngine(Closing):
     def _plan_ahead(self, profiles: list[QueryProfile], subjects: DeviceSubjects, *, deferred: bool) -> None:
         """Let the next batch be packed while kernels run, or its first query where all subjects go in windows."""
         architecture = self._device.facts.architecture
-        if self.joined.first(subjects.partition, profiles):
-            plan = plan_range(profiles, architecture, deferred=self._deferred and deferred)
+        if self.windows.first(subjects.partition, profiles):
+            plan = plan_inter_task(profiles, architecture, deferred=self._deferred and deferred)
             self._packed.ahead = (profiles, plan, plan.arithmetic)
         else:
             arithmetic = first_arithmetic(profiles[0])
-            tile = plan_list(profiles[0], architecture, arithmetic, windows=True)
+            tile = plan_intra_task(profiles[0], architecture, arithmetic, windows=True)
             self._packed.ahead = (profiles[:1], tile, arithmetic)
 
     @contextlib.contextmanager
@@ -405,7 +405,7 @@ class CudaEngine(Closing):
         profiles: list[QueryProfile],
         subjects: DeviceSubjects,
         scores: list[Buffer],
-        runs: list[JoinedRun],
+        runs: list[VerifiedWindowsRun],
         *,
         deferred: bool,
     ) -> int:
@@ -415,7 +415,7 @@ class CudaEngine(Closing):
         its own: its score and those after it are exact also where deferred kernels ran, as far as the type holds them.
         """
         device = self._device
-        plan = plan_range(profiles, device.facts.architecture, deferred=deferred)
+        plan = plan_inter_task(profiles, device.facts.architecture, deferred=deferred)
         specs = range_kernels(plan, profiles[0].gap, texture=self._texture)
         resident = [
             min(device.resident_blocks(spec, strip.shape.tile.shared_bytes), strip.shape.blocks)
@@ -483,7 +483,7 @@ class CudaEngine(Closing):
         scores: Buffer,
         arithmetic: Arithmetic,
         floor: int | None,
-        rule: TopRule | None,
+        rule: TopKBound | None,
     ) -> ScoreBlock:
         """Score again what left the type of the first, ``whole``, and copy to the host what is wanted of all."""
         n_left = 0
@@ -548,12 +548,12 @@ class CudaEngine(Closing):
         n_listed: int,
         counter: np.uint64,
         stream: Stream,
-    ) -> ListLaunch:
+    ) -> IntraTaskLaunch:
         listed = Listed(
             address(subjects.residues), address(subjects.starts), address(subjects.lengths),
             address(places), address(count), n_listed, subjects.longest,
         )  # fmt: skip
-        tile = plan_list(profile, self._device.facts.architecture, arithmetic)
+        tile = plan_intra_task(profile, self._device.facts.architecture, arithmetic)
         return self._lists.plan(
             profile, on_device, listed, tile=tile, arithmetic=arithmetic, scores=address(scores), counter=counter,
             stream=stream, name=f"list {stream.name}",
@@ -564,5 +564,5 @@ class CudaEngine(Closing):
     def _list_profile(
         self, name: str, profile: QueryProfile, arithmetic: Arithmetic, held: contextlib.ExitStack
     ) -> DeviceProfile:
-        tile = plan_list(profile, self._device.facts.architecture, arithmetic)
+        tile = plan_intra_task(profile, self._device.facts.architecture, arithmetic)
         return self._lists.upload_profile(name, self._packed.words([profile], tile, arithmetic), held)

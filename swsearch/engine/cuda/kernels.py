@@ -22,10 +22,10 @@ CODE_COLUMNS: Final = 32
 MOST_LIST_WARPS: Final = 12
 MOST_WINDOW_WARPS: Final = 16
 LIST_BLOCK_UNITS: Final = 4
-"""Warps of a block of the kernels for listed subjects, and for windows; units that they share (``score_list.cuh``)."""
-JOINTS: Final = 4
-JOINT_COLUMNS: Final = 64
-"""Joints at which two windows may meet, and columns from one to the next (``joints.cuh``)."""
+"""Warps of a block of the kernels for listed subjects, and for windows; units that they share (``intra_task.cuh``)."""
+CHECKPOINTS: Final = 4
+CHECKPOINT_STRIDE: Final = 64
+"""Checkpoints at which two windows may meet, and columns from one to the next (``checkpoints.cuh``)."""
 SWEEP_WARPS: Final = 4
 SWEEP_BLOCKS: Final = 4
 """Warps a block of the diamond kernel, one for each scheduler, and blocks a multiprocessor."""
@@ -33,11 +33,11 @@ CHECKPOINT_DIAMONDS: Final = 8
 """Diamonds from one state that a sweep for a path leaves to the next. With 4, a path's blocks have a quarter fewer
 cells, and states take twice the memory; with 16, it is two fifths more and half."""
 
-ListEntry = Literal["score_list", "score_windows", "list_ends"]
+IntraTaskEntry = Literal["intra_task", "score_windows", "end_positions"]
 """The kernels for listed subjects."""
 
 
-def most_warps(entry: ListEntry) -> int:
+def most_warps(entry: IntraTaskEntry) -> int:
     """Warps of a block, at most: registers are shared out for so many."""
     return MOST_WINDOW_WARPS if entry == "score_windows" else MOST_LIST_WARPS
 
@@ -132,7 +132,7 @@ class Tile:
         """
         return (self.strip_units + (CODE_COLUMNS - self.columns) * PLANE_UNITS) * UNIT_BYTES
 
-    def list_bytes(self, strips: int) -> int:
+    def intra_task_bytes(self, strips: int) -> int:
         """Shared memory of a block of the kernels for listed subjects that stages some strips.
 
         What its warps share lies in the room behind the strips: to the byte, as two blocks of four strips of a
@@ -148,12 +148,12 @@ class Tile:
 
     @property
     def slant(self) -> int:
-        """Columns that a strip of a window is behind the one above (``course.cuh``)."""
+        """Columns that a strip of a window is behind the one above (``column_range.cuh``)."""
         return self.group * (2 if self.pairing is Pairing.ROW_BLOCKS else 1)
 
     @property
-    def joint_words(self) -> int:
-        """Words that a lane keeps where two windows meet (``joints.cuh``)."""
+    def checkpoint_words(self) -> int:
+        """Words that a lane keeps where two windows meet (``checkpoints.cuh``)."""
         return 2 * self.words + 3
 
     def strips(self, query_length: int) -> int:
@@ -193,7 +193,7 @@ def _constants(**values: object) -> tuple[tuple[str, str], ...]:
 
 
 @cache
-def range_kernel(
+def inter_task_kernel(
     arithmetic: Arithmetic,
     tile: Tile,
     gap: GapPenalty,
@@ -204,10 +204,10 @@ def range_kernel(
     threads: int,
     blocks: int,
 ) -> KernelSpec:
-    """The inter-task kernel ``score_range``; ``blocks`` is how many shall fit a multiprocessor."""
+    """The inter-task kernel ``inter_task``; ``blocks`` is how many shall fit a multiprocessor."""
     return KernelSpec(
-        "score_range",
-        "score_range",
+        "inter_task",
+        "inter_task",
         _constants(
             arithmetic=arithmetic.value,
             pairing=tile.pairing.value,
@@ -227,7 +227,7 @@ def range_kernel(
 
 
 @cache
-def list_kernel(
+def intra_task_kernel(
     arithmetic: Arithmetic,
     tile: Tile,
     gap: GapPenalty,
@@ -235,7 +235,7 @@ def list_kernel(
     strips: int,
     texture: bool,
     warps: int,
-    entry: ListEntry = "score_list",
+    entry: IntraTaskEntry = "intra_task",
 ) -> KernelSpec:
     """A kernel for listed subjects, in blocks of some warps; its code is the same for any number.
 
@@ -244,7 +244,7 @@ def list_kernel(
     strips : int
         Of the query: one has no boundary.
     entry : str
-        ``score_list``; ``score_windows``, where the subjects are windows of longer ones; ``list_ends``, where their
+        ``intra_task``; ``score_windows``, where the subjects are windows of longer ones; ``end_positions``, where their
         scores are known and the ends wanted.
     """
     edges = Edges.NONE if strips == 1 else Edges.OWN
@@ -298,7 +298,7 @@ def sweep_kernel(
     return KernelSpec(entry, entry, constants, threads)
 
 
-COMPARE_KERNEL: Final = KernelSpec("compare_joints", "compare_joints", (), 128)
+COMPARE_CHECKPOINTS_KERNEL: Final = KernelSpec("compare_checkpoints", "compare_checkpoints", (), 128)
 COLLECT_KERNEL: Final = KernelSpec("collect", "collect_at_least", (), 256)
 COUNT_KERNEL: Final = KernelSpec("count_scores", "count_scores", (), 256)
 COUNTED_SCORES: Final = 4096

@@ -9,8 +9,8 @@ from typing import Final
 import numpy as np
 
 from swsearch.engine.cuda.device import Argument, Buffer, Device, Stream, Texture
-from swsearch.engine.cuda.kernels import Arithmetic, KernelSpec, ListEntry, Tile, list_kernel
-from swsearch.engine.cuda.plan import ListTeams, block_strips, choose_teams, list_teams, suits_teams
+from swsearch.engine.cuda.kernels import Arithmetic, IntraTaskEntry, KernelSpec, Tile, intra_task_kernel
+from swsearch.engine.cuda.plan import IntraTaskTeams, block_strips, choose_teams, intra_task_teams, suits_teams
 from swsearch.engine.cuda.profile import Words
 from swsearch.engine.cuda.scratch import Scratch
 from swsearch.query.profile import QueryProfile
@@ -18,7 +18,7 @@ from swsearch.query.profile import QueryProfile
 EDGE_BYTES: Final = 256 << 20
 """Memory for the boundaries of the kernel for listed subjects, at most, unless a single subject needs more."""
 WINDOW_STRETCHES: Final = 2
-"""Boundaries that the strips of a window take in turns (``score_list.cuh``)."""
+"""Boundaries that the strips of a window take in turns (``intra_task.cuh``)."""
 
 
 @dataclass
@@ -97,7 +97,7 @@ class Listed:
 
 
 @dataclass(frozen=True)
-class ListLaunch:
+class IntraTaskLaunch:
     """A launch with nothing left to be decided, so that it starts at once: what is timed does not wait for the host."""
 
     device: Device
@@ -112,7 +112,7 @@ class ListLaunch:
         self.device.launch(self.spec, self.grid, self.shared_bytes, self.arguments, self.stream)
 
 
-class ListLauncher:
+class IntraTaskLauncher:
     """Uploads profiles, and launches the kernels for listed subjects, on one device.
 
     Parameters
@@ -143,27 +143,27 @@ class ListLauncher:
         return max(slots for _, slots in self._choices(profile, tile, arithmetic, "score_windows", alone=False))
 
     def all_strips_at_once(self, profile: QueryProfile, tile: Tile) -> bool:
-        """Whether a team has a warp for each strip of a window, so that windows may meet (``joints.cuh``)."""
+        """Whether a team has a warp for each strip of a window, so that windows may meet (``checkpoints.cuh``)."""
         return tile.strips(profile.length) <= block_strips(tile, self._device.facts.shared_bytes, "score_windows")
 
     def _choices(
-        self, profile: QueryProfile, tile: Tile, arithmetic: Arithmetic, entry: ListEntry, *, alone: bool
-    ) -> list[tuple[ListTeams, int]]:
+        self, profile: QueryProfile, tile: Tile, arithmetic: Arithmetic, entry: IntraTaskEntry, *, alone: bool
+    ) -> list[tuple[IntraTaskTeams, int]]:
         """Blocks that may be launched, and the subjects that the device then works on at a time."""
         facts = self._device.facts
         found = []
-        for teams in list_teams(tile, tile.strips(profile.length), facts.shared_bytes, alone=alone, entry=entry):
+        for teams in intra_task_teams(tile, tile.strips(profile.length), facts.shared_bytes, alone=alone, entry=entry):
             spec = self.kernel(profile, tile, arithmetic, entry, warps=teams.warps)
-            blocks = facts.multiprocessors * self._device.resident_blocks(spec, tile.list_bytes(teams.strips))
+            blocks = facts.multiprocessors * self._device.resident_blocks(spec, tile.intra_task_bytes(teams.strips))
             found.append((teams, blocks * teams.teams))
         return found
 
     def kernel(
-        self, profile: QueryProfile, tile: Tile, arithmetic: Arithmetic, entry: ListEntry, *, warps: int = 1
+        self, profile: QueryProfile, tile: Tile, arithmetic: Arithmetic, entry: IntraTaskEntry, *, warps: int = 1
     ) -> KernelSpec:
         """The kernel that :meth:`plan` takes; its code is the same for any number of warps."""
         strips = tile.strips(profile.length)
-        return list_kernel(
+        return intra_task_kernel(
             arithmetic, tile, profile.gap, strips=strips, texture=self._texture, warps=warps, entry=entry
         )
 
@@ -179,9 +179,9 @@ class ListLauncher:
         counter: np.uint64,
         stream: Stream,
         name: str,
-        joints: list[Argument] | None = None,
+        checkpoints: list[Argument] | None = None,
         ends: list[Argument] | None = None,
-    ) -> ListLaunch:
+    ) -> IntraTaskLaunch:
         """A launch that scores the listed subjects: ``scores``, by place.
 
         Parameters
@@ -190,8 +190,8 @@ class ListLauncher:
             Address of a word that is 0.
         name : str
             Of its room in scratch, which the next plan of this name takes.
-        joints : list of arguments, optional
-            Where the states at the joints of windows go; the subjects are windows then.
+        checkpoints : list of arguments, optional
+            Where the states at the checkpoints of windows go; the subjects are windows then.
         ends : list of arguments, optional
             Where the known scores are, and where their ends go.
 
@@ -201,8 +201,10 @@ class ListLauncher:
         """
         device = self._device
         strips = tile.strips(profile.length)
-        entry: ListEntry = "score_windows" if joints is not None else "score_list" if ends is None else "list_ends"
-        alone = joints is None and not suits_teams(listed.n_listed, device.facts.multiprocessors)
+        entry: IntraTaskEntry = (
+            "score_windows" if checkpoints is not None else "intra_task" if ends is None else "end_positions"
+        )
+        alone = checkpoints is None and not suits_teams(listed.n_listed, device.facts.multiprocessors)
         choices = self._choices(profile, tile, arithmetic, entry, alone=alone)
         teams, at_a_time = choose_teams(choices, listed.n_listed, device.facts.multiprocessors, entry)
         spec = self.kernel(profile, tile, arithmetic, entry, warps=teams.warps)
@@ -210,7 +212,7 @@ class ListLauncher:
         stride = -(-listed.longest // 16) * 16
         edge = None
         if strips > 1:
-            stretches = 1 if joints is None else WINDOW_STRETCHES
+            stretches = 1 if checkpoints is None else WINDOW_STRETCHES
             edge_bytes = teams.teams * stretches * stride * tile.boundary_words * 4
             grid = max(1, min(grid, EDGE_BYTES // edge_bytes))
             edge = self._scratch.room(f"edge {name}", grid * edge_bytes)
@@ -219,6 +221,6 @@ class ListLauncher:
             *on_device.arguments, signed(strips),
             listed.residues, listed.starts, listed.lengths, listed.places, listed.count,
             address(edge), unsigned(stride), address(counts), signed(teams.team),
-            scores, counter, *(joints or []), *(ends or []),
+            scores, counter, *(checkpoints or []), *(ends or []),
         ]  # fmt: skip
-        return ListLaunch(device, spec, grid, tile.list_bytes(teams.strips), arguments, stream)
+        return IntraTaskLaunch(device, spec, grid, tile.intra_task_bytes(teams.strips), arguments, stream)

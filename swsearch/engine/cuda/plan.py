@@ -11,10 +11,10 @@ from typing import Final
 
 import numpy as np
 
-from swsearch.engine.cuda.kernels import UNIT_BYTES, Arithmetic, ListEntry, Pairing, Tile, most_warps
+from swsearch.engine.cuda.kernels import UNIT_BYTES, Arithmetic, IntraTaskEntry, Pairing, Tile, most_warps
 from swsearch.engine.cuda.layout import Strip, layout
 from swsearch.engine.cuda.profile import residue_columns
-from swsearch.engine.cuda.tuning import choose_list_tile
+from swsearch.engine.cuda.tuning import choose_intra_task_tile
 from swsearch.query.profile import QueryProfile
 from swsearch.typing import Lengths
 
@@ -134,7 +134,7 @@ def chain_limit(n_residues: int, rows: Sequence[int], multiprocessors: int) -> i
 
 
 @dataclass(frozen=True)
-class RangePlan:
+class InterTaskPlan:
     """The inter-task launches of a batch: type, strips, and whether the maximum is deferred.
 
     Attributes
@@ -153,7 +153,7 @@ class RangePlan:
         return self.order if strip.shape.tile.pairing is Pairing.TWO_QUERIES else self.order[-1:]
 
 
-def plan_range(profiles: Sequence[QueryProfile], architecture: int, *, deferred: bool) -> RangePlan:
+def plan_inter_task(profiles: Sequence[QueryProfile], architecture: int, *, deferred: bool) -> InterTaskPlan:
     """Type and strips of one query or of two."""
     order = tuple(sorted(range(len(profiles)), key=lambda place: profiles[place].length))
     fast = all(first_arithmetic(profile) is Arithmetic.FAST for profile in profiles)
@@ -161,18 +161,18 @@ def plan_range(profiles: Sequence[QueryProfile], architecture: int, *, deferred:
     deferred = deferred and arithmetic is Arithmetic.FAST
     lengths = tuple(profiles[place].length for place in order)
     found = layout(architecture, residue_columns(profiles), lengths, deferred=deferred)
-    return RangePlan(arithmetic, order, found.strips, deferred)
+    return InterTaskPlan(arithmetic, order, found.strips, deferred)
 
 
-def plan_list(profile: QueryProfile, architecture: int, arithmetic: Arithmetic, *, windows: bool = False) -> Tile:
+def plan_intra_task(profile: QueryProfile, architecture: int, arithmetic: Arithmetic, *, windows: bool = False) -> Tile:
     """Tile of the kernel for listed subjects, or of the one for windows of long ones."""
     pairing = Pairing.SINGLE if arithmetic is Arithmetic.WIDE else Pairing.ROW_BLOCKS
-    entry: ListEntry = "score_windows" if windows else "score_list"
-    return choose_list_tile(architecture, pairing, residue_columns([profile]), profile.length, entry)
+    entry: IntraTaskEntry = "score_windows" if windows else "intra_task"
+    return choose_intra_task_tile(architecture, pairing, residue_columns([profile]), profile.length, entry)
 
 
 @dataclass(frozen=True)
-class ListTeams:
+class IntraTaskTeams:
     """How the warps of a block of the kernels for listed subjects share them.
 
     Attributes
@@ -195,14 +195,14 @@ class ListTeams:
         return self.warps // self.team
 
 
-def block_strips(tile: Tile, shared_bytes: int, entry: ListEntry = "score_list") -> int:
+def block_strips(tile: Tile, shared_bytes: int, entry: IntraTaskEntry = "intra_task") -> int:
     """Strips that a block of a kernel for listed subjects has room and warps for."""
-    return min((shared_bytes - tile.list_bytes(0)) // (tile.strip_units * UNIT_BYTES), most_warps(entry))
+    return min((shared_bytes - tile.intra_task_bytes(0)) // (tile.strip_units * UNIT_BYTES), most_warps(entry))
 
 
-def list_teams(
-    tile: Tile, strips: int, shared_bytes: int, *, alone: bool, entry: ListEntry = "score_list"
-) -> list[ListTeams]:
+def intra_task_teams(
+    tile: Tile, strips: int, shared_bytes: int, *, alone: bool, entry: IntraTaskEntry = "intra_task"
+) -> list[IntraTaskTeams]:
     """Blocks that may be launched, by the subjects that they are at.
 
     Parameters
@@ -221,15 +221,15 @@ def list_teams(
     room = block_strips(tile, shared_bytes, entry)
     if strips > 1 and alone:
         warps = min(LIST_WARPS, room)
-        return [ListTeams(warps, 1, warps)]
+        return [IntraTaskTeams(warps, 1, warps)]
     if strips > room:
-        return [ListTeams(room, room, room)]
-    return [ListTeams(n * strips, strips, strips) for n in range(1, most_warps(entry) // strips + 1)]
+        return [IntraTaskTeams(room, room, room)]
+    return [IntraTaskTeams(n * strips, strips, strips) for n in range(1, most_warps(entry) // strips + 1)]
 
 
 def choose_teams(
-    choices: Sequence[tuple[ListTeams, int]], n_listed: int, multiprocessors: int, entry: ListEntry
-) -> tuple[ListTeams, int]:
+    choices: Sequence[tuple[IntraTaskTeams, int]], n_listed: int, multiprocessors: int, entry: IntraTaskEntry
+) -> tuple[IntraTaskTeams, int]:
     """One of the blocks that may be launched, those of few warps first, each with the subjects at a time.
 
     Windows are of one length, so that warps hardly wait for others of their block, and large blocks stage strips once

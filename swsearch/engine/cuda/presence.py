@@ -15,7 +15,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Final
 
-from swsearch.engine.cuda.wake import LIBRARY
+from swsearch.engine.cuda.warm_up import LIBRARY
 
 INSTALL: Final = "pip install 'swsearch[cuda]' mends that"
 _NVIDIA: Final = "0x10de"

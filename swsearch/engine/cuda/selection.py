@@ -13,7 +13,7 @@ from swsearch.engine.cuda.kernels import COLLECT_KERNEL, COUNT_KERNEL, COUNTED_S
 from swsearch.engine.cuda.launches import address, signed, unsigned
 from swsearch.engine.cuda.scratch import Scratch
 from swsearch.engine.cuda.subjects import DeviceSubjects
-from swsearch.engine.protocol import TopRule
+from swsearch.engine.protocol import TopKBound
 from swsearch.hits.score_block import ScoreBlock
 
 
@@ -65,7 +65,7 @@ class Selector:
         places, values = self._listed(subjects, scores, floor)
         return ScoreBlock(subjects.partition.subject_index[places], values)
 
-    def best(self, subjects: DeviceSubjects, scores: Buffer, floor: int, rule: TopRule | None) -> ScoreBlock:
+    def best(self, subjects: DeviceSubjects, scores: Buffer, floor: int, rule: TopKBound | None) -> ScoreBlock:
         """Of the subjects that score ``floor`` or more those that can be among the best, and how many others there are.
 
         The score of the N-th best subject comes from counts by score; the subjects that reach it tell the rule's bound.

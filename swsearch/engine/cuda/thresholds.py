@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from swsearch.engine.cuda import ends, joined_windows, long_subjects
+from swsearch.engine.cuda import end_positions, tiled_subjects, verified_windows
 
 
 @dataclass(frozen=True)
@@ -25,10 +25,10 @@ class Thresholds:
         Residues of the subjects whose ends are looked for together, and how few they may be where memory is short.
     """
 
-    window_overlap: int = joined_windows.OVERLAP
-    window_stride: int = joined_windows.LEAST_STRIDE
-    windowed_residues: int = joined_windows.LEAST_LENGTH
-    windowed_rows: int = long_subjects.MOST_JOINED_ROWS
-    diamond_residues: int = long_subjects.LEAST_LENGTH
-    end_group_bytes: int = ends.GROUP_BYTES
-    smallest_end_group_bytes: int = ends.SMALLEST_GROUP
+    window_overlap: int = verified_windows.OVERLAP
+    window_stride: int = verified_windows.LEAST_STRIDE
+    windowed_residues: int = verified_windows.LEAST_LENGTH
+    windowed_rows: int = tiled_subjects.MOST_WINDOW_ROWS
+    diamond_residues: int = tiled_subjects.LEAST_LENGTH
+    end_group_bytes: int = end_positions.GROUP_BYTES
+    smallest_end_group_bytes: int = end_positions.SMALLEST_GROUP

@@ -64,7 +64,7 @@ def tuned_for(architecture: int) -> dict[str, Any]:
 @cache
 def tiles(architecture: int, pairing: Pairing, columns: int) -> tuple[TunedTile, ...]:
     """All tiles of the inter-task kernel, those of the fewest rows first."""
-    found = tuned_for(architecture)["score_range"][pairing.value]
+    found = tuned_for(architecture)["inter_task"][pairing.value]
     shapes = [
         TunedTile(
             Tile(pairing, entry["group"], entry["words"], columns),
@@ -78,10 +78,10 @@ def tiles(architecture: int, pairing: Pairing, columns: int) -> tuple[TunedTile,
     return tuple(sorted(shapes, key=lambda shape: shape.tile.rows))
 
 
-def choose_list_tile(
-    architecture: int, pairing: Pairing, columns: int, query_length: int, kernel: str = "score_list"
+def choose_intra_task_tile(
+    architecture: int, pairing: Pairing, columns: int, query_length: int, kernel: str = "intra_task"
 ) -> Tile:
-    """The tile of ``score_list`` or ``score_windows``, a warp wide, whose strips take the fewest instructions.
+    """The tile of ``intra_task`` or ``score_windows``, a warp wide, whose strips take the fewest instructions.
 
     Where not all strips fit a block's shared memory, it is one of few words: a block then has more warps.
     """

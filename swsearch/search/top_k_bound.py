@@ -16,8 +16,8 @@ from swsearch.typing import Lengths, Scores
 
 
 @dataclass(frozen=True, eq=False)
-class TopRule:
-    """The rule for one query; see :class:`swsearch.engine.protocol.TopRule`.
+class TopKBound:
+    """The rule for one query; see :class:`swsearch.engine.protocol.TopKBound`.
 
     Attributes
     ----------

@@ -3,7 +3,7 @@
 //
 // A warp holds a strip. Either each warp has a subject of its own and takes the strips one after another, or a team of warps
 // has one together: warp w takes strips w, w + team, ..., each as close behind the strip above as its columns come
-// (order.cuh), so that a subject takes little longer than one strip of it.
+// (strip_sync.cuh), so that a subject takes little longer than one strip of it.
 //
 // Blocks are persistent and take the list's entries from a counter. Strips are staged in the block's shared memory: once,
 // for all teams, where a team has a warp for each; else each warp stages the strip that it is at. The strips of a subject
@@ -11,14 +11,14 @@
 // block how far it has come.
 //
 // Beside the scores something may be kept of each strip: of windows of long subjects, which are listed subjects as well, what
-// joints.cuh compares; where the scores are known, their ends (ends.cuh).
+// checkpoints.cuh compares; where the scores are known, their ends (ends.cuh).
 
 #pragma once
 
-#include "kernels/ends.cuh"
-#include "kernels/joints.cuh"
+#include "kernels/end_positions.cuh"
+#include "kernels/checkpoints.cuh"
 #include "kernels/strip.cuh"
-#include "swsearch/order.cuh"
+#include "swsearch/strip_sync.cuh"
 
 namespace swsearch {
 
@@ -33,19 +33,19 @@ struct SubjectList {
 // Nothing is kept of the strips but their scores.
 struct ScoresAlone {};
 
-// The watch of a strip of a subject.
+// The observer of a strip of a subject.
 template <class Shape>
-SWS_DEVICE Unwatched watch_strip(const ScoresAlone&, u32, int, int, int) {
-    return Unwatched();
+SWS_DEVICE NoObserver observe_strip(const ScoresAlone&, u32, int, int, int) {
+    return NoObserver();
 }
 
 template <class Shape>
-SWS_DEVICE AtJoints<Shape> watch_strip(const Joints& joints, u32 place, int strip, int n_strips, int lane) {
-    return AtJoints<Shape>(joints, place, strip, n_strips, lane);
+SWS_DEVICE AtCheckpoints<Shape> observe_strip(const Checkpoints& checkpoints, u32 place, int strip, int n_strips, int lane) {
+    return AtCheckpoints<Shape>(checkpoints, place, strip, n_strips, lane);
 }
 
 template <class Shape>
-SWS_DEVICE AtEnds<Shape> watch_strip(const WantedEnds& wanted, u32 place, int strip, int, int lane) {
+SWS_DEVICE AtEnds<Shape> observe_strip(const WantedEnds& wanted, u32 place, int strip, int, int lane) {
     return AtEnds<Shape>(wanted, place, strip, lane);
 }
 
@@ -56,9 +56,9 @@ SWS_DEVICE WholeSubject<Shape> course_of(const Kept&, u32, int length, int) {
 }
 
 template <class Shape>
-SWS_DEVICE SlantedPart<Shape> course_of(const Joints& joints, u32 place, int length, int strip) {
-    const int n_steps = static_cast<int>(joints.steps[place]);
-    return SlantedPart<Shape>(length, static_cast<int>(joints.before[place]), n_steps, n_steps + kFurtherColumns, strip);
+SWS_DEVICE SlantedPart<Shape> course_of(const Checkpoints& checkpoints, u32 place, int length, int strip) {
+    const int n_steps = static_cast<int>(checkpoints.steps[place]);
+    return SlantedPart<Shape>(length, static_cast<int>(checkpoints.before[place]), n_steps, n_steps + kFurtherColumns, strip);
 }
 
 // Where strips leave their boundary. Those of whole subjects are a tile's depth behind one another and all leave it in one
@@ -67,7 +67,7 @@ SWS_DEVICE SlantedPart<Shape> course_of(const Joints& joints, u32 place, int len
 template <class Kept>
 constexpr int kStretches = 1;
 template <>
-constexpr int kStretches<Joints> = 2;
+constexpr int kStretches<Checkpoints> = 2;
 
 constexpr int kMostTeams = 8;  // of a block, of several warps each
 
@@ -80,7 +80,7 @@ struct ListBlock {
 // team: warps that have a subject together, the strips of which they take in turns; of one warp, it goes from strip to strip
 // by itself. kEdges: kNone where the query has one strip, else kOwn.
 template <class Arithmetic, class Shape, int kOpen, int kExtend, Edges kEdges, bool kTexture, class Kept>
-SWS_DEVICE void score_list(uint4* shared, const ProfileSource& profile, int n_strips, const SubjectList& subjects,
+SWS_DEVICE void intra_task(uint4* shared, const ProfileSource& profile, int n_strips, const SubjectList& subjects,
                            u32* boundary, u32 boundary_stride, u64* counts, int team, int* scores,
                            u32* work_counter, const Kept& kept) {
     static_assert(Shape::kGroup == kWarpSize, "a warp has a strip");
@@ -146,14 +146,14 @@ SWS_DEVICE void score_list(uint4* shared, const ProfileSource& profile, int n_st
                 stage_strip<kTexture>(strip, profile, number * Shape::kStripUnits, Shape::kStripUnits, lane, kWarpSize);
                 __syncwarp();
             }
-            InOrder order(count_above, count_own, number);
+            StripSync order(count_above, count_own, number);
             u32* const other = words_from(edge, (kStretches<Kept> - 1) * static_cast<long long>(boundary_stride) *
                                                     Shape::kBoundaryWords);
             const EdgePlace edges{number % 2 == 0 ? other : edge, number % 2 == 0 ? edge : other, 0};
             const int length = static_cast<int>(subjects.lengths[place]);
             const auto best = align_strip<Arithmetic, Shape, kOpen, kExtend, false, kEdges>(
                 strip, subjects.residues + subjects.starts[place] / 4, course_of<Shape>(kept, place, length, number), edges,
-                number > 0, number + 1 < n_strips, order, watch_strip<Shape>(kept, place, number, n_strips, lane));
+                number > 0, number + 1 < n_strips, order, observe_strip<Shape>(kept, place, number, n_strips, lane));
             if (lane == kWarpSize - 1) {
                 order.finish();
             }

@@ -158,7 +158,7 @@ def plan_partitioned(profile: QueryProfile, vectors: int) -> ClassicPlan:
     return ClassicPlan(spec, texels, len(texels), lambda longest: longest * column_bytes)
 
 
-class ClassicEngine(Closing):
+class Cudasw2Engine(Closing):
     """Scores on one GPU with one of :data:`CLASSIC_KERNELS`; see :class:`swsearch.engine.protocol.ScoreEngine`.
 
     Parameters

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from swsearch.engine.cuda.builds import KernelBuilds
 from swsearch.engine.cuda.compiler import KernelCache, find_compiler
 from swsearch.engine.cuda.kernels import COLLECT_KERNEL, COUNT_KERNEL, KernelSpec
+from swsearch.engine.cuda.parallel_compile import ParallelCompiler
 from swsearch.engine.cuda.wavefront import WAVEFRONT_KERNEL
 from swsearch.errors import KernelCompileError
 from tests.patience import LIMIT_SECONDS
@@ -45,7 +45,7 @@ def test_kernels_are_compiled_at_the_same_time(tmp_path: Path) -> None:
     """Each compilation waits until all three are at work: one after another they would wait for ever."""
     meeting = threading.Barrier(3)
     compiler = PlayedCompiler(lambda spec: meeting.wait(LIMIT_SECONDS))
-    builds = KernelBuilds(KernelCache(compiler, tmp_path), 90, n_threads=3)
+    builds = ParallelCompiler(KernelCache(compiler, tmp_path), 90, n_threads=3)
     builds.begin(SPECS)
     assert [builds.take(spec) for spec in SPECS] == [code_of(spec) for spec in SPECS]
     assert sorted(compiler.compiled) == sorted(spec.entry for spec in SPECS)
@@ -65,7 +65,7 @@ def test_no_more_than_the_cores_and_in_the_order_given(tmp_path: Path) -> None:
         at_work.release()
 
     compiler = PlayedCompiler(look)
-    builds = KernelBuilds(KernelCache(compiler, tmp_path), 90, n_threads=1)
+    builds = ParallelCompiler(KernelCache(compiler, tmp_path), 90, n_threads=1)
     builds.begin([*SPECS, SPECS[0]])
     assert [builds.take(spec) for spec in reversed(SPECS)] == [code_of(spec) for spec in reversed(SPECS)]
     assert compiler.compiled == [spec.entry for spec in SPECS]
@@ -76,7 +76,7 @@ def test_no_more_than_the_cores_and_in_the_order_given(tmp_path: Path) -> None:
 def test_kernels_that_are_there_are_not_compiled_and_others_need_not_be_begun(tmp_path: Path) -> None:
     compiler = PlayedCompiler()
     KernelCache(compiler, tmp_path).load(COLLECT_KERNEL, 90)
-    builds = KernelBuilds(KernelCache(compiler, tmp_path), 90)
+    builds = ParallelCompiler(KernelCache(compiler, tmp_path), 90)
     builds.begin([COLLECT_KERNEL])
     assert builds.take(COLLECT_KERNEL) == code_of(COLLECT_KERNEL)
     assert compiler.compiled == [COLLECT_KERNEL.entry]
@@ -90,7 +90,7 @@ def test_a_rejected_kernel_is_told_to_who_takes_it_and_to_nobody_else(tmp_path: 
         if spec is COUNT_KERNEL:
             raise KernelCompileError(spec.entry, "line 7: no such word")
 
-    builds = KernelBuilds(KernelCache(PlayedCompiler(reject), tmp_path), 90)
+    builds = ParallelCompiler(KernelCache(PlayedCompiler(reject), tmp_path), 90)
     builds.begin(SPECS)
     assert builds.take(COLLECT_KERNEL) == code_of(COLLECT_KERNEL)
     for _ in range(2):
@@ -111,7 +111,7 @@ def test_what_waits_for_a_core_is_given_up_at_the_end(tmp_path: Path) -> None:
         assert may_end.wait(LIMIT_SECONDS)
 
     compiler = PlayedCompiler(hold)
-    builds = KernelBuilds(KernelCache(compiler, tmp_path), 90, n_threads=1)
+    builds = ParallelCompiler(KernelCache(compiler, tmp_path), 90, n_threads=1)
     builds.begin(SPECS)
     assert began.wait(LIMIT_SECONDS)
     builds.close()
@@ -122,10 +122,10 @@ def test_what_waits_for_a_core_is_given_up_at_the_end(tmp_path: Path) -> None:
 
 def test_devices_that_need_the_same_kernel_compile_it_once(tmp_path: Path) -> None:
     compiler = PlayedCompiler()
-    devices = [KernelBuilds(KernelCache(compiler, tmp_path), 90) for _ in range(4)]
+    devices = [ParallelCompiler(KernelCache(compiler, tmp_path), 90) for _ in range(4)]
     together = threading.Barrier(len(devices))
 
-    def one_device(builds: KernelBuilds) -> list[bytes]:
+    def one_device(builds: ParallelCompiler) -> list[bytes]:
         together.wait(LIMIT_SECONDS)
         builds.begin(SPECS)
         return [builds.take(spec) for spec in SPECS]
@@ -141,7 +141,7 @@ def test_devices_that_need_the_same_kernel_compile_it_once(tmp_path: Path) -> No
 PROCESS = """
 import sys
 from pathlib import Path
-from swsearch.engine.cuda.builds import KernelBuilds
+from swsearch.engine.cuda.parallel_compile import ParallelCompiler
 from swsearch.engine.cuda.compiler import KernelCache
 from swsearch.engine.cuda.kernels import COLLECT_KERNEL, COUNT_KERNEL
 
@@ -154,7 +154,7 @@ folder = Path(sys.argv[1])
 print("here", flush=True)
 sys.stdin.readline()
 for _ in range(100):
-    builds = KernelBuilds(KernelCache(Large(), folder), 90)
+    builds = ParallelCompiler(KernelCache(Large(), folder), 90)
     builds.begin([COLLECT_KERNEL, COUNT_KERNEL])
     for spec in (COLLECT_KERNEL, COUNT_KERNEL):
         assert builds.take(spec) == spec.entry.encode() * 200_000
@@ -186,7 +186,7 @@ def test_the_compiler_makes_side_by_side_what_it_makes_alone(tmp_path: Path) -> 
     compiler = find_compiler()
     if compiler is None:
         pytest.skip("neither nvcc nor NVRTC is here; install the CUDA toolkit or nvidia-cuda-nvrtc and cuda-bindings")
-    builds = KernelBuilds(KernelCache(compiler, tmp_path), 90, n_threads=3)
+    builds = ParallelCompiler(KernelCache(compiler, tmp_path), 90, n_threads=3)
     builds.begin(SPECS)
     for spec in SPECS:
         code = builds.take(spec)

@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 
 from swsearch.engine.cuda.kernels import Arithmetic, Tile
-from swsearch.engine.cuda.plan import RangePlan
+from swsearch.engine.cuda.plan import InterTaskPlan
 from swsearch.engine.cuda.profile import Words, pack_profile, pack_strip
 from swsearch.query.profile import QueryProfile
 
@@ -16,10 +16,10 @@ KEPT_BYTES: Final = 256 << 20
 """Memory for packed profiles. A streamed database meets each query once a piece; packing takes as long as a piece of a
 few megabytes takes to score."""
 
-_Key = tuple[tuple[int, ...], Tile | RangePlan, Arithmetic]
+_Key = tuple[tuple[int, ...], Tile | InterTaskPlan, Arithmetic]
 
 
-def _pack_plan(profiles: Sequence[QueryProfile], plan: RangePlan) -> Words:
+def _pack_plan(profiles: Sequence[QueryProfile], plan: InterTaskPlan) -> Words:
     parts = [
         pack_strip([profiles[i] for i in plan.queries(strip)], strip.shape.tile, plan.arithmetic, strip.first_row)
         for strip in plan.strips
@@ -27,21 +27,21 @@ def _pack_plan(profiles: Sequence[QueryProfile], plan: RangePlan) -> Words:
     return np.concatenate(parts)
 
 
-class PackedProfiles:
+class ProfileCache:
     """The words of a call's profiles. Profiles are known by identity, so the call must hold them.
 
     Attributes
     ----------
-    ahead : tuple of profiles, Tile or RangePlan, and Arithmetic, or None
+    ahead : tuple of profiles, Tile or InterTaskPlan, and Arithmetic, or None
         What :meth:`pack_ahead` is to pack.
     """
 
     def __init__(self) -> None:
-        self.ahead: tuple[Sequence[QueryProfile], Tile | RangePlan, Arithmetic] | None = None
+        self.ahead: tuple[Sequence[QueryProfile], Tile | InterTaskPlan, Arithmetic] | None = None
         self._kept: dict[_Key, Words] = {}
         self._kept_bytes = 0
 
-    def words(self, profiles: Sequence[QueryProfile], strips: Tile | RangePlan, arithmetic: Arithmetic) -> Words:
+    def words(self, profiles: Sequence[QueryProfile], strips: Tile | InterTaskPlan, arithmetic: Arithmetic) -> Words:
         """All strips of the profiles, one after another: in one tile, or in the tiles of a plan."""
         key = (tuple(map(id, profiles)), strips, arithmetic)
         words = self._kept.get(key)

@@ -12,11 +12,11 @@ from sequences import partition_of, random_codes
 
 from swsearch.database.partition import Partition
 from swsearch.engine.cpu.engine import CpuEngine
-from swsearch.engine.cuda.classic import (
+from swsearch.engine.cuda.cudasw2 import (
     CLASSIC_KERNELS,
     LARGEST_NARROW,
     THREADS,
-    ClassicEngine,
+    Cudasw2Engine,
     partition_vectors,
     plan_partitioned,
     sequential_texels,
@@ -81,7 +81,7 @@ def test_all_kernels_agree_on_real_proteins(emulated: MakeDevice) -> None:
         (wanted,) = cpu.score([profile], partition)
     assert wanted.score.max() > 200
     assert wanted.score.min() < 50
-    engines: list[ScoreEngine] = [ClassicEngine(kernel, emulated()) for kernel in CLASSIC_KERNELS]
+    engines: list[ScoreEngine] = [Cudasw2Engine(kernel, emulated()) for kernel in CLASSIC_KERNELS]
     for engine in [*engines, CudaEngine(emulated())]:
         with engine:
             (found,) = engine.score([profile], partition)
@@ -95,7 +95,7 @@ def test_scores_are_those_of_the_reference(emulated: MakeDevice, kernel: str, ga
     """Queries of one row, below, at and above a vector, and of several stripes; gaps long enough to cross stripes."""
     queries, partition = case(1, (1, 33, 130))
     profiles = [sequence_profile(query, ScoringScheme(named_matrix("BLOSUM62"), gap)) for query in queries]
-    with ClassicEngine(kernel, emulated()) as engine:
+    with Cudasw2Engine(kernel, emulated()) as engine:
         assert isinstance(engine, ScoreEngine)
         assert_as_reference(engine, profiles, partition)
         assert engine.timing.cells == sum(profile.length for profile in profiles) * partition.n_residues
@@ -106,7 +106,7 @@ def test_dna_and_floors(emulated: MakeDevice, kernel: str) -> None:
     queries, partition = case(2, (90,), 16)
     profiles = [sequence_profile(query, default_scheme(DNA)) for query in queries]
     told: list[int] = []
-    with ClassicEngine(kernel, emulated()) as engine:
+    with Cudasw2Engine(kernel, emulated()) as engine:
         assert_as_reference(engine, profiles, partition, 20)
         engine.score(profiles, partition, progress=told.append)
     assert sum(told) == 90 * partition.n_residues
@@ -119,7 +119,7 @@ def test_kernels_that_share_nothing_agree(emulated: MakeDevice) -> None:
     with CudaEngine(emulated()) as engine:
         (wanted,) = engine.score(profiles, partition)
     for kernel in CLASSIC_KERNELS:
-        with ClassicEngine(kernel, emulated(reversed_order=kernel == "striped")) as engine:
+        with Cudasw2Engine(kernel, emulated(reversed_order=kernel == "striped")) as engine:
             (found,) = engine.score(profiles, partition)
         np.testing.assert_array_equal(found.score, wanted.score)
 
@@ -131,11 +131,11 @@ def test_scores_beyond_16_bits_are_exact(
     emulated: MakeDevice, monkeypatch: pytest.MonkeyPatch, kernel: str, length: int, largest: int
 ) -> None:
     """Match 127: 517 matches leave 16 bits; the slower kernel gets a lower limit. A self-score is 127 a residue."""
-    monkeypatch.setattr("swsearch.engine.cuda.classic.LARGEST_NARROW", largest)
+    monkeypatch.setattr("swsearch.engine.cuda.cudasw2.LARGEST_NARROW", largest)
     query = random_codes(np.random.default_rng(4), length, 4)
     partition = partition_of([query, query[:40]])
     profiles = [sequence_profile(query, ScoringScheme(match_mismatch(127, -100), GapPenalty(200, 10)))]
-    with ClassicEngine(kernel, emulated()) as engine:
+    with Cudasw2Engine(kernel, emulated()) as engine:
         (block,) = engine.score(profiles, partition)
     assert block.score.tolist() == [40 * 127, length * 127]
     assert length * 127 > largest >= 40 * 127
@@ -212,7 +212,7 @@ def test_pieces_and_empty_partitions(emulated: MakeDevice, monkeypatch: pytest.M
     queries, partition = case(6, (40,))
     profiles = [sequence_profile(query, default_scheme(PROTEIN)) for query in queries]
     device = emulated()
-    with ClassicEngine("simt", device, memory_limit=400) as engine:
+    with Cudasw2Engine("simt", device, memory_limit=400) as engine:
         assert_as_reference(engine, profiles, partition)
         assert len(engine.score(profiles, partition_of([]))[0]) == 0
     assert len(device.launches) > 1
@@ -221,4 +221,4 @@ def test_pieces_and_empty_partitions(emulated: MakeDevice, monkeypatch: pytest.M
 
 def test_there_is_no_other_kernel(emulated: MakeDevice) -> None:
     with pytest.raises(EngineError, match="choose simt, striped, partitioned"):
-        ClassicEngine("strip", emulated())
+        Cudasw2Engine("strip", emulated())

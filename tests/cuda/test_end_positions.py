@@ -17,8 +17,8 @@ from emulated_device import EmulatedDevice
 from sequences import partition_of, random_codes
 
 from swsearch.database.partition import Partition
-from swsearch.engine.cuda import ends as ends_module
-from swsearch.engine.cuda.ends import LEAST_STRIDE, arithmetic_for, stretches_of
+from swsearch.engine.cuda import end_positions as ends_module
+from swsearch.engine.cuda.end_positions import LEAST_STRIDE, arithmetic_for, stretches_of
 from swsearch.engine.cuda.engine import CudaEngine
 from swsearch.engine.cuda.kernels import Arithmetic
 from swsearch.engine.cuda.thresholds import Thresholds
@@ -147,7 +147,7 @@ def test_every_type_finds_the_ends_of_the_scores_that_it_holds(emulated: MakeDev
     with CudaEngine(device) as engine:
         scores = assert_ends(engine, profile, subjects)
     assert {arithmetic_for(profile, score) for score in scores.tolist()} == set(Arithmetic)
-    assert [entry for entry, _ in device.launches] == ["list_ends"] * 3
+    assert [entry for entry, _ in device.launches] == ["end_positions"] * 3
 
 
 def test_strips_side_by_side_and_in_turn_find_the_same_ends(emulated: MakeDevice) -> None:
@@ -168,7 +168,7 @@ def test_strips_side_by_side_and_in_turn_find_the_same_ends(emulated: MakeDevice
 
 
 def test_long_subjects_are_looked_through_in_windows(emulated: MakeDevice, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ends in the first window and in the last, equal ones in two, a gap across a joint; groups of a window each."""
+    """Ends in the first window and in the last, equal ones in two, a gap across a checkpoint; groups of a window each."""
     monkeypatch.setattr(ends_module, "LEAST_STRIDE", 64)
     rng = np.random.default_rng(6)
     query = random_codes(rng, 24, 4)

@@ -2,11 +2,11 @@
 
 Each window but a subject's first begins some columns before the one before it ends, with zeros where that one has what
 came before. If, where the earlier window ends, both hold the same in every row, the later one is right from there on,
-and the largest score of all windows is the subject's (``cuda/kernels/joints.cuh``). Alignments of unrelated sequences
-are short, so this is nearly always so; where it is not, the earlier window goes on to the next of a few joints, as far
+and the largest score of all windows is the subject's (``cuda/kernels/checkpoints.cuh``). Alignments of unrelated sequences
+are short, so this is nearly always so; where it is not, the earlier window goes on to the next of a few checkpoints, as far
 as all strips of the query are aligned at once.
 
-A window whose joint is not proven by then, since an alignment may reach across it, is scored again from some columns
+A window whose checkpoint is not proven by then, since an alignment may reach across it, is scored again from some columns
 further back, until all are proven: at least from as far as the best score that was found may be felt, score / extend
 columns, for which gaps alone keep H above 0. Where this would be more work than to score the subject whole, it is
 scored whole, by diamonds if they suit the query.
@@ -30,36 +30,36 @@ from swsearch.database.partition import Partition
 from swsearch.engine.cuda.device import Argument, Buffer, Device, Stream
 from swsearch.engine.cuda.diamonds import DiamondSweep
 from swsearch.engine.cuda.kernels import (
-    COMPARE_KERNEL,
-    JOINT_COLUMNS,
-    JOINTS,
+    CHECKPOINT_STRIDE,
+    CHECKPOINTS,
+    COMPARE_CHECKPOINTS_KERNEL,
     WARP,
     Arithmetic,
     KernelSpec,
     Tile,
 )
-from swsearch.engine.cuda.launches import Listed, ListLauncher, Timing, address, unsigned
-from swsearch.engine.cuda.long_subjects import score_by_diamonds, suits_diamonds
-from swsearch.engine.cuda.plan import chain_limit, first_arithmetic, plan_list
+from swsearch.engine.cuda.launches import IntraTaskLauncher, Listed, Timing, address, unsigned
+from swsearch.engine.cuda.plan import chain_limit, first_arithmetic, plan_intra_task
 from swsearch.engine.cuda.profile import Words
 from swsearch.engine.cuda.scratch import Scratch
 from swsearch.engine.cuda.subjects import DeviceSubjects
+from swsearch.engine.cuda.tiled_subjects import score_by_diamonds, suits_diamonds
 from swsearch.query.profile import QueryProfile
 from swsearch.typing import Lengths, Scores
 
 OVERLAP: Final = 256
-FURTHER: Final = (JOINTS - 1) * JOINT_COLUMNS
+FURTHER: Final = (CHECKPOINTS - 1) * CHECKPOINT_STRIDE
 """Columns by which windows overlap at first, and to which they may go on, or overlap where they cannot;
-``benchmarks/benchmark_joints.py`` measures how many are needed."""
+``benchmarks/benchmark_window_checkpoints.py`` measures how many are needed."""
 LEAST_STRIDE: Final = 384
 """Columns between the begins of two windows; with fewer, most of the work is what they overlap by."""
 GROWTH: Final = 2
-"""How much longer a window's overlap is, at least, each time that its joint is not proven."""
+"""How much longer a window's overlap is, at least, each time that its checkpoint is not proven."""
 LEAST_LENGTH: Final = 2048
 COMPARE_BLOCKS: Final = 16
-"""Blocks a multiprocessor that compare joints at a time."""
+"""Blocks a multiprocessor that compare checkpoints at a time."""
 STATE_BYTES: Final = 256 << 20
-"""Memory for what windows hold at their joints; strides grow where it would take more."""
+"""Memory for what windows hold at their checkpoints; strides grow where it would take more."""
 
 Pack = Callable[[Sequence[QueryProfile], Tile, Arithmetic], Words]
 
@@ -88,16 +88,16 @@ class Windows:
     ----------
     subject : int64 array, shape (n,)
         Place of each window's subject among these.
-    joint : int64 array, shape (n,)
+    checkpoint : int64 array, shape (n,)
         The subject's column from which the window is needed, where the one before it ends; 0 of the first.
     begin, end : int64 array, shape (n,)
-        The window's own first column, and the column behind its last: the next window's joint, or the subject's length.
+        The window's own first column, and the column behind its last: the next window's checkpoint, or the subject's length.
     first : int64 array, shape (n_subjects,)
         Place of each subject's first window.
     """
 
     subject: NDArray[np.int64]
-    joint: NDArray[np.int64]
+    checkpoint: NDArray[np.int64]
     begin: NDArray[np.int64]
     end: NDArray[np.int64]
     first: NDArray[np.int64]
@@ -107,11 +107,11 @@ class Windows:
 
     @property
     def entries(self) -> Lengths:
-        """Columns before the joint with the window before; 0 where none needs proof."""
-        return np.where(self.begin > 0, self.joint - self.begin, 0).astype(np.uint32)
+        """Columns before the checkpoint with the window before; 0 where none needs proof."""
+        return np.where(self.begin > 0, self.checkpoint - self.begin, 0).astype(np.uint32)
 
     def steps(self, slant: int) -> Lengths:
-        """Columns before the joint with the next window.
+        """Columns before the checkpoint with the next window.
 
         Where there is none, so many that all rows end in them, and that the window before may go on beside this one.
 
@@ -124,26 +124,26 @@ class Windows:
         return np.where(followed, columns, to_end + -to_end % SUBJECT_ALIGNMENT).astype(np.uint32)
 
     def after(self, unproven: NDArray[np.bool_], reach: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """The unproven windows, and those whose joints lie up to a ``reach``, one for each subject, behind theirs.
+        """The unproven windows, and those whose checkpoints lie up to a ``reach``, one for each subject, behind theirs.
 
-        Their own joints may well be proven: both sides miss what comes from before the unproven one.
+        Their own checkpoints may well be proven: both sides miss what comes from before the unproven one.
         """
         apart = int(self.end.max() + reach.max()) + 1
-        position = self.subject * apart + self.joint
+        position = self.subject * apart + self.checkpoint
         last = np.maximum.accumulate(np.where(unproven, position, -apart))
         return position - last <= reach[self.subject]
 
     def unproven(self, agreed: NDArray[np.uint32], strips: int) -> NDArray[np.bool_]:
-        """The windows that no joint proves, after windows met by themselves.
+        """The windows that no checkpoint proves, after windows met by themselves.
 
         Parameters
         ----------
         agreed : uint32 array, shape (n,)
-            For each joint with the next window a byte: strips that hold the same.
+            For each checkpoint with the next window a byte: strips that hold the same.
         strips : int
             Of the query.
         """
-        proven = (agreed.view(np.uint8).reshape(-1, JOINTS) == strips).any(axis=1)
+        proven = (agreed.view(np.uint8).reshape(-1, CHECKPOINTS) == strips).any(axis=1)
         joined = np.append(False, self.subject[1:] == self.subject[:-1])
         unproven: NDArray[np.bool_] = joined & ~np.append(True, proven[:-1])
         return unproven
@@ -151,12 +151,12 @@ class Windows:
     def begin_earlier(
         self, again: NDArray[np.bool_], overlaps: NDArray[np.int64], lengths: Lengths
     ) -> NDArray[np.bool_]:
-        """Let windows begin some columns before their joints; a number for each subject.
+        """Let windows begin some columns before their checkpoints; a number for each subject.
 
         Returns the subjects whose windows would then have more columns together than the subject has itself: those are
         to be scored whole, and nothing is asked of their windows any more.
         """
-        self.begin[again] = np.maximum(self.joint - overlaps[self.subject], 0)[again]
+        self.begin[again] = np.maximum(self.checkpoint - overlaps[self.subject], 0)[again]
         columns = np.bincount(self.subject[again], (self.end - self.begin)[again], minlength=len(self.first))
         whole: NDArray[np.bool_] = columns > lengths
         self.begin[whole[self.subject]] = 0  # a window that begins with its subject needs no proof
@@ -166,7 +166,7 @@ class Windows:
 def cut_in_windows(lengths: Lengths, size: Size) -> Windows:
     """Windows of subjects of at least one residue each, all but the last of a subject of the same length.
 
-    Columns are those of the query's first row. The joint before a subject's last window may lie behind the subject's
+    Columns are those of the query's first row. The checkpoint before a subject's last window may lie behind the subject's
     end, where some rows come to it later.
     """
     whole = lengths.astype(np.int64)
@@ -174,11 +174,11 @@ def cut_in_windows(lengths: Lengths, size: Size) -> Windows:
     first = np.cumsum(n_windows) - n_windows
     subject = np.repeat(np.arange(len(whole)), n_windows)
     begin = (np.arange(len(subject)) - first[subject]) * size.stride
-    joint = np.where(begin > 0, begin + size.overlap, 0)
+    checkpoint = np.where(begin > 0, begin + size.overlap, 0)
     end = begin + size.overlap + size.stride
     last = first + n_windows - 1
     end[last] = whole
-    return Windows(subject, joint, begin, end, first)
+    return Windows(subject, checkpoint, begin, end, first)
 
 
 def _n_windows(lengths: NDArray[np.int64], size: Size) -> NDArray[np.int64]:
@@ -187,14 +187,14 @@ def _n_windows(lengths: NDArray[np.int64], size: Size) -> NDArray[np.int64]:
     return np.maximum(-(-(lengths + behind - size.overlap) // size.stride), 1)
 
 
-class JoinedWindows:
+class VerifiedWindows:
     """Scores the long subjects of one device.
 
     Parameters
     ----------
     device : Device
     scratch : Scratch
-    launcher : ListLauncher
+    launcher : IntraTaskLauncher
     sweep : DiamondSweep
     timing : Timing
         Told of the time of kernels that run after the others.
@@ -206,16 +206,16 @@ class JoinedWindows:
     Attributes
     ----------
     full_overlap : int
-        Columns from a window's begin to its last joint.
+        Columns from a window's begin to its last checkpoint.
     n_again, n_whole : int
-        Windows that were scored again, so far, because a joint was not proven, and subjects that were scored whole.
+        Windows that were scored again, so far, because a checkpoint was not proven, and subjects that were scored whole.
     """
 
     def __init__(
         self,
         device: Device,
         scratch: Scratch,
-        launcher: ListLauncher,
+        launcher: IntraTaskLauncher,
         sweep: DiamondSweep,
         timing: Timing,
         overlap: int = OVERLAP,
@@ -243,8 +243,8 @@ class JoinedWindows:
     def kernels(self, profile: QueryProfile) -> list[KernelSpec]:
         """Those that a query needs at first."""
         arithmetic = first_arithmetic(profile)
-        tile = plan_list(profile, self.device.facts.architecture, arithmetic, windows=True)
-        return [self.launcher.kernel(profile, tile, arithmetic, "score_windows"), COMPARE_KERNEL]
+        tile = plan_intra_task(profile, self.device.facts.architecture, arithmetic, windows=True)
+        return [self.launcher.kernel(profile, tile, arithmetic, "score_windows"), COMPARE_CHECKPOINTS_KERNEL]
 
     def begin(
         self,
@@ -254,7 +254,7 @@ class JoinedWindows:
         pack: Pack,
         name: str,
         held: contextlib.ExitStack,
-    ) -> JoinedRun:
+    ) -> VerifiedWindowsRun:
         """Get the subjects from place ``first`` on ready; at least one, none of them empty.
 
         Parameters
@@ -271,16 +271,16 @@ class JoinedWindows:
         OutOfDeviceMemory
         """
         size = self.size(profile, subjects.partition[first:])
-        return JoinedRun(self, profile, subjects, np.arange(first, len(subjects)), size, pack, name, held)
+        return VerifiedWindowsRun(self, profile, subjects, np.arange(first, len(subjects)), size, pack, name, held)
 
     def size(self, profile: QueryProfile, partition: Partition) -> Size:
         """The shortest windows that the device works on all at a time, unless they are very short or far too many."""
         architecture = self.device.facts.architecture
         narrow = first_arithmetic(profile)
-        tile = plan_list(profile, architecture, narrow, windows=True)
+        tile = plan_intra_task(profile, architecture, narrow, windows=True)
         at_a_time = max(self.launcher.at_a_time(profile, tile, narrow), 2 * len(partition))
-        wide = plan_list(profile, architecture, Arithmetic.WIDE, windows=True)
-        bytes_a_window = (JOINTS + 1) * wide.strips(profile.length) * wide.joint_words * WARP * 4
+        wide = plan_intra_task(profile, architecture, Arithmetic.WIDE, windows=True)
+        bytes_a_window = (CHECKPOINTS + 1) * wide.strips(profile.length) * wide.checkpoint_words * WARP * 4
         overlap = self._overlap if self.launcher.all_strips_at_once(profile, tile) else self._overlap + FURTHER
         stride = _rounded(max(self._least_stride, partition.n_residues * bytes_a_window // STATE_BYTES))
         lengths = partition.lengths.astype(np.int64)
@@ -291,12 +291,12 @@ class JoinedWindows:
         return Size(overlap, stride, slant)
 
 
-class JoinedRun:
+class VerifiedWindowsRun:
     """Long subjects of one query, from the first launch of their windows to their scores."""
 
     def __init__(
         self,
-        of: JoinedWindows,
+        of: VerifiedWindows,
         profile: QueryProfile,
         subjects: DeviceSubjects,
         places: NDArray[np.intp],
@@ -321,15 +321,15 @@ class JoinedRun:
         self._prepare(first_arithmetic(profile), np.arange(len(places)))
 
     def start(self) -> None:
-        """Launch what is to be scored, and the comparison of all joints unless windows meet by themselves."""
+        """Launch what is to be scored, and the comparison of all checkpoints unless windows meet by themselves."""
         self._launch.start()
-        if self._any_joint and not self._meet:
+        if self._any_checkpoint and not self._meet:
             n = len(self._windows)
             compared: list[Argument] = [
                 self._at_entries, self._states, unsigned(n), unsigned(self._state_words // 4), address(self._zeros),
             ]  # fmt: skip
             grid = min(n, self._device.facts.multiprocessors * COMPARE_BLOCKS)
-            self._device.launch(COMPARE_KERNEL, grid, 0, compared, Stream.COMPUTE)
+            self._device.launch(COMPARE_CHECKPOINTS_KERNEL, grid, 0, compared, Stream.COMPUTE)
 
     def finish(self) -> tuple[Scores, int]:
         """The subjects' scores, and how many left the narrowest type; after :meth:`start`, waits for it."""
@@ -369,7 +369,7 @@ class JoinedRun:
                 return np.maximum(of_subjects, by_diamonds), beyond
             self._again = np.flatnonzero(again)
             self._meet = False  # with windows that are scored already
-            # The others were proven, and perhaps at a later joint than what windows keep at their ends is of.
+            # The others were proven, and perhaps at a later checkpoint than what windows keep at their ends is of.
             self._compared = again | np.append(False, again[:-1])
             self._describe()
             self._start_timed()
@@ -404,15 +404,15 @@ class JoinedRun:
         self._overlap = self._of.full_overlap
         self._again = np.arange(len(self._windows))
         self._compared = np.ones(len(self._windows), dtype=bool)
-        self._tile = plan_list(profile, self._device.facts.architecture, arithmetic, windows=True)
-        # A window that is shorter would end before it came to joints at which the one before may wait for it.
+        self._tile = plan_intra_task(profile, self._device.facts.architecture, arithmetic, windows=True)
+        # A window that is shorter would end before it came to checkpoints at which the one before may wait for it.
         self._meet = self._size.stride >= FURTHER and self._of.launcher.all_strips_at_once(profile, self._tile)
         words = self._pack([profile], self._tile, arithmetic)
         self._on_device = self._of.launcher.upload_profile(self._named("profile"), words, self._held)
-        # What is not scored again keeps its scores, and its states at joints, from launch to launch.
+        # What is not scored again keeps its scores, and its states at checkpoints, from launch to launch.
         n = len(self._windows)
-        self._state_words = self._tile.strips(profile.length) * self._tile.joint_words * WARP
-        self._states = address(scratch.room(self._named("states"), n * (JOINTS + 1) * self._state_words * 4))
+        self._state_words = self._tile.strips(profile.length) * self._tile.checkpoint_words * WARP
+        self._states = address(scratch.room(self._named("states"), n * (CHECKPOINTS + 1) * self._state_words * 4))
         self._scores = scratch.room(self._named("scores"), n * 4)
         self._describe()
 
@@ -436,11 +436,11 @@ class JoinedRun:
         at_starts, at_lengths, at_before, self._at_entries, at_steps, at_places, at_count = (
             address(table, offset) for offset in offsets
         )
-        self._any_joint = bool(entries.any())
-        # What is found about joints, a counter, and how far each strip has come.
+        self._any_checkpoint = bool(entries.any())
+        # What is found about checkpoints, a counter, and how far each strip has come.
         reached_at = (n + 2) // 2 * 8
         n_zeros = reached_at + n * self._tile.strips(self._profile.length) * 8
-        self._zeros = self._of.scratch.room(self._named("joints"), n_zeros)
+        self._zeros = self._of.scratch.room(self._named("checkpoints"), n_zeros)
         self._device.upload(table, self._described, Stream.COMPUTE)
         self._device.clear(self._zeros, n_zeros, Stream.COMPUTE)
         listed = Listed(
@@ -451,7 +451,7 @@ class JoinedRun:
             self._profile, self._on_device, listed,
             tile=self._tile, arithmetic=self._arithmetic, scores=address(self._scores),
             counter=address(self._zeros, n * 4), stream=Stream.COMPUTE, name=f"windows {self._name}",
-            joints=[
+            checkpoints=[
                 at_before, self._at_entries, at_steps, self._states,
                 address(self._zeros, reached_at) if self._meet else address(None), address(self._zeros),
             ],

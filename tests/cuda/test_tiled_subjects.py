@@ -1,4 +1,4 @@
-"""Long subjects in a search, in joined windows or by diamonds, on the emulated device.
+"""Long subjects in a search, in verified windows or by diamonds, on the emulated device.
 
 The expected scores are the reference engine's.
 """
@@ -57,7 +57,7 @@ def assert_as_reference(engine: CudaEngine, profiles: list[QueryProfile], partit
 
 
 def test_all_ways_score_as_the_reference(emulated: MakeDevice) -> None:
-    """Queries take joined windows or diamonds, in one call; each cell is told of once."""
+    """Queries take verified windows or diamonds, in one call; each cell is told of once."""
     rng = np.random.default_rng(1)
     queries = [random_codes(rng, length, 4) for length in (40, 300, 500)]
     partition = genome(2, queries[0])
@@ -66,7 +66,7 @@ def test_all_ways_score_as_the_reference(emulated: MakeDevice) -> None:
     told: list[int] = []
     with engine_with_small_windows(device) as engine:
         assert_as_reference(engine, profiles, partition)
-        assert {entry for entry, _ in device.launches} >= {"score_range", "score_windows", "sweep_pairs"}
+        assert {entry for entry, _ in device.launches} >= {"inter_task", "score_windows", "sweep_pairs"}
         engine.score(profiles, partition, progress=told.append)
     assert sum(told) == partition.n_residues * sum(map(len, queries))
 
@@ -122,7 +122,7 @@ def test_subjects_that_end_in_time_stay_with_the_others(emulated: MakeDevice, n_
 
 
 def test_a_profile_with_a_row_for_each_position_is_not_given_to_diamonds(emulated: MakeDevice) -> None:
-    """500 rows are more lines than the diamond kernel numbers; joined windows have no such limit."""
+    """500 rows are more lines than the diamond kernel numbers; verified windows have no such limit."""
     rng = np.random.default_rng(8)
     query = random_codes(rng, 500, 4)
     plain = sequence_profile(query, default_scheme(DNA))

@@ -1,8 +1,8 @@
 """Queries of many thousand rows against long subjects: by diamonds, apart from the other subjects.
 
 A subject is worked on from its first column to its last, so one of many residues would still be at work when all others
-are done; a genome is one subject. For most queries such subjects are scored in joined windows, before the others
-(:mod:`swsearch.engine.cuda.joined_windows`). For queries of many thousand rows windows have too many strips, one below
+are done; a genome is one subject. For most queries such subjects are scored in verified windows, before the others
+(:mod:`swsearch.engine.cuda.verified_windows`). For queries of many thousand rows windows have too many strips, one below
 the other; then the subject's matrix is spread over warps in both directions (:mod:`swsearch.engine.cuda.diamonds`).
 """
 
@@ -19,19 +19,19 @@ from swsearch.engine.cuda.diamonds import DiamondSweep
 from swsearch.engine.cuda.launches import Timing
 from swsearch.engine.cuda.plan import chain_limit
 from swsearch.engine.pair_arrays import AlignmentProblem
-from swsearch.engine.protocol import Progress, Scored, TopRule
+from swsearch.engine.protocol import Progress, Scored, TopKBound
 from swsearch.hits.score_block import ScoreBlock
 from swsearch.query.profile import QueryProfile
 from swsearch.sequences.alphabet import CODE_MASK
 from swsearch.typing import Scores
 
-MOST_JOINED_ROWS: Final = 16_384
-"""Longest query for joined windows."""
+MOST_WINDOW_ROWS: Final = 16_384
+"""Longest query for verified windows."""
 LEAST_LENGTH: Final = 4096
 """Residues of the shortest subject that is scored by diamonds."""
 
 ScoreEach = Callable[
-    [Sequence[QueryProfile], Partition, Sequence[int] | None, Progress | None, Sequence[TopRule | None] | None],
+    [Sequence[QueryProfile], Partition, Sequence[int] | None, Progress | None, Sequence[TopKBound | None] | None],
     Generator[Scored, None, None],
 ]
 """Scores subjects without diamonds, as :meth:`swsearch.engine.cuda.engine.CudaEngine.score_each` is asked to."""
@@ -55,7 +55,7 @@ def score_by_diamonds(sweep: DiamondSweep, profile: QueryProfile, subjects: Part
     return np.array([end.score for end in ends], dtype=np.int32)
 
 
-class LongSubjects:
+class TiledSubjects:
     """Divides partitions for queries that take diamonds, and scores what is long apart.
 
     Parameters
@@ -65,8 +65,8 @@ class LongSubjects:
         Told of the time of diamonds.
     multiprocessors : int
         Of the device.
-    most_joined_rows, least_length : int
-        See :data:`MOST_JOINED_ROWS` and :data:`LEAST_LENGTH`.
+    most_window_rows, least_length : int
+        See :data:`MOST_WINDOW_ROWS` and :data:`LEAST_LENGTH`.
     """
 
     def __init__(
@@ -74,13 +74,13 @@ class LongSubjects:
         sweep: DiamondSweep,
         timing: Timing,
         multiprocessors: int,
-        most_joined_rows: int = MOST_JOINED_ROWS,
+        most_window_rows: int = MOST_WINDOW_ROWS,
         least_length: int = LEAST_LENGTH,
     ) -> None:
         self._sweep = sweep
         self._timing = timing
         self._multiprocessors = multiprocessors
-        self._most_joined_rows = most_joined_rows
+        self._most_window_rows = most_window_rows
         self._least_length = least_length
 
     def score_each(
@@ -90,7 +90,7 @@ class LongSubjects:
         partition: Partition,
         floors: Sequence[int] | None,
         progress: Progress | None,
-        rules: Sequence[TopRule | None] | None,
+        rules: Sequence[TopKBound | None] | None,
     ) -> Generator[Scored, None, None]:
         """What ``score_each`` gives for the partition, which does all but the long subjects of these queries.
 
@@ -122,7 +122,7 @@ class LongSubjects:
 
     def _first(self, partition: Partition, profile: QueryProfile) -> int:
         """Place of the first subject that is scored by diamonds; the partition's length where none is."""
-        if profile.length <= self._most_joined_rows or not suits_diamonds(profile):
+        if profile.length <= self._most_window_rows or not suits_diamonds(profile):
             return len(partition)
         limit = chain_limit(partition.n_residues, [profile.length], self._multiprocessors)
         return int(np.searchsorted(partition.lengths, max(limit, self._least_length), side="right"))

@@ -1,6 +1,6 @@
 """Windows of long subjects that prove themselves where they meet, on the emulated device.
 
-The expected scores are the reference engine's; which joints cannot be proven follows from what was put across them.
+The expected scores are the reference engine's; which checkpoints cannot be proven follows from what was put across them.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from sequences import partition_of, random_codes
 from swsearch.database.partition import Partition
 from swsearch.engine.cuda.device import Device, OutOfDeviceMemory
 from swsearch.engine.cuda.engine import CudaEngine
-from swsearch.engine.cuda.joined_windows import FURTHER, Size, Windows, cut_in_windows
 from swsearch.engine.cuda.thresholds import Thresholds
+from swsearch.engine.cuda.verified_windows import FURTHER, Size, Windows, cut_in_windows
 from swsearch.engine.reference import ReferenceEngine
 from swsearch.query.profile import QueryProfile, sequence_profile
 from swsearch.scoring.gap import GapPenalty
@@ -60,7 +60,7 @@ class BestThree:
 
 
 def window_launches(device: EmulatedDevice) -> list[str]:
-    return [entry for entry, _ in device.launches if entry in {"score_windows", "compare_joints"}]
+    return [entry for entry, _ in device.launches if entry in {"score_windows", "compare_checkpoints"}]
 
 
 def with_inserted(subject: Codes, place: int, piece: Codes) -> Codes:
@@ -71,7 +71,7 @@ def test_windows_of_two_subjects() -> None:
     """By hand: 600 columns are 128 + 256 from 0, and what is left from 256; 256 columns are one window."""
     windows = cut_in_windows(np.array([600, 256], np.uint32), Size(OVERLAP, STRIDE))
     assert windows.subject.tolist() == [0, 0, 1]
-    assert windows.joint.tolist() == [0, 384, 0]
+    assert windows.checkpoint.tolist() == [0, 384, 0]
     assert windows.begin.tolist() == [0, 256, 0]
     assert windows.end.tolist() == [384, 600, 256]
     assert windows.entries.tolist() == [0, 128, 0]
@@ -100,7 +100,7 @@ def test_unproven_windows_begin_earlier() -> None:
 
 
 def test_windows_behind_an_unproven_joint() -> None:
-    """By hand: joints lie 256 columns apart; within 600 of the unproven one, two more of its subject do."""
+    """By hand: checkpoints lie 256 columns apart; within 600 of the unproven one, two more of its subject do."""
     windows = cut_in_windows(np.array([2_000, 2_000], np.uint32), Size(OVERLAP, STRIDE))
     unproven = np.zeros(16, dtype=bool)
     unproven[[2, 14]] = True
@@ -112,21 +112,21 @@ def test_windows_behind_an_unproven_joint() -> None:
 def test_unrelated_sequences_are_proven_at_once(emulated: MakeDevice, length: int) -> None:
     """Strips of two, and several, words, and several strips; a short subject beside some of whole strides and more.
 
-    Of 1,300 columns the last window's joint lies behind the end, where the last strip has not come to it yet.
+    Of 1,300 columns the last window's checkpoint lies behind the end, where the last strip has not come to it yet.
     """
     rng = np.random.default_rng(length)
     partition = partition_of([random_codes(rng, n) for n in (100, 1_024, 1_300, 1_500)])
     device = emulated(multiprocessors=SLOTS)
     with windowed(device, 384, 512, 100) as engine:
         profile = sequence_profile(random_codes(rng, length), BLOSUM62)
-        assert engine.joined.first(partition, [profile]) == 1
-        size = engine.joined.size(profile, partition[1:])
+        assert engine.windows.first(partition, [profile]) == 1
+        size = engine.windows.size(profile, partition[1:])
         assert (size.overlap, size.stride) == (384, 512)
         assert_as_reference(engine, profile, partition)
-        assert engine.joined.n_again == 0
+        assert engine.windows.n_again == 0
     assert window_launches(device) == ["score_windows"]
     assert device.launches[0][0] == "score_windows"  # before the inter-task kernel, whose blocks stay
-    assert device.launches[1][0] == "score_range"
+    assert device.launches[1][0] == "inter_task"
 
 
 @pytest.mark.parametrize(("length", "reversed_order"), [(300, False), (300, True), (1_100, False), (1_100, True)])
@@ -147,13 +147,13 @@ def test_windows_go_on_until_they_meet(
     monkeypatch.setattr(Windows, "unproven", recorded)
     with windowed(emulated(multiprocessors=SLOTS, reversed_order=reversed_order), 48, FURTHER) as engine:
         assert_as_reference(engine, profile, partition)
-        assert engine.joined.n_again <= 2
-    at_joints = met[0].sum(axis=0)
-    assert at_joints[1:].sum() > 3
+        assert engine.windows.n_again <= 2
+    at_checkpoint = met[0].sum(axis=0)
+    assert at_checkpoint[1:].sum() > 3
 
 
 def test_a_subject_that_is_settled_stays_so(emulated: MakeDevice) -> None:
-    """Windows of one subject are scored again for an alignment across joints; those of another met late, for good."""
+    """Windows of one subject are scored again for an alignment across checkpoints; those of another met late, for good."""
     rng = np.random.default_rng(22)
     query = random_codes(rng, 340)
     related, unrelated = with_inserted(random_codes(rng, 9_000), 750, query[:150]), random_codes(rng, 6_000)
@@ -162,16 +162,18 @@ def test_a_subject_that_is_settled_stays_so(emulated: MakeDevice) -> None:
     for subjects in ([related], [related, unrelated]):
         with windowed(emulated(multiprocessors=SLOTS), 64, 256) as engine:
             assert_as_reference(engine, profile, partition_of(subjects))
-            n_again.append(engine.joined.n_again)
+            n_again.append(engine.windows.n_again)
     assert n_again[1] == n_again[0] > 0
 
 
 def test_windows_that_no_joint_proves() -> None:
-    """By hand: two strips; a joint must be both's."""
+    """By hand: two strips; a checkpoint must be both's."""
     windows = cut_in_windows(np.array([1_200, 600], np.uint32), Size(OVERLAP, STRIDE))
     assert windows.first.tolist() == [0, 5]
-    by_joint = np.array([[2, 0, 0, 0], [0, 1, 2, 2], [1, 1, 1, 1], [1, 1, 0, 2], [0, 0, 0, 0], [1, 0, 0, 1], [0] * 4])
-    agreed = by_joint.astype(np.uint8).view(np.uint32).ravel()
+    by_checkpoint = np.array(
+        [[2, 0, 0, 0], [0, 1, 2, 2], [1, 1, 1, 1], [1, 1, 0, 2], [0, 0, 0, 0], [1, 0, 0, 1], [0] * 4]
+    )
+    agreed = by_checkpoint.astype(np.uint8).view(np.uint32).ravel()
     assert np.flatnonzero(windows.unproven(agreed, 2)).tolist() == [3, 6]
 
 
@@ -190,7 +192,7 @@ def test_teams_of_a_block_share_staged_strips(emulated: MakeDevice, multiprocess
 
 
 def test_an_alignment_that_reaches_across_joints_is_found(emulated: MakeDevice) -> None:
-    """The query lies across a joint, and no window of the first size holds it whole: others do."""
+    """The query lies across a checkpoint, and no window of the first size holds it whole: others do."""
     rng = np.random.default_rng(2)
     query = random_codes(rng, 340)
     related = with_inserted(random_codes(rng, 1_600), 600, query)
@@ -202,7 +204,7 @@ def test_an_alignment_that_reaches_across_joints_is_found(emulated: MakeDevice) 
     device = emulated(multiprocessors=SLOTS)
     with windowed(device) as engine:
         assert_as_reference(engine, profile, partition_of([related]))
-        assert engine.joined.n_again + engine.joined.n_whole >= 1
+        assert engine.windows.n_again + engine.windows.n_whole >= 1
 
 
 @pytest.mark.parametrize("suits_diamonds", [True, False])
@@ -219,7 +221,7 @@ def test_what_no_window_proves_is_scored_whole(emulated: MakeDevice, suits_diamo
     device = emulated(multiprocessors=SLOTS)
     with windowed(device, 64, 128) as engine:
         assert_as_reference(engine, profile, partition)
-        assert engine.joined.n_whole == 1
+        assert engine.windows.n_whole == 1
     assert ("sweep_pairs" in {entry for entry, _ in device.launches}) == suits_diamonds
 
 
@@ -232,13 +234,13 @@ def test_a_high_score_is_felt_as_far_as_gaps_may_carry_it(emulated: MakeDevice) 
     device = emulated(multiprocessors=SLOTS)
     with windowed(device, 256, 256) as engine:
         assert_as_reference(engine, profile, partition)
-        assert engine.joined.n_again > 2
-        assert engine.joined.n_whole == 0
+        assert engine.windows.n_again > 2
+        assert engine.windows.n_whole == 0
     assert len(window_launches(device)) <= 6
 
 
 def test_scores_leave_the_types_one_after_another(emulated: MakeDevice) -> None:
-    """Match 127: 17 matches leave the fast type, 259 leave 16 bits; lying across a joint or within a window."""
+    """Match 127: 17 matches leave the fast type, 259 leave 16 bits; lying across a checkpoint or within a window."""
     rng = np.random.default_rng(4)
     query = random_codes(rng, 270, 4)
     subjects = [with_inserted(random_codes(rng, 1_500, 4), 600, query[:n]) for n in (10, 40, 100, 200, 270)]
@@ -255,16 +257,16 @@ def test_scores_leave_the_types_one_after_another(emulated: MakeDevice) -> None:
 
 @pytest.mark.parametrize("reversed_order", [False, True])
 def test_two_letters_give_joints_of_every_kind(emulated: MakeDevice, reversed_order: bool) -> None:
-    """Of two letters alignments are long: some joints are proven and some are not, and every score is right."""
+    """Of two letters alignments are long: some checkpoints are proven and some are not, and every score is right."""
     rng = np.random.default_rng(5)
     scheme = ScoringScheme(match_mismatch(2, -3), GapPenalty(5, 2))
-    n_joints = 0
+    n_checkpoints = 0
     with windowed(emulated(multiprocessors=SLOTS, reversed_order=reversed_order), 48, 64) as engine:
         for _ in range(6):
             partition = partition_of([random_codes(rng, int(n), 2) for n in rng.integers(1, 900, 8)])
             assert_as_reference(engine, sequence_profile(random_codes(rng, 90, 2), scheme), partition)
-            n_joints += len(cut_in_windows(partition.lengths, Size(48, 64))) - len(partition)
-        assert 0 < engine.joined.n_again < n_joints
+            n_checkpoints += len(cut_in_windows(partition.lengths, Size(48, 64))) - len(partition)
+        assert 0 < engine.windows.n_again < n_checkpoints
 
 
 @pytest.mark.parametrize("gap", [GapPenalty(5, 0), GapPenalty(0, 3), GapPenalty(2_100, 5)], ids=str)
@@ -312,7 +314,7 @@ def test_no_more_windows_than_are_worked_on_at_a_time(emulated: MakeDevice) -> N
     profile = sequence_profile(random_codes(np.random.default_rng(9), 100), BLOSUM62)
     partition = partition_of([np.zeros(n, np.uint8) for n in (12_000, 13_200, 14_800)])
     with windowed(emulated(multiprocessors=7)) as engine:
-        size = engine.joined.size(profile, partition)
+        size = engine.windows.size(profile, partition)
         assert (size.overlap, size.stride) == (OVERLAP, 368)
         assert len(cut_in_windows(partition.lengths, size)) == 109
 

@@ -1,4 +1,4 @@
-"""Where the best alignments of scored subjects end: what goes to the kernel ``list_ends``, and what comes back.
+"""Where the best alignments of scored subjects end: what goes to the kernel ``end_positions``, and what comes back.
 
 Comes after the scores, for the few subjects whose alignments are wanted. Subjects much longer than the query are cut
 into windows, so that a genome fills the device. Windows overlap by the columns that an alignment of the score can
@@ -20,8 +20,8 @@ from swsearch.database.format import SUBJECT_ALIGNMENT, TAIL_PADDING
 from swsearch.database.partition import Partition
 from swsearch.engine.cuda.device import Device, OutOfDeviceMemory, Stream
 from swsearch.engine.cuda.kernels import Arithmetic
-from swsearch.engine.cuda.launches import Listed, ListLauncher, address
-from swsearch.engine.cuda.plan import first_arithmetic, plan_list
+from swsearch.engine.cuda.launches import IntraTaskLauncher, Listed, address
+from swsearch.engine.cuda.plan import first_arithmetic, plan_intra_task
 from swsearch.engine.cuda.profile import pack_profile
 from swsearch.engine.cuda.scratch import Scratch
 from swsearch.errors import EngineError, InputError
@@ -125,7 +125,7 @@ class EndFinder:
     ----------
     device : Device
     scratch : Scratch
-    launcher : ListLauncher
+    launcher : IntraTaskLauncher
     group_bytes, smallest_group : int
         See :data:`GROUP_BYTES` and :data:`SMALLEST_GROUP`.
     """
@@ -134,7 +134,7 @@ class EndFinder:
         self,
         device: Device,
         scratch: Scratch,
-        launcher: ListLauncher,
+        launcher: IntraTaskLauncher,
         group_bytes: int = GROUP_BYTES,
         smallest_group: int = SMALLEST_GROUP,
     ) -> None:
@@ -188,7 +188,7 @@ class EndFinder:
     ) -> tuple[Scores, Offsets]:
         """The best score of each subject, and the first cell of the one given, in one launch."""
         device, scratch, n = self._device, self._scratch, len(subjects)
-        tile = plan_list(profile, device.facts.architecture, arithmetic)
+        tile = plan_intra_task(profile, device.facts.architecture, arithmetic)
         counts = np.array([n, 0], dtype=np.uint32)  # the list's length, and the counter of those taken
         longest_first = np.arange(n, dtype=np.uint32)[::-1]
         uploaded: dict[str, NDArray[Any]] = {

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from swsearch.engine.cuda import wake
-from swsearch.engine.registry import MIN_GPU_SUBJECTS, wake_gpus
+from swsearch.engine.registry import MIN_GPU_SUBJECTS, warm_up_gpus
 
 DRIVER = r"""
 #include <stdio.h>
@@ -74,5 +74,5 @@ def test_gpus_start_only_where_they_are_going_to_be_used(monkeypatch, name, n_su
     spec = importlib.machinery.ModuleSpec("pycuda", None) if installed else None
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: spec)
     monkeypatch.setattr(wake, "wake", asked.append)
-    assert wake_gpus(name, [0, 1], n_subjects) == bool(expected)
+    assert warm_up_gpus(name, [0, 1], n_subjects) == bool(expected)
     assert asked == expected

@@ -1,8 +1,8 @@
 """How many columns a window of a long subject takes until it holds what the whole subject's matrix holds there.
 
-    python benchmarks/benchmark_joints.py [--queries FASTA --subjects FASTA] [--every 300] [--json FILE]
+    python benchmarks/benchmark_window_checkpoints.py [--queries FASTA --subjects FASTA] [--every 300] [--json FILE]
 
-Joined windows (``swsearch/engine/cuda/joined_windows.py``) begin with zeros in place of what came before, and overlap
+Verified windows (``swsearch/engine/cuda/verified_windows.py``) begin with zeros in place of what came before, and overlap
 by as many columns as this takes as a rule. At every 300th column of a subject a second matrix is begun with zeros, and
 runs until H and E of all rows equal those of the first. Cases: random sequences, a query of 2,005 letters against
 30,000, under several scoring schemes; and each query of a file against all subjects of another under BLOSUM62 11/1.
@@ -127,7 +127,8 @@ def main() -> None:
             rows.append(report(f"{query.identifier} ({profile.length})", found))
     if options.json is not None:
         options.json.write_text(
-            json.dumps({"benchmark": "joints", "every": options.every, "rows": rows}, indent=1) + "\n", encoding="utf-8"
+            json.dumps({"benchmark": "checkpoints", "every": options.every, "rows": rows}, indent=1) + "\n",
+            encoding="utf-8",
         )
 
 

@@ -15,11 +15,11 @@ struct Finished {
     SWS_DEVICE void have_left(int) {}
 };
 
-class InOrder {
+class StripSync {
    public:
     // above, own: the counts of the warps that have the strip above and this one, or null where nobody waits; number: this
     // strip's.
-    SWS_DEVICE InOrder(const u64* above, u64* own, int number)
+    SWS_DEVICE StripSync(const u64* above, u64* own, int number)
         : above_(above), own_(own), number_(static_cast<u64>(static_cast<u32>(number)) << 32) {}
 
     // Returns when the strip above has left its first `columns` columns; all lanes of the warp call it together.

@@ -30,7 +30,7 @@ struct StripOfQuery {
 };
 
 template <class Arithmetic, class Shape, int kOpen, int kExtend, bool kDeferred, Edges kEdges, bool kTexture>
-SWS_DEVICE void score_range(uint4* strip, const ProfileSource& profile, const StripOfQuery& query,
+SWS_DEVICE void inter_task(uint4* strip, const ProfileSource& profile, const StripOfQuery& query,
                             const SubjectRange& subjects, int* scores_low, int* scores_high, u32* work_counter) {
     stage_strip<kTexture>(strip, profile, query.first_unit, Shape::kStripUnits, static_cast<int>(threadIdx.x),
                           static_cast<int>(blockDim.x));

@@ -15,7 +15,7 @@ from swsearch.engine.cuda.compiler import KernelCache
 from swsearch.engine.cuda.kernels import KernelSpec
 
 
-class KernelBuilds:
+class ParallelCompiler:
     """Kernels of one architecture that are compiled, or being compiled. Used by one thread.
 
     Parameters

@@ -5,7 +5,7 @@ import pytest
 
 from swsearch.scoring.scheme import default_scheme
 from swsearch.search.ranking import Candidates, Ranking, cut, in_order
-from swsearch.search.top_rule import TopRule
+from swsearch.search.top_k_bound import TopKBound
 from swsearch.sequences.alphabet import DNA, PROTEIN
 from swsearch.statistics.karlin_altschul import Statistics
 from swsearch.statistics.parameters import find_statistics
@@ -37,7 +37,7 @@ def test_ranking_what_the_rule_leaves_is_ranking_all(alphabet, ties, seed):
     lengths = (10 ** rng.uniform(0.7, 4.7, n)).astype(np.uint32)
     scores = rng.gumbel(30, [3, 10][seed % 2], n).clip(1).astype(np.int32) // (1 + seed % 3)
     for top in (1, 25, 2999, 3000):
-        rule = TopRule(top, statistics, query_length, np.unique(lengths), space, strands)
+        rule = TopKBound(top, statistics, query_length, np.unique(lengths), space, strands)
         lowest = rule.lowest(scores, lengths)
 
         def best(kept, top=top):
@@ -60,10 +60,10 @@ def test_the_rule_leaves_most_subjects_out():
     lengths = rng.lognormal(5.7, 0.66, 100_000).clip(20, 3000).astype(np.uint32)
     scores = rng.gumbel(35, 4, 100_000).astype(np.int32)
     for statistics in (statistics_of(PROTEIN), None):
-        lowest = TopRule(25, statistics, 300, np.unique(lengths), int(lengths.sum()), 1).lowest(scores, lengths)
+        lowest = TopKBound(25, statistics, 300, np.unique(lengths), int(lengths.sum()), 1).lowest(scores, lengths)
         assert 25 <= (scores >= lowest).sum() < 1000
 
 
 def test_fewer_subjects_than_wanted_bound_nothing():
-    rule = TopRule(5, None, 100, np.array([10], dtype=np.uint32), 1000, 1)
+    rule = TopKBound(5, None, 100, np.array([10], dtype=np.uint32), 1000, 1)
     assert rule.lowest(np.full(4, 50, dtype=np.int32), np.full(4, 10, dtype=np.uint32)) == 1

@@ -37,7 +37,7 @@ class KnownRow:
     entries: NDArray[np.uint64]
 
 
-class KeptStrips(Closing):
+class StripCheckpoints(Closing):
     """Room on a device for what some strips of one pair leave. A context manager.
 
     Parameters
