@@ -68,7 +68,7 @@ def main() -> None:
             for _ in store.queries(run_id):
                 pass
             say("read", *began)
-            store.delete_run(run_id)
+            store.delete_run(run_id, force=True)
         for name in formats():
             with (Path(folder) / name).open("w") as stream:
                 began = time.perf_counter(), time.process_time()

@@ -1,10 +1,10 @@
 """Batches: thousands of queries in one run that can be interrupted, resumed, sharded and merged.
 
-A batch numbers the queries of its files from 0, searches each that its run lacks, and commits it as it ends. So a
-batch that was killed goes on where it stopped, and shards of one batch, each the queries of its share, are put
-together into one run; both end with the same bytes as a batch that ran through. A query whose letters were searched
-before in the run is not searched again. A record that is no sequence fails alone; the batch goes on and says so at its
-end. Queries may be profiles; their scores are part of what makes a run the same search.
+A batch numbers the queries of its files from 0, searches each that its run lacks, and commits it as it ends. So a batch
+that was killed goes on where it stopped, and shards of one batch, each the queries of its share, are put together into
+one run (:mod:`swsearch.merge`); both end with the same bytes as a batch that ran through. A query whose letters were
+searched before in the run is not searched again. A record that is no sequence fails alone; the batch goes on and says
+so at its end. Queries may be profiles; their scores are part of what makes a run the same search.
 """
 
 from __future__ import annotations
@@ -19,8 +19,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final, TextIO
 
 from swsearch.engine.protocol import Progress
-from swsearch.errors import InputError, StoreError
-from swsearch.hits.result import CHOICE_FILES, QueryResult, RunInfo, SearchStats
+from swsearch.errors import InputError, RunTaken, StoreError
+from swsearch.hits.result import QueryResult, RunInfo, SearchStats
+from swsearch.hits.share import AskedQueries, FailedQuery, QueryCount, Shard
 from swsearch.profiles.scale import scale_note
 from swsearch.query.position_specific import PositionSpecificQuery
 from swsearch.search.query_file import QueryFiles, known_letters
@@ -29,38 +30,10 @@ from swsearch.sequences.fasta import SAMPLE_RESIDUES, RefusedRecord
 from swsearch.sequences.record import SequenceRecord
 from swsearch.store.repository import HitStore, StoredRun, query_digest
 
+WHOLE: Final = Shard()
+"""The share that is all queries."""
 WINDOW: Final = 256
 """Queries that are read ahead: enough to find pairs of like length, few enough to hold."""
-
-
-@dataclass(frozen=True)
-class Shard:
-    """The ``index``-th of ``count`` shares of a batch, from 1: every ``count``-th query.
-
-    >>> Shard.parse("2/4").holds(5), Shard.parse("2/4").holds(6)
-    (True, False)
-    """
-
-    index: int = 1
-    count: int = 1
-
-    @staticmethod
-    def parse(text: str) -> Shard:
-        """From ``i/n``.
-
-        Raises
-        ------
-        InputError
-            It is no ``i/n`` with 1 ≤ i ≤ n.
-        """
-        index, slash, count = text.partition("/")
-        if slash and index.isdecimal() and count.isdecimal() and 1 <= int(index) <= int(count):
-            return Shard(int(index), int(count))
-        raise InputError(f"--shard {text!r}: give i/n with 1 <= i <= n, such as 2/8")
-
-    def holds(self, number: int) -> bool:
-        """Whether the query of this number belongs to the share."""
-        return number % self.count == self.index - 1
 
 
 @dataclass
@@ -108,6 +81,22 @@ class EventLog:
             self._stream.flush()
 
 
+@dataclass(frozen=True)
+class Survey:
+    """What a batch has before it.
+
+    Attributes
+    ----------
+    cells : int
+        Cells that it scores if it scores all its queries; 0 where that is not known.
+    asked : AskedQueries or None
+        The queries of its files; None where they can be read only once.
+    """
+
+    cells: int
+    asked: AskedQueries | None
+
+
 def survey(
     files: QueryFiles,
     searcher: Searcher,
@@ -115,11 +104,11 @@ def survey(
     *,
     as_asked: bool = False,
     notify: Callable[[str], None] | None = None,
-) -> int:
-    """Cells that a batch scores if it scores all its queries; reads the files once, before anything is stored.
+) -> Survey:
+    """Read the files of a batch once, before anything is stored.
 
-    Standard input can be read only once; a batch with it among its files is not surveyed, and 0 is returned. ``notify``
-    takes what a person should hear of profiles that are not on the scale of the search's matrix.
+    Standard input can be read only once; a batch with it among its files is not surveyed. ``notify`` takes what a
+    person should hear of profiles that are not on the scale of the search's matrix.
 
     Raises
     ------
@@ -129,8 +118,9 @@ def survey(
         The database is of proteins and a file reads like DNA, unless ``as_asked`` says that it is protein.
     """
     if files.have_stdin:
-        return 0
-    cells = number = 0
+        return Survey(0, None)
+    cells = 0
+    count = QueryCount()
     notes: list[str] = []
     for path, form in zip(files.paths, files.formats, strict=True):
         sample: list[str] = []
@@ -140,16 +130,16 @@ def survey(
                 searcher.check(record)
                 notes += filter(None, [scale_note(record, searcher.scheme.matrix)])
             if isinstance(record, SequenceRecord):
-                cells += searcher.cells(record) if shard.holds(number) else 0
+                cells += searcher.cells(record) if shard.holds(count.n_queries) else 0
                 if n_sampled < SAMPLE_RESIDUES:
                     sample.append(record.letters if form == "fasta" else known_letters(record))
                     n_sampled += len(record)
-            number += 1
+            _count(count, record)
         if not as_asked:
             searcher.needs.refuse_dna(path, "".join(sample), profiles=form != "fasta")
     if notes and notify is not None:
         notify(notes[0] + (f" (so it is with {len(notes):,} of the profiles)" if len(notes) > 1 else ""))
-    return cells
+    return Survey(cells, count.asked(shard))
 
 
 def run_batch(
@@ -159,7 +149,8 @@ def run_batch(
     command: str,
     *,
     resume: str | None = None,
-    shard: Shard = Shard(),
+    shard: Shard = WHOLE,
+    asked: AskedQueries | None = None,
     notify: Callable[[str], None] | None = None,
     events: TextIO | None = None,
     progress: Progress | None = None,
@@ -181,6 +172,8 @@ def run_batch(
         one where there is none.
     shard : Shard
         The share of the queries to search.
+    asked : AskedQueries, optional
+        What :func:`survey` found of these files; without it they are read once more.
     notify : callable, optional
         Takes a sentence that a person should hear before the batch begins: of another process at work on the run.
     events : text stream, optional
@@ -193,7 +186,7 @@ def run_batch(
     Raises
     ------
     InputError
-        A query file cannot be read; what was committed stays.
+        A query file cannot be read, or changed since it was surveyed; what was committed stays.
     StoreError
         The store cannot be written, or the run to resume is of another search or of other queries.
     """
@@ -202,13 +195,15 @@ def run_batch(
     info = searcher.run_info(command)
     info = replace(info, parameters={**info.parameters, **files.parameters(searcher.scheme)})
     former_digests = searcher.database.catalogue.former_digests
-    report = _open_run(store, info, resume, shard, former_digests, notify or (lambda _: None))
+    if asked is None:
+        asked = AskedQueries(shard) if files.have_stdin else _counted(files, searcher, shard)
+    report = _open_run(store, info, resume, asked, former_digests, notify or (lambda _: None))
     log = EventLog(events)
     log.write("start", run=report.run_id, resumed=report.resumed, database=info.database.path)
     committed = store.committed(report.run_id)
     report.n_before = len(committed)
     try:
-        for result in _results(files, searcher, store, shard, report, committed, progress, log):
+        for result in _results(files, searcher, store, asked, report, committed, progress, log):
             store.add_query(report.run_id, result)
             report.n_done += 1
             log.write("query", number=result.number, id=result.header.split(" ", 1)[0], hits=len(result.hits))
@@ -217,62 +212,19 @@ def run_batch(
     except BaseException:
         # The error under way is the one to tell; without the mark, a run whose process is gone is interrupted too.
         with suppress(StoreError):
-            store.interrupt_run(report.run_id)
+            is_whole = store.run(report.run_id).n_missing == 0
+            (store.finish_run if is_whole else store.interrupt_run)(report.run_id)
         raise
     store.finish_run(report.run_id)
     log.write("end", run=report.run_id, done=report.n_done, before=report.n_before, failed=len(report.failed))
     return report
 
 
-def merge_runs(targets: HitStore, sources: Sequence[tuple[HitStore, StoredRun]], command: str) -> int:
-    """One new run with the queries of all ``sources``, in the order of their numbers; its id.
-
-    It is finished if they all are, and interrupted otherwise.
-
-    Raises
-    ------
-    StoreError
-        The runs are of different searches, or two hold the same query.
-    """
-    if not sources:
-        raise StoreError("there is nothing to merge; name the stores of the shards")
-    first = sources[0][1].info
-    numbers: set[int] = set()
-    for store, run in sources:
-        difference = _difference(first, run.info)
-        if difference:
-            raise StoreError(f"run {run.id} of {store.name} is of another search than the first: {difference}")
-        here = set(store.committed(run.id))
-        both = numbers & here
-        if both:
-            raise StoreError(f"query {min(both)} is in run {run.id} of {store.name} and in an earlier one")
-        numbers |= here
-    merged = targets.start_run(replace(first, command=command))
-    try:
-        for store, run in sources:
-            for result in store.queries(run.id):
-                targets.add_query(merged, result)
-    except BaseException:
-        targets.delete_run(merged)
-        raise
-    if all(run.state == "finished" for _, run in sources):
-        targets.finish_run(merged)
-    else:
-        targets.interrupt_run(merged)
-    return merged
-
-
-def missing_numbers(store: HitStore, run_id: int) -> list[int]:
-    """Numbers below the largest that a run lacks: queries that failed, or shards that were not merged."""
-    numbers = store.committed(run_id)
-    return [number for number in range(max(numbers, default=-1)) if number not in numbers]
-
-
 def _open_run(
     store: HitStore,
     info: RunInfo,
     resume: str | None,
-    shard: Shard,
+    asked: AskedQueries,
     former_digests: Sequence[str],
     notify: Callable[[str], None],
 ) -> BatchReport:
@@ -280,29 +232,39 @@ def _open_run(
 
     ``former_digests`` are those that the database had before compactions, which change no hit.
     """
+    shard = asked.shard
 
     def obstacle(run: StoredRun) -> str | None:
         """Why this batch cannot go on with a run."""
         found = run.info
         if found.database.digest in former_digests:
             found = replace(found, database=info.database)
-        difference = _difference(info, found)
+        difference = info.differences(found)
         if difference:
             return f"is of another search: {difference}; leave --resume out"
+        if run.asked is not None and not shard.contains(run.asked.shard):
+            return f"is share {run.asked.shard}, which is not in --shard {shard}; give the share that it began with"
         foreign = next((number for number in store.committed(run.id) if not shard.holds(number)), None)
         if foreign is not None:
-            share = f"--shard {shard.index}/{shard.count}"
-            return f"has query {foreign}, which is not of {share}; give the share that it began with"
+            return f"has query {foreign}, which is not of --shard {shard}; give the share that it began with"
         return None
 
-    if resume == "latest":
-        unfinished = [run for run in store.runs() if run.state != "finished" and obstacle(run) is None]
+    while resume == "latest":
+        unfinished = [
+            run for run in store.runs() if run.state != "finished" and _is_asked(run, asked) and obstacle(run) is None
+        ]
         left = [run for run in unfinished if run.state == "interrupted"]
-        if unfinished and not left:
-            notify(_at_work(unfinished[-1]))
-        resume = str(left[-1].id) if left else None
+        if not left:
+            if unfinished:
+                notify(_at_work(unfinished[-1]))
+            resume = None
+            break
+        with suppress(RunTaken):  # by another process that was started with this one, say: look again
+            store.resume_run(left[-1].id, left[-1])
+            store.note_asked(left[-1].id, asked)
+            return BatchReport(left[-1].id, resumed=True)
     if resume is None:
-        return BatchReport(store.start_run(info), resumed=False)
+        return BatchReport(store.start_run(info, asked), resumed=False)
     run = store.run(resume)
     problem = obstacle(run)
     if problem is not None:
@@ -312,8 +274,17 @@ def _open_run(
             raise StoreError(f"run {run.id} of {store.name} is being worked on by {run.worker}; wait for it or stop it")
         # Two at one run would do no harm: a query is stored once, and the second to store one ends with an error.
         notify(f"run {run.id} was left to {run.worker}, which cannot be seen from here; going on with it")
-    store.resume_run(run.id)
+    store.resume_run(run.id, run)
+    store.note_asked(run.id, asked)
     return BatchReport(run.id, resumed=True)
+
+
+def _is_asked(run: StoredRun, asked: AskedQueries) -> bool:
+    """Whether a run was asked for the very queries of this batch, as far as is known."""
+    if run.asked is None:
+        return True
+    digests = {run.asked.digest, asked.digest} - {None}
+    return run.asked.shard == asked.shard and len(digests) < 2
 
 
 def _at_work(run: StoredRun) -> str:
@@ -322,32 +293,11 @@ def _at_work(run: StoredRun) -> str:
     return known if run.worker.is_here else f"{known}; if that process is gone, `--resume {run.id}` goes on with it"
 
 
-def _difference(wanted: RunInfo, found: RunInfo) -> str:
-    """What makes two runs different searches; empty where nothing does."""
-    decided = {"matrix", "match", "mismatch", "gap_open", "gap_extend", *CHOICE_FILES}
-    names = sorted({*wanted.parameters, *found.parameters} - decided)  # what these mean is compared in their stead
-    pairs = {
-        "database": (wanted.database.digest[:12], found.database.digest[:12]),
-        "matrix": (wanted.matrix_scores, found.matrix_scores),
-        "gap costs": ((wanted.gap_open, wanted.gap_extend), (found.gap_open, found.gap_extend)),
-        "search space": (wanted.search_space, found.search_space),
-        "program": (wanted.program, found.program),
-        **{f"--{name.replace('_', '-')}": (wanted.parameters.get(name), found.parameters.get(name)) for name in names},
-    }
-    if "--chosen-digest" in pairs:
-        pairs["the choice of subjects"] = pairs.pop("--chosen-digest")
-        del pairs["--chosen-subjects"]
-    if "--query-digest" in pairs:
-        pairs["what the profiles score"] = pairs.pop("--query-digest")
-    different = [name for name, (one, other) in pairs.items() if one != other]
-    return ", ".join(f"{name} differs" for name in different)
-
-
 def _results(
     files: QueryFiles,
     searcher: Searcher,
     store: HitStore,
-    shard: Shard,
+    asked: AskedQueries,
     report: BatchReport,
     committed: dict[int, str],
     progress: Progress | None,
@@ -356,14 +306,15 @@ def _results(
     """Results of the queries that the run lacks; the caller commits each before it takes the next."""
     first_with: dict[bytes, int] = {}
     window: list[tuple[int, SequenceRecord]] = []
-    n_read = 0
+    count = QueryCount()
     for number, record in enumerate(files.records(searcher.scheme, searcher.needs)):
-        n_read = number + 1
-        if not shard.holds(number):
+        _count(count, record)
+        if not asked.shard.holds(number):
             continue
         refused = record if isinstance(record, RefusedRecord) else _refused(searcher, number, record)
         if refused is not None:
             report.failed.append(refused)
+            store.add_failure(report.run_id, FailedQuery(number, str(refused)))
             log.write("failed", number=number, reason=str(refused))
             continue
         assert isinstance(record, SequenceRecord)
@@ -380,9 +331,15 @@ def _results(
             yield from _search_window(window, searcher, store, report, first_with, progress)
             window = []
     last = max(committed, default=-1)
+    n_read = count.n_queries
     if last >= n_read:
         problem = f"run {report.run_id} of {store.name} has its query {last}, but the files given hold {n_read}"
         raise StoreError(f"{problem}; give the files that the run began with")
+    read = count.asked(asked.shard)
+    if asked.digest is None:
+        store.note_asked(report.run_id, read)
+    elif read != asked:
+        raise InputError("the query files changed while they were read; run the batch again when they stay as they are")
     yield from _search_window(window, searcher, store, report, first_with, progress)
 
 
@@ -411,6 +368,21 @@ def _search_window(
         stats = SearchStats(cells=0, score_seconds=0.0, total_seconds=0.0, n_rescored=0)
         letters = searcher.as_searched(record).letters
         yield replace(source, number=number, header=record.header, letters=letters, stats=stats)
+
+
+def _count(count: QueryCount, record: SequenceRecord | RefusedRecord) -> None:
+    if isinstance(record, SequenceRecord):
+        count.add(record.header, record.letters)
+    else:
+        count.add(record.identifier, "")
+
+
+def _counted(files: QueryFiles, searcher: Searcher, shard: Shard) -> AskedQueries:
+    """The queries of the files, which are read for it."""
+    count = QueryCount()
+    for record in files.records(searcher.scheme, searcher.needs):
+        _count(count, record)
+    return count.asked(shard)
 
 
 def _refused(searcher: Searcher, number: int, record: SequenceRecord) -> RefusedRecord | None:

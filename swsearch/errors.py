@@ -11,6 +11,7 @@
     │   └── KernelCompileError         a kernel the compiler rejects, with its log
     └── StoreError                     a store of hits that cannot be read or written
         ├── RunNotFound                no such run
+        ├── RunTaken                   a run that another process has just taken up
         └── SchemaOutdated             a store of another program version, with the command that mends it
 
 The first line of ``str(error)`` says what is wrong, where, and what to do. The command line prints that line alone
@@ -148,6 +149,10 @@ class RunNotFound(StoreError):
     def __init__(self, run: str, store: str) -> None:
         self.run = run
         super().__init__(f"{store} has no run {run!r}; `swsearch runs list --store {store}` lists them")
+
+
+class RunTaken(StoreError):
+    """Another process has taken up a run since it was looked at."""
 
 
 class SchemaOutdated(StoreError):

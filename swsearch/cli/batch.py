@@ -52,9 +52,10 @@ def batch(
     refuse_compressed(events, "--events", "each event is appended as it happens, which no archive can take")
     search.warm_up_gpus(database)
 
-    from swsearch.batch import Shard, run_batch, survey
+    from swsearch.batch import run_batch, survey
     from swsearch.cli.output import say
     from swsearch.cli.progress import ProgressReport, say_plan
+    from swsearch.hits.share import Shard
     from swsearch.search.query_file import QueryFiles
     from swsearch.store.repository import HitStore
 
@@ -64,18 +65,18 @@ def batch(
         searcher, why = stack.enter_context(search.open_searcher(database))
         options.check_alphabet(search.alphabet, searcher.needs)
         notify = None if search.quiet else say
-        cells = survey(queries, searcher, share, as_asked=search.alphabet is not None, notify=notify)
+        found = survey(queries, searcher, share, as_asked=search.alphabet is not None, notify=notify)
         if not search.quiet:
             for line in (why, *searcher.notes):
                 say(line)
-            say_plan(searcher.forecast(cells))
+            say_plan(searcher.forecast(found.cells))
         opened = stack.enter_context(HitStore(search.store, create=True))
         log = None
         if events is not None:
             events = Path("/dev/stdout") if str(events) == "-" else events
             stack.enter_context(writing_to(str(events)))
             log = stack.enter_context(events.open("a", encoding="utf-8"))
-        progress = stack.enter_context(ProgressReport("searching", cells, "GCUPS", 1e9, search.quiet))
+        progress = stack.enter_context(ProgressReport("searching", found.cells, "GCUPS", 1e9, search.quiet))
         report = run_batch(
             queries,
             searcher,
@@ -83,6 +84,7 @@ def batch(
             shlex.join(["swsearch", *sys.argv[1:]]),
             resume=resume,
             shard=share,
+            asked=found.asked,
             notify=notify,
             events=log,
             progress=progress.advance,

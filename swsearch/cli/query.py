@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, closing
 from dataclasses import replace
 from pathlib import Path
+from types import TracebackType
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -57,8 +58,9 @@ def query(
     outputs = {"--out": out or "-", "--plot": plot}
     refuse_collisions(outputs, inputs=[query_file, *search.files], databases=[database_path], store=search.store)
     search.warm_up_gpus(database_path)
-    from swsearch.cli.output import result_stream, say
+    from swsearch.cli.output import OutputClosed, result_stream, say
     from swsearch.cli.progress import ProgressReport, say_plan
+    from swsearch.hits.share import all_of
     from swsearch.report.registry import check_fits, get_format
     from swsearch.search.query_file import read_queries_as
 
@@ -94,17 +96,27 @@ def query(
             say_plan(searcher.forecast(total, queries))
             if run.lam is None:
                 say(f"no E-values: {run.statistics}")
+        recorder: RunRecorder | None = None
+
+        def tell_what_is_kept(
+            kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        ) -> None:
+            if isinstance(error, OutputClosed) and recorder is not None and recorder.n_added < len(queries):
+                kept = f"run {recorder.run_id} in {search.store} keeps {recorder.n_added} of {len(queries)} queries"
+                say(f"nobody reads the results any more: {kept} and is marked interrupted")
+
+        stack.push(tell_what_is_kept)
         stream = stack.enter_context(result_stream(out, binary=report.binary))
         progress = stack.enter_context(ProgressReport("searching", total, "GCUPS", 1e9, search.quiet))
         found = stack.enter_context(closing(searcher.search(queries, progress.advance)))
-        recorder = None
         if search.store != "none":
             # Loading SQLAlchemy takes a third of a second: a GPU is at work meanwhile.
             from swsearch.store.recorder import recorded_run
             from swsearch.store.repository import HitStore
 
             opened = stack.enter_context(HitStore(search.store, create=True))
-            recorder = stack.enter_context(recorded_run(opened, run))
+            asked = all_of((record.header, record.letters) for record in queries)
+            recorder = stack.enter_context(recorded_run(opened, run, asked))
 
         def results() -> Iterator[QueryResult]:
             for result in found:

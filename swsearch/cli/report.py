@@ -10,7 +10,7 @@ from swsearch.cli import options
 
 
 def report(
-    run: Annotated[str, typer.Argument(metavar="RUN", help="Number of a run, or latest.")],
+    run: Annotated[str, typer.Argument(metavar="RUN", help="Number of a run, or latest finished one: latest.")],
     format_name: options.Format = "table",
     fields: options.Fields = None,
     out: options.Out = None,
@@ -22,15 +22,17 @@ def report(
     """
     from swsearch.cli.collisions import refuse_collisions
     from swsearch.cli.output import result_stream, say
+    from swsearch.cli.runs import find_run, what_is_missing
     from swsearch.report.registry import get_format
     from swsearch.store.repository import HitStore
 
     refuse_collisions({"--out": out or "-"}, stores=[store])
     chosen = get_format(format_name, options.field_list(fields))
     with HitStore(store) as opened:
-        stored = opened.run(run)
+        stored = find_run(opened, run)
         if stored.state != "finished":
             so_far = f"this is the report of the {stored.n_queries:,} queries it has so far"
-            say(f"warning: run {stored.id} is {stored.state}; {so_far}")
+            missing = what_is_missing(stored)
+            say(f"warning: run {stored.id} is {stored.state}; {so_far}{missing and ', '}{missing}")
         with result_stream(out, binary=chosen.binary) as stream:
             chosen.write(stored.info, opened.queries(stored.id), stream)

@@ -1,16 +1,19 @@
-"""``swsearch runs``: list, show and delete stored runs, and bring an old store up to date."""
+"""``swsearch runs``: list, show, copy, merge and delete stored runs, and bring an old store up to date."""
 
 from __future__ import annotations
 
 import shlex
 import sys
 from contextlib import ExitStack
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from swsearch.cli import options
-from swsearch.errors import InputError, StoreError
+from swsearch.errors import InputError
+
+if TYPE_CHECKING:
+    from swsearch.store.repository import HitStore, StoredRun
 
 app = typer.Typer(
     help="""List, show, copy, merge and delete stored runs.
@@ -22,7 +25,29 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 
-Run = Annotated[str, typer.Argument(metavar="RUN", help="Number of a run, or latest.")]
+Run = Annotated[
+    str, typer.Argument(metavar="RUN", help="Number of a run, or latest: the newest finished one, if there is one.")
+]
+
+
+def find_run(store: HitStore, run: str) -> StoredRun:
+    """The run that ``run`` names; says where ``latest`` is not the newest, because that is not finished."""
+    from swsearch.cli.output import say
+
+    found = store.run(run)
+    if run == "latest":
+        newest = store.newest_run()
+        if newest.id != found.id:
+            say(f"latest is run {found.id}, the newest that is finished; run {newest.id} is newer and {newest.state}")
+    return found
+
+
+def what_is_missing(run: StoredRun) -> str:
+    """The queries that a run lacks, in words; empty where it lacks none."""
+    if not run.n_missing or run.asked is None or run.asked.n_of_share is None:
+        return ""
+    verb = "is" if run.n_missing == 1 else "are"
+    return f"{run.n_missing:,} of the {run.asked.n_of_share:,} that it was asked for {verb} missing"
 
 
 @app.command("list")
@@ -39,7 +64,7 @@ def list_runs(store: options.KeptStore = options.DEFAULT_STORE) -> None:
     for run in stored:
         started = run.started.strftime("%Y-%m-%d %H:%M:%S")
         print(
-            f"{run.id:>5}  {started}  {run.state:<11}  {run.n_queries:>8,}  {run.n_hits:>10,}  {run.info.database.path}"
+            f"{run.id:>5}  {started}  {run.state:<11}  {run.n_queries:>8,}  {run.n_hits:>10,}  {run.info.database.name}"
         )
 
 
@@ -52,7 +77,8 @@ def show(run: Run, store: options.KeptStore = options.DEFAULT_STORE) -> None:
     from swsearch.store.repository import HitStore
 
     with HitStore(store) as opened:
-        stored = opened.run(run)
+        stored = find_run(opened, run)
+        failures = opened.failures(stored.id)
     info = stored.info
     seconds = "" if stored.finished is None else f", {(stored.finished - stored.started).total_seconds():.1f} s"
     rows = [
@@ -68,46 +94,60 @@ def show(run: Run, store: options.KeptStore = options.DEFAULT_STORE) -> None:
         ("database", f"{info.database.path}: {info.database.n_subjects:,} {info.database.alphabet} sequences"),
         ("digest", f"{info.database.digest} (generation {info.database.generation})"),
         ("queries", f"{stored.n_queries:,} with {stored.n_hits:,} hits"),
+        ("missing", what_is_missing(stored)),
+        ("remark", stored.remark or ""),
+        *(("failed", failed.reason) for failed in failures),
     ]
+    if stored.asked is not None and stored.asked.shard.count > 1:
+        rows.insert(2, ("share", str(stored.asked.shard)))
+    if stored.is_at_work:
+        rows.insert(2, ("worker", str(stored.worker)))
     for name, value in info.parameters.items():
         if value is not None:
             words = name.split("_")
             rows.append((" ".join(words) if words[0] == "chosen" else f"--{'-'.join(words)}", str(value)))
     for name, text in rows:
-        print(f"{name:<14} {text}" if len(name) > 13 else f"{name:<14}{text}")
+        if text:
+            print(f"{name:<14} {text}" if len(name) > 13 else f"{name:<14}{text}")
 
 
 @app.command(short_help="Put shards of one batch together into one run.")
 def merge(
-    shards: Annotated[list[str], typer.Argument(metavar="STORE…", help="Stores whose latest runs are the shards.")],
+    shards: Annotated[list[str], typer.Argument(metavar="STORE…", help="Stores with the shards, or one with all.")],
     store: options.KeptStore = options.DEFAULT_STORE,
+    partial: Annotated[
+        bool, typer.Option("--partial", help="Merge what is there, though shards or queries are missing.")
+    ] = False,
 ) -> None:
-    """Put the latest runs of several stores, the shards of one batch, together into one run.
+    """Put the shards of one batch together into one run.
+
+    The batch is that of the newest shard in the first store; all its shards are taken from all stores. It is refused
+    where a shard is missing, unfinished, there twice or of another batch. With --partial, what is there becomes an
+    unfinished run, which batch --resume can complete.
 
     Example: swsearch runs merge shard1.sqlite shard2.sqlite --store hits.sqlite
+
+    Example: swsearch runs merge hits.sqlite --store hits.sqlite
     """
-    from swsearch.batch import merge_runs, missing_numbers
-    from swsearch.cli.collisions import refuse_collisions
     from swsearch.cli.output import say
+    from swsearch.merge import choose_runs, plan_merge, shares_named
     from swsearch.store.repository import HitStore
 
-    refuse_collisions({}, store=store, stores=shards)
     with ExitStack() as stack:
-        sources = []
-        for name in shards:
-            source = stack.enter_context(HitStore(name))
-            sources.append((source, source.run("latest")))
-            if sources[-1][1].state != "finished":
-                raise StoreError(
-                    f"the latest run of {name} is {sources[-1][1].state}; finish it with batch --resume latest"
-                )
+        sources = choose_runs([stack.enter_context(HitStore(name)) for name in shards], say)
+        plan = plan_merge(sources, partial=partial)
         target = stack.enter_context(HitStore(store, create=True))
-        merged = merge_runs(target, sources, shlex.join(["swsearch", *sys.argv[1:]]))
-        missing = missing_numbers(target, merged)
-        n_queries = target.run(merged).n_queries
-    if missing:
-        say(f"warning: {len(missing):,} queries are in no shard, number {missing[0]} for one")
-    print(f"run {merged} in {store}: {n_queries:,} queries of {len(shards)} shards")
+        merged = plan.carry_out(target, shlex.join(["swsearch", *sys.argv[1:]]))
+    if merged.missing:
+        which = f"; {shares_named(merged.missing_shares)} not there" if merged.missing_shares else ""
+        at_least = "" if merged.is_exact else "at least "
+        several = "query is" if len(merged.missing) == 1 else "queries are"
+        number = f"number {merged.missing[0]} for one"
+        say(f"warning: {at_least}{len(merged.missing):,} {several} missing, {number}{which}")
+    counts = f"{merged.n_queries:,} queries of {len(sources)} shards"
+    failed = f", {merged.n_failed:,} failed" if merged.n_failed else ""
+    missing = f", {len(merged.missing):,} missing" if merged.missing else ""
+    print(f"run {merged.run_id} in {store}: {counts}{failed}{missing}")
 
 
 @app.command(short_help="Copy one run into a store of its own.")
@@ -120,30 +160,38 @@ def export(
 
     Example: swsearch runs export latest --out run7.sqlite
     """
-    from swsearch.batch import merge_runs
     from swsearch.cli.collisions import refuse_collisions
+    from swsearch.merge import Source, copy_run
     from swsearch.store.repository import HitStore
 
     refuse_collisions({}, store=out, store_option="--out", stores=[store])
     if out.strip().lower() in ("", "none"):
         raise InputError(f"--out {out!r} keeps nothing; name a store for the copy")
     with HitStore(store) as source:
-        stored = source.run(run)
+        stored = find_run(source, run)
         with HitStore(out, create=True) as target:
-            copied = merge_runs(target, [(source, stored)], stored.info.command)
+            copied = copy_run(target, Source(source, stored))
     print(f"run {stored.id} of {store} is run {copied} of {out}")
 
 
 @app.command()
-def delete(run: Run, store: options.KeptStore = options.DEFAULT_STORE) -> None:
+def delete(
+    run: Run,
+    store: options.KeptStore = options.DEFAULT_STORE,
+    force: Annotated[
+        bool, typer.Option("--force", help="Delete a run though a process works on it; that process then ends.")
+    ] = False,
+) -> None:
     """Delete a run with its queries and hits.
+
+    A run that a process works on, or may work on where it cannot be seen from here, is kept unless --force is given.
 
     Example: swsearch runs delete 3
     """
     from swsearch.store.repository import HitStore
 
     with HitStore(store) as opened:
-        run_id = opened.delete_run(run)
+        run_id = opened.delete_run(run, force=force)
     print(f"run {run_id} deleted")
 
 

@@ -164,6 +164,30 @@ class RunInfo:
     engine: str
     threads: int
 
+    def differences(self, found: RunInfo) -> str:
+        """What makes ``found`` another search than this one; empty where nothing does.
+
+        Engine, threads, command and the places of files make no difference.
+        """
+        decided = {"matrix", "match", "mismatch", "gap_open", "gap_extend", *CHOICE_FILES}
+        names = sorted({*self.parameters, *found.parameters} - decided)  # what these mean is compared in their stead
+        pairs: dict[str, tuple[object, object]] = {
+            "database": (self.database.digest[:12], found.database.digest[:12]),
+            "matrix": (self.matrix_scores, found.matrix_scores),
+            "gap costs": ((self.gap_open, self.gap_extend), (found.gap_open, found.gap_extend)),
+            "search space": (self.search_space, found.search_space),
+            "program": (self.program, found.program),
+            **{
+                f"--{name.replace('_', '-')}": (self.parameters.get(name), found.parameters.get(name)) for name in names
+            },
+        }
+        if "--chosen-digest" in pairs:
+            pairs["the choice of subjects"] = pairs.pop("--chosen-digest")
+            del pairs["--chosen-subjects"]
+        if "--query-digest" in pairs:
+            pairs["what the profiles score"] = pairs.pop("--query-digest")
+        return ", ".join(f"{name} differs" for name, (one, other) in pairs.items() if one != other)
+
     @property
     def reported_parameters(self) -> dict[str, str | int | float | bool | None]:
         """The parameters without the paths among them, which depend on where a search was started.

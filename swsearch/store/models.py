@@ -1,4 +1,4 @@
-"""The tables: ``runs`` have ``queries``, which have ``hits``; ``swsearch_schema`` says which revision they are.
+"""The tables: ``runs`` have ``failures`` and ``queries``, these ``hits``; ``swsearch_schema`` names their revision.
 
 Rows are not the records that the rest of the program sees: :mod:`swsearch.store.repository` translates. The SQL is the
 same for SQLite and PostgreSQL; :data:`SCHEMA` names the Alembic revision that these classes describe, and a test holds
@@ -18,7 +18,7 @@ from sqlalchemy import BigInteger, DateTime, Dialect, Double, ForeignKey, Index,
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 from sqlalchemy.types import TypeDecorator
 
-SCHEMA: Final = "0.1.0_c"
+SCHEMA: Final = "0.1.0_d"
 """The revision that these tables are."""
 
 RUNNING: Final = "running"
@@ -127,6 +127,11 @@ class RunRow(Base):
     engine: Mapped[str] = mapped_column(FileText)
     threads: Mapped[int] = mapped_column(Integer)
     process_began: Mapped[str | None] = mapped_column(Text)
+    shard_index: Mapped[int | None] = mapped_column(Integer)
+    shard_count: Mapped[int | None] = mapped_column(Integer)
+    asked_n_queries: Mapped[int | None] = mapped_column(Big)
+    asked_digest: Mapped[str | None] = mapped_column(String(64))
+    remark: Mapped[str | None] = mapped_column(FileText)
 
 
 class QueryRow(Base):
@@ -152,6 +157,18 @@ class QueryRow(Base):
     total_seconds: Mapped[float] = mapped_column(Double)
     n_rescored: Mapped[int] = mapped_column(Big)
     committed_at: Mapped[datetime] = mapped_column(UtcTime)
+
+
+class FailureRow(Base):
+    """One query that could not be searched, and why; a query is in one of the two tables, or missing."""
+
+    __tablename__ = "failures"
+
+    run_id: Mapped[int] = mapped_column(
+        Big, ForeignKey("runs.id", ondelete="CASCADE", name="fk_failures_run"), primary_key=True
+    )
+    number: Mapped[int] = mapped_column(Big, primary_key=True)
+    reason: Mapped[str] = mapped_column(FileText)
 
 
 class HitRow(Base):

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 
 from swsearch.errors import StoreError
 from swsearch.hits.result import QueryResult, RunInfo
+from swsearch.hits.share import AskedQueries
 from swsearch.store.repository import HitStore
 
 
-@dataclass(frozen=True)
+@dataclass
 class RunRecorder:
     """Where the results of a run go.
 
@@ -19,10 +20,13 @@ class RunRecorder:
     ----------
     store : HitStore
     run_id : int
+    n_added : int
+        Queries committed so far.
     """
 
     store: HitStore
     run_id: int
+    n_added: int = 0
 
     def add(self, result: QueryResult) -> None:
         """Commit one query with all its hits.
@@ -33,6 +37,7 @@ class RunRecorder:
             The store cannot be written.
         """
         self.store.add_query(self.run_id, result)
+        self.n_added += 1
 
     def note(self, sentence: str) -> None:
         """Add a sentence to what the run says of its statistics.
@@ -46,20 +51,26 @@ class RunRecorder:
 
 
 @contextmanager
-def recorded_run(store: HitStore, info: RunInfo) -> Iterator[RunRecorder]:
-    """Record a run in ``store``; where the block raises, what was added stays and the run is marked interrupted.
+def recorded_run(store: HitStore, info: RunInfo, asked: AskedQueries | None = None) -> Iterator[RunRecorder]:
+    """Record a run of the queries ``asked`` in ``store``.
+
+    Where the block raises, what was added stays, and the run is marked interrupted; or finished, where every query that
+    was asked had been added: a reader of the results who went away early takes nothing from the run.
 
     Raises
     ------
     StoreError
         The store cannot be written.
     """
-    recorder = RunRecorder(store, store.start_run(info))
+    recorder = RunRecorder(store, store.start_run(info, asked))
     try:
         yield recorder
     except BaseException:
         # The error under way is the one to tell; a store that cannot take the mark shows the run as running.
         with suppress(StoreError):
-            store.interrupt_run(recorder.run_id)
+            if asked is not None and recorder.n_added == asked.n_of_share:
+                store.finish_run(recorder.run_id)
+            else:
+                store.interrupt_run(recorder.run_id)
         raise
     store.finish_run(recorder.run_id)

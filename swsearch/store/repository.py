@@ -4,7 +4,8 @@ The shell opens a :class:`HitStore`, starts a run, adds each query as its search
 :mod:`swsearch.report` prints from what :meth:`HitStore.queries` streams back, so a stored run reads like a fresh one.
 
 A query and its hits are committed together: a run that dies keeps every query it added, and each query that is there
-is whole. ``committed`` tells which ones are, so that a later run can go on where this one stopped.
+is whole. ``committed`` tells which ones are, so that a later run can go on where this one stopped. A run also keeps
+which queries it was asked to search and which of them could not be, so what it lacks is known exactly (``missing``).
 """
 
 from __future__ import annotations
@@ -13,20 +14,23 @@ import hashlib
 import json
 import os
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from types import TracebackType
-from typing import Any, Self, cast
+from typing import Any, Final, Self, cast
 
-from sqlalchemy import Connection, Row, Table, delete, func, insert, select, update
+from sqlalchemy import Connection, Delete, Row, Table, delete, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
-from swsearch.errors import RunNotFound, StoreError
+from swsearch.errors import RunNotFound, RunTaken, StoreError
 from swsearch.hits.hit import Alignment, Hit
 from swsearch.hits.result import DatabaseInfo, QueryResult, RunInfo, SearchStats
-from swsearch.store.models import FINISHED, INTERRUPTED, RUNNING, HitRow, QueryRow, RunRow, storable
+from swsearch.hits.share import AskedQueries, FailedQuery, Shard
+from swsearch.store.models import FINISHED, INTERRUPTED, RUNNING, FailureRow, HitRow, QueryRow, RunRow, storable
 from swsearch.store.session import (
     BUSY_SECONDS,
+    StorePlace,
     create_or_check,
     display_name,
     insert_rows,
@@ -40,7 +44,12 @@ from swsearch.store.workers import Worker
 _RUNS = cast(Table, RunRow.__table__)
 _QUERIES = cast(Table, QueryRow.__table__)
 _HITS = cast(Table, HitRow.__table__)
+_FAILURES = cast(Table, FailureRow.__table__)
 _LIST_ORDER = (_HITS.c.rank, _HITS.c.hsp)
+
+
+LATEST: Final = "latest"
+"""Names the newest finished run; the newest run where none is finished."""
 
 
 @dataclass(frozen=True)
@@ -61,6 +70,12 @@ class StoredRun:
         UTC; ``finished`` is None until then.
     n_queries, n_hits : int
         Committed so far.
+    n_failed : int
+        Queries that could not be searched, so far.
+    asked : AskedQueries or None
+        The queries that the run was asked to search; None of runs of older programs, which did not keep it.
+    remark : str or None
+        What a person should hear of the run.
     """
 
     id: int
@@ -71,6 +86,20 @@ class StoredRun:
     finished: datetime | None
     n_queries: int
     n_hits: int
+    n_failed: int
+    asked: AskedQueries | None
+    remark: str | None
+
+    @property
+    def is_at_work(self) -> bool:
+        """Whether a process works on it, or may do so on another machine."""
+        return self.state == RUNNING
+
+    @property
+    def n_missing(self) -> int | None:
+        """Queries that it was asked to search and has neither searched nor refused; None where that is not known."""
+        n_asked = None if self.asked is None else self.asked.n_of_share
+        return None if n_asked is None else n_asked - self.n_queries - self.n_failed
 
 
 def query_digest(header: str, letters: str) -> str:
@@ -109,6 +138,7 @@ class HitStore:
         self._engine = make_engine(url, busy_seconds=busy_seconds)
         try:
             create_or_check(self._engine, create=create)
+            self._place = StorePlace(url)
         except BaseException:
             self._engine.dispose()
             raise
@@ -127,10 +157,10 @@ class HitStore:
 
     # Writing
 
-    def start_run(self, info: RunInfo) -> int:
-        """Note that a run begins now, in this process; its id."""
-        with writing(self._engine) as connection:
-            values = {**_run_values(info), **_claim(), "started_at": _now()}
+    def start_run(self, info: RunInfo, asked: AskedQueries | None = None) -> int:
+        """Note that a run begins now, in this process, and which queries it is to search; its id."""
+        with self._writing() as connection:
+            values = {**_run_values(info), **_asked_values(asked), **_claim(), "started_at": _now()}
             return int(connection.execute(insert(_RUNS).returning(_RUNS.c.id), values).scalar_one())
 
     def add_query(self, run_id: int, result: QueryResult) -> None:
@@ -142,7 +172,8 @@ class HitStore:
             The run has a query of this number already, or there is no such run, or the store cannot be written.
         """
         try:
-            with writing(self._engine) as connection:
+            with self._writing() as connection:
+                connection.execute(_this_failure(run_id, result.number))
                 values = {"run_id": run_id, **_query_values(result)}
                 query_id = int(connection.execute(insert(_QUERIES).returning(_QUERIES.c.id), values).scalar_one())
                 if result.hits:
@@ -160,36 +191,102 @@ class HitStore:
         if result.number in self.committed(run_id):
             raise StoreError(f"{self.name}: run {run_id} has its query {result.number} already") from error
 
+    def add_failure(self, run_id: int, failed: FailedQuery) -> None:
+        """Note that a query of the run cannot be searched; what was noted of it before is replaced.
+
+        Raises
+        ------
+        StoreError
+            There is no such run, or the store cannot be written.
+        """
+        try:
+            with self._writing() as connection:
+                connection.execute(_this_failure(run_id, failed.number))
+                values = {"run_id": run_id, "number": failed.number, "reason": failed.reason}
+                connection.execute(insert(_FAILURES), values)
+        except StoreError as error:
+            if isinstance(error.__cause__, IntegrityError):
+                raise RunNotFound(str(run_id), self.name) from error
+            raise
+
+    def note_asked(self, run_id: int, asked: AskedQueries) -> None:
+        """Note which queries the run is to search, where that has become known or has changed."""
+        self._set_values(run_id, **_asked_values(asked))
+
+    def note_remark(self, run_id: int, remark: str) -> None:
+        """Note what a person should hear of the run."""
+        self._set_values(run_id, remark=remark)
+
     def finish_run(self, run_id: int) -> None:
         """Note that every query of the run has been added."""
-        self._set_state(run_id, state=FINISHED, finished_at=_now())
+        self._set_values(run_id, state=FINISHED, finished_at=_now())
 
     def interrupt_run(self, run_id: int) -> None:
         """Note that the run was stopped before its last query."""
-        self._set_state(run_id, state=INTERRUPTED)
+        self._set_values(run_id, state=INTERRUPTED)
 
-    def resume_run(self, run_id: int) -> None:
-        """Note that this process goes on with a run that another left."""
-        self._set_state(run_id, **_claim(), finished_at=None)
+    def resume_run(self, run_id: int, seen: StoredRun | None = None) -> None:
+        """Note that this process goes on with a run that another left. What failed is forgotten, to be found anew.
+
+        Raises
+        ------
+        RunTaken
+            Since it was seen as ``seen``, another process took it up, or ended it.
+        """
+        with self._writing() as connection:
+            found = select(_RUNS.c.state, _RUNS.c.host, _RUNS.c.process, _RUNS.c.process_began)
+            now: Any = connection.execute(found.where(_RUNS.c.id == run_id).with_for_update()).first()
+            if now is None:
+                raise RunNotFound(str(run_id), self.name)
+            if seen is not None:
+                worker = Worker(now.host, now.process, now.process_began)
+                if worker != seen.worker or _state(now, worker) != seen.state:
+                    raise RunTaken(f"run {run_id} of {self.name} has just been taken up by {worker}; try again")
+            values = {**_claim(), "finished_at": None}
+            connection.execute(update(_RUNS).where(_RUNS.c.id == run_id).values(**values))
+            connection.execute(delete(_FAILURES).where(_FAILURES.c.run_id == run_id))
 
     def note_statistics(self, run_id: int, sentence: str) -> None:
         """Add a sentence to what a run says of its statistics: something that was found out while it ran."""
-        with writing(self._engine) as connection:
+        with self._writing() as connection:
             found = connection.execute(select(_RUNS.c.statistics).where(_RUNS.c.id == run_id)).scalar()
             if found is None:
                 raise RunNotFound(str(run_id), self.name)
             connection.execute(update(_RUNS).where(_RUNS.c.id == run_id).values(statistics=f"{found}; {sentence}"))
 
-    def _set_state(self, run_id: int, **values: Any) -> None:
-        with writing(self._engine) as connection:
+    def _set_values(self, run_id: int, **values: Any) -> None:
+        with self._writing() as connection:
             changed = connection.execute(update(_RUNS).where(_RUNS.c.id == run_id).values(**values))
             if changed.rowcount == 0:
                 raise RunNotFound(str(run_id), self.name)
 
-    def delete_run(self, run: str | int) -> int:
-        """Delete a run with its queries and hits; its id. SQLite uses the space again for later runs."""
-        with writing(self._engine) as connection:
+    def delete_run(self, run: str | int, *, force: bool = False) -> int:
+        """Delete a run with its queries and hits; its id. SQLite uses the space again for later runs.
+
+        Parameters
+        ----------
+        run : str or int
+            An id, or ``latest``, where the newest run is also the newest finished one, or none is finished.
+        force : bool
+            Delete it also where a process is, or may be, at work on it. That process then ends with an error.
+
+        Raises
+        ------
+        RunNotFound
+            There is no such run.
+        StoreError
+            A process is or may be at work on the run, or ``latest`` may mean two runs.
+        """
+        with self._writing() as connection:
             run_id = self._find(connection, run)
+            newest = _stored_run(connection.execute(_select_runs().order_by(_RUNS.c.id.desc()).limit(1)).one())
+            if run == LATEST and run_id != newest.id:
+                known = f"the newest run of {self.name} is {newest.id} ({_at_work(newest)})"
+                raise StoreError(f"{known}, its newest finished one {run_id}; give the number of the run to delete")
+            stored = _stored_run(connection.execute(_select_runs().where(_RUNS.c.id == run_id)).one())
+            if stored.is_at_work and not force:
+                advice = f"stop that process first, or delete the run all the same with `runs delete {run_id} --force`"
+                raise StoreError(f"run {run_id} of {self.name} is not deleted: {_at_work(stored)}; {advice}")
             connection.execute(delete(_RUNS).where(_RUNS.c.id == run_id))
             return run_id
 
@@ -201,7 +298,7 @@ class HitStore:
             return [_stored_run(row) for row in connection.execute(_select_runs().order_by(_RUNS.c.id))]
 
     def run(self, run: str | int = "latest") -> StoredRun:
-        """One run, by its id or as ``latest``: the one that was started last.
+        """One run, by its id or as ``latest``: the newest finished one, or the newest where none is finished.
 
         Raises
         ------
@@ -211,6 +308,20 @@ class HitStore:
         with reading(self._engine) as connection:
             run_id = self._find(connection, run)
             return _stored_run(connection.execute(_select_runs().where(_RUNS.c.id == run_id)).one())
+
+    def newest_run(self) -> StoredRun:
+        """The run that was started last, whatever its state.
+
+        Raises
+        ------
+        RunNotFound
+            The store has no run.
+        """
+        with reading(self._engine) as connection:
+            row = connection.execute(_select_runs().order_by(_RUNS.c.id.desc()).limit(1)).first()
+            if row is None:
+                raise RunNotFound(LATEST, self.name)
+            return _stored_run(row)
 
     def queries(self, run: str | int = "latest") -> Iterator[QueryResult]:
         """Results of a run's committed queries, in order of their numbers, one at a time.
@@ -252,16 +363,73 @@ class HitStore:
             found = select(_QUERIES.c.number, _QUERIES.c.digest).where(_QUERIES.c.run_id == run_id)
             return {row.number: row.digest for row in connection.execute(found.order_by(_QUERIES.c.number))}
 
+    def failures(self, run_id: int) -> list[FailedQuery]:
+        """The queries of a run that could not be searched, in the order of their numbers."""
+        with reading(self._engine) as connection:
+            found = select(_FAILURES.c.number, _FAILURES.c.reason).where(_FAILURES.c.run_id == run_id)
+            return [
+                FailedQuery(row.number, row.reason) for row in connection.execute(found.order_by(_FAILURES.c.number))
+            ]
+
+    def missing(self, run_id: int) -> list[int]:
+        """Numbers of the queries that a run was asked to search and has neither searched nor refused.
+
+        Of runs of older programs, which did not keep what they were asked, the numbers below the largest that it has
+        not: those of queries that failed are among them, and queries at the end are not.
+        """
+        asked = self.run(run_id).asked
+        there = {*self.committed(run_id), *(failed.number for failed in self.failures(run_id))}
+        if asked is None or asked.n_queries is None:
+            shard = Shard() if asked is None else asked.shard
+            return [number for number in shard.numbers(max(there, default=-1)) if number not in there]
+        return [number for number in asked.shard.numbers(asked.n_queries) if number not in there]
+
+    @contextmanager
+    def _writing(self) -> Iterator[Connection]:
+        """A connection in a transaction that commits whole, or not at all, and into the file that was opened."""
+        self._place.check()
+        with writing(self._engine) as connection:
+            yield connection
+        self._place.check()
+
     def _find(self, connection: Connection, run: str | int) -> int:
         """The id that ``run`` names."""
         found: int | None = None
-        if run == "latest":
-            found = connection.execute(select(func.max(_RUNS.c.id))).scalar()
+        if run == LATEST:
+            newest = select(func.max(_RUNS.c.id))
+            found = connection.execute(newest.where(_RUNS.c.state == FINISHED)).scalar()
+            if found is None:
+                found = connection.execute(newest).scalar()
         elif str(run).isascii() and str(run).isdigit() and len(str(run)) < 19:
             found = connection.execute(select(_RUNS.c.id).where(_RUNS.c.id == int(run))).scalar()
         if found is None:
             raise RunNotFound(str(run), self.name)
         return int(found)
+
+
+def _at_work(run: StoredRun) -> str:
+    """What is to be said of a run that is not finished."""
+    if not run.is_at_work:
+        return run.state
+    if run.worker.is_here:
+        return f"{run.worker} is at work on it"
+    return f"it was left to {run.worker}, which cannot be seen from here and may be at work on it"
+
+
+def _this_failure(run_id: int, number: int) -> Delete:
+    return delete(_FAILURES).where((_FAILURES.c.run_id == run_id) & (_FAILURES.c.number == number))
+
+
+def _asked_values(asked: AskedQueries | None) -> dict[str, Any]:
+    """The columns that say which queries a run is to search."""
+    if asked is None:
+        return {}
+    return {
+        "shard_index": asked.shard.index,
+        "shard_count": asked.shard.count,
+        "asked_n_queries": asked.n_queries,
+        "asked_digest": asked.digest,
+    }
 
 
 def _now() -> datetime:
@@ -308,7 +476,13 @@ def _select_runs() -> Any:
     """Every run's columns, with how many queries and hits it has."""
     n_queries = select(func.count()).where(_QUERIES.c.run_id == _RUNS.c.id).scalar_subquery()
     n_hits = select(func.coalesce(func.sum(_QUERIES.c.n_hits), 0)).where(_QUERIES.c.run_id == _RUNS.c.id)
-    return select(_RUNS, n_queries.label("n_queries"), n_hits.scalar_subquery().label("n_hits"))
+    n_failed = select(func.count()).where(_FAILURES.c.run_id == _RUNS.c.id).scalar_subquery()
+    return select(
+        _RUNS,
+        n_queries.label("n_queries"),
+        n_hits.scalar_subquery().label("n_hits"),
+        n_failed.label("n_failed"),
+    )
 
 
 def _stored_run(row: Row[Any]) -> StoredRun:
@@ -337,6 +511,9 @@ def _stored_run(row: Row[Any]) -> StoredRun:
         threads=row.threads,
     )
     worker = Worker(row.host, row.process, row.process_began)
+    asked = None
+    if row.shard_index is not None:
+        asked = AskedQueries(Shard(row.shard_index, row.shard_count), row.asked_n_queries, row.asked_digest)
     return StoredRun(
         id=row.id,
         info=info,
@@ -346,6 +523,9 @@ def _stored_run(row: Row[Any]) -> StoredRun:
         finished=row.finished_at,
         n_queries=int(row.n_queries),
         n_hits=int(row.n_hits),
+        n_failed=int(row.n_failed),
+        asked=asked,
+        remark=row.remark,
     )
 
 

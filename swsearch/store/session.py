@@ -104,6 +104,38 @@ def _is_frozen(path: Path) -> bool:
     return path.is_file() and not writable and not Path(f"{path}-wal").exists()
 
 
+class StorePlace:
+    """The file of a store that is open, to notice when another takes its place: SQLite would write on into a file that
+    nobody can open any more, and say nothing. A store in a database server has no file.
+
+    Parameters
+    ----------
+    url : URL
+        Of a store that is there.
+    """
+
+    def __init__(self, url: URL) -> None:
+        self._path = (
+            Path(str(url.database)).absolute() if url.drivername == "sqlite" and "uri" not in url.query else None
+        )
+        self._name = display_name(url)
+        self._file = None if self._path is None else self._identity(self._path)
+
+    @staticmethod
+    def _identity(path: Path) -> tuple[int, int] | None:
+        try:
+            found = path.stat()
+        except OSError:
+            return None
+        return found.st_dev, found.st_ino
+
+    def check(self) -> None:
+        """Raise :class:`StoreError` where the file was deleted or replaced since it was opened."""
+        if self._path is not None and self._identity(self._path) != self._file:
+            problem = "it was deleted or replaced while it was in use; what was written to it since is lost"
+            raise StoreError(f"{self._name}: {problem}; run the command again")
+
+
 @contextmanager
 def reading(engine: Engine) -> Iterator[Connection]:
     """A connection that sees the store as it is now, whatever others write meanwhile."""

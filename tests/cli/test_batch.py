@@ -3,10 +3,12 @@
 import json
 import re
 import signal
+import sqlite3
 import subprocess
 
 import pytest
 
+from swsearch.hits.share import Shard
 from swsearch.store.repository import HitStore
 from tests.cli.conftest import DATA
 
@@ -25,6 +27,15 @@ def many_queries(tmp_path):
     for name, part in (("one.fasta", queries[:20]), ("two.fasta", queries[20:])):
         (tmp_path / name).write_text("".join(f">{header}\n{letters}\n" for header, letters in part))
     return ["one.fasta", "two.fasta"]
+
+
+def forget_queries(store, first):
+    """Make a run one that was killed before it stored the queries from this number on."""
+    connection = sqlite3.connect(store)
+    connection.execute("PRAGMA foreign_keys = ON")
+    connection.execute("DELETE FROM queries WHERE number >= ?", (first,))
+    connection.commit()
+    connection.close()
 
 
 def report(swsearch, store, run="latest"):
@@ -85,7 +96,6 @@ def test_merged_shards_are_the_whole_batch(swsearch, protein_db, many_queries):
     assert merged.out == "run 1 in merged.sqlite: 35 queries of 4 shards\n"
     assert merged.err == ""
     assert report(swsearch, "merged.sqlite") == report(swsearch, "whole.sqlite")
-    assert "are in no shard, number 1 for one" in swsearch("runs", "merge", stores[0], "--store", "part.sqlite").err
 
 
 def test_a_share_does_not_go_on_with_the_run_of_another(swsearch, protein_db, many_queries):
@@ -97,14 +107,12 @@ def test_a_share_does_not_go_on_with_the_run_of_another(swsearch, protein_db, ma
     second = swsearch(*arguments, "--shard", "2/2", "--resume", "latest")
     assert second.out == "run 2 in b.sqlite: 17 queries done, 0 failed\n"
     refused = swsearch(*arguments, "--shard", "2/2", "--resume", "1")
-    assert (
-        "run 1 of b.sqlite has query 0, which is not of --shard 2/2; give the share that it began with" in refused.error
-    )
+    assert "run 1 of b.sqlite is share 1/2, which is not in --shard 2/2; give the share that it began" in refused.error
     whole = swsearch(*arguments, "--resume", "1")
     assert whole.out == "run 1 in b.sqlite: 17 queries done, 18 were there before, 0 failed\n"
 
 
-def test_shards_of_different_searches_or_the_same_queries_do_not_merge(swsearch, protein_db, many_queries):
+def test_shards_of_different_searches_or_the_same_queries_do_not_merge(swsearch, tmp_path, protein_db, many_queries):
     assert swsearch("batch", *many_queries, protein_db, "--store", "a.sqlite").code == 0
     assert swsearch("batch", *many_queries, protein_db, "--store", "b.sqlite", "--top", "7").code == 0
     refused = swsearch("runs", "merge", "a.sqlite", "b.sqlite", "--store", "m.sqlite")
@@ -112,8 +120,8 @@ def test_shards_of_different_searches_or_the_same_queries_do_not_merge(swsearch,
     assert "--top differs" in refused.error
     twice = swsearch("runs", "merge", "a.sqlite", "a.sqlite", "--store", "m.sqlite")
     assert twice.code == 1
-    assert "query 0 is in run 1 of a.sqlite and in an earlier one" in twice.error
-    assert len(swsearch("runs", "list", "--store", "m.sqlite").out.splitlines()) == 1
+    assert "share 1/1 is there twice, as run 1 of a.sqlite and as run 1 of a.sqlite; leave one out" in twice.error
+    assert not (tmp_path / "m.sqlite").exists()
 
 
 def test_failed_queries_are_named_and_the_others_are_done(swsearch, tmp_path, protein_db):
@@ -163,9 +171,10 @@ def test_a_run_left_on_another_machine_is_taken_up_where_its_number_is_given(
     arguments = ["batch", *many_queries, protein_db, "--store", "b.sqlite"]
     with monkeypatch.context() as elsewhere:
         elsewhere.setattr("socket.gethostname", lambda: "node7")
-        assert swsearch("batch", many_queries[0], protein_db, "--store", "b.sqlite").code == 0
+        assert swsearch(*arguments).code == 0
         with HitStore("b.sqlite") as store:
             store.resume_run(1)
+    forget_queries("b.sqlite", 20)
     latest = swsearch(*arguments, "--resume", "latest")
     assert latest.out == "run 2 in b.sqlite: 35 queries done, 0 failed\n"
     assert re.search(r"run 1 of the same search is being worked on by process \d+ on node7; this is a new", latest.err)
@@ -340,3 +349,208 @@ def test_a_batch_goes_on_after_a_compaction_and_not_after_a_change(swsearch, tmp
     assert swsearch("db", "compact", "few.db").code == 0
     refused = swsearch("batch", *many_queries, "few.db", "--store", "b.sqlite", "--resume", "1")
     assert "is of another search: database differs" in refused.error
+
+
+@pytest.fixture
+def shards(swsearch, tmp_path, protein_db, many_queries):
+    """Three shards of one batch of 36 queries, each in a store of its own; the last query fails, in shard 3/3."""
+    with (tmp_path / "two.fasta").open("a") as file:
+        file.write(">last is no protein\nMKV7\n")
+    for index in (1, 2, 3):
+        arguments = ["--store", f"{index}.sqlite", "--shard", f"{index}/3", "--top", "3"]
+        assert swsearch("batch", *many_queries, protein_db, *arguments).code == (1 if index == 3 else 0)
+    return ["1.sqlite", "2.sqlite", "3.sqlite"]
+
+
+def test_a_shard_that_is_missing_is_named_and_nothing_is_merged(swsearch, tmp_path, shards):
+    """By hand: of 36 queries each shard has 12, the failed one at the end counted."""
+    for absent in (0, 1, 2):
+        there = [store for place, store in enumerate(shards) if place != absent]
+        refused = swsearch("runs", "merge", *there, "--store", "m.sqlite")
+        assert refused.code == 1
+        assert f"share {absent + 1}/3 is missing, 12 of 36 queries; name the store that has it" in refused.error
+        assert "`swsearch runs merge --partial` merges what is there" in refused.error
+    refused = swsearch("runs", "merge", shards[1], "--store", "m.sqlite")
+    assert "shares 1/3, 3/3 are missing, 24 of 36 queries" in refused.error
+    assert not (tmp_path / "m.sqlite").exists()
+
+
+def test_a_partial_merge_says_what_is_missing_and_can_be_completed(swsearch, protein_db, many_queries, shards):
+    """Source: the same batch without shards."""
+    partial = swsearch("runs", "merge", *shards[:2], "--store", "m.sqlite", "--partial")
+    assert partial.code == 0
+    assert partial.out == "run 1 in m.sqlite: 24 queries of 2 shards, 12 missing\n"
+    assert "warning: 12 queries are missing, number 2 for one; share 3/3 is not there" in partial.err
+    with HitStore("m.sqlite") as store:
+        run = store.run(1)
+        assert (run.state, run.n_missing) == ("interrupted", 12)
+        assert store.missing(1) == list(range(2, 36, 3))
+    shown = swsearch("runs", "show", "1", "--store", "m.sqlite").out
+    assert re.search(r"^missing +12 of the 36 that it was asked for are missing$", shown, re.MULTILINE)
+    assert re.search(r"^remark +merged from 2 runs, shares 1/3, 2/3, without share 3/3$", shown, re.MULTILINE)
+    warned = swsearch("report", "1", "--store", "m.sqlite").err
+    assert "the 24 queries it has so far, 12 of the 36 that it was asked for are missing" in warned
+    arguments = ["batch", *many_queries, protein_db, "--top", "3"]
+    completed = swsearch(*arguments, "--store", "m.sqlite", "--resume", "latest")
+    assert completed.out == "run 1 in m.sqlite: 11 queries done, 24 were there before, 1 failed\n"
+    assert swsearch(*arguments, "--store", "whole.sqlite").code == 1
+    assert report(swsearch, "m.sqlite") == report(swsearch, "whole.sqlite")
+
+
+def test_failed_queries_are_merged_and_not_missing(swsearch, shards):
+    merged = swsearch("runs", "merge", *shards, "--store", "m.sqlite")
+    assert (merged.code, merged.err) == (0, "")
+    assert merged.out == "run 1 in m.sqlite: 35 queries of 3 shards, 1 failed\n"
+    with HitStore("m.sqlite") as store:
+        run = store.run(1)
+        assert (run.state, run.n_missing, run.n_failed, run.asked.shard) == ("finished", 0, 1, Shard())
+        assert [failed.number for failed in store.failures(1)] == [35]
+    assert "two.fasta, record 16 (last): residue 4" in swsearch("runs", "show", "1", "--store", "m.sqlite").out
+
+
+def test_doubled_unfinished_and_foreign_shards_are_refused(swsearch, tmp_path, protein_db, many_queries, shards):
+    def refusal(*stores):
+        outcome = swsearch("runs", "merge", *stores, "--store", "m.sqlite")
+        assert outcome.code == 1
+        assert not (tmp_path / "m.sqlite").exists()
+        return outcome.error
+
+    twice = refusal(*shards, shards[0])
+    assert "share 1/3 is there twice, as run 1 of 1.sqlite and as run 1 of 1.sqlite; leave one out" in twice
+    batch = ["batch", *many_queries, protein_db, "--top", "3"]
+    assert swsearch(*batch, "--store", "four.sqlite", "--shard", "3/4").code == 0
+    assert "is share 3/4 and run 1 of 1.sqlite is share 1/3: these are not shares of one" in refusal(
+        *shards[:2], "four.sqlite"
+    )
+    fewer = ["batch", many_queries[0], protein_db, "--top", "3"]
+    assert swsearch(*fewer, "--store", "fewer.sqlite", "--shard", "3/3").code == 0
+    assert "run 1 of fewer.sqlite is a share of other queries than run 1 of 1.sqlite" in refusal(
+        *shards[:2], "fewer.sqlite"
+    )
+    with HitStore(shards[2]) as store:
+        store.interrupt_run(1)
+    assert "run 1 of 3.sqlite, share 3/3, is interrupted; finish it with" in refusal(*shards)
+    forced = swsearch("runs", "merge", *shards, shards[0], "four.sqlite", "--store", "m.sqlite", "--partial")
+    assert forced.out == "run 1 in m.sqlite: 35 queries of 5 shards, 1 failed\n"
+
+
+def test_shards_of_one_store_are_all_merged(swsearch, protein_db, many_queries):
+    """Source: the batch without shards. Beside them are a query's run, and a killed run of one of the shares."""
+    batch = ["batch", *many_queries, protein_db, "--store", "h.sqlite", "--top", "3"]
+    assert swsearch(*batch, "--shard", "1/2").code == 0
+    with HitStore("h.sqlite") as store:
+        store.interrupt_run(1)
+    forget_queries("h.sqlite", 3)
+    for shard in ("2/2", "1/2"):
+        assert swsearch(*batch, "--shard", shard).code == 0
+    assert swsearch("query", QUERIES, protein_db, "--store", "h.sqlite").code == 0
+    merged = swsearch("runs", "merge", "h.sqlite", "--store", "h.sqlite")
+    assert merged.out == "run 5 in h.sqlite: 35 queries of 2 shards\n"
+    assert "run 1 of h.sqlite (share 1/2, interrupted) is left out; run 3, which is finished, is taken" in merged.err
+    assert swsearch(*batch).code == 0
+    assert report(swsearch, "h.sqlite", "5") == report(swsearch, "h.sqlite", "6")
+    assert swsearch(*batch, "--shard", "2/2").code == 0
+    doubled = swsearch("runs", "merge", "h.sqlite", "--store", "m.sqlite")
+    assert "share 2/2 is there twice, as run 2 of h.sqlite and as run 7 of h.sqlite" in doubled.error
+
+
+def test_an_exported_shard_is_still_a_shard(swsearch, shards):
+    assert swsearch("runs", "export", "1", "--store", "3.sqlite", "--out", "copy.sqlite").code == 0
+    merged = swsearch("runs", "merge", *shards[:2], "copy.sqlite", "--store", "m.sqlite")
+    assert merged.out == "run 1 in m.sqlite: 35 queries of 3 shards, 1 failed\n"
+
+
+def test_latest_goes_on_with_runs_of_the_same_queries_alone(swsearch, protein_db, many_queries):
+    """By hand: the interrupted run is of the first file; a batch of the second is another."""
+    assert swsearch("batch", many_queries[0], protein_db, "--store", "b.sqlite").code == 0
+    with HitStore("b.sqlite") as store:
+        store.interrupt_run(1)
+    other = swsearch("batch", many_queries[1], protein_db, "--store", "b.sqlite", "--resume", "latest")
+    assert other.out == "run 2 in b.sqlite: 15 queries done, 0 failed\n"
+
+
+def test_a_run_at_work_is_not_deleted_unless_that_is_forced(swsearch, spawn_paused, protein_db, many_queries):
+    """A batch is stopped after its third query; forced, the deletion ends it with one line."""
+    batch = ["batch", *many_queries, protein_db, "--store", "b.sqlite"]
+    process = spawn_paused('HitStore, "add_query", 3', *batch)
+    for run in ("latest", "1"):
+        refused = swsearch("runs", "delete", run, "--store", "b.sqlite")
+        assert refused.code == 1
+        assert re.search(rf"run 1 of b.sqlite is not deleted: process {process.pid} on .* is at work", refused.error)
+    assert swsearch("runs", "delete", "latest", "--force", "--store", "b.sqlite").out == "run 1 deleted\n"
+    _, errors = process.communicate("\n")
+    assert process.returncode == 1
+    assert errors.count("error:") == 1
+    assert "b.sqlite has no run '1'" in errors
+
+
+def test_a_run_of_another_machine_is_not_deleted_unless_that_is_forced(swsearch, monkeypatch, protein_db):
+    with monkeypatch.context() as elsewhere:
+        elsewhere.setattr("socket.gethostname", lambda: "node7")
+        assert swsearch("query", QUERIES, protein_db, "--top", "1").code == 0
+        with HitStore("hits.sqlite") as store:
+            store.resume_run(1)
+    refused = swsearch("runs", "delete", "1")
+    assert re.search(r"it was left to process \d+ on node7, which cannot be seen from here", refused.error)
+    assert swsearch("runs", "delete", "1", "--force").code == 0
+
+
+def test_latest_is_the_newest_finished_run(swsearch, protein_db):
+    """By hand: run 2 is newer and interrupted. What is deleted must be named, for `latest` may mean either."""
+    for _ in range(2):
+        assert swsearch("query", QUERIES, protein_db, "--top", "1").code == 0
+    with HitStore("hits.sqlite") as store:
+        store.interrupt_run(2)
+    said = "swsearch: latest is run 1, the newest that is finished; run 2 is newer and interrupted\n"
+    assert swsearch("report", "latest").err == said
+    assert swsearch("runs", "show", "latest").err == said
+    copied = swsearch("runs", "export", "latest", "--out", "copy.sqlite")
+    assert (copied.out, copied.err) == ("run 1 of hits.sqlite is run 1 of copy.sqlite\n", said)
+    refused = swsearch("runs", "delete", "latest")
+    assert (
+        "the newest run of hits.sqlite is 2 (interrupted), its newest finished one 1; give the number" in refused.error
+    )
+    assert swsearch("runs", "delete", "2").code == 0
+    assert swsearch("runs", "delete", "latest").out == "run 1 deleted\n"
+
+
+@pytest.mark.parametrize(("n_queries", "state"), [(1, "finished"), (7, "interrupted")])
+def test_a_reader_who_goes_away_takes_no_stored_query_along(spawn_paused, tmp_path, protein_db, n_queries, state):
+    """The reader leaves after the first query is stored. A run that has all its queries by then is finished."""
+    records = QUERIES.read_text().split(">")[1 : n_queries + 1]
+    (tmp_path / "q.fasta").write_text("".join(f">{record}" for record in records))
+    process = spawn_paused('HitStore, "add_query", 1', "query", "q.fasta", protein_db, "--format", "pairwise")
+    process.stdout.close()
+    process.stdin.write("\n")
+    process.stdin.close()
+    errors = process.stderr.read()
+    process.stderr.close()
+    assert process.wait() == 0
+    with HitStore(tmp_path / "hits.sqlite") as store:
+        run = store.run(1)
+        assert run.state == state
+        assert run.n_queries + run.n_missing == n_queries
+        kept = f"run 1 in hits.sqlite keeps {run.n_queries} of 7 queries and is marked interrupted"
+        assert (kept in errors) == (state == "interrupted")
+
+
+def test_query_files_that_change_meanwhile_are_noticed(swsearch, spawn_paused, tmp_path, protein_db, many_queries):
+    """The second file grows between the count and the reading, which a pause at the start of the run lies between."""
+    process = spawn_paused('EventLog, "write", 1', "batch", *many_queries, protein_db, "--store", "b.sqlite")
+    with (tmp_path / "two.fasta").open("a") as file:
+        file.write(">more\nMKVLWYEEKLLKFDDPPQQR\n")
+    _, errors = process.communicate("\n")
+    assert process.returncode == 1
+    assert "the query files changed while they were read" in errors
+    with HitStore(tmp_path / "b.sqlite") as store:
+        assert store.run(1).state == "interrupted"
+
+
+def test_a_store_that_is_deleted_meanwhile_is_noticed(spawn_paused, tmp_path, protein_db, many_queries):
+    """SQLite would write on into the file that nobody can open any more; the batch must not end as if it were done."""
+    process = spawn_paused('HitStore, "add_query", 3', "batch", *many_queries, protein_db, "--store", "b.sqlite")
+    (tmp_path / "b.sqlite").unlink()
+    out, errors = process.communicate("\n")
+    assert (process.returncode, out) == (1, "")
+    assert errors.count("error:") == 1
+    assert "b.sqlite: it was deleted or replaced while it was in use" in errors

@@ -99,7 +99,7 @@ def test_any_query_comes_back_as_it_was_put_in(target, result, command):
         store.add_query(run_id, result)
         assert list(store.queries(run_id)) == [result]
         assert store.run(run_id).info.command == store.run(run_id).info.parameters["out"] == command
-        store.delete_run(run_id)
+        store.delete_run(run_id, force=True)
 
 
 def test_queries_come_in_order_of_their_numbers(target):
@@ -118,7 +118,7 @@ def test_a_stream_shows_the_store_as_it_was_when_it_began(target):
             store.add_query(run_id, make_query(number))
         stream = store.queries(run_id)
         first = next(stream)
-        store.delete_run(run_id)
+        store.delete_run(run_id, force=True)
         assert [first, *stream] == [make_query(number) for number in range(3)]
         with pytest.raises(RunNotFound):
             next(store.queries(run_id))
@@ -129,6 +129,7 @@ def test_deleting_a_run_leaves_the_others_and_its_number_unused(target):
         first, second = store.start_run(RUN), store.start_run(RUN)
         for run_id in (first, second):
             store.add_query(run_id, make_query(0))
+        store.interrupt_run(second)
         assert store.delete_run("latest") == second
         assert store.run("latest").id == first
         assert list(store.queries(first)) == [make_query(0)]

@@ -1,0 +1,325 @@
+"""Runs put together: the shares of one batch into one run, or one run copied into another store.
+
+Shares are known by what runs keep of the queries they were asked to search. A merged run is asked for all of them, so
+what is not there can be told, and searched by `swsearch batch --resume`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from swsearch.errors import StoreError
+from swsearch.hits.share import AskedQueries, FailedQuery, Shard
+from swsearch.store.models import FINISHED
+from swsearch.store.repository import HitStore, StoredRun
+
+MOST_NAMED: Final = 8
+"""Missing shares that a message names."""
+ADVICE: Final = "`swsearch runs merge --partial` merges what is there"
+
+
+@dataclass(frozen=True)
+class Source:
+    """A run of a store."""
+
+    store: HitStore
+    run: StoredRun
+
+    def __str__(self) -> str:
+        return f"run {self.run.id} of {self.store.name}"
+
+    @property
+    def shard(self) -> Shard | None:
+        """Its share; None where an older program wrote it."""
+        return None if self.run.asked is None else self.run.asked.shard
+
+
+@dataclass(frozen=True)
+class MergeReport:
+    """A merged run.
+
+    Attributes
+    ----------
+    run_id : int
+    n_queries, n_failed : int
+        Queries that it holds, and that could not be searched.
+    missing : list of int
+        Numbers of the queries that are in no source; complete where ``is_exact``.
+    missing_shares : list of Shard
+    is_exact : bool
+        Whether the sources say which queries there are; runs of older programs do not.
+    """
+
+    run_id: int
+    n_queries: int
+    n_failed: int
+    missing: list[int]
+    missing_shares: list[Shard]
+    is_exact: bool
+
+
+def choose_runs(stores: Sequence[HitStore], notify: Callable[[str], None]) -> list[Source]:
+    """The runs that are shares of one batch, from several stores or one.
+
+    The batch is that of the first store's newest run that is a share; where none is, its newest run is taken. Of each
+    store, every run that is a share of the batch is taken: the same search, queries and number of shares. Of several
+    runs of one share, one that is finished stands for those that are not, and ``notify`` takes a sentence on each.
+
+    Raises
+    ------
+    StoreError
+        A store has no runs.
+    """
+    chosen: list[Source] = []
+    first: StoredRun | None = None
+    for store in stores:
+        newest = _newest_share(store)
+        first = first or newest
+        batch = [run for run in store.runs() if _same_batch(first, run)] or [newest]
+        for run in batch:
+            others = [other for other in batch if other.asked == run.asked and other.state == FINISHED]
+            if run.state != FINISHED and len(others) == 1:
+                share = f"share {run.asked.shard}, " if run.asked else ""
+                instead = f"run {others[0].id}, which is finished, is taken instead"
+                notify(f"run {run.id} of {store.name} ({share}{run.state}) is left out; {instead}")
+                continue
+            chosen.append(Source(store, run))
+    return chosen
+
+
+def _newest_share(store: HitStore) -> StoredRun:
+    shares = [run for run in store.runs() if run.asked is not None and run.asked.shard.count > 1]
+    return shares[-1] if shares else store.newest_run()
+
+
+def _same_batch(one: StoredRun, other: StoredRun) -> bool:
+    """Whether two runs are shares of one batch; a run that is no share is of none but its own."""
+    if one.asked is None or other.asked is None or one.asked.shard.count == 1:
+        return False
+    if one.asked.shard.count != other.asked.shard.count or one.info.differences(other.info):
+        return False
+    return not _other_queries(one, other)
+
+
+def _other_queries(one: StoredRun, other: StoredRun) -> bool:
+    """Whether two runs were asked for shares of different queries, as far as is known."""
+    digests = {run.asked.digest for run in (one, other) if run.asked is not None} - {None}
+    return len(digests) == 2
+
+
+@dataclass(frozen=True)
+class MergePlan:
+    """What is going to be merged, checked.
+
+    Attributes
+    ----------
+    sources : tuple of Source
+    numbers : tuple of set of int
+        Numbers of the queries to take from each source.
+    failures : tuple of FailedQuery
+        Queries that could not be searched, by number.
+    missing : list of int
+        Numbers of the queries that are in no source.
+    missing_shares : list of Shard
+    asked : AskedQueries or None
+        All queries of the batch; None where no source says which there are.
+    partial : bool
+    """
+
+    sources: tuple[Source, ...]
+    numbers: tuple[set[int], ...]
+    failures: tuple[FailedQuery, ...]
+    missing: list[int]
+    missing_shares: list[Shard]
+    asked: AskedQueries | None
+    partial: bool
+
+    def carry_out(self, target: HitStore, command: str) -> MergeReport:
+        """One new run with the queries of all sources; ``command`` is how the merge was asked for.
+
+        It is finished where every query that the batch has is there or could not be searched, and interrupted
+        otherwise. Where an error stops it, nothing of it stays.
+
+        Raises
+        ------
+        StoreError
+            A store cannot be read or written.
+        """
+        merged = target.start_run(replace(self.sources[0].run.info, command=command), self.asked)
+        try:
+            for source, of_source in zip(self.sources, self.numbers, strict=True):
+                for result in source.store.queries(source.run.id):
+                    if result.number in of_source:
+                        target.add_query(merged, result)
+            for failed in self.failures:
+                target.add_failure(merged, failed)
+            if self.partial:
+                target.note_remark(merged, _remark(self.sources, self.missing_shares))
+            are_finished = all(source.run.state == FINISHED for source in self.sources)
+            is_whole = are_finished if self.asked is None else not self.missing
+            (target.finish_run if is_whole else target.interrupt_run)(merged)
+        except BaseException:
+            target.delete_run(merged, force=True)
+            raise
+        n_there = sum(map(len, self.numbers))
+        is_exact = self.asked is not None
+        return MergeReport(merged, n_there, len(self.failures), self.missing, self.missing_shares, is_exact)
+
+
+def plan_merge(sources: Sequence[Source], *, partial: bool = False) -> MergePlan:
+    """What is to be merged from ``sources``; nothing is written.
+
+    Parameters
+    ----------
+    sources : sequence of Source
+    partial : bool
+        Merge what is there: shares may be missing, unfinished, there twice or of different numbers of shares. A query
+        that is there twice is taken once.
+
+    Raises
+    ------
+    StoreError
+        The runs are of different searches or of different queries; or, unless ``partial``, they are not the shares of
+        one batch, each finished and there once.
+    """
+    if not sources:
+        raise StoreError("there is nothing to merge; name the stores of the shards")
+    _check_same(sources)
+    known = [source.run.asked for source in sources if source.run.asked is not None]
+    counted = next((asked for asked in known if asked.n_queries is not None), None)
+    n_queries = None if counted is None else counted.n_queries
+    if not partial:
+        _check_shares(sources, n_queries)
+    numbers, failures = _numbers(sources, partial)
+    there = {number for of_source in numbers for number in of_source} | failures.keys()
+    numbered = range(max(there, default=-1) if n_queries is None else n_queries)
+    missing = [number for number in numbered if number not in there]
+    if missing and n_queries is not None and not partial:
+        problem = f"{len(missing):,} of {n_queries:,} queries are in none of the runs, number {missing[0]} for one"
+        raise StoreError(f"{problem}; {ADVICE}")
+    return MergePlan(
+        sources=tuple(sources),
+        numbers=tuple(numbers),
+        failures=tuple(failures.values()),
+        missing=missing,
+        missing_shares=_missing_shares(sources) if missing else [],
+        asked=None if counted is None else replace(counted, shard=Shard()),
+        partial=partial,
+    )
+
+
+def copy_run(target: HitStore, source: Source) -> int:
+    """A run's copy in another store, with all that is known of it; its id there.
+
+    Raises
+    ------
+    StoreError
+        A store cannot be read or written.
+    """
+    stored = source.run
+    copied = target.start_run(stored.info, stored.asked)
+    try:
+        for result in source.store.queries(stored.id):
+            target.add_query(copied, result)
+        for failed in source.store.failures(stored.id):
+            target.add_failure(copied, failed)
+        if stored.remark is not None:
+            target.note_remark(copied, stored.remark)
+        (target.finish_run if stored.state == FINISHED else target.interrupt_run)(copied)
+    except BaseException:
+        target.delete_run(copied, force=True)
+        raise
+    return copied
+
+
+def _check_same(sources: Sequence[Source]) -> None:
+    """Refuse runs whose queries cannot stand in one list."""
+    first = sources[0]
+    for source in sources[1:]:
+        difference = first.run.info.differences(source.run.info)
+        if difference:
+            raise StoreError(f"{source} is of another search than {first}: {difference}")
+    named = [source for source in sources if source.run.asked is not None and source.run.asked.digest is not None]
+    for source in named[1:]:
+        if _other_queries(named[0].run, source.run):
+            raise StoreError(f"{source} is a share of other queries than {named[0]}; merge shares of the same files")
+
+
+def _check_shares(sources: Sequence[Source], n_queries: int | None) -> None:
+    """Refuse what is not all shares of one batch, each finished and there once."""
+    for source in sources:
+        if source.run.state != FINISHED:
+            share = "" if source.shard is None else f", share {source.shard},"
+            finish = "finish it with `swsearch batch --resume`"
+            raise StoreError(f"{source}{share} is {source.run.state}; {finish}, or {ADVICE}")
+    there: dict[Shard, Source] = {}
+    for source in sources:
+        if source.shard is None:
+            continue
+        other = next(iter(there.values()), source)
+        assert other.shard is not None
+        if other.shard.count != source.shard.count:
+            problem = f"{source} is share {source.shard} and {other} is share {other.shard}"
+            raise StoreError(f"{problem}: these are not shares of one batch; {ADVICE}")
+        if source.shard in there:
+            problem = f"share {source.shard} is there twice, as {there[source.shard]} and as {source}"
+            raise StoreError(f"{problem}; leave one out, or delete it with `swsearch runs delete`")
+        there[source.shard] = source
+    missing = _missing_shares(sources)
+    if missing:
+        n_missing = 0 if n_queries is None else sum(len(shard.numbers(n_queries)) for shard in missing)
+        queries = "" if n_queries is None else f", {n_missing:,} of {n_queries:,} queries"
+        raise StoreError(f"{shares_named(missing)} missing{queries}; name the store that has it, or {ADVICE}")
+
+
+def _missing_shares(sources: Sequence[Source]) -> list[Shard]:
+    """Shares that no source is; none where that cannot be said."""
+    shards = {source.shard for source in sources}
+    counts = {shard.count for shard in shards if shard is not None}
+    if None in shards or len(counts) != 1:
+        return []
+    count = counts.pop()
+    indices = {shard.index for shard in shards if shard is not None}
+    return [Shard(index, count) for index in range(1, count + 1) if index not in indices]
+
+
+def shares_named(shards: Sequence[Shard]) -> str:
+    """Shares with the verb that belongs to them.
+
+    >>> shares_named([Shard(3, 3)]), shares_named([Shard(1, 3), Shard(3, 3)])
+    ('share 3/3 is', 'shares 1/3, 3/3 are')
+    """
+    named = ", ".join(map(str, shards[:MOST_NAMED])) + (", …" if len(shards) > MOST_NAMED else "")
+    return f"share {named} is" if len(shards) == 1 else f"shares {named} are"
+
+
+def _numbers(sources: Sequence[Source], partial: bool) -> tuple[list[set[int]], dict[int, FailedQuery]]:
+    """Numbers of the queries to take from each source, and the queries that failed in all that have them."""
+    taken: dict[int, tuple[str, Source]] = {}
+    numbers: list[set[int]] = []
+    failures: dict[int, FailedQuery] = {}
+    for source in sources:
+        committed = source.store.committed(source.run.id)
+        for number in sorted(committed.keys() & taken.keys()):
+            digest, earlier = taken[number]
+            if not partial:
+                raise StoreError(f"query {number} is in {source} and in {earlier}; merge runs of different shares")
+            if digest != committed[number]:
+                raise StoreError(f"query {number} of {source} is another than that of {earlier}; they do not merge")
+        numbers.append(committed.keys() - taken.keys())
+        taken |= {number: (committed[number], source) for number in numbers[-1]}
+        failures |= {failed.number: failed for failed in source.store.failures(source.run.id)}
+    return numbers, {number: failed for number, failed in sorted(failures.items()) if number not in taken}
+
+
+def _remark(sources: Sequence[Source], missing_shares: Sequence[Shard]) -> str:
+    """What a run says of how it was merged from what was there."""
+    shards = [source.shard for source in sources if source.shard is not None]
+    merged = f"merged from {len(sources)} runs" + (f", shares {', '.join(map(str, shards))}" if shards else "")
+    if not missing_shares:
+        return merged
+    return (
+        f"{merged}, without {'share' if len(missing_shares) == 1 else 'shares'} {', '.join(map(str, missing_shares))}"
+    )
