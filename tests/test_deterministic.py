@@ -1,12 +1,15 @@
-"""The arithmetic of :mod:`swsearch.deterministic`. Expected values: mpmath with 40 digits."""
+"""The arithmetic of :mod:`swsearch.deterministic`. Expected values: mpmath with 40 digits, unless a test says more."""
 
 from __future__ import annotations
+
+import hashlib
+from fractions import Fraction
 
 import mpmath
 import numpy as np
 import pytest
 
-from swsearch.deterministic import exp, exp_parts, normal
+from swsearch.deterministic import exp, exp_parts, expm1, log, normal, sum_in_order, total
 
 
 @pytest.fixture(autouse=True)
@@ -31,6 +34,70 @@ def test_exp_underflows_to_zero_and_its_parts_do_not():
     mantissa, exponent = exp_parts(np.array([-2000.0]))
     whole = mpmath.ldexp(mpmath.mpf(float(mantissa[0])), int(exponent[0]))
     assert float(abs(whole / mpmath.exp(-2000) - 1)) < 4e-16
+
+
+def test_expm1_is_right_to_the_last_digits_near_zero_and_far():
+    """Source: mpmath.expm1; both sides of where the power of two changes, and where the 1 no longer counts."""
+    steps = np.log(2) * np.arange(-60.5, 70)
+    x = np.concatenate([np.linspace(-40, 700, 801), -np.logspace(-300, 0, 301), np.logspace(-300, 0, 301), steps])
+    assert max(relative_error(v, mpmath.expm1(float(a))) for a, v in zip(x, expm1(x), strict=True)) < 5e-16
+
+
+def test_log_is_right_to_the_last_digits_near_one_and_far():
+    """Source: mpmath.log; powers of two and their neighbours, both sides of 1, the smallest and the largest numbers."""
+    powers = 2.0 ** np.arange(-1022, 1024, 7)
+    near_one = np.concatenate([1 + np.logspace(-16, -1, 200), 1 - np.logspace(-16, -1, 200)])
+    turning = np.sqrt(0.5) * 2.0 ** np.arange(-3, 4)
+    ends = [5e-324, 1e-310, np.nextafter(np.inf, 0), 1000.0]
+    x = np.concatenate(
+        [powers, np.nextafter(powers, 0), np.nextafter(powers, np.inf), near_one[near_one != 1], turning]
+    )
+    x = np.concatenate([x, np.nextafter(turning, 0), ends, np.random.default_rng(1).uniform(0.4, 3, 2000)])
+    x = x[x != 1.0]
+    assert max(relative_error(v, mpmath.log(float(a))) for a, v in zip(x, log(x), strict=True)) < 4e-16
+    assert log(1.0) == 0.0
+
+
+def test_special_values_are_those_of_the_c_library():
+    """Source: ISO C, annex F; no warning, which pytest would make an error."""
+    x = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, -1.0, 1e308])
+    np.testing.assert_array_equal(exp(x), [1.0, 1.0, np.inf, 0.0, np.nan, exp(-1.0), np.inf])
+    np.testing.assert_array_equal(expm1(x), [0.0, 0.0, np.inf, -1.0, np.nan, expm1(-1.0), np.inf])
+    np.testing.assert_array_equal(log(x), [-np.inf, -np.inf, np.inf, np.nan, np.nan, np.nan, log(1e308)])
+    assert exp(709.782712893384) < np.inf == exp(709.7827128933841)
+    assert expm1(709.782712893384) < np.inf == expm1(709.7827128933841)
+
+
+def test_shapes_are_kept():
+    for function in (exp, expm1, log):
+        assert function(2.0).shape == ()
+        assert function([]).shape == (0,)
+        assert function(np.ones((2, 3))).shape == (2, 3)
+
+
+def test_values_are_the_same_bytes_on_every_machine():
+    """Source: this module on x86-64 with AVX-512; a machine that differs breaks the promise of equal bytes."""
+    x = np.arange(1, 50_001) / 780.0
+    found = [hashlib.sha256(function(x).tobytes()).hexdigest()[:16] for function in (exp, expm1, log)]
+    assert found == ["2eccb521ef6a70a5", "47e518ce4ef31a2e", "273a897f471ea5d3"]
+
+
+def test_a_total_is_exact_in_any_order():
+    """Source: fractions, rounded once."""
+    values = np.random.default_rng(2).normal(0, 1, 3000) * 10.0 ** np.random.default_rng(3).integers(-30, 30, 3000)
+    exact = float(sum(map(Fraction, values.tolist())))
+    assert total(values) == exact == total(values[::-1]) == total(values.reshape(30, 100).T)
+    assert total([]) == 0.0
+
+
+def test_sums_in_order_are_those_of_a_loop():
+    """Source: Python's additions one by one."""
+    values = np.random.default_rng(4).normal(0, 1, (40, 50, 7)) * 1e9
+    for axis in range(3):
+        expected = np.zeros(values.sum(axis=axis).shape)
+        for part in np.moveaxis(values, axis, 0):
+            expected = expected + part
+        np.testing.assert_array_equal(sum_in_order(values, axis), expected)
 
 
 def test_normal_distribution_keeps_its_digits_in_both_tails():
@@ -58,6 +125,8 @@ def test_a_value_does_not_depend_on_its_place_in_the_array(size):
     """Source: the same function on one element; byte for byte."""
     z = np.random.default_rng(size).normal(0, 4, size)
     cdf, excess = normal(z)
+    for function in (exp, expm1, lambda x: log(abs(x))):
+        assert b"".join(function(z[place]).tobytes() for place in range(size)) == function(z).tobytes()
     for place in range(size):
         one_cdf, one_excess = normal(z[place : place + 1])
         assert one_cdf.tobytes() == cdf[place : place + 1].tobytes()

@@ -34,8 +34,8 @@ SEARCHES = {
     "no_table_either": "queries.fasta proteins.db --matrix PAM250 --gap-open 90 --gap-extend 20",
     "composition": "queries.fasta proteins.db --composition bias",
     "profile": "obg.sto proteins.db",
-    "dna": "lambda_reads.fastq lambda.db",
-    "dna_no_table": "lambda_reads.fastq lambda.db --match 4 --mismatch -6 --gap-open 60 --gap-extend 9",
+    "dna": "reads.fastq lambda.db",
+    "dna_no_table": "reads.fastq lambda.db --match 4 --mismatch -6 --gap-open 60 --gap-extend 9",
     "translated": "queries.fasta lambda.db --translate subject",
 }
 SHOWN = ["--evalue", "1000", "--top", "50", "--format", "jsonl", "--store", "none", "--quiet"]

@@ -4,14 +4,16 @@ import csv
 import math
 from pathlib import Path
 
+import mpmath
 import numpy as np
 import pytest
 
 import swsearch.statistics
+from swsearch.profiles.scale import query_lambda
 from swsearch.scoring.background import background
 from swsearch.scoring.matrix import match_mismatch, named_matrix
 from swsearch.sequences.alphabet import PROTEIN
-from swsearch.statistics.ungapped import matrix_parameters, ungapped_parameters
+from swsearch.statistics.ungapped import find_lambda, matrix_lambda, matrix_parameters, ungapped_parameters
 
 TABLE = Path(swsearch.statistics.__file__).with_name("karlin_altschul.tsv").read_text().splitlines()
 PUBLISHED = {
@@ -62,9 +64,37 @@ def test_scores_that_do_not_fall_or_cannot_rise_have_no_parameters():
     assert ungapped_parameters(-2, np.array([0.5, 0.5])) is None
 
 
+@pytest.mark.parametrize("name", ["BLOSUM45", "BLOSUM62", "PAM250"])
+def test_lambda_solves_its_equation_and_is_the_same_wherever_it_is_asked(name):
+    """Source: the equation with 40 digits; one number for statistics, compositions and the scale of profiles."""
+    matrix = named_matrix(name)
+    lam = matrix_lambda(matrix)
+    assert matrix_parameters(matrix).lam == lam
+    p, scores = background(PROTEIN).tolist(), matrix.scores[:20, :20].tolist()
+    with mpmath.workdps(40):
+
+        def excess(x):
+            return mpmath.fsum(p[i] * p[j] * mpmath.expm1(x * scores[i][j]) for i in range(20) for j in range(20))
+
+        exact = mpmath.findroot(excess, lam)
+        assert abs(lam / exact - 1) < 4e-16
+    rows = np.repeat(matrix.scores[:20, :20], np.rint(background(PROTEIN) * 100_000).astype(int), axis=0)
+    assert query_lambda(rows) == pytest.approx(lam, rel=1e-14)  # each amino acid as often as it is in nature
+
+
+@pytest.mark.parametrize("p", [1e-12, 0.3, 0.5 - 1e-12])
+def test_lambda_is_found_near_its_limits(p):
+    """Source: ln(q/p) of a random walk, where scores are almost never, or almost as often, positive."""
+    lam = find_lambda(-1, np.array([1 - p, 0.0, p]))
+    assert lam == pytest.approx(math.log1p((1 - 2 * p) / p), rel=1e-3 if p > 0.4 else 1e-14)
+    assert find_lambda(-127, np.concatenate(([0.5], np.zeros(253), [0.5 - 1e-9]))) == pytest.approx(
+        2e-9 / 127, rel=1e-6
+    )
+
+
 def test_background_frequencies_sum_to_one_and_leucine_leads():
     """Source: Robinson and Robinson 1991: leucine 9.0 %, tryptophan 1.3 %."""
     frequencies = background(PROTEIN)
-    assert frequencies.sum() == pytest.approx(1.0)
+    assert math.fsum(frequencies.tolist()) == 1.0
     assert frequencies.argmax() == PROTEIN.code("L")
     assert frequencies[PROTEIN.code("W")] == pytest.approx(0.0133, abs=1e-4)
