@@ -14,6 +14,7 @@ import numpy as np
 
 from swsearch import _native
 from swsearch.engine.cuda.diamond_plan import PairProblem
+from swsearch.engine.registry import check_threads
 from swsearch.errors import InputError
 from swsearch.hits.cigar import CigarCounts, count
 from swsearch.pairs.scoring import EDIT, LCS, PairScoring
@@ -141,8 +142,7 @@ def align_pair(
     """
     chosen = mode_scoring(mode, scoring)
     ends = ends_of_mode(mode, free_ends)
-    if n_threads < 1:
-        raise InputError(f"--threads {n_threads}: choose at least 1")
+    check_threads(n_threads)
     check_sides(query, subject, chosen)
     compared = number_letters(query, subject)
     letters, table, match, mismatch = _kernel_scoring(query, subject, compared, chosen)
@@ -171,10 +171,12 @@ def ends_of_mode(mode: str, free_ends: str) -> tuple[bool, bool, bool]:
     Raises
     ------
     InputError
-        ``free_ends`` is none of :data:`FREE_ENDS`.
+        ``free_ends`` is none of :data:`FREE_ENDS`, or given for a mode that it changes nothing in.
     """
     if free_ends not in FREE_ENDS:
         raise InputError(f"--free-ends {free_ends!r} is unknown; choose {', '.join(FREE_ENDS)}")
+    if free_ends != "both" and mode != "semiglobal":
+        raise InputError(f"--free-ends {free_ends} is for --mode semiglobal; leave it out of --mode {mode}")
     local = mode == "local"
     query_free = local or (mode == "semiglobal" and free_ends in ("both", "query"))
     return local, query_free, local or (mode == "semiglobal" and free_ends in ("both", "subject"))

@@ -13,6 +13,7 @@ from typing import Final
 from swsearch.closing import Closing
 from swsearch.engine.cuda.device import Device, OutOfDeviceMemory, PyCudaDevice
 from swsearch.engine.cuda.pairs import PairEngine
+from swsearch.engine.registry import check_threads
 from swsearch.errors import EngineUnavailable, InputError
 from swsearch.pairs.align import CIGAR_CELLS, PairAlignment, align_pair, ends_of_mode, mode_scoring
 from swsearch.pairs.batch import Pair, align_batch, is_short
@@ -71,8 +72,7 @@ class PairAligner(Closing):
             raise InputError(f"--engine {engine!r}: choose {', '.join(ENGINES)}")
         if kernel not in PAIR_KERNELS:
             raise InputError(f"--kernel {kernel!r}: choose {' or '.join(PAIR_KERNELS)}")
-        if n_threads < 1:
-            raise InputError(f"--threads {n_threads}: choose at least 1")
+        check_threads(n_threads)
         self.mode = mode
         self.scoring = mode_scoring(mode, scoring)
         ends_of_mode(mode, free_ends)
@@ -91,6 +91,11 @@ class PairAligner(Closing):
         self._device: Device | None = None
         if kernel == "wavefront" or engine == "cuda":
             self._shared_device()
+
+    @property
+    def leaves_large_pairs(self) -> bool:
+        """Whether pairs of more than 25 million cells get score and end alone, though nobody asked for these alone."""
+        return self.path is None and self.engine != "reference" and self.kernel != "wavefront"
 
     def _check_wavefront(self) -> None:
         if self.engine not in ("auto", "cuda"):

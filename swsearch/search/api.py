@@ -89,7 +89,7 @@ def open_searcher(
     *,
     engine: str = "auto",
     threads: int | None = None,
-    devices: Sequence[int] = (0,),
+    devices: Sequence[int] | None = None,
     kernel: str = KERNELS[0],
     partition_residues: int | None = None,
     translating: Progress | None = None,

@@ -8,12 +8,15 @@ is ``nodes.dmp`` of NCBI's ``taxdump``; without it an id stands for itself alone
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 from swsearch.errors import InputError
 from swsearch.search.identifiers import names_of
 from swsearch.sequences.lines import text_lines
 from swsearch.sequences.organism import header_taxid
 from swsearch.sequences.record import split_header
+
+MAX_TAXID_DIGITS: Final = 18
 
 
 @dataclass(frozen=True)
@@ -59,8 +62,8 @@ def parse_taxids(text: str) -> frozenset[int]:
     [9606, 10090]
     """
     parts = [part.strip() for part in text.split(",")]
-    if not all(part.isascii() and part.isdecimal() for part in parts):
-        raise InputError(f"--taxid {text!r}: give NCBI taxonomy ids separated by commas, such as 9606,10090")
+    if not all(part.isascii() and part.isdecimal() and len(part) <= MAX_TAXID_DIGITS for part in parts):
+        raise InputError(f"--taxid {text[:60]!r}: give NCBI taxonomy ids separated by commas, such as 9606,10090")
     return frozenset(map(int, parts))
 
 
