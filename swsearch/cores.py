@@ -1,10 +1,32 @@
-"""How many threads are of use: the cores this process may run on."""
+"""Threads: how many are of use here, and how many may be asked for."""
 
 from __future__ import annotations
 
 import os
+from typing import Final
+
+from swsearch.errors import InputError
+
+MAX_THREADS: Final = 1024
+"""Threads that may be asked for."""
 
 
 def usable_cores() -> int:
     """Cores this process may run on, which a container or a batch system may have cut down; at least 1."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def check_threads(threads: int) -> None:
+    """Refuse a number of threads that no engine takes.
+
+    Raises
+    ------
+    InputError
+        It is below 1, or above 1,024.
+    """
+    if threads < 1:
+        raise InputError(f"--threads {threads}: at least 1 thread is needed")
+    if threads > MAX_THREADS:
+        raise InputError(
+            f"--threads {threads}: {MAX_THREADS:,} at most; the cores of this machine are taken without it"
+        )

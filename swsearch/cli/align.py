@@ -44,7 +44,9 @@ def align(
     ] = None,
     cigar: Annotated[
         bool | None,
-        typer.Option("--cigar/--score-only", help="Find the path, or not. [up to 25 million cells]"),
+        typer.Option(
+            "--cigar/--score-only", help="Find the path, or not. [up to 25 million cells; for pairwise always]"
+        ),
     ] = None,
     engine: Annotated[
         str, typer.Option(help="auto, cuda, cpu or reference (whole matrices). auto takes a GPU for billions of cells.")
@@ -69,12 +71,12 @@ def align(
     Example: swsearch align query.fasta subject.fasta --mode global --format pairwise
     """
     from swsearch.cli.collisions import refuse_collisions
-    from swsearch.cli.output import result_stream
+    from swsearch.cli.output import result_stream, say
     from swsearch.cli.progress import ProgressReport
     from swsearch.cores import usable_cores
     from swsearch.errors import InputError
     from swsearch.pairs import report
-    from swsearch.pairs.align import mode_scoring
+    from swsearch.pairs.align import CIGAR_CELLS, mode_scoring
     from swsearch.pairs.aligner import PairAligner
     from swsearch.pairs.dotplot import write_plot
     from swsearch.pairs.matrix_file import check_matrix_size, score_matrix, write_matrix
@@ -87,6 +89,12 @@ def align(
     files = [matrix] if text else [query, subject, matrix]
     refuse_collisions({"--out": out or "-", "--plot": plot, "--matrix-out": matrix_out}, inputs=files)
     report.check_format(format_name)
+    if format_name == "pairwise":
+        if cigar is False:
+            raise InputError("--format pairwise shows alignments, --score-only finds none; leave one of them out")
+        if kernel == "wavefront":
+            raise InputError("--format pairwise shows alignments, --kernel wavefront finds none; leave one of them out")
+        cigar = True
     if plot is not None:
         check_plot(plot)
     scheme_given = any(value is not None for value in (matrix, match, mismatch, gap_open, gap_extend))
@@ -98,6 +106,9 @@ def align(
     compares_letters = mode in ("edit", "lcs")
     if serial and engine not in ("auto", "reference"):
         raise InputError(f"--serial means --engine reference; leave --engine {engine} out")
+    if threads is not None and (serial or engine == "reference" or kernel == "wavefront"):
+        alone = "--kernel wavefront" if kernel == "wavefront" else "the reference implementation"
+        raise InputError(f"--threads {threads}: {alone} has one thread; leave --threads out")
     if pairs_of_one == (subject is not None):
         raise InputError("give QUERY and SUBJECT, or with --pairs one file that holds the records of both in turns")
     if text and pairs_of_one:
@@ -127,7 +138,9 @@ def align(
     if matrix_out is not None:
         check_matrix_size(pairs[0])
 
-    total = sum(len(first) * len(second) for first, second in pairs)
+    sizes = [len(first) * len(second) for first, second in pairs]
+    total = sum(sizes)
+    n_large = sum(size > CIGAR_CELLS for size in sizes)
     aligner = PairAligner(
         mode,
         scoring,
@@ -137,6 +150,9 @@ def align(
         kernel=kernel,
         n_threads=usable_cores() if threads is None else threads,
     )
+    if n_large and cigar is None and aligner.leaves_large_pairs and not quiet:
+        which = "the pair has" if len(pairs) == 1 else f"{n_large:,} of {len(pairs):,} pairs have"
+        say(f"{which} more than {CIGAR_CELLS:,} cells, so score and end alone are found; --cigar finds the alignment")
     if matrix_out is not None:
         matrix_out = Path("/dev/stdout") if str(matrix_out) == "-" else matrix_out
         write_matrix(matrix_out, pairs[0], score_matrix(pairs[0], mode, scoring, free_ends))

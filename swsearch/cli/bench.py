@@ -37,8 +37,16 @@ def bench(
 
     Example: swsearch bench --residues 20000000 --threads 1,2 --peer pyopal
     """
+    from swsearch.errors import InputError
+
     if context.invoked_subcommand is not None:
+        given = [f"--{name.replace('_', '-')}" for name in _given(context)]
+        if given:
+            where = f"swsearch bench {context.invoked_subcommand}"
+            raise InputError(f"{given[0]} stands before {context.invoked_subcommand}; put its options behind `{where}`")
         return
+    if fasta is not None and "residues" in _given(context):
+        raise InputError("--residues is the size of generated subjects; leave it out, or --fasta")
     from swsearch.bench.peers import Peer, peer_missing
     from swsearch.bench.workloads import (
         Measurement,
@@ -48,8 +56,8 @@ def bench(
         workload_of_file,
     )
     from swsearch.cli.output import say
+    from swsearch.cores import check_threads
     from swsearch.engine.cpu.engine import usable_instruction_sets
-    from swsearch.errors import InputError
 
     for name in peer or []:
         missing = peer_missing(name)
@@ -57,7 +65,12 @@ def bench(
             raise InputError(f"--peer {name}: {missing}")
     query_lengths = _numbers("--lengths", lengths)
     thread_counts = _numbers("--threads", threads)
+    for count in thread_counts:
+        check_threads(count)
     usable = usable_instruction_sets()
+    unknown = [name for name in instruction_sets.split(",") if name not in ("best", "all", *usable)]
+    if unknown:
+        raise InputError(f"--instruction-sets: {unknown[0]!r} is not among {', '.join(usable)} that can be used here")
     chosen = {"best": usable[:1], "all": usable}.get(instruction_sets, instruction_sets.split(","))
     workload = generated_proteins(residues) if fasta is None else workload_of_file(fasta)
     subjects = workload.partition
@@ -93,8 +106,14 @@ def bench(
             program.close()
 
 
+def _given(context: typer.Context) -> list[str]:
+    """Names of the options that the command line has."""
+    return [name for name in context.params if getattr(context.get_parameter_source(name), "name", "") == "COMMANDLINE"]
+
+
 @app.command()
 def kernels(
+    context: typer.Context,
     fasta: Annotated[Path | None, typer.Option(help="Subjects of the search. [generated proteins]")] = None,
     residues: Annotated[int, typer.Option(min=1, help="Residues of generated subjects.")] = 20_000_000,
     query_length: Annotated[int, typer.Option(min=1, help="Residues of the query of the search.")] = 375,
@@ -117,7 +136,7 @@ def kernels(
     from swsearch.bench.workloads import generated_proteins, workload_of_file
     from swsearch.cli.collisions import refuse_collisions
     from swsearch.cli.output import result_stream
-    from swsearch.cores import usable_cores
+    from swsearch.cores import check_threads, usable_cores
     from swsearch.errors import InputError
 
     if format_name not in ("table", "json"):
@@ -127,6 +146,9 @@ def kernels(
     for task in chosen:
         if task not in kernel_bench.TASKS:
             raise InputError(f"--tasks {task!r}: choose {', '.join(kernel_bench.TASKS)}")
+    _refuse_useless(_given(context), chosen)
+    if threads is not None:
+        check_threads(threads)
     n_threads = usable_cores() if threads is None else threads
     gpu, missing = kernel_bench.usable_gpu()
     table = kernel_bench.KernelTable()
@@ -149,6 +171,22 @@ def kernels(
             _write_json(table, stream)
 
 
+def _refuse_useless(given: list[str], tasks: list[str]) -> None:
+    """Refuse options that change nothing in these tasks."""
+    from swsearch.errors import InputError
+
+    if "fasta" in given and "residues" in given:
+        raise InputError("--residues is the size of generated subjects; leave it out, or --fasta")
+    for name, task in _TASK_OF.items():
+        if name in given and task not in tasks:
+            raise InputError(f"--{name.replace('_', '-')} is for the task {task}; leave it out, or add it to --tasks")
+
+
+_TASK_OF = {
+    "fasta": "search", "residues": "search", "query_length": "search",
+    "pair_length": "pair", "pairs": "batch", "batch_length": "batch",
+}  # fmt: skip
+"""Options of one task."""
 _KERNEL_HEADER = (
     f"{'task':<7} {'kernel':<28} {'threads':>7} {'cells':>15} {'seconds':>10} {'GCUPS':>9} {'in kernel':>9} "
     f"{'x reference':>11} {'checked':>8}"
@@ -184,7 +222,8 @@ def _numbers(option: str, text: str) -> list[int]:
     """Whole numbers of at least 1, separated by commas."""
     from swsearch.errors import InputError
 
-    words = [word.strip() for word in text.split(",")]
-    if not all(word.isdecimal() and int(word) > 0 for word in words):
-        raise InputError(f"{option} {text!r}: give whole numbers of at least 1, separated by commas")
-    return [int(word) for word in words]
+    numbers = options.whole_numbers(text)
+    if numbers is None or 0 in numbers:
+        shown = options.shortened(text)
+        raise InputError(f"{option} {shown}: give whole numbers of at least 1, separated by commas")
+    return numbers

@@ -154,7 +154,8 @@ Threads = Annotated[
     int | None, typer.Option(help="CPU threads. [the cores this process may use]", rich_help_panel=_MACHINE)
 ]
 Devices = Annotated[
-    str, typer.Option(help="GPUs by their CUDA numbers, such as 0,1; for the cuda engine.", rich_help_panel=_MACHINE)
+    str | None,
+    typer.Option(help="GPUs by their CUDA numbers, such as 0,1; for the cuda engine. [0]", rich_help_panel=_MACHINE),
 ]
 Kernel = Annotated[
     str,
@@ -247,8 +248,8 @@ def check_alphabet(alphabet: str | None, needs: QueryNeeds) -> None:
     raise InputError(f"--alphabet {alphabet}: {taken}; leave --alphabet out, or {other}")
 
 
-def device_list(devices: str) -> list[int]:
-    """Device numbers from ``--devices``.
+def device_list(devices: str | None) -> list[int] | None:
+    """Device numbers from ``--devices``; None where it is not given.
 
     Raises
     ------
@@ -258,10 +259,33 @@ def device_list(devices: str) -> list[int]:
     >>> device_list("0,1")
     [0, 1]
     """
-    parts = devices.split(",")
-    if not all(part.strip().isdecimal() for part in parts):
-        raise InputError(f"--devices {devices!r}: give CUDA numbers separated by commas, such as 0,1")
-    return [int(part) for part in parts]
+    if devices is None:
+        return None
+    numbers = whole_numbers(devices)
+    if numbers is None:
+        raise InputError(f"--devices {shortened(devices)}: give CUDA numbers separated by commas, such as 0,1")
+    return numbers
+
+
+def whole_numbers(text: str) -> list[int] | None:
+    """Numbers from 0 that commas separate; None where it is something else, or one is of more than nine digits.
+
+    >>> whole_numbers("0, 12"), whole_numbers("1,,2"), whole_numbers("-1")
+    ([0, 12], None, None)
+    """
+    words = [word.strip() for word in text.split(",")]
+    if not all(word.isascii() and word.isdecimal() and len(word) <= 9 for word in words):
+        return None
+    return [int(word) for word in words]
+
+
+def shortened(text: str) -> str:
+    """What was given, in quotes, for a message: of long text the beginning.
+
+    >>> shortened("0;1"), shortened("1" * 100)
+    ("'0;1'", "'1111111111111111111111111111111111111111…'")
+    """
+    return repr(text if len(text) <= 40 else text[:40] + "…")
 
 
 def field_list(fields: str | None) -> list[str] | None:

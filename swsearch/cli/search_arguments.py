@@ -62,7 +62,7 @@ class SearchArguments:
     taxonomy: options.Taxonomy = None
     engine: options.Engine = "auto"
     threads: options.Threads = None
-    devices: options.Devices = "0"
+    devices: options.Devices = None
     kernel: options.Kernel = "strip"
     partition_residues: options.PartitionResidues = None
     store: options.Store = options.DEFAULT_STORE
@@ -90,7 +90,7 @@ class SearchArguments:
         # What is wrong with the options or the database is said by open_searcher.
         with contextlib.suppress(SwSearchError):
             catalogue = load_catalogue(Path(database))
-            if warm_up_gpus(self.engine, options.device_list(self.devices), catalogue.n_subjects):
+            if warm_up_gpus(self.engine, options.device_list(self.devices) or (0,), catalogue.n_subjects):
                 sys.setswitchinterval(SWITCH_SECONDS)
 
     @contextlib.contextmanager

@@ -6,6 +6,7 @@ import importlib.util
 from collections.abc import Sequence
 from typing import Final
 
+from swsearch.cores import check_threads
 from swsearch.engine.cuda.presence import GpuProbe, look_for_gpus
 from swsearch.engine.protocol import EngineInfo, ScoreEngine
 from swsearch.errors import EngineUnavailable, InputError
@@ -40,7 +41,7 @@ def engine_infos(*, gpus: GpuProbe | None = None) -> list[EngineInfo]:
 def open_engine(
     name: str,
     threads: int | None = None,
-    devices: Sequence[int] = (0,),
+    devices: Sequence[int] | None = None,
     n_subjects: int | None = None,
     kernel: str = KERNELS[0],
     *,
@@ -57,8 +58,9 @@ def open_engine(
         One of :data:`ENGINES`; ``auto`` takes the first that can be used and suits the database.
     threads : int, optional
         CPU threads, at least 1; the cores this process may use where it is not given.
-    devices : sequence of int
-        GPUs by their CUDA numbers; the CUDA engine uses all of them.
+    devices : sequence of int, optional
+        GPUs by their CUDA numbers, each once; the CUDA engine uses all of them. The first where it is not given; the
+        other engines have none.
     n_subjects : int, optional
         Subjects of the database; ``auto`` leaves one of few to the CPU.
     kernel : str
@@ -69,14 +71,21 @@ def open_engine(
     Raises
     ------
     InputError
-        There is no engine or kernel of that name, the kernel is not the engine's, or ``threads`` is below 1.
+        There is no engine or kernel of that name, kernel or devices are not its own, or ``threads`` is out of range.
     EngineUnavailable
         The engine was named and cannot be used here.
     """
     if name not in ENGINES:
         raise InputError(f"--engine {name!r}: choose {', '.join(ENGINES)}")
-    if threads is not None and threads < 1:
-        raise InputError(f"--threads {threads}: at least 1 thread is needed")
+    if threads is not None:
+        check_threads(threads)
+    named = devices is not None
+    devices = (0,) if devices is None else devices
+    shown = ",".join(map(str, devices))
+    if not devices or len(set(devices)) < len(devices) or min(devices) < 0:
+        raise InputError(f"--devices {shown!r}: name at least one device by its CUDA number, and each once")
+    if named and name in ("cpu", "reference"):
+        raise InputError(f"--devices {shown}: the {name} engine uses no GPU; leave it out, or give --engine cuda")
     gpus = gpus or look_for_gpus()
     if kernel != KERNELS[0]:
         return _open_kernel(kernel, name, devices, gpus)
@@ -90,7 +99,7 @@ def open_engine(
                 if gpus.plugged_in and gpus.pycuda:  # the driver need not start for this
                     passed_over.append(f"cuda: too few subjects ({n_subjects:,}) to fill a GPU")
                 continue
-            if not gpus.expected:
+            if not gpus.expected and not named:
                 continue
         try:
             engine, detail = open_named(candidate, threads, devices, gpus)

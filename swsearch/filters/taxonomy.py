@@ -64,7 +64,7 @@ def parse_taxids(text: str) -> frozenset[int]:
     """
     parts = [part.strip() for part in text.split(",")]
     if not all(_TAXID.fullmatch(part) for part in parts):
-        raise InputError(f"--taxid {text!r}: give NCBI taxonomy ids separated by commas, such as 9606,10090")
+        raise InputError(f"--taxid {text[:60]!r}: give NCBI taxonomy ids separated by commas, such as 9606,10090")
     return frozenset(map(int, parts))
 
 

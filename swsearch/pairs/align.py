@@ -189,10 +189,12 @@ def free_ends_of_mode(mode: str, free_ends: str) -> tuple[bool, bool, bool]:
     Raises
     ------
     InputError
-        ``free_ends`` is none of :data:`FREE_ENDS`.
+        ``free_ends`` is none of :data:`FREE_ENDS`, or given for a mode that it changes nothing in.
     """
     if free_ends not in FREE_ENDS:
         raise InputError(f"--free-ends {free_ends!r} is unknown; choose {', '.join(FREE_ENDS)}")
+    if free_ends != "both" and mode != "semiglobal":
+        raise InputError(f"--free-ends {free_ends} is for --mode semiglobal; leave it out of --mode {mode}")
     local = mode == "local"
     query_free = local or (mode == "semiglobal" and free_ends in ("both", "query"))
     return local, query_free, local or (mode == "semiglobal" and free_ends in ("both", "subject"))

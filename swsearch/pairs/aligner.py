@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Final
 
 from swsearch.closing import Closing
+from swsearch.cores import check_threads
 from swsearch.engine.cpu.pairs import SHORT_LETTERS, CpuPairs
 from swsearch.engine.pair_arrays import PairBackend
 from swsearch.engine.reference_pairs import ReferencePairs
@@ -80,8 +81,7 @@ class PairAligner(Closing):
             raise InputError(f"--engine {engine!r}: choose {', '.join(ENGINES)}")
         if kernel not in PAIR_KERNELS:
             raise InputError(f"--kernel {kernel!r}: choose {' or '.join(PAIR_KERNELS)}")
-        if n_threads < 1:
-            raise InputError(f"--threads {n_threads}: choose at least 1")
+        check_threads(n_threads)
         self.mode = mode
         self.scoring = mode_scoring(mode, scoring)
         free_ends_of_mode(mode, free_ends)
@@ -103,6 +103,11 @@ class PairAligner(Closing):
         self._on_host: PairBackend = ReferencePairs() if engine == "reference" else CpuPairs(n_threads)
         if kernel == "wavefront" or engine == "cuda":
             self._shared_device()
+
+    @property
+    def leaves_large_pairs(self) -> bool:
+        """Whether pairs of more than 25 million cells get score and end alone, though nobody asked for these alone."""
+        return self.path is None and self.engine != "reference" and self.kernel != "wavefront"
 
     def _check_wavefront(self) -> None:
         if self.engine not in ("auto", "cuda"):

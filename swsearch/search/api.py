@@ -14,8 +14,9 @@ r"""Searching from Python: the calls that the command line itself is made of.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
+from typing import cast
 
 from swsearch.cores import usable_cores
 from swsearch.database.reader import PackedDatabase
@@ -23,6 +24,7 @@ from swsearch.engine.protocol import Progress
 from swsearch.engine.registry import KERNELS, open_engine
 from swsearch.errors import FastaFormatError, InputError
 from swsearch.hits.result import QueryResult
+from swsearch.search.given_queries import GivenQuery, Query, a_kind, given_queries
 from swsearch.search.needs import QueryNeeds
 from swsearch.search.options import TRANSLATE_ADVICE, SearchOptions
 from swsearch.search.searcher import Searcher
@@ -46,9 +48,14 @@ def sequence(letters: str, alphabet: str, header: str = "") -> SequenceRecord:
     ------
     InputError
         A letter is not in the alphabet, or there is no such alphabet.
+    TypeError
+        Letters or header are no string.
     """
     if alphabet not in ALPHABETS:
         raise InputError(f"alphabet {alphabet!r}: choose {' or '.join(ALPHABETS)}")
+    for name, text in (("letters", letters), ("header", header)):
+        if not isinstance(text, str):
+            raise TypeError(f"{name} is {a_kind(text)}; a string is needed")
     return SequenceRecord(header, ALPHABETS[alphabet].encode(letters), ALPHABETS[alphabet])
 
 
@@ -89,7 +96,7 @@ def open_searcher(
     *,
     engine: str = "auto",
     threads: int | None = None,
-    devices: Sequence[int] = (0,),
+    devices: Sequence[int] | None = None,
     kernel: str = KERNELS[0],
     partition_residues: int | None = None,
     translating: Progress | None = None,
@@ -116,7 +123,9 @@ def open_searcher(
     """
     if partition_residues is not None and partition_residues < 1:
         raise InputError(f"--partition-residues {partition_residues}: at least 1 residue is needed")
-    options = options or SearchOptions()
+    options = SearchOptions() if options is None else options
+    if not isinstance(options, SearchOptions):
+        raise TypeError(f"options is {a_kind(options)}; a SearchOptions is needed")
     with PackedDatabase.open(database) as opened, ExitStack() as stack:
         options.scheme(options.aligned_alphabet(opened.alphabet))  # loads what it needs while GPUs start
         scorer, why = open_engine(engine, threads, devices, opened.n_subjects, kernel)
@@ -133,21 +142,72 @@ def open_searcher(
 
 
 def search_database(
-    queries: str | os.PathLike[str] | Sequence[SequenceRecord],
+    queries: str | os.PathLike[str] | Query | Iterable[Query],
     database: str | os.PathLike[str],
     options: SearchOptions | None = None,
     *,
     engine: str = "auto",
     threads: int | None = None,
-) -> Iterator[QueryResult]:
-    """Search a database with the sequences of a file, or with records; results come one by one, in order.
+) -> Generator[QueryResult, None, None]:
+    r"""Search a database with the sequences of a file, or with sequences in memory; results come one by one, in order.
 
-    For the errors see :func:`read_queries` and :func:`open_searcher`.
+    What is wrong with the arguments is raised by the call; the database stays open until the results end or are closed.
+
+    Parameters
+    ----------
+    queries : path, query, or iterable of queries
+        A path (a string alone is one) names a FASTA or FASTQ file. A query is a :class:`SequenceRecord`; Biopython's
+        ``SeqRecord`` or ``Seq``; a string of letters; or a header and letters, as a pair.
+    database : path
+    options : SearchOptions, optional
+    engine, threads
+        As for :func:`open_searcher`.
+
+    Raises
+    ------
+    TypeError
+        A query is nothing of that kind; the message names its place and type.
+    InputError
+        A query has letters that it cannot have, with its place; or what :func:`read_queries` and
+        :func:`open_searcher` raise.
+
+    Examples
+    --------
+    >>> import swsearch, tempfile, pathlib
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> _ = (folder / "proteins.fasta").write_text(">first a protein\nMKVLAAGIVGLLLAQWERTY\n")
+    >>> _ = swsearch.build_database([folder / "proteins.fasta"], folder / "proteins.db")
+    >>> from Bio.Seq import Seq
+    >>> from Bio.SeqRecord import SeqRecord
+    >>> letters = "MKVLAAGIVGLQWERTY"
+    >>> ours = swsearch.sequence(letters, "protein", header="ours")
+    >>> kinds = [letters, ("mine", letters), SeqRecord(Seq(letters), id="theirs"), ours]
+    >>> for result in swsearch.search_database(kinds, folder / "proteins.db"):
+    ...     print(repr(result.header), [hit.score for hit in result.hits])
+    '' [74]
+    'mine' [74]
+    'theirs' [74]
+    'ours' [74]
+    >>> swsearch.search_database([letters, 7], folder / "proteins.db")
+    Traceback (most recent call last):
+    TypeError: queries[1] is an int, no query; give a SequenceRecord, a SeqRecord, letters, or a header and letters
     """
-    with open_searcher(database, options, engine=engine, threads=threads) as (searcher, _):
-        records = (
-            read_queries(queries, searcher.query_alphabet, needs=searcher.needs)
-            if isinstance(queries, (str, os.PathLike))
-            else queries
-        )
-        yield from searcher.search(records)
+    path = os.fspath(queries) if isinstance(queries, (str, os.PathLike)) else None
+    given = [] if isinstance(queries, (str, os.PathLike)) else given_queries(queries)
+    results = _search_opened(path, given, open_searcher(database, options, engine=engine, threads=threads))
+    next(results)  # everything is checked, and the first queries are begun
+    return cast(Generator[QueryResult, None, None], results)
+
+
+def _search_opened(
+    path: str | None, given: Sequence[GivenQuery], opening: AbstractContextManager[tuple[Searcher, str]]
+) -> Generator[QueryResult | None, None, None]:
+    """None when the search has begun, then the results."""
+    with opening as (searcher, _):
+        if path is not None:
+            records = read_queries(path, searcher.query_alphabet, needs=searcher.needs)
+        else:
+            records = [query.record(searcher.needs) for query in given]
+        with closing(searcher.search(records)) as results:
+            yield None
+            yield from results

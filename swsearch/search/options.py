@@ -49,7 +49,7 @@ class SearchOptions:
         ``cut`` keeps exactly ``top`` subjects, ``all`` also those that equal the last in E-value and score.
     strand : str
         Strands of a DNA query that are searched: ``both``, ``plus`` or ``minus``; where it is translated, their
-        frames. Protein has ``plus`` alone.
+        frames. Of protein queries none can be chosen.
     translate : str, optional
         What is DNA and searched as protein, in six frames: ``query`` (against a protein database), ``subject`` (with
         protein queries) or ``both``.
@@ -242,11 +242,11 @@ class SearchOptions:
         Raises
         ------
         InputError
-            The minus strand of proteins is asked for.
+            A strand of proteins is asked for.
         """
         if alphabet is PROTEIN:
-            if self.strand == "minus" and self.query_frames == (0,):
-                raise InputError("--strand minus: queries are proteins, which have one strand; leave it out")
+            if self.strand != "both" and self.query_frames == (0,):
+                raise InputError(f"--strand {self.strand}: queries are proteins, which have one strand; leave it out")
             return ("plus",)
         return ("plus", "minus") if self.strand == "both" else (self.strand,)
 

@@ -179,7 +179,12 @@ class Searcher:
         InputError
             The query is empty, shorter than a codon where it is translated, or longer than 16,777,216 residues; or it
             has scores of its own that cannot be masked or corrected.
+        TypeError
+            It is no record.
         """
+        if not isinstance(query, SequenceRecord):
+            advice = "swsearch.sequence makes a record of letters, swsearch.search_database takes other kinds too"
+            raise TypeError(f"a query is of type {type(query).__name__}; {advice}")
         name = f"query {query.identifier}" if query.identifier else "the query"
         if query.alphabet is not self.query_alphabet:
             raise self.needs.refusal(name, query.alphabet)

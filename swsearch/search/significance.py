@@ -54,11 +54,21 @@ class Significance:
 
     def _lowest_allowed_score(self) -> int:
         least = self._options.min_score or 1
+        if not isinstance(self.statistics, Statistics):
+            self._refuse_what_needs_statistics(self.statistics.reason)
+            return least
         if self._options.min_bits is None:
             return least
-        if not isinstance(self.statistics, Statistics):
-            raise InputError(f"--min-bits {self._options.min_bits}: there are no bit scores, {self.statistics.reason}")
         return max(least, self.statistics.min_score_of_bits(self._options.min_bits))
+
+    def _refuse_what_needs_statistics(self, reason: str) -> None:
+        options = self._options
+        if options.min_bits is not None:
+            raise InputError(f"--min-bits {options.min_bits}: there are no bit scores, {reason}")
+        if options.evalue != SearchOptions.evalue and not math.isinf(options.evalue):
+            raise InputError(f"--evalue {options.evalue:g}: there are no E-values, {reason}; --min-score cuts by score")
+        if options.dbsize is not None:
+            raise InputError(f"--dbsize {options.dbsize}: there are no E-values to scale, {reason}; leave it out")
 
     def query_residues(self, n_letters: int) -> int:
         """Length of a query as it is counted: codons where it is translated."""

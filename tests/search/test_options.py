@@ -81,10 +81,11 @@ def test_parameters_are_what_json_can_hold():
 
 
 @pytest.mark.parametrize("changes", [{}, {"translate": "subject"}])
-def test_proteins_have_no_minus_strand(changes):
-    with pytest.raises(InputError, match="--strand minus: queries are proteins"):
-        SearchOptions(strand="minus", **changes).strands(PROTEIN)
-    assert SearchOptions(strand="plus", **changes).strands(PROTEIN) == ("plus",)
+def test_strands_of_proteins_cannot_be_chosen(changes):
+    for strand in ("minus", "plus"):
+        with pytest.raises(InputError, match=f"--strand {strand}: queries are proteins"):
+            SearchOptions(strand=strand, **changes).strands(PROTEIN)
+    assert SearchOptions(**changes).strands(PROTEIN) == ("plus",)
     assert SearchOptions(strand="minus", translate="query").query_frames == (-1, -2, -3)
 
 

@@ -8,6 +8,7 @@ from typing import Final
 import numpy as np
 
 from swsearch import _native
+from swsearch.cores import check_threads
 from swsearch.engine.pair_arrays import AlignmentProblem, PairPaths, Sequences, limited
 from swsearch.errors import InputError
 
@@ -37,7 +38,7 @@ class CpuPairs:
     Raises
     ------
     InputError
-        ``n_threads`` is below 1.
+        ``n_threads`` is below 1, or above 1,024.
     """
 
     name = "cpu"
@@ -45,8 +46,7 @@ class CpuPairs:
     def __init__(
         self, n_threads: int = 1, *, memory_bytes: int = MEMORY_BYTES, instruction_set: str | None = None
     ) -> None:
-        if n_threads < 1:
-            raise InputError(f"--threads {n_threads}: choose at least 1")
+        check_threads(n_threads)
         self._n_threads = n_threads
         self._memory_bytes = memory_bytes
         self._instruction_set = instruction_set

@@ -1,0 +1,128 @@
+"""Queries as a script has them: records, Biopython's records, letters."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from swsearch.errors import AlphabetMismatch, InputError
+from swsearch.search.needs import QueryNeeds
+from swsearch.sequences.alphabet import DNA, MIN_TELLING_RESIDUES, PROTEIN, detect_alphabet
+from swsearch.sequences.record import SequenceRecord
+
+if TYPE_CHECKING:
+    from Bio.Seq import MutableSeq, Seq
+    from Bio.SeqRecord import SeqRecord
+
+    Query: TypeAlias = SequenceRecord | SeqRecord | Seq | MutableSeq | str | tuple[str, str]
+else:
+    Query = Any
+
+
+@dataclass(frozen=True)
+class GivenQuery:
+    """One query; its kind is known, its letters are not looked at yet.
+
+    Attributes
+    ----------
+    place : str
+        ``queries[3]``, for messages.
+    header, letters : str
+        Both empty where ``known`` is given.
+    known : SequenceRecord or None
+        What was given, where it was a record.
+    """
+
+    place: str
+    header: str
+    letters: str
+    known: SequenceRecord | None = None
+
+    def record(self, needs: QueryNeeds) -> SequenceRecord:
+        """The record that is searched with.
+
+        Raises
+        ------
+        InputError
+            A letter cannot be in it.
+        AlphabetMismatch
+            Protein is needed, and the letters read like DNA; a record says itself what it is.
+        """
+        if self.known is not None:
+            return self.known
+        tells = needs.alphabet is PROTEIN and len(self.letters) >= MIN_TELLING_RESIDUES
+        if tells and detect_alphabet(self.letters.encode("utf-8", "surrogateescape")) is DNA:
+            as_protein = "if it is protein all the same, give swsearch.sequence(letters, 'protein')"
+            raise AlphabetMismatch(PROTEIN.name, DNA.name, self.place, f"{needs.advice(DNA)}; {as_protein}")
+        try:
+            codes = needs.alphabet.encode(self.letters)
+        except InputError as error:
+            raise InputError(f"{self.place}, {needs.of_this_search(str(error))}") from error
+        return SequenceRecord(self.header, codes, needs.alphabet)
+
+
+def given_queries(queries: Query | Iterable[Query]) -> Sequence[GivenQuery]:
+    """One query, or all of an iterable.
+
+    Raises
+    ------
+    TypeError
+        One is of no kind that a query can have.
+    InputError
+        Biopython's record has no letters.
+    """
+    if isinstance(queries, SequenceRecord) or _biopython(queries) is not None:
+        return [_given("queries", queries)]
+    if isinstance(queries, (bytes, bytearray)) or not hasattr(queries, "__iter__"):
+        raise TypeError(f"queries is {a_kind(queries)}; give a path, or a list of records or letters")
+    return [_given(f"queries[{number}]", query) for number, query in enumerate(queries)]
+
+
+def _given(place: str, query: Any) -> GivenQuery:
+    if isinstance(query, SequenceRecord):
+        return GivenQuery(place, "", "", query)
+    if isinstance(query, str):
+        return GivenQuery(place, "", query)
+    if isinstance(query, os.PathLike):
+        raise TypeError(f"{place} is {a_kind(query)}; a path is given alone, not in a list")
+    if isinstance(query, tuple) and len(query) == 2 and all(isinstance(part, str) for part in query):
+        return GivenQuery(place, query[0], query[1])
+    found = _biopython(query)
+    if found is None:
+        kinds = "a SequenceRecord, a SeqRecord, letters, or a header and letters"
+        raise TypeError(f"{place} is {a_kind(query)}, no query; give {kinds}")
+    header, sequence = found
+    try:
+        return GivenQuery(place, header, str(sequence))
+    except ValueError as error:  # a sequence of known length and unknown letters
+        raise InputError(f"{place}: {error}") from error
+
+
+def _biopython(query: Any) -> tuple[str, Any] | None:
+    """Header and sequence of Biopython's objects, None of others; Biopython is loaded where there is one."""
+    modules = sys.modules.get("Bio.SeqRecord"), sys.modules.get("Bio.Seq")
+    if modules[0] is not None and isinstance(query, modules[0].SeqRecord):
+        name, words = (
+            "" if text is None or text.startswith("<unknown ") else text for text in (query.id, query.description)
+        )
+        first, _, _ = words.partition(" ")
+        header = words if first == name else f"{name} {words}".strip()
+        return None if query.seq is None else (header, query.seq)
+    if modules[1] is not None and isinstance(query, (modules[1].Seq, modules[1].MutableSeq)):
+        return "", query
+    return None
+
+
+def a_kind(value: object) -> str:
+    """The type of a value with its article.
+
+    >>> a_kind(7), a_kind(None), a_kind([1])
+    ('an int', 'None', 'a list')
+    """
+    if value is None:
+        return "None"
+    name = type(value).__name__
+    return f"{'an' if name[0].lower() in 'aeiou' else 'a'} {name}"
