@@ -54,8 +54,8 @@ $(VENV)/.peers: $(VENV)/.created scripts/install_peers.sh
 test: lint $(VENV)/.peers
 	$(BIN)/pytest -n $(JOBS) -m 'not gpu' $(TESTS)
 
-# Kills, full disks, signals, damage and random pairs against other programs, for an hour; goes on where it was stopped.
-# `--fresh` in CAMPAIGN_OPTIONS begins anew. The figures are in build/campaign/summary.txt and .json.
+# Kills, full disks, signals, damage, and random pairs against other programs, for an hour. One that was stopped goes on;
+# one that ended begins anew. The figures are in build/campaign/summary.txt and .json.
 campaign: $(VENV)/.peers $(VENV)/.installed-test
 	$(BIN)/python -m tests.campaign --minutes $(CAMPAIGN_MINUTES) --jobs $(CAMPAIGN_JOBS) $(CAMPAIGN_OPTIONS)
 

@@ -112,10 +112,12 @@ def _run_small(chosen: list[Part], options: argparse.Namespace) -> int:
 
 def _run_all(chosen: list[Part], options: argparse.Namespace) -> int:
     """Run parts side by side; the time that one leaves over is the others'."""
-    if options.fresh:
+    ended = options.state / "ended"
+    if options.fresh or ended.exists():
         for part in chosen:
             shutil.rmtree(options.state / part.name, ignore_errors=True)
             (options.state / f"{part.name}.json").unlink(missing_ok=True)
+        ended.unlink(missing_ok=True)
     began = time.monotonic()
     ends = began + options.minutes * 60
     waiting = sorted(chosen, key=lambda part: -part.share)
@@ -141,6 +143,7 @@ def _run_all(chosen: list[Part], options: argparse.Namespace) -> int:
             process.terminate()
         print("interrupted; the same command goes on from here", file=sys.stderr)
         return 130
+    ended.touch()
     return _summary(chosen, options, time.monotonic() - began)
 
 

@@ -1,0 +1,199 @@
+"""The small campaign, and what makes the large one worth its time: it repeats, it goes on, its judges see damage."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.campaign.commands import NEW, OLD, Command, OutCommand, Template, learned
+from tests.campaign.faults import FAIL, KILL_BEFORE, KILLS, SHORT, Fault, build_shim
+from tests.campaign.parts import PARTS, Budget
+from tests.campaign.processes import started
+from tests.campaign.trials import Trial, run_trials
+
+ROOT = Path(__file__).parents[2]
+NUMBERS = ("differential", "align_modes")
+
+
+@pytest.fixture(scope="module")
+def campaign_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """With a template of files that commands work on."""
+    folder = tmp_path_factory.mktemp("campaign")
+    Template.make(folder / "any")
+    return folder
+
+
+def ready(campaign_dir: Path, name: str) -> tuple[Command, Trial, Path]:
+    """A command with its judge, and a trial with a folder as it is after the command, undisturbed."""
+    template, command = learned(name, campaign_dir / "any")
+    trial = Trial("test", 1, 0, campaign_dir / f"{name}-{len(list(campaign_dir.iterdir()))}", campaign_dir / "any")
+    folder = trial.folder / "work"
+    command.prepare(template, folder)
+    assert command.state(trial, folder) == OLD
+    command.must(trial, folder, command.arguments)
+    assert command.state(trial, folder) == NEW
+    assert command.leftovers(folder) == set()
+    assert trial.problems == []
+    return command, trial, folder
+
+
+@pytest.mark.parametrize("parts", [NUMBERS, None], ids=["numbers", "disturbances"])
+def test_a_small_campaign_survives(tmp_path: Path, parts: tuple[str, ...] | None) -> None:
+    """A few trials of every part, as `make campaign` runs thousands; expected values: those of each part's judge."""
+    chosen = parts or tuple(part.name for part in PARTS if part.small and part.name not in NUMBERS)
+    command = [sys.executable, "-m", "tests.campaign", "--small", "--state", str(tmp_path)]
+    for name in chosen:
+        command += ["--part", name]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    figures = json.loads((tmp_path / "summary.json").read_text())
+    assert {part["name"] for part in figures["parts"]} == {part.name for part in PARTS if part.name in chosen}
+    for part in figures["parts"]:
+        assert part["survived"] == part["trials"]
+
+
+def test_a_trial_is_decided_by_part_seed_and_number(tmp_path: Path) -> None:
+    drawn: list[tuple[int, float, int]] = []
+
+    def trial(trial: Trial) -> None:
+        drawn.append((trial.number, trial.rng.random(), int(trial.array_rng().integers(1 << 30))))
+
+    run_trials("p", trial, Budget(4, 60), 5, tmp_path / "whole")
+    run_trials("p", trial, Budget(1, 60, first=2), 5, tmp_path / "one")
+    run_trials("p", trial, Budget(1, 60, first=2), 6, tmp_path / "seed")
+    assert drawn[4] == drawn[2]
+    assert drawn[5] != drawn[2]
+
+
+def test_a_campaign_that_was_killed_goes_on(tmp_path: Path) -> None:
+    """The last line of its journal is cut; that trial alone is run again."""
+    run: list[int] = []
+
+    def trial(trial: Trial) -> None:
+        run.append(trial.number)
+        trial.counts["things"] += 2
+
+    run_trials("p", trial, Budget(3, 60), 1, tmp_path)
+    journal = tmp_path / "seed-1.jsonl"
+    journal.write_bytes(journal.read_bytes()[:-20])
+    outcome = run_trials("p", trial, Budget(5, 60), 1, tmp_path)
+    assert run == [0, 1, 2, 2, 3, 4]
+    assert (outcome.trials, outcome.survived, outcome.notes) == (5, 5, ["things: 10"])
+
+
+def test_a_failure_names_the_command_that_repeats_it_and_keeps_its_folder(tmp_path: Path) -> None:
+    def trial(trial: Trial) -> None:
+        (trial.folder / "file").write_text("kept")
+        trial.check(trial.number != 1, "it is the second")
+        if trial.number == 2:
+            raise OSError("a fault of the campaign's own")
+
+    outcome = run_trials("p", trial, Budget(3, 60), 7, tmp_path)
+    assert (outcome.trials, outcome.survived) == (3, 1)
+    assert outcome.failures[0] == "python -m tests.campaign --part p --seed 7 --trial 1: it is the second"
+    assert "a fault of the campaign's own" in outcome.failures[1]
+    assert (tmp_path / "failed" / "trial-7-1" / "file").read_text() == "kept"
+
+
+def test_a_budget_of_no_time_runs_nothing(tmp_path: Path) -> None:
+    assert run_trials("p", lambda _: None, Budget(3, 0), 1, tmp_path).trials == 0
+
+
+def test_the_judges_see_a_changed_database(campaign_dir: Path) -> None:
+    """A bit flipped, a file left over; expected values: the problems' words."""
+    command, trial, folder = ready(campaign_dir, "db_add")
+    residues = min((folder / "some.db").glob("*/residues.bin"))
+    leftover = residues.with_name("residues.spool")
+    leftover.touch()
+    assert command.leftovers(folder) == {f"{residues.parent.name}/residues.spool"}
+    data = bytearray(residues.read_bytes())
+    data[0] ^= 1
+    residues.write_bytes(data)
+    command.state(trial, folder)
+    assert "has changed since it was written" in trial.problems[0]
+
+
+@pytest.mark.parametrize(
+    ("statement", "problem"),
+    [
+        ("DELETE FROM hits WHERE rowid = (SELECT max(rowid) FROM hits)", "has not the results of an undisturbed one"),
+        ("DELETE FROM hits WHERE rowid = (SELECT min(rowid) FROM hits)", "run 1, there before, has changed"),
+        ("DELETE FROM runs WHERE id = 1", "run 1, there before, has changed"),
+        ("DELETE FROM queries WHERE id = (SELECT max(id) FROM queries)", "has not the results of an undisturbed one"),
+    ],
+)
+def test_the_judges_see_a_changed_store(campaign_dir: Path, statement: str, problem: str) -> None:
+    """A row that is gone; expected values: the problems' words."""
+    command, trial, folder = ready(campaign_dir, "query")
+    connection = sqlite3.connect(folder / "hits.sqlite", isolation_level=None)
+    connection.execute(statement)
+    connection.close()
+    command.state(trial, folder)
+    assert problem in "; ".join(trial.problems)
+
+
+def test_the_judges_see_a_file_that_is_half_written(campaign_dir: Path) -> None:
+    """One byte less; expected values: the problems' words."""
+    for name, out in (("report", "out.txt"), ("query", "hits.tsv")):
+        command, trial, folder = ready(campaign_dir, name)
+        (folder / out).write_bytes((folder / out).read_bytes()[:-1])
+        command.state(trial, folder)
+        assert trial.problems == [f"{out} is half written"]
+
+
+@pytest.mark.parametrize("way", KILLS)
+def test_a_kill_comes_at_its_call(campaign_dir: Path, way: str) -> None:
+    """An export's file: killed at its one write, nothing, half of it or all of it stands in the unfinished file."""
+    template, command = learned("db_export", campaign_dir / "any")
+    assert isinstance(command, OutCommand)
+    folder = campaign_dir / f"kill-{KILLS[way]}"
+    command.prepare(template, folder)
+    shim = build_shim(campaign_dir)
+    done = started(command.arguments, folder, Fault(2, KILLS[way]), shim=shim).wait()
+    assert done.code == -signal.SIGKILL
+    assert done.what.startswith("write ")
+    (unfinished,) = folder.glob(".out.txt.*")
+    whole = command.learned[NEW]
+    wanted = {"before": b"", "after": whole, "in the middle of": whole[: len(whole) // 2]}[way]
+    assert unfinished.read_bytes() == wanted
+    assert (folder / "out.txt").read_bytes() == command.learned[OLD]
+
+
+def test_calls_fail_and_are_cut_short_as_asked(campaign_dir: Path) -> None:
+    """Source: the words of the system for ENOSPC; a short write must be finished."""
+    template, command = learned("db_export", campaign_dir / "any")
+    shim = build_shim(campaign_dir)
+    for fault, code, words in (
+        (Fault(2, FAIL, 28), 1, "No space left on device"),
+        (Fault(2, SHORT), 0, ""),
+        (Fault(999, KILL_BEFORE), 0, ""),
+    ):
+        folder = campaign_dir / f"fail-{fault.at}-{fault.action}"
+        command.prepare(template, folder)
+        done = started(command.arguments, folder, fault, shim=shim).wait()
+        assert (done.code, words in done.text) == (code, True)
+        trial = Trial("test", 1, 0, folder, campaign_dir)
+        assert command.state(trial, folder) == (NEW if code == 0 else OLD)
+        assert trial.problems == []
+
+
+def test_every_test_and_part_that_the_page_names_is_there() -> None:
+    """Source: docs/design/reliability.md, and the files that it names."""
+    page = (ROOT / "docs" / "design" / "reliability.md").read_text(encoding="utf-8")
+    named = re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", page)
+    assert len(named) > 25
+    for path, function in named:
+        found = re.search(rf"^ *def {function}\(", (ROOT / path).read_text(encoding="utf-8"), re.MULTILINE)
+        assert found, f"{path}::{function} is not there"
+    rows = [line.split("|")[3] for line in page.splitlines() if line.startswith("| ") and line.count("|") == 4]
+    parts = {name for row in rows for name in re.findall(r"`(\w+)`", row)}
+    assert {part.name for part in PARTS} == parts
+    for promise in (line for line in page.splitlines() if line.startswith("| ") and line.count("|") == 4):
+        assert "`" in promise or promise.startswith(("| Promise", "| ---")), f"nothing tests this: {promise}"
