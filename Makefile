@@ -10,7 +10,7 @@ NATIVE_SOURCES := CMakeLists.txt pyproject.toml $(shell find simd -name '*.cpp' 
 TESTS ?= tests swsearch
 JOBS ?= auto
 
-.PHONY: demo test test-gpu lint bench install clean
+.PHONY: demo test run-tests test-gpu lint bench install clean
 
 $(VENV)/.created: scripts/create_venv.sh
 	PYTHON=$(PYTHON) sh scripts/create_venv.sh $(VENV)
@@ -47,8 +47,12 @@ $(VENV)/.peers: $(VENV)/.created scripts/install_peers.sh
 	sh scripts/install_peers.sh
 	@touch $@
 
-test: lint $(VENV)/.peers
-	$(BIN)/pytest -n $(JOBS) -m 'not gpu' $(TESTS)
+# The checks of `lint` run beside the tests.
+test: $(VENV)/.installed-test $(VENV)/.peers
+	@$(MAKE) --no-print-directory --jobs 2 lint run-tests
+
+run-tests: $(VENV)/.installed-test
+	$(BIN)/pytest -n $(JOBS) --dist worksteal -m 'not gpu' $(TESTS)
 
 # On a machine with an NVIDIA GPU.
 test-gpu: $(VENV)/.installed-test
