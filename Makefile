@@ -13,7 +13,7 @@ JOBS ?= auto
 CAMPAIGN_MINUTES ?= 60
 CAMPAIGN_JOBS ?= 2
 
-.PHONY: demo test test-gpu lint bench install clean campaign
+.PHONY: demo test run-tests test-gpu lint bench install clean campaign
 
 $(VENV)/.created: scripts/create_venv.sh
 	PYTHON=$(PYTHON) sh scripts/create_venv.sh $(VENV)
@@ -51,8 +51,12 @@ $(VENV)/.peers: $(VENV)/.created scripts/install_peers.sh
 	sh scripts/install_peers.sh
 	@touch $@
 
-test: lint $(VENV)/.peers
-	$(BIN)/pytest -n $(JOBS) -m 'not gpu' $(TESTS)
+# The checks of `lint` run beside the tests.
+test: $(VENV)/.installed-test $(VENV)/.peers
+	@$(MAKE) --no-print-directory --jobs 2 lint run-tests
+
+run-tests: $(VENV)/.installed-test
+	$(BIN)/pytest -n $(JOBS) --dist worksteal -m 'not gpu' $(TESTS)
 
 # Kills, full disks, signals, damage, and random pairs against other programs, for an hour. One that was stopped goes on;
 # one that ended begins anew. The figures are in build/campaign/summary.txt and .json.

@@ -89,7 +89,7 @@ def compiled(name: str, parts: Iterable[str], make: Callable[[Path], None], fold
             os.replace(scratch, path)
         finally:
             scratch.unlink(missing_ok=True)
-    _remove_oldest(folder, MOST_BYTES)
+    remove_oldest(folder, MOST_BYTES)
     return path
 
 
@@ -110,7 +110,7 @@ def _locked(path: Path) -> Iterator[None]:
         yield
 
 
-def _remove_oldest(folder: Path, most_bytes: int) -> None:
+def remove_oldest(folder: Path, most_bytes: int) -> None:
     """Remove files not used for longest until the others fit, but those of the last hour."""
     found = []
     for path in folder.iterdir():

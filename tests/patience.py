@@ -17,11 +17,16 @@ LIMIT_SECONDS = 300.0
 
 
 def wait_until(happened: Callable[[], object], what: str) -> None:
-    """Return when `happened` returns something true; fails where that never comes."""
+    """Return when `happened` returns something true; fails where that never comes.
+
+    It is asked less and less often, up to ten times a second: asking may cost more than what is waited for.
+    """
     ends = time.monotonic() + LIMIT_SECONDS
+    pause = 0.002
     while not happened():
         assert time.monotonic() < ends, f"{what}: not within {LIMIT_SECONDS:.0f} s"
-        time.sleep(0.005)
+        time.sleep(pause)
+        pause = min(1.5 * pause, 0.1)
 
 
 def interrupt(work: Callable[[], object], seconds: float = 0.3) -> None:

@@ -16,6 +16,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.compiled import compiled, compiler_version, digest_of
+
 ROOT = Path(__file__).parents[2]
 SIMD = ROOT / "simd"
 AVX512 = ["-mavx512f", "-mavx512bw", "-mavx512vl", "-mavx512dq"]
@@ -56,8 +58,18 @@ needs_gcc = pytest.mark.skipif(shutil.which("g++") is None, reason="there is no 
 
 
 def build(folder: Path, main: str, sources: dict[Path, Sequence[str]], flags: Sequence[str], compiler: str) -> Path:
-    """Compile each source with its own flags beside ``flags``, and link them with ``main`` of this folder."""
+    """Compile each source with its own flags beside ``flags``, and link them with ``main`` of this folder.
+
+    The program is kept (``tests/compiled.py``).
+    """
     sources = {**sources, Path(__file__).parent / main: []}
+    own_flags = [f"{source.name} {' '.join(needed)}" for source, needed in sources.items()]
+    parts = [compiler, compiler_version(compiler), *flags, *own_flags, digest_of(SIMD, Path(__file__).parent)]
+    return compiled(Path(main).stem, parts, lambda program: link(program, folder, sources, flags, compiler))
+
+
+def link(program: Path, folder: Path, sources: dict[Path, Sequence[str]], flags: Sequence[str], compiler: str) -> None:
+    """Write the program of some sources; object files go to ``folder``."""
     common = [compiler, "-std=c++17", "-O1", "-w", "-pthread", f"-I{SIMD}", *flags]
 
     def compile_one(source: Path) -> str:
@@ -70,10 +82,8 @@ def build(folder: Path, main: str, sources: dict[Path, Sequence[str]], flags: Se
 
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         objects = list(pool.map(compile_one, sources))
-    program = folder / "program"
     linked = subprocess.run([*common, *objects, "-o", program], capture_output=True, text=True, check=False)
     assert linked.returncode == 0, linked.stderr
-    return program
 
 
 def score_sources(machine: str) -> dict[Path, Sequence[str]]:

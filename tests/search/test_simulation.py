@@ -27,8 +27,14 @@ def own_cache(tmp_path, monkeypatch):
     simulation._simulated.cache_clear()
 
 
-@pytest.fixture(scope="module")
-def third_bit():
+@pytest.fixture
+def few_sequences(monkeypatch):
+    """A seventh of the pairs, where their number does not matter."""
+    monkeypatch.setattr(simulation, "N_SEQUENCES", 96)
+
+
+@pytest.fixture
+def third_bit(few_sequences):
     """A simulation of BLOSUM80 with one thread."""
     return simulate(THIRD_BIT, threads=1)
 
@@ -97,7 +103,7 @@ def test_a_scheme_outside_the_tables_is_simulated_once(own_cache, monkeypatch, t
     assert len(calls) == 4
 
 
-def test_threads_change_nothing(third_bit):
+def test_threads_change_nothing(third_bit, few_sequences):
     """Source: a simulation with one thread."""
     assert simulate(THIRD_BIT, threads=2) == third_bit
 
