@@ -20,8 +20,8 @@ parameters were computed with)."""
 def background(alphabet: Alphabet) -> Floats:
     """Frequencies of the 20 amino acids, or of the 4 bases, in the order of their codes; they sum to 1.
 
-    >>> background(PROTEIN).shape, round(float(background(PROTEIN)[0]), 4)
-    ((20,), 0.0781)
+    >>> background(PROTEIN).shape, round(float(background(PROTEIN)[0]), 5)
+    ((20,), 0.07805)
     """
     if alphabet is PROTEIN:
         frequencies: Floats = np.array(_AMINO_ACIDS_PER_HUNDRED_THOUSAND) / 100_000
