@@ -1,31 +1,22 @@
-"""``swsearch batch``: many queries in one run that can be interrupted, resumed and sharded."""
+"""``swsearch batch``: ``swsearch query`` with the defaults of scripts: everything is stored, nothing printed."""
 
 from __future__ import annotations
 
-import shlex
-import sys
-from contextlib import ExitStack
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from swsearch.cli import options
-from swsearch.cli.search_arguments import SearchArguments, takes_search_arguments
+from swsearch.cli.search_arguments import BatchArguments, SearchArguments, takes_arguments
 
 
-@takes_search_arguments
+@takes_arguments
 def batch(
     files: Annotated[
         list[str], typer.Argument(metavar="FASTA… DB", help="Query files, then a database made by `swsearch index`.")
     ],
-    query_format: options.QueryFormat = "auto",
-    resume: Annotated[
-        str | None, typer.Option(help="Go on with a run: its number, or latest. A new run starts where none fits.")
-    ] = None,
-    shard: Annotated[str, typer.Option(help="Search one share of the queries: i/n, i from 1 to n.")] = "1/1",
-    events: Annotated[Path | None, typer.Option(help="File that takes a line of JSON for each event.")] = None,
     *,
+    run: BatchArguments,
     search: SearchArguments,
 ) -> None:
     """Search a database with every sequence of many files, and store the hits of each query as it ends.
@@ -39,62 +30,19 @@ def batch(
 
     Example: swsearch batch Pfam-A.seed.gz proteins.db --store pfam.sqlite --shard 3/8
     """
-    from swsearch.errors import writing_to
-
-    if len(files) < 2:
-        raise typer.BadParameter("give at least one query file and the database")
-    options.kept_store(search.store)
-    *paths, database = files
-    from swsearch.cli.collisions import refuse_collisions
-    from swsearch.output_files import refuse_compressed
-
-    refuse_collisions({"--events": events}, inputs=[*paths, *search.files], databases=[database], store=search.store)
-    refuse_compressed(events, "--events", "each event is appended as it happens, which no archive can take")
-    search.warm_up_gpus(database)
-
-    from swsearch.batch import run_batch, survey
     from swsearch.cli.output import say
-    from swsearch.cli.progress import ProgressReport, say_plan
-    from swsearch.hits.share import Shard
-    from swsearch.search.query_file import QueryFiles
-    from swsearch.store.repository import HitStore
+    from swsearch.cli.run import execute
 
-    share = Shard.parse(shard)
-    queries = QueryFiles.of(paths, query_format)
-    with ExitStack() as stack:
-        searcher, why = stack.enter_context(search.open_searcher(database))
-        options.check_alphabet(search.alphabet, searcher.needs)
-        notify = None if search.quiet else say
-        found = survey(queries, searcher, share, as_asked=search.alphabet is not None, notify=notify)
-        if not search.quiet:
-            for line in (why, *searcher.notes):
-                say(line)
-            say_plan(searcher.forecast(found.cells))
-        opened = stack.enter_context(HitStore(search.store, create=True))
-        log = None
-        if events is not None:
-            events = Path("/dev/stdout") if str(events) == "-" else events
-            stack.enter_context(writing_to(str(events)))
-            log = stack.enter_context(events.open("a", encoding="utf-8"))
-        progress = stack.enter_context(ProgressReport("searching", found.cells, "GCUPS", 1e9, search.quiet))
-        report = run_batch(
-            queries,
-            searcher,
-            opened,
-            shlex.join(["swsearch", *sys.argv[1:]]),
-            resume=resume,
-            shard=share,
-            asked=found.asked,
-            notify=notify,
-            events=log,
-            progress=progress.advance,
-            told=lambda so_far: progress.note(f"{so_far.n_before + so_far.n_done:,} queries done"),
-        )
-    before = f", {report.n_before:,} were there before" if report.resumed else ""
-    print(
-        f"run {report.run_id} in {search.store}: {report.n_done:,} queries done{before}, {len(report.failed):,} failed"
-    )
-    for refused in report.failed:
+    options.kept_store(search.store)
+    outcome = execute(files, search, run, skip_refused=True)
+    before = f", {outcome.n_before:,} were there before" if outcome.resumed else ""
+    failed = f"{len(outcome.failed):,} failed"
+    summary = f"run {outcome.run_id} in {search.store}: {outcome.n_done:,} queries done{before}, {failed}"
+    if run.format_name != "none" and run.out is None:
+        say(summary)  # the report has stdout
+    else:
+        print(summary)
+    for refused in outcome.failed:
         say(f"failed: {refused}")
-    if report.failed:
+    if outcome.failed:
         raise typer.Exit(1)

@@ -180,6 +180,29 @@ Fields = Annotated[
     str | None,
     typer.Option(help="Columns by BLAST's names, separated by blanks or commas.", rich_help_panel=OUTPUT),
 ]
+BatchFormat = Annotated[
+    str,
+    typer.Option(
+        "--format",
+        help="Print the results too, in a format of `swsearch query`. [none; table with --out]",
+        rich_help_panel=OUTPUT,
+    ),
+]
+Resume = Annotated[
+    str | None,
+    typer.Option(help="Go on with a run: its number, or latest. A new run starts where none fits."),
+]
+Shard = Annotated[str, typer.Option(help="Search one share of the queries: i/n, i from 1 to n.")]
+Events = Annotated[
+    Path | None, typer.Option(help="File that takes a line of JSON for each event.", rich_help_panel=OUTPUT)
+]
+Plot = Annotated[
+    Path | None,
+    typer.Option(
+        help="File for a histogram of all scores beside the statistics (.png, .svg, .pdf); computes every score.",
+        rich_help_panel=OUTPUT,
+    ),
+]
 Out = Annotated[Path | None, typer.Option("--out", help="File for the results. [stdout]", rich_help_panel=OUTPUT)]
 
 

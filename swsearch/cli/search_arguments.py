@@ -1,5 +1,6 @@
-"""What every searching command asks for, declared once: :class:`SearchArguments` holds the answers, and
-:func:`takes_search_arguments` gives a command the options.
+"""The options of the searching commands, declared once: what is searched and how, and the run that comes of it.
+
+:func:`takes_arguments` gives a command the options of these dataclasses.
 """
 
 from __future__ import annotations
@@ -10,11 +11,12 @@ import inspect
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from swsearch.cli import options
+from swsearch.search import defaults
 
 if TYPE_CHECKING:
     from swsearch.cli.progress import ProgressReport
@@ -30,22 +32,22 @@ class SearchArguments:
     """The options of a search and of the machine it runs on. Each field is an option of the same name."""
 
     alphabet: options.Alphabet = None
-    top: options.Top = 25
-    evalue: options.Evalue = 10.0
-    ties: options.Ties = "cut"
-    strand: options.Strand = "both"
+    top: options.Top = defaults.TOP
+    evalue: options.Evalue = defaults.EVALUE
+    ties: options.Ties = defaults.TIES
+    strand: options.Strand = defaults.STRAND
     translate: options.Translate = None
     genetic_code: options.GeneticCode = None
-    max_hsps: options.MaxHsps = 1
+    max_hsps: options.MaxHsps = defaults.MAX_HSPS
     matrix: options.Matrix = None
     match: options.Match = None
     mismatch: options.Mismatch = None
     gap_open: options.GapOpen = None
     gap_extend: options.GapExtend = None
     dbsize: options.DbSize = None
-    mask: options.Mask = "none"
-    mask_mode: options.MaskMode = "soft"
-    composition: options.Composition = "none"
+    mask: options.Mask = defaults.MASK
+    mask_mode: options.MaskMode = defaults.MASK_MODE
+    composition: options.Composition = defaults.COMPOSITION
     min_score: options.MinScore = None
     min_bits: options.MinBits = None
     min_identity: options.MinIdentity = None
@@ -128,27 +130,50 @@ class SearchArguments:
         return ProgressReport("translating", n_bases, "M bases/s", 1e6, self.quiet)
 
 
-def takes_search_arguments(command: Callable[..., None]) -> Callable[..., None]:
-    """Give ``command`` an option for each field of :class:`SearchArguments`.
+@dataclass(frozen=True)
+class RunArguments:
+    """The options of a run: its queries, its store entry and its report. Each field is an option of the same name."""
 
-    ``command`` has a parameter ``search: SearchArguments``, in whose place the options appear in its help.
+    query_format: options.QueryFormat = "auto"
+    resume: options.Resume = None
+    shard: options.Shard = "1/1"
+    format_name: options.Format = "table"
+    fields: options.Fields = None
+    out: options.Out = None
+    plot: options.Plot = None
+    events: options.Events = None
+
+
+@dataclass(frozen=True)
+class BatchArguments(RunArguments):
+    """The same with the defaults of ``swsearch batch``, which prints no report unless it is asked for one."""
+
+    format_name: options.BatchFormat = "none"
+
+
+def takes_arguments(command: Callable[..., None]) -> Callable[..., None]:
+    """Give ``command`` an option for each field of the dataclasses among its parameters.
+
+    A parameter whose annotation is a dataclass, such as ``search: SearchArguments``, is replaced by the options of its
+    fields in the help of the command, and takes an instance with the values given.
     """
-    shared = [
-        parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY)
-        for parameter in inspect.signature(SearchArguments, eval_str=True).parameters.values()
-    ]
     signature = inspect.signature(command, eval_str=True)
+    bundles: dict[str, tuple[type[Any], list[str]]] = {}
     parameters: list[inspect.Parameter] = []
     for parameter in signature.parameters.values():
-        if parameter.name == "search":
-            parameters += shared
+        if isinstance(parameter.annotation, type) and is_dataclass(parameter.annotation):
+            of_bundle = inspect.signature(parameter.annotation, eval_str=True).parameters.values()
+            bundles[parameter.name] = (cast(type[Any], parameter.annotation), [field.name for field in of_bundle])
+            parameters += [field.replace(kind=inspect.Parameter.KEYWORD_ONLY) for field in of_bundle]
         else:
             parameters.append(parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY))
 
     @functools.wraps(command)
     def wrapped(**given: Any) -> None:
-        search = SearchArguments(**{parameter.name: given.pop(parameter.name) for parameter in shared})
-        command(**given, search=search)
+        bundled = {
+            name: kind(**{field: given.pop(field) for field in names}) for name, (kind, names) in bundles.items()
+        }
+        command(**given, **bundled)
 
     wrapped.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
     wrapped.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}

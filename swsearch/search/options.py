@@ -18,6 +18,7 @@ from swsearch.query.masking import MODES, parse_maskers
 from swsearch.scoring.gap import GapPenalty
 from swsearch.scoring.matrix import SubstitutionMatrix, match_mismatch, matrix_file, matrix_names, named_matrix
 from swsearch.scoring.scheme import ScoringScheme, default_scheme
+from swsearch.search import defaults
 from swsearch.sequences.alphabet import PROTEIN, Alphabet
 from swsearch.sequences.genetic_code import FRAMES, STANDARD_CODE, GeneticCode, frames_of_strand, genetic_code
 
@@ -97,22 +98,22 @@ class SearchOptions:
         A value is out of its range.
     """
 
-    top: int = 25
-    evalue: float = 10.0
-    ties: str = "cut"
-    strand: str = "both"
+    top: int = defaults.TOP
+    evalue: float = defaults.EVALUE
+    ties: str = defaults.TIES
+    strand: str = defaults.STRAND
     matrix: str | None = None
     match: int | None = None
     mismatch: int | None = None
     gap_open: int | None = None
     gap_extend: int | None = None
     dbsize: int | None = None
-    mask: str = "none"
-    mask_mode: str = "soft"
-    composition: str = "none"
+    mask: str = defaults.MASK
+    mask_mode: str = defaults.MASK_MODE
+    composition: str = defaults.COMPOSITION
     translate: str | None = None
     genetic_code: int | None = None
-    max_hsps: int = 1
+    max_hsps: int = defaults.MAX_HSPS
     min_score: int | None = None
     min_bits: float | None = None
     min_identity: float | None = None

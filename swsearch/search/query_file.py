@@ -97,10 +97,13 @@ class QueryFiles:
     paths : tuple of paths
     formats : tuple of str
         The format of each, found out where that was asked for.
+    held : tuple of tuple of records, or None
+        The records of each file, where they were read once and are kept.
     """
 
     paths: tuple[str | os.PathLike[str], ...]
     formats: tuple[str, ...]
+    held: tuple[tuple[SequenceRecord | RefusedRecord, ...], ...] | None = None
 
     @classmethod
     def of(cls, paths: Sequence[str | os.PathLike[str]], query_format: str) -> Self:
@@ -128,8 +131,29 @@ class QueryFiles:
 
     @property
     def have_stdin(self) -> bool:
-        """Whether one is standard input, which can be read but once."""
-        return any(os.fspath(path) == STDIN for path in self.paths)
+        """Whether one is standard input, which can be read but once, and is not held."""
+        return self.held is None and any(os.fspath(path) == STDIN for path in self.paths)
+
+    def read_once(self, scheme: ScoringScheme, needs: QueryNeeds) -> Self:
+        """The same files with their records in memory, for files that can be read but once.
+
+        Raises
+        ------
+        InputError, AlphabetMismatch
+            As :meth:`records`.
+        """
+        held = tuple(tuple(records) for _, _, records in self.by_file(scheme, needs))
+        return replace(self, held=held)
+
+    def by_file(
+        self, scheme: ScoringScheme, needs: QueryNeeds
+    ) -> Iterator[tuple[str | os.PathLike[str], str, Iterator[SequenceRecord | RefusedRecord]]]:
+        """Path, format and records of each file; errors as for :meth:`records`."""
+        for index, (path, form) in enumerate(zip(self.paths, self.formats, strict=True)):
+            if self.held is not None:
+                yield path, form, iter(self.held[index])
+            else:
+                yield path, form, _records(path, form, scheme, needs)
 
     def records(self, scheme: ScoringScheme, needs: QueryNeeds) -> Iterator[SequenceRecord | RefusedRecord]:
         """All queries in order; a record that is no sequence of the needed alphabet stands as refused.
@@ -141,16 +165,8 @@ class QueryFiles:
         AlphabetMismatch
             A file holds profiles, and queries must be DNA.
         """
-        for path, form in zip(self.paths, self.formats, strict=True):
-            if form != "fasta":
-                refuse_profiles(path, needs)
-                yield from read_profiles(path, form, scheme.matrix)
-                continue
-            for record in read_each(path, needs.alphabet):
-                if isinstance(record, RefusedRecord):
-                    yield replace(record, reason=needs.of_this_search(record.reason))
-                else:
-                    yield record
+        for _, _, records in self.by_file(scheme, needs):
+            yield from records
 
     def parameters(self, scheme: ScoringScheme) -> dict[str, str]:
         """What a run must keep of them, as :attr:`QueryFile.parameters`; reads profiles once.
@@ -165,6 +181,20 @@ class QueryFiles:
         read = zip(self.paths, self.formats, strict=True)
         profiles = (profile for path, form in read for profile in read_profiles(path, form, scheme.matrix))
         return _kept(sorted(set(self.formats)), profiles)
+
+
+def _records(
+    path: str | os.PathLike[str], form: str, scheme: ScoringScheme, needs: QueryNeeds
+) -> Iterator[SequenceRecord | RefusedRecord]:
+    if form != "fasta":
+        refuse_profiles(path, needs)
+        yield from read_profiles(path, form, scheme.matrix)
+        return
+    for record in read_each(path, needs.alphabet):
+        if isinstance(record, RefusedRecord):
+            yield replace(record, reason=needs.of_this_search(record.reason))
+        else:
+            yield record
 
 
 def _format_of(path: str | os.PathLike[str], query_format: str) -> str:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import time
 from collections import deque
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice, product
 from typing import cast
@@ -236,23 +236,25 @@ class Searcher:
     # --- the steps ---
 
     def search(
-        self, queries: Sequence[SequenceRecord], progress: Progress | None = None
+        self, queries: Iterable[SequenceRecord], progress: Progress | None = None
     ) -> Generator[QueryResult, None, None]:
         """Results of the queries, in their order, each as soon as it is there.
 
-        All queries are checked before the first is searched. They are scored in batches of as many as the engine gains
-        from; the batches never change a result. An engine that works in the background has begun when this returns,
+        The queries of a sequence are checked before the first is searched. Those of any other iterable must have been
+        checked; they are read a batch ahead. Queries are scored in batches of as many as the engine gains from; the
+        batches never change a result. An engine that works in the background has begun when this returns,
         scores on while what it has scored is ranked and aligned, and finds the next batch begun when it ends one.
         Closing the results gives up what was begun.
         """
-        for query in queries:
-            self.check(query)
+        if isinstance(queries, Sequence):
+            for query in queries:
+                self.check(query)
         results = self._search(queries, progress)
         next(results)  # the first batch is begun
         return cast(Generator[QueryResult, None, None], results)
 
     def _search(
-        self, queries: Sequence[SequenceRecord], progress: Progress | None
+        self, queries: Iterable[SequenceRecord], progress: Progress | None
     ) -> Generator[QueryResult | None, None, None]:
         """None when the first batch is begun, then the results."""
         batches = ((batch, self._begin(batch)) for batch in self._batches(queries))
@@ -271,7 +273,7 @@ class Searcher:
             for _, scores in begun:
                 scores.cancel()
 
-    def _batches(self, queries: Sequence[SequenceRecord]) -> Iterator[list[_Asked]]:
+    def _batches(self, queries: Iterable[SequenceRecord]) -> Iterator[list[_Asked]]:
         """Queries that the engine gains from scoring together: at least one, not too many, not too long."""
         most = max(1, self.engine.profiles_per_call // self._reader.n_readings)
         batch: list[_Asked] = []

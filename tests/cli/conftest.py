@@ -15,7 +15,7 @@ DATA = Path(__file__).parents[2] / "data"
 
 PAUSED = """
 import sys
-from swsearch.batch import EventLog
+from swsearch.run import EventLog
 from swsearch.cli.app import main
 from swsearch.store.repository import HitStore
 

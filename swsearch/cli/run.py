@@ -1,0 +1,208 @@
+"""What ``swsearch query`` and ``swsearch batch`` do: open, survey, search, store, report, and say what came of it."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, TextIO
+
+import typer
+
+from swsearch.cli import options
+from swsearch.cli.search_arguments import RunArguments, SearchArguments
+from swsearch.errors import InputError, writing_to
+
+if TYPE_CHECKING:
+    from swsearch.hits.share import AskedQueries
+    from swsearch.report.protocol import ReportFormat
+    from swsearch.run import RunOutcome, WriteReport
+    from swsearch.search.score_check import ScoreCheck
+    from swsearch.search.searcher import Searcher
+    from swsearch.store.repository import HitStore
+
+
+def execute(files: list[str], search: SearchArguments, run: RunArguments, *, skip_refused: bool) -> RunOutcome:
+    """Search with the queries of all files but the last, which is the database.
+
+    Parameters
+    ----------
+    files : list of str
+        Query files, then the database.
+    search, run
+        The options given.
+    skip_refused : bool
+        Go on at a record that cannot be searched, name it at the end and exit with 1; otherwise it is an error before
+        anything is searched.
+    """
+    if len(files) < 2:
+        raise typer.BadParameter("give at least one query file and the database")
+    *paths, database = files
+    _refuse_contradictions(paths, database, search, run)
+    search.warm_up_gpus(database)
+
+    from swsearch.cli.output import OutputClosed, say
+    from swsearch.cli.progress import ProgressReport, say_plan
+    from swsearch.hits.share import Shard
+    from swsearch.run import run_search, survey
+    from swsearch.search.query_file import QueryFiles
+
+    shard = Shard.parse(run.shard)
+    report = _report_format(run)
+    if run.plot is not None:
+        from swsearch.plots import check_plot
+
+        check_plot(run.plot)
+    opened: list[RunOutcome] = []
+    try:
+        with ExitStack() as stack:
+            searcher, why = stack.enter_context(search.open_searcher(database))
+            options.check_alphabet(search.alphabet, searcher.needs)
+            queries = QueryFiles.of(paths, run.query_format)
+            if queries.have_stdin and not skip_refused:
+                queries = queries.read_once(searcher.scheme, searcher.needs)
+            force_alphabet = search.alphabet is not None
+            found = survey(queries, searcher, shard, force_alphabet=force_alphabet, skip_refused=skip_refused)
+            check = _score_check(searcher) if run.plot is not None else None
+            if report is not None:
+                from swsearch.report.registry import check_fits
+
+                check_fits(report, searcher.run_info(""))
+            if not search.quiet:
+                for line in (why, *searcher.notes, *found.notes):
+                    say(line)
+                say_plan(searcher.forecast(found.cells, found.sample))
+                statistics = searcher.run_info("")
+                if statistics.lam is None:
+                    say(f"no E-values: {statistics.statistics}")
+            write = None if report is None else _write_report(report, run.out, stack)
+            events = None if run.events is None else _event_stream(run.events, stack)
+            progress = stack.enter_context(ProgressReport("searching", found.cells, "GCUPS", 1e9, search.quiet))
+            stores: list[HitStore] = []
+            outcome = run_search(
+                queries,
+                searcher,
+                command=shlex.join(["swsearch", *sys.argv[1:]]),
+                store=_store_opener(search.store, stack, stores),
+                resume=run.resume,
+                shard=shard,
+                asked=found.asked,
+                report=write,
+                skip_refused=skip_refused,
+                search_repeated=check is not None,
+                events=events,
+                progress=progress.advance,
+                notify=None if search.quiet else say,
+                on_query_done=lambda so_far: progress.note(f"{so_far.n_before + so_far.n_done:,} queries done"),
+                on_run_open=opened.append,
+            )
+            if run.plot is not None and check is not None:
+                scheme = searcher.scheme
+                title = f"{outcome.n_done} queries, {scheme.matrix.name} {scheme.gap.open}/{scheme.gap.extend}"
+                _plot_scores(check, outcome, title, run.plot, search, stores[0] if stores else None)
+    except OutputClosed:
+        _say_what_is_kept(opened, found.asked, search.store)
+        raise
+    return outcome
+
+
+def _refuse_contradictions(paths: list[str], database: str, search: SearchArguments, run: RunArguments) -> None:
+    """Refuse options that exclude each other, and outputs that must not be written."""
+    from swsearch.cli.collisions import refuse_collisions
+    from swsearch.output_files import refuse_compressed
+
+    if search.store == "none" and run.resume is not None:
+        raise InputError("--resume goes on with a stored run; name its store with --store")
+    if run.plot is not None and run.resume is not None:
+        raise InputError("--plot needs the scores of all queries, --resume does not search all again; leave one out")
+    printed = run.format_name != "none" or run.out is not None
+    outputs = {"--out": (run.out or "-") if printed else None, "--plot": run.plot, "--events": run.events}
+    refuse_collisions(outputs, inputs=[*paths, *search.files], databases=[database], store=search.store)
+    refuse_compressed(run.events, "--events", "each event is appended as it happens, which no archive can take")
+
+
+def _report_format(run: RunArguments) -> ReportFormat | None:
+    """The format of the report; None where none is wanted."""
+    from swsearch.report.registry import get_format
+
+    name = run.format_name
+    if name == "none":
+        if run.fields is not None:
+            raise InputError("--fields chooses the columns of a report; name its --format")
+        if run.out is None:
+            return None
+        name = "table"
+    return get_format(name, options.field_list(run.fields))
+
+
+def _write_report(report: ReportFormat, out: Path | None, stack: ExitStack) -> WriteReport:
+    """What writes the report to ``out``; a file is complete when ``stack`` is closed."""
+    from swsearch.cli.output import result_stream
+
+    stream = stack.enter_context(result_stream(out, binary=report.binary))
+    return lambda run, results: report.write(run, results, stream)
+
+
+def _event_stream(path: Path, stack: ExitStack) -> TextIO:
+    path = Path("/dev/stdout") if str(path) == "-" else path
+    stack.enter_context(writing_to(str(path)))
+    return stack.enter_context(path.open("a", encoding="utf-8"))
+
+
+def _store_opener(store: str, stack: ExitStack, opened: list[HitStore]) -> Callable[[], HitStore] | None:
+    """What opens the store and adds it to ``opened``.
+
+    Loading SQLAlchemy takes a third of a second, in which a GPU is at work already.
+    """
+    if store == "none":
+        return None
+
+    def open_store() -> HitStore:
+        from swsearch.store.repository import HitStore
+
+        opened.append(stack.enter_context(HitStore(store, create=True)))
+        return opened[0]
+
+    return open_store
+
+
+def _say_what_is_kept(opened: list[RunOutcome], asked: AskedQueries | None, store: str) -> None:
+    """Say which queries a run keeps whose reader went away before all were searched."""
+    from swsearch.cli.output import say
+
+    if not opened or opened[0].run_id is None:
+        return
+    n_kept = opened[0].n_before + opened[0].n_done
+    total = None if asked is None else asked.n_of_share
+    if total is None or n_kept < total:
+        kept = f"run {opened[0].run_id} in {store} keeps {n_kept} of {'its' if total is None else total} queries"
+        say(f"nobody reads the results any more: {kept} and is marked interrupted")
+
+
+def _score_check(searcher: Searcher) -> ScoreCheck:
+    """Counts the scores of all subjects for the plot."""
+    from swsearch.search.score_check import ScoreCheck
+
+    check = ScoreCheck(searcher)
+    searcher.observe = check.add
+    return check
+
+
+def _plot_scores(
+    check: ScoreCheck, outcome: RunOutcome, title: str, path: Path, search: SearchArguments, store: HitStore | None
+) -> None:
+    """Draw what was counted; say and store what is wrong with it."""
+    from swsearch.cli.output import say
+    from swsearch.search.score_plot import write_score_plot
+
+    checked = check.result()
+    write_score_plot(checked, title, path)
+    if checked.fit is None and not search.quiet:
+        say(f"{checked.n_scores:,} scores are too few to fit a distribution to them; the plot has none")
+    if checked.warning is not None:
+        if not search.quiet:
+            say(checked.warning)
+        if store is not None and outcome.run_id is not None:
+            store.note_statistics(outcome.run_id, checked.warning)

@@ -1,0 +1,577 @@
+"""A run: queries searched against a database, stored as they end, and written as a report.
+
+A run numbers the queries of its files from 0 and searches each that the store lacks. With a store, each query is
+committed with its hits as it ends. So a run that was killed goes on where it stopped, and the shares of one run, each a
+part of the queries, are put together into one run (:mod:`swsearch.merge`); both end with the same bytes as a run that
+was not interrupted. Queries with the same letters are searched once. Queries may be profiles; their scores are part of
+what makes a run the same search.
+
+:func:`survey` reads the query files once, before anything is computed or stored; :func:`run_search` does the work.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from collections import deque
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import closing, suppress
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, Protocol, TextIO
+
+from swsearch.engine.protocol import Progress
+from swsearch.errors import InputError, RunTaken, StoreError
+from swsearch.hits.result import QueryResult, RunInfo, SearchStats
+from swsearch.hits.share import AskedQueries, FailedQuery, QueryCount, Shard
+from swsearch.profiles.scale import scale_note
+from swsearch.query.position_specific import PositionSpecificQuery
+from swsearch.search.query_file import QueryFiles, known_letters
+from swsearch.search.searcher import Searcher
+from swsearch.sequences.fasta import SAMPLE_RESIDUES, RefusedRecord
+from swsearch.sequences.record import SequenceRecord
+from swsearch.store.repository import HitStore, StoredRun, query_digest
+
+WHOLE: Final = Shard()
+"""The share that is all queries."""
+SAMPLE_QUERIES: Final = 256
+"""Queries that a survey keeps, for a forecast of the kernels that they need."""
+
+
+class WriteReport(Protocol):
+    """Writes the results of a run, each as it comes, such as a report format on its stream."""
+
+    def __call__(self, run: RunInfo, results: Iterator[QueryResult], /) -> None:
+        """Take all results."""
+
+
+@dataclass
+class RunOutcome:
+    """What a call of :func:`run_search` did.
+
+    Attributes
+    ----------
+    run_id : int or None
+        The run in the store; None where nothing is stored.
+    resumed : bool
+        Whether the run was in the store before.
+    n_done : int
+        Queries searched or copied in this call.
+    n_before : int
+        Queries that the run held before.
+    n_repeated : int
+        Queries among ``n_done`` whose letters the run had searched before.
+    failed : list of RefusedRecord
+        Records that could not be searched, with the reason.
+    """
+
+    run_id: int | None = None
+    resumed: bool = False
+    n_done: int = 0
+    n_before: int = 0
+    n_repeated: int = 0
+    failed: list[RefusedRecord] = field(default_factory=list)
+
+
+class EventLog:
+    """JSON lines for scripts, one an event, written through at once; without a stream nothing is written.
+
+    Every line has ``event`` (``start``, ``query``, ``failed``, ``end``) and ``seconds`` since the start.
+    """
+
+    def __init__(self, stream: TextIO | None) -> None:
+        self._stream = stream
+        self._began = time.monotonic()
+
+    def write(self, event: str, **values: Any) -> None:
+        """Write one event."""
+        if self._stream is not None:
+            seconds = round(time.monotonic() - self._began, 3)
+            self._stream.write(json.dumps({"event": event, "seconds": seconds, **values}) + "\n")
+            self._stream.flush()
+
+
+@dataclass(frozen=True)
+class Survey:
+    """The queries of a run, as counted before it begins.
+
+    Attributes
+    ----------
+    cells : int
+        Cells of the share's queries; 0 where that is not known.
+    asked : AskedQueries or None
+        The queries of the files; None where the files can be read only once.
+    sample : tuple of SequenceRecord
+        The first queries of the share.
+    notes : tuple of str
+        Messages for the user: profiles that are not on the scale of the search's matrix.
+    """
+
+    cells: int = 0
+    asked: AskedQueries | None = None
+    sample: tuple[SequenceRecord, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def survey(
+    files: QueryFiles,
+    searcher: Searcher,
+    shard: Shard = WHOLE,
+    *,
+    force_alphabet: bool = False,
+    skip_refused: bool = True,
+) -> Survey:
+    """Read the query files once, before anything is computed or stored.
+
+    Files that can be read only once, such as standard input, are not surveyed.
+
+    Parameters
+    ----------
+    files : QueryFiles
+    searcher : Searcher
+    shard : Shard
+        The share of the queries that is searched.
+    force_alphabet : bool
+        Take a file that reads like DNA for protein.
+    skip_refused : bool
+        Go on at a record that cannot be searched; otherwise it is an error.
+
+    Raises
+    ------
+    InputError
+        A file cannot be read, holds profiles that this search cannot take, or holds no query at all; or a record cannot
+        be searched and ``skip_refused`` is False.
+    AlphabetMismatch
+        The database is of proteins and a file reads like DNA.
+    """
+    if files.have_stdin:
+        return Survey()
+    cells = 0
+    count = QueryCount()
+    first: list[SequenceRecord] = []
+    notes: list[str] = []
+    for path, form, records in files.by_file(searcher.scheme, searcher.needs):
+        letters: list[str] = []
+        n_sampled = 0
+        for record in records:
+            if isinstance(record, RefusedRecord):
+                if not skip_refused:
+                    raise InputError(str(record))
+            else:
+                if isinstance(record, PositionSpecificQuery) or not skip_refused:
+                    searcher.check(record)
+                if isinstance(record, PositionSpecificQuery):
+                    notes += filter(None, [scale_note(record, searcher.scheme.matrix)])
+                if shard.holds(count.n_queries):
+                    cells += searcher.cells(record)
+                    if len(first) < SAMPLE_QUERIES:
+                        first.append(record)
+                if n_sampled < SAMPLE_RESIDUES:
+                    letters.append(record.letters if form == "fasta" else known_letters(record))
+                    n_sampled += len(record)
+            _count(count, record)
+        if not force_alphabet:
+            searcher.needs.refuse_dna(path, "".join(letters), profiles=form != "fasta")
+    told: tuple[str, ...] = ()
+    if notes:
+        told = (notes[0] + (f" (so it is with {len(notes):,} of the profiles)" if len(notes) > 1 else ""),)
+    return Survey(cells, count.asked(shard), tuple(first), told)
+
+
+def run_search(
+    queries: QueryFiles,
+    searcher: Searcher,
+    *,
+    command: str = "python",
+    store: HitStore | Callable[[], HitStore] | None = None,
+    resume: str | None = None,
+    shard: Shard = WHOLE,
+    asked: AskedQueries | None = None,
+    report: WriteReport | None = None,
+    skip_refused: bool = True,
+    search_repeated: bool = False,
+    events: TextIO | None = None,
+    progress: Progress | None = None,
+    notify: Callable[[str], None] | None = None,
+    on_query_done: Callable[[RunOutcome], None] | None = None,
+    on_run_open: Callable[[RunOutcome], None] | None = None,
+) -> RunOutcome:
+    """Search every query that the run lacks; commit each as it ends, and hand all results to the report in order.
+
+    Parameters
+    ----------
+    queries : QueryFiles
+        Query files, in an order that stays the same when the run is resumed or sharded.
+    searcher : Searcher
+    command : str
+        The command line, for the record.
+    store : HitStore or callable, optional
+        Where the run is kept, or what opens it, called when the engine is at work; without one nothing is stored.
+    resume : str, optional
+        The id of a run of the same search; or ``latest``: the newest unfinished run of the same search, a new one where
+        there is none. Needs a store.
+    shard : Shard
+        The share of the queries to search.
+    asked : AskedQueries, optional
+        The queries that :func:`survey` found in these files; without it they are read once more.
+    report : callable, optional
+        Takes the record of the run and the results of all its queries in their order, those stored before among them.
+    skip_refused : bool
+        Note records that cannot be searched as failed and go on; otherwise they are errors.
+    search_repeated : bool
+        Search a query again although another one has the same letters.
+    events : text stream, optional
+        Takes a line of JSON for each event.
+    progress : callable, optional
+        Called with cells done; cells of queries that need no search are counted as well.
+    notify : callable, optional
+        Takes a message for the user before the run begins, such as that another process works on it.
+    on_query_done : callable, optional
+        Called with the outcome so far after each query.
+    on_run_open : callable, optional
+        Called with the outcome when the run is open in the store, before the first query.
+
+    Raises
+    ------
+    InputError
+        A query file cannot be read, or changed since it was surveyed; what was committed stays.
+    StoreError
+        The store cannot be written, or the run to resume is of another search or of other queries.
+    """
+    return _Run(
+        queries, searcher, command, store, shard,
+        skip_refused=skip_refused, search_repeated=search_repeated, events=events, progress=progress,
+        on_query_done=on_query_done,
+    ).execute(resume, asked, report, notify or (lambda _: None), on_run_open)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class _Entry:
+    """A query in the order of the run: searched (neither of the others), stored before, or a copy of another."""
+
+    number: int
+    stored: bool = False
+    copy_of: int | None = None
+    record: SequenceRecord | None = None
+
+
+class _Run:
+    """One call of :func:`run_search`."""
+
+    def __init__(
+        self,
+        queries: QueryFiles,
+        searcher: Searcher,
+        command: str,
+        store: HitStore | Callable[[], HitStore] | None,
+        shard: Shard,
+        *,
+        skip_refused: bool,
+        search_repeated: bool,
+        events: TextIO | None,
+        progress: Progress | None,
+        on_query_done: Callable[[RunOutcome], None] | None,
+    ) -> None:
+        info = searcher.run_info(command)
+        self._info = replace(info, parameters={**info.parameters, **queries.parameters(searcher.scheme)})
+        self._queries = queries
+        self._searcher = searcher
+        self._open_store = store if store is None or callable(store) else lambda: store
+        self._store: HitStore | None = None
+        self._shard = shard
+        self._skip_refused = skip_refused
+        self._search_repeated = search_repeated or store is None
+        self._progress = progress
+        self._on_query_done = on_query_done
+        self._log = EventLog(events)
+        self._outcome = RunOutcome()
+        self._is_open = False
+        self._refused_early: list[tuple[int, RefusedRecord]] = []
+        self._counted: AskedQueries | None = None
+        self._committed: dict[int, str] = {}
+        self._entries: deque[_Entry] = deque()
+
+    def execute(
+        self,
+        resume: str | None,
+        asked: AskedQueries | None,
+        report: WriteReport | None,
+        notify: Callable[[str], None],
+        on_run_open: Callable[[RunOutcome], None] | None,
+    ) -> RunOutcome:
+        """Search, store and report."""
+        outcome = self._outcome
+        open_store = self._open_store
+        if asked is None:
+            one_pass = self._queries.have_stdin or open_store is None
+            asked = AskedQueries(self._shard) if one_pass else _counted(self._queries, self._searcher, self._shard)
+        if resume is not None:
+            if open_store is None:
+                raise StoreError("a run is resumed from its store; name the store")
+            self._open_run(open_store(), resume, asked, notify)
+        found = self._searcher.search(self._unsearched(asked, stored_too=report is not None), self._progress)
+        with closing(found):
+            if open_store is not None and self._store is None:
+                self._open_run(open_store(), None, asked, notify)  # the engine is at work meanwhile
+            self._begin_events()
+            if on_run_open is not None:
+                on_run_open(outcome)
+            results = self._results(found)
+            try:
+                if report is not None:
+                    report(self._info, results)
+                for _ in results:  # what a report did not take
+                    pass
+            except BaseException:
+                self._leave_interrupted()
+                raise
+        if self._store is not None and outcome.run_id is not None:
+            self._store.finish_run(outcome.run_id)
+        self._log.write(
+            "end", run=outcome.run_id, done=outcome.n_done, before=outcome.n_before, failed=len(outcome.failed)
+        )
+        return outcome
+
+    # --- the run in the store ---
+
+    def _open_run(
+        self, store: HitStore, resume: str | None, asked: AskedQueries, notify: Callable[[str], None]
+    ) -> None:
+        former_digests = self._searcher.database.catalogue.former_digests
+        self._store = store
+        self._outcome.run_id, self._outcome.resumed = _open_run(
+            store, self._info, resume, asked, former_digests, notify
+        )
+        self._committed = store.committed(self._outcome.run_id)
+        self._outcome.n_before = len(self._committed)
+
+    def _leave_interrupted(self) -> None:
+        """Mark a run that an error ends: interrupted, or finished where nothing is missing."""
+        store, run_id = self._store, self._outcome.run_id
+        if store is None or run_id is None:
+            return
+        # The error that ends the run is the one to report; without the mark, a run whose process is gone counts as
+        # interrupted too.
+        with suppress(StoreError):
+            (store.finish_run if store.run(run_id).n_missing == 0 else store.interrupt_run)(run_id)
+
+    def _begin_events(self) -> None:
+        """Write the first event, and those of records that were refused before the run was open."""
+        outcome = self._outcome
+        database = self._info.database.path
+        self._log.write("start", run=outcome.run_id, resumed=outcome.resumed, database=database)
+        self._is_open = True
+        for number, refused in self._refused_early:
+            self._note_refused(number, refused)
+
+    def _note_refused(self, number: int, refused: RefusedRecord) -> None:
+        if not self._is_open:
+            self._refused_early.append((number, refused))
+            return
+        self._outcome.failed.append(refused)
+        if self._store is not None and self._outcome.run_id is not None:
+            self._store.add_failure(self._outcome.run_id, FailedQuery(number, str(refused)))
+        self._log.write("failed", number=number, reason=str(refused))
+
+    # --- queries and results ---
+
+    def _unsearched(self, asked: AskedQueries, *, stored_too: bool) -> Iterator[SequenceRecord]:
+        """The queries that must be searched; what else the run has goes to ``_entries``, in order with them."""
+        searcher, store, run_id = self._searcher, self._store, self._outcome.run_id
+        first_with: dict[bytes, int] = {}
+        count = QueryCount()
+        for number, record in enumerate(self._queries.records(searcher.scheme, searcher.needs)):
+            _count(count, record)
+            if not asked.shard.holds(number):
+                continue
+            refused = record if isinstance(record, RefusedRecord) else _refused(searcher, number, record)
+            if refused is not None:
+                if not self._skip_refused:
+                    raise InputError(str(refused))
+                self._note_refused(number, refused)
+                continue
+            assert isinstance(record, SequenceRecord)
+            known = first_with.setdefault(_query_key(record, searcher), number)
+            if number in self._committed:
+                assert store is not None
+                if self._committed[number] != query_digest(record.header, searcher.as_searched(record).letters):
+                    problem = f"query {number} of run {run_id} of {store.name} is not {record.identifier!r}"
+                    raise StoreError(f"{problem}; give the files that the run began with")
+                if stored_too:
+                    self._entries.append(_Entry(number, stored=True))
+                self._count_cells(record)
+            elif known != number and not self._search_repeated:
+                self._entries.append(_Entry(number, copy_of=known, record=record))
+                self._count_cells(record)
+            else:
+                self._entries.append(_Entry(number))
+                yield record
+        self._check_files(asked, count)
+
+    def _check_files(self, asked: AskedQueries, count: QueryCount) -> None:
+        """Refuse files that do not hold the run's queries, and note what those are if that was not known."""
+        store, run_id = self._store, self._outcome.run_id
+        last = max(self._committed, default=-1)
+        if last >= count.n_queries:
+            assert store is not None
+            problem = f"run {run_id} of {store.name} has its query {last}, but the files given hold {count.n_queries}"
+            raise StoreError(f"{problem}; give the files that the run began with")
+        read = count.asked(asked.shard)
+        if asked.digest is None:
+            self._counted = read
+        elif read != asked:
+            raise InputError(
+                "the query files changed while they were read; run the search again when they stay as they are"
+            )
+
+    def _note_asked(self) -> None:
+        """Store what the files hold, where that was counted while they were read."""
+        if self._counted is not None and self._store is not None and self._outcome.run_id is not None:
+            self._store.note_asked(self._outcome.run_id, self._counted)
+            self._counted = None
+
+    def _results(self, found: Iterator[QueryResult]) -> Generator[QueryResult, None, None]:
+        """All results in the order of their numbers; each new one is committed before it is given."""
+        for result in found:
+            while self._entries[0].stored or self._entries[0].copy_of is not None:
+                yield self._from_store(self._entries.popleft())
+            yield self._added(replace(result, number=self._entries.popleft().number))
+        while self._entries:
+            yield self._from_store(self._entries.popleft())
+        self._note_asked()
+
+    def _from_store(self, entry: _Entry) -> QueryResult:
+        """A result that needs no search: stored before, or that of a query with the same letters."""
+        store, run_id = self._store, self._outcome.run_id
+        assert store is not None
+        assert run_id is not None
+        if entry.copy_of is None:
+            return store.query(run_id, entry.number)
+        assert entry.record is not None
+        self._outcome.n_repeated += 1
+        stats = SearchStats(cells=0, score_seconds=0.0, total_seconds=0.0, n_rescored=0)
+        letters = self._searcher.as_searched(entry.record).letters
+        source = store.query(run_id, entry.copy_of)
+        copied = replace(source, number=entry.number, header=entry.record.header, letters=letters, stats=stats)
+        return self._added(copied)
+
+    def _added(self, result: QueryResult) -> QueryResult:
+        """The result, committed and counted."""
+        outcome = self._outcome
+        if self._store is not None and outcome.run_id is not None:
+            self._note_asked()
+            self._store.add_query(outcome.run_id, result)
+        outcome.n_done += 1
+        self._log.write("query", number=result.number, id=result.header.split(" ", 1)[0], hits=len(result.hits))
+        if self._on_query_done is not None:
+            self._on_query_done(outcome)
+        return result
+
+    def _count_cells(self, record: SequenceRecord) -> None:
+        if self._progress is not None:
+            self._progress(self._searcher.cells(record))
+
+
+def _open_run(
+    store: HitStore,
+    info: RunInfo,
+    resume: str | None,
+    asked: AskedQueries,
+    former_digests: Sequence[str],
+    notify: Callable[[str], None],
+) -> tuple[int, bool]:
+    """The run to add to, marked as worked on by this process, and whether it was there before.
+
+    ``former_digests`` are those that the database had before compactions, which change no hit.
+    """
+    shard = asked.shard
+
+    def obstacle(run: StoredRun) -> str | None:
+        """Why this search cannot go on with a run."""
+        found = run.info
+        if found.database.digest in former_digests:
+            found = replace(found, database=info.database)
+        difference = info.differences(found)
+        if difference:
+            return f"is of another search: {difference}; leave --resume out"
+        if run.asked is not None and not shard.contains(run.asked.shard):
+            return f"is share {run.asked.shard}, which is not in --shard {shard}; give the share that it began with"
+        foreign = next((number for number in store.committed(run.id) if not shard.holds(number)), None)
+        if foreign is not None:
+            return f"has query {foreign}, which is not of --shard {shard}; give the share that it began with"
+        return None
+
+    while resume == "latest":
+        unfinished = [
+            run for run in store.runs() if run.state != "finished" and _is_asked(run, asked) and obstacle(run) is None
+        ]
+        left = [run for run in unfinished if run.state == "interrupted"]
+        if not left:
+            if unfinished:
+                notify(_at_work(unfinished[-1]))
+            resume = None
+            break
+        with suppress(RunTaken):  # by another process that was started with this one, say: look again
+            store.resume_run(left[-1].id, left[-1])
+            store.note_asked(left[-1].id, asked)
+            return left[-1].id, True
+    if resume is None:
+        return store.start_run(info, asked), False
+    run = store.run(resume)
+    problem = obstacle(run)
+    if problem is not None:
+        raise StoreError(f"run {run.id} of {store.name} {problem}")
+    if run.state == "running":
+        if run.worker.is_here:
+            raise StoreError(f"run {run.id} of {store.name} is being worked on by {run.worker}; wait for it or stop it")
+        # Two at one run would do no harm: a query is stored once, and the second to store one ends with an error.
+        notify(f"run {run.id} was left to {run.worker}, which cannot be seen from here; going on with it")
+    store.resume_run(run.id, run)
+    store.note_asked(run.id, asked)
+    return run.id, True
+
+
+def _is_asked(run: StoredRun, asked: AskedQueries) -> bool:
+    """Whether a run was asked for the very queries of this search, as far as is known."""
+    if run.asked is None:
+        return True
+    digests = {run.asked.digest, asked.digest} - {None}
+    return run.asked.shard == asked.shard and len(digests) < 2
+
+
+def _at_work(run: StoredRun) -> str:
+    """What to say where a run of the same search is not taken up because a process is at work on it."""
+    known = f"run {run.id} of the same search is being worked on by {run.worker}; this is a new run"
+    return known if run.worker.is_here else f"{known}; if that process is gone, `--resume {run.id}` goes on with it"
+
+
+def _count(count: QueryCount, record: SequenceRecord | RefusedRecord) -> None:
+    if isinstance(record, SequenceRecord):
+        count.add(record.header, record.letters)
+    else:
+        count.add(record.identifier, "")
+
+
+def _counted(files: QueryFiles, searcher: Searcher, shard: Shard) -> AskedQueries:
+    """The queries of the files, which are read for it."""
+    count = QueryCount()
+    for record in files.records(searcher.scheme, searcher.needs):
+        _count(count, record)
+    return count.asked(shard)
+
+
+def _refused(searcher: Searcher, number: int, record: SequenceRecord) -> RefusedRecord | None:
+    """Why a readable sequence cannot be searched, if it cannot."""
+    try:
+        searcher.check(record)
+    except InputError as error:
+        return RefusedRecord("query", number, record.identifier, str(error))
+    return None
+
+
+def _query_key(record: SequenceRecord, searcher: Searcher) -> bytes:
+    """The same for queries that have the same hits: where case does not score, it does not count."""
+    key = hashlib.blake2b((record.letters if searcher.case_counts else record.letters.upper()).encode(), digest_size=16)
+    if isinstance(record, PositionSpecificQuery):
+        key.update(record.scores.tobytes())
+    return key.digest()

@@ -1,0 +1,14 @@
+"""Defaults of the search options, for the command line and the library; light enough to import for ``--help``."""
+
+from __future__ import annotations
+
+from typing import Final
+
+TOP: Final = 25
+EVALUE: Final = 10.0
+TIES: Final = "cut"
+STRAND: Final = "both"
+MASK: Final = "none"
+MASK_MODE: Final = "soft"
+COMPOSITION: Final = "none"
+MAX_HSPS: Final = 1
