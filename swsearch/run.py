@@ -309,28 +309,37 @@ class _Run:
             if open_store is None:
                 raise StoreError("a run is resumed from its store; name the store")
             self._open_run(open_store(), resume, asked, notify)
-        found = self._searcher.search(self._unsearched(asked, stored_too=report is not None), self._progress)
-        with closing(found):
-            if open_store is not None and self._store is None:
-                self._open_run(open_store(), None, asked, notify)  # the engine is at work meanwhile
-            self._begin_events()
-            if on_run_open is not None:
-                on_run_open(outcome)
-            results = self._results(found)
-            try:
-                if report is not None:
-                    report(self._info, results)
-                for _ in results:  # what a report did not take
-                    pass
-            except BaseException:
-                self._leave_interrupted()
-                raise
+        try:
+            self._search(asked, report, notify, on_run_open)
+        except BaseException:
+            self._leave_interrupted()
+            raise
         if self._store is not None and outcome.run_id is not None:
             self._store.finish_run(outcome.run_id)
         self._log.write(
             "end", run=outcome.run_id, done=outcome.n_done, before=outcome.n_before, failed=len(outcome.failed)
         )
         return outcome
+
+    def _search(
+        self,
+        asked: AskedQueries,
+        report: WriteReport | None,
+        notify: Callable[[str], None],
+        on_run_open: Callable[[RunOutcome], None] | None,
+    ) -> None:
+        stored_too = report is not None
+        with closing(self._searcher.search(self._unsearched(asked, stored_too=stored_too), self._progress)) as found:
+            if self._open_store is not None and self._store is None:
+                self._open_run(self._open_store(), None, asked, notify)  # the engine is at work meanwhile
+            self._begin_events()
+            if on_run_open is not None:
+                on_run_open(self._outcome)
+            results = self._results(found)
+            if report is not None:
+                report(self._info, results)
+            for _ in results:  # what a report did not take
+                pass
 
     # --- the run in the store ---
 
