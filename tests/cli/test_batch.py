@@ -519,7 +519,8 @@ def test_a_reader_who_goes_away_takes_no_stored_query_along(spawn_paused, tmp_pa
     """The reader leaves after the first query is stored. A run that has all its queries by then is finished."""
     records = QUERIES.read_text().split(">")[1 : n_queries + 1]
     (tmp_path / "q.fasta").write_text("".join(f">{record}" for record in records))
-    process = spawn_paused('HitStore, "add_query", 1', "query", "q.fasta", protein_db, "--format", "pairwise")
+    wide = ["--format", "blast6", "--fields", "std cigar stitle", "--top", "500", "--evalue", "1000"]  # fills a buffer
+    process = spawn_paused('HitStore, "add_query", 1', "query", "q.fasta", protein_db, *wide)
     process.stdout.close()
     process.stdin.write("\n")
     process.stdin.close()
