@@ -100,7 +100,8 @@ def test_shares_of_an_older_program_merge_as_they_did(tmp_path):
         path.write_bytes((Path(__file__).parent / "upgrade_assets" / "0.1.0_c.db").read_bytes())
         upgrade(path)
         connection = sqlite3.connect(path)
-        connection.execute("UPDATE queries SET number = 2 * number + ?", (place,))
+        connection.execute("UPDATE queries SET number = number + 100")  # out of each other's way
+        connection.execute("UPDATE queries SET number = 2 * (number - 100) + ?", (place,))
         connection.commit()
         connection.close()
         stores.append(HitStore(path))
@@ -112,7 +113,7 @@ def test_shares_of_an_older_program_merge_as_they_did(tmp_path):
         assert merged.run(report.run_id).state == "finished"
     one = plan_merge(choose_runs(stores[1:], pytest.fail))
     assert (one.missing, one.asked) == ([0, 2], None)
-    with pytest.raises(StoreError, match="query 0 is in run 1 of .* and in run 1 of "):
+    with pytest.raises(StoreError, match=r"query 0 is in run 1 of .* and in run 1 of "):
         plan_merge(choose_runs([stores[0], stores[0]], pytest.fail))
     for store in stores:
         store.close()
