@@ -13,7 +13,7 @@ import hashlib
 import json
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, TextIO
@@ -199,7 +199,13 @@ def run_batch(
     former_digests = searcher.database.catalogue.former_digests
     if asked is None:
         asked = AskedQueries(shard) if files.have_stdin else _counted(files, searcher, shard)
-    report = _open_run(store, info, resume, asked, former_digests, notify or (lambda _: None))
+
+    def check(run: StoredRun) -> None:
+        known = None if run.asked is None else run.asked.digest
+        if not files.have_stdin and known != asked.digest:
+            _check_queries(files, searcher, store, run.id)
+
+    report = _open_run(store, info, resume, asked, former_digests, notify or (lambda _: None), check)
     log = EventLog(events)
     log.write("start", run=report.run_id, resumed=report.resumed, database=info.database.path)
     committed = store.committed(report.run_id)
@@ -229,10 +235,12 @@ def _open_run(
     asked: AskedQueries,
     former_digests: Sequence[str],
     notify: Callable[[str], None],
+    check: Callable[[StoredRun], None],
 ) -> BatchReport:
     """The run to add to, new or old, marked as worked on by this process.
 
-    ``former_digests`` are those that the database had before compactions, which change no hit.
+    ``former_digests`` are those that the database had before compactions, which change no hit. ``check`` raises
+    StoreError where a run has other queries than those of this batch, before anything of the run is changed.
     """
     shard = asked.shard
 
@@ -251,9 +259,19 @@ def _open_run(
             return f"has query {foreign}, which is not of --shard {shard}; give the share that it began with"
         return None
 
+    def has_these(run: StoredRun) -> bool:
+        """Whether the queries that the run has are of this batch."""
+        try:
+            check(run)
+        except StoreError:
+            return False
+        return True
+
     while resume == "latest":
         unfinished = [
-            run for run in store.runs() if run.state != "finished" and _is_asked(run, asked) and obstacle(run) is None
+            run
+            for run in store.runs()
+            if run.state != "finished" and _is_asked(run, asked) and obstacle(run) is None and has_these(run)
         ]
         left = [run for run in unfinished if run.state == "interrupted"]
         if not left:
@@ -263,7 +281,8 @@ def _open_run(
             break
         with suppress(RunTaken):  # by another process that was started with this one, say: look again
             store.resume_run(left[-1].id, left[-1])
-            store.note_asked(left[-1].id, asked)
+            if asked.digest is not None:
+                store.note_asked(left[-1].id, asked)
             return BatchReport(left[-1].id, resumed=True)
     if resume is None:
         return BatchReport(store.start_run(info, asked), resumed=False)
@@ -276,8 +295,10 @@ def _open_run(
             raise StoreError(f"run {run.id} of {store.name} is being worked on by {run.worker}; wait for it or stop it")
         # Two at one run would do no harm: a query is stored once, and the second to store one ends with an error.
         notify(f"run {run.id} was left to {run.worker}, which cannot be seen from here; going on with it")
+    check(run)
     store.resume_run(run.id, run)
-    store.note_asked(run.id, asked)
+    if asked.digest is not None:
+        store.note_asked(run.id, asked)
     return BatchReport(run.id, resumed=True)
 
 
@@ -321,9 +342,7 @@ def _results(
             continue
         assert isinstance(record, SequenceRecord)
         if number in committed:
-            if committed[number] != query_digest(record.header, searcher.as_searched(record).letters):
-                problem = f"query {number} of run {report.run_id} of {store.name} is not {record.identifier!r}"
-                raise StoreError(f"{problem}; give the files that the run began with")
+            _check_query(searcher, store, report.run_id, number, record, committed[number])
             first_with.setdefault(_query_key(record, searcher), number)
             if progress is not None:
                 progress(searcher.cells(record))
@@ -332,11 +351,7 @@ def _results(
         if len(window) == WINDOW:
             yield from _search_window(window, searcher, store, report, first_with, progress)
             window = []
-    last = max(committed, default=-1)
-    n_read = count.n_queries
-    if last >= n_read:
-        problem = f"run {report.run_id} of {store.name} has its query {last}, but the files given hold {n_read}"
-        raise StoreError(f"{problem}; give the files that the run began with")
+    _check_number(store, report.run_id, committed, count.n_queries)
     read = count.asked(asked.shard)
     if asked.digest is None:
         store.note_asked(report.run_id, read)
@@ -385,6 +400,34 @@ def _counted(files: QueryFiles, searcher: Searcher, shard: Shard) -> AskedQuerie
     for record in files.records(searcher.scheme, searcher.query_alphabet):
         _count(count, record)
     return count.asked(shard)
+
+
+def _check_queries(files: QueryFiles, searcher: Searcher, store: HitStore, run_id: int) -> None:
+    """Raise StoreError where the files do not hold what a run has; they are read for it."""
+    committed = store.committed(run_id)
+    n_read = 0
+    for number, record in enumerate(files.records(searcher.scheme, searcher.query_alphabet)):
+        n_read += 1
+        if number in committed and isinstance(record, SequenceRecord) and _refused(searcher, number, record) is None:
+            _check_query(searcher, store, run_id, number, record, committed[number])
+    _check_number(store, run_id, committed, n_read)
+
+
+def _check_query(
+    searcher: Searcher, store: HitStore, run_id: int, number: int, record: SequenceRecord, digest: str
+) -> None:
+    """Raise StoreError where a run has another query of this number."""
+    if digest != query_digest(record.header, searcher.as_searched(record).letters):
+        problem = f"query {number} of run {run_id} of {store.name} is not {record.identifier!r}"
+        raise StoreError(f"{problem}; give the files that the run began with")
+
+
+def _check_number(store: HitStore, run_id: int, committed: Collection[int], n_read: int) -> None:
+    """Raise StoreError where a run has more queries than the files."""
+    last = max(committed, default=-1)
+    if last >= n_read:
+        problem = f"run {run_id} of {store.name} has its query {last}, but the files given hold {n_read}"
+        raise StoreError(f"{problem}; give the files that the run began with")
 
 
 def _refused(searcher: Searcher, number: int, record: SequenceRecord) -> RefusedRecord | None:

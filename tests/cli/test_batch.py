@@ -143,6 +143,8 @@ def test_resume_refuses_another_search_and_other_queries(swsearch, tmp_path, pro
     turned = swsearch("batch", *reversed(many_queries), protein_db, "--store", "b.sqlite", "--resume", "1")
     assert turned.code == 1
     assert "give the files that the run began with" in turned.error
+    with HitStore("b.sqlite") as store:
+        assert (store.run(1).state, store.run(1).n_missing) == ("finished", 0)
     missing = swsearch("batch", *many_queries, protein_db, "--store", "b.sqlite", "--resume", "9")
     assert "no run '9'" in missing.error
 
