@@ -15,7 +15,7 @@ import hashlib
 import json
 import time
 from collections import deque
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Collection, Generator, Iterator, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Protocol, TextIO
@@ -348,8 +348,14 @@ class _Run:
     ) -> None:
         former_digests = self._searcher.database.catalogue.former_digests
         self._store = store
+
+        def check(run: StoredRun) -> None:
+            known = None if run.asked is None else run.asked.digest
+            if not self._queries.have_stdin and known != asked.digest:
+                _check_queries(self._queries, self._searcher, store, run.id)
+
         self._outcome.run_id, self._outcome.resumed = _open_run(
-            store, self._info, resume, asked, former_digests, notify
+            store, self._info, resume, asked, former_digests, notify, check
         )
         self._committed = store.committed(self._outcome.run_id)
         self._outcome.n_before = len(self._committed)
@@ -403,9 +409,8 @@ class _Run:
             known = first_with.setdefault(_query_key(record, searcher), number)
             if number in self._committed:
                 assert store is not None
-                if self._committed[number] != query_digest(record.header, searcher.as_searched(record).letters):
-                    problem = f"query {number} of run {run_id} of {store.name} is not {record.identifier!r}"
-                    raise StoreError(f"{problem}; give the files that the run began with")
+                assert run_id is not None
+                _check_query(searcher, store, run_id, number, record, self._committed[number])
                 if stored_too:
                     self._entries.append(_Entry(number, stored=True))
                 self._count_cells(record)
@@ -419,12 +424,8 @@ class _Run:
 
     def _check_files(self, asked: AskedQueries, count: QueryCount) -> None:
         """Refuse files that do not hold the run's queries, and note what those are if that was not known."""
-        store, run_id = self._store, self._outcome.run_id
-        last = max(self._committed, default=-1)
-        if last >= count.n_queries:
-            assert store is not None
-            problem = f"run {run_id} of {store.name} has its query {last}, but the files given hold {count.n_queries}"
-            raise StoreError(f"{problem}; give the files that the run began with")
+        if self._store is not None and self._outcome.run_id is not None:
+            _check_number(self._store, self._outcome.run_id, self._committed, count.n_queries)
         read = count.asked(asked.shard)
         if asked.digest is None:
             self._counted = read
@@ -488,10 +489,12 @@ def _open_run(
     asked: AskedQueries,
     former_digests: Sequence[str],
     notify: Callable[[str], None],
+    check: Callable[[StoredRun], None],
 ) -> tuple[int, bool]:
     """The run to add to, marked as worked on by this process, and whether it was there before.
 
-    ``former_digests`` are those that the database had before compactions, which change no hit.
+    ``former_digests`` are those that the database had before compactions, which change no hit. ``check`` raises
+    StoreError where a run has other queries than those of this search, before anything of the run is changed.
     """
     shard = asked.shard
 
@@ -510,9 +513,19 @@ def _open_run(
             return f"has query {foreign}, which is not of --shard {shard}; give the share that it began with"
         return None
 
+    def has_these(run: StoredRun) -> bool:
+        """Whether the queries that the run has are of this search."""
+        try:
+            check(run)
+        except StoreError:
+            return False
+        return True
+
     while resume == "latest":
         unfinished = [
-            run for run in store.runs() if run.state != "finished" and _is_asked(run, asked) and obstacle(run) is None
+            run
+            for run in store.runs()
+            if run.state != "finished" and _is_asked(run, asked) and obstacle(run) is None and has_these(run)
         ]
         left = [run for run in unfinished if run.state == "interrupted"]
         if not left:
@@ -522,7 +535,8 @@ def _open_run(
             break
         with suppress(RunTaken):  # by another process that was started with this one, say: look again
             store.resume_run(left[-1].id, left[-1])
-            store.note_asked(left[-1].id, asked)
+            if asked.digest is not None:
+                store.note_asked(left[-1].id, asked)
             return left[-1].id, True
     if resume is None:
         return store.start_run(info, asked), False
@@ -535,8 +549,10 @@ def _open_run(
             raise StoreError(f"run {run.id} of {store.name} is being worked on by {run.worker}; wait for it or stop it")
         # Two at one run would do no harm: a query is stored once, and the second to store one ends with an error.
         notify(f"run {run.id} was left to {run.worker}, which cannot be seen from here; going on with it")
+    check(run)
     store.resume_run(run.id, run)
-    store.note_asked(run.id, asked)
+    if asked.digest is not None:
+        store.note_asked(run.id, asked)
     return run.id, True
 
 
@@ -567,6 +583,34 @@ def _counted(files: QueryFiles, searcher: Searcher, shard: Shard) -> AskedQuerie
     for record in files.records(searcher.scheme, searcher.needs):
         _count(count, record)
     return count.asked(shard)
+
+
+def _check_queries(files: QueryFiles, searcher: Searcher, store: HitStore, run_id: int) -> None:
+    """Raise StoreError where the files do not hold what a run has; they are read for it."""
+    committed = store.committed(run_id)
+    n_read = 0
+    for number, record in enumerate(files.records(searcher.scheme, searcher.needs)):
+        n_read += 1
+        if number in committed and isinstance(record, SequenceRecord) and _refused(searcher, number, record) is None:
+            _check_query(searcher, store, run_id, number, record, committed[number])
+    _check_number(store, run_id, committed, n_read)
+
+
+def _check_query(
+    searcher: Searcher, store: HitStore, run_id: int, number: int, record: SequenceRecord, digest: str
+) -> None:
+    """Raise StoreError where a run has another query of this number."""
+    if digest != query_digest(record.header, searcher.as_searched(record).letters):
+        problem = f"query {number} of run {run_id} of {store.name} is not {record.identifier!r}"
+        raise StoreError(f"{problem}; give the files that the run began with")
+
+
+def _check_number(store: HitStore, run_id: int, committed: Collection[int], n_read: int) -> None:
+    """Raise StoreError where a run has more queries than the files."""
+    last = max(committed, default=-1)
+    if last >= n_read:
+        problem = f"run {run_id} of {store.name} has its query {last}, but the files given hold {n_read}"
+        raise StoreError(f"{problem}; give the files that the run began with")
 
 
 def _refused(searcher: Searcher, number: int, record: SequenceRecord) -> RefusedRecord | None:

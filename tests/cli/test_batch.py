@@ -143,6 +143,8 @@ def test_resume_refuses_another_search_and_other_queries(swsearch, tmp_path, pro
     turned = swsearch("batch", *reversed(many_queries), protein_db, "--store", "b.sqlite", "--resume", "1")
     assert turned.code == 1
     assert "give the files that the run began with" in turned.error
+    with HitStore("b.sqlite") as store:
+        assert (store.run(1).state, store.run(1).n_missing) == ("finished", 0)
     missing = swsearch("batch", *many_queries, protein_db, "--store", "b.sqlite", "--resume", "9")
     assert "no run '9'" in missing.error
 
@@ -519,7 +521,8 @@ def test_a_reader_who_goes_away_takes_no_stored_query_along(spawn_paused, tmp_pa
     """The reader leaves after the first query is stored. A run that has all its queries by then is finished."""
     records = QUERIES.read_text().split(">")[1 : n_queries + 1]
     (tmp_path / "q.fasta").write_text("".join(f">{record}" for record in records))
-    process = spawn_paused('HitStore, "add_query", 1', "query", "q.fasta", protein_db, "--format", "pairwise")
+    wide = ["--format", "blast6", "--fields", "std cigar stitle", "--top", "500", "--evalue", "1000"]  # fills a buffer
+    process = spawn_paused('HitStore, "add_query", 1', "query", "q.fasta", protein_db, *wide)
     process.stdout.close()
     process.stdin.write("\n")
     process.stdin.close()

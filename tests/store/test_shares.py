@@ -1,0 +1,134 @@
+"""What a run was asked to search, what failed, and what it lacks; who may delete a run and who may go on with it."""
+
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from swsearch.errors import RunNotFound, RunTaken, StoreError
+from swsearch.hits.share import AskedQueries, FailedQuery, Shard, all_of
+from swsearch.merge import Source, choose_runs, copy_run, plan_merge
+from swsearch.store.repository import HitStore
+from swsearch.store.session import upgrade
+from tests.store.conftest import RUN, make_query
+
+DIGEST = "5e" * 32
+
+
+def asked(shard: str, n_queries: int | None = 7) -> AskedQueries:
+    return AskedQueries(Shard.parse(shard), n_queries, None if n_queries is None else DIGEST)
+
+
+def test_what_a_run_lacks_is_known_to_the_last_query(target):
+    """By hand: share 2/3 of 7 queries has 1 and 4; failed queries count, at the end as in the middle."""
+    with HitStore(target, create=True) as store:
+        run_id = store.start_run(RUN, asked("2/3"))
+        assert (store.run(run_id).n_missing, store.missing(run_id)) == (2, [1, 4])
+        store.add_failure(run_id, FailedQuery(4, "q.fa, record 5: \udcff has no residues"))
+        store.add_failure(run_id, FailedQuery(4, "another reason"))
+        assert (store.run(run_id).n_missing, store.missing(run_id)) == (1, [1])
+        assert store.failures(run_id) == [FailedQuery(4, "another reason")]
+        store.add_query(run_id, make_query(1))
+        assert (store.run(run_id).n_missing, store.missing(run_id)) == (0, [])
+        store.add_query(run_id, make_query(4))
+        assert store.failures(run_id) == []
+        assert store.run(run_id).asked == asked("2/3")
+        with pytest.raises(RunNotFound):
+            store.add_failure(99, FailedQuery(0, ""))
+
+
+def test_of_a_run_that_was_asked_nothing_only_gaps_are_known(target):
+    with HitStore(target, create=True) as store:
+        run_id = store.start_run(RUN)
+        store.add_query(run_id, make_query(2))
+        assert (store.run(run_id).n_missing, store.run(run_id).asked) == (None, None)
+        assert store.missing(run_id) == [0, 1]
+        store.note_asked(run_id, asked("1/1", 4))
+        assert store.missing(run_id) == [0, 1, 3]
+
+
+def test_a_run_is_taken_up_once(target):
+    """Two have seen the interrupted run; the second to claim it is told, and what failed before is forgotten."""
+    with HitStore(target, create=True) as store:
+        run_id = store.start_run(RUN, asked("1/1"))
+        store.add_failure(run_id, FailedQuery(1, "bad"))
+        store.interrupt_run(run_id)
+        seen = store.run(run_id)
+        store.resume_run(run_id, seen)
+        assert store.failures(run_id) == []
+        with pytest.raises(RunTaken, match=f"run {run_id} of .* has just been taken up by process"):
+            store.resume_run(run_id, seen)
+
+
+def test_a_run_at_work_is_deleted_by_force_alone(target):
+    """This process works on it."""
+    with HitStore(target, create=True) as store:
+        run_id = store.start_run(RUN)
+        store.add_query(run_id, make_query(0))
+        with pytest.raises(StoreError, match=r"process \d+ on .* is at work on it; stop that process first"):
+            store.delete_run(run_id)
+        assert store.delete_run("latest", force=True) == run_id
+        assert store.runs() == []
+
+
+def test_shares_merge_in_any_kind_of_store(target, tmp_path):
+    """Both shares and the merged run are in one store; a copy of the merged run is made in another."""
+    with HitStore(target, create=True) as store:
+        for index in (1, 2):
+            run_id = store.start_run(RUN, asked(f"{index}/2"))
+            for number in range(index - 1, 6, 2):
+                store.add_query(run_id, make_query(number))
+            if index == 1:
+                store.add_failure(run_id, FailedQuery(6, "bad"))
+            store.finish_run(run_id)
+        sources = choose_runs([store], pytest.fail)
+        merged = plan_merge(sources).carry_out(store, "merge")
+        assert (merged.n_queries, merged.n_failed, merged.missing) == (6, 1, [])
+        run = store.run("latest")
+        assert (run.id, run.state, run.n_missing, run.asked) == (merged.run_id, "finished", 0, asked("1/1"))
+        with HitStore(tmp_path / "copy.sqlite", create=True) as other:
+            copied = other.run(copy_run(other, Source(store, run)))
+            assert (copied.state, copied.n_failed, copied.n_missing) == ("finished", 1, 0)
+            assert list(other.queries(copied.id)) == [make_query(number) for number in range(6)]
+
+
+def test_shares_of_an_older_program_merge_as_they_did(tmp_path):
+    """Source: the runs of an older store, of which nobody knows the shares. One is made to be the other share."""
+    stores = []
+    for place in (0, 1):
+        path = tmp_path / f"{place}.sqlite"
+        path.write_bytes((Path(__file__).parent / "upgrade_assets" / "0.1.0_c.db").read_bytes())
+        upgrade(path)
+        connection = sqlite3.connect(path)
+        connection.execute("UPDATE queries SET number = number + 100")  # out of each other's way
+        connection.execute("UPDATE queries SET number = 2 * (number - 100) + ?", (place,))
+        connection.commit()
+        connection.close()
+        stores.append(HitStore(path))
+    plan = plan_merge(choose_runs(stores, pytest.fail))
+    with HitStore(tmp_path / "m.sqlite", create=True) as merged:
+        report = plan.carry_out(merged, "merge")
+        assert (report.n_queries, report.missing, report.is_exact) == (4, [], False)
+        assert [query.number for query in merged.queries(report.run_id)] == [0, 1, 2, 3]
+        assert merged.run(report.run_id).state == "finished"
+    one = plan_merge(choose_runs(stores[1:], pytest.fail))
+    assert (one.missing, one.asked) == ([0, 2], None)
+    with pytest.raises(StoreError, match=r"query 0 is in run 1 of .* and in run 1 of "):
+        plan_merge(choose_runs([stores[0], stores[0]], pytest.fail))
+    for store in stores:
+        store.close()
+
+
+def test_the_digest_of_queries_tells_their_order_and_letters():
+    queries = [("a one", "MKV"), ("b", "MKW")]
+    assert all_of(queries) == all_of(iter(queries))
+    assert (
+        len({all_of(some).digest for some in (queries, queries[::-1], queries[:1], [("a one", "MKv"), queries[1]])})
+        == 4
+    )
+
+
+@pytest.mark.parametrize("text", ["1/1000000000", "9" * 5000 + "/" + "9" * 5000, "¹/2", "٣/٤"])
+def test_shares_beyond_all_sense_are_refused(text):
+    with pytest.raises(ValueError, match="give i/n with 1 <= i <= n"):
+        Shard.parse(text)
