@@ -29,6 +29,7 @@ from swsearch.search.searcher import Searcher
 from swsearch.sequences.alphabet import refuse_dna
 from swsearch.sequences.fasta import SAMPLE_RESIDUES, RefusedRecord
 from swsearch.sequences.record import SequenceRecord
+from swsearch.sequences.source import shown_name
 from swsearch.store.repository import HitStore, StoredRun, query_digest
 
 WINDOW: Final = 256
@@ -120,8 +121,7 @@ def survey(
 ) -> int:
     """Cells that a batch scores if it scores all its queries; reads the files once, before anything is stored.
 
-    Standard input can be read only once; a batch with it among its files is not surveyed, and 0 is returned. ``notify``
-    takes what a person should hear of profiles that are not on the scale of the search's matrix.
+    ``notify`` takes what a person should hear of profiles that are not on the scale of the search's matrix.
 
     Raises
     ------
@@ -130,8 +130,6 @@ def survey(
     AlphabetMismatch
         The database is of proteins and a file reads like DNA, unless ``as_asked`` says that it is protein.
     """
-    if files.have_stdin:
-        return 0
     cells = number = 0
     notes: list[str] = []
     for path, form in zip(files.paths, files.formats, strict=True):
@@ -148,7 +146,7 @@ def survey(
                     n_sampled += len(record)
             number += 1
         if not as_asked and form == "fasta":
-            refuse_dna(path, "".join(sample), searcher.query_alphabet, advice=TRANSLATE_ADVICE)
+            refuse_dna(shown_name(path), "".join(sample), searcher.query_alphabet, advice=TRANSLATE_ADVICE)
     if notes and notify is not None:
         notify(notes[0] + (f" (so it is with {len(notes):,} of the profiles)" if len(notes) > 1 else ""))
     return cells

@@ -71,7 +71,7 @@ def align(
     from swsearch.cli.collisions import refuse_collisions
     from swsearch.cli.output import result_stream
     from swsearch.cli.progress import ProgressReport
-    from swsearch.cores import usable_cores
+    from swsearch.cores import threads_to_use
     from swsearch.errors import InputError
     from swsearch.pairs import report
     from swsearch.pairs.align import mode_scoring
@@ -135,7 +135,7 @@ def align(
         path=cigar,
         engine="reference" if serial else engine,
         kernel=kernel,
-        n_threads=usable_cores() if threads is None else threads,
+        n_threads=threads_to_use(threads),
     )
     if matrix_out is not None:
         matrix_out = Path("/dev/stdout") if str(matrix_out) == "-" else matrix_out

@@ -12,6 +12,7 @@ import typer
 
 from swsearch.cli import options
 from swsearch.cli.search_arguments import SearchArguments, takes_search_arguments
+from swsearch.words import counted
 
 
 @takes_search_arguments
@@ -87,12 +88,11 @@ def batch(
             notify=notify,
             events=log,
             progress=progress.advance,
-            told=lambda so_far: progress.note(f"{so_far.n_before + so_far.n_done:,} queries done"),
+            told=lambda so_far: progress.note(f"{counted(so_far.n_before + so_far.n_done, 'query', 'queries')} done"),
         )
-    before = f", {report.n_before:,} were there before" if report.resumed else ""
-    print(
-        f"run {report.run_id} in {search.store}: {report.n_done:,} queries done{before}, {len(report.failed):,} failed"
-    )
+    before = f", {report.n_before:,} {'was' if report.n_before == 1 else 'were'} there before" if report.resumed else ""
+    done = f"{counted(report.n_done, 'query', 'queries')} done{before}, {len(report.failed):,} failed"
+    print(f"run {report.run_id} in {search.store}: {done}")
     for refused in report.failed:
         say(f"failed: {refused}")
     if report.failed:

@@ -14,6 +14,7 @@ import typer
 
 from swsearch.cli import options
 from swsearch.cli.search_arguments import SearchArguments, takes_search_arguments
+from swsearch.words import counted
 
 if TYPE_CHECKING:
     from swsearch.hits.result import QueryResult
@@ -108,12 +109,12 @@ def query(
             for result in found:
                 if recorder is not None:
                     recorder.add(result)
-                progress.note(f"{result.number + 1} of {len(queries)} queries done")
+                progress.note(f"{result.number + 1:,} of {counted(len(queries), 'query', 'queries')} done")
                 yield result
 
         report.write(run, results(), stream)
         if plot is not None and check is not None:
-            title = f"{len(queries)} queries, {run.matrix} {run.gap_open}/{run.gap_extend}"
+            title = f"{counted(len(queries), 'query', 'queries')}, {run.matrix} {run.gap_open}/{run.gap_extend}"
             _plot_scores(check, title, plot, recorder, quiet=search.quiet)
     if recorder is not None and not search.quiet:
         say(f"stored as run {recorder.run_id} in {search.store}")
@@ -127,7 +128,7 @@ def _plot_scores(check: ScoreCheck, title: str, path: Path, recorder: RunRecorde
     checked = check.result()
     write_score_plot(checked, title, path)
     if checked.fit is None and not quiet:
-        say(f"{checked.n_scores:,} scores are too few to fit a distribution to them; the plot has none")
+        say(f"{counted(checked.n_scores, 'score')}: too few to fit a distribution to; the plot has none")
     if checked.warning is not None:
         if not quiet:
             say(checked.warning)

@@ -11,6 +11,7 @@ import typer
 
 from swsearch.cli import options
 from swsearch.errors import StoreError
+from swsearch.words import counted
 
 app = typer.Typer(
     help="""List, show, copy, merge and delete stored runs.
@@ -61,13 +62,16 @@ def show(run: Run, store: options.Store = options.DEFAULT_STORE) -> None:
         ("started", f"{stored.started.isoformat(timespec='seconds')}"),
         ("command", info.command),
         ("program", info.program),
-        ("engine", f"{info.engine}, {info.threads} threads"),
+        ("engine", f"{info.engine}, {counted(info.threads, 'thread')}"),
         ("scoring", f"{info.matrix}, gap of k costs {info.gap_open} + {info.gap_extend}k"),
         ("statistics", info.statistics),
-        ("E-values for", f"{info.search_space:,} residues"),
-        ("database", f"{info.database.path}: {info.database.n_subjects:,} {info.database.alphabet} sequences"),
+        ("E-values for", counted(info.search_space, "residue")),
+        (
+            "database",
+            f"{info.database.path}: {counted(info.database.n_subjects, f'{info.database.alphabet} sequence')}",
+        ),
         ("digest", f"{info.database.digest} (generation {info.database.generation})"),
-        ("queries", f"{stored.n_queries:,} with {stored.n_hits:,} hits"),
+        ("queries", f"{stored.n_queries:,} with {counted(stored.n_hits, 'hit')}"),
     ]
     for name, value in info.parameters.items():
         if value is not None:
@@ -106,8 +110,8 @@ def merge(
         missing = missing_numbers(target, merged)
         n_queries = target.run(merged).n_queries
     if missing:
-        say(f"warning: {len(missing):,} queries are in no shard, number {missing[0]} for one")
-    print(f"run {merged} in {store}: {n_queries:,} queries of {len(shards)} shards")
+        say(f"warning: {counted(len(missing), 'query is', 'queries are')} in no shard, number {missing[0]} for one")
+    print(f"run {merged} in {store}: {counted(n_queries, 'query', 'queries')} of {counted(len(shards), 'shard')}")
 
 
 @app.command(short_help="Copy one run into a store of its own.")

@@ -16,9 +16,10 @@ import numpy as np
 
 from swsearch.errors import InputError
 from swsearch.sequences.alphabet import CODE_MASK, INVALID, PAD_CODE, PROTEIN
-from swsearch.sequences.fasta import shown_name
 from swsearch.sequences.lines import text_lines
+from swsearch.sequences.source import shown_name
 from swsearch.typing import Codes
+from swsearch.words import counted
 
 _GAPS: Final = b"-."
 _TABLE: Final = PROTEIN.encode_table.copy()
@@ -128,7 +129,7 @@ def _alignment(title: str, rows: list[tuple[str, bytes]], name: str, *, all_colu
         which = f"{name}, sequence {number + 1} ({header.split(None, 1)[0] if header.strip() else 'unnamed'})"
         if len(row) != n_columns:
             raise InputError(
-                f"{which}: {len(row)} columns, the first sequence has {n_columns}; align them to one length"
+                f"{which}: {counted(len(row), 'column')}, the first sequence has {n_columns}; align them to one length"
             )
         codes[number] = _TABLE[np.frombuffer(row, dtype=np.uint8)]
         bad = np.flatnonzero(codes[number] == INVALID)

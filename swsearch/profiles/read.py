@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import lzma
 import os
-import sys
 import zlib
-from pathlib import Path
 from typing import Final
 
 from xopen import xopen
@@ -18,6 +16,8 @@ from swsearch.profiles.pssm import read_pssm
 from swsearch.query.position_specific import PositionSpecificQuery
 from swsearch.scoring.matrix import SubstitutionMatrix
 from swsearch.sequences.alphabet import PROTEIN
+from swsearch.sequences.source import shown_name, source_name
+from swsearch.words import counted
 
 QUERY_FORMATS: Final = ("auto", "fasta", "pssm", "aligned", "a3m", "stockholm")
 _LOOKED_AT: Final = 4096
@@ -25,7 +25,9 @@ _LOOKED_AT: Final = 4096
 
 
 def detect_query_format(path: str | os.PathLike[str]) -> str:
-    """``pssm`` or ``stockholm`` where the first line says so, else ``fasta``; nothing is taken from standard input.
+    """``pssm`` or ``stockholm`` where the first line says so, else ``fasta``.
+
+    The file is one that can be read again (:func:`swsearch.sequences.source.seekable`).
 
     Raises
     ------
@@ -38,19 +40,16 @@ def detect_query_format(path: str | os.PathLike[str]) -> str:
         return "stockholm"
     if first.startswith("PssmWithParameters"):
         advice = "write it as text: psiblast -in_pssm FILE -out_ascii_pssm TEXT -db DB"
-        raise InputError(f"{os.fspath(path)} is a PSSM in NCBI's ASN.1, which is not read; {advice}")
+        raise InputError(f"{shown_name(path)} is a PSSM in NCBI's ASN.1, which is not read; {advice}")
     return "pssm" if "position-specific scoring matrix" in first.lower() else "fasta"
 
 
 def _start_of(path: str | os.PathLike[str]) -> bytes:
-    """The first bytes of a file, decompressed, or of standard input as they are; none where it cannot be read."""
-    if os.fspath(path) == "-":
-        peek = getattr(sys.stdin.buffer, "peek", None)
-        return b"" if peek is None else peek(_LOOKED_AT)[:_LOOKED_AT]
+    """The first bytes of a file, decompressed; none where it cannot be read."""
     try:
         with xopen(os.fspath(path), "rb", threads=0) as stream:
             return bytes(stream.read(_LOOKED_AT))
-    except (OSError, EOFError, zlib.error, lzma.LZMAError):
+    except (OSError, ValueError, EOFError, zlib.error, lzma.LZMAError):
         return b""  # whoever reads the whole file says what is wrong with it
 
 
@@ -75,8 +74,8 @@ def read_profiles(
     """
     if matrix.alphabet is not PROTEIN:
         advice = "profiles are queries for databases of proteins"
-        raise AlphabetMismatch(matrix.alphabet.name, PROTEIN.name, f"the profile {os.fspath(path)}", advice)
-    stem = "stdin" if os.fspath(path) == "-" else Path(path).name.split(".")[0] or "query"
+        raise AlphabetMismatch(matrix.alphabet.name, PROTEIN.name, f"the profile {shown_name(path)}", advice)
+    stem = source_name(path).strip("<>").split(".")[0] or "query"
     if query_format == "pssm":
         return [read_pssm(path, matrix, f"{stem} PSSM")]
     if query_format == "stockholm":
@@ -92,5 +91,4 @@ def read_profiles(
 def _header(alignment: MultipleAlignment, stem: str, number: int, n_alignments: int) -> str:
     """Name and description of a profile; the file's name where the alignment has none."""
     name = (alignment.name.split(None, 1) or [stem if n_alignments == 1 else f"{stem}_{number}"])[0]
-    n_sequences = len(alignment.codes)
-    return f"{name} profile of {n_sequences:,} aligned sequence{'' if n_sequences == 1 else 's'}"
+    return f"{name} profile of {counted(len(alignment.codes), 'aligned sequence')}"

@@ -17,7 +17,7 @@ import os
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 
-from swsearch.cores import usable_cores
+from swsearch.cores import threads_to_use
 from swsearch.database.reader import PackedDatabase
 from swsearch.engine.protocol import Progress
 from swsearch.engine.registry import KERNELS, open_engine
@@ -28,6 +28,7 @@ from swsearch.search.searcher import Searcher
 from swsearch.sequences.alphabet import ALPHABETS, Alphabet, refuse_dna
 from swsearch.sequences.fasta import read_sequences
 from swsearch.sequences.record import SequenceRecord
+from swsearch.sequences.source import shown_name
 
 
 def sequence(letters: str, alphabet: str, header: str = "") -> SequenceRecord:
@@ -66,7 +67,7 @@ def read_queries(path: str | os.PathLike[str], alphabet: Alphabet, *, as_asked: 
     """
     records = list(read_sequences([path], alphabet))
     if not as_asked:
-        refuse_dna(path, "".join(record.letters for record in records), alphabet, advice=TRANSLATE_ADVICE)
+        refuse_dna(shown_name(path), "".join(record.letters for record in records), alphabet, advice=TRANSLATE_ADVICE)
     return records
 
 
@@ -113,7 +114,7 @@ def open_searcher(
             opened,
             scorer,
             options,
-            threads=threads or usable_cores(),
+            threads=threads_to_use(threads),
             partition_residues=partition_residues,
             translating=translating,
         )

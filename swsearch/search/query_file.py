@@ -19,8 +19,9 @@ from swsearch.query.position_specific import PositionSpecificQuery
 from swsearch.scoring.scheme import ScoringScheme
 from swsearch.search.api import read_queries
 from swsearch.sequences.alphabet import Alphabet
-from swsearch.sequences.fasta import STDIN, RefusedRecord, read_each
+from swsearch.sequences.fasta import RefusedRecord, read_each
 from swsearch.sequences.record import SequenceRecord
+from swsearch.sequences.source import refuse_repeated_pipes, seekable, shown_name
 
 
 @dataclass(frozen=True)
@@ -71,6 +72,7 @@ def read_queries_as(
     InputError
         The format is unknown, or the file cannot be read in it.
     """
+    path = seekable(path)
     found = _format_of(path, query_format)
     if found == "fasta":
         return QueryFile(read_queries(path, alphabet or scheme.alphabet, as_asked=as_asked), {}, ())
@@ -86,6 +88,7 @@ class QueryFiles:
     Attributes
     ----------
     paths : tuple of paths
+        Of a pipe or standard input the path of a copy, for a batch reads its files more than once.
     formats : tuple of str
         The format of each, found out where that was asked for.
     """
@@ -100,27 +103,23 @@ class QueryFiles:
         Raises
         ------
         InputError
-            The format is unknown, some files hold profiles and others sequences, or profiles would come from standard
-            input, which can be read but once.
+            The format is unknown, some files hold profiles and others sequences, or a pipe is named twice.
         """
+        refuse_repeated_pipes(paths)
+        paths = [seekable(path) for path in paths]
         formats = tuple(_format_of(path, query_format) for path in paths)
         files = cls(tuple(paths), formats)
         if files.hold_profiles and "fasta" in formats:
             profile = next(path for path, form in zip(paths, formats, strict=True) if form != "fasta")
-            raise InputError(f"{os.fspath(profile)} holds profiles and other files sequences; make two batches of them")
-        if files.hold_profiles and files.have_stdin:
-            raise InputError("a batch reads profiles from files, not from standard input; name a file")
+            raise InputError(
+                f"{shown_name(profile)} holds profiles and other files sequences; make two batches of them"
+            )
         return files
 
     @property
     def hold_profiles(self) -> bool:
         """Whether their queries are profiles."""
         return any(form != "fasta" for form in self.formats)
-
-    @property
-    def have_stdin(self) -> bool:
-        """Whether one is standard input, which can be read but once."""
-        return any(os.fspath(path) == STDIN for path in self.paths)
 
     def records(self, scheme: ScoringScheme, alphabet: Alphabet) -> Iterator[SequenceRecord | RefusedRecord]:
         """All queries in order; a record that is no sequence of ``alphabet`` stands as refused.

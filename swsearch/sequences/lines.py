@@ -1,16 +1,16 @@
-"""Text files by lines: from disk or standard input, compressed or not, any bytes."""
+"""Text files by lines: from disk, pipes or standard input, compressed or not, any bytes."""
 
 from __future__ import annotations
 
 import lzma
 import os
-import sys
 import zlib
 from collections.abc import Iterator
 
 from xopen import xopen
 
 from swsearch.errors import InputError
+from swsearch.sequences.source import seekable
 
 
 def text_lines(path: str | os.PathLike[str], name: str) -> Iterator[str]:
@@ -27,9 +27,9 @@ def text_lines(path: str | os.PathLike[str], name: str) -> Iterator[str]:
     InputError
         The file cannot be read, or its archive is damaged.
     """
-    source = sys.stdin.buffer if os.fspath(path) == "-" else os.fspath(path)
+    source = seekable(path)  # held until the end: a pipe's copy goes with it
     try:
-        with xopen(source, "rb", threads=0) as stream:
+        with xopen(os.fspath(source), "rb", threads=0) as stream:
             for line in stream:
                 yield line.decode("utf-8", "surrogateescape")
     except OSError as error:
