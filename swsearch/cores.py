@@ -30,3 +30,20 @@ def check_threads(threads: int) -> None:
         raise InputError(
             f"--threads {threads}: {MAX_THREADS:,} at most; the cores of this machine are taken without it"
         )
+
+
+def threads_to_use(asked: int | None) -> int:
+    """As many threads as are asked for, or one for each usable core where no number is given.
+
+    Raises
+    ------
+    InputError
+        The number is below 1, or above 1,024.
+
+    >>> threads_to_use(3)
+    3
+    """
+    if asked is None:
+        return usable_cores()
+    check_threads(asked)
+    return asked

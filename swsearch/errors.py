@@ -14,6 +14,8 @@
         ├── RunTaken                   a run that another process has just taken up
         └── SchemaOutdated             a store of another program version, with the command that mends it
 
+:class:`OutputClosed` stands beside it: it ends a command whose results nobody reads any more.
+
 The first line of ``str(error)`` says what is wrong, where, and what to do. The command line prints that line alone
 (:mod:`swsearch.cli`) and exits with 1; a script catches :class:`SwSearchError`.
 """
@@ -32,6 +34,10 @@ def writing_to(place: str) -> Iterator[None]:
     except OSError as error:
         error.filename = error.filename or place
         raise
+
+
+class OutputClosed(Exception):
+    """Whoever read the results reads no more, as after ``| head``; nothing is wrong with the command."""
 
 
 class SwSearchError(Exception):

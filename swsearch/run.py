@@ -98,19 +98,19 @@ class Survey:
     Attributes
     ----------
     cells : int
-        Cells of the share's queries; 0 where that is not known.
-    asked : AskedQueries or None
-        The queries of the files; None where the files can be read only once.
+        Cells of the share's queries.
+    asked : AskedQueries
+        The queries of the files.
     sample : tuple of SequenceRecord
         The first queries of the share.
     notes : tuple of str
         Messages for the user: profiles that are not on the scale of the search's matrix.
     """
 
-    cells: int = 0
-    asked: AskedQueries | None = None
-    sample: tuple[SequenceRecord, ...] = ()
-    notes: tuple[str, ...] = ()
+    cells: int
+    asked: AskedQueries
+    sample: tuple[SequenceRecord, ...]
+    notes: tuple[str, ...]
 
 
 def survey(
@@ -122,8 +122,6 @@ def survey(
     skip_refused: bool = True,
 ) -> Survey:
     """Read the query files once, before anything is computed or stored.
-
-    Files that can be read only once, such as standard input, are not surveyed.
 
     Parameters
     ----------
@@ -144,8 +142,6 @@ def survey(
     AlphabetMismatch
         The database is of proteins and a file reads like DNA.
     """
-    if files.have_stdin:
-        return Survey()
     cells = 0
     count = QueryCount()
     first: list[SequenceRecord] = []
@@ -303,8 +299,9 @@ class _Run:
         outcome = self._outcome
         open_store = self._open_store
         if asked is None:
-            one_pass = self._queries.have_stdin or open_store is None
-            asked = AskedQueries(self._shard) if one_pass else _counted(self._queries, self._searcher, self._shard)
+            asked = AskedQueries(self._shard)
+            if open_store is not None:
+                asked = _counted(self._queries, self._searcher, self._shard)
         if resume is not None:
             if open_store is None:
                 raise StoreError("a run is resumed from its store; name the store")
@@ -351,7 +348,7 @@ class _Run:
 
         def check(run: StoredRun) -> None:
             known = None if run.asked is None else run.asked.digest
-            if not self._queries.have_stdin and known != asked.digest:
+            if known != asked.digest:
                 _check_queries(self._queries, self._searcher, store, run.id)
 
         self._outcome.run_id, self._outcome.resumed = _open_run(

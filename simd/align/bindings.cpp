@@ -126,9 +126,9 @@ void run(const std::vector<std::size_t>& order, int n_threads, align::Watch& wat
         try {
             for (std::size_t i = 0; i < wanted; ++i) threads.emplace_back(worker);
         } catch (...) {
-            watch.stop = true;
-            join();
-            throw;
+            if (threads.empty()) throw;
+            const std::lock_guard<std::mutex> lock(mutex);
+            running -= wanted - threads.size();  // the system gives no more: those that it gave do the same work
         }
         std::uint64_t reported = 0;
         const auto report = [&] {

@@ -39,7 +39,13 @@ int gather(int fd, Column<std::uint64_t> from, Column<std::uint32_t> lengths, Co
 void bind_pack(nanobind::module_& module) {
     module.def("gather", &gather, nb::arg("fd"), nb::arg("from_"), nb::arg("lengths"), nb::arg("to"), nb::arg("out"),
                nb::arg("fill"));
-    module.def("rename_without_replacing", &pack::rename_without_replacing, nb::arg("from_"), nb::arg("to"));
-    module.def("exchange", &pack::exchange, nb::arg("one"), nb::arg("other"));
+    // Names are bytes, for a file's name need not be text.
+    module.def(
+        "rename_without_replacing",
+        [](const nb::bytes& from, const nb::bytes& to) { return pack::rename_without_replacing(from.c_str(), to.c_str()); },
+        nb::arg("from_"), nb::arg("to"));
+    module.def(
+        "exchange", [](const nb::bytes& one, const nb::bytes& other) { return pack::exchange(one.c_str(), other.c_str()); },
+        nb::arg("one"), nb::arg("other"));
 }
 }  // namespace swsearch

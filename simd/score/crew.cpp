@@ -83,7 +83,10 @@ void run_crew(size_t n, int n_threads, const std::function<void(size_t i, Scratc
             } catch (...) {
                 const std::lock_guard<std::mutex> lock(mutex);
                 --working;
-                throw;
+                if (threads.empty()) {
+                    throw;
+                }
+                break;  // the system gives no more: those that it gave do the same work
             }
         }
         std::unique_lock<std::mutex> lock(mutex);

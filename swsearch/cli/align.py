@@ -73,7 +73,7 @@ def align(
     from swsearch.cli.collisions import refuse_collisions
     from swsearch.cli.output import result_stream, say
     from swsearch.cli.progress import ProgressReport
-    from swsearch.cores import usable_cores
+    from swsearch.cores import threads_to_use
     from swsearch.errors import InputError
     from swsearch.pairs import report
     from swsearch.pairs.align import CIGAR_CELLS, mode_scoring
@@ -148,7 +148,7 @@ def align(
         path=cigar,
         engine="reference" if serial else engine,
         kernel=kernel,
-        n_threads=usable_cores() if threads is None else threads,
+        n_threads=threads_to_use(threads),
     )
     if n_large and cigar is None and aligner.leaves_large_pairs and not quiet:
         which = "the pair has" if len(pairs) == 1 else f"{n_large:,} of {len(pairs):,} pairs have"

@@ -19,8 +19,8 @@ import typer
 
 from swsearch import __version__
 from swsearch.cli import align, batch, bench, db, engines, index, query, report, runs
-from swsearch.cli.output import OutputClosed
-from swsearch.errors import KernelCompileError, SwSearchError
+from swsearch.cli.output import open_closed_streams, say
+from swsearch.errors import KernelCompileError, OutputClosed, SwSearchError
 
 EXIT_BAD_INPUT = 1
 EXIT_INTERRUPTED = 130
@@ -73,6 +73,7 @@ def main(arguments: list[str] | None = None) -> int:
     """Run the command line; returns the exit code."""
     arguments = sys.argv[1:] if arguments is None else arguments
     debug = "--debug" in arguments[:1]
+    open_closed_streams()
     # A polite kill unwinds like Ctrl-C, so that temporary files go and the run is marked; the default would not.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(EXIT_TERMINATED))
     try:
@@ -80,10 +81,12 @@ def main(arguments: list[str] | None = None) -> int:
         sys.stdout.flush()
     except (OutputClosed, BrokenPipeError):
         # Nobody reads on. Point stdout elsewhere, so that the interpreter's last flush does not complain either.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+        os.close(nowhere)
         return 0
     except KeyboardInterrupt:
-        print("swsearch: interrupted", file=sys.stderr)
+        say("interrupted")
         return EXIT_INTERRUPTED
     except SwSearchError as error:
         return _fail(error, str(error), debug)
@@ -123,7 +126,7 @@ def _fail(error: BaseException, message: str, debug: bool) -> int:
         traceback.print_exception(error, file=sys.stderr)
         if isinstance(error, KernelCompileError):
             print(error.log, file=sys.stderr)
-    print(f"swsearch: error: {message}", file=sys.stderr)
+    say(f"error: {message}")
     return EXIT_BAD_INPUT
 
 

@@ -8,6 +8,7 @@ import typer
 
 from swsearch.cli import options
 from swsearch.cli.search_arguments import BatchArguments, SearchArguments, takes_arguments
+from swsearch.words import counted
 
 
 @takes_arguments
@@ -35,9 +36,10 @@ def batch(
 
     options.kept_store(search.store)
     outcome = execute(files, search, run, skip_refused=True)
-    before = f", {outcome.n_before:,} were there before" if outcome.resumed else ""
-    failed = f"{len(outcome.failed):,} failed"
-    summary = f"run {outcome.run_id} in {search.store}: {outcome.n_done:,} queries done{before}, {failed}"
+    there = "was" if outcome.n_before == 1 else "were"
+    before = f", {outcome.n_before:,} {there} there before" if outcome.resumed else ""
+    done = f"{counted(outcome.n_done, 'query', 'queries')} done{before}, {len(outcome.failed):,} failed"
+    summary = f"run {outcome.run_id} in {search.store}: {done}"
     if run.format_name != "none" and run.out is None:
         say(summary)  # the report has stdout
     else:

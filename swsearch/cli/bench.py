@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, TextIO
 import typer
 
 from swsearch.cli import options
+from swsearch.words import counted
 
 if TYPE_CHECKING:
     from swsearch.bench.kernels import KernelRow, KernelTable
@@ -74,7 +75,8 @@ def bench(
     chosen = {"best": usable[:1], "all": usable}.get(instruction_sets, instruction_sets.split(","))
     workload = generated_proteins(residues) if fasta is None else workload_of_file(fasta)
     subjects = workload.partition
-    say(f"{workload.name}: {len(subjects):,} subjects, {subjects.n_residues:,} residues; {workload.scheme}")
+    size = f"{counted(len(subjects), 'subject')}, {counted(subjects.n_residues, 'residue')}"
+    say(f"{workload.name}: {size}; {workload.scheme}")
 
     def show(found: Measurement, peers: dict[str, float]) -> None:
         ratios = "".join(f"{found.core_gcups / rate:8.1f} x {name}" for name, rate in peers.items())
@@ -136,7 +138,7 @@ def kernels(
     from swsearch.bench.workloads import generated_proteins, workload_of_file
     from swsearch.cli.collisions import refuse_collisions
     from swsearch.cli.output import result_stream
-    from swsearch.cores import check_threads, usable_cores
+    from swsearch.cores import threads_to_use
     from swsearch.errors import InputError
 
     if format_name not in ("table", "json"):
@@ -147,9 +149,7 @@ def kernels(
         if task not in kernel_bench.TASKS:
             raise InputError(f"--tasks {task!r}: choose {', '.join(kernel_bench.TASKS)}")
     _refuse_useless(_given(context), chosen)
-    if threads is not None:
-        check_threads(threads)
-    n_threads = usable_cores() if threads is None else threads
+    n_threads = threads_to_use(threads)
     gpu, missing = kernel_bench.usable_gpu()
     table = kernel_bench.KernelTable()
     with result_stream(out) as stream:

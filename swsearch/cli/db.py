@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from swsearch.cli import options
+from swsearch.words import counted
 
 if TYPE_CHECKING:
     from swsearch.database.format import Catalogue
@@ -33,14 +33,15 @@ def info(database: Database) -> None:
         lengths = opened.distinct_lengths()
         mean = catalogue.n_residues / catalogue.n_subjects
         removed_residues = sum(segment.n_removed_residues for segment in catalogue.segments)
-        removed = f"{catalogue.n_removed:,} sequences, {removed_residues:,} residues, in the files until a compaction"
+        gone = f"{counted(catalogue.n_removed, 'sequence')}, {counted(removed_residues, 'residue')}"
+        removed = f"{gone}, in the files until a compaction"
         for name, value in (
             ("database", str(database)),
             ("alphabet", catalogue.alphabet),
             ("sequences", f"{catalogue.n_subjects:,}"),
             ("residues", f"{catalogue.n_residues:,}"),
             ("lengths", f"{lengths[0]:,} to {lengths[-1]:,}, mean {mean:,.1f}"),
-            ("size", f"{catalogue.n_bytes:,} bytes"),
+            ("size", counted(catalogue.n_bytes, "byte")),
             ("sources", ", ".join(catalogue.sources)),
             ("digest", catalogue.digest),
             ("generation", str(catalogue.generation)),
@@ -123,10 +124,12 @@ def add(
     if quiet:
         return
     new = added.catalogue.segments[-1]
-    say(f"{database}: {new.n_subjects:,} sequences, {new.n_residues:,} residues added; {_now_holds(added.catalogue)}")
+    come = f"{counted(new.n_subjects, 'sequence')}, {counted(new.n_residues, 'residue')} added"
+    say(f"{database}: {come}; {_now_holds(added.catalogue)}")
     if added.n_duplicates:
         say(
-            f"warning: {added.n_duplicates:,} of the added identifiers occur more than once in the database, "
+            f"warning: {added.n_duplicates:,} of the added identifiers "
+            f"{'occurs' if added.n_duplicates == 1 else 'occur'} more than once in the database, "
             f"{added.first_duplicate!r} for one"
         )
 
@@ -160,7 +163,7 @@ def remove(
         raise typer.BadParameter("give identifiers, or a file of them with --from-file")
     removed = remove_from_database(database, wanted)
     if not quiet:
-        gone = f"{removed.n_subjects:,} sequences, {removed.n_residues:,} residues removed"
+        gone = f"{counted(removed.n_subjects, 'sequence')}, {counted(removed.n_residues, 'residue')} removed"
         say(f"{database}: {gone}; {_now_holds(removed.catalogue)}")
 
 
@@ -184,20 +187,21 @@ def compact(database: Database, quiet: options.Quiet = False) -> None:
         say(f"{database} is compact already")
         return
     freed = done.before.n_bytes - done.catalogue.n_bytes
-    merged = f"{len(done.before.segments):,} segments made one, {freed:,} bytes freed"
+    merged = f"{counted(len(done.before.segments), 'segment')} made one, {counted(freed, 'byte')} freed"
     say(f"{database}: {merged}; {_now_holds(done.catalogue)}")
 
 
 def _now_holds(catalogue: Catalogue) -> str:
-    return f"generation {catalogue.generation} holds {catalogue.n_subjects:,} sequences"
+    return f"generation {catalogue.generation} holds {counted(catalogue.n_subjects, 'sequence')}"
 
 
 def _identifiers_of(path: Path) -> list[str]:
     """The first word of each line; empty lines have none."""
     from swsearch.errors import InputError
+    from swsearch.sequences.source import standard_input
 
     try:
-        raw = sys.stdin.buffer.read() if str(path) == "-" else path.read_bytes()
+        raw = standard_input().read() if str(path) == "-" else path.read_bytes()
     except OSError as error:
         raise InputError(f"--from-file {path}: {error.strerror or error}; choose another file") from error
     lines = raw.decode("utf-8", "surrogateescape").splitlines()

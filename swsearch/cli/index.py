@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from swsearch.words import counted
+
 
 def index(
     fasta: Annotated[
@@ -45,7 +47,9 @@ def index(
     catalogue = built.catalogue
     how = "as asked" if alphabet else "detected"
     say(
-        f"{output}: {catalogue.n_subjects:,} sequences, {catalogue.n_residues:,} residues, {catalogue.alphabet} ({how})"
+        f"{output}: {counted(catalogue.n_subjects, 'sequence')}, {counted(catalogue.n_residues, 'residue')}, "
+        f"{catalogue.alphabet} ({how})"
     )
     if built.n_duplicates:
-        say(f"warning: {built.n_duplicates:,} identifiers occur more than once, {built.first_duplicate!r} for one")
+        repeated = counted(built.n_duplicates, "identifier occurs", "identifiers occur")
+        say(f"warning: {repeated} more than once, {built.first_duplicate!r} for one")

@@ -1,24 +1,96 @@
-"""Where a command writes its results: stdout, or a file that appears whole or not at all."""
+"""Where a command writes: results to stdout or to a file that appears whole or not at all, talk to stderr.
+
+On a terminal both end up on the same lines, with the progress bar on the last one. So whatever is written goes through
+here, and takes the bar away first; the bar comes back below it.
+"""
 
 from __future__ import annotations
 
+import io
+import os
 import sys
+import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TextIO
+from typing import Any, BinaryIO, Final, TextIO, cast
 
-from swsearch.errors import InputError, writing_to
+from swsearch.errors import InputError, OutputClosed, writing_to
 from swsearch.output_files import descriptor_of, refuse_compressed, text_file
 
+_TO_LINE_START: Final = "\r"
+_CLEAR_TO_END: Final = "\x1b[K"
 
-class OutputClosed(Exception):
-    """Whoever read stdout reads no more."""
+
+class _LastLine:
+    """The line of the terminal that the cursor is on: empty, with a bar, or with the beginning of a line of results."""
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+        self._has_bar = False
+        self._has_text = False
+
+    def show_bar(self, text: str) -> None:
+        """Put a bar on the line, or another in its place, unless a line of results has begun there."""
+        with self._lock:
+            if not self._has_text:
+                self._has_bar = True
+                _tell(f"{_TO_LINE_START}{text}{_CLEAR_TO_END}")
+
+    def clear_bar(self) -> None:
+        """Take the bar away, if one is there."""
+        with self._lock:
+            if self._has_bar:
+                self._has_bar = False
+                _tell(f"{_TO_LINE_START}{_CLEAR_TO_END}")
+
+    def write(self, file: BinaryIO, data: Any) -> int:
+        """Write results to the terminal."""
+        with self._lock:
+            self.clear_bar()
+            written = file.write(data)
+            file.flush()
+            if written:
+                self._has_text = bytes(data[-1:]) != b"\n"
+            return written
+
+
+last_line: Final = _LastLine()
 
 
 def say(message: str) -> None:
     """One line of talk, to stderr."""
-    print(f"swsearch: {message}", file=sys.stderr, flush=True)
+    last_line.clear_bar()
+    _tell(f"swsearch: {message}\n")
+
+
+def _tell(text: str) -> None:
+    """Write to stderr; where nobody can hear it, no work is lost for it."""
+    with suppress(OSError, ValueError):
+        sys.stderr.write(text)
+        sys.stderr.flush()
+
+
+def open_closed_streams() -> None:
+    """Give a process that was started without stdin, stdout or stderr the null device in its place.
+
+    Else the next file that is opened, such as one of results, would be taken for the stream by whoever writes to it by
+    its number; and Python prints what is meant for a closed stderr to stdout. ``sys.stdin`` stays None, and results are
+    not written to a closed stdout (:func:`result_stream`). All text is UTF-8, whatever the locale says, and file names
+    that are not are written as they are.
+    """
+    for descriptor in range(3):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # takes the lowest free number, which is this one
+    if sys.stdout is None:
+        sys.stdout = open(os.devnull, "w", encoding="utf-8", errors="surrogateescape")  # noqa: SIM115
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w", encoding="utf-8", errors="surrogateescape")  # noqa: SIM115
+    reconfigure = getattr(sys.stdout, "reconfigure", None)
+    if reconfigure is not None:
+        reconfigure(encoding="utf-8", errors="surrogateescape")
 
 
 @contextmanager
@@ -32,24 +104,70 @@ def result_stream(path: Path | None, *, binary: bool = False) -> Iterator[TextIO
     Raises
     ------
     InputError
-        The file cannot be created, or ``binary`` results would go to a terminal or into an archive.
+        The file cannot be created, stdout is closed, or ``binary`` results would go to a terminal or into an archive.
     OutputClosed
         Nobody reads stdout any more, as after ``| head``.
     """
     if path is None or str(path) == "-" or descriptor_of(path) == 1:
-        reconfigure = getattr(sys.stdout, "reconfigure", None)
-        if reconfigure is not None:
-            reconfigure(encoding="utf-8", errors="surrogateescape", newline="\n")
-        if binary and sys.stdout.isatty():
-            raise InputError("these results are binary and stdout is a terminal; give --out FILE, or redirect stdout")
-        try:
-            with writing_to("stdout"):
-                yield sys.stdout
-                sys.stdout.flush()
-        except BrokenPipeError as error:
-            raise OutputClosed from error
+        with _standard_output(binary=binary) as stream:
+            yield stream
         return
     if binary:
         refuse_compressed(path, "--out", "these results are binary and compressed in themselves")
     with text_file(path, "--out") as stream:
         yield stream
+
+
+@contextmanager
+def _standard_output(*, binary: bool) -> Iterator[TextIO]:
+    if getattr(sys.stdout, "name", None) == os.devnull:
+        raise InputError("stdout is closed; give --out FILE, or redirect stdout")
+    is_terminal = sys.stdout.isatty()
+    if binary and is_terminal:
+        raise InputError("these results are binary and stdout is a terminal; give --out FILE, or redirect stdout")
+    sys.stdout.flush()
+    if not hasattr(sys.stdout, "buffer"):  # a program that calls this one has put a text of its own there
+        yield sys.stdout
+        return
+    sink = _Stdout(sys.stdout.buffer, is_terminal)
+    stream = io.TextIOWrapper(
+        cast(BinaryIO, sink), encoding="utf-8", errors="surrogateescape", newline="\n", line_buffering=is_terminal
+    )
+    try:
+        with writing_to("stdout"):
+            yield stream
+            stream.flush()
+    finally:
+        with suppress(OSError, OutputClosed):
+            stream.flush()  # what was written before an error is not lost
+        sink.is_deaf = True
+        stream.detach()
+
+
+class _Stdout(io.BufferedIOBase):
+    """Standard output as bytes: says by :class:`OutputClosed` that nobody reads on, and keeps clear of the bar."""
+
+    def __init__(self, file: BinaryIO, is_terminal: bool) -> None:
+        self._file = file
+        self._is_terminal = is_terminal
+        self.is_deaf = False
+        """Whether what is left in the layers above goes nowhere."""
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any) -> int:
+        if self.is_deaf:
+            return len(data)
+        try:
+            return last_line.write(self._file, data) if self._is_terminal else self._file.write(data)
+        except BrokenPipeError as error:
+            raise OutputClosed from error
+
+    def flush(self) -> None:
+        if self.is_deaf:
+            return
+        try:
+            self._file.flush()
+        except BrokenPipeError as error:
+            raise OutputClosed from error

@@ -4,21 +4,24 @@ takes days, so that a log file tells the same story in a few lines. Both go to s
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from types import TracebackType
 from typing import TYPE_CHECKING, Final, Self
 
-from swsearch.cli.output import say
+from swsearch.cli.output import last_line, say
 
 if TYPE_CHECKING:
-    from rich.progress import Progress, TaskID
-
     from swsearch.engine.protocol import Forecast
 
 PLAIN_INTERVAL_SECONDS: Final = 5.0
 LONGEST_INTERVAL_SECONDS: Final = 300.0
 """Between plain lines of the longest searches: an interval is a hundredth of the time so far, within these limits."""
+BAR_INTERVAL_SECONDS: Final = 0.1
+SHORTEST_BAR: Final = 5
+LONGEST_BAR: Final = 40
+"""Characters."""
 LONG_SECONDS: Final = 10.0
 """A search that is expected to take longer says beforehand how it is going to be done."""
 
@@ -35,6 +38,17 @@ def duration(seconds: float) -> str:
     if whole < 3600:
         return f"{whole // 60} min {whole % 60} s"
     return f"{whole // 3600} h {whole % 3600 // 60} min"
+
+
+def _terminal_width() -> int:
+    """Columns of the terminal that stderr is."""
+    columns = os.environ.get("COLUMNS", "")
+    if columns.isdecimal() and int(columns):
+        return int(columns)
+    try:
+        return os.get_terminal_size(sys.stderr.fileno()).columns or 80
+    except (OSError, ValueError):
+        return 80
 
 
 def say_plan(forecast: Forecast | None) -> None:
@@ -68,33 +82,17 @@ class ProgressReport:
         self._done = 0
         self._note = ""
         self._began = self._last = time.monotonic()
-        self._bar: Progress | None = None
-        self._task: TaskID | None = None
         self._quiet = quiet
-        self._terminal = sys.stderr.isatty()
+        self._has_bar = not quiet and sys.stderr.isatty() and os.environ.get("TERM", "dumb") != "dumb"
 
     def __enter__(self) -> Self:
         self._began = self._last = time.monotonic()
-        if self._terminal and not self._quiet:
-            from rich.console import Console
-            from rich.progress import BarColumn, Progress, TextColumn
-
-            self._bar = Progress(
-                TextColumn("{task.description}"),
-                BarColumn(),
-                TextColumn("{task.fields[figures]}"),
-                console=Console(stderr=True),
-                transient=True,
-            )
-            self._task = self._bar.add_task(self._what, total=self._total or None, figures="")
-            self._bar.start()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._bar is not None:
-            self._bar.stop()
+        last_line.clear_bar()
 
     def note(self, text: str) -> None:
         """What else to say, such as ``3 of 20 queries done``."""
@@ -106,18 +104,32 @@ class ProgressReport:
 
     def reach(self, units: int) -> None:
         """Note that ``units`` are done in all; says so when it is time to."""
+        is_first = not self._done
         self._done = units
         if self._quiet:
             return
-        if self._bar is not None and self._task is not None:
-            self._bar.update(self._task, completed=self._done, description=self._heading(), figures=self._figures())
-            return
         now = time.monotonic()
         interval = min(max(PLAIN_INTERVAL_SECONDS, (now - self._began) / 100), LONGEST_INTERVAL_SECONDS)
-        if not self._terminal and now - self._last >= interval:
-            self._last = now
+        if self._has_bar:
+            interval = 0.0 if is_first else BAR_INTERVAL_SECONDS
+        if now - self._last < interval:
+            return
+        self._last = now
+        if self._has_bar:
+            last_line.show_bar(self._bar(_terminal_width() - 1))
+        else:
             share = f"{100 * self._done / self._total:.1f} % done, " if self._total else ""
-            print(f"swsearch: {self._heading()}: {share}{self._figures()}", file=sys.stderr, flush=True)
+            say(f"{self._heading()}: {share}{self._figures()}")
+
+    def _bar(self, width: int) -> str:
+        """Heading, bar and figures in at most ``width`` characters, so that the terminal breaks no line."""
+        left = width - len(self._heading()) - len(self._figures()) - 4
+        bar = ""
+        if self._total and left >= SHORTEST_BAR:
+            length = min(left, LONGEST_BAR)
+            done = min(length, length * self._done // self._total)
+            bar = f"[{'=' * done}{' ' * (length - done)}] "
+        return f"{self._heading()} {bar}{self._figures()}"[: max(width, 0)]
 
     def _heading(self) -> str:
         return f"{self._what}, {self._note}" if self._note else self._what

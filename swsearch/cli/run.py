@@ -13,7 +13,8 @@ import typer
 
 from swsearch.cli import options
 from swsearch.cli.search_arguments import RunArguments, SearchArguments
-from swsearch.errors import InputError, writing_to
+from swsearch.errors import InputError, OutputClosed, writing_to
+from swsearch.words import counted
 
 if TYPE_CHECKING:
     from swsearch.hits.share import AskedQueries
@@ -43,7 +44,7 @@ def execute(files: list[str], search: SearchArguments, run: RunArguments, *, ski
     _refuse_contradictions(paths, database, search, run)
     search.warm_up_gpus(database)
 
-    from swsearch.cli.output import OutputClosed, say
+    from swsearch.cli.output import say
     from swsearch.cli.progress import ProgressReport, say_plan
     from swsearch.hits.share import Shard
     from swsearch.run import run_search, survey
@@ -61,8 +62,6 @@ def execute(files: list[str], search: SearchArguments, run: RunArguments, *, ski
             searcher, why = stack.enter_context(search.open_searcher(database))
             options.check_alphabet(search.alphabet, searcher.needs)
             queries = QueryFiles.of(paths, run.query_format)
-            if queries.have_stdin and not skip_refused:
-                queries = queries.read_once(searcher.scheme, searcher.needs)
             force_alphabet = search.alphabet is not None
             found = survey(queries, searcher, shard, force_alphabet=force_alphabet, skip_refused=skip_refused)
             check = _score_check(searcher) if run.plot is not None else None
@@ -81,6 +80,14 @@ def execute(files: list[str], search: SearchArguments, run: RunArguments, *, ski
             events = None if run.events is None else _event_stream(run.events, stack)
             progress = stack.enter_context(ProgressReport("searching", found.cells, "GCUPS", 1e9, search.quiet))
             stores: list[HitStore] = []
+            total = found.asked.n_of_share
+
+            def done_of(so_far: RunOutcome) -> str:
+                n_done = so_far.n_before + so_far.n_done
+                if total is None:
+                    return f"{counted(n_done, 'query', 'queries')} done"
+                return f"{n_done:,} of {counted(total, 'query', 'queries')} done"
+
             outcome = run_search(
                 queries,
                 searcher,
@@ -95,12 +102,13 @@ def execute(files: list[str], search: SearchArguments, run: RunArguments, *, ski
                 events=events,
                 progress=progress.advance,
                 notify=None if search.quiet else say,
-                on_query_done=lambda so_far: progress.note(f"{so_far.n_before + so_far.n_done:,} queries done"),
+                on_query_done=lambda so_far: progress.note(done_of(so_far)),
                 on_run_open=opened.append,
             )
             if run.plot is not None and check is not None:
                 scheme = searcher.scheme
-                title = f"{outcome.n_done} queries, {scheme.matrix.name} {scheme.gap.open}/{scheme.gap.extend}"
+                scored = counted(outcome.n_done, "query", "queries")
+                title = f"{scored}, {scheme.matrix.name} {scheme.gap.open}/{scheme.gap.extend}"
                 _plot_scores(check, outcome, title, run.plot, search, stores[0] if stores else None)
     except OutputClosed:
         _say_what_is_kept(opened, found.asked, search.store)
@@ -200,7 +208,7 @@ def _plot_scores(
     checked = check.result()
     write_score_plot(checked, title, path)
     if checked.fit is None and not search.quiet:
-        say(f"{checked.n_scores:,} scores are too few to fit a distribution to them; the plot has none")
+        say(f"{counted(checked.n_scores, 'score')}: too few to fit a distribution to; the plot has none")
     if checked.warning is not None:
         if not search.quiet:
             say(checked.warning)

@@ -11,6 +11,7 @@ import typer
 
 from swsearch.cli import options
 from swsearch.errors import InputError
+from swsearch.words import counted
 
 if TYPE_CHECKING:
     from swsearch.store.repository import HitStore, StoredRun
@@ -87,13 +88,16 @@ def show(run: Run, store: options.KeptStore = options.DEFAULT_STORE) -> None:
         ("started", f"{stored.started.isoformat(timespec='seconds')}"),
         ("command", info.command),
         ("program", info.program),
-        ("engine", f"{info.engine}, {info.threads} threads"),
+        ("engine", f"{info.engine}, {counted(info.threads, 'thread')}"),
         ("scoring", f"{info.matrix}, gap of k costs {info.gap_open} + {info.gap_extend}k"),
         ("statistics", info.statistics),
-        ("E-values for", f"{info.search_space:,} residues"),
-        ("database", f"{info.database.path}: {info.database.n_subjects:,} {info.database.alphabet} sequences"),
+        ("E-values for", counted(info.search_space, "residue")),
+        (
+            "database",
+            f"{info.database.path}: {counted(info.database.n_subjects, f'{info.database.alphabet} sequence')}",
+        ),
         ("digest", f"{info.database.digest} (generation {info.database.generation})"),
-        ("queries", f"{stored.n_queries:,} with {stored.n_hits:,} hits"),
+        ("queries", f"{stored.n_queries:,} with {counted(stored.n_hits, 'hit')}"),
         ("missing", what_is_missing(stored)),
         ("remark", stored.remark or ""),
         *(("failed", failed.reason) for failed in failures),
@@ -141,10 +145,9 @@ def merge(
     if merged.missing:
         which = f"; {shares_named(merged.missing_shares)} not there" if merged.missing_shares else ""
         at_least = "" if merged.is_exact else "at least "
-        several = "query is" if len(merged.missing) == 1 else "queries are"
         number = f"number {merged.missing[0]} for one"
-        say(f"warning: {at_least}{len(merged.missing):,} {several} missing, {number}{which}")
-    counts = f"{merged.n_queries:,} queries of {len(sources)} shards"
+        say(f"warning: {at_least}{counted(len(merged.missing), 'query is', 'queries are')} missing, {number}{which}")
+    counts = f"{counted(merged.n_queries, 'query', 'queries')} of {counted(len(sources), 'shard')}"
     failed = f", {merged.n_failed:,} failed" if merged.n_failed else ""
     missing = f", {len(merged.missing):,} missing" if merged.missing else ""
     print(f"run {merged.run_id} in {store}: {counts}{failed}{missing}")

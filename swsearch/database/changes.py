@@ -176,8 +176,9 @@ def remove_from_database(database: str | os.PathLike[str], identifiers: Iterable
         found = _places(opened, wanted)
         n_subjects = sum(map(len, found))
         if n_subjects == before.n_subjects:
+            everything = "the only sequence" if n_subjects == 1 else f"all {n_subjects:,} sequences"
             raise InputError(
-                f"all {n_subjects:,} sequences of {folder} would be removed, and a database holds at least one; "
+                f"{everything} of {folder} would be removed, and a database holds at least one; "
                 "delete the folder instead"
             )
         generation = before.generation + 1

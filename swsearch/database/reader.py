@@ -41,6 +41,7 @@ from swsearch.errors import DatabaseError
 from swsearch.sequences.alphabet import ALPHABETS, Alphabet
 from swsearch.sequences.record import SequenceRecord
 from swsearch.typing import Codes, Lengths, Offsets, SubjectIndex
+from swsearch.words import counted
 
 _MAX_ATTEMPTS: Final = 20
 """How often a database is opened anew because it changed while it was opened."""
@@ -438,7 +439,9 @@ def _removed(folder: Path, entry: SegmentEntry) -> SubjectIndex:
 def _mapped(path: Path, dtype: np.dtype[Any], expected: int, n_items: int | None) -> np.ndarray[Any, np.dtype[Any]]:
     """A file of ``expected`` bytes, mapped read-only, its size checked against the catalogue."""
     if n_items is not None and expected != n_items * dtype.itemsize:
-        raise DatabaseError(f"{path}: the catalogue gives it {expected} bytes for {n_items} subjects")
+        raise DatabaseError(
+            f"{path}: the catalogue gives it {counted(expected, 'byte')} for {counted(n_items, 'subject')}"
+        )
     try:
         found = path.stat()
         size = found.st_size
@@ -446,7 +449,7 @@ def _mapped(path: Path, dtype: np.dtype[Any], expected: int, n_items: int | None
             raise DatabaseError(f"{path} is no regular file; the database is damaged, index the FASTA again")
         if size != expected:
             advice = "the database is damaged, index the FASTA again"
-            raise DatabaseError(f"{path} has {size} bytes, {expected} are expected; {advice}")
+            raise DatabaseError(f"{path} has {counted(size, 'byte')}, {expected:,} are expected; {advice}")
         if size == 0:
             return np.empty(0, dtype=dtype)
         return np.asarray(np.memmap(path, dtype=dtype, mode="r"))

@@ -35,8 +35,9 @@ from swsearch.database.format import (
 from swsearch.database.staging import sync_folder
 from swsearch.errors import FastaFormatError
 from swsearch.sequences.alphabet import PAD_CODE, Alphabet
-from swsearch.sequences.fasta import SequenceChunk, read_chunks, shown_name
+from swsearch.sequences.fasta import SequenceChunk, read_chunks
 from swsearch.sequences.record import split_header
+from swsearch.sequences.source import refuse_repeated_pipes, shown_name, source_name
 from swsearch.typing import Lengths, Offsets
 
 BLOCK_BYTES: Final = 16 << 20
@@ -82,6 +83,7 @@ def sequence_chunks(
     several = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
     if not several:
         raise FastaFormatError("no sequence file was given", "nothing to index")
+    refuse_repeated_pipes(several)
     for path in several:
         for chunk in read_chunks(path, alphabet):
             alphabet = chunk.alphabet
@@ -89,11 +91,9 @@ def sequence_chunks(
 
 
 def source_names(paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) -> tuple[str, ...]:
-    """What the catalogue calls sequence files: their names without folders, ``<stdin>`` for ``-``."""
+    """What the catalogue calls sequence files: their names without folders, ``<stdin>``, or ``<pipe>``."""
     several = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
-    return tuple(
-        os.path.basename(path) if shown_name(path) == os.fspath(path) else shown_name(path) for path in several
-    )
+    return tuple(map(source_name, several))
 
 
 def write_segment(

@@ -140,7 +140,7 @@ def _publish(folder: Path, target: Path, *, overwrite: bool) -> None:
         with writer_lock(target, wait=True):
             _exchange(folder, target)
         return
-    failure = _native.rename_without_replacing(str(folder), str(target))
+    failure = _native.rename_without_replacing(os.fsencode(folder), os.fsencode(target))
     if failure in (errno.EINVAL, errno.ENOSYS):
         _check_target(target, overwrite=False)
         os.rename(folder, target)
@@ -151,7 +151,7 @@ def _publish(folder: Path, target: Path, *, overwrite: bool) -> None:
 
 
 def _exchange(folder: Path, target: Path) -> None:
-    failure = _native.exchange(str(folder), str(target))
+    failure = _native.exchange(os.fsencode(folder), os.fsencode(target))
     if failure in (errno.EINVAL, errno.ENOSYS):
         aside = folder.with_name(f"{folder.name}.old")
         os.rename(target, aside)

@@ -14,6 +14,7 @@ from typing import Final
 
 from swsearch.errors import InputError
 from swsearch.sequences.lines import text_lines
+from swsearch.words import counted
 
 _TAG: Final = re.compile("bbm|bbs|dbj|emb|gb|gi|gim|gnl|gp|lcl|oth|pat|pdb|pgp|pir|prf|ref|sp|tpd|tpe|tpg|tr")
 """Database tags in headers of UniProt and NCBI."""
@@ -72,6 +73,6 @@ class IdentifierList:
         if not missing:
             return None
         return (
-            f"{self.option} {self.path}: {len(missing):,} of {len(self.wanted):,} identifiers are not in the database, "
-            f"{missing[0]!r} for one"
+            f"{self.option} {self.path}: {len(missing):,} of {counted(len(self.wanted), 'identifier')} "
+            f"{'is' if len(missing) == 1 else 'are'} not in the database, {missing[0]!r} for one"
         )

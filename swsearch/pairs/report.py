@@ -14,6 +14,7 @@ from swsearch.errors import InputError
 from swsearch.hits.cigar import GAP, gapped, parse
 from swsearch.pairs.align import PairAlignment
 from swsearch.pairs.edits import common_letters, edits
+from swsearch.words import counted
 
 FORMATS: Final = ("table", "tsv", "json", "jsonl", "pairwise")
 FIELDS: Final = (
@@ -97,10 +98,10 @@ def _document(pair: PairAlignment) -> dict[str, object]:
 
 
 def _write_summary(pair: PairAlignment, stream: TextIO) -> None:
-    unit = "letters" if pair.query.record is None else "residues"
+    unit = "letter" if pair.query.record is None else "residue"
     lines = [
-        ("Query", f"{pair.query.header or 'unnamed'} ({len(pair.query):,} {unit})"),
-        ("Subject", f"{pair.subject.header or 'unnamed'} ({len(pair.subject):,} {unit})"),
+        ("Query", f"{pair.query.header or 'unnamed'} ({counted(len(pair.query), unit)})"),
+        ("Subject", f"{pair.subject.header or 'unnamed'} ({counted(len(pair.subject), unit)})"),
         ("Mode", f"{pair.mode}; {pair.scoring.name}"),
         (_SCORE_NAMES.get(pair.mode, "Score"), str(pair.score)),
     ]
@@ -114,7 +115,10 @@ def _write_summary(pair: PairAlignment, stream: TextIO) -> None:
     if counts is not None and counts.columns:
         gaps = counts.insertions + counts.deletions
         share = 100 * counts.identities / counts.columns
-        lines.append(("Identities", f"{counts.identities} of {counts.columns} columns ({share:.1f}%), {gaps} in gaps"))
+        columns = "column" if counts.columns == 1 else "columns"
+        lines.append(
+            ("Identities", f"{counts.identities} of {counts.columns} {columns} ({share:.1f}%), {gaps} in gaps")
+        )
     if pair.cigar is not None:
         lines.append(("CIGAR", pair.cigar or "none"))
         if pair.mode == "lcs":

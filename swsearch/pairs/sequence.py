@@ -6,6 +6,7 @@ only the line end at its very end does not belong to it. Texts are UTF-8, one le
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -14,9 +15,11 @@ import numpy as np
 
 from swsearch.errors import AlphabetMismatch, InputError
 from swsearch.sequences.alphabet import CODE_MASK, Alphabet
-from swsearch.sequences.fasta import read_sequences, shown_name
+from swsearch.sequences.fasta import read_sequences
 from swsearch.sequences.record import SequenceRecord, split_header
+from swsearch.sequences.source import refuse_repeated_pipes, seekable, shown_name
 from swsearch.typing import Letters
+from swsearch.words import counted
 
 """Numbers of letters, shape ``(length,)``; equal numbers are equal letters."""
 
@@ -67,7 +70,7 @@ def read_pairs(
     InputError
         The files cannot be read, or differ in their number of records.
     """
-    _refuse_two_stdins(query_path, subject_path)
+    refuse_repeated_pipes([path for path in (query_path, subject_path) if path is not None])
     queries = [from_record(record) for record in read_sequences(query_path, alphabet)]
     if subject_path is None:
         return _in_turns(queries, query_path)
@@ -87,20 +90,17 @@ def read_pairs(
 
 def read_text_pairs(query_path: str, subject_path: str | None) -> list[tuple[PairSequence, PairSequence]]:
     """Texts of two files, pair by pair, or of one in turns; errors as for :func:`read_pairs`."""
-    _refuse_two_stdins(query_path, subject_path)
+    refuse_repeated_pipes([path for path in (query_path, subject_path) if path is not None])
     if subject_path is None:
         return _in_turns(_read_texts(query_path), query_path)
     return _matched(_read_texts(query_path), _read_texts(subject_path), query_path, subject_path)
 
 
-def _refuse_two_stdins(query_path: str, subject_path: str | None) -> None:
-    if query_path == subject_path == "-":
-        raise InputError("query and subject cannot both be standard input; give a file for one of them")
-
-
 def _in_turns(sides: list[PairSequence], path: str) -> list[tuple[PairSequence, PairSequence]]:
     if len(sides) % 2 or not sides:
-        raise InputError(f"{shown_name(path)} has {len(sides)} records; --pairs needs a query and a subject in turns")
+        raise InputError(
+            f"{shown_name(path)} has {counted(len(sides), 'record')}; --pairs needs a query and a subject in turns"
+        )
     return list(zip(sides[::2], sides[1::2], strict=True))
 
 
@@ -109,24 +109,20 @@ def _matched(
 ) -> list[tuple[PairSequence, PairSequence]]:
     if len(queries) != len(subjects):
         raise InputError(
-            f"{shown_name(query_path)} has {len(queries)} records, {shown_name(subject_path)} has {len(subjects)}; "
-            "files are aligned pair by pair, so give as many in both"
+            f"{shown_name(query_path)} has {counted(len(queries), 'record')}, {shown_name(subject_path)} has "
+            f"{len(subjects):,}; files are aligned pair by pair, so give as many in both"
         )
     return list(zip(queries, subjects, strict=True))
 
 
 def _read_texts(path: str) -> list[PairSequence]:
-    import sys
-
     from xopen import xopen
 
     name = shown_name(path)
     try:
-        if path == "-":
-            raw = sys.stdin.buffer.read()
-        else:
-            with xopen(path, "rb", threads=0) as file:
-                raw = file.read()
+        source = seekable(path)
+        with xopen(os.fspath(source), "rb", threads=0) as file:
+            raw = file.read()
         text = raw.decode("utf-8")
     except OSError as error:
         raise InputError(f"{name}: {error.strerror or error}") from error

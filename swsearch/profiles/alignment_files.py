@@ -16,9 +16,10 @@ import numpy as np
 
 from swsearch.errors import InputError
 from swsearch.sequences.alphabet import CODE_MASK, INVALID, PAD_CODE, PROTEIN
-from swsearch.sequences.fasta import shown_name
 from swsearch.sequences.lines import text_lines
+from swsearch.sequences.source import shown_name
 from swsearch.typing import Codes
+from swsearch.words import counted
 
 _GAPS: Final = b"-."
 _TABLE: Final = PROTEIN.encode_table.copy()
@@ -125,7 +126,7 @@ def _alignment(title: str, rows: list[tuple[str, bytes]], name: str, *, all_colu
     n_columns = len(rows[0][1])
     for number, (header, row) in enumerate(rows):
         if len(row) != n_columns:
-            problem = f"{len(row)} columns, the first sequence has {n_columns}"
+            problem = f"{counted(len(row), 'column')}, the first sequence has {n_columns}"
             raise InputError(f"{_which(name, number, header)}: {problem}; align them to one length")
     codes = np.empty((len(rows), n_columns), dtype=np.uint8)
     for number, (header, row) in enumerate(rows):

@@ -16,8 +16,9 @@ from swsearch.errors import InputError, ScoringError
 from swsearch.query.position_specific import N_AMINO_ACIDS, PositionSpecificQuery, with_other_letters
 from swsearch.scoring.matrix import SubstitutionMatrix
 from swsearch.sequences.alphabet import PROTEIN
-from swsearch.sequences.fasta import shown_name
 from swsearch.sequences.lines import text_lines, whole_number
+from swsearch.sequences.source import shown_name
+from swsearch.words import counted
 
 _AMINO_ACIDS: Final = frozenset(PROTEIN.letters[:N_AMINO_ACIDS])
 
@@ -59,7 +60,7 @@ def read_pssm(path: str | os.PathLike[str], matrix: SubstitutionMatrix, header: 
         except ValueError as error:
             raise InputError(f"{name}, line {number}: a score is no whole number ({error}); mend the PSSM") from error
         if len(scores) < N_AMINO_ACIDS:
-            problem = f"{len(scores)} scores, {N_AMINO_ACIDS} are needed"
+            problem = f"{counted(len(scores), 'score')}, {N_AMINO_ACIDS} are needed"
             raise InputError(f"{name}, line {number}: {problem}; the file may be cut short")
         letters.append(fields[1])
         rows.append(scores)
@@ -72,7 +73,9 @@ def read_pssm(path: str | os.PathLike[str], matrix: SubstitutionMatrix, header: 
     except InputError as error:
         raise InputError(f"{name}: the second column is not the query: {error}") from error
     if len(consensus) != len(rows):
-        raise InputError(f"{name}: the second column holds {len(consensus)} letters for {len(rows)} positions")
+        raise InputError(
+            f"{name}: the second column holds {counted(len(consensus), 'letter')} for {counted(len(rows), 'position')}"
+        )
     scores_by_code = np.empty((len(rows), N_AMINO_ACIDS), dtype=np.int64)
     scores_by_code[:, columns] = rows
     try:

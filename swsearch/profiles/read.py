@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import os
-import sys
 from contextlib import suppress
-from pathlib import Path
 from typing import Final
 
 from swsearch.errors import AlphabetMismatch, InputError
@@ -16,6 +14,8 @@ from swsearch.query.position_specific import PositionSpecificQuery
 from swsearch.scoring.matrix import SubstitutionMatrix
 from swsearch.sequences.alphabet import PROTEIN
 from swsearch.sequences.lines import text_lines
+from swsearch.sequences.source import shown_name, source_name
+from swsearch.words import counted
 
 QUERY_FORMATS: Final = ("auto", "fasta", "pssm", "aligned", "a3m", "stockholm")
 _LOOKED_AT: Final = 4096
@@ -23,7 +23,9 @@ _LOOKED_AT: Final = 4096
 
 
 def detect_query_format(path: str | os.PathLike[str]) -> str:
-    """``pssm`` or ``stockholm`` where the first line says so, else ``fasta``; nothing is taken from standard input.
+    """``pssm`` or ``stockholm`` where the first line says so, else ``fasta``.
+
+    The file is one that can be read again (:func:`swsearch.sequences.source.seekable`).
 
     Raises
     ------
@@ -36,19 +38,14 @@ def detect_query_format(path: str | os.PathLike[str]) -> str:
         return "stockholm"
     if first.startswith("PssmWithParameters"):
         advice = "write it as text: psiblast -in_pssm FILE -out_ascii_pssm TEXT -db DB"
-        raise InputError(f"{os.fspath(path)} is a PSSM in NCBI's ASN.1, which is not read; {advice}")
+        raise InputError(f"{shown_name(path)} is a PSSM in NCBI's ASN.1, which is not read; {advice}")
     return "pssm" if "position-specific scoring matrix" in first.lower() else "fasta"
 
 
 def _start_of(path: str | os.PathLike[str]) -> bytes:
-    """The first lines of a file, decompressed, or bytes of standard input as they are; none of a pipe."""
-    if os.fspath(path) == "-":
-        peek = getattr(sys.stdin.buffer, "peek", None)
-        return b"" if peek is None else peek(_LOOKED_AT)[:_LOOKED_AT]
+    """The first lines of a file, decompressed; none where it cannot be read."""
     start: list[bytes] = []
     size = 0
-    if not os.path.isfile(path):
-        return b""  # what is read from a pipe cannot be read again
     with suppress(InputError):  # whoever reads the whole file says what is wrong with it
         for line in text_lines(path, ""):
             start.append(line.encode("utf-8", "surrogateescape"))
@@ -79,8 +76,8 @@ def read_profiles(
     """
     if matrix.alphabet is not PROTEIN:
         advice = "profiles are queries for databases of proteins"
-        raise AlphabetMismatch(matrix.alphabet.name, PROTEIN.name, f"the profile {os.fspath(path)}", advice)
-    stem = "stdin" if os.fspath(path) == "-" else Path(path).name.split(".")[0] or "query"
+        raise AlphabetMismatch(matrix.alphabet.name, PROTEIN.name, f"the profile {shown_name(path)}", advice)
+    stem = source_name(path).strip("<>").split(".")[0] or "query"
     if query_format == "pssm":
         return [read_pssm(path, matrix, f"{stem} PSSM")]
     if query_format == "stockholm":
@@ -96,5 +93,4 @@ def read_profiles(
 def _header(alignment: MultipleAlignment, stem: str, number: int, n_alignments: int) -> str:
     """Name and description of a profile; the file's name where the alignment has none."""
     name = (alignment.name.split(None, 1) or [stem if n_alignments == 1 else f"{stem}_{number}"])[0]
-    n_sequences = len(alignment.codes)
-    return f"{name} profile of {n_sequences:,} aligned sequence{'' if n_sequences == 1 else 's'}"
+    return f"{name} profile of {counted(len(alignment.codes), 'aligned sequence')}"

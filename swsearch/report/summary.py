@@ -7,6 +7,7 @@ from typing import Final
 
 from swsearch.hits.result import QueryResult, RunInfo
 from swsearch.report.text import cut, one_line
+from swsearch.words import counted
 
 _ALIGNMENT_FILTERS: Final = (
     "min_identity", "min_query_coverage", "min_subject_coverage", "min_alignment_length",
@@ -16,7 +17,7 @@ _ALIGNMENT_FILTERS: Final = (
 
 def query_line(run: RunInfo, query: QueryResult, width: int | None = None) -> str:
     """The query's header, cut where the line would be longer than ``width``, and its length."""
-    size = f"({query.length:,} {'bases' if run.query_alphabet == 'dna' else 'residues'})"
+    size = f"({counted(query.length, 'base' if run.query_alphabet == 'dna' else 'residue')})"
     header = one_line(query.header) or "unnamed"
     return f"{header if width is None else cut(header, width - len(size) - 1)} {size}"
 
@@ -24,8 +25,8 @@ def query_line(run: RunInfo, query: QueryResult, width: int | None = None) -> st
 def database_line(run: RunInfo) -> str:
     """The database and its size."""
     database = run.database
-    size = f"{database.n_subjects:,} {database.alphabet} sequences, {database.n_residues:,} residues"
-    return f"{one_line(database.name)}: {size}"
+    size = counted(database.n_subjects, f"{database.alphabet} sequence")
+    return f"{one_line(database.name)}: {size}, {counted(database.n_residues, 'residue')}"
 
 
 def scoring_line(run: RunInfo) -> str:
@@ -42,7 +43,7 @@ def scoring_line(run: RunInfo) -> str:
         why = textwrap.fill(f"no E-values: {run.statistics}", 100, initial_indent=indent, subsequent_indent=indent)
         return f"{scheme}\n{why}"
     simulated = " (simulated statistics)" if run.statistics.startswith("simulated") else ""
-    return f"{scheme}; E-values for {run.search_space:,} residues{simulated}"
+    return f"{scheme}; E-values for {counted(run.search_space, 'residue')}{simulated}"
 
 
 def _treatment(run: RunInfo) -> str:
@@ -75,19 +76,23 @@ def hits_line(run: RunInfo, query: QueryResult) -> str:
     ]
     if least:
         ruled, advice = f"{ruled} and at least {' and '.join(least)}", ""
-    n_subjects = f"{run.database.n_subjects:,}"
-    if given.get("chosen_subjects") is not None:
-        n_subjects = f"{given['chosen_subjects']:,} chosen"
+    subjects = counted(run.database.n_subjects, "subject")
+    chosen = given.get("chosen_subjects")
+    if isinstance(chosen, int):
+        subjects = counted(chosen, "chosen subject")
     if query.n_passed == 0:
-        return f"none of {n_subjects} subjects has {ruled}{advice}"
-    return f"{query.n_passed:,} of {n_subjects} subjects have {ruled}; {_shown(run, query)}"
+        return f"none of {subjects} has {ruled}{advice}"
+    has = "has" if query.n_passed == 1 else "have"
+    return f"{query.n_passed:,} of {subjects} {has} {ruled}; {_shown(run, query)}"
 
 
 def _shown(run: RunInfo, query: QueryResult) -> str:
     shown = query.n_subjects
     if not any(run.parameters.get(name) for name in _ALIGNMENT_FILTERS):
-        return "all are shown" if shown >= query.n_passed else f"the best {shown:,} are shown"
+        if shown >= query.n_passed:
+            return "it is shown" if query.n_passed == 1 else "all are shown"
+        return "the best one is shown" if shown == 1 else f"the best {shown:,} are shown"
     if not shown:
         return "no alignment passes the filters"
     best = "the best " if shown >= int(run.parameters["top"] or 0) else ""
-    return f"{best}{shown:,} whose alignments pass the filters are shown"
+    return f"{best}{shown:,} whose alignments pass the filters {'is' if shown == 1 else 'are'} shown"

@@ -18,7 +18,7 @@ from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from typing import cast
 
-from swsearch.cores import usable_cores
+from swsearch.cores import threads_to_use
 from swsearch.database.reader import PackedDatabase
 from swsearch.engine.protocol import Progress
 from swsearch.engine.registry import KERNELS, open_engine
@@ -134,7 +134,7 @@ def open_searcher(
             opened,
             scorer,
             options,
-            threads=threads or usable_cores(),
+            threads=threads_to_use(threads),
             partition_residues=partition_residues,
             translating=translating,
         )

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from swsearch.errors import AlphabetMismatch
 from swsearch.sequences.alphabet import DNA, PROTEIN, PROTEIN_ADVICE, Alphabet, refuse_dna
-from swsearch.sequences.fasta import shown_name
+from swsearch.sequences.source import shown_name
 
 _OPTION = {
     (PROTEIN.name, PROTEIN.name): "to search with protein leave --translate out",

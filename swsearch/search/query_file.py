@@ -20,8 +20,9 @@ from swsearch.scoring.scheme import ScoringScheme
 from swsearch.search.api import read_queries
 from swsearch.search.needs import QueryNeeds
 from swsearch.sequences.alphabet import PROTEIN, Alphabet
-from swsearch.sequences.fasta import STDIN, RefusedRecord, read_each, shown_name
+from swsearch.sequences.fasta import RefusedRecord, read_each
 from swsearch.sequences.record import SequenceRecord
+from swsearch.sequences.source import refuse_repeated_pipes, seekable, shown_name
 
 
 @dataclass(frozen=True)
@@ -77,6 +78,7 @@ def read_queries_as(
     AlphabetMismatch
         The file is not of what is searched with; so are profiles that read like DNA, unless ``as_asked``.
     """
+    path = seekable(path)
     found = _format_of(path, query_format)
     if found == "fasta":
         return QueryFile(read_queries(path, alphabet or scheme.alphabet, as_asked=as_asked, needs=needs), {}, ())
@@ -95,15 +97,13 @@ class QueryFiles:
     Attributes
     ----------
     paths : tuple of paths
+        Of a pipe or standard input the path of a copy, for a batch reads its files more than once.
     formats : tuple of str
         The format of each, found out where that was asked for.
-    held : tuple of tuple of records, or None
-        The records of each file, where they were read once and are kept.
     """
 
     paths: tuple[str | os.PathLike[str], ...]
     formats: tuple[str, ...]
-    held: tuple[tuple[SequenceRecord | RefusedRecord, ...], ...] | None = None
 
     @classmethod
     def of(cls, paths: Sequence[str | os.PathLike[str]], query_format: str) -> Self:
@@ -112,16 +112,17 @@ class QueryFiles:
         Raises
         ------
         InputError
-            The format is unknown, some files hold profiles and others sequences, or profiles would come from standard
-            input, which can be read but once.
+            The format is unknown, some files hold profiles and others sequences, or a pipe is named twice.
         """
+        refuse_repeated_pipes(paths)
+        paths = [seekable(path) for path in paths]
         formats = tuple(_format_of(path, query_format) for path in paths)
         files = cls(tuple(paths), formats)
         if files.hold_profiles and "fasta" in formats:
             profile = next(path for path, form in zip(paths, formats, strict=True) if form != "fasta")
-            raise InputError(f"{os.fspath(profile)} holds profiles and other files sequences; make two batches of them")
-        if files.hold_profiles and files.have_stdin:
-            raise InputError("a batch reads profiles from files, not from standard input; name a file")
+            raise InputError(
+                f"{shown_name(profile)} holds profiles and other files sequences; make two batches of them"
+            )
         return files
 
     @property
@@ -129,31 +130,12 @@ class QueryFiles:
         """Whether their queries are profiles."""
         return any(form != "fasta" for form in self.formats)
 
-    @property
-    def have_stdin(self) -> bool:
-        """Whether one is standard input, which can be read but once, and is not held."""
-        return self.held is None and any(os.fspath(path) == STDIN for path in self.paths)
-
-    def read_once(self, scheme: ScoringScheme, needs: QueryNeeds) -> Self:
-        """The same files with their records in memory, for files that can be read but once.
-
-        Raises
-        ------
-        InputError, AlphabetMismatch
-            As :meth:`records`.
-        """
-        held = tuple(tuple(records) for _, _, records in self.by_file(scheme, needs))
-        return replace(self, held=held)
-
     def by_file(
         self, scheme: ScoringScheme, needs: QueryNeeds
     ) -> Iterator[tuple[str | os.PathLike[str], str, Iterator[SequenceRecord | RefusedRecord]]]:
         """Path, format and records of each file; errors as for :meth:`records`."""
-        for index, (path, form) in enumerate(zip(self.paths, self.formats, strict=True)):
-            if self.held is not None:
-                yield path, form, iter(self.held[index])
-            else:
-                yield path, form, _records(path, form, scheme, needs)
+        for path, form in zip(self.paths, self.formats, strict=True):
+            yield path, form, _records(path, form, scheme, needs)
 
     def records(self, scheme: ScoringScheme, needs: QueryNeeds) -> Iterator[SequenceRecord | RefusedRecord]:
         """All queries in order; a record that is no sequence of the needed alphabet stands as refused.

@@ -43,6 +43,7 @@ from swsearch.sequences.genetic_code import CODON
 from swsearch.sequences.record import SequenceRecord
 from swsearch.statistics.karlin_altschul import Statistics
 from swsearch.typing import Floats
+from swsearch.words import counted
 
 MAX_QUERY_LENGTH = 2**24
 """Longest query in residues: a score stays below 127 * 2**24, inside signed 32 bits."""
@@ -190,7 +191,9 @@ class Searcher:
             raise self.needs.refusal(name, query.alphabet)
         shortest = 1 if self.options.query_frames == (0,) else CODON
         if not shortest <= len(query) <= MAX_QUERY_LENGTH:
-            raise InputError(f"{name} has {len(query)} residues; {shortest} to {MAX_QUERY_LENGTH} can be searched")
+            raise InputError(
+                f"{name} has {counted(len(query), 'residue')}; {shortest} to {MAX_QUERY_LENGTH} can be searched"
+            )
         if isinstance(query, PositionSpecificQuery) and (self.options.mask, self.options.composition) != ("none",) * 2:
             raise InputError(f"{name} has scores of its own; leave --mask and --composition out")
 

@@ -14,8 +14,8 @@ What a file may hold
 
 What is an error: a file without records, a record without residues, a comment line (``#`` or ``;``), a letter outside
 the alphabet, white space within a line of residues, UTF-16, a directory. The first problem in the file is the one
-reported: dnaio does not tell where it is, so the file is read a second time to find it. Standard input is copied to a
-temporary file for that reason, as are pipes, and because an archive is told by its first bytes.
+reported: dnaio does not tell where it is, so the file is read a second time to find it. Pipes are copied to a temporary
+file for that reason, and because an archive is told by its first bytes (:mod:`swsearch.sequences.source`).
 
 Memory: one chunk, or the longest record where that is longer; records of more than 4 GiB are refused.
 """
@@ -25,9 +25,6 @@ from __future__ import annotations
 import io
 import os
 import re
-import shutil
-import sys
-import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, BinaryIO, Final, NoReturn, cast
@@ -40,9 +37,9 @@ from swsearch.errors import FastaFormatError, InputError
 from swsearch.sequences.alphabet import INVALID, Alphabet, detect_alphabet
 from swsearch.sequences.archives import ARCHIVE_FORMATS, MAGIC_BYTES, Readable, archive_format, decompressed
 from swsearch.sequences.record import SequenceRecord, split_header
+from swsearch.sequences.source import seekable, shown_name
 from swsearch.typing import Codes, Lengths
 
-STDIN: Final = "-"
 CHUNK_RESIDUES: Final = 4 << 20
 """Residues after which a chunk ends; the last record is always whole."""
 SAMPLE_RESIDUES: Final = 1 << 20
@@ -147,7 +144,7 @@ def read_each(
     """
     several = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
     for path in several:
-        with _SequenceFile(os.fspath(path)) as file:
+        with _SequenceFile(path) as file:
             yield from file.each(alphabet)
 
 
@@ -163,32 +160,26 @@ def read_chunks(
     """
     several = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
     for path in several:
-        with _SequenceFile(os.fspath(path)) as file:
+        with _SequenceFile(path) as file:
             for chunk in file.chunks(alphabet, chunk_residues):
                 alphabet = chunk.alphabet
                 yield chunk
 
 
-def shown_name(path: str | os.PathLike[str]) -> str:
-    """How messages and catalogues call a source: ``<stdin>`` for ``-``."""
-    name = os.fspath(path)
-    return "<stdin>" if name == STDIN else name
-
-
 class _SequenceFile:
     """One source, which can be read from its beginning as often as needed. A context manager; not for two threads."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str | os.PathLike[str]) -> None:
         self.name = shown_name(path)
         self.is_fastq = False
         try:
-            self._raw = _from_beginning(path)
+            self._raw: BinaryIO = open(seekable(path), "rb")  # noqa: SIM115 - the context closes it
             start = self._raw.read(MAGIC_BYTES)
         except (OSError, ValueError) as error:
             reason = getattr(error, "strerror", None) or error
             raise FastaFormatError(f"cannot be read: {reason}", self.name) from error
         self._format = archive_format(start)
-        suffix = os.path.splitext(path)[1].removeprefix(".")
+        suffix = os.path.splitext(self.name)[1].removeprefix(".")
         if self._format is None and suffix in ARCHIVE_FORMATS:
             problem = "an empty file, not" if not start else "not"
             self._raw.close()
@@ -304,24 +295,6 @@ def _detect(letters: Iterable[str]) -> Alphabet:
         if size >= SAMPLE_RESIDUES:
             break
     return detect_alphabet("".join(sample).encode("ascii", "replace"))
-
-
-def _from_beginning(path: str) -> BinaryIO:
-    """A file that can be gone back in: a copy of standard input and of pipes."""
-    if path == STDIN:
-        return _spooled(sys.stdin.buffer)
-    file = open(path, "rb")  # noqa: SIM115 - the caller closes it
-    if file.seekable():
-        return file
-    with file:
-        return _spooled(file)
-
-
-def _spooled(source: BinaryIO) -> BinaryIO:
-    spool = tempfile.TemporaryFile(prefix="swsearch-stdin-")  # noqa: SIM115 - the caller closes it
-    shutil.copyfileobj(source, spool, _BLOCK_BYTES)
-    spool.seek(0)
-    return spool
 
 
 class _Refused(Exception):

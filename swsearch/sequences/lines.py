@@ -1,17 +1,17 @@
-"""Text files by lines: from disk or standard input, compressed or not, any bytes."""
+"""Text files by lines: from disk, pipes or standard input, compressed or not, any bytes."""
 
 from __future__ import annotations
 
 import io
 import os
 import re
-import sys
 from collections.abc import Iterator
 from contextlib import ExitStack
 from typing import Any, BinaryIO, Final
 
 from swsearch.errors import InputError
 from swsearch.sequences.archives import MAGIC_BYTES, archive_format, decompressed
+from swsearch.sequences.source import seekable
 
 MAX_LINE_BYTES: Final = 1 << 28
 """A line is held whole, so one that has no end must not be."""
@@ -34,14 +34,12 @@ def text_lines(path: str | os.PathLike[str], name: str) -> Iterator[str]:
         The file cannot be read, its archive is damaged, or a line has more than 268,435,456 bytes.
     """
     with ExitStack() as opened:
-        if os.fspath(path) == "-":
-            raw: BinaryIO = sys.stdin.buffer
-        else:
-            try:
-                raw = opened.enter_context(open(path, "rb"))
-            except (OSError, ValueError) as error:
-                reason = getattr(error, "strerror", None) or error
-                raise InputError(f"{name}: {reason}; choose another file") from error
+        source = seekable(path)  # held until the end: a pipe's copy goes with it
+        try:
+            raw = opened.enter_context(open(source, "rb"))
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or error
+            raise InputError(f"{name}: {reason}; choose another file") from error
         stream = io.BufferedReader(_Text(raw, name), _BLOCK_BYTES)
         number = 0
         while line := stream.readline(MAX_LINE_BYTES + 1):

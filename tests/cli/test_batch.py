@@ -238,17 +238,13 @@ def test_profiles_are_batched_resumed_and_sharded(swsearch, tmp_path, protein_db
     assert "run 1 of b.sqlite is of another search: what the profiles score differs" in refused.error
 
 
-def test_a_batch_of_profiles_that_cannot_be_is_one_line_and_stores_nothing(swsearch, spawn, tmp_path, protein_db):
+def test_a_batch_of_profiles_that_cannot_be_is_one_line_and_stores_nothing(swsearch, tmp_path, protein_db):
     (tmp_path / "families.sto").write_text(two_families())
     store = ["--store", "b.sqlite"]
     mixed = swsearch("batch", "families.sto", QUERIES, protein_db, *store)
     assert "families.sto holds profiles and other files sequences; make two batches of them" in mixed.error
     masked = swsearch("batch", "families.sto", protein_db, "--composition", "bias", *store)
     assert "query one has scores of its own; leave --mask and --composition out" in masked.error
-    process = spawn("batch", "-", protein_db, *store, stdin=subprocess.PIPE)
-    _, errors = process.communicate(two_families(), timeout=60)
-    assert process.returncode == 1
-    assert "a batch reads profiles from files, not from standard input" in errors
     assert not (tmp_path / "b.sqlite").exists()
 
 
@@ -298,7 +294,7 @@ def test_shards_that_are_none_are_refused(swsearch, protein_db, shard):
 
 
 def test_a_batch_reads_stdin(spawn, swsearch, protein_db):
-    """Source: the same queries from the file; stdin is read once, so there is no share done to tell."""
+    """Source: the same queries from the file."""
     process = spawn("batch", "-", protein_db, "--store", "piped.sqlite", stdin=subprocess.PIPE)
     out, errors = process.communicate(QUERIES.read_text())
     assert process.returncode == 0, errors

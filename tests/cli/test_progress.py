@@ -1,13 +1,22 @@
 """Progress off a terminal: few plain lines with share, rate and time left; on one: a bar that leaves nothing behind."""
 
+import contextlib
+import fcntl
+import io
 import os
 import pty
+import struct
+import subprocess
 import sys
+import termios
 
+import pyte
 import pytest
 
 from swsearch.cli import progress
+from swsearch.cli.output import say
 from swsearch.cli.progress import PLAIN_INTERVAL_SECONDS, ProgressReport
+from tests.cli.conftest import DATA
 
 
 class Clock:
@@ -78,28 +87,95 @@ def test_quiet_says_nothing(clock, capsys):
     assert capsys.readouterr().err == ""
 
 
-def _read_until(descriptor, last):
-    """What a terminal was sent, to ``last``: it arrives in as many pieces as it was written in, or more."""
-    shown = b""
-    while last not in shown:
-        shown += os.read(descriptor, 65536)
-    return shown.decode()
+def test_a_talk_that_nobody_hears_ends_no_work(clock, monkeypatch):
+    """Source: /dev/full, on which every write fails."""
+    with open("/dev/full", "wb", buffering=0) as full:
+        monkeypatch.setattr(sys, "stderr", io.TextIOWrapper(full, write_through=True))
+        with ProgressReport("searching", 100, "GCUPS", 1e9) as report:
+            clock.now += 60
+            report.advance(50)
+        say("done")
 
 
-def test_a_terminal_gets_a_bar(monkeypatch):
-    """A pseudo-terminal is stderr; the bar's figures are on it."""
-    try:
-        master, slave = pty.openpty()
-    except OSError as error:
-        pytest.skip(f"this machine gives out no pseudo-terminals: {error.strerror}")
-    with os.fdopen(slave, "w") as terminal:
+class Screen:
+    """A pseudo-terminal of 100 columns, with what it shows and what it has shown before."""
+
+    def __init__(self, lines=400):
+        try:
+            self.master, self.slave = pty.openpty()
+        except OSError as error:
+            pytest.skip(f"this machine gives out no pseudo-terminals: {error.strerror}")
+        fcntl.ioctl(self.slave, termios.TIOCSWINSZ, struct.pack("HHHH", lines, 100, 0, 0))
+        self.screen = pyte.Screen(100, lines)
+        self.stream = pyte.ByteStream(self.screen)
+        self.sent = b""
+        self.was_shown = set()
+
+    def read(self):
+        """Everything that is sent until the last process that has the terminal is gone; each state is looked at."""
+        os.close(self.slave)
+        with contextlib.suppress(OSError):  # EIO: nobody has it any more
+            while block := os.read(self.master, 65536):
+                self.sent += block
+        os.close(self.master)
+        for byte in self.sent:
+            self.stream.feed(bytes([byte]))
+            if byte in b"\r\n\x1b":
+                self.was_shown.add(self.screen.display[self.screen.cursor.y].rstrip())
+        return [line.rstrip() for line in self.screen.display]
+
+
+def test_results_and_the_bar_never_share_a_line(protein_db, tmp_path):
+    """Source: the same command with its results in a file. stdout and stderr are both the terminal."""
+    command = [sys.executable, "-m", "swsearch", "query", str(DATA / "queries.fasta"), str(protein_db)]
+    command += ["--store", "none", "--top", "5"]
+    environment = {**os.environ, "TERM": "xterm"}
+    environment.pop("COLUMNS", None)
+    outcome = subprocess.run(
+        [*command, "--out", "hits.txt"], check=True, cwd=tmp_path, env=environment, capture_output=True, text=True
+    )
+    talk = [line for line in outcome.stderr.splitlines() if "engine" in line]
+    expected = [*talk, *(tmp_path / "hits.txt").read_text().splitlines()]
+    screen = Screen()
+    process = subprocess.Popen(command, cwd=tmp_path, env=environment, stdout=screen.slave, stderr=screen.slave)
+    shown = screen.read()
+    assert process.wait() == 0
+    wrapped = [line[start : start + 100].rstrip() for line in expected for start in range(0, max(len(line), 1), 100)]
+    assert shown == wrapped + [""] * (len(shown) - len(wrapped))
+    bars = {line for line in screen.was_shown if line.startswith("searching")}
+    assert any("GCUPS" in line and "queries done" in line for line in bars)
+    assert all(line.startswith("searching") or line in {*wrapped, ""} for line in screen.was_shown)
+
+
+@pytest.mark.parametrize("width", [1, 20, 40, 80, 300])
+def test_the_bar_fits_the_terminal(clock, monkeypatch, width):
+    """Nothing is broken into a second line, which could not be taken away again."""
+    screen = Screen(5)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", str(width))
+    with os.fdopen(os.dup(screen.slave), "w") as terminal:
         monkeypatch.setattr(sys, "stderr", terminal)
-        monkeypatch.setenv("TERM", "xterm")
-        monkeypatch.setenv("COLUMNS", "120")
         with ProgressReport("searching", 4_000_000_000, "GCUPS", 1e9) as report:
-            report.advance(2_000_000_000)
-        terminal.flush()
-        shown = _read_until(master, b"\x1b[?25h")
-    os.close(master)
-    assert "searching" in shown
-    assert "GCUPS" in shown
+            report.note("3 of 20 queries done")
+            for _ in range(4):
+                clock.now += 1
+                report.advance(1_000_000_000)
+            say("something else")
+            report.advance(0)
+            clock.now += 1
+            report.advance(0)
+    shown = screen.read()
+    assert shown == ["swsearch: something else", "", "", "", ""]
+    bars = [part for part in screen.sent.decode().replace("\x1b[K", "\r").split("\r") if part.startswith("s")]
+    assert max([len(bar) for bar in bars if "else" not in bar], default=0) <= max(width - 1, 1)
+
+
+def test_a_terminal_that_cannot_move_its_cursor_gets_plain_lines(clock, monkeypatch):
+    screen = Screen(5)
+    monkeypatch.setenv("TERM", "dumb")
+    with os.fdopen(os.dup(screen.slave), "w") as terminal:
+        monkeypatch.setattr(sys, "stderr", terminal)
+        with ProgressReport("searching", 100, "GCUPS", 1) as report:
+            clock.now += 10
+            report.advance(50)
+    assert screen.read()[0] == "swsearch: searching: 50.0 % done, 5.0 GCUPS, 10 s left"

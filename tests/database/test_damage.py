@@ -95,7 +95,7 @@ def test_a_shortened_or_lengthened_file_is_refused_at_once(
         for changed in (sound[:-1], sound + b"\0", b""):
             path.write_bytes(changed)
             message = message_of(database_path)
-            assert f"{path.name} has {len(changed)} bytes, {len(sound)} are expected" in message
+            assert f"{path.name} has {len(changed):,} bytes, {len(sound):,} are expected" in message
             assert problems_of(database_path) == [message]
         path.unlink()
         assert "No such file" in message_of(database_path)

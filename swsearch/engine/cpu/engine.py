@@ -15,7 +15,7 @@ import numpy as np
 
 from swsearch import _native
 from swsearch.closing import Closing
-from swsearch.cores import usable_cores
+from swsearch.cores import threads_to_use, usable_cores
 from swsearch.database.partition import Partition
 from swsearch.engine.protocol import EngineInfo, Progress
 from swsearch.errors import EngineError, EngineUnavailable, InputError
@@ -68,7 +68,7 @@ class CpuEngine(Closing):
         usable = usable_instruction_sets()
         if instruction_set is not None and instruction_set not in usable:
             raise EngineUnavailable("cpu", f"instruction set {instruction_set!r} is not among {', '.join(usable)}")
-        self.threads = usable_cores() if threads is None else threads
+        self.threads = threads_to_use(threads)
         self.instruction_set = usable[0] if instruction_set is None else instruction_set
         self._scores_per_call = scores_per_call
         self._closed = False

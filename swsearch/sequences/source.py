@@ -1,0 +1,133 @@
+"""Inputs that can be read from their beginning as often as needed: files as they are, pipes and standard input copied.
+
+What comes through a pipe comes once, while a reader looks at the first bytes to tell the format and at the whole file
+to find the place of an error. So a pipe is copied to a temporary file that has no name, which the system removes with
+the process, however it ends.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+import sys
+import tempfile
+import weakref
+from collections.abc import Sequence
+from typing import BinaryIO, Final
+
+from swsearch.errors import InputError
+
+STDIN: Final = "-"
+_BLOCK_BYTES: Final = 1 << 20
+
+
+class Spooled(os.PathLike[str]):
+    """The copy of a pipe, as a path that can be opened as long as the object lives.
+
+    Attributes
+    ----------
+    given : str
+        The path that the copy was made of, ``-`` for standard input.
+    """
+
+    def __init__(self, given: str, source: BinaryIO) -> None:
+        self.given = given
+        with tempfile.TemporaryFile(prefix="swsearch-pipe-") as spool:
+            shutil.copyfileobj(source, _Named(spool), _BLOCK_BYTES)
+            spool.flush()
+            self._descriptor = os.dup(spool.fileno())
+        weakref.finalize(self, os.close, self._descriptor)
+
+    def __fspath__(self) -> str:
+        return f"/dev/fd/{self._descriptor}"
+
+
+class _Named:
+    """A temporary file whose errors name the folder that it is in, for the pipe is not to blame."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+
+    def write(self, data: bytes) -> int:
+        try:
+            return self._file.write(data)
+        except OSError as error:
+            raise InputError(f"{tempfile.gettempdir()} cannot take a copy of a pipe: {error.strerror}") from error
+
+
+def seekable(path: str | os.PathLike[str]) -> str | os.PathLike[str]:
+    """The path, or a copy of what comes through it where that is a pipe, a terminal or standard input (``-``).
+
+    A path that cannot be opened is given back: whoever reads it says what is wrong.
+
+    Raises
+    ------
+    InputError
+        Standard input is closed, or the copy cannot be written.
+    """
+    if isinstance(path, Spooled):
+        return path
+    given = os.fspath(path)
+    if given == STDIN:
+        return Spooled(given, standard_input())
+    try:
+        with open(given, "rb", buffering=0) as file:
+            return path if file.seekable() else Spooled(given, file)
+    except (OSError, ValueError):
+        return path
+
+
+def standard_input() -> BinaryIO:
+    """Standard input as bytes.
+
+    Raises
+    ------
+    InputError
+        It is closed.
+    """
+    if sys.stdin is None:
+        raise InputError("stdin is closed, so - cannot be read; name a file")
+    return sys.stdin.buffer
+
+
+def given_name(path: str | os.PathLike[str]) -> str:
+    """The path as it was given, also that of a copy."""
+    return path.given if isinstance(path, Spooled) else os.fspath(path)
+
+
+def shown_name(path: str | os.PathLike[str]) -> str:
+    """How messages call a source: ``<stdin>`` for ``-``."""
+    name = given_name(path)
+    return "<stdin>" if name == STDIN else name
+
+
+def source_name(path: str | os.PathLike[str]) -> str:
+    """What a source is called where its folder is not: ``<stdin>``, ``<pipe>`` for ``/dev/fd/63``, or a name."""
+    name = given_name(path)
+    if name in (STDIN, "/dev/stdin"):
+        return "<stdin>"
+    return "<pipe>" if name.startswith(("/dev/fd/", "/proc/self/fd/")) else os.path.basename(name)
+
+
+def refuse_repeated_pipes(paths: Sequence[str | os.PathLike[str]]) -> None:
+    """Refuse a pipe that is named twice: the second reader would find nothing, or wait for ever.
+
+    Raises
+    ------
+    InputError
+        One is.
+    """
+    seen: set[tuple[int, int]] = set()
+    for path in paths:
+        name = given_name(path)
+        try:
+            found = os.stat(0 if name == STDIN else name)
+        except (OSError, ValueError):
+            continue
+        # What - has read of a file that is standard input is gone too.
+        if not stat.S_ISFIFO(found.st_mode) and name != STDIN:
+            continue
+        if (found.st_dev, found.st_ino) in seen:
+            raise InputError(f"{shown_name(path)} is named twice and can be read but once; give a file for one of them")
+        seen.add((found.st_dev, found.st_ino))

@@ -1,0 +1,167 @@
+"""Commands read pipes like files: FIFOs, process substitution, /dev/stdin and -, compressed or not."""
+
+import os
+import shlex
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import DATA
+
+LETTERS = "MKVLAAGIVGLLLAQWERTYHHEDKNRSTPACFW"
+FASTA = f">one first\n{LETTERS}\n>two\n{LETTERS[::-1]}\n"
+FASTQ = "@r1\nACGTACGTTGCA\n+\nIIIIIIIIIIII\n@r2\nTTGCACGTACGT\n+\nIIIIIIIIIIII\n"
+STOCKHOLM = f"# STOCKHOLM 1.0\n#=GF ID Fam\na {LETTERS}\nb {LETTERS}\n//\n"
+ALIGNED = f">a\n{LETTERS}\n>b\n{LETTERS}\n"
+COMPRESSORS = {"plain": "cat", "gzip": "gzip -c", "bzip2": "bzip2 -c", "xz": "xz -c"}
+
+
+def pssm():
+    """A PSSM as psiblast writes it, with a score of 5 for each letter of the query."""
+    columns = "ARNDCQEGHILKMFPSTWYV"
+    lines = ["", "Last position-specific scoring matrix computed", "   " + "  ".join(columns)]
+    lines += [
+        f"{place} {letter} " + " ".join("5" if letter == column else "-3" for column in columns)
+        for place, letter in enumerate(LETTERS, 1)
+    ]
+    return "\n".join(lines) + "\n"
+
+
+INPUTS = {"q.fa": FASTA, "q.fq": FASTQ, "q.sto": STOCKHOLM, "q.pssm": pssm(), "q.afa": ALIGNED}
+
+# The command with {} for the input, which is of that kind.
+READERS = {
+    "query FASTA": ("q.fa", "query {} p.db --store none --format tsv"),
+    "query FASTQ": ("q.fq", "query {} d.db --store none --format tsv --evalue inf"),
+    "query PSSM": ("q.pssm", "query {} p.db --store none --format tsv --fields score,cigar"),
+    "query Stockholm": ("q.sto", "query {} p.db --store none --format tsv --fields qseqid,score,cigar"),
+    "query aligned FASTA": ("q.afa", "query {} p.db --store none --query-format aligned --format tsv --fields score"),
+    "batch FASTA": ("q.fa", "batch {} p.db --store b.sqlite"),
+    "batch PSSM": ("q.pssm", "batch {} p.db --store b.sqlite"),
+    "batch Stockholm": ("q.sto", "batch {} p.db --store b.sqlite"),
+    "index": ("q.fa", "index {} -o new.db --quiet"),
+    "index FASTQ": ("q.fq", "index {} -o new.db --quiet"),
+    "db add": ("q.fa", "db add p.db {}"),
+    "align": ("q.fa", "align {} q.fa --format tsv"),
+    "align --pairs": ("q.fq", "align {} --pairs --format tsv"),
+    "align --mode edit": ("q.fa", "align {} q.fa --mode edit --format tsv"),
+    "db remove": ("list.txt", "db remove p.db --from-file {}"),
+}
+WAYS = {
+    "process substitution": "swsearch {before} <({packer} {file}) {after}",
+    "-": "{packer} {file} | swsearch {before} - {after}",
+    "/dev/stdin": "{packer} {file} | swsearch {before} /dev/stdin {after}",
+    "/dev/stdin, a file": "{packer} {file} > packed; swsearch {before} /dev/stdin {after} < packed",
+    "FIFO": "mkfifo pipe; {packer} {file} > pipe & swsearch {before} pipe {after}",
+}
+
+
+@pytest.fixture(scope="session")
+def commands(tmp_path_factory):
+    """A folder with the command, for a shell to find."""
+    folder = tmp_path_factory.mktemp("bin")
+    (folder / "swsearch").write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m swsearch "$@"\n')
+    (folder / "swsearch").chmod(0o755)
+    return folder
+
+
+@pytest.fixture
+def shell(commands, tmp_path, swsearch):
+    for name, text in INPUTS.items():
+        (tmp_path / name).write_text(text)
+    (tmp_path / "list.txt").write_text("one\n")
+    assert swsearch("index", "q.fa", "-o", "p.db").code == 0
+    assert swsearch("index", "q.fq", "-o", "d.db").code == 0
+
+    def run(command):
+        environment = {**os.environ, "PATH": f"{commands}:{os.environ['PATH']}"}
+        return subprocess.run(
+            ["bash", "-c", command], check=False, capture_output=True, text=True, cwd=tmp_path, env=environment
+        )
+
+    return run
+
+
+@pytest.mark.parametrize("reader", READERS)
+def test_pipes_are_read_like_files(shell, swsearch, tmp_path, reader):
+    """Source: what the same command makes of the file. The ways take turns with the compressions."""
+    file, command = READERS[reader]
+    before, after = command.split(" {} ") if " {} " in command else (command.removesuffix(" {}"), "")
+    expected = None
+    packers = list(COMPRESSORS.values()) if reader != "db remove" else ["cat"]
+    for number, way in enumerate(["file", *WAYS]):
+        for name in ("b.sqlite", "new.db", "p.db", "pipe"):
+            subprocess.run(["rm", "-rf", tmp_path / name], check=True)
+        assert swsearch("index", "q.fa", "-o", "p.db").code == 0
+        packer = packers[number % len(packers)]
+        script = f"swsearch {before} {file} {after}"
+        if way != "file":
+            script = WAYS[way].format(before=before, after=after, packer=packer, file=file)
+        outcome = shell(script)
+        assert outcome.returncode == 0, (way, outcome.stderr)
+        found = outcome.stdout
+        if "b.sqlite" in command:
+            found += swsearch(
+                "report", "latest", "--store", "b.sqlite", "--format", "tsv", "--fields", "score cigar"
+            ).out
+        if "new.db" in command or "p.db" in command:
+            found += swsearch("db", "export", "new.db" if "new.db" in command else "p.db").out
+        assert found.strip()
+        if expected is None:
+            expected = found
+        assert found == expected, way
+
+
+def test_a_bad_record_in_a_pipe_is_named_with_its_place(shell):
+    for command in ("query {} p.db --store none", "index {} -o new.db", "db add p.db {}", "align {} q.fa"):
+        outcome = shell("swsearch " + command.format(r"<(printf '>a\nMKV\n>b\nMK7V\n')"))
+        assert outcome.returncode == 1
+        assert "record 2 (b), line 4, column 3: '7'" in outcome.stderr
+        assert "/dev/fd/" in outcome.stderr
+
+
+def test_a_pipe_is_named_once(shell, tmp_path):
+    """The second reader would wait for a writer for ever."""
+    os.mkfifo(tmp_path / "pipe")
+    for command in ("align pipe pipe", "index pipe pipe -o new.db", "batch pipe pipe p.db --store b.sqlite"):
+        outcome = shell(f"cat q.fa > pipe & writer=$!; swsearch {command}; code=$?; kill $writer; exit $code")
+        assert outcome.returncode == 1
+        assert "error: pipe is named twice and can be read but once" in outcome.stderr
+    outcome = shell("cat q.fa | swsearch index - - -o new.db")
+    assert "<stdin> is named twice" in outcome.stderr
+
+
+def test_a_catalogue_does_not_keep_the_number_of_a_pipe(shell):
+    assert shell("swsearch index <(cat q.fa) -o new.db && swsearch db info new.db | grep sources").stdout.split() == [
+        "sources",
+        "<pipe>",
+    ]
+
+
+def test_a_copy_of_a_pipe_goes_when_it_is_not_needed(tmp_path):
+    """Its descriptor is closed with the object, so that a program that searches for ever does not run out of them."""
+    from swsearch.sequences.fasta import read_sequences
+
+    os.mkfifo(tmp_path / "pipe")
+    before = len(os.listdir("/proc/self/fd"))
+    for _ in range(3):
+        writer = threading.Thread(target=Path(tmp_path / "pipe").write_text, args=(FASTA,))
+        writer.start()
+        assert [record.identifier for record in read_sequences(tmp_path / "pipe")] == ["one", "two"]
+        writer.join()
+    assert len(os.listdir("/proc/self/fd")) == before
+
+
+@pytest.mark.parametrize("command", ["query {} p.db", "index {} -o new.db", "align {} q.fa", "batch {} p.db --store b"])
+def test_a_copy_that_finds_no_room_is_one_line(shell, tmp_path, command):
+    """Source: the system's limit on a file's size."""
+    source = f"head -c 200000 {DATA / 'proteins.fasta.gz'}"
+    outcome = shell(f"ulimit -f 100; {source} | swsearch {command.format('-')}")
+    assert outcome.returncode == 1
+    errors = [line for line in outcome.stderr.splitlines() if "error:" in line]
+    assert len(errors) == 1
+    assert "cannot take a copy of a pipe: File too large" in errors[0]
+    assert "Traceback" not in outcome.stderr
