@@ -29,6 +29,7 @@ from swsearch.sequences.fasta import SAMPLE_RESIDUES, RefusedRecord
 from swsearch.sequences.record import SequenceRecord
 from swsearch.store.repository import HitStore, StoredRun, query_digest
 
+MAX_SHARD_DIGITS: Final = 9
 WINDOW: Final = 256
 """Queries that are read ahead: enough to find pairs of like length, few enough to hold."""
 
@@ -54,9 +55,10 @@ class Shard:
             It is no ``i/n`` with 1 ≤ i ≤ n.
         """
         index, slash, count = text.partition("/")
-        if slash and index.isdecimal() and count.isdecimal() and 1 <= int(index) <= int(count):
+        numbers = all(part.isascii() and part.isdecimal() and len(part) <= MAX_SHARD_DIGITS for part in (index, count))
+        if slash and numbers and 1 <= int(index) <= int(count):
             return Shard(int(index), int(count))
-        raise InputError(f"--shard {text!r}: give i/n with 1 <= i <= n, such as 2/8")
+        raise InputError(f"--shard {text[:40]!r}: give i/n with 1 <= i <= n, such as 2/8")
 
     def holds(self, number: int) -> bool:
         """Whether the query of this number belongs to the share."""

@@ -8,6 +8,7 @@ that one. Memory and time grow with the product of the lengths, so there is a li
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -214,6 +215,8 @@ def write_matrix(path: Path, found: PairAlignment, h: Matrix) -> None:
     InputError
         The file cannot be written.
     """
+    if not path.name or path.is_dir():
+        raise InputError(f"--matrix-out {path} is a folder; name a file")
     values = -h if found.mode == "edit" else h
     unfinished = path.with_name(f".{path.name}.{os.getpid()}.unfinished")
     try:
@@ -225,7 +228,8 @@ def write_matrix(path: Path, found: PairAlignment, h: Matrix) -> None:
     except OSError as error:
         raise InputError(f"--matrix-out {path}: {error.strerror}; choose another file") from error
     finally:
-        unfinished.unlink(missing_ok=True)
+        with suppress(OSError):
+            unfinished.unlink(missing_ok=True)
 
 
 def _cell(letter: str) -> str:
