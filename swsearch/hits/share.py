@@ -40,7 +40,7 @@ class Shard:
         index, slash, count = text.partition("/")
         if slash and _is_number(index) and _is_number(count) and 1 <= int(index) <= int(count):
             return Shard(int(index), int(count))
-        raise InputError(f"--shard {text!r}: give i/n with 1 <= i <= n <= {MOST_SHARES:,}, such as 2/8")
+        raise InputError(f"--shard {text[:40]!r}: give i/n with 1 <= i <= n <= {MOST_SHARES:,}, such as 2/8")
 
     def __str__(self) -> str:
         return f"{self.index}/{self.count}"

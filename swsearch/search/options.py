@@ -5,6 +5,7 @@ carry the names of its fields.
 from __future__ import annotations
 
 import math
+import operator
 import os
 import re
 from dataclasses import asdict, dataclass, fields
@@ -27,6 +28,8 @@ TIES: Final = ("cut", "all")
 TRANSLATE: Final = ("query", "subject", "both")
 _LARGEST: Final = 2**31 - 1
 """Largest score and length there is."""
+_LARGEST_DBSIZE: Final = 10**17
+"""Times the comparisons of a query with a subject, 36 at most, it is kept in 64 bits."""
 TRANSLATE_ADVICE: Final = "to translate it say --translate query; "
 """What a file that reads like DNA may be meant for where queries are protein."""
 
@@ -130,16 +133,19 @@ class SearchOptions:
     taxonomy: str | None = None
 
     def __post_init__(self) -> None:
+        self._check_types()
         if self.top < 1:
             raise InputError(f"--top {self.top}: at least 1 subject must be asked for")
+        if self.top > _LARGEST:
+            raise InputError(f"--top {self.top}: {_LARGEST:,} at most; that is every subject of any database")
         if math.isnan(self.evalue) or self.evalue <= 0:
             raise InputError(f"--evalue {self.evalue}: choose a number above 0")
         if self.ties not in TIES:
             raise InputError(f"--ties {self.ties!r}: choose {' or '.join(TIES)}")
         if self.strand not in STRANDS:
             raise InputError(f"--strand {self.strand!r}: choose {', '.join(STRANDS)}")
-        if self.dbsize is not None and self.dbsize < 1:
-            raise InputError(f"--dbsize {self.dbsize}: choose a number of residues, at least 1")
+        if self.dbsize is not None and not 1 <= self.dbsize <= _LARGEST_DBSIZE:
+            raise InputError(f"--dbsize {self.dbsize}: choose a number of residues, at least 1, at most 10^17")
         self._check_translation()
         self._check_filters()
         parse_maskers(self.mask)
@@ -149,6 +155,23 @@ class SearchOptions:
             raise InputError("--mask-mode hard: say with --mask what is to be masked")
         if self.composition not in COMPOSITIONS:
             raise InputError(f"--composition {self.composition!r}: choose {' or '.join(COMPOSITIONS)}")
+
+    def _check_types(self) -> None:
+        """Refuse what is no number where one is needed; a number of NumPy becomes Python's, which JSON can hold."""
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if value is None or "str" in str(field.type):
+                continue
+            try:
+                if isinstance(value, bool):
+                    raise TypeError
+                number = float(value) if "float" in str(field.type) else operator.index(value)
+                if isinstance(value, str):
+                    raise TypeError
+            except (TypeError, ValueError, OverflowError) as error:
+                kind = "a number" if "float" in str(field.type) else "a whole number"
+                raise InputError(f"--{field.name.replace('_', '-')} {value!r}: {kind} is needed") from error
+            object.__setattr__(self, field.name, number)
 
     def _check_filters(self) -> None:
         for name in ("min_score", "min_alignment_length", "min_length", "max_length"):
@@ -164,9 +187,11 @@ class SearchOptions:
         if self.min_length is not None and self.max_length is not None and self.min_length > self.max_length:
             raise InputError(f"--min-length {self.min_length} is above --max-length {self.max_length}; no subject fits")
         if self.id_pattern is not None:
+            if not self.id_pattern:
+                raise InputError("--id-pattern is empty, and so found in every identifier; leave it out")
             try:
                 re.compile(self.id_pattern)
-            except re.error as error:
+            except (re.error, OverflowError, RecursionError) as error:
                 raise InputError(f"--id-pattern {self.id_pattern!r} is no regular expression: {error}") from error
         if self.taxid is None and (self.taxid_map is not None or self.taxonomy is not None):
             raise InputError("--taxid-map and --taxonomy serve --taxid; give the taxonomy ids to search")
@@ -195,6 +220,8 @@ class SearchOptions:
                 raise InputError(f"--genetic-code {self.genetic_code}: say with --translate what is to be translated")
         if self.max_hsps < 1:
             raise InputError(f"--max-hsps {self.max_hsps}: at least 1 alignment of a subject must be asked for")
+        if self.max_hsps > _LARGEST:
+            raise InputError(f"--max-hsps {self.max_hsps}: {_LARGEST:,} alignments of a subject at most")
 
     def scheme(self, alphabet: Alphabet) -> ScoringScheme:
         """The scoring scheme these options mean for sequences of ``alphabet``.
