@@ -111,10 +111,10 @@ def full_disk(trial: Trial) -> None:
     command.prepare(template, folder)
     before = _pages(folder)
     done = run_forked(command.arguments, folder)
-    grown = max(2, _pages(folder) - before + 8)
+    grown = max(2, _pages(folder) - before)
     shutil.rmtree(folder)
     folder.mkdir()
-    pages = before + 3 + trial.rng.randrange(grown)
+    pages = before + 1 + trial.rng.randrange(grown + 2)
     mounted = subprocess.run(
         ["mount", "-t", "tmpfs", "-o", f"size={pages * 4096}", "tmpfs", str(folder)], capture_output=True, check=False
     )
@@ -137,7 +137,7 @@ def full_disk(trial: Trial) -> None:
 
 def _pages(folder: Path) -> int:
     """Pages of 4 KiB that a tmpfs takes for a folder's files."""
-    return sum(-(-path.stat().st_size // 4096) + 1 for path in folder.rglob("*"))
+    return sum(-(-path.stat().st_size // 4096) for path in folder.rglob("*") if path.is_file())
 
 
 def file_limit(trial: Trial) -> None:

@@ -116,7 +116,7 @@ PARTS: list[Part] = [
     ),
     Part(
         "damaged_store", "bytes of the store or of its log changed or cut off",
-        function_of("stores", "run_damaged"), share=2.0, trials=300, small=3,
+        function_of("stores", "run_damaged"), share=2.0, trials=300, small=1,
     ),
     Part(
         "killed_server", "PostgreSQL killed in the middle of a batch",

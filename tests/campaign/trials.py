@@ -127,9 +127,14 @@ def _outcome(part: str, seed: int, entries: list[dict[str, Any]]) -> Outcome:
         counts.update(entry["counts"])
         if entry["problems"]:
             again = f"python -m tests.campaign --part {part} --seed {seed} --trial {entry['trial']}"
-            outcome.failures.append(f"{again}: " + "; ".join(line[:600] for line in entry["problems"][:3]))
+            outcome.failures.append(f"{again}: " + "; ".join(map(_one_line, entry["problems"][:3])))
     outcome.notes = noted(counts)
     return outcome
+
+
+def _one_line(problem: str) -> str:
+    words = " ".join(problem.split())
+    return words if len(words) <= 500 else f"{words[:240]} … {words[-240:]}"
 
 
 def noted(counts: Mapping[str, int]) -> list[str]:
