@@ -352,7 +352,9 @@ def problems(rng: random.Random, folder: Path, sound: list[Path]) -> list[str]:
     (victim / "removed-999999.bin").write_bytes(b"not to be touched")
     signed = rng.choice(_DAMAGE)(rng, place)
     if rng.random() < 0.1:
-        with contextlib.suppress(OSError, ValueError, LookupError, TypeError):  # nothing left for it to hit
+        with contextlib.suppress(
+            OSError, ValueError, LookupError, TypeError, RecursionError
+        ):  # nothing left for it to hit
             signed |= rng.choice(_DAMAGE)(rng, place)
     return commands_problems(rng, place, original, signed=signed)
 
