@@ -1,9 +1,8 @@
 """Arguments of the native module that do not fit: wrong types, shapes, lengths, places and numbers.
 
 Each call begins with arguments that fit, of which some are then exchanged. Whatever they are, the call gives a value or
-raises TypeError, ValueError or OverflowError; MemoryError where a number asked for memory. The calls are made in a child,
-and what ends it by a signal is a fault. Where arguments of a size fit the declared rules but break a promise that only
-the bytes could (offsets, lengths, rows, letters), the native code must have looked.
+raises TypeError, ValueError or OverflowError; MemoryError where a number asked for memory. The calls are made in a
+child, and what ends it by a signal is a fault: offsets, lengths, rows and letters must have been looked at before.
 """
 
 from __future__ import annotations
@@ -122,7 +121,7 @@ def _pair(rng: random.Random) -> list[Any]:
 
 def _pairs(rng: random.Random) -> list[Any]:
     one = _pair(rng)
-    ends = [np.array(sorted(rng.randint(0, len(part)) for _ in range(3)) + [len(part)]) for part in one[:2]]
+    ends = [np.array([*sorted(rng.randint(0, len(part)) for _ in range(3)), len(part)]) for part in one[:2]]
     return [one[0], ends[0], one[1], ends[1], *one[2:]]
 
 
@@ -145,7 +144,8 @@ def _walk(*arguments: Any) -> object:
     made, block = arguments[:12], arguments[12:]
     walk = _native.PairWalk(*made)
     before = walk.row, walk.column
-    assert before[0] <= len(made[0]) and before[1] <= len(made[1])
+    assert before[0] <= len(made[0])
+    assert before[1] <= len(made[1])
     if not walk.done:
         walk.through(*block)
     return walk.finish()

@@ -1,8 +1,8 @@
-"""The native kernels under sanitizers, driven by bytes: libFuzzer where there is clang++, else a seeded driver of our own.
+"""The native kernels under sanitizers, driven by bytes: libFuzzer where there is clang++, else a seeded driver.
 
-The targets are ``tests/native/fuzz_*.cpp``. Each is built with the address and undefined-behaviour sanitizers, and those
-that start threads with the thread sanitizer as well. What libFuzzer finds worth keeping stays in the part's state, so that
-a later call goes on from there.
+The targets are ``tests/native/fuzz_*.cpp``. Each is built with the sanitizers of addresses and of undefined behaviour,
+and those that start threads with that of threads as well. What libFuzzer finds worth keeping stays in the part's state,
+so that a later call goes on from there.
 """
 
 from __future__ import annotations
@@ -24,9 +24,13 @@ if TYPE_CHECKING:
 
 THREAD: Final = ["-fsanitize=thread"]
 BUILDS: Final = {
-    ("score", "address"): ADDRESS, ("align", "address"): ADDRESS, ("pair", "address"): ADDRESS, ("pack", "address"): ADDRESS,
-    ("score", "thread"): THREAD, ("pair", "thread"): THREAD,
-}  # fmt: skip
+    ("score", "address"): ADDRESS,
+    ("align", "address"): ADDRESS,
+    ("pair", "address"): ADDRESS,
+    ("pack", "address"): ADDRESS,
+    ("score", "thread"): THREAD,
+    ("pair", "thread"): THREAD,
+}
 REGRESSIONS: Final = Path(__file__).parent / "regressions"
 
 
