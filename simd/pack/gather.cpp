@@ -44,11 +44,11 @@ int gather(int fd, const std::uint64_t* from, const std::uint32_t* lengths, cons
     std::size_t filled = 0;
     for (std::size_t i = 0; i < n; ++i) {
         const std::size_t start = to[i];
-        std::memset(out + filled, fill, start - filled);
+        if (start > filled) std::memset(out + filled, fill, start - filled);
         if (const int error = read_whole(fd, out + start, lengths[i], from[i])) return error;
         filled = start + lengths[i];
     }
-    std::memset(out + filled, fill, out_size - filled);
+    if (out_size > filled) std::memset(out + filled, fill, out_size - filled);  // an empty output may be null
     return 0;
 }
 

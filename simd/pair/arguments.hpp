@@ -28,8 +28,8 @@ inline const Kernels& usable_kernels(const std::string& isa) {
 
 inline Costs checked_costs(const std::optional<Table>& table, std::int32_t match, std::int32_t mismatch,
                            std::int32_t gap_open, std::int32_t gap_extend, bool local) {
-    for (const std::int32_t cost : {match, -match, mismatch, -mismatch, gap_open, gap_extend}) {
-        if (cost > max_cost) throw nanobind::value_error("scores and gap costs range up to 16383");
+    for (const std::int32_t cost : {match, mismatch, gap_open, gap_extend}) {
+        if (cost < -max_cost || cost > max_cost) throw nanobind::value_error("scores and gap costs range up to 16383");
     }
     if (gap_open < 0 || gap_extend < 0) throw nanobind::value_error("gap costs are not negative");
     if (local && gap_open + gap_extend == 0) throw nanobind::value_error("gaps would cost nothing");

@@ -64,7 +64,8 @@ def parse_taxids(text: str) -> frozenset[int]:
     """
     parts = [part.strip() for part in text.split(",")]
     if not all(_TAXID.fullmatch(part) for part in parts):
-        raise InputError(f"--taxid {text[:60]!r}: give NCBI taxonomy ids separated by commas, such as 9606,10090")
+        shown = repr(text if len(text) <= 60 else text[:57] + "...")
+        raise InputError(f"--taxid {shown}: give NCBI taxonomy ids separated by commas, such as 9606,10090")
     return frozenset(map(int, parts))
 
 

@@ -9,7 +9,8 @@ import re
 from typing import Final
 
 _TAXID: Final = re.compile(r"(?:^|\s)OX=([0-9]{1,18})(?=\s|$)")
-_ORGANISM: Final = re.compile(r"(?:^|\s)OS=(.+?)(?=\s+[A-Z]{2}=|\s*$)")
+_ORGANISM: Final = re.compile(r"(?:^|\s)OS=")
+_FIELD: Final = re.compile(r"\s[A-Z]{2}=")
 
 
 def header_taxid(header: str) -> int | None:
@@ -29,4 +30,7 @@ def header_organism(header: str) -> str | None:
     'Homo sapiens'
     """
     found = _ORGANISM.search(header)
-    return None if found is None else found[1]
+    if found is None:
+        return None
+    after = _FIELD.search(header, found.end())
+    return header[found.end() : None if after is None else after.start()].strip() or None

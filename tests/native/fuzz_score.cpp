@@ -1,5 +1,5 @@
-// A libFuzzer target for simd/score: bytes become a gap cost, a table, a query and subjects; whatever they are, every
-// instruction set must give the plain scores and stay inside its arrays.
+// A libFuzzer target for simd/score: bytes become a gap cost, a table, a query, subjects, threads and whether the caller
+// ends the search; whatever they are, every instruction set must give the plain scores and stay inside its arrays.
 //
 //     clang++ -fsanitize=fuzzer,address … (tests/native/test_native.py builds and runs it)
 
@@ -22,6 +22,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const std::size_t n_query = 1 + data[4] % 100;
     const std::int32_t floor = data[5] | (data[6] & 1) << 8;
     const std::size_t copies = data[6] & 2 ? 40 : 1;  // enough subjects for bounds
+    const int n_threads = 1 + (data[6] >> 2) % 3;
+    const bool cancels = (data[6] & 0x60) == 0x60;
     const std::size_t mean = 1 + data[7];
     data += 8;
     size -= 8;
@@ -52,9 +54,22 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         if (!set.usable) {
             continue;
         }
-        std::vector<std::int32_t> scores(lengths.size());
-        score_subjects({query}, {data, starts.data(), lengths.data(), static_cast<std::uint32_t>(lengths.size())},
-                       scores.data(), *set.kernels, 1, [](std::uint64_t) {});
+        std::vector<std::int32_t> scores(lengths.size()), both(2 * lengths.size());
+        const Subjects subjects{data, starts.data(), lengths.data(), static_cast<std::uint32_t>(lengths.size())};
+        if (cancels) {
+            bool ended = false;
+            try {
+                score_subjects({query}, subjects, scores.data(), *set.kernels, n_threads, [](std::uint64_t) { throw 0; });
+            } catch (int) {
+                ended = true;
+            }
+            REQUIRE(ended, "%s: the caller's exception is lost", set.kernels->name);
+            continue;
+        }
+        score_subjects({query, query}, subjects, both.data(), *set.kernels, n_threads, [](std::uint64_t) {});
+        REQUIRE(std::equal(both.begin(), both.begin() + scores.size(), both.begin() + scores.size()), "%s: a query twice",
+                set.kernels->name);
+        std::copy_n(both.begin(), scores.size(), scores.begin());
         for (std::size_t i = 0; i < scores.size(); ++i) {
             REQUIRE(scores[i] == expected[i] || (expected[i] < floor && scores[i] < floor), "%s: %d, not %lld",
                     set.kernels->name, scores[i], static_cast<long long>(expected[i]));

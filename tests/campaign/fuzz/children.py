@@ -43,7 +43,7 @@ class Ended:
 
     @property
     def fault(self) -> str | None:
-        """What no command may do: a signal, an exception that nobody caught, all memory taken; None where it did not."""
+        """What no command may do: die by a signal, raise what nobody catches, take all memory; None if none."""
         if self.code < 0:
             name = signal.Signals(-self.code).name
             hung = " (it hung)" if -self.code in (signal.SIGXCPU, signal.SIGALRM) else ""

@@ -135,7 +135,8 @@ def _fault(arguments: list[str], ended: Ended, place: Path) -> str | None:
 
 _VALUES: Final[tuple[Any, ...]] = (
     0, 1, -1, 2, 2**31, 2**32 - 1, 2**32, 2**63, 2**64, -(2**63), 10**400, 0.5, 3.0, -0.0, 1e308, float("nan"),
-    float("inf"), None, True, False, "", "x", "../..", "/etc", "segment-000001", "segment-000001/../../..", "segment-999999",
+    float("inf"), None, True, False, "", "x", "../..", "/etc", "segment-000001", "segment-000001/../../..",
+    "segment-999999",
     "removed-000001.bin", "a\0b", "\ud800", "é" * 5000, "0" * 64, "f" * 64, [], {}, [[]], [1], {"a": 1}, [None], "dna",
     "protein", "runes", "a\nb",
 )  # fmt: skip
@@ -276,7 +277,8 @@ def _rewrite_catalogue(rng: random.Random, place: Path) -> bool:
         rng.choice(
             [
                 b"[" * 100_000, b'{"format":' * 60_000, b'{"version": ' + b"9" * 100_000 + b"}", b"\xff\xfe" + text,
-                b"\xef\xbb\xbf" + text, text + b"\0", text[:-2], text + text, b"null", b"[]", b"1e999", b"NaN", b'"\\ud800"',
+                b"\xef\xbb\xbf" + text, text + b"\0", text[:-2], text + text, b"null", b"[]", b"1e999", b"NaN",
+                b'"\\ud800"',
                 text.replace(b"1", "\u0661".encode()), text.replace(b'"version": ', b'"version": 1.0, "x": '),
                 text.replace(b"\n", b"\r\n"), text.decode().encode("utf-16"),
             ]
@@ -316,8 +318,8 @@ def _faulty_writer(rng: random.Random, place: Path) -> bool:
 
 
 _DAMAGE: Final[tuple[Callable[[random.Random, Path], bool], ...]] = (
-    _flip, _flip, _overwrite, _overwrite, _resize, _swap, _replace, _replace, _litter, _change_catalogue, _change_catalogue,
-    _rewrite_catalogue, _faulty_writer, _faulty_writer,
+    _flip, _flip, _overwrite, _overwrite, _resize, _swap, _replace, _replace, _litter, _change_catalogue,
+    _change_catalogue, _rewrite_catalogue, _faulty_writer, _faulty_writer,
 )  # fmt: skip
 
 
@@ -352,7 +354,9 @@ def problems(rng: random.Random, folder: Path, sound: list[Path]) -> list[str]:
     (victim / "removed-999999.bin").write_bytes(b"not to be touched")
     signed = rng.choice(_DAMAGE)(rng, place)
     if rng.random() < 0.1:
-        with contextlib.suppress(OSError, ValueError, LookupError, TypeError):  # nothing left for it to hit
+        with contextlib.suppress(
+            OSError, ValueError, LookupError, TypeError, RecursionError
+        ):  # nothing left for it to hit
             signed |= rng.choice(_DAMAGE)(rng, place)
     return commands_problems(rng, place, original, signed=signed)
 
@@ -376,10 +380,11 @@ def commands_problems(rng: random.Random, place: Path, original: Path, *, signed
     found.append(_fault(verify, ended, place))
     if ended.code == 0 and not called_whole and not replaced:
         found.append("a change made a damaged database pass for whole")
-    for path in (place / "victim").iterdir():
-        if path.read_bytes() != b"not to be touched":
-            found.append(f"{path.name} outside the database was changed")
-    if len(list((place / "victim").iterdir())) != 2:
+    outside = list((place / "victim").iterdir())
+    found += [
+        f"{path.name} outside the database was changed" for path in outside if path.read_bytes() != b"not to be touched"
+    ]
+    if len(outside) != 2:
         found.append("a file outside the database was removed or made")
     return [problem for problem in found if problem is not None]
 

@@ -1,12 +1,15 @@
 """Everything that reads text: seeds, mutations of them, and what must hold whatever the bytes are.
 
-A target takes bytes and either gives a value, of which it checks what can be checked without a second parser (what was
-read is written and read again, and is the same), or raises one of ``swsearch.errors`` with one line that names the file.
+A target takes bytes and either gives a value, of which it checks what can be checked without a second parser (what
+was read is written and read again, and is the same), or raises one of ``swsearch.errors`` with one line that names the
+file.
 Anything else is a fault: another exception, a hang, a signal, memory beyond a bound.
 
-Trials mutate seeds, knowing their tokens and lines, and pack some in archives, which they damage as well. ``guided`` gives
-the same targets to Atheris.
+Trials mutate seeds, knowing their tokens and lines, and pack some in archives, which they damage as well. ``guided``
+gives the same targets to Atheris.
 """
+
+# ruff: noqa: PT017, PT018 - what a target asserts is told with its input, and what it catches is what it is about
 
 from __future__ import annotations
 
@@ -105,7 +108,7 @@ def check_fasta(data: bytes, folder: Path) -> None:
             continue
         assert records
         assert all(len(record) for record in records)
-        by_chunks = [chunk for chunk in read_chunks(path, records[0].alphabet, chunk_residues=7)]
+        by_chunks = list(read_chunks(path, records[0].alphabet, chunk_residues=7))
         assert sum(map(len, by_chunks)) == len(records)
         assert np.array_equal(
             np.concatenate([chunk.codes for chunk in by_chunks]), np.concatenate([record.codes for record in records])
@@ -366,6 +369,10 @@ _STOCKHOLM = (
     "# STOCKHOLM 1.0\n#=GF ID  family\n#=GC RF xxxx\ns1 MK-V\ns2 MKLV\n\ns1 AC\ns2 A-\n//\n"
     "# STOCKHOLM 1.0\ns1 ACD\n//\n"
 )
+_DNA_MATRIX = (
+    b"# a comment\n   A  C  N  G  T\nA  5 -4 -2 -4 -4\nC -4  5 -2 -4 -4\nN -2 -2 -1 -2 -2\nG -4 -4 -2  5 -4\n"
+    b"T -4 -4 -2 -4  5\n"
+)
 _A3M = "#name\n>q first\nMKLV\n>s2\nM-LaaV\n>s3\nMKL-\n"
 _TREE = "1\t|\t1\t|\tno rank\t|\n2\t|\t1\t|\tx\t|\n9606\t|\t2\t|\ty\t|\n"
 _MAP = "accession\taccession.version\ttaxid\tgi\nP1\tP1.1\t9606\t0\nP2\tP2.1\t2\t0\n"
@@ -399,8 +406,8 @@ _NUMBERS: Final = (
     b"1.5",
 )
 _FASTA_TOKENS: Final = (
-    b">", b"@", b"+", b"\n", b"\r\n", b"\r", b"\n>", b"\n\n", b">\n", b";", b"\n#", b" ", b"\t", b"\0", b"\x0b", b"\x1f",
-    b"\xef\xbb\xbf", b"\xff\xfe", b"\x85", b"\xc2\xa0", "\u2028".encode(), b"acgtn", b"-", b"*", b"\x1a",
+    b">", b"@", b"+", b"\n", b"\r\n", b"\r", b"\n>", b"\n\n", b">\n", b";", b"\n#", b" ", b"\t", b"\0", b"\x0b",
+    b"\x1f", b"\xef\xbb\xbf", b"\xff\xfe", b"\x85", b"\xc2\xa0", "\u2028".encode(), b"acgtn", b"-", b"*", b"\x1a",
 )  # fmt: skip
 _LINES: Final = (
     b"\n",
@@ -421,37 +428,55 @@ _LINES: Final = (
 TARGETS: Final[dict[str, Target]] = {
     "fasta": Target(
         check_fasta,
-        (b">P1 a kinase\nMKVLL\nAC\n>P2\nWYr*\n", b"@r1\nACGT\n+\nIIII\n@r2 x\nACN\n+r2 x\n@@@\n", b">a\r\nAC\r\n\r\n>b\r\nGT\r\n",
-         b"\xef\xbb\xbf>\xc3\xa9 \xff\nMK\n> \nAAA\n"),
-        _FASTA_TOKENS, archives=True,
+        (
+            b">P1 a kinase\nMKVLL\nAC\n>P2\nWYr*\n",
+            b"@r1\nACGT\n+\nIIII\n@r2 x\nACN\n+r2 x\n@@@\n",
+            b">a\r\nAC\r\n\r\n>b\r\nGT\r\n",
+            b"\xef\xbb\xbf>\xc3\xa9 \xff\nMK\n> \nAAA\n",
+        ),
+        _FASTA_TOKENS,
+        archives=True,
     ),
-    "fasta_each": Target(fasta_with_refusals, (b">P1\nMKV\n>P2\nM1V\n>P3\n\n>P4\nAA\n", b"@r\nAC\n+\nII\n"), _FASTA_TOKENS, True),
+    "fasta_each": Target(
+        fasta_with_refusals, (b">P1\nMKV\n>P2\nM1V\n>P3\n\n>P4\nAA\n", b"@r\nAC\n+\nII\n"), _FASTA_TOKENS, True
+    ),
     "matrix": Target(
         check_matrix,
-        (b"# a comment\n   A  C  N  G  T\nA  5 -4 -2 -4 -4\nC -4  5 -2 -4 -4\nN -2 -2 -1 -2 -2\nG -4 -4 -2  5 -4\nT -4 -4 -2 -4  5\n",
-         b"  A  R  X\nA  4.0 -1 0\nR -1 5 0\nX 0 0 -1\n", b"A 1\nX 2\n"),
-        (*_NUMBERS, *_LINES, b"inf", b"128", b"-128", "\u00df".encode()), archives=True,
+        (_DNA_MATRIX, b"  A  R  X\nA  4.0 -1 0\nR -1 5 0\nX 0 0 -1\n", b"A 1\nX 2\n"),
+        (*_NUMBERS, *_LINES, b"inf", b"128", b"-128", "\u00df".encode()),
+        archives=True,
     ),
-    "stored_matrix": Target(
-        check_stored_matrix, (b"#  m\n    A   X\nA   4  -1\nX  -1  -1\n",), (*_NUMBERS, *_LINES)
-    ),
+    "stored_matrix": Target(check_stored_matrix, (b"#  m\n    A   X\nA   4  -1\nX  -1  -1\n",), (*_NUMBERS, *_LINES)),
     "pssm": Target(profile_check("pssm"), (_PSSM.encode(),), (*_NUMBERS, *_LINES, b"128", b" -129 "), archives=True),
-    "stockholm": Target(profile_check("stockholm"), (_STOCKHOLM.encode(),), (*_LINES, b"# STOCKHOLM 1.0\n", b"#=GF ID "), True),
+    "stockholm": Target(
+        profile_check("stockholm"), (_STOCKHOLM.encode(),), (*_LINES, b"# STOCKHOLM 1.0\n", b"#=GF ID "), True
+    ),
     "a3m": Target(profile_check("a3m"), (_A3M.encode(),), (*_LINES, b".", b"-"), archives=True),
     "aligned": Target(profile_check("aligned"), (b">q\nMK-V\n>s\nMKLV\n",), (*_LINES, b".", b"-"), archives=True),
-    "identifiers": Target(check_identifiers, (b"P1\nsp|P02232|LGB1_VICFA x\n#c\nNP_000537.3\n",), (*_LINES, b"|"), True),
+    "identifiers": Target(
+        check_identifiers, (b"P1\nsp|P02232|LGB1_VICFA x\n#c\nNP_000537.3\n",), (*_LINES, b"|"), True
+    ),
     "taxonomy": Target(
-        check_taxonomy, (f"9606=====\n{_MAP}=====\n{_TREE}".encode(), b"1,2=====P1 2\nP2 1\n=====1|1|\n2|1|\n"),
+        check_taxonomy,
+        (f"9606=====\n{_MAP}=====\n{_TREE}".encode(), b"1,2=====P1 2\nP2 1\n=====1|1|\n2|1|\n"),
         (*_NUMBERS, *_LINES, b",", b"taxid"),
     ),
-    "headers": Target(check_headers, (b"sp|P1|X Y OS=Homo sapiens OX=9606 GN=A PE=1 SV=2",), (b"OX=", b"OS=", b" ", *_NUMBERS)),
-    "fields": Target(check_fields, (b"qseqid,sseqid pident", b"std cigar"), (b",", b" ", *(name.encode() for name in FIELDS))),
-    "genetic_code": Target(check_genetic_code, (b"\x01\x00\x00\x01\x02\x03", b"\x0b\x00" + bytes(range(40)))),
-    "cigar": Target(check_cigar, (b"12=1X3D", b"5=1I2=4D1X"), (*_NUMBERS, b"=", b"X", b"I", b"D", b"M", b"1=", b"9999999999D")),
-    "catalogue": Target(
-        check_catalogue, (_seed_catalogue(),), (*_NUMBERS, b"[", b"{", b'"', b"null", b"true", b"\\ud800", b"\\u0000", b"../", b",")
+    "headers": Target(
+        check_headers, (b"sp|P1|X Y OS=Homo sapiens OX=9606 GN=A PE=1 SV=2",), (b"OX=", b"OS=", b" ", *_NUMBERS)
     ),
-}  # fmt: skip
+    "fields": Target(
+        check_fields, (b"qseqid,sseqid pident", b"std cigar"), (b",", b" ", *(name.encode() for name in FIELDS))
+    ),
+    "genetic_code": Target(check_genetic_code, (b"\x01\x00\x00\x01\x02\x03", b"\x0b\x00" + bytes(range(40)))),
+    "cigar": Target(
+        check_cigar, (b"12=1X3D", b"5=1I2=4D1X"), (*_NUMBERS, b"=", b"X", b"I", b"D", b"M", b"1=", b"9999999999D")
+    ),
+    "catalogue": Target(
+        check_catalogue,
+        (_seed_catalogue(),),
+        (*_NUMBERS, b"[", b"{", b'"', b"null", b"true", b"\\ud800", b"\\u0000", b"../", b","),
+    ),
+}
 STORE: Final = Target(check_store, (bytes([0, 8, 9]), bytes([2, 15, 17]), bytes([1, 5, 3])))
 """Apart, for a trial of it takes as long as a thousand of others."""
 

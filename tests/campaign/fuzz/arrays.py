@@ -1,0 +1,307 @@
+"""Arguments of the native module that do not fit: wrong types, shapes, lengths, places and numbers.
+
+Each call begins with arguments that fit, of which some are then exchanged. Whatever they are, the call gives a value or
+raises TypeError, ValueError or OverflowError; MemoryError where a number asked for memory. The calls are made in a
+child, and what ends it by a signal is a fault: offsets, lengths, rows and letters must have been looked at before.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import traceback
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from swsearch import _native
+from swsearch.scoring.matrix import named_matrix
+from swsearch.sequences.alphabet import PROTEIN
+from tests.campaign.fuzz.children import in_child
+
+if TYPE_CHECKING:
+    from tests.campaign.parts import Budget, Outcome
+    from tests.campaign.trials import Trial
+
+ALLOWED: Final = (TypeError, ValueError, OverflowError, MemoryError)
+_EXTREMES: Final = (
+    0,
+    1,
+    -1,
+    2,
+    15,
+    31,
+    32,
+    255,
+    2**15,
+    2**16,
+    16383,
+    16384,
+    2**31 - 1,
+    2**31,
+    -(2**31),
+    2**32,
+    2**63,
+    -(2**63),
+)
+
+
+# --- arguments that fit ---
+
+
+def _problem(rng: random.Random) -> dict[str, Any]:
+    source = np.random.default_rng(rng.getrandbits(32))
+    lengths = source.integers(0, 30, rng.randint(0, 5)).astype(np.uint32)
+    starts = (np.cumsum(lengths) - lengths).astype(np.uint64)
+    query = source.integers(0, 20, rng.randint(1, 40)).astype(np.uint8)
+    return {
+        "codes": query,
+        "rows": query.astype(np.int32),
+        "table": np.ascontiguousarray(named_matrix("BLOSUM62").scores[:20]),
+        "identity": PROTEIN.identity_table,
+        "residues": source.integers(0, 24, int(lengths.sum()) + 64).astype(np.uint8),
+        "starts": starts,
+        "lengths": lengths,
+        "letters": query.astype(np.uint16),
+        "others": source.integers(0, 20, rng.randint(0, 40)).astype(np.uint16),
+    }
+
+
+def _score(rng: random.Random) -> list[Any]:
+    p = _problem(rng)
+    scores = np.zeros((1, len(p["lengths"])), np.int32)
+    sets = [name for name, usable in _native.instruction_sets() if usable]
+    profiles = [(p["rows"], p["table"])]
+    return [profiles, 11, 1, p["residues"], p["starts"], p["lengths"], scores, [0], rng.choice(sets), rng.randint(1, 3)]
+
+
+def _align(rng: random.Random) -> list[Any]:
+    p = _problem(rng)
+    arrays = [p["codes"], p["rows"], p["table"], 11, 1, p["identity"], p["residues"], p["starts"], p["lengths"]]
+    return [*arrays, rng.randint(1, 3), 1 << 16, None, "auto", rng.randint(1, 3), 1, None]
+
+
+def _align_known(rng: random.Random) -> list[Any]:
+    arguments = _align(rng)
+    n = len(arguments[8])
+    ends = np.zeros((n, 3), np.int64)
+    for row in range(n):
+        length = int(arguments[8][row])
+        ends[row] = rng.randint(0, 100), rng.randint(0, len(arguments[0])), rng.randint(0, length)
+    arguments[13], arguments[15] = 1, ends
+    return arguments
+
+
+def _ends(rng: random.Random) -> list[Any]:
+    p = _problem(rng)
+    return [p["rows"], p["table"], 11, 1, p["residues"], p["starts"], p["lengths"], rng.randint(1, 3), None, "auto"]
+
+
+def _pair(rng: random.Random) -> list[Any]:
+    p = _problem(rng)
+    modes = [rng.random() < 0.5 for _ in range(4)]
+    table = rng.choice([None, np.ascontiguousarray(p["table"][:, :20])])
+    return [
+        p["letters"],
+        p["others"],
+        table,
+        2,
+        -3,
+        5,
+        2,
+        *modes,
+        rng.randint(1, 3),
+        rng.choice([0, 1 << 20]),
+        None,
+        "auto",
+    ]
+
+
+def _pairs(rng: random.Random) -> list[Any]:
+    one = _pair(rng)
+    ends = [np.array([*sorted(rng.randint(0, len(part)) for _ in range(3)), len(part)]) for part in one[:2]]
+    return [one[0], ends[0], one[1], ends[1], *one[2:]]
+
+
+def _cigars(rng: random.Random) -> list[Any]:
+    letters = np.arange(10, dtype=np.uint16)
+    ends = np.array([4, 10])
+    starts = np.array([0, 1])
+    runs = np.array([2 << 2, 1 << 2 | 1, 3 << 2], np.uint32)
+    return [letters, ends, letters, ends, starts, starts, np.array([2, 3]), runs, 2]
+
+
+def _gather(rng: random.Random) -> list[Any]:
+    file = os.open("/proc/self/exe", os.O_RDONLY)
+    froms, lengths = np.array([0, 9], np.uint64), np.array([4, 5], np.uint32)
+    return [file, froms, lengths, np.array([0, 8], np.uint64), np.empty(20, np.uint8), 31]
+
+
+def _walk(*arguments: Any) -> object:
+    """A walk over a pair, and blocks of it."""
+    made, block = arguments[:12], arguments[12:]
+    walk = _native.PairWalk(*made)
+    before = walk.row, walk.column
+    assert before[0] <= len(made[0])
+    assert before[1] <= len(made[1])
+    if not walk.done:
+        walk.through(*block)
+    return walk.finish()
+
+
+def _walk_arguments(rng: random.Random) -> list[Any]:
+    p = _problem(rng)
+    n, m = len(p["letters"]), len(p["others"])
+    edges = [np.array([rng.randint(-50, 50) for _ in range(50)], np.int32) for _ in range(6)]
+    ends = [rng.randint(0, n), rng.randint(0, m)]
+    modes = [rng.random() < 0.5 for _ in range(3)]
+    return [
+        p["letters"],
+        p["others"],
+        None,
+        2,
+        -3,
+        5,
+        2,
+        *modes,
+        *ends,
+        rng.randint(0, n),
+        rng.randint(0, m),
+        7,
+        *edges,
+    ]
+
+
+CALLS: Final[dict[str, tuple[Callable[..., object], Callable[[random.Random], list[Any]]]]] = {
+    "score_partition": (_native.score_partition, _score),
+    "align_local": (_native.align_local, _align),
+    "align_local with ends": (_native.align_local, _align_known),
+    "score_ends": (_native.score_ends, _ends),
+    "align_pair": (_native.align_pair, _pair),
+    "align_pairs": (_native.align_pairs, _pairs),
+    "spell_cigars": (_native.spell_cigars, _cigars),
+    "gather": (_native.gather, _gather),
+    "PairWalk": (_walk, _walk_arguments),
+}
+
+
+# --- and arguments that do not ---
+
+
+def _spoiled_array(rng: random.Random, array: np.ndarray[Any, Any]) -> Any:
+    action = rng.randrange(15)
+    if action == 0:
+        return array.astype(
+            rng.choice(["<u1", "<i1", "<u2", "<i4", "<u4", "<i8", "<u8", "<f4", "<f8", ">u4", ">i4", "?", "O"])
+        )
+    if action == 1:
+        return array.reshape(rng.choice([(-1, 1), (1, -1)]))
+    if action == 2:
+        return np.repeat(array, 2, axis=0)[::2]
+    if action == 3:
+        return array[::-1]
+    if action == 4:
+        return array[: len(array) // 2]
+    if action == 5:
+        return array[:0]
+    if action == 6:
+        return np.concatenate([array, array])
+    if action == 7:
+        frozen = array.copy()
+        frozen.setflags(write=False)
+        return frozen
+    if action == 8:
+        return np.asfortranarray(array)
+    if action == 9:
+        return rng.choice([None, array.tolist(), bytes(array), memoryview(array), 7, "x", object(), array.tobytes()])
+    if action == 10:
+        return np.empty((0, *array.shape[1:]), array.dtype)
+    spoiled = array.copy()
+    if spoiled.size:
+        info = np.iinfo(spoiled.dtype) if spoiled.dtype.kind in "iu" else None
+        value = rng.choice(_EXTREMES)
+        if info is not None:
+            value = min(max(value, int(info.min)), int(info.max))
+        spoiled.flat[rng.randrange(spoiled.size)] = value
+    return spoiled
+
+
+def _spoiled(rng: random.Random, value: Any) -> Any:
+    if isinstance(value, np.ndarray):
+        return _spoiled_array(rng, value)
+    if isinstance(value, list):
+        return rng.choice(
+            [[], value * 2, None, [[_spoiled(rng, item) for item in value]], [_spoiled(rng, item) for item in value]]
+        )
+    if isinstance(value, tuple):
+        return tuple(_spoiled(rng, item) if rng.random() < 0.6 else item for item in value)
+    if isinstance(value, bool):
+        return rng.choice([True, False, None, 2])
+    if isinstance(value, int):
+        # No number of threads or bytes that would be taken at its word.
+        return rng.choice([*_EXTREMES[:8], *_EXTREMES[10:], 1.5, "1", None, 10**30])
+    return rng.choice(["scalar", "sse41", "none of these", "", "a\0b", None, 3, lambda _: None])
+
+
+def spoiled_call(rng: random.Random) -> tuple[str, list[Any]]:
+    """A function of the native module and arguments for it."""
+    name = rng.choice(sorted(CALLS))
+    arguments = CALLS[name][1](rng)
+    for _ in range(rng.choice([0, 1, 1, 1, 2, 3])):
+        place = rng.randrange(len(arguments))
+        if name == "gather" and place == 0:
+            continue  # another number may be a file of somebody else's
+        arguments[place] = _spoiled(rng, arguments[place])
+    return name, arguments
+
+
+def _describe(arguments: Sequence[Any]) -> str:
+    def one(value: Any) -> str:
+        if isinstance(value, np.ndarray):
+            head = value.ravel()[:8].tolist()
+            return f"{value.dtype}{list(value.shape)}{head}"
+        if isinstance(value, (list, tuple)):
+            return "[" + ", ".join(map(one, value)) + "]"
+        return repr(value)[:60]
+
+    return ", ".join(map(one, arguments))
+
+
+def problems(rng: random.Random, folder: Path, n_calls: int = 60) -> list[str]:
+    """What goes wrong with some calls, made in a child."""
+    seeds = [rng.getrandbits(64) for _ in range(n_calls)]
+
+    def work() -> int:
+        for seed in seeds:
+            (folder / "call").write_text(str(seed))
+            name, arguments = spoiled_call(random.Random(seed))
+            try:
+                CALLS[name][0](*arguments)
+            except ALLOWED:
+                pass
+            except BaseException:
+                traceback.print_exc()
+                return 1
+            if name == "gather":
+                os.close(arguments[0])
+        return 0
+
+    ended = in_child(work)
+    if ended.code == 0 and ended.fault is None:
+        return []
+    seed = int((folder / "call").read_text())
+    name, arguments = spoiled_call(random.Random(seed))
+    return [f"{name}({_describe(arguments)}), call {seed}: {ended.fault or ended.err[-800:]}"]
+
+
+def run(budget: Budget, seed: int, state_dir: Path) -> Outcome:
+    """As :mod:`tests.campaign.parts` says."""
+    from tests.campaign.trials import run_trials
+
+    def trial(trial: Trial) -> None:
+        trial.problems += problems(trial.rng, trial.folder)
+        trial.counts["calls of the native module"] += 60
+
+    return run_trials("fuzz_arrays", trial, budget, seed, state_dir)

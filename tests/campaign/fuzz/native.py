@@ -1,0 +1,105 @@
+"""The native kernels under sanitizers, driven by bytes: libFuzzer where there is clang++, else a seeded driver.
+
+The targets are ``tests/native/fuzz_*.cpp``. Each is built with the sanitizers of addresses and of undefined behaviour,
+and those that start threads with that of threads as well. What libFuzzer finds worth keeping stays in the part's state,
+so that a later call goes on from there.
+"""
+
+from __future__ import annotations
+
+import platform
+import shutil
+import subprocess
+import time
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from tests.native.test_native import ADDRESS, ALIGN, PAIR, SIMD, build, score_sources
+
+if TYPE_CHECKING:
+    from tests.campaign.parts import Budget, Outcome
+    from tests.campaign.trials import Trial
+
+THREAD: Final = ["-fsanitize=thread"]
+BUILDS: Final = {
+    ("score", "address"): ADDRESS,
+    ("align", "address"): ADDRESS,
+    ("pair", "address"): ADDRESS,
+    ("pack", "address"): ADDRESS,
+    ("score", "thread"): THREAD,
+    ("pair", "thread"): THREAD,
+}
+REGRESSIONS: Final = Path(__file__).parent / "regressions"
+
+
+def _sources(target: str) -> dict[Path, Sequence[str]]:
+    if target == "score":
+        return score_sources(platform.machine())
+    if target == "pack":
+        return {SIMD / "pack" / "gather.cpp": []}
+    of_target = ALIGN if target == "align" else PAIR
+    return {SIMD / target / f"{name}.cpp": flags for name, flags in of_target.items()}
+
+
+def built(folder: Path, target: str, sanitizer: str, *, libfuzzer: bool) -> Path:
+    """The program of a target, built in ``folder`` unless it lies there."""
+    place = folder / f"{target}-{sanitizer}-{'libfuzzer' if libfuzzer else 'driver'}"
+    program = place / "program"
+    if not program.exists():
+        place.mkdir(parents=True, exist_ok=True)
+        flags = BUILDS[target, sanitizer]
+        sources = _sources(target)
+        if libfuzzer:
+            build(place, f"fuzz_{target}.cpp", sources, [*flags, "-fsanitize=fuzzer"], "clang++")
+        else:
+            driver = Path(build.__code__.co_filename).parent / "random_driver.cpp"
+            build(place, f"fuzz_{target}.cpp", {**sources, driver: []}, flags, "g++")
+    return program
+
+
+def problems(program: Path, arguments: Sequence[str]) -> list[str]:
+    """What a run of a built target ends with, where that is not well."""
+    # Without a fixed layout of memory, as some kernels lay it out, the thread sanitizer's runtime cannot start.
+    fixed = ["setarch", "-R"] if shutil.which("setarch") else []
+    done = subprocess.run([*fixed, str(program), *arguments], capture_output=True, check=False)
+    if done.returncode == 0:
+        return []
+    words = (done.stdout + done.stderr).decode("utf-8", "replace")
+    return [f"{program.parent.name}: exit code {done.returncode}: {words[-2500:]}"]
+
+
+def run(budget: Budget, seed: int, state_dir: Path) -> Outcome:
+    """As :mod:`tests.campaign.parts` says. A trial is a minute of one target, or as much of it as the budget leaves."""
+    from tests.campaign.parts import Outcome
+    from tests.campaign.trials import run_trials
+
+    if platform.machine() != "x86_64" or shutil.which("g++") is None:
+        return Outcome(notes=["left out: the builds need g++ on x86-64"])
+    libfuzzer = shutil.which("clang++") is not None
+    ends = time.monotonic() + budget.seconds
+    trial = partial(_trial, ends=ends, libfuzzer=libfuzzer)
+    outcome = run_trials("fuzz_native", trial, budget, seed, state_dir)
+    if not libfuzzer:
+        outcome.notes.append("without clang++ no coverage led the native targets (Debian: clang)")
+    return outcome
+
+
+def _trial(trial: Trial, *, ends: float, libfuzzer: bool) -> None:
+    target, sanitizer = sorted(BUILDS)[trial.number % len(BUILDS)]
+    program = built(trial.state_dir / "programs", target, sanitizer, libfuzzer=libfuzzer)
+    seconds = max(5, min(60, int(ends - time.monotonic())))
+    if libfuzzer:
+        corpus = trial.state_dir / f"corpus-{target}"
+        corpus.mkdir(exist_ok=True)
+        known = REGRESSIONS / f"native_{target}"
+        arguments = [f"-max_total_time={seconds}", "-max_len=3000", f"-seed={trial.rng.randrange(1, 2**31)}"]
+        arguments += ["-timeout=60", "-rss_limit_mb=4096", f"-artifact_prefix={trial.folder}/", str(corpus)]
+        trial.problems += problems(program, [*arguments, *([str(known)] if known.is_dir() else [])])
+        trial.counts[f"seconds of native {target}"] += seconds
+    else:
+        began, n = time.monotonic(), 200
+        while time.monotonic() - began < seconds and not trial.problems:
+            trial.problems += problems(program, [str(n), str(trial.rng.randrange(2**31))])
+            trial.counts[f"inputs of native {target}"] += n

@@ -1,0 +1,74 @@
+"""The seeded first trials of the fuzzing parts, and every input that once failed.
+
+The rest of the trials are parts of the campaign; what must hold is said in the modules.
+"""
+
+from __future__ import annotations
+
+import platform
+import random
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.campaign.fuzz import arrays, databases, native, parsers
+from tests.campaign.fuzz.children import in_child
+
+REGRESSIONS = sorted(path for path in native.REGRESSIONS.glob("*/*") if not path.parent.name.startswith("native_"))
+
+
+@pytest.mark.parametrize("path", REGRESSIONS, ids=lambda path: f"{path.parent.name}-{path.name}")
+def test_an_input_that_once_failed_is_read_or_refused(path: Path, tmp_path: Path) -> None:
+    target = parsers.TARGETS[path.parent.name]
+    assert parsers.check_all(path.parent.name, target, [path.read_bytes()], tmp_path) is None
+
+
+@pytest.mark.parametrize("name", sorted(parsers.TARGETS))
+def test_mutated_text_is_read_or_refused_in_one_line(name: str, tmp_path: Path) -> None:
+    rng = random.Random(f"{name} in the tests")
+    target = parsers.TARGETS[name]
+    assert parsers.check_all(name, target, [parsers.mutated(rng, target) for _ in range(25)], tmp_path) is None
+
+
+def test_damaged_databases_are_named_and_never_crash_a_command(tmp_path: Path) -> None:
+    sound = databases.make_sound(tmp_path / "sound")
+    for number in range(10):
+        folder = tmp_path / f"trial-{number}"
+        folder.mkdir()
+        assert databases.problems(random.Random(f"database {number}"), folder, sound) == []
+
+
+def test_arguments_that_do_not_fit_are_refused(tmp_path: Path) -> None:
+    for number in range(6):
+        assert arrays.problems(random.Random(f"arrays {number}"), tmp_path) == []
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="the flags of these builds are x86's")
+@pytest.mark.skipif(shutil.which("g++") is None, reason="there is no g++")
+def test_gathering_driven_by_bytes_stays_in_its_arrays(tmp_path: Path) -> None:
+    program = native.built(tmp_path, "pack", "address", libfuzzer=False)
+    assert native.problems(program, ["2000", "1"]) == []
+    assert native.problems(program, [str(path) for path in (native.REGRESSIONS / "native_pack").iterdir()]) == []
+
+
+def test_a_child_that_dies_hangs_or_takes_all_memory_is_told_from_one_that_ends() -> None:
+    """The harness itself: each kind of end, seen as what it is."""
+    import os
+    import signal
+
+    def print_and_return() -> int:
+        print("said")
+        return 3
+
+    def die() -> int:
+        os.kill(os.getpid(), signal.SIGSEGV)
+        return 0
+
+    def take_memory() -> int:
+        return len(bytearray(1 << 40))
+
+    ended = in_child(print_and_return)
+    assert (ended.code, ended.out, ended.err, ended.fault) == (3, "said\n", "", None)
+    assert "SIGSEGV" in str(in_child(die).fault)
+    assert "MemoryError" in str(in_child(take_memory).fault)

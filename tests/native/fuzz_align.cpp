@@ -1,0 +1,111 @@
+// A fuzz target for simd/align: bytes become a gap cost, a table, a query, a subject, a memory bound and ends that may be
+// wrong; every instruction set must give paths of the plain score that rescore, and stay inside its arrays.
+
+#include <string>
+
+#include "align/pair.hpp"
+#include "fuzz_bytes.hpp"
+#include "plain_gotoh.hpp"
+
+using namespace swsearch::align;
+
+namespace {
+
+constexpr std::int32_t high_costs[] = {100, 1000, 16000, 16383};
+
+std::int64_t path_score(const Pair& pair, const std::vector<std::uint8_t>& subject, const Path& path) {
+    std::int64_t score = 0;
+    std::size_t i = path.query_start;
+    std::size_t j = path.subject_start;
+    for (std::size_t at = 0; at < path.cigar.size();) {
+        const auto n = static_cast<std::size_t>(std::strtoull(path.cigar.c_str() + at, nullptr, 10));
+        at = path.cigar.find_first_not_of("0123456789", at);
+        const char kind = path.cigar[at++];
+        if (kind == 'I' || kind == 'D') {
+            score -= pair.open + static_cast<std::int64_t>(n) * pair.extend;
+            (kind == 'I' ? i : j) += n;
+            continue;
+        }
+        for (std::size_t k = 0; k < n; ++k, ++i, ++j) {
+            REQUIRE(i < pair.rows.size() && j < subject.size(), "the path leaves the pair");
+            score += pair.table[static_cast<std::size_t>(pair.rows[i]) * 32 + (subject[j] & 31)];
+        }
+    }
+    REQUIRE(i == path.end.query_end && j == path.end.subject_end, "the path leaves its ends");
+    return score;
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+    Bytes bytes{data, size};
+    Pair pair;
+    pair.open = bytes.byte() % 32;
+    pair.extend = bytes.byte() % 8;
+    const std::uint8_t flags = bytes.byte();
+    if (flags & 1) pair.open = high_costs[bytes.byte() % 4];
+    if (flags & 2) pair.extend = high_costs[bytes.byte() % 4];
+    pair.extend += pair.open + pair.extend == 0;
+    const std::size_t n_rows = 1 + bytes.below(30);
+    const std::size_t n_query = bytes.below(flags & 4 ? 600 : 90);  // none is a query as well
+    const std::size_t n_subject = bytes.below(flags & 8 ? 2400 : 200);
+    const std::size_t most = 1 + bytes.below(4);
+    const std::int32_t floor = 1 + static_cast<std::int32_t>(bytes.below(64));
+    const std::size_t memory = std::size_t{1} << bytes.below(25);
+    const End claimed{static_cast<std::int32_t>(bytes.word() & 0x7FFFFFFF) >> bytes.below(31), bytes.below(n_query + 1),
+                      bytes.below(n_subject + 1)};
+    const std::int32_t high = flags & 16 ? 127 : 8;
+    // What is left is read again and again, so that query and subject resemble each other.
+    const Bytes rest = bytes;
+    const auto at = [&](std::size_t i) { return rest.size == 0 ? std::uint8_t{0} : rest.data[i % rest.size]; };
+    for (std::size_t i = 0; i < n_rows * 32; ++i) {
+        const std::size_t row = i / 32, column = i % 32;
+        const auto drawn = static_cast<std::int32_t>(at(i * 5) % (2 * high)) - high;
+        pair.table.push_back(static_cast<std::int8_t>(column == 31 ? -128 : row == column ? std::max(1, drawn) : drawn));
+    }
+    std::vector<std::uint8_t> codes, identity(32), subject;
+    for (std::size_t i = 0; i < 32; ++i) identity[i] = static_cast<std::uint8_t>(i);
+    for (std::size_t i = 0; i < n_query; ++i) {
+        pair.rows.push_back(static_cast<std::int32_t>(at(i) % n_rows));
+        codes.push_back(static_cast<std::uint8_t>(at(i) % n_rows));
+    }
+    for (std::size_t j = 0; j < n_subject; ++j) {
+        subject.push_back(at(j + j / 31) % 3 == 0 ? at(7 * j) : static_cast<std::uint8_t>(at(j) % n_rows));
+    }
+    const std::int64_t plain = plain_score(pair, subject);
+    const std::int64_t expected = plain >= floor ? plain : 0;
+    std::string first;
+    for (const char* isa : {"scalar", "sse41", "avx2", "avx512"}) {
+        const ForwardKernels* const kernels = forward_kernels(isa);
+        if (kernels == nullptr) continue;
+        const Query query(codes.data(), pair.rows.data(), n_query, pair.table.data(), n_rows, pair.open, pair.extend,
+                          identity.data(), *kernels);
+        Watch watch;
+        const std::vector<Path> paths = find_paths(query, subject.data(), n_subject, most, floor, memory, watch);
+        REQUIRE((paths.empty() ? 0 : paths[0].end.score) == expected, "%s: %d, not %lld", isa,
+                paths.empty() ? 0 : paths[0].end.score, static_cast<long long>(expected));
+        std::string all;
+        for (const Path& path : paths) {
+            REQUIRE(path.end.score >= floor && path_score(pair, subject, path) == path.end.score, "%s: %s scores otherwise",
+                    isa, path.cigar.c_str());
+            all += path.cigar + ";" + std::to_string(path.subject_start) + ";";
+        }
+        first = first.empty() ? all : first;
+        REQUIRE(all == first, "%s: other paths", isa);
+        if (!paths.empty()) {
+            const std::vector<Path> known = find_path_to(query, subject.data(), paths[0].end, floor, memory, watch);
+            REQUIRE(known.size() == 1 && known[0].cigar == paths[0].cigar, "%s: another path to the end", isa);
+        }
+        // An end that an engine got wrong: whatever comes of it stays inside the pair.
+        for (const Path& path : find_path_to(query, subject.data(), claimed, floor, memory, watch)) {
+            REQUIRE(path_score(pair, subject, path) == path.end.score, "%s: a path to a wrong end scores otherwise", isa);
+        }
+        Watch stopped;
+        stopped.stop = true;
+        try {
+            find_paths(query, subject.data(), n_subject, most, floor, memory, stopped);
+        } catch (const Stopped&) {
+        }
+    }
+    return 0;
+}

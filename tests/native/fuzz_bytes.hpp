@@ -1,0 +1,24 @@
+// Bytes of a fuzzer as a source of numbers: each call takes what it needs from the front; at the end there are zeros.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+struct Bytes {
+    const std::uint8_t* data;
+    std::size_t size;
+
+    std::uint8_t byte() {
+        if (size == 0) return 0;
+        --size;
+        return *data++;
+    }
+    std::uint32_t word() {
+        std::uint32_t value = 0;
+        for (int i = 0; i < 4; ++i) value = value << 8 | byte();
+        return value;
+    }
+    std::uint32_t below(std::uint32_t n) { return (n <= 256 ? byte() : word()) % n; }
+    bool flag() { return (byte() & 1) != 0; }
+};

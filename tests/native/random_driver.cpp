@@ -1,0 +1,51 @@
+// A main for fuzz targets where there is no libFuzzer: calls the target with bytes of a seeded generator, or with those of
+// files. Arguments: how many inputs and the seed; or files to repeat.
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <vector>
+
+#include "plain_gotoh.hpp"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
+
+namespace {
+
+// A heap block of exactly the size, so that a read beyond it is seen.
+void call(const std::vector<std::uint8_t>& bytes) {
+    std::uint8_t* const exact = static_cast<std::uint8_t*>(std::malloc(bytes.size() + (bytes.empty() ? 1 : 0)));
+    if (!bytes.empty()) std::memcpy(exact, bytes.data(), bytes.size());
+    LLVMFuzzerTestOneInput(exact, bytes.size());
+    std::free(exact);
+}
+
+}  // namespace
+
+int main(int count, char** arguments) {
+    if (count == 3 && std::atoi(arguments[1]) > 0) {
+        const int n = std::atoi(arguments[1]);
+        for (int i = 0; i < n; ++i) {
+            Random random{0x9E3779B97F4A7C15u * (2 * std::strtoull(arguments[2], nullptr, 10) + 1) + static_cast<unsigned>(i)};
+            for (int warm = 0; warm < 8; ++warm) random.below(2);
+            std::vector<std::uint8_t> bytes(random.below(random.below(4) == 0 ? 3000 : 300));
+            const std::uint32_t kinds = random.below(3) == 0 ? 4 : 256;  // few letters align far
+            for (std::uint8_t& byte : bytes) byte = static_cast<std::uint8_t>(random.below(kinds));
+            for (std::size_t k = 0; k < std::min<std::size_t>(bytes.size(), 16); ++k) {
+                bytes[k] = static_cast<std::uint8_t>(random.below(256));
+            }
+            call(bytes);
+        }
+        std::printf("%d inputs\n", n);
+        return 0;
+    }
+    for (int i = 1; i < count; ++i) {
+        std::ifstream file(arguments[i], std::ios::binary);
+        call({std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()});
+    }
+    return 0;
+}
