@@ -18,11 +18,11 @@ import numpy as np
 import parasail
 from Bio import Align
 from rapidfuzz.distance import LCSseq, Levenshtein
-from swsearch.engine.pair_batch import PairScores, Sequences
-from swsearch.pairs.batch import align_arrays, align_batch, cigars
 
 from swsearch import _native
-from swsearch.pairs.align import MODES, align_pair, ends_of_mode
+from swsearch.engine.cpu.pairs import CpuPairs, cigars, usable_instruction_sets
+from swsearch.engine.pair_arrays import AlignmentProblem, Sequences
+from swsearch.pairs.align import MODES, align_pair, align_pairs, free_ends_of_mode
 from swsearch.pairs.scoring import EDIT, LCS, PairScoring
 from swsearch.pairs.sequence import PairSequence
 from swsearch.scoring.gap import MAX_GAP_COST
@@ -68,7 +68,9 @@ def draw_pair(n_letters: int, rng: np.random.Generator) -> tuple[np.ndarray, np.
     return query, subject if len(subject) else query[:1].copy()
 
 
-def score_of(cigar: str, query: np.ndarray, subject: np.ndarray, start: tuple[int, int], scores: PairScores) -> int:
+def score_of(
+    cigar: str, query: np.ndarray, subject: np.ndarray, start: tuple[int, int], scores: AlignmentProblem
+) -> int:
     """The score of a CIGAR from its start, counted column by column; raises AssertionError where it fits nowhere."""
     i, j = start
     total = 0
@@ -113,12 +115,12 @@ def trial(trial: Trial) -> None:
         high = int(rng.choice((3, 12, 127)))
         table[:n_letters, :n_letters] = rng.integers(-high, high + 1, (n_letters, n_letters))
         table[0, 0] = max(1, int(table[0, 0]))
-    scores = PairScores(table, match, mismatch, *gap, *ends_of_mode(mode, free))
+    scores = AlignmentProblem(*free_ends_of_mode(mode, free), *gap, match, mismatch, table)
     pairs = [draw_pair(n_letters, rng) for _ in range(int(rng.integers(25, 50)))]
     where = f"{mode}, free {free}, gap {gap}, " + (f"{match}/{mismatch}" if table is None else "a table")
     sides = [_sequences([pair[side] for pair in pairs]) for side in (0, 1)]
-    found = align_arrays(*sides, scores, n_threads=1 + trial.number % 2)
-    spelled = cigars(found, (sides[0], sides[1]))
+    found = CpuPairs(1 + trial.number % 2).align(*sides, scores)
+    spelled = cigars(found, sides[0], sides[1])
     _same_in_batches(trial, where, sides, scores, found)
     judge = _parasail_matrix(n_letters, scores)
     aligner = _biopython(mode, free, n_letters, scores)
@@ -167,7 +169,7 @@ def _sequences(parts: list[np.ndarray]) -> Sequences:
     return Sequences(np.concatenate(parts), np.cumsum([len(part) for part in parts], dtype=np.int64))
 
 
-def _values(query: np.ndarray, subject: np.ndarray, scores: PairScores) -> np.ndarray:
+def _values(query: np.ndarray, subject: np.ndarray, scores: AlignmentProblem) -> np.ndarray:
     if scores.table is None:
         return np.where(query[:, None] == subject[None, :], scores.match, scores.mismatch)
     return scores.table[np.ix_(query, subject)].astype(int)
@@ -177,7 +179,7 @@ def _operations(cigar: str) -> str:
     return "".join(("M" if name in "=X" else name) * int(n) for n, name in re.findall(r"(\d+)(\D)", cigar))
 
 
-def _parasail_matrix(n_letters: int, scores: PairScores) -> parasail.Matrix:
+def _parasail_matrix(n_letters: int, scores: AlignmentProblem) -> parasail.Matrix:
     made = parasail.matrix_create(LETTERS[:n_letters], 1, -1)
     for row in range(n_letters):
         for column in range(n_letters):
@@ -190,7 +192,7 @@ def _parasail_matrix(n_letters: int, scores: PairScores) -> parasail.Matrix:
     return made
 
 
-def _biopython(mode: str, free: str, n_letters: int, scores: PairScores) -> Align.PairwiseAligner | None:
+def _biopython(mode: str, free: str, n_letters: int, scores: AlignmentProblem) -> Align.PairwiseAligner | None:
     """Biopython's aligner for the modes that it has with the same meaning, where letters are compared."""
     if mode == "semiglobal" or scores.table is not None:
         return None
@@ -201,22 +203,22 @@ def _biopython(mode: str, free: str, n_letters: int, scores: PairScores) -> Alig
     )  # fmt: skip
 
 
-def _same_in_batches(trial: Trial, where: str, sides: list[Sequences], scores: PairScores, found: Any) -> None:
-    for name in _native.pair_isas():
-        other = align_arrays(sides[0], sides[1], scores, n_threads=2, isa=name)
+def _same_in_batches(trial: Trial, where: str, sides: list[Sequences], scores: AlignmentProblem, found: Any) -> None:
+    for name in usable_instruction_sets():
+        other = CpuPairs(2, instruction_set=name).align(sides[0], sides[1], scores)
         for field in ("ends", "run_ends", "runs"):
             same = np.array_equal(getattr(other, field), getattr(found, field))
             trial.check(same, f"{where}: the batch in {name} differs in {field}")
-        alone = align_arrays(sides[0], sides[1], scores, path=False, isa=name)
+        alone = CpuPairs(instruction_set=name).align(sides[0], sides[1], scores, path=False)
         same = np.array_equal(alone.ends[:, :3], found.ends[:, :3])
         trial.check(same, f"{where}: scores alone in {name} differ from those with paths")
 
 
 def _singly(  # type: ignore[no-untyped-def]
-    trial: Trial, here: str, query, subject, scores: PairScores, found: Any, place: int, rng: np.random.Generator
+    trial: Trial, here: str, query, subject, scores: AlignmentProblem, found: Any, place: int, rng: np.random.Generator
 ) -> None:
     """The way of a single pair: any instruction set, threads, memory."""
-    isas = _native.pair_isas()
+    isas = usable_instruction_sets()
     isa = isas[int(rng.integers(len(isas)))]
     memory = int(rng.choice((0, 999, 9_999, 1 << 26)))
     threads = int(rng.integers(1, 4))
@@ -239,15 +241,15 @@ def _texts(trial: Trial, mode: str, rng: np.random.Generator) -> None:
         words += [["", "ab"], ["ab", ""], ["a", "a"], ["é☃", "☃é"]]
     given = [(PairSequence("q", one), PairSequence("s", other)) for one, other in words]
     short = [pair for pair in given if pair[0].letters and pair[1].letters]
-    batch = {id(pair[0]): one for pair, one in zip(short, align_batch(short, mode, n_threads=2), strict=True)}
+    batch = {id(pair[0]): one for pair, one in zip(short, align_pairs(short, mode, n_threads=2), strict=True)}
     scoring: PairScoring = EDIT if mode == "edit" else LCS
-    scores = PairScores(
-        None, scoring.match, scoring.mismatch, scoring.gap_open, scoring.gap_extend, False, False, False
+    scores = AlignmentProblem(
+        False, False, False, scoring.gap_open, scoring.gap_extend, scoring.match, scoring.mismatch
     )
     for place, (query, subject) in enumerate(given):
         here = f"{mode}, pair {place} of {len(query)} x {len(subject)}"
         one = align_pair(
-            query, subject, mode, n_threads=1 + place % 2, memory_bytes=int(rng.choice((0, 9_999, 1 << 26)))
+            query, subject, mode, backend=CpuPairs(1 + place % 2, memory_bytes=int(rng.choice((0, 9_999, 1 << 26))))
         )
         other = batch.get(id(query), one)
         same = (one.score, one.cigar) == (other.score, other.cigar)
