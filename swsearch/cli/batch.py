@@ -87,7 +87,7 @@ def batch(
         )
     before = f", {report.n_before:,} were there before" if report.resumed else ""
     print(
-        f"run {report.run_id} in {search.store}: {report.n_done:,} queries done{before}, {len(report.failed):,} failed"
+        f"run {report.run_id} in {opened.name}: {report.n_done:,} queries done{before}, {len(report.failed):,} failed"
     )
     for refused in report.failed:
         say(f"failed: {refused}")

@@ -96,7 +96,9 @@ def query(
             kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
         ) -> None:
             if isinstance(error, OutputClosed) and recorder is not None and recorder.n_added < len(queries):
-                kept = f"run {recorder.run_id} in {search.store} keeps {recorder.n_added} of {len(queries)} queries"
+                kept = (
+                    f"run {recorder.run_id} in {recorder.store.name} keeps {recorder.n_added} of {len(queries)} queries"
+                )
                 say(f"nobody reads the results any more: {kept} and is marked interrupted")
 
         stack.push(tell_what_is_kept)
@@ -124,7 +126,7 @@ def query(
             title = f"{len(queries)} queries, {run.matrix} {run.gap_open}/{run.gap_extend}"
             _plot_scores(check, title, plot, recorder, quiet=search.quiet)
     if recorder is not None and not search.quiet:
-        say(f"stored as run {recorder.run_id} in {search.store}")
+        say(f"stored as run {recorder.run_id} in {recorder.store.name}")
 
 
 def _plot_scores(check: ScoreCheck, title: str, path: Path, recorder: RunRecorder | None, *, quiet: bool) -> None:
