@@ -53,6 +53,8 @@ class RunOutcome:
     ----------
     run_id : int or None
         The run in the store; None where nothing is stored.
+    store : str
+        Name of the store, without a password; empty where nothing is stored.
     resumed : bool
         Whether the run was in the store before.
     n_done : int
@@ -66,6 +68,7 @@ class RunOutcome:
     """
 
     run_id: int | None = None
+    store: str = ""
     resumed: bool = False
     n_done: int = 0
     n_before: int = 0

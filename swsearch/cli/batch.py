@@ -39,7 +39,7 @@ def batch(
     there = "was" if outcome.n_before == 1 else "were"
     before = f", {outcome.n_before:,} {there} there before" if outcome.resumed else ""
     done = f"{counted(outcome.n_done, 'query', 'queries')} done{before}, {len(outcome.failed):,} failed"
-    summary = f"run {outcome.run_id} in {search.store}: {done}"
+    summary = f"run {outcome.run_id} in {outcome.store}: {done}"
     if run.format_name != "none" and run.out is None:
         say(summary)  # the report has stdout
     else:

@@ -40,4 +40,4 @@ def query(
 
     outcome = execute(files, search, run, skip_refused=False)
     if outcome.run_id is not None and not search.quiet:
-        say(f"stored as run {outcome.run_id} in {search.store}")
+        say(f"stored as run {outcome.run_id} in {outcome.store}")

@@ -111,7 +111,7 @@ def execute(files: list[str], search: SearchArguments, run: RunArguments, *, ski
                 title = f"{scored}, {scheme.matrix.name} {scheme.gap.open}/{scheme.gap.extend}"
                 _plot_scores(check, outcome, title, run.plot, search, stores[0] if stores else None)
     except OutputClosed:
-        _say_what_is_kept(opened, found.asked, search.store)
+        _say_what_is_kept(opened, found.asked)
         raise
     return outcome
 
@@ -176,16 +176,16 @@ def _store_opener(store: str, stack: ExitStack, opened: list[HitStore]) -> Calla
     return open_store
 
 
-def _say_what_is_kept(opened: list[RunOutcome], asked: AskedQueries | None, store: str) -> None:
+def _say_what_is_kept(opened: list[RunOutcome], asked: AskedQueries) -> None:
     """Say which queries a run keeps whose reader went away before all were searched."""
     from swsearch.cli.output import say
 
     if not opened or opened[0].run_id is None:
         return
     n_kept = opened[0].n_before + opened[0].n_done
-    total = None if asked is None else asked.n_of_share
+    total = asked.n_of_share
     if total is None or n_kept < total:
-        kept = f"run {opened[0].run_id} in {store} keeps {n_kept} of {'its' if total is None else total} queries"
+        kept = f"run {opened[0].run_id} in {opened[0].store} keeps {n_kept} of {'its' if total is None else total} queries"
         say(f"nobody reads the results any more: {kept} and is marked interrupted")
 
 

@@ -150,7 +150,7 @@ def merge(
     counts = f"{counted(merged.n_queries, 'query', 'queries')} of {counted(len(sources), 'shard')}"
     failed = f", {merged.n_failed:,} failed" if merged.n_failed else ""
     missing = f", {len(merged.missing):,} missing" if merged.missing else ""
-    print(f"run {merged.run_id} in {store}: {counts}{failed}{missing}")
+    print(f"run {merged.run_id} in {target.name}: {counts}{failed}{missing}")
 
 
 @app.command(short_help="Copy one run into a store of its own.")
@@ -174,7 +174,7 @@ def export(
         stored = find_run(source, run)
         with HitStore(out, create=True) as target:
             copied = copy_run(target, Source(source, stored))
-    print(f"run {stored.id} of {store} is run {copied} of {out}")
+    print(f"run {stored.id} of {source.name} is run {copied} of {target.name}")
 
 
 @app.command()
@@ -204,7 +204,8 @@ def upgrade(store: options.KeptStore = options.DEFAULT_STORE) -> None:
 
     Example: swsearch runs upgrade --store hits.sqlite
     """
+    from swsearch.store.session import display_name, store_url
     from swsearch.store.session import upgrade as upgrade_store
 
     upgrade_store(store)
-    print(f"{store} is up to date")
+    print(f"{display_name(store_url(store))} is up to date")

@@ -37,6 +37,7 @@ from swsearch.store.session import (
     make_engine,
     reading,
     store_url,
+    without_passwords,
     writing,
 )
 from swsearch.store.workers import Worker
@@ -450,7 +451,7 @@ def _state(row: Row[Any], worker: Worker) -> str:
 def _run_values(info: RunInfo) -> dict[str, Any]:
     database = info.database
     return {
-        "command": info.command,
+        "command": without_passwords(info.command),
         "parameters": json.dumps(info.parameters),
         "matrix": info.matrix,
         "matrix_scores": info.matrix_scores,

@@ -10,6 +10,7 @@ lock when its transaction begins and waits for another writer up to :data:`BUSY_
 from __future__ import annotations
 
 import os
+import re
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -29,6 +30,7 @@ BUSY_SECONDS: Final = 60.0
 """How long a writer waits for another."""
 
 _SQLITE_MAGIC: Final = b"SQLite format 3\0"
+_PASSWORD: Final = re.compile(r"(\w://[^\s:/@]*:)[^\s/]+@")
 _CREATION_LOCK: Final = 0x73775365
 """Key of PostgreSQL's advisory lock while a store is created or upgraded."""
 
@@ -60,6 +62,15 @@ def display_name(url: URL) -> str:
     if url.drivername != "sqlite":
         return url.render_as_string(hide_password=True)
     return unquote(str(url.database).removeprefix("file://")) if "uri" in url.query else str(url.database)
+
+
+def without_passwords(command: str) -> str:
+    """A command line with ``***`` for the password of each URL in it, so that a store can be handed on.
+
+    >>> without_passwords("swsearch runs list --store postgresql://me:secret@host/hits")
+    'swsearch runs list --store postgresql://me:***@host/hits'
+    """
+    return _PASSWORD.sub(r"\1***@", command)
 
 
 def make_engine(url: URL, *, busy_seconds: float = BUSY_SECONDS) -> Engine:

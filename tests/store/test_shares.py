@@ -1,6 +1,7 @@
 """What a run was asked to search, what failed, and what it lacks; who may delete a run and who may go on with it."""
 
 import sqlite3
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -117,6 +118,17 @@ def test_shares_of_an_older_program_merge_as_they_did(tmp_path):
         plan_merge(choose_runs([stores[0], stores[0]], pytest.fail))
     for store in stores:
         store.close()
+
+
+def test_a_password_is_kept_nowhere(tmp_path):
+    """A store is handed on to others; the command that made its runs may have named a database server."""
+    path = tmp_path / "hits.sqlite"
+    command = "swsearch batch q.fa x.db --store postgresql://me:se:cr@t@host:5432/hits --out a@b:c"
+    with HitStore(path, create=True) as store:
+        run_id = store.start_run(replace(RUN, command=command))
+        kept = "swsearch batch q.fa x.db --store postgresql://me:***@host:5432/hits --out a@b:c"
+        assert store.run(run_id).info.command == kept
+    assert b"cr@t" not in path.read_bytes()
 
 
 def test_the_digest_of_queries_tells_their_order_and_letters():
