@@ -88,9 +88,9 @@ def batch_arrays(
     return PairScores(scoring.matrix.scores, 0, 0, *gap, *ends), codes, compared
 
 
-def _short_pair_isa(*, path: bool) -> str:
+def _short_pair_instruction_set(*, path: bool) -> str:
     """Narrow vectors make low strips: less of a short pair is padding, and fewer decisions are filled for its path."""
-    usable = _native.pair_isas()
+    usable = [name for name, here in _native.instruction_sets() if here]
     return next((name for name in (("sse41", "avx2") if path else ("avx2", "sse41")) if name in usable), "auto")
 
 
@@ -102,11 +102,11 @@ def align_arrays(
     path: bool = True,
     n_threads: int = 1,
     progress: Callable[[int], None] | None = None,
-    isa: str | None = None,
+    instruction_set: str | None = None,
 ) -> PairPaths:
     """A batch on the CPU: a thread takes one pair after another.
 
-    ``isa`` is one of ``_native.pair_isas()``; by default the one that is fastest for short pairs.
+    ``instruction_set`` is one of ``_native.instruction_sets()``; by default the one that is fastest for short pairs.
 
     Raises
     ------
@@ -115,12 +115,12 @@ def align_arrays(
     KeyboardInterrupt
         After all threads have ended.
     """
-    if isa is None:
-        isa = _short_pair_isa(path=path)
+    if instruction_set is None:
+        instruction_set = _short_pair_instruction_set(path=path)
     ends, run_ends, runs = _native.align_pairs(
         queries.letters, queries.ends, subjects.letters, subjects.ends,
         scores.table, scores.match, scores.mismatch, scores.gap_open, scores.gap_extend,
-        scores.local, scores.query_free, scores.subject_free, path, n_threads, MEMORY_BYTES, progress, isa,
+        scores.local, scores.query_free, scores.subject_free, path, n_threads, MEMORY_BYTES, progress, instruction_set,
     )  # fmt: skip
     return PairPaths(ends, run_ends, runs)
 
@@ -128,7 +128,7 @@ def align_arrays(
 def cigars(paths: PairPaths, compared: tuple[Sequences, Sequences], n_threads: int = 1) -> list[str]:
     """The CIGAR of each pair of a batch."""
     queries, subjects = compared
-    return _native.spell_cigars(
+    return _native.write_cigars(
         queries.letters, queries.ends, subjects.letters, subjects.ends,
         np.ascontiguousarray(paths.ends[:, 3]), np.ascontiguousarray(paths.ends[:, 4]), paths.run_ends, paths.runs,
         n_threads,

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 
+#include "common/instruction_sets.hpp"
 #include "plain_gotoh.hpp"
 #include "score/search.hpp"
 
@@ -48,16 +49,17 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     }
     const Query query{pair.rows.data(), pair.table.data(), static_cast<std::int32_t>(n_query),
                       static_cast<std::int32_t>(n_rows), pair.open, pair.extend, floor};
-    for (const InstructionSet& set : instruction_sets()) {
+    for (const swsearch::InstructionSet& set : swsearch::instruction_sets()) {
         if (!set.usable) {
             continue;
         }
         std::vector<std::int32_t> scores(lengths.size());
+        swsearch::Observer observer;
         score_subjects({query}, {data, starts.data(), lengths.data(), static_cast<std::uint32_t>(lengths.size())},
-                       scores.data(), *set.kernels, 1, [](std::uint64_t) {});
+                       scores.data(), kernels_of(set.name), 1, observer, nullptr);
         for (std::size_t i = 0; i < scores.size(); ++i) {
             REQUIRE(scores[i] == expected[i] || (expected[i] < floor && scores[i] < floor), "%s: %d, not %lld",
-                    set.kernels->name, scores[i], static_cast<long long>(expected[i]));
+                    set.name.c_str(), scores[i], static_cast<long long>(expected[i]));
         }
     }
     return 0;

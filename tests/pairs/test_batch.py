@@ -10,7 +10,7 @@ import json
 import numpy as np
 import pytest
 
-from swsearch import _native
+from swsearch.engine.cpu.engine import usable_instruction_sets
 from swsearch.engine.pair_batch import PairScores, Sequences
 from swsearch.errors import InputError
 from swsearch.pairs import aligner
@@ -87,15 +87,15 @@ def test_the_reference_gives_the_same_alignments():
                 assert h.shape == (len(pair[0]) + 1, len(pair[1]) + 1)
 
 
-@pytest.mark.parametrize("isa", _native.pair_isas())
-def test_every_instruction_set_and_thread_count_gives_the_same_batch(isa):
+@pytest.mark.parametrize("instruction_set", usable_instruction_sets())
+def test_every_instruction_set_and_thread_count_gives_the_same_batch(instruction_set):
     rng = np.random.default_rng(1)
     lengths = rng.integers(1, 300, 60)
     sides = [Sequences(rng.integers(0, 4, lengths.sum()).astype(np.uint16), np.cumsum(lengths)) for _ in range(2)]
     scores = PairScores(None, 1, -1, 0, 2, True, True, True)
     wanted = align_arrays(*sides, scores)
     for threads in (1, 3):
-        found = align_arrays(*sides, scores, n_threads=threads, isa=isa)
+        found = align_arrays(*sides, scores, n_threads=threads, instruction_set=instruction_set)
         for name in ("ends", "run_ends", "runs"):
             np.testing.assert_array_equal(getattr(found, name), getattr(wanted, name))
 
