@@ -21,6 +21,7 @@ import numpy as np
 
 from swsearch import __version__, _native
 from swsearch.alignment.traceback import align_several
+from swsearch.engine.cpu.engine import usable_instruction_sets
 from swsearch.hits.ends import Ends
 from swsearch.hits.hit import Hit
 from swsearch.query.profile import sequence_profile
@@ -87,11 +88,16 @@ def main() -> None:
             row = (len(query), len(result.hits), round(float(length)), *(round(s * 1e3, 3) for s in seconds.tolist()))
             table.append(dict(zip(("query", "hits", "subject_length", "without_ms", "with_ms"), row, strict=True)))
             print("{:>8} {:>5} {:>14,} {:>12.2f} {:>9.2f}".format(*row))
-        isa = _native.align_isas()[0]
+        instruction_set = usable_instruction_sets()[0]
     n_hits, without, within = (sum(row[key] for row in table) for key in ("hits", "without_ms", "with_ms"))
-    print(f"{n_hits} hits: {without:.1f} ms without ends, {within:.1f} ms with them, {isa}, one core")
+    print(f"{n_hits} hits: {without:.1f} ms without ends, {within:.1f} ms with them, {instruction_set}, one core")
     if given.json is not None:
-        about = {"program": __version__, "isa": isa, "database": Path(given.database).name, "top": given.top}
+        about = {
+            "program": __version__,
+            "instruction_set": instruction_set,
+            "database": Path(given.database).name,
+            "top": given.top,
+        }
         given.json.write_text(json.dumps(about | {"queries": table}, indent=1) + "\n", encoding="utf-8")
 
 

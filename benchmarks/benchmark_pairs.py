@@ -17,6 +17,7 @@ import numpy as np
 import parasail
 
 from swsearch import _native
+from swsearch.engine.cpu.engine import usable_instruction_sets
 from swsearch.sequences.alphabet import CODE_MASK, DNA
 from swsearch.sequences.fasta import read_sequences
 
@@ -61,17 +62,17 @@ def main() -> None:
     cells = len(query) * len(relative)
     table = np.array([[2 if a == b else -3 for b in range(16)] for a in range(16)], dtype=np.int8)
 
-    def pair(subject, ends, *, path=False, threads=1, gap=(5, 2), costs=(2, -3), table=None, isa="auto"):
+    def pair(subject, ends, *, path=False, threads=1, gap=(5, 2), costs=(2, -3), table=None, instruction_set="auto"):
         return lambda: _native.align_pair(
-            query, subject, table, *costs, *gap, *ends, path, threads, 256 << 20, None, isa
+            query, subject, table, *costs, *gap, *ends, path, threads, 256 << 20, None, instruction_set
         )
 
     def case(name: str, call: Callable[[], object], subject: np.ndarray = relative) -> float:
         return measure(name, len(query) * len(subject), call, options.repeats)
 
     print(f"{len(query):,} x {len(relative):,}, {cells:,} cells")
-    for isa in _native.pair_isas():
-        case(f"local, related, {isa}", pair(relative, LOCAL, isa=isa))
+    for instruction_set in usable_instruction_sets():
+        case(f"local, related, {instruction_set}", pair(relative, LOCAL, instruction_set=instruction_set))
     case("local, unrelated", pair(stranger, LOCAL), stranger)
     case("local, scores from a table", pair(relative, LOCAL, table=table))
     case("global", pair(relative, GLOBAL))

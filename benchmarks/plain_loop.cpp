@@ -9,19 +9,19 @@
 #include <cstdint>
 #include <vector>
 
-#include VECTORS
+#include "score/columns.hpp"
 #include "score/lanes.hpp"
-#include "score/transpose.hpp"
 
+using namespace swsearch;
 using namespace swsearch::score;
 
 namespace {
 
-using Lane = Lane8<ISA>;
-using V = ISA::V;
-constexpr int kVectors = ISA::kBytes == 64 ? 2 : 1;
+using Lane = ScoreLanes<int8_t>;
+using V = Vectors::V;
+constexpr int kVectors = Vectors::kRegisters >= 32 ? 2 : 1;
 constexpr int kLanes = Lane::kLanes * kVectors;
-using Turned = Columns<ISA, kLanes>;
+using BatchColumns = Columns<kLanes>;
 
 struct Cell {
     V h[kVectors];
@@ -86,8 +86,8 @@ struct Loop {
     }
 
     void batch(const Subject* subjects, int n, const int8_t* table, int32_t n_rows, int32_t* scores) {
-        alignas(64) uint8_t columns[Turned::kStride * kBlockColumns];
-        const Turned turned(subjects, n);
+        alignas(64) uint8_t columns[BatchColumns::kStride * kBlockColumns];
+        const BatchColumns batch_columns(subjects, n);
         for (int v = 0; v < kVectors; ++v) {
             best[v] = Lane::zero();
             for (Cell& cell : cells) {
@@ -95,14 +95,14 @@ struct Loop {
                 cell.e[v] = Lane::zero();
             }
         }
-        for (uint32_t column = 0; column < turned.longest(); column += kColumnsPerPass) {
+        for (uint32_t column = 0; column < batch_columns.longest(); column += kColumnsPerPass) {
             if (column % kBlockColumns == 0) {
-                turned.turn(column, columns);
+                batch_columns.transpose(column, columns);
             }
             for (int c = 0; c < kColumnsPerPass; ++c) {
                 for (int v = 0; v < kVectors; ++v) {
-                    const uint32_t place = (column % kBlockColumns + static_cast<uint32_t>(c)) * Turned::kStride;
-                    const V residues = ISA::load(columns + place + v * Lane::kLanes);
+                    const uint32_t offset = (column % kBlockColumns + static_cast<uint32_t>(c)) * BatchColumns::kStride;
+                    const V residues = Vectors::load(columns + offset + v * Lane::kLanes);
                     for (int32_t row = 0; row < n_rows; ++row) {
                         profile[row][c][v] = Lane::look_up(table + row * kCodes, residues);
                     }

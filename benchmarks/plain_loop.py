@@ -20,13 +20,13 @@ from swsearch.typing import Codes, Scores
 HERE: Final = Path(__file__).parent
 AVX512: Final = ("-mavx512f", "-mavx512bw", "-mavx512vl", "-mavx512dq")
 BUILDS: Final = {
-    "avx512vbmi": ("isa_avx512.hpp", "Avx512Vbmi", (*AVX512, "-mavx512vbmi")),
-    "avx512bw": ("isa_avx512.hpp", "Avx512", AVX512),
-    "avx2": ("isa_avx2.hpp", "Avx2", ("-mavx2",)),
-    "sse41": ("isa_sse.hpp", "Sse41", ("-msse4.1",)),
-    "neon": ("isa_neon.hpp", "Neon", ()),
+    "avx512vbmi": ("avx512", (*AVX512, "-mavx512vbmi")),
+    "avx512bw": ("avx512", AVX512),
+    "avx2": ("avx2", ("-mavx2",)),
+    "sse41": ("sse41", ("-msse4.1",)),
+    "neon": ("neon", ()),
 }
-"""Header, vector class and compiler options of each instruction set."""
+"""Vectors (``simd/common/vectors``) and compiler options of each instruction set."""
 SATURATED: Final = 255
 
 
@@ -40,12 +40,20 @@ class PlainLoop:
     """
 
     def __init__(self, instruction_set: str) -> None:
-        header, vectors, flags = BUILDS[instruction_set]
+        vectors, flags = BUILDS[instruction_set]
         self.instruction_set = instruction_set
         with tempfile.TemporaryDirectory() as folder:
             library = Path(folder, "plain_loop.so")
-            defines = [f'-DVECTORS="score/{header}"', f"-DISA={vectors}"]
-            options = ["-std=c++17", "-O3", "-w", "-shared", "-fPIC", f"-I{HERE.parent / 'simd'}", *defines, *flags]
+            options = [
+                "-std=c++17",
+                "-O3",
+                "-w",
+                "-shared",
+                "-fPIC",
+                f"-I{HERE.parent / 'simd'}",
+                f"-DSWSEARCH_VECTORS={vectors}",
+                *flags,
+            ]
             subprocess.run(["g++", *options, HERE / "plain_loop.cpp", "-o", library], check=True)
             self._call = ctypes.CDLL(str(library)).plain_loop
 

@@ -1,4 +1,4 @@
-// swsearch._native: the one door between Python and the C++ of simd/. Each folder binds its own functions.
+// swsearch._native: what Python sees of simd/. Each folder binds its own functions.
 
 #include <nanobind/nanobind.h>
 
@@ -6,8 +6,6 @@ namespace swsearch {
 void bind_align(nanobind::module_& module);
 void bind_pack(nanobind::module_& module);
 void bind_pair(nanobind::module_& module);
-void bind_pair_batch(nanobind::module_& module);
-void bind_pair_walk(nanobind::module_& module);
 void bind_score(nanobind::module_& module);
 }  // namespace swsearch
 
@@ -16,7 +14,5 @@ NB_MODULE(_native, module) {
     swsearch::bind_align(module);
     swsearch::bind_pack(module);
     swsearch::bind_pair(module);
-    swsearch::bind_pair_batch(module);
-    swsearch::bind_pair_walk(module);
     swsearch::bind_score(module);
 }

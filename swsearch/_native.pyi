@@ -33,7 +33,7 @@ def align_local(
     n_threads: int = 1,
     memory_bytes: int = 67108864,
     progress: Callable[[int], None] | None = None,
-    isa: str = "auto",
+    instruction_set: str = "auto",
     most: int = 1,
     floor: int = 1,
     ends: NDArray[np.int64] | None = None,
@@ -48,9 +48,8 @@ def score_ends(
     lengths: Lengths,
     n_threads: int = 1,
     progress: Callable[[int], None] | None = None,
-    isa: str = "auto",
+    instruction_set: str = "auto",
 ) -> list[tuple[int, int, int]]: ...
-def align_isas() -> list[str]: ...
 
 # simd/pair
 def align_pair(
@@ -68,7 +67,7 @@ def align_pair(
     n_threads: int = 1,
     memory_bytes: int = 268435456,
     progress: Callable[[int], None] | None = None,
-    isa: str = "auto",
+    instruction_set: str = "auto",
 ) -> tuple[int, int, int, int, int, list[tuple[str, int]] | None]: ...
 
 class PairWalk:
@@ -124,9 +123,9 @@ def align_pairs(
     n_threads: int = 1,
     memory_bytes: int = 268435456,
     progress: Callable[[int], None] | None = None,
-    isa: str = "auto",
+    instruction_set: str = "auto",
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.uint32]]: ...
-def spell_cigars(
+def write_cigars(
     query: NDArray[np.uint16],
     query_ends: NDArray[np.int64],
     subject: NDArray[np.uint16],
@@ -137,7 +136,6 @@ def spell_cigars(
     runs: NDArray[np.uint32],
     n_threads: int = 1,
 ) -> list[str]: ...
-def pair_isas() -> list[str]: ...
 
 # simd/score
 def score_partition(
@@ -162,16 +160,16 @@ def score_partition(
     gap_open, gap_extend : int
         0 to 16,383, not both 0; a gap of k residues costs ``open + k * extend``.
     residues, starts, lengths
-        uint8; uint64 and uint32 shape (n_subjects,). Each subject must lie inside ``residues``; order does not matter,
-        but growing lengths spare a sort.
+        uint8; uint64 and uint32 shape (n_subjects,). Each subject must lie inside ``residues``. The order does not
+        matter, but ascending lengths spare a sort.
     scores : int32 array, shape (n_profiles, n_subjects), C order
-        Exact where the score is at least the profile's floor; else any number below the floor.
+        Exact where the score is at least the profile's floor; otherwise any number below the floor.
     floors : list of int, one a profile
         0 where every score is wanted.
     instruction_set : str
         One of :func:`instruction_sets` that is usable here.
     n_threads : int
-        1 to 4,096.
+        At least 1. Where the system starts fewer threads, those do the work.
     progress : callable, optional
         Called on the calling thread about every 100 ms and at the end with the cells scored since the last call. What
         it raises stops the workers and is raised from here, as is an interrupt.
@@ -190,4 +188,7 @@ def score_partition(
     """
 
 def instruction_sets() -> list[tuple[str, bool]]:
-    """Name of each instruction set that is built and whether this processor can run it, best first."""
+    """Name of each instruction set that is built and whether this processor can run it, best first.
+
+    The functions of this module take these names, and "auto" for the best one that is usable.
+    """

@@ -348,6 +348,7 @@ class _Run:
     ) -> None:
         former_digests = self._searcher.database.catalogue.former_digests
         self._store = store
+        self._outcome.store = store.name
 
         def check(run: StoredRun) -> None:
             known = None if run.asked is None else run.asked.digest

@@ -1,4 +1,5 @@
-// The forward pass: which columns are done when. The recurrence is in the kernels and in scalar_column.hpp.
+// The forward pass: which columns are computed when. The recurrence is in kernels.cpp, and for columns with barred pairs in
+// barred_column.
 
 #include "align/forward_pass.hpp"
 
@@ -8,36 +9,34 @@
 #include <new>
 #include <stdexcept>
 
-#include "align/scalar_column.hpp"
-
 namespace swsearch::align {
 namespace {
 
-constexpr std::size_t alignment_bytes = 64;
-constexpr std::size_t most_groups = std::size_t{1} << 20;
-constexpr std::uint64_t cells_between_checks = 20'000'000;  // a few milliseconds of a kernel
-constexpr std::size_t most_blocks = 256;
-constexpr std::size_t fewest_block_columns = 1024;
-constexpr std::size_t most_saved_bytes = std::size_t{32} << 20;
+constexpr std::size_t kAlignment = 64;
+constexpr std::size_t kMaxGroups = std::size_t{1} << 20;
+constexpr std::uint64_t kCellsBetweenChecks = 20'000'000;  // some milliseconds of a kernel
+constexpr std::size_t kMaxBlocks = 256;
+constexpr std::size_t kMinBlockColumns = 1024;
+constexpr std::size_t kMaxSavedBytes = std::size_t{32} << 20;
 
 }  // namespace
 
 ForwardPass::Memory ForwardPass::zeroed(std::size_t bytes) {
-    const std::size_t rounded = (bytes + alignment_bytes - 1) / alignment_bytes * alignment_bytes;
-    Memory memory(std::aligned_alloc(alignment_bytes, std::max(rounded, alignment_bytes)));
+    const std::size_t rounded = (bytes + kAlignment - 1) / kAlignment * kAlignment;
+    Memory memory(std::aligned_alloc(kAlignment, std::max(rounded, kAlignment)));
     if (!memory) throw std::bad_alloc();
     std::memset(memory.get(), 0, rounded);
     return memory;
 }
 
-ForwardPass::ForwardPass(const Query& query, const std::uint8_t* subject, std::size_t length, bool several, Watch& watch)
-    : query_(query), length_(length), several_(several), watch_(watch) {
+ForwardPass::ForwardPass(const Query& query, const std::uint8_t* subject, std::size_t length, bool several, Observer& observer)
+    : query_(query), length_(length), several_(several), observer_(observer) {
     if (query.length == 0 || length == 0) return;
     const std::uint64_t most = std::uint64_t(std::min(query.length, length)) * std::uint64_t(std::max(query.max_score, 0));
     if (most > static_cast<std::uint64_t>(std::numeric_limits<std::int32_t>::max() / 2)) {
         throw std::length_error("query and subject are so long that their score may leave 30 bits; split the query");
     }
-    while ((length >> groups_.shift) >= most_groups) ++groups_.shift;
+    while ((length >> groups_.shift) >= kMaxGroups) ++groups_.shift;
     state_.subject = subject;
     state_.first = query.first;
     state_.extend = query.extend;
@@ -45,7 +44,7 @@ ForwardPass::ForwardPass(const Query& query, const std::uint8_t* subject, std::s
     if (!narrow_gaps(query.first, query.extend) || !run_all(true)) run_all(false);
 }
 
-// One pass in lanes of one width; false where they were too narrow.
+// One pass in lanes of one width. Returns false where they were too narrow.
 bool ForwardPass::run_all(bool narrow) {
     narrow_ = narrow;
     const int lanes = narrow ? query_.kernels.narrow_lanes : query_.kernels.wide_lanes;
@@ -67,16 +66,16 @@ bool ForwardPass::run_all(bool narrow) {
 
     block_columns_ = length_;
     if (several_) {
-        const std::size_t affordable = std::clamp<std::size_t>(most_saved_bytes / (2 * bytes_), 1, most_blocks);
+        const std::size_t affordable = std::clamp<std::size_t>(kMaxSavedBytes / (2 * bytes_), 1, kMaxBlocks);
         const std::size_t group = std::size_t{1} << groups_.shift;  // a block holds whole groups
-        block_columns_ = std::max(fewest_block_columns, (length_ + affordable - 1) / affordable);
+        block_columns_ = std::max(kMinBlockColumns, (length_ + affordable - 1) / affordable);
         block_columns_ = (block_columns_ + group - 1) / group * group;
     }
     blocks_.clear();
     blocks_.resize((length_ + block_columns_ - 1) / block_columns_);
     for (std::size_t block = 0; block < blocks_.size(); ++block) {
         if (block > 0) save(block);
-        if (!run_block(block, used_)) return false;
+        if (!run_block(block)) return false;
     }
     return true;
 }
@@ -86,27 +85,27 @@ void ForwardPass::bar(const UsedPairs& used, std::size_t first, std::size_t last
     std::size_t block = first / block_columns_;
     load(block);
     for (;;) {
-        run_block(block, used_);
+        run_block(block);
         ++block;
         if (block == blocks_.size() || (block > last / block_columns_ && begins_as_before(block))) return;
         save(block);
     }
 }
 
-// Does the columns of a block, whose start is in the state.
-bool ForwardPass::run_block(std::size_t block, const UsedPairs& used) {
+// Computes the columns of a block; the state holds its start.
+bool ForwardPass::run_block(std::size_t block) {
     const std::size_t begin = block * block_columns_;
     const std::size_t stop = std::min(length_, begin + block_columns_);
     state_.best = 0;
-    state_.kept = state_.last;
+    state_.best_h = state_.last;
     std::fill(groups_.best.begin() + static_cast<std::ptrdiff_t>(begin >> groups_.shift),
               groups_.best.begin() + static_cast<std::ptrdiff_t>(((stop - 1) >> groups_.shift) + 1), 0);
-    const std::size_t step = static_cast<std::size_t>(std::max<std::uint64_t>(1, cells_between_checks / query_.length));
+    const std::size_t step = static_cast<std::size_t>(std::max<std::uint64_t>(1, kCellsBetweenChecks / query_.length));
     for (std::size_t from = begin; from < stop; from += step) {
         const std::size_t to = std::min(stop, from + step);
-        narrow_ ? run_columns<std::int16_t>(used, from, to) : run_columns<std::int32_t>(used, from, to);
+        narrow_ ? run_columns<std::int16_t>(from, to) : run_columns<std::int32_t>(from, to);
         if (state_.overflow) return false;
-        watch_.done((std::max(to, counted_) - counted_) * query_.length);
+        observer_.done((std::max(to, counted_) - counted_) * query_.length);
         counted_ = std::max(to, counted_);
     }
     blocks_[block].best = state_.best;
@@ -114,22 +113,48 @@ bool ForwardPass::run_block(std::size_t block, const UsedPairs& used) {
     return true;
 }
 
-// Columns from … to - 1 by the kernel, those with barred pairs one by one without these.
+// Computes columns from to to - 1: those with barred pairs one by one, the others by the kernel.
 template <class Value>
-void ForwardPass::run_columns(const UsedPairs& used, std::size_t from, std::size_t to) {
-    const std::size_t segments = state_.segments;
-    const std::size_t lanes = lanes_;
+void ForwardPass::run_columns(std::size_t from, std::size_t to) {
     while (from < to && !state_.overflow) {
-        const std::size_t special = std::min(to, used.next_column(from));
-        if (from < special) kernel_(state_, from, special);
-        if (special < to && !state_.overflow) {
-            const Rows rows = used.rows(special);
-            const auto place = [=](std::size_t row) { return row % segments * lanes + row / segments; };
-            const auto barred = [&](std::size_t row) { return rows.holds(row); };
-            scalar_column<Value>(state_, special, segments * lanes, place, barred);
-        }
-        from = special + 1;
+        const std::size_t barred = std::min(to, used_.next_column(from));
+        if (from < barred) kernel_(state_, from, barred);
+        if (barred < to && !state_.overflow) barred_column<Value>(barred);
+        from = barred + 1;
     }
+}
+
+// One column, cell by cell: the recurrence as docs/design/traceback.md states it, without the barred pairs.
+template <class Value>
+void ForwardPass::barred_column(std::size_t column) {
+    const std::size_t segments = state_.segments;
+    const Rows barred = used_.rows(column);
+    const std::int8_t* const scores = state_.profile + (state_.subject[column] & 31u) * segments * lanes_;
+    const Value* const before = static_cast<const Value*>(state_.h[state_.last]);
+    const int target = free_column(state_);
+    Value* const now = static_cast<Value*>(state_.h[target]);
+    Value* const e_column = static_cast<Value*>(state_.e);
+    const std::int32_t first = state_.first;
+    const std::int32_t extend = state_.extend;
+    std::int32_t diagonal = 0;
+    std::int32_t f = 0;
+    std::int32_t largest = 0;
+    std::size_t row = 0;  // those past the query among them
+    for (std::size_t lane = 0; lane < lanes_; ++lane) {
+        for (std::size_t at = lane; at < segments * lanes_; at += lanes_, ++row) {
+            const std::int32_t left = before[at];
+            const std::int32_t e = std::max(e_column[at] - extend, left - first);
+            e_column[at] = static_cast<Value>(e);
+            const std::int32_t paired = barred.contains(row) ? 0 : diagonal + scores[at];
+            const std::int32_t without_f = std::max(std::max(paired, 0), e);
+            const std::int32_t h = std::max(without_f, f);
+            now[at] = static_cast<Value>(h);
+            largest = std::max(largest, h);
+            f = std::max(f - extend, without_f - first);  // F - first is no more than F - extend
+            diagonal = left;
+        }
+    }
+    finish_column<Value>(state_, column, target, largest);
 }
 
 void ForwardPass::load(std::size_t block) {
@@ -156,10 +181,10 @@ void ForwardPass::save(std::size_t block) {
     std::memcpy(start + bytes_, state_.e, bytes_);
 }
 
-std::int32_t ForwardPass::kept_value(std::size_t row) const {
-    const std::size_t place = row % state_.segments * lanes_ + row / state_.segments;
-    const void* kept = state_.h[state_.kept];
-    return narrow_ ? static_cast<const std::int16_t*>(kept)[place] : static_cast<const std::int32_t*>(kept)[place];
+std::int32_t ForwardPass::best_column_h(std::size_t row) const {
+    const std::size_t index = striped_index(row, state_.segments, lanes_);
+    const void* const h = state_.h[state_.best_h];
+    return narrow_ ? static_cast<const std::int16_t*>(h)[index] : static_cast<const std::int32_t*>(h)[index];
 }
 
 End ForwardPass::end() {
@@ -170,12 +195,12 @@ End ForwardPass::end() {
     const std::size_t block = static_cast<std::size_t>(best - blocks_.begin());
     if (block != current_) {
         load(block);
-        run_block(block, used_);
+        run_block(block);
     }
     end.score = state_.best;
     end.subject_end = state_.best_column + 1;
     for (std::size_t row = 0; row < query_.length; ++row) {
-        if (kept_value(row) == state_.best) {
+        if (best_column_h(row) == state_.best) {
             end.query_end = row + 1;
             return end;
         }

@@ -1,4 +1,6 @@
-// The forward pass over a whole subject, and over as little of it as changes when pairs of residues are barred.
+// The forward pass: optimal local score, where it ends, and the best score of each group of subject columns. First of the
+// three steps of an alignment (docs/design/traceback.md). When pairs of residues are barred, only the columns that change
+// are computed again.
 
 #pragma once
 
@@ -8,22 +10,22 @@
 #include <memory>
 #include <vector>
 
-#include "align/pair.hpp"
+#include "align/alignment.hpp"
 
 namespace swsearch::align {
 
-// The subject's columns are done in blocks. Where several alignments are asked for, H and E at the beginning of each
-// block are kept; when an alignment's pairs are barred, columns are done again from its first block on, until a block
-// begins as it did before. So a further alignment costs about the columns that it lies in, not a whole pass.
+// The subject's columns are computed in blocks. Where several alignments are wanted, H and E at the beginning of each block
+// are saved. When an alignment's pairs are barred, columns are computed again from its first block on, until a block begins
+// as it did before. So a further alignment costs about the columns that it spans, not a whole pass.
 class ForwardPass {
 public:
-    // Does all columns; in 16-bit lanes, and again in 32-bit ones where those are too narrow.
-    ForwardPass(const Query& query, const std::uint8_t* subject, std::size_t length, bool several, Watch& watch);
+    // Computes all columns, in 16-bit lanes, and again in 32-bit lanes where those are too narrow.
+    ForwardPass(const Query& query, const std::uint8_t* subject, std::size_t length, bool several, Observer& observer);
 
-    // The end of the best alignment without the barred pairs: smallest subject end, then smallest query end.
+    // The end of the best alignment without the barred pairs; of several ends the smallest subject end, then query end.
     End end();
 
-    // Bars pairs that lie in columns first … last, among those that `used` has.
+    // Bars the pairs of `used`, of which those that are new are in columns first to last.
     void bar(const UsedPairs& used, std::size_t first, std::size_t last);
 
     const ColumnBest& groups() const { return groups_; }
@@ -35,36 +37,38 @@ private:
     using Memory = std::unique_ptr<void, Free>;
     struct Block {
         std::int32_t best = 0;
-        Memory start;  // H, then E, of the column before the block; of none for the first block
+        Memory start;  // H, then E, of the column before the block; empty for the first block
     };
 
     static Memory zeroed(std::size_t bytes);
     bool run_all(bool narrow);
-    bool run_block(std::size_t block, const UsedPairs& used);
+    bool run_block(std::size_t block);
     template <class Value>
-    void run_columns(const UsedPairs& used, std::size_t from, std::size_t to);
+    void run_columns(std::size_t from, std::size_t to);
+    template <class Value>
+    void barred_column(std::size_t column);
     void load(std::size_t block);
     bool begins_as_before(std::size_t block) const;
     void save(std::size_t block);
-    std::int32_t kept_value(std::size_t row) const;
+    std::int32_t best_column_h(std::size_t row) const;
 
     const Query& query_;
     const std::size_t length_;
     const bool several_;
-    Watch& watch_;
+    Observer& observer_;
     UsedPairs used_;
     bool narrow_ = false;
     std::size_t lanes_ = 0;
     std::size_t bytes_ = 0;          // of one column of H or E
     std::size_t block_columns_ = 0;
-    std::size_t counted_ = 0;        // columns that the watch has been told of in the first pass
+    std::size_t counted_ = 0;        // columns that the observer has counted
     ForwardKernel kernel_ = nullptr;
     ForwardState state_{};
     Memory h_[3];
     Memory e_;
     ColumnBest groups_;
     std::vector<Block> blocks_;
-    std::size_t current_ = 0;        // the block that was run last
+    std::size_t current_ = 0;        // the block that was computed last
 };
 
 }  // namespace swsearch::align

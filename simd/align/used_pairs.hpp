@@ -1,5 +1,6 @@
-// Pairs of residues that earlier alignments of the same two sequences used: the next one may not use them again
-// (Waterman and Eggert, J. Mol. Biol. 197:723, 1987).
+// Pairs of residues that earlier alignments of the same two sequences have used, and that the next one may not use again.
+//
+// M. S. Waterman and M. Eggert, A new algorithm for best subsequence alignments, J. Mol. Biol. 197:723, 1987.
 
 #pragma once
 
@@ -11,13 +12,13 @@
 
 namespace swsearch::align {
 
-// Query rows of one subject column, growing.
+// Query rows of one subject column, in ascending order.
 class Rows {
 public:
     Rows(const std::uint32_t* first, const std::uint32_t* last) : first_(first), last_(last) {}
     const std::uint32_t* begin() const { return first_; }
     const std::uint32_t* end() const { return last_; }
-    bool holds(std::size_t row) const {
+    bool contains(std::size_t row) const {
         return first_ != last_ && std::binary_search(first_, last_, static_cast<std::uint32_t>(row));
     }
 
@@ -28,7 +29,7 @@ private:
 
 class UsedPairs {
 public:
-    // Adds pairs (row, column) that are not there yet, given in any order.
+    // Adds pairs (row, column), in any order, that it does not have yet.
     void add(const std::vector<std::pair<std::size_t, std::size_t>>& pairs) {
         std::vector<std::pair<std::size_t, std::uint32_t>> all;
         for (std::size_t i = 0; i < columns_.size(); ++i) {
@@ -49,7 +50,7 @@ public:
         }
     }
 
-    // The first column at or after `column` that has a used pair; SIZE_MAX where there is none.
+    // The first column from `column` on that has a used pair; SIZE_MAX where there is none.
     std::size_t next_column(std::size_t column) const {
         const auto found = std::lower_bound(columns_.begin(), columns_.end(), column);
         return found == columns_.end() ? SIZE_MAX : *found;
@@ -58,13 +59,13 @@ public:
     Rows rows(std::size_t column) const {
         const auto found = std::lower_bound(columns_.begin(), columns_.end(), column);
         if (found == columns_.end() || *found != column) return {nullptr, nullptr};
-        const std::size_t place = static_cast<std::size_t>(found - columns_.begin());
-        return {rows_.data() + begins_[place], rows_.data() + begins_[place + 1]};
+        const std::size_t index = static_cast<std::size_t>(found - columns_.begin());
+        return {rows_.data() + begins_[index], rows_.data() + begins_[index + 1]};
     }
 
 private:
-    std::vector<std::size_t> columns_;    // that have used pairs, growing
-    std::vector<std::size_t> begins_{0};  // where the rows of each begin in rows_, and the end
+    std::vector<std::size_t> columns_;    // with used pairs, ascending
+    std::vector<std::size_t> begins_{0};  // in rows_: where the rows of each column begin, and the end
     std::vector<std::uint32_t> rows_;
 };
 

@@ -1,51 +1,42 @@
-// Bindings of simd/pack. Sizes are checked here, so that gather() may trust them; the lock is free while it reads.
+// Bindings of simd/pack. Sizes are checked here, so that gather() may rely on them; Python's lock is free while it reads.
 
-#include <nanobind/nanobind.h>
-#include <nanobind/ndarray.h>
-
-#include <cstdint>
-
+#include "common/python.hpp"
 #include "pack/gather.hpp"
 
-namespace nb = nanobind;
-
 namespace swsearch {
-void bind_pack(nanobind::module_& module);
+void bind_pack(nb::module_& module);
 
 namespace {
 
-template <typename T>
-using Column = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-using Bytes = nb::ndarray<std::uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-
-int gather(int fd, Column<std::uint64_t> from, Column<std::uint32_t> lengths, Column<std::uint64_t> to, Bytes out,
+int gather(int fd, const Array& from_array, const Array& lengths_array, const Array& to_array, const OutputArray& out_array,
            std::uint8_t fill) {
-    const std::size_t n = lengths.shape(0);
-    const std::size_t size = out.shape(0);
-    if (from.shape(0) != n || to.shape(0) != n) throw nb::value_error("from, lengths and to differ in length");
+    const auto from = view_of<const std::uint64_t>(from_array, "from_");
+    const auto lengths = view_of<const std::uint32_t>(lengths_array, "lengths");
+    const auto to = view_of<const std::uint64_t>(to_array, "to");
+    const auto out = view_of<std::uint8_t>(out_array, "out");
+    check_that(from.length == lengths.length && to.length == lengths.length, "from, lengths and to differ in length");
     std::uint64_t filled = 0;
-    for (std::size_t i = 0; i < n; ++i) {
-        const std::uint64_t start = to.data()[i];
-        if (start < filled || start > size || lengths.data()[i] > size - start)
-            throw nb::value_error("a sequence overlaps another or leaves the output");
-        filled = start + lengths.data()[i];
+    for (std::size_t i = 0; i < lengths.length; ++i) {
+        check_that(to[i] >= filled && to[i] <= out.length && lengths[i] <= out.length - to[i],
+                   "a sequence overlaps another or leaves the output");
+        filled = to[i] + lengths[i];
     }
-    nb::gil_scoped_release release;
-    return pack::gather(fd, from.data(), lengths.data(), to.data(), n, out.data(), size, fill);
+    const nb::gil_scoped_release no_lock;
+    return pack::gather(fd, from.data, lengths.data, to.data, lengths.length, out.data, out.length, fill);
 }
 
 }  // namespace
 
-void bind_pack(nanobind::module_& module) {
-    module.def("gather", &gather, nb::arg("fd"), nb::arg("from_"), nb::arg("lengths"), nb::arg("to"), nb::arg("out"),
-               nb::arg("fill"));
-    // Names are bytes, for a file's name need not be text.
+void bind_pack(nb::module_& module) {
+    module.def("gather", &gather, "fd"_a, "from_"_a, "lengths"_a, "to"_a, "out"_a, "fill"_a);
+    // Names are bytes, since the name of a file need not be text.
     module.def(
         "rename_without_replacing",
         [](const nb::bytes& from, const nb::bytes& to) { return pack::rename_without_replacing(from.c_str(), to.c_str()); },
-        nb::arg("from_"), nb::arg("to"));
+        "from_"_a, "to"_a);
     module.def(
         "exchange", [](const nb::bytes& one, const nb::bytes& other) { return pack::exchange(one.c_str(), other.c_str()); },
-        nb::arg("one"), nb::arg("other"));
+        "one"_a, "other"_a);
 }
+
 }  // namespace swsearch

@@ -1,82 +1,349 @@
-// Bindings of simd/pair: one pair of sequences, aligned over all its cells by all threads.
+// Bindings of simd/pair: one pair of sequences by all threads, many pairs by one thread each, the path of a pair whose
+// matrix was swept elsewhere, and CIGARs.
 
-#include <nanobind/nanobind.h>
-#include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 
 #include <algorithm>
-#include <string>
+#include <iterator>
+#include <optional>
+#include <stdexcept>
 #include <utility>
-#include <vector>
 
-#include "pair/arguments.hpp"
-#include "pair/supervise.hpp"
+#include "common/python.hpp"
+#include "pair/pair.hpp"
+#include "pair/walk.hpp"
 
 namespace swsearch {
-void bind_pair(nanobind::module_& module);
+void bind_pair(nb::module_& module);
 
 namespace {
 
-namespace nb = nanobind;
-using namespace nb::literals;
+using pair::PairProblem;
+using pair::Scoring;
+using Letters = View<const std::uint16_t>;
+using Positions = View<const std::int64_t>;
 
-using pair::Letters;
+constexpr std::int32_t kMaxPairCost = 16'383;
+constexpr std::uint64_t kCellsWithoutSignals = 50'000'000;  // computed before anybody could press Ctrl-C
+constexpr char kOperations[] = "MID";
+constexpr int kOperationBits = 2;  // of a run; the others hold its length
+constexpr std::size_t kMaxRunLength = (std::size_t{1} << (32 - kOperationBits)) - 1;
+constexpr std::size_t kPairsPerTask = 64;  // of those whose CIGARs are written
 
-nb::tuple align_pair(const Letters& query, const Letters& subject, const std::optional<pair::Table>& table, std::int32_t match,
-                     std::int32_t mismatch, std::int32_t gap_open, std::int32_t gap_extend, bool local, bool query_free,
-                     bool subject_free, bool path, int n_threads, std::uint64_t memory_bytes, const nb::object& progress,
-                     const std::string& isa) {
-    const pair::Kernels& kernels = pair::usable_kernels(isa);
-    const pair::Costs costs = pair::checked_costs(table, match, mismatch, gap_open, gap_extend, local);
-    pair::check_letters(query, costs.table != nullptr ? costs.table_rows : pair::most_letters);
-    pair::check_letters(subject, costs.table != nullptr ? costs.table_columns : pair::most_letters);
+// Scores and gap costs in their ranges. The table belongs to the array.
+Scoring checked_scoring(const std::optional<Array>& table, std::int32_t match, std::int32_t mismatch, std::int32_t gap_open,
+                        std::int32_t gap_extend, bool local, bool query_free, bool subject_free) {
+    for (const std::int32_t cost : {match, mismatch, gap_open, gap_extend}) {
+        check_that(cost >= -kMaxPairCost && cost <= kMaxPairCost, "scores and gap costs range up to 16383");
+    }
+    check_that(gap_open >= 0 && gap_extend >= 0, "gap costs are not negative");
+    check_that(!local || gap_open + gap_extend > 0, "gaps would cost nothing");
+    Scoring scoring{nullptr, 0, 0, match, mismatch, gap_open, gap_extend, {local, query_free, subject_free}};
+    if (table) {
+        const auto scores = view_of<const std::int8_t, 2>(*table, "table");
+        check_that(scores.size() > 0, "the table is empty");
+        scoring.table = scores.data;
+        scoring.table_rows = scores.length;
+        scoring.table_columns = scores.columns;
+    }
+    return scoring;
+}
 
-    pair::Watch watch;
+Letters checked_letters(const Array& array, const char* name, std::size_t n_letters) {
+    const auto letters = view_of<const std::uint16_t>(array, name);
+    for (const std::uint16_t letter : letters) check_that(letter < n_letters, "a letter has no score");
+    return letters;
+}
+
+Letters checked_query(const Array& array, const Scoring& scoring) {
+    return checked_letters(array, "query", scoring.table != nullptr ? scoring.table_rows : pair::kMaxLetters);
+}
+
+Letters checked_subject(const Array& array, const Scoring& scoring) {
+    return checked_letters(array, "subject", scoring.table != nullptr ? scoring.table_columns : pair::kMaxLetters);
+}
+
+// The calling thread only polls where there is so much to do that somebody may want to see progress or press Ctrl-C.
+std::function<void()> poll_of(PythonPoll& poll, std::uint64_t cells) {
+    return cells > kCellsWithoutSignals ? std::function<void()>(std::ref(poll)) : nullptr;
+}
+
+pair::PairPath align(const PairProblem& problem, const pair::Kernels& kernels, bool path, std::uint64_t memory_bytes,
+                     int n_threads, Observer& observer) {
+    const pair::Pair both(problem);
+    if (path) return pair::find_path(both, kernels, memory_bytes, n_threads, observer);
+    return {pair::find_best(both, kernels, n_threads, observer), 0, 0, {}};
+}
+
+nb::list list_of(const std::vector<Run>& runs) {
+    nb::list list;
+    for (const auto& [operation, length] : runs) list.append(nb::make_tuple(std::string(1, operation), length));
+    return list;
+}
+
+nb::tuple align_pair(const Array& query_array, const Array& subject_array, const std::optional<Array>& table,
+                     std::int32_t match, std::int32_t mismatch, std::int32_t gap_open, std::int32_t gap_extend, bool local,
+                     bool query_free, bool subject_free, bool path, int n_threads, std::uint64_t memory_bytes,
+                     const nb::object& progress, const std::string& instruction_set) {
+    const pair::Kernels& kernels = pair::kernels_of(instruction_set);
+    const Scoring scoring = checked_scoring(table, match, mismatch, gap_open, gap_extend, local, query_free, subject_free);
+    const Letters query = checked_query(query_array, scoring);
+    const Letters subject = checked_subject(subject_array, scoring);
+    check_threads(n_threads);
+    const PairProblem problem{scoring, query.data, query.length, subject.data, subject.length};
+    Observer observer;
+    PythonPoll poll(observer, progress);
     pair::PairPath found;
-    const auto work = [&] {
-        const pair::Pair both(query.data(), query.size(), subject.data(), subject.size(), costs,
-                              {local, query_free, subject_free});
-        if (path) {
-            found = pair::find_path(both, kernels, memory_bytes, n_threads, watch);
-        } else {
-            found.end = pair::find_best(both, kernels, n_threads, watch);
-        }
-    };
-    if (std::uint64_t{query.size()} * subject.size() <= pair::cells_without_signals) {
-        const nb::gil_scoped_release release;
-        work();
-    } else {
-        pair::supervise(watch, progress, work);
+    {
+        const nb::gil_scoped_release no_lock;
+        const auto task = [&](std::size_t, std::size_t) {
+            found = align(problem, kernels, path, memory_bytes, n_threads, observer);
+        };
+        const std::function<void()> while_waiting = poll_of(poll, std::uint64_t{query.length} * subject.length);
+        parallel_for(1, 1, observer, task, while_waiting);
+        if (while_waiting) poll();
     }
-    nb::object runs = nb::none();
-    if (path) {
-        nb::list list;
-        for (const auto& [operation, length] : found.runs) list.append(nb::make_tuple(std::string(1, operation), length));
-        runs = list;
-    }
+    const nb::object runs = path ? nb::object(list_of(found.runs)) : nb::none();
     return nb::make_tuple(found.end.score, found.end.row, found.end.column, found.query_start, found.subject_start, runs);
 }
 
-nb::list pair_isas() {
-    nb::list names;
-    for (const char* name : {"avx512", "avx2", "sse41", "scalar"}) {
-        if (pair::kernels_named(name) != nullptr) names.append(name);
+// Sequences one after another in one array, with the position at which each ends.
+struct Sequences {
+    Letters letters;
+    Positions end_positions;
+
+    std::size_t start(std::size_t i) const { return i == 0 ? 0 : static_cast<std::size_t>(end_positions[i - 1]); }
+    std::size_t length(std::size_t i) const { return static_cast<std::size_t>(end_positions[i]) - start(i); }
+    const std::uint16_t* begin(std::size_t i) const { return letters.data + start(i); }
+};
+
+// Throws where positions decrease; returns the last one, or 0.
+std::size_t last_position(const Positions& positions, const char* message) {
+    std::int64_t before = 0;
+    for (const std::int64_t position : positions) {
+        check_that(position >= before, message);
+        before = position;
     }
-    return names;
+    return static_cast<std::size_t>(before);
 }
+
+Sequences checked_sequences(const Letters& letters, const Array& ends_array, const char* name) {
+    const auto end_positions = view_of<const std::int64_t>(ends_array, name);
+    check_that(last_position(end_positions, "the ends of sequences do not grow") == letters.length,
+               "the last sequence does not end where the letters do");
+    return {letters, end_positions};
+}
+
+std::uint32_t packed(const Run& run) {
+    if (run.length > kMaxRunLength) throw std::length_error("an alignment has a run of more than 2^30 columns");
+    const auto code = static_cast<std::uint32_t>(std::find(kOperations, kOperations + 2, run.operation) - kOperations);
+    return static_cast<std::uint32_t>(run.length) << kOperationBits | code;
+}
+
+nb::tuple align_pairs(const Array& query_array, const Array& query_ends, const Array& subject_array,
+                      const Array& subject_ends, const std::optional<Array>& table, std::int32_t match,
+                      std::int32_t mismatch, std::int32_t gap_open, std::int32_t gap_extend, bool local, bool query_free,
+                      bool subject_free, bool path, int n_threads, std::uint64_t memory_bytes, const nb::object& progress,
+                      const std::string& instruction_set) {
+    const pair::Kernels& kernels = pair::kernels_of(instruction_set);
+    const Scoring scoring = checked_scoring(table, match, mismatch, gap_open, gap_extend, local, query_free, subject_free);
+    const Sequences queries = checked_sequences(checked_query(query_array, scoring), query_ends, "query_ends");
+    const Sequences subjects = checked_sequences(checked_subject(subject_array, scoring), subject_ends, "subject_ends");
+    const std::size_t n = queries.end_positions.length;
+    check_that(subjects.end_positions.length == n, "there are not as many queries as subjects");
+    check_threads(n_threads);
+
+    std::vector<std::int64_t> ends(n * 5);
+    std::vector<std::vector<std::uint32_t>> runs_of_pairs(n);
+    std::uint64_t cells = 0;
+    for (std::size_t i = 0; i < n; ++i) cells += std::uint64_t{queries.length(i)} * subjects.length(i);
+    Observer observer;
+    PythonPoll poll(observer, progress);
+    {
+        const nb::gil_scoped_release no_lock;
+        const auto task = [&](std::size_t i, std::size_t) {
+            const PairProblem problem{scoring, queries.begin(i), queries.length(i), subjects.begin(i), subjects.length(i)};
+            const pair::PairPath found = align(problem, kernels, path, memory_bytes, 1, observer);
+            const std::size_t values[] = {found.end.row, found.end.column, found.query_start, found.subject_start};
+            ends[5 * i] = found.end.score;
+            for (std::size_t k = 0; k < 4; ++k) ends[5 * i + 1 + k] = static_cast<std::int64_t>(values[k]);
+            std::transform(found.runs.begin(), found.runs.end(), std::back_inserter(runs_of_pairs[i]), packed);
+        };
+        const std::function<void()> while_waiting = poll_of(poll, cells);
+        parallel_for(n, n_threads, observer, task, while_waiting);
+        if (while_waiting) poll();
+    }
+    std::vector<std::uint32_t> runs;
+    std::vector<std::int64_t> run_ends;
+    for (const std::vector<std::uint32_t>& of_pair : runs_of_pairs) {
+        runs.insert(runs.end(), of_pair.begin(), of_pair.end());
+        run_ends.push_back(static_cast<std::int64_t>(runs.size()));
+    }
+    const std::size_t n_runs = runs.size();
+    return nb::make_tuple(array_of<std::int64_t, 2>(std::move(ends), {n, 5}), array_of<std::int64_t, 1>(std::move(run_ends), {n}),
+                          array_of<std::uint32_t, 1>(std::move(runs), {n_runs}));
+}
+
+// The CIGAR of the packed runs of a pair from node (row, column) on.
+std::string cigar_of(const PairProblem& pair, const std::uint32_t* first_run, const std::uint32_t* last_run, std::size_t row,
+                     std::size_t column) {
+    std::string cigar;
+    check_that(row <= pair.rows && column <= pair.columns, "a start lies beyond its sequence");
+    for (const std::uint32_t* run = first_run; run != last_run; ++run) {
+        const std::size_t length = *run >> kOperationBits;
+        const std::uint32_t code = *run & 3u;
+        check_that(code <= 2, "a run has no operation of that number");
+        const char operation = kOperations[code];
+        const std::size_t rows = operation == 'D' ? 0 : length;
+        const std::size_t columns = operation == 'I' ? 0 : length;
+        check_that(rows <= pair.rows - row && columns <= pair.columns - column, "runs go beyond their sequences");
+        if (operation == 'M') {
+            append_pairs_to_cigar(cigar, length, [&](std::size_t k) { return pair.query[row + k] == pair.subject[column + k]; });
+        } else if (length > 0) {
+            append_to_cigar(cigar, length, operation);
+        }
+        row += rows;
+        column += columns;
+    }
+    return cigar;
+}
+
+nb::list write_cigars(const Array& query_array, const Array& query_ends, const Array& subject_array,
+                      const Array& subject_ends, const Array& query_starts_array, const Array& subject_starts_array,
+                      const Array& run_ends_array, const Array& runs_array, int n_threads) {
+    const auto query = view_of<const std::uint16_t>(query_array, "query");
+    const auto subject = view_of<const std::uint16_t>(subject_array, "subject");
+    const Sequences queries = checked_sequences(query, query_ends, "query_ends");
+    const Sequences subjects = checked_sequences(subject, subject_ends, "subject_ends");
+    const auto query_starts = view_of<const std::int64_t>(query_starts_array, "query_starts");
+    const auto subject_starts = view_of<const std::int64_t>(subject_starts_array, "subject_starts");
+    const auto run_ends = view_of<const std::int64_t>(run_ends_array, "run_ends");
+    const auto runs = view_of<const std::uint32_t>(runs_array, "runs");
+    const std::size_t n = queries.end_positions.length;
+    for (const std::size_t length : {subjects.end_positions.length, query_starts.length, subject_starts.length, run_ends.length}) {
+        check_that(length == n, "the arrays are not of as many pairs");
+    }
+    check_that(last_position(run_ends, "the ends of runs do not grow") <= runs.length, "the last runs end beyond all runs");
+    check_threads(n_threads);
+    std::vector<std::string> cigars(n);
+    {
+        const nb::gil_scoped_release no_lock;
+        Observer observer;
+        parallel_for((n + kPairsPerTask - 1) / kPairsPerTask, n_threads, observer, [&](std::size_t task, std::size_t) {
+            const std::size_t last = std::min(n, (task + 1) * kPairsPerTask);
+            for (std::size_t i = task * kPairsPerTask; i < last; ++i) {
+                const PairProblem pair{{}, queries.begin(i), queries.length(i), subjects.begin(i), subjects.length(i)};
+                const std::uint32_t* const first_run = runs.data + (i == 0 ? 0 : run_ends[i - 1]);
+                cigars[i] = cigar_of(pair, first_run, runs.data + run_ends[i], static_cast<std::size_t>(query_starts[i]),
+                                     static_cast<std::size_t>(subject_starts[i]));
+            }
+        });
+    }
+    nb::list list;
+    for (const std::string& cigar : cigars) list.append(nb::str(cigar.c_str(), cigar.size()));
+    return list;
+}
+
+// A walk that keeps the arrays which it reads.
+class PairWalk {
+public:
+    PairWalk(const Array& query, const Array& subject, const std::optional<Array>& table, std::int32_t match,
+             std::int32_t mismatch, std::int32_t gap_open, std::int32_t gap_extend, bool local, bool query_free,
+             bool subject_free, std::size_t query_end, std::size_t subject_end)
+        : query_(query),
+          subject_(subject),
+          table_(table),
+          pair_(checked(query, subject, checked_scoring(table, match, mismatch, gap_open, gap_extend, local, query_free, subject_free))),
+          walk_(pair_, query_end, subject_end) {
+        check_that(query_end <= pair_.rows && subject_end <= pair_.columns, "the end is outside the matrix");
+    }
+
+    std::size_t row() const { return walk_.row(); }
+    std::size_t column() const { return walk_.column(); }
+    bool done() const { return walk_.done(); }
+
+    void through(std::size_t above, std::size_t column, std::size_t group_rows, const Array& top_h, const Array& top_f,
+                 const Array& left_h, const Array& next_e, const Array& corner, const Array& next_f) {
+        check_that(!walk_.done() && above < walk_.row() && column < walk_.column() && group_rows > 0,
+                   "the block has no cell that the path could be in");
+        const std::size_t rows = walk_.row() - above;
+        const std::size_t groups = (rows - 1) / group_rows + 1;
+        const std::size_t columns = walk_.column() - column;
+        check_that(groups - 1 <= column, "the left edge of the block leaves the matrix");
+        const auto checked_edge = [](const Array& array, const char* name, std::size_t length) {
+            const auto edge = view_of<const std::int32_t>(array, name);
+            if (edge.length < length) refuse(std::string("the block's edge ") + name + " is shorter than the path may go");
+            return edge.data;
+        };
+        const std::int32_t* const h_above = checked_edge(top_h, "top_h", columns);
+        const std::int32_t* const f_above = checked_edge(top_f, "top_f", columns);
+        const pair::LeftEdges left{column, group_rows, checked_edge(left_h, "left_h", rows), checked_edge(next_e, "next_e", rows),
+                                   checked_edge(corner, "corner", groups), checked_edge(next_f, "next_f", groups - 1)};
+        const nb::gil_scoped_release no_lock;
+        walk_.through(above, h_above, f_above, left);
+    }
+
+    nb::tuple finish() {
+        walk_.finish();
+        return nb::make_tuple(walk_.row(), walk_.column(), list_of(walk_.runs()));
+    }
+
+private:
+    static PairProblem checked(const Array& query_array, const Array& subject_array, const Scoring& scoring) {
+        const Letters query = checked_query(query_array, scoring);
+        const Letters subject = checked_subject(subject_array, scoring);
+        return {scoring, query.data, query.length, subject.data, subject.length};
+    }
+
+    Array query_;
+    Array subject_;
+    std::optional<Array> table_;
+    pair::Pair pair_;
+    pair::Walk walk_;
+};
 
 }  // namespace
 
 void bind_pair(nb::module_& module) {
     module.def("align_pair", &align_pair, "query"_a, "subject"_a, "table"_a.none(), "match"_a, "mismatch"_a,
                "gap_open"_a, "gap_extend"_a, "local"_a, "query_free"_a, "subject_free"_a, "path"_a, "n_threads"_a = 1,
-               "memory_bytes"_a = std::uint64_t{256} << 20, "progress"_a = nb::none(), "isa"_a = "auto",
-               "One pair as docs/design/diamond.md defines it: score, query_end, subject_end, query_start, subject_start\n"
-               "and runs, pairs of 'M', 'D' or 'I' and a length from the start; without `path` both starts are 0 and runs\n"
-               "is None. Letters are rows and columns of `table`; without a table equal letters score `match`, others\n"
-               "`mismatch`. Raises ValueError for arguments that do not fit and KeyboardInterrupt, after all threads ended.");
-    module.def("pair_isas", &pair_isas, "Names of the instruction sets usable here, widest first.");
+               "memory_bytes"_a = std::uint64_t{256} << 20, "progress"_a = nb::none(), "instruction_set"_a = "auto",
+               "One pair as docs/design/diamond.md defines it: score, query_end, subject_end, query_start, subject_start and\n"
+               "runs, which are pairs of 'M', 'D' or 'I' and a length, from the start. Without `path` both starts are 0 and\n"
+               "runs is None. Letters, uint16, are rows and columns of `table`; without a table equal letters score `match`,\n"
+               "others `mismatch`. Raises ValueError for arguments that do not fit, TypeError for arrays of another kind, and\n"
+               "KeyboardInterrupt, after all threads have ended.");
+    module.def("align_pairs", &align_pairs, "query"_a, "query_ends"_a, "subject"_a, "subject_ends"_a, "table"_a.none(),
+               "match"_a, "mismatch"_a, "gap_open"_a, "gap_extend"_a, "local"_a, "query_free"_a, "subject_free"_a,
+               "path"_a, "n_threads"_a = 1, "memory_bytes"_a = std::uint64_t{256} << 20, "progress"_a = nb::none(),
+               "instruction_set"_a = "auto",
+               "Many pairs as align_pair aligns one, each by one thread. Sequence i ends at *_ends[i] and begins where the one\n"
+               "before it ends. Returns int64 (n, 5): score, query_end, subject_end, query_start, subject_start; int64 (n,)\n"
+               "ends of each pair's runs; and uint32 runs, length * 4 + operation (0 M, 1 I, 2 D), from the start.");
+    module.def("write_cigars", &write_cigars, "query"_a, "query_ends"_a, "subject"_a, "subject_ends"_a,
+               "query_starts"_a, "subject_starts"_a, "run_ends"_a, "runs"_a, "n_threads"_a = 1,
+               "CIGARs of pairs: their runs, with M written as = where the letters are equal and X where they are not.");
+    nb::class_<PairWalk>(module, "PairWalk",
+                         "The path of a pair from an end that a sweep elsewhere found, back through blocks of its matrix\n"
+                         "(docs/design/diamond.md, \"Path\"). Letters and scores as for `align_pair`. Raises ValueError for\n"
+                         "arguments that do not fit.")
+        .def(nb::init<const Array&, const Array&, const std::optional<Array>&, std::int32_t, std::int32_t, std::int32_t,
+                      std::int32_t, bool, bool, bool, std::size_t, std::size_t>(),
+             "query"_a, "subject"_a, "table"_a.none(), "match"_a, "mismatch"_a, "gap_open"_a, "gap_extend"_a, "local"_a,
+             "query_free"_a, "subject_free"_a, "query_end"_a, "subject_end"_a)
+        .def_prop_ro("row", &PairWalk::row, "Query letters before the current node of the path.")
+        .def_prop_ro("column", &PairWalk::column, "Subject letters before it.")
+        .def_prop_ro("done", &PairWalk::done, "Whether the path needs no more blocks.")
+        .def("through", &PairWalk::through, "above"_a, "column"_a, "group_rows"_a, "top_h"_a, "top_f"_a, "left_h"_a,
+             "next_e"_a, "corner"_a, "next_f"_a,
+             "Follows the path through the rows below row `above` of nodes. `top_h`, `top_f`: H of that row, and the F that the\n"
+             "next row may take, in columns column + 1 and so on. `left_h`, `next_e`: of each row, H at the left of the block\n"
+             "and the E that the next column may take. The first `group_rows` rows have theirs in `column`, each further group\n"
+             "one column further left. `corner`: of each group, H above its first row in its column; `next_f`: next F of its\n"
+             "last row. All int32.")
+        .def("finish", &PairWalk::finish,
+             "query_start, subject_start and runs as `align_pair` returns them, once the path is done.");
 }
 
 }  // namespace swsearch

@@ -1,5 +1,6 @@
-// The path of a pair: rows kept by a sweep, then band after band from the end, each swept again with more rows kept, and in
-// the end with the states of its strips, from which the blocks that the path goes through are reached.
+// The path of a pair: from rows that a sweep has saved, band after band is swept again, from the end of the path on, with
+// more rows saved each time, and at last with the states of its strips. From a state, the blocks that the path goes through
+// are computed.
 
 #include <algorithm>
 #include <limits>
@@ -11,53 +12,54 @@
 namespace swsearch::pair {
 namespace {
 
-constexpr std::size_t block_columns = 96;  // of a strip, whose decisions are held at a time; of 256, half as many again are filled in vain
+// Columns of a strip whose decisions are computed at a time. With 256, half as many more are computed in vain.
+constexpr std::size_t kBlockColumns = 96;
 
-// What a sweep of strips first … last - 1 keeps in `memory_bytes`: the rows between all strips and the states of each, where
-// there is room, so that nothing of them need be swept again; else some rows, evenly spread, but at least one.
-Keeping keep_within(std::size_t memory_bytes, const Pair& pair, const Cut& cut, std::size_t first, std::size_t last,
-                    std::size_t columns) {
+// What a sweep of strips first to last - 1 saves in `memory_bytes`. Where there is room, the rows between all strips and the
+// states of each, so that nothing has to be swept again; otherwise some rows, evenly spaced, and at least one.
+Saved plan_saved(std::size_t memory_bytes, const Tiling& tiling, std::size_t first, std::size_t last,
+                 std::size_t columns) {
     const std::size_t n_strips = last - first;
     const std::size_t row_bytes = 2 * sizeof(std::int32_t) * columns;
-    const std::size_t whole_bytes = (n_strips - 1) * row_bytes + n_strips * Checkpoints::strip_bytes(cut, columns);
-    Keeping kept;
+    const std::size_t whole_bytes = (n_strips - 1) * row_bytes + n_strips * Checkpoints::strip_bytes(tiling, columns);
+    Saved saved;
     std::size_t parts = n_strips;
     if (n_strips == 1 || whole_bytes <= memory_bytes) {
-        kept.states = Checkpoints(cut, first, last, columns);
+        saved.states = Checkpoints(tiling, first, last, columns);
     } else {
         parts = std::min(n_strips, std::max<std::size_t>(memory_bytes / row_bytes, 1) + 1);
     }
-    for (std::size_t part = 1; part < parts; ++part) kept.rows.push_back({first + n_strips * part / parts - 1, {}});
-    return kept;
+    for (std::size_t part = 1; part < parts; ++part) saved.rows.push_back({first + n_strips * part / parts - 1, {}});
+    return saved;
 }
 
-class Tracer {
+class PathFinder {
 public:
-    Tracer(const Pair& pair, const Cut& cut, Walk& walk, std::size_t memory_bytes, int n_threads, Watch& watch)
-        : pair_(pair), cut_(cut), walk_(walk), memory_bytes_(memory_bytes), n_threads_(n_threads), watch_(watch) {}
+    PathFinder(const Pair& pair, const Tiling& tiling, Walk& walk, std::size_t memory_bytes, int n_threads, Observer& observer)
+        : pair_(pair), tiling_(tiling), walk_(walk), memory_bytes_(memory_bytes), n_threads_(n_threads), observer_(observer) {}
 
-    // Strips first … last - 1, `top` being the row above them; the path is in one of them, or above. `kept` is what is known
-    // already.
-    void band(std::size_t first, std::size_t last, const Row& top, Keeping kept) {
-        last = std::min(last, (walk_.row() + cut_.width.strip() - 1) / cut_.width.strip());
+    // Follows the path through strips first to last - 1; its current node is in one of them, or above. `top` is the row above
+    // them, and `saved` what an earlier sweep has saved of them.
+    void band(std::size_t first, std::size_t last, const Row& top, Saved saved) {
+        last = std::min(last, (walk_.row() + tiling_.width.strip() - 1) / tiling_.width.strip());
         if (walk_.done() || last <= first) return;
-        if (kept.rows.empty() && kept.states.empty()) {
+        if (saved.rows.empty() && saved.states.empty()) {
             const std::size_t columns = walk_.column();
-            kept = keep_within(memory_bytes_, pair_, cut_, first, last, columns);
+            saved = plan_saved(memory_bytes_, tiling_, first, last, columns);
             Row row{{top.h.begin(), top.h.begin() + std::ptrdiff_t(columns)},
                     {top.f.begin(), top.f.begin() + std::ptrdiff_t(columns)}};
-            const std::size_t swept = kept.states.empty() ? kept.rows.back().strip + 1 : last;
-            sweep(pair_, cut_, first, swept, columns, row, kept, nullptr, n_threads_, watch_);
+            const std::size_t swept = saved.states.empty() ? saved.rows.back().strip + 1 : last;
+            sweep(pair_, tiling_, first, swept, columns, row, saved, nullptr, n_threads_, observer_);
         }
-        if (!kept.states.empty()) {
+        if (!saved.states.empty()) {
             for (std::size_t number = last; number-- > first && !walk_.done();) {
-                strip(number, number == first ? top : kept.rows[number - first - 1].row, kept.states);
+                strip(number, number == first ? top : saved.rows[number - first - 1].row, saved.states);
             }
             return;
         }
-        while (!kept.rows.empty()) {
-            const Kept lowest = std::move(kept.rows.back());
-            kept.rows.pop_back();
+        while (!saved.rows.empty()) {
+            const SavedRow lowest = std::move(saved.rows.back());
+            saved.rows.pop_back();
             band(lowest.strip + 1, last, lowest.row, {});
             last = std::min(last, lowest.strip + 1);
         }
@@ -66,49 +68,50 @@ public:
 
 private:
     void strip(std::size_t number, const Row& top, const Checkpoints& states) {
-        if (cut_.lane_bytes == 2) {
+        if (tiling_.lane_bytes == 2) {
             strip_of<std::int16_t>(number, top, states);
         } else {
             strip_of<std::int32_t>(number, top, states);
         }
     }
 
-    // One strip, tile after tile from where the path is until it leaves.
+    // Follows the path through one strip, tile after tile.
     template <class Lane>
     void strip_of(std::size_t number, const Row& top, const Checkpoints& states) {
-        StripRunner<Lane> runner(pair_, cut_.width);
+        StripRunner<Lane> runner(pair_, tiling_.width);
         StripState<Lane> state;
-        while (!walk_.done() && walk_.row() > number * cut_.width.strip()) {
-            const std::size_t tile = (walk_.column() - 1) / cut_.steps;
+        while (!walk_.done() && walk_.row() > number * tiling_.width.strip()) {
+            const std::size_t tile = (walk_.column() - 1) / tiling_.steps;
             runner.restore(state, states.at(number, tile));
-            tile_of(number, tile * cut_.steps, top, runner, state);
+            tile_of(number, tile * tiling_.steps, top, runner, state);
         }
     }
 
-    // The columns from + 1 … of a strip, `state` being that of the tile that begins there: columns that decisions need at the
-    // left of each block, by the kernels, then block after block from the right until the path leaves.
+    // Follows the path through columns from + 1 and so on of a strip; `state` is that of the tile that begins there. The
+    // kernels compute the column at the left of each block, and then the decisions of block after block, from the right, are
+    // computed until the path leaves.
     template <class Lane>
     void tile_of(std::size_t number, std::size_t from, const Row& top, StripRunner<Lane>& runner, StripState<Lane>& state) {
-        const std::size_t strip_rows = cut_.width.strip();
+        const std::size_t strip_rows = tiling_.width.strip();
         const std::size_t above = number * strip_rows;
-        const std::size_t n_blocks = (walk_.column() - from + block_columns - 1) / block_columns;
+        const std::size_t n_blocks = (walk_.column() - from + kBlockColumns - 1) / kBlockColumns;
         lefts_.resize(n_blocks * 2 * strip_rows);  // H and next E before each block
         const auto corner = [&](std::size_t column) { return column == 0 ? pair_.left_border(above) : top.h[column - 1]; };
-        if (from > 0) {  // the lower lanes are behind: on to the column where the first one is
-            runner.run(state, number, {0, from, from, from + cut_.width.behind()}, top.h.data(), top.f.data(), nullptr, nullptr);
+        if (from > 0) {  // the lower lanes are behind: brings them to the column of the first one
+            runner.run(state, number, {0, from, from, from + tiling_.width.lag()}, top.h.data(), top.f.data(), nullptr, nullptr);
         }
         for (std::size_t block = 0;; ++block) {
             std::int32_t* const left = lefts_.data() + block * 2 * strip_rows;
             runner.column(state, left, left + strip_rows);
             if (block + 1 == n_blocks) break;
-            const std::size_t begin = from + block * block_columns;
+            const std::size_t begin = from + block * kBlockColumns;
             runner.begin(state, corner(begin), left, left + strip_rows);
-            const Part part{begin, block_columns, 0, block_columns + cut_.width.behind()};
+            const Part part{begin, kBlockColumns, 0, kBlockColumns + tiling_.width.lag()};
             runner.run(state, number, part, top.h.data() + begin, top.f.data() + begin, nullptr, nullptr);
         }
-        watch_.done((walk_.column() - from) * strip_rows);
+        observer_.done((walk_.column() - from) * strip_rows);
         for (std::size_t block = n_blocks; block-- > 0 && !walk_.done() && walk_.row() > above;) {
-            const std::size_t begin = from + block * block_columns;
+            const std::size_t begin = from + block * kBlockColumns;
             if (walk_.column() <= begin) continue;
             const std::int32_t* const left = lefts_.data() + block * 2 * strip_rows;
             const std::int32_t at_corner = corner(begin);
@@ -118,18 +121,18 @@ private:
     }
 
     const Pair& pair_;
-    const Cut& cut_;
+    const Tiling& tiling_;
     Walk& walk_;
     const std::size_t memory_bytes_;
     const int n_threads_;
-    Watch& watch_;
+    Observer& observer_;
     std::vector<std::int32_t> lefts_;
 };
 
-// Ends on the border of the matrix, which need no cell.
-Best border_ends(const Pair& pair) {
+// The best end on the border of the matrix, which needs no cell.
+Best border_end(const Pair& pair) {
     Best best;
-    if (pair.ends.local) return best;
+    if (pair.boundary.local) return best;
     best.score = std::numeric_limits<std::int32_t>::min();
     const auto offer = [&](std::size_t row, std::size_t column, std::int32_t score) {
         Best end;
@@ -138,26 +141,26 @@ Best border_ends(const Pair& pair) {
         end.column = column;
         if (best.loses_to(end)) best = end;
     };
-    if (pair.columns == 0 || pair.ends.subject_free) offer(pair.rows, 0, pair.left_border(pair.rows));
-    if (pair.rows == 0 || pair.ends.query_free) offer(0, pair.columns, pair.top_border(pair.columns));
-    if (pair.rows == 0 && pair.ends.subject_free) offer(0, 0, 0);
-    if (pair.columns == 0 && pair.ends.query_free) offer(0, 0, 0);
+    if (pair.columns == 0 || pair.boundary.subject_free) offer(pair.rows, 0, pair.left_border(pair.rows));
+    if (pair.rows == 0 || pair.boundary.query_free) offer(0, pair.columns, pair.top_border(pair.columns));
+    if (pair.rows == 0 && pair.boundary.subject_free) offer(0, 0, 0);
+    if (pair.columns == 0 && pair.boundary.query_free) offer(0, 0, 0);
     return best;
 }
 
-Best find_best_keeping(const Pair& pair, const Cut& cut, Keeping& kept, int n_threads, Watch& watch) {
-    Best best = border_ends(pair);
+Best find_best_saving(const Pair& pair, const Tiling& tiling, Saved& saved, int n_threads, Observer& observer) {
+    Best best = border_end(pair);
     if (pair.rows == 0 || pair.columns == 0) return best;
     Row row = top_row(pair);
-    sweep(pair, cut, 0, cut.strips(pair), pair.columns, row, kept, &best, n_threads, watch);
+    sweep(pair, tiling, 0, tiling.strips(pair), pair.columns, row, saved, &best, n_threads, observer);
     return best;
 }
 
-PairPath trace(const Pair& pair, const Cut& cut, const Best& end, Keeping kept, std::size_t memory_bytes, int n_threads,
-               Watch& watch) {
+PairPath trace(const Pair& pair, const Tiling& tiling, const Best& end, Saved saved, std::size_t memory_bytes, int n_threads,
+               Observer& observer) {
     Walk walk(pair, end.row, end.column);
     if (pair.rows > 0 && pair.columns > 0) {
-        Tracer(pair, cut, walk, memory_bytes, n_threads, watch).band(0, cut.strips(pair), top_row(pair), std::move(kept));
+        PathFinder(pair, tiling, walk, memory_bytes, n_threads, observer).band(0, tiling.strips(pair), top_row(pair), std::move(saved));
     }
     walk.finish();
     return {end, walk.row(), walk.column(), walk.runs()};
@@ -165,24 +168,24 @@ PairPath trace(const Pair& pair, const Cut& cut, const Best& end, Keeping kept, 
 
 }  // namespace
 
-Best find_best(const Pair& pair, const Kernels& kernels, int n_threads, Watch& watch) {
-    Keeping nothing;
-    if (Cut::bytes_fit(pair, kernels)) {
-        const std::uint64_t before = watch.cells.load();
-        const Best best = find_best_keeping(pair, Cut::of_bytes(kernels), nothing, n_threads, watch);
-        if (best.score < byte_limit) return best;
-        watch.cells = before;  // what was done is done again
+Best find_best(const Pair& pair, const Kernels& kernels, int n_threads, Observer& observer) {
+    Saved nothing;
+    if (Tiling::bytes_fit(pair, kernels)) {
+        const std::uint64_t before = observer.cells_done();
+        const Best best = find_best_saving(pair, Tiling::of_bytes(kernels), nothing, n_threads, observer);
+        if (best.score < kByteLimit) return best;
+        observer.set_cells(before);  // they are computed again
     }
-    const Cut cut(pair, kernels);
-    return find_best_keeping(pair, cut, nothing, n_threads, watch);
+    const Tiling tiling(pair, kernels);
+    return find_best_saving(pair, tiling, nothing, n_threads, observer);
 }
 
-PairPath find_path(const Pair& pair, const Kernels& kernels, std::size_t memory_bytes, int n_threads, Watch& watch) {
-    const Cut cut(pair, kernels);
-    Keeping kept;
-    if (pair.rows > 0 && pair.columns > 0) kept = keep_within(memory_bytes, pair, cut, 0, cut.strips(pair), pair.columns);
-    const Best end = find_best_keeping(pair, cut, kept, n_threads, watch);
-    return trace(pair, cut, end, std::move(kept), memory_bytes, n_threads, watch);
+PairPath find_path(const Pair& pair, const Kernels& kernels, std::size_t memory_bytes, int n_threads, Observer& observer) {
+    const Tiling tiling(pair, kernels);
+    Saved saved;
+    if (pair.rows > 0 && pair.columns > 0) saved = plan_saved(memory_bytes, tiling, 0, tiling.strips(pair), pair.columns);
+    const Best end = find_best_saving(pair, tiling, saved, n_threads, observer);
+    return trace(pair, tiling, end, std::move(saved), memory_bytes, n_threads, observer);
 }
 
 }  // namespace swsearch::pair

@@ -1,5 +1,3 @@
-// See strip.hpp.
-
 #include "pair/strip.hpp"
 
 #include <cstring>
@@ -13,11 +11,22 @@ Lane clipped(std::int64_t value) {
                                                       std::numeric_limits<Lane>::max()));
 }
 
-// A gap's score that is below the range of 8 bits is no better than the 0 of a local path; others are in range.
+// A gap's score that is below the range of 8 bits is no better than the 0 of a local path. Other values are in range.
 template <class Lane>
 void to_lanes(const std::int32_t* __restrict from, std::size_t count, std::int32_t base, Lane* __restrict to) {
     constexpr std::int32_t least = sizeof(Lane) == 1 ? std::numeric_limits<Lane>::min() : std::numeric_limits<std::int32_t>::min();
     for (std::size_t x = 0; x < count; ++x) to[x] = static_cast<Lane>(std::max(from[x] - base, least));
+}
+
+// The first lane of that value, or `last`.
+template <class Lane>
+const Lane* find_lane(const Lane* first, const Lane* last, Lane value) {
+    if constexpr (sizeof(Lane) == 1) {
+        const void* const found = std::memchr(first, static_cast<unsigned char>(value), static_cast<std::size_t>(last - first));
+        return found == nullptr ? last : static_cast<const Lane*>(found);
+    } else {
+        return std::find(first, last, value);
+    }
 }
 
 template <class Lane>
@@ -33,32 +42,32 @@ StripRunner<Lane>::StripRunner(const Pair& pair, const Width& width)
       width_(width),
       n_lanes_(static_cast<std::size_t>(width.lanes)),
       n_rows_(static_cast<std::size_t>(width.rows)),
-      behind_(width.behind()),
-      functions_(width.steps[pair.ends.local][pair.costs.gap_open != 0][pair.costs.table == nullptr]),
+      lag_(width.lag()),
+      functions_(width.steps[pair.boundary.local][pair.gap_open != 0][pair.table == nullptr]),
       best_(n_lanes_),
-      place_(n_lanes_),
+      position_(n_lanes_),
       allowed_(width.strip()) {
-    if (pair.costs.table != nullptr) scores_.resize(steps_a_block * width.strip());
+    if (pair.table != nullptr) scores_.resize(kStepsPerBlock * width.strip());
 }
 
 template <class Lane>
-void StripRunner<Lane>::begin(StripState<Lane>& state, std::int32_t corner, const std::int32_t* left_h,
+void StripRunner<Lane>::begin(StripState<Lane>& state, std::int32_t corner, const std::int32_t* h,
                               const std::int32_t* next_e) const {
     const std::size_t strip_rows = width_.strip();
-    state.base = bytes ? byte_base : narrow ? corner : 0;
+    state.base = kBytes ? kByteBase : kNarrow ? corner : 0;
     state.h.resize(strip_rows);
     state.e.resize(strip_rows);
-    state.before.assign(n_lanes_, 0);
+    state.diagonal_h.assign(n_lanes_, 0);
     state.f.assign(n_lanes_, 0);
-    state.older_f.assign(n_lanes_, 0);
+    state.previous_f.assign(n_lanes_, 0);
     for (std::size_t row = 0; row < strip_rows; ++row) {
-        state.h[place(row)] = static_cast<Lane>(left_h[row] - state.base);
-        state.e[place(row)] = clipped<Lane>(std::int64_t{next_e[row]} - state.base);
+        state.h[index(row)] = static_cast<Lane>(h[row] - state.base);
+        state.e[index(row)] = clipped<Lane>(std::int64_t{next_e[row]} - state.base);
         if (row % n_rows_ == 0) {
-            state.before[row / n_rows_] = static_cast<Lane>((row == 0 ? corner : left_h[row - 1]) - state.base);
+            state.diagonal_h[row / n_rows_] = static_cast<Lane>((row == 0 ? corner : h[row - 1]) - state.base);
         }
     }
-    state.older.assign(state.h.end() - std::ptrdiff_t(n_lanes_), state.h.end());
+    state.previous_h.assign(state.h.end() - std::ptrdiff_t(n_lanes_), state.h.end());
 }
 
 template <class Lane>
@@ -77,7 +86,7 @@ template <class Lane>
 void StripRunner<Lane>::save(const StripState<Lane>& state, std::byte* to) const {
     std::memcpy(to, &state.base, sizeof(state.base));
     to += sizeof(state.base);
-    for (const std::vector<Lane>* values : {&state.h, &state.e, &state.before, &state.older, &state.f, &state.older_f}) {
+    for (const auto* values : saved_vectors(state)) {
         std::memcpy(to, values->data(), values->size() * sizeof(Lane));
         to += values->size() * sizeof(Lane);
     }
@@ -89,8 +98,8 @@ void StripRunner<Lane>::restore(StripState<Lane>& state, const std::byte* from) 
     from += sizeof(state.base);
     state.h.resize(width_.strip());
     state.e.resize(width_.strip());
-    for (std::vector<Lane>* values : {&state.before, &state.older, &state.f, &state.older_f}) values->resize(n_lanes_);
-    for (std::vector<Lane>* values : {&state.h, &state.e, &state.before, &state.older, &state.f, &state.older_f}) {
+    for (auto* values : {&state.diagonal_h, &state.previous_h, &state.f, &state.previous_f}) values->resize(n_lanes_);
+    for (auto* values : saved_vectors(state)) {
         std::memcpy(values->data(), from, values->size() * sizeof(Lane));
         from += values->size() * sizeof(Lane);
     }
@@ -99,8 +108,8 @@ void StripRunner<Lane>::restore(StripState<Lane>& state, const std::byte* from) 
 template <class Lane>
 void StripRunner<Lane>::column(const StripState<Lane>& state, std::int32_t* h, std::int32_t* next_e) const {
     for (std::size_t row = 0; row < width_.strip(); ++row) {
-        h[row] = state.h[place(row)] + state.base;
-        next_e[row] = state.e[place(row)] + state.base;
+        h[row] = state.h[index(row)] + state.base;
+        next_e[row] = state.e[index(row)] + state.base;
     }
 }
 
@@ -108,7 +117,7 @@ template <class Lane>
 void StripRunner<Lane>::rebase(StripState<Lane>& state, std::int32_t base) const {
     const std::int32_t change = state.base - base;
     if (change == 0) return;
-    for (std::vector<Lane>* values : {&state.h, &state.e, &state.before, &state.older, &state.f, &state.older_f}) {
+    for (auto* values : saved_vectors(state)) {
         for (Lane& value : *values) value = clipped<Lane>(std::int64_t{value} + change);
     }
     state.base = base;
@@ -117,82 +126,82 @@ void StripRunner<Lane>::rebase(StripState<Lane>& state, std::int32_t base) const
 template <class Lane>
 void StripRunner<Lane>::prepare(StripState<Lane>& state, std::size_t strip, const Part& part, const std::int32_t* top_h,
                                 const std::int32_t* top_f) {
-    rebase(state, bytes ? byte_base : narrow ? top_h[std::min(part.begin, part.count - 1)] : 0);
+    rebase(state, kBytes ? kByteBase : kNarrow ? top_h[std::min(part.begin, part.count - 1)] : 0);
     const std::size_t n_steps = part.end - part.begin;
     for (std::vector<Lane>* row : {&top_h_, &top_f_, &bottom_h_, &bottom_f_}) row->resize(n_steps);
     const std::size_t inside = part.begin < part.count ? std::min(part.end, part.count) - part.begin : 0;
     to_lanes(top_h + part.begin, inside, state.base, top_h_.data());
     to_lanes(top_f + part.begin, inside, state.base, top_f_.data());
-    std::fill(top_h_.begin() + std::ptrdiff_t(inside), top_h_.end(), Lane{0});  // lane 0 is past the last column
+    std::fill(top_h_.begin() + std::ptrdiff_t(inside), top_h_.end(), Lane{0});  // here lane 0 is past the last column
     std::fill(top_f_.begin() + std::ptrdiff_t(inside), top_f_.end(), Lane{0});
-    if (state.query.empty() && state.lines.empty()) lay_out_letters(state, strip);
+    if (state.query.empty() && state.score_rows.empty()) lay_out_letters(state, strip);
 }
 
 template <class Lane>
 void StripRunner<Lane>::lay_out_letters(StripState<Lane>& state, std::size_t strip) const {
-    const bool by_table = pair_.costs.table != nullptr;
-    (by_table ? state.lines.resize(width_.strip()) : state.query.resize(width_.strip()));
+    const bool by_table = pair_.table != nullptr;
+    by_table ? state.score_rows.resize(width_.strip()) : state.query.resize(width_.strip());
     for (std::size_t row = 0; row < width_.strip(); ++row) {
         const std::size_t at = strip * width_.strip() + row;
         const bool inside = at < pair_.rows;
         if (by_table) {
-            const std::size_t behind = static_cast<std::size_t>(skew) * (row / n_rows_);
-            state.lines[place(row)] = pair_.line(inside ? pair_.query[at] : query_fill) - behind;
+            const std::size_t lag = static_cast<std::size_t>(kSkew) * (row / n_rows_);
+            state.score_rows[index(row)] = pair_.scores(inside ? pair_.query[at] : kQueryFill) - lag;
         } else {
-            state.query[place(row)] = static_cast<Lane>(inside ? pair_.query[at] : bytes ? byte_query_fill : query_fill);
+            state.query[index(row)] = static_cast<Lane>(inside ? pair_.query[at] : kBytes ? kByteQueryFill : kQueryFill);
         }
     }
 }
 
-// Scores of n_steps steps, the first of which has lane 0 at `column`.
+// Lays out the scores of n_steps steps, in the first of which lane 0 is at `column`.
 template <class Lane>
 void StripRunner<Lane>::lay_out_scores(const StripState<Lane>& state, std::size_t column, std::size_t n_steps) {
     const std::size_t strip_rows = width_.strip();
-    const std::int8_t* lines[most_lines];
-    for (std::size_t x = 0; x < strip_rows; x += width_.lines) {
-        for (std::size_t y = 0; y < width_.lines; ++y) lines[y] = state.lines[x + y] + column;
-        for (std::size_t step = 0; step < n_steps; step += steps_transposed) {
-            width_.transpose(lines, scores_.data() + step * strip_rows + x, strip_rows);
-            for (std::size_t y = 0; y < width_.lines; ++y) lines[y] += steps_transposed;
+    const std::int8_t* rows[kMaxScoreRows];
+    for (std::size_t x = 0; x < strip_rows; x += width_.score_rows) {
+        for (std::size_t y = 0; y < width_.score_rows; ++y) rows[y] = state.score_rows[x + y] + column;
+        for (std::size_t step = 0; step < n_steps; step += kTransposedSteps) {
+            width_.transpose(rows, scores_.data() + step * strip_rows + x, strip_rows);
+            for (std::size_t y = 0; y < width_.score_rows; ++y) rows[y] += kTransposedSteps;
         }
     }
 }
 
 template <class Lane>
-void StripRunner<Lane>::steps(StripState<Lane>& state, std::size_t strip, const Part& part, bool with_ends) {
+void StripRunner<Lane>::steps(StripState<Lane>& state, const Part& part, bool track) {
     Steps call{};
     call.h = state.h.data();
     call.e = state.e.data();
-    call.before = state.before.data();
-    call.older = state.older.data();
+    call.diagonal_h = state.diagonal_h.data();
+    call.previous_h = state.previous_h.data();
     call.f = state.f.data();
-    call.older_f = state.older_f.data();
+    call.previous_f = state.previous_f.data();
     call.query = state.query.data();
     for (std::size_t odd : {0u, 1u}) {
-        if (pair_.costs.table == nullptr) call.subject[odd] = pair_.template letters<Lane>(odd);
+        if (pair_.table == nullptr) call.subject[odd] = pair_.template letters<Lane>(odd);
     }
     call.from = static_cast<std::ptrdiff_t>(part.from);
     call.best = best_.data();
-    call.place = place_.data();
+    call.position = position_.data();
     call.allowed = allowed_.data();
     call.first_step = static_cast<std::ptrdiff_t>(part.begin);
     call.columns = static_cast<std::ptrdiff_t>(part.count);
-    call.match = pair_.costs.match;
-    call.mismatch = pair_.costs.mismatch;
+    call.match = pair_.match;
+    call.mismatch = pair_.mismatch;
     call.first = pair_.first;
-    call.extend = pair_.costs.gap_extend;
+    call.extend = pair_.gap_extend;
     call.zero = clipped<Lane>(-std::int64_t{state.base});
     for (std::size_t from = part.begin; from < part.end;) {
-        Kind kind = with_ends ? tracked : masked;
+        Kind kind = track ? kTracked : kMasked;
         std::size_t to = part.end;
-        if (!with_ends && from < behind_) {
-            to = std::min(to, behind_);
-        } else if (!with_ends && from < part.count) {
-            kind = plain;
+        if (!track && from < lag_) {
+            to = std::min(to, lag_);
+        } else if (!track && from < part.count) {
+            kind = kPlain;
             to = std::min(to, part.count);
         }
-        if (pair_.costs.table != nullptr) {
-            to = std::min(to, from + steps_a_block);
+        if (pair_.table != nullptr) {
+            to = std::min(to, from + kStepsPerBlock);
             lay_out_scores(state, part.from + from, to - from);
             call.scores = scores_.data();
         }
@@ -206,8 +215,8 @@ void StripRunner<Lane>::steps(StripState<Lane>& state, std::size_t strip, const 
     }
 }
 
-// Does the steps one by one and looks for the first cell with `score`, the best of the part: a step and row do not fit a
-// lane of 8 bits, and few parts reach the best score known.
+// Computes the steps one by one and finds the best end of the part, whose score is given. A lane of 8 bits cannot hold a
+// step and row, and few parts reach the best known score.
 template <class Lane>
 void StripRunner<Lane>::find_ends(StripState<Lane>& state, std::size_t strip, const Part& part, std::int32_t score,
                                   Best& best) {
@@ -220,17 +229,19 @@ void StripRunner<Lane>::find_ends(StripState<Lane>& state, std::size_t strip, co
         const std::size_t at = t - part.begin;
         top_h_[0] = top_h[at];
         top_f_[0] = top_f[at];
-        steps(state, strip, {part.from, part.count, t, t + 1}, false);
+        steps(state, {part.from, part.count, t, t + 1}, false);
         bottom_h.push_back(bottom_h_[0]);
         bottom_f.push_back(bottom_f_[0]);
-        for (std::size_t cell = 0; cell < state.h.size(); ++cell) {
-            if (state.h[cell] != wanted) continue;
+        const Lane* const cells_end = state.h.data() + state.h.size();
+        const Lane* at_cell = state.h.data();
+        while ((at_cell = find_lane(at_cell, cells_end, wanted)) != cells_end) {
+            const std::size_t cell = static_cast<std::size_t>(at_cell++ - state.h.data());
             const std::size_t lane = cell % n_lanes_;
-            const std::size_t behind = static_cast<std::size_t>(skew) * lane;
-            if (t < behind || t - behind >= part.count) continue;  // no cell of this step
+            const std::size_t lag = static_cast<std::size_t>(kSkew) * lane;
+            if (t < lag || t - lag >= part.count) continue;  // no cell of this step
             Best found;
             found.score = score;
-            found.column = part.from + t - behind + 1;
+            found.column = part.from + t - lag + 1;
             found.row = strip * width_.strip() + lane * n_rows_ + cell / n_lanes_ + 1;
             if (best.loses_to(found)) best = found;
         }
@@ -243,18 +254,18 @@ template <class Lane>
 void StripRunner<Lane>::finish(const StripState<Lane>& state, const Part& part, std::int32_t* bottom_h,
                                std::int32_t* bottom_f) const {
     if (bottom_h == nullptr) return;
-    const std::size_t from = std::max(part.begin, behind_);
-    const std::size_t to = std::min(part.end, part.count + behind_);
+    const std::size_t from = std::max(part.begin, lag_);
+    const std::size_t to = std::min(part.end, part.count + lag_);
     if (from >= to) return;
-    from_lanes(bottom_h_.data() + (from - part.begin), to - from, state.base, bottom_h + (from - behind_));
-    from_lanes(bottom_f_.data() + (from - part.begin), to - from, state.base, bottom_f + (from - behind_));
+    from_lanes(bottom_h_.data() + (from - part.begin), to - from, state.base, bottom_h + (from - lag_));
+    from_lanes(bottom_f_.data() + (from - part.begin), to - from, state.base, bottom_f + (from - lag_));
 }
 
 template <class Lane>
 void StripRunner<Lane>::run(StripState<Lane>& state, std::size_t strip, const Part& part, const std::int32_t* top_h,
                             const std::int32_t* top_f, std::int32_t* bottom_h, std::int32_t* bottom_f) {
     prepare(state, strip, part, top_h, top_f);
-    steps(state, strip, part, false);
+    steps(state, part, false);
     finish(state, part, bottom_h, bottom_f);
 }
 
@@ -264,15 +275,15 @@ void StripRunner<Lane>::run_local(StripState<Lane>& state, std::size_t strip, co
     prepare(state, strip, part, row_h, row_f);
     saved_ = state;
     std::fill(best_.begin(), best_.end(), std::numeric_limits<Lane>::min());
-    steps(state, strip, part, false);
+    steps(state, part, false);
     const std::int32_t reached = *std::max_element(best_.begin(), best_.end()) + state.base;
-    if (bytes && reached >= byte_limit) {
+    if (kBytes && reached >= kByteLimit) {
         best.score = reached;
         return;
     }
-    if (reached > 0 && reached >= known) {  // again, to learn where
+    if (reached > 0 && reached >= known) {  // again, to find out where
         state = saved_;
-        if constexpr (bytes) {
+        if constexpr (kBytes) {
             find_ends(state, strip, part, reached, best);
             finish(state, part, row_h, row_f);
             return;
@@ -292,17 +303,17 @@ void StripRunner<Lane>::run_tracked(StripState<Lane>& state, std::size_t strip, 
     const std::size_t above = strip * width_.strip();
     for (std::size_t row = 0; row < width_.strip(); ++row) {
         const bool allowed = above + row >= allowed_from && above + row < allowed_to;
-        allowed_[place(row)] = static_cast<Lane>(allowed ? -1 : 0);
+        allowed_[index(row)] = static_cast<Lane>(allowed ? -1 : 0);
     }
     std::fill(best_.begin(), best_.end(), std::numeric_limits<Lane>::min());
-    std::fill(place_.begin(), place_.end(), Lane{-1});
-    steps(state, strip, part, true);
+    std::fill(position_.begin(), position_.end(), Lane{-1});
+    steps(state, part, true);
     for (std::size_t lane = 0; lane < n_lanes_; ++lane) {
-        if (place_[lane] < 0) continue;
-        const std::size_t at = static_cast<std::size_t>(place_[lane]);
+        if (position_[lane] < 0) continue;
+        const std::size_t at = static_cast<std::size_t>(position_[lane]);
         Best found;
         found.score = best_[lane] + state.base;
-        found.column = part.from + part.begin + at / n_rows_ - static_cast<std::size_t>(skew) * lane + 1;
+        found.column = part.from + part.begin + at / n_rows_ - static_cast<std::size_t>(kSkew) * lane + 1;
         found.row = above + lane * n_rows_ + at % n_rows_ + 1;
         if (best.loses_to(found)) best = found;
     }

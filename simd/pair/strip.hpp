@@ -1,33 +1,35 @@
-// Steps of one strip: translation between the absolute scores of rows and the lanes of a kernel, pieces with and without
-// triangles, and ends. One a thread.
+// The steps of one strip: translation between the absolute scores of rows and the lanes of a kernel, parts with and without
+// triangles, and ends.
 
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <vector>
 
+#include "common/aligned.hpp"
 #include "pair/pair.hpp"
 
 namespace swsearch::pair {
 
-// What a strip hands from tile to tile: the rightmost cells of each row, as lanes (kernel.hpp). Belongs to one strip.
+// What passes from one tile of a strip to the next: the rightmost cells of each row, as lanes (kernel.hpp).
 template <class Lane>
 struct StripState {
-    std::vector<Lane> h;
-    std::vector<Lane> e;
-    std::vector<Lane> before;
-    std::vector<Lane> older;
-    std::vector<Lane> f;
-    std::vector<Lane> older_f;
-    std::int32_t base = 0;
-    std::vector<Lane> query;  // the strip's letters, in the order of its lanes
-    std::vector<const std::int8_t*> lines;  // or where a table scores, their lines, at the column of step 0
+    AlignedVector<Lane> h;
+    AlignedVector<Lane> e;
+    AlignedVector<Lane> diagonal_h;
+    AlignedVector<Lane> previous_h;
+    AlignedVector<Lane> f;
+    AlignedVector<Lane> previous_f;
+    std::int32_t base = 0;    // a lane's value plus the base is the score
+    AlignedVector<Lane> query;  // the strip's letters, in the order of its lanes
+    std::vector<const std::int8_t*> score_rows;  // or where a table scores, the scores of each, at the column of step 0
 };
 
-// Which part of a strip is done: columns from + 1 … from + count in steps begin … end - 1.
+// A part of a strip: columns from + 1 to from + count, in steps begin to end - 1.
 struct Part {
     std::size_t from;
     std::size_t count;
@@ -35,47 +37,57 @@ struct Part {
     std::size_t end;
 };
 
+// Computes strips of one pair, for one thread.
 template <class Lane>
 class StripRunner {
 public:
     StripRunner(const Pair& pair, const Width& width);
 
-    // The state before the first column: left_h(i), next_e(i) of the node in query row i of the strip (0 is its first),
-    // and H of the node above the first.
-    void begin(StripState<Lane>& state, std::int32_t corner, const std::int32_t* left_h, const std::int32_t* next_e) const;
+    // Sets the state to a column: h[i] and next_e[i] belong to the node in row i of the strip, and corner is H of the node
+    // above the first of them.
+    void begin(StripState<Lane>& state, std::int32_t corner, const std::int32_t* h, const std::int32_t* next_e) const;
 
-    // The state on the border of the matrix.
+    // Sets the state to the border of the matrix.
     void begin_at_border(StripState<Lane>& state, std::size_t strip) const;
 
-    // The state as Cut::state_bytes bytes, and back.
+    // The state as Tiling::state_bytes bytes, and back.
     void save(const StripState<Lane>& state, std::byte* to) const;
     void restore(StripState<Lane>& state, const std::byte* from) const;
 
-    // H and next E of the last column that each row has done.
+    // H and next E of the last column that each row has computed.
     void column(const StripState<Lane>& state, std::int32_t* h, std::int32_t* next_e) const;
 
-    // Does a part. The rows are those of columns from + 1, …; `bottom_h` may be `top_h`, or null. Where ends are looked for,
-    // `best` is raised to the best one of the part, `known` being a score that is reached elsewhere; rows that may hold an
-    // end are `allowed_from` … allowed_to - 1 of the query.
+    // Computes a part. The rows above and below hold columns from + 1 and so on; the row below may be the row above, and in
+    // `run` it may be null.
     void run(StripState<Lane>& state, std::size_t strip, const Part& part, const std::int32_t* top_h,
              const std::int32_t* top_f, std::int32_t* bottom_h, std::int32_t* bottom_f);
+    // The same, and raises `best` to the best end of the part. Ends that score less than `known`, a score that is reached
+    // elsewhere, may be left out.
     void run_local(StripState<Lane>& state, std::size_t strip, const Part& part, std::int32_t* row_h, std::int32_t* row_f,
                    std::int32_t known, Best& best);
+    // The same for ends in the rows allowed_from to allowed_to - 1 of the query.
     void run_tracked(StripState<Lane>& state, std::size_t strip, const Part& part, const std::int32_t* top_h,
                      const std::int32_t* top_f, std::int32_t* bottom_h, std::int32_t* bottom_f, std::size_t allowed_from,
                      std::size_t allowed_to, Best& best);
 
 private:
-    static constexpr bool bytes = sizeof(Lane) == 1;
-    static constexpr bool narrow = sizeof(Lane) == 2;
-    static constexpr std::int32_t byte_base = 128;  // a lane of -128 is a score of 0
-    static constexpr std::size_t steps_a_block = 64;  // scores from a table are laid out for this many steps at a time
+    static constexpr bool kBytes = sizeof(Lane) == 1;
+    static constexpr bool kNarrow = sizeof(Lane) == 2;
+    static constexpr std::int32_t kByteBase = 128;     // a lane of -128 is a score of 0
+    static constexpr std::size_t kStepsPerBlock = 64;  // for which scores from a table are laid out at a time
 
-    std::size_t place(std::size_t row) const { return row % n_rows_ * n_lanes_ + row / n_rows_; }
+    // The vectors of a state that are saved.
+    template <class State>
+    static auto saved_vectors(State& state) {
+        return std::array{&state.h, &state.e, &state.diagonal_h, &state.previous_h, &state.f, &state.previous_f};
+    }
+
+    // Where a row of the strip is in vectors of [rows][lanes].
+    std::size_t index(std::size_t row) const { return row % n_rows_ * n_lanes_ + row / n_rows_; }
     void rebase(StripState<Lane>& state, std::int32_t base) const;
     void prepare(StripState<Lane>& state, std::size_t strip, const Part& part, const std::int32_t* top_h,
                  const std::int32_t* top_f);
-    void steps(StripState<Lane>& state, std::size_t strip, const Part& part, bool with_ends);
+    void steps(StripState<Lane>& state, const Part& part, bool track);
     void find_ends(StripState<Lane>& state, std::size_t strip, const Part& part, std::int32_t score, Best& best);
     void finish(const StripState<Lane>& state, const Part& part, std::int32_t* bottom_h, std::int32_t* bottom_f) const;
     void lay_out_letters(StripState<Lane>& state, std::size_t strip) const;
@@ -85,11 +97,11 @@ private:
     const Width& width_;
     const std::size_t n_lanes_;
     const std::size_t n_rows_;
-    const std::size_t behind_;
+    const std::size_t lag_;
     const StepsFunction* const functions_;
     std::vector<Lane> top_h_, top_f_, bottom_h_, bottom_f_;
-    std::vector<Lane> best_, place_, allowed_;
-    std::vector<std::int8_t> scores_;
+    AlignedVector<Lane> best_, position_, allowed_;
+    AlignedVector<std::int8_t> scores_;
     StripState<Lane> saved_;
 };
 

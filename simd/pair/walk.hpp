@@ -1,68 +1,63 @@
-// The path from its end backwards, a block of the matrix at a time: canonical decisions from true values, and the steps
-// they give.
+// The path from its end backwards, one block of the matrix at a time: canonical decisions from exact values, and the steps
+// that follow from them.
 //
-// A block is known by the row of nodes above it and by what its rows have at their left. Its left edge is a column, or a
-// stair that goes left by one column a group of rows, as the lanes of a diamond end.
+// A block is given by the row of nodes above it and by the values at the left of its rows. Its left edge is a column, or a
+// staircase that goes left by one column per group of rows, as the lanes of a diamond end.
 
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
-#include <utility>
 #include <vector>
 
 #include "pair/pair.hpp"
 
 namespace swsearch::pair {
 
-// What the rows of a block have at their left: `h` and `next_e` of each row at its own column. The first `group_rows` rows
-// begin right of `column`, each further group one column further left.
-struct LeftEdge {
+// The values at the left of a block: `h` and `next_e` of each row in its own column. The first `group_rows` rows begin right
+// of `column`, each further group one column further left.
+struct LeftEdges {
     std::size_t column;
     std::size_t group_rows;
     const std::int32_t* h;
     const std::int32_t* next_e;
-    const std::int32_t* corner;  // of each group: H of the node above its first row, at its column
-    const std::int32_t* next_f;  // of each group: next F of its last row, at its column; of all but the last group in use
+    const std::int32_t* corner;  // of each group: H of the node above its first row, in its column
+    const std::int32_t* next_f;  // of each group but the last in use: next F of its last row, in its column
 };
 
 class Walk {
 public:
-    Walk(const Pair& pair, std::size_t row, std::size_t column) : pair_(pair), row_(row), column_(column) {}
+    // Begins at the path's end.
+    Walk(const Pair& pair, std::size_t row, std::size_t column) : pair_(pair), walk_(row, column) {}
 
-    // The node that the path has come to.
-    std::size_t row() const { return row_; }
-    std::size_t column() const { return column_; }
-    // Whether there is nothing left but the border of the matrix, or not even that.
-    bool done() const { return begun_ || row_ == 0 || column_ == 0; }
+    // The current node.
+    std::size_t row() const { return walk_.row(); }
+    std::size_t column() const { return walk_.column(); }
+    // Whether at most the border of the matrix is left.
+    bool done() const { return started_ || row() == 0 || column() == 0; }
 
-    // Goes on through the rows from above + 1 on until the path leaves the block at its top or at its left, or begins.
-    // `top_h` and `top_f` are H and next F of the row above in columns left.column + 1, … ; left.column is less than column().
-    void through(std::size_t above, const std::int32_t* top_h, const std::int32_t* top_f, const LeftEdge& left);
+    // Follows the path through the rows from above + 1 on until it leaves the block at its top or its left, or starts.
+    // `top_h` and `top_f` are H and next F of the row above in columns left.column + 1 and so on; left.column is less than
+    // column().
+    void through(std::size_t above, const std::int32_t* top_h, const std::int32_t* top_f, const LeftEdges& left);
 
-    // What is left on the border of the matrix.
+    // Follows what is left on the border of the matrix.
     void finish();
 
-    // 'M', 'D', 'I' with lengths, from the start of the path.
-    std::vector<std::pair<char, std::size_t>> runs() const { return {runs_.rbegin(), runs_.rend()}; }
+    // From the start of the path.
+    std::vector<Run> runs() const { return walk_.runs(); }
 
 private:
-    enum State { in_h, in_e, in_f };
-
-    void decide(std::size_t above, const std::int32_t* top_h, const std::int32_t* top_f, const LeftEdge& left);
-    void push(char operation, std::size_t length);
+    void decide(std::size_t above, const std::int32_t* top_h, const std::int32_t* top_f, const LeftEdges& left);
 
     const Pair& pair_;
-    std::size_t row_;
-    std::size_t column_;
-    State state_ = in_h;
-    bool begun_ = false;  // the path's first cell is reached
-    std::vector<std::pair<char, std::size_t>> runs_;
-    // Of the block at hand, whose first column is leftmost_ + 1.
+    Traceback walk_;
+    bool started_ = false;  // the path's first cell is reached
+    // Of the current block, whose first column is leftmost_ + 1.
     std::size_t leftmost_ = 0;
     std::size_t width_ = 0;
     std::vector<std::uint8_t> decisions_;
-    std::vector<std::int32_t> h_, next_h_, f_, e_, matched_;
+    std::vector<std::int32_t> h_, next_h_, f_, e_, paired_;
 };
 
 }  // namespace swsearch::pair

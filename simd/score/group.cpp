@@ -6,7 +6,7 @@ namespace swsearch::score {
 
 namespace {
 
-// The place of a row in a table, or its number of rows where it is new.
+// The index of a row in a table, or the table's number of rows where the row is new.
 int32_t find_row(const std::vector<int8_t>& table, const int8_t* row) {
     size_t first = 0;
     while (first < table.size() && std::memcmp(table.data() + first, row, kCodes) != 0) {
@@ -15,17 +15,17 @@ int32_t find_row(const std::vector<int8_t>& table, const int8_t* row) {
     return static_cast<int32_t>(first / kCodes);
 }
 
-// Adds the rows that a table lacks; where each of the query's lies is returned.
+// Adds the rows of the query's table that `table` lacks. Returns the index of each of the query's rows in it.
 std::vector<int32_t> join_tables(std::vector<int8_t>& table, const Query& query) {
-    std::vector<int32_t> places;
+    std::vector<int32_t> indices;
     for (int32_t i = 0; i < query.n_rows; ++i) {
         const int8_t* row = query.table + static_cast<ptrdiff_t>(i) * kCodes;
-        places.push_back(find_row(table, row));
-        if (places.back() * size_t{kCodes} == table.size()) {
+        indices.push_back(find_row(table, row));
+        if (indices.back() * size_t{kCodes} == table.size()) {
             table.insert(table.end(), row, row + kCodes);
         }
     }
-    return places;
+    return indices;
 }
 
 }  // namespace
@@ -46,12 +46,12 @@ bool Group::takes(const Query& query, int first_round) const {
 
 void Group::add(uint32_t number, const Query& query) {
     if (rows_.empty()) {
-        take_rows(queries.front());
+        add_rows(queries.front());
     }
     numbers.push_back(number);
     queries.push_back(query);
     n_rows += query.length;
-    take_rows(query);
+    add_rows(query);
     for (size_t q = 0; q < queries.size(); ++q) {
         queries[q].rows = rows_[q].data();
         queries[q].table = table_.data();
@@ -59,11 +59,11 @@ void Group::add(uint32_t number, const Query& query) {
     }
 }
 
-void Group::take_rows(const Query& query) {
-    const std::vector<int32_t> places = join_tables(table_, query);
+void Group::add_rows(const Query& query) {
+    const std::vector<int32_t> indices = join_tables(table_, query);
     std::vector<int32_t>& rows = rows_.emplace_back();
     for (int32_t i = 0; i < query.length; ++i) {
-        rows.push_back(places[static_cast<size_t>(query.rows[i])]);
+        rows.push_back(indices[static_cast<size_t>(query.rows[i])]);
     }
 }
 

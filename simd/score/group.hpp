@@ -1,7 +1,7 @@
-// Queries that go over the same subjects in one pass, and what of the subjects they still have to score.
+// Queries that share passes over the same subjects, and which subjects they still have to score.
 //
-// The kernel for many subjects turns a block of columns, and lays out the score profile of four, once for all queries of
-// a call. A short query gains most: of 40 rows, a quarter of the time goes there.
+// The kernel for many subjects transposes a block of columns, and computes the score profile of four, once for all queries
+// of a call. Short queries gain most: with 40 rows a quarter of the time goes there.
 
 #pragma once
 
@@ -12,48 +12,48 @@
 
 namespace swsearch::score {
 
-// Part of a long subject; its score stands for the alignments that lie inside it.
+// Part of a long subject; its score is that of the best alignment inside it.
 struct Window {
-    uint32_t place;
+    uint32_t subject;
     uint32_t first;
     uint32_t length;
     uint32_t step;  // residues before the next window begins
 };
 
-// Moved, never copied: its queries point into its own rows and table.
+// Can be moved but not copied: its queries point into its own rows and table.
 class Group {
 public:
     Group(uint32_t number, const Query& query, int first_round);
     Group(Group&&) = default;
     Group& operator=(Group&&) = default;
 
-    // Whether a query can share the passes: all queries of a call have the same gap costs; the rows must stay in the
-    // cache, and the tables, equal rows counted once, must fit the score profile.
+    // Whether a query can share the passes. All queries of a call have the same gap costs. The rows must fit the cache, and
+    // the tables, with equal rows counted once, must fit the score profile.
     bool takes(const Query& query, int first_round) const;
     void add(uint32_t number, const Query& query);
 
     int size() const { return static_cast<int>(queries.size()); }
     // Items still to score; each is scored against every query.
-    size_t n_items() const { return places.size() + windows.size(); }
+    size_t n_items() const { return subjects.size() + windows.size(); }
 
     std::vector<uint32_t> numbers;  // of the queries, in the caller's order
     std::vector<Query> queries;
     int64_t n_rows = 0;  // of all queries
     int round;           // the next to take part in
-    bool fresh = true;   // nothing was scored before, so cells count
-    std::vector<uint32_t> places;  // shortest subject first
+    bool fresh = true;   // nothing has been scored before, so cells count
+    std::vector<uint32_t> subjects;  // their indices, shortest subject first
     std::vector<Window> windows;   // shortest first
     std::vector<int32_t> window_scores;  // of query q in window w at q * windows.size() + w
     uint64_t reached = 0;  // scores whose bound reached the floor
 
 private:
-    void take_rows(const Query& query);
+    void add_rows(const Query& query);
 
     std::vector<int8_t> table_;
     std::vector<std::vector<int32_t>> rows_;
 };
 
-// Queries, in their order, in as few groups as that allows; first_rounds says in which round each begins.
+// Groups of consecutive queries, as few as possible; first_rounds holds the round in which each query begins.
 std::vector<Group> group_queries(const std::vector<Query>& queries, const std::vector<int>& first_rounds);
 
 }  // namespace swsearch::score

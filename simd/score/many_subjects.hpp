@@ -1,40 +1,42 @@
-// The kernel for many subjects: one subject a lane, Gotoh's recurrence with scores of 8, 16 or 32 bits.
+// The kernel for many subjects: Gotoh's recurrence for local scores, one subject per lane.
 //
-// A vector holds one cell of each subject. Four columns go down the query together, so H and E of a row are read and
-// written once per four columns; F and H of the row above stay in registers. The scores of the four columns against
-// each table row are laid out first (the score profile), and the loop reads them as memory operands; a query with many
-// table rows looks them up in the loop instead.
+// O. Gotoh, An improved algorithm for matching biological sequences, J. Mol. Biol. 162:705, 1982.
+//
+// Lane l of a vector holds the same cell of subject l, with scores of 8, 16 or 32 bits (lanes.hpp). Four columns of the
+// subjects go down the query together, so that H and E of a row are read and written once per four columns, while F and H
+// of the row above stay in registers. The scores of the four columns against each table row are computed first (the score
+// profile), and the inner loop reads them as memory operands. For a query with more table rows than the profile holds, the
+// inner loop looks the scores up.
 //
 //     U[i, j] = max(0, H[i-1, j-1] + s, F[i, j])
 //     H[i, j] = max(U[i, j], E[i, j])
 //     E[i, j] = max(U[i, j-1] - first, E[i, j-1] - extend)     gap that consumes the subject, kept per row
 //     F[i, j] = max(U[i-1, j] - first, F[i-1, j] - extend)     gap that consumes the query, kept per column
 //
-// Gaps open from U, that is from H but where E made it. To open one of the same kind there is never better than to extend
-// E; and a gap in F right after one in E costs what the same two cost in the other order, over cells that lie between
-// the same two corners and so exist. So H is Gotoh's at every cell, and E waits for one maximum a column instead of two.
+// with first = open + extend. Gaps open from U, which is H except where E made it. That gives Gotoh's H in every cell: to
+// open a gap of the same kind right after E is never better than to extend E; and F right after E costs the same as the
+// two gaps in the other order, over cells that lie between the same two corners and so exist. The gain is that E waits for
+// one maximum per column instead of two.
 //
-// An optimal alignment ends with a pair, so the best U is the best H. The kernel for bounds does not even look at U: a
-// cell of the four columns leaves at least U - first - 3 * extend in the E that goes on to the next four, so the best U
-// is at most first + 3 * extend above the best such E, in any row and column and with any costs, extend = 0 too. Where a
-// subtraction is cut off at 0, the sum is all the larger; where U saturates, the sum reaches 255 and says so. Padding
-// only has cells below their neighbours. One maximum in four columns takes the place of four, and the few subjects whose
-// bound reaches the caller's floor are scored again.
+// Exactness. An optimal alignment ends with a pair, so the best U is the best H. A score below the largest number of the
+// lane is exact; a lane that reaches it is reported as kSaturated. 32 bits hold any score: 2^31 residues of a query of 2^24
+// do not fit into memory.
 //
-// Numbers of 8 and 16 bits are kept less 2^(bits-1) as signed saturating integers: 0 is the smallest number there is, so
-// that the additions themselves never fall below it. The largest number marks a lane whose score must be computed again
-// in a wider type. 32 bits hold any score: 2^31 residues of a query of 2^24 cannot be held in memory long before.
+// Bounds. The kernel for bounds (kBound) does not track U. A cell of the four columns leaves at least
+// U - first - 3 * extend in the E that enters the next four columns, so the best U is at most first + 3 * extend above the
+// best such E. This holds in any row and column and for any costs, extend = 0 included. Where a subtraction stops at 0, the
+// sum is only larger; where U saturates, the sum reaches 255 and shows it. Padding makes cells that lie below their
+// neighbours. One maximum per four columns replaces four, and the few subjects whose bound reaches the caller's floor are
+// scored again.
 //
-// Several queries go down the same four columns one after another, each over cells of its own: the columns are turned
-// and the profile is laid out once for all.
-//
-// Long queries go in blocks of rows whose H and E stay in the second-level cache; the last row's H and F of every column
-// are kept for the next block.
+// Several queries go down the same four columns one after another, each over its own cells: columns are transposed and the
+// profile is computed once for all of them. A query longer than kBlockRows goes in blocks of rows whose H and E stay in the
+// second-level cache; H and F of a block's last row are saved for the next block.
 
 #pragma once
 
+#include "score/columns.hpp"
 #include "score/kernel.hpp"
-#include "score/transpose.hpp"
 
 namespace swsearch::score {
 namespace {
@@ -45,7 +47,7 @@ struct ManySubjects {
     static constexpr int kVectorLanes = Lane::kLanes;
     static constexpr int kLanes = kVectorLanes * kVectors;
     static constexpr int kColumns = kColumnsPerPass;
-    using BatchColumns = Columns<typename Lane::Isa, kLanes>;
+    using BatchColumns = Columns<kLanes>;
     static constexpr int kStride = BatchColumns::kStride;
 
     struct Cell {
@@ -59,7 +61,7 @@ struct ManySubjects {
 
     static size_t round_up(size_t bytes) { return (bytes + 63) & ~size_t{63}; }
 
-    // Residues are read a whole vector at a time, so one vector more than there are.
+    // Residues are read a whole vector at a time, so there is one vector more than they need.
     static size_t columns_bytes() { return round_up(static_cast<size_t>(kStride) * kBlockColumns) + 64; }
 
     static size_t profile_bytes() { return sizeof(V) * kVectors * kColumns * kProfileRows; }
@@ -68,8 +70,8 @@ struct ManySubjects {
         return (length + kBlockColumns - 1) / kBlockColumns * kBlockColumns;
     }
 
-    // Rows whose H and E are held at a time: those of all queries, or a block of one.
-    static size_t held_rows(const Query* queries, int n_queries) {
+    // Rows whose H and E are stored at a time: those of all queries, or a block of one query.
+    static size_t stored_rows(const Query* queries, int n_queries) {
         size_t rows = 0;
         for (int q = 0; q < n_queries; ++q) {
             rows += static_cast<size_t>(queries[q].length);
@@ -78,7 +80,7 @@ struct ManySubjects {
     }
 
     static size_t scratch_bytes(const Query* queries, int n_queries, uint32_t longest) {
-        size_t bytes = round_up(sizeof(Cell) * held_rows(queries, n_queries));
+        size_t bytes = round_up(sizeof(Cell) * stored_rows(queries, n_queries));
         bytes += round_up(sizeof(V) * kVectors * static_cast<size_t>(n_queries));
         bytes += round_up(profile_bytes()) + columns_bytes();
         if (queries[0].length > kBlockRows) {
@@ -87,8 +89,8 @@ struct ManySubjects {
         return bytes;
     }
 
-    // Saturating operations go in pairs, then maxima in pairs: Zen 4 has two pipes for the former among its four, and
-    // hands them out in order, so that strict alternation fills the wrong ones (5.0 cycles instead of 4.0 for 4 + 4).
+    // Saturating operations come in pairs, then maxima in pairs. Zen 4 can execute the former on two of its four pipes and
+    // assigns pipes in order, so strict alternation fills the wrong ones (5.0 cycles instead of 4.0 for 4 + 4).
     template <bool kLookUp, bool kBound>
     static void pass(const Query& query, int32_t first_row, int32_t n_rows, Cell* cells, const V* profile,
                      const V (&residues)[kColumns][kVectors], V (&top_h)[kColumns][kVectors],
@@ -130,14 +132,14 @@ struct ManySubjects {
                     const V s = kLookUp ? Lane::look_up(row, residues[c][v]) : scores[c * kVectors + v];
                     u[v] = Lane::add_score(d[v], s);
                     longer_f[v] = Lane::subtract(f[c][v], extend);
-                    Lane::Isa::keep_order(u[v], longer_f[v]);
+                    Vectors::keep_order(u[v], longer_f[v]);
                 }
 #pragma GCC unroll 2
                 for (int v = 0; v < kVectors; ++v) {
                     u[v] = Lane::max(u[v], f[c][v]);
                     d[v] = h[c][v];
                     h[c][v] = Lane::max(u[v], e[v]);
-                    Lane::Isa::keep_order(u[v], h[c][v]);
+                    Vectors::keep_order(u[v], h[c][v]);
                     if (!kBound) {
                         peak[v] = Lane::max(peak[v], u[v]);
                     }
@@ -146,13 +148,13 @@ struct ManySubjects {
                 for (int v = 0; v < kVectors; ++v) {
                     opened[v] = Lane::subtract(u[v], first);
                     longer_e[v] = Lane::subtract(e[v], extend);
-                    Lane::Isa::keep_order(opened[v], longer_e[v]);
+                    Vectors::keep_order(opened[v], longer_e[v]);
                 }
 #pragma GCC unroll 2
                 for (int v = 0; v < kVectors; ++v) {
                     f[c][v] = Lane::max(longer_f[v], opened[v]);
                     e[v] = Lane::max(longer_e[v], opened[v]);
-                    Lane::Isa::keep_order(f[c][v], e[v]);
+                    Vectors::keep_order(f[c][v], e[v]);
                 }
             }
 #pragma GCC unroll 2
@@ -173,7 +175,7 @@ struct ManySubjects {
         }
     }
 
-    static void lay_out_profile(const Query& query, const V (&residues)[kColumns][kVectors], V* profile) {
+    static void compute_profile(const Query& query, const V (&residues)[kColumns][kVectors], V* profile) {
         const int8_t* const table = query.table;
         for (int32_t row = 0; row < query.n_rows; ++row) {
             for (int c = 0; c < kColumns; ++c) {
@@ -188,12 +190,12 @@ struct ManySubjects {
     struct Memory {
         Cell* cells;
         size_t n_cells;
-        V* best;  // kVectors a query
+        V* best;  // kVectors per query
         V* profile;
         uint8_t* columns;
-        Border* border;  // last row of the block above, an element a column
+        Border* border;  // last row of the block above, one element per column
 
-        Memory(uint8_t* scratch, const Query* queries, int n_queries) : n_cells(held_rows(queries, n_queries)) {
+        Memory(uint8_t* scratch, const Query* queries, int n_queries) : n_cells(stored_rows(queries, n_queries)) {
             cells = reinterpret_cast<Cell*>(scratch);
             scratch += round_up(sizeof(Cell) * n_cells);
             best = reinterpret_cast<V*>(scratch);
@@ -205,8 +207,8 @@ struct ManySubjects {
         }
     };
 
-    // Rows first_row ... first_row + n_rows - 1 of a query and four columns. border is of these columns; corner is H of
-    // the row above in the column before, and becomes that of the last of these columns.
+    // Computes rows first_row to first_row + n_rows - 1 of a query in four columns. `border` belongs to these columns.
+    // `corner` is H of the row above in the column before them, and becomes that of their last column.
     template <bool kBound>
     static void pass_query(const Query& query, int32_t first_row, int32_t n_rows, Cell* cells, const Memory& memory,
                            const V (&residues)[kColumns][kVectors], Border* border, V (&corner)[kVectors], V* best) {
@@ -261,17 +263,17 @@ struct ManySubjects {
                     if (__atomic_load_n(control.stop, __ATOMIC_RELAXED) != 0) {
                         return;
                     }
-                    batch.turn(column, memory.columns);
+                    batch.transpose(column, memory.columns);
                 }
-                const uint8_t* turned = memory.columns + size_t{column % kBlockColumns} * kStride;
+                const uint8_t* transposed = memory.columns + size_t{column % kBlockColumns} * kStride;
                 V residues[kColumns][kVectors];
                 for (int c = 0; c < kColumns; ++c) {
                     for (int v = 0; v < kVectors; ++v) {
-                        residues[c][v] = Lane::residues(turned + c * kStride + v * kVectorLanes);
+                        residues[c][v] = Vectors::load(transposed + c * kStride + v * kVectorLanes);
                     }
                 }
                 if (queries[0].n_rows <= kProfileRows) {
-                    lay_out_profile(queries[0], residues, memory.profile);
+                    compute_profile(queries[0], residues, memory.profile);
                 }
                 Cell* cells = memory.cells;
                 for (int q = 0; q < n_queries; ++q) {

@@ -1,14 +1,17 @@
-// The kernel for one long subject: the query lies in the lanes, striped (Farrar 2007).
+// The kernel for one long subject: Gotoh's recurrence for the local score, with the query striped over the lanes.
 //
-// Lane l of vector s holds query position l * n_stripes + s, so that the vectors of one column depend on one another only
-// through F, which runs down the stripes, and at the last stripe of a lane enters the next lane at the first. The first
-// walk down the stripes leaves that out. What then enters each lane, through any number of lanes above, is found at once,
-// since a lane as a whole lowers F by n_stripes * extend; and a second walk carries it on for as long as it can still
-// raise a cell. So a column is walked twice at most, also where a long alignment's score keeps F alive over all rows. A
-// gap that opens in E right after one in F is worth no more than the same two gaps in the other order, so E need not hear
-// of the second walk.
+// M. Farrar, Striped Smith-Waterman speeds database searches six times over other SIMD implementations, Bioinformatics
+// 23:156, 2007.
 //
-// The numbers are those of the kernel for many subjects.
+// Lane l of vector s holds query position l * n_stripes + s. So the vectors of one column depend on each other only through
+// F, which runs down the stripes and passes from the last stripe of a lane to the first stripe of the next lane. The first
+// pass down the stripes ignores this. In the paper more passes carry F on from lane to lane. Here what enters each lane,
+// through any number of lanes above, is computed at once, because a whole lane only lowers F by n_stripes * extend. A second
+// pass carries it down for as long as it can still raise a cell. So each column takes two passes at most, also where the
+// score of a long alignment keeps F alive in all rows.
+//
+// E need not be computed again after the second pass: a gap in E right after one in F is worth no more than the same two
+// gaps in the other order. Numbers and exactness are those of the kernel for many subjects.
 
 #pragma once
 
@@ -21,18 +24,18 @@ template <class Lane>
 struct OneSubject {
     using V = typename Lane::V;
     static constexpr int kLanes = Lane::kLanes;
-    static constexpr uint32_t kReportVectors = 1 << 20;  // vectors of cells between two looks at the control
-    static constexpr uint32_t kCheckColumns = 64;        // columns between two looks at whether the score left the range
+    static constexpr uint32_t kReportVectors = 1 << 20;  // vectors of cells between two reads of the control
+    static constexpr uint32_t kCheckColumns = 64;        // columns between two tests whether the score has left the range
     static constexpr int32_t kScoreStep = kLanes;        // bytes of the scores of one vector
 
     static int32_t stripes(const Query& query) { return (query.length + kLanes - 1) / kLanes; }
 
     static size_t scratch_bytes(const Query& query) {
-        // H of two columns, E, and the scores of every subject letter, which stay bytes: wider they leave the caches.
+        // H of two columns, E, and the scores of each subject letter. They stay bytes, since wider ones leave the caches.
         return static_cast<size_t>(stripes(query)) * (3 * sizeof(V) + kCodes * kScoreStep);
     }
 
-    static void lay_out_profile(const Query& query, int32_t n_stripes, int8_t* profile) {
+    static void compute_profile(const Query& query, int32_t n_stripes, int8_t* profile) {
         for (int code = 0; code < kCodes; ++code) {
             for (int32_t s = 0; s < n_stripes; ++s) {
                 for (int lane = 0; lane < kLanes; ++lane) {
@@ -45,24 +48,24 @@ struct OneSubject {
         }
     }
 
-    // What a cell hands down by a gap that opens there.
-    static V handed_down(V h, V first) { return Lane::max(Lane::subtract(h, first), Lane::zero()); }
+    // F below a cell, by a gap that opens at the cell.
+    static V opened_below(V h, V first) { return Lane::max(Lane::subtract(h, first), Lane::zero()); }
 
-    // What of F enters each lane at its first stripe, from what enters it out of the lane above alone.
+    // F that enters each lane at its first stripe, given what enters it from the lane directly above.
     static V entering(V next, const LargeCost<Lane>& lane_cost) {
         if (lane_cost.out_of_range()) {
             return next;
         }
-        V sum = next;
-        V further = Lane::max(next, Lane::zero());
+        V entered = next;
+        V passed_on = Lane::max(next, Lane::zero());
         for (int lane = 1; lane < kLanes; ++lane) {
-            further = Lane::shift(Lane::max(lane_cost.subtracted_from(further), Lane::zero()));
-            if (!Lane::any_greater(further, sum)) {
+            passed_on = Lane::shift(Lane::max(lane_cost.subtracted_from(passed_on), Lane::zero()));
+            if (!Lane::any_greater(passed_on, entered)) {
                 break;
             }
-            sum = Lane::max(sum, further);
+            entered = Lane::max(entered, passed_on);
         }
-        return sum;
+        return entered;
     }
 
     static void score(const Query& query, const Subject& subject, uint8_t* scratch, int32_t* score,
@@ -82,7 +85,7 @@ struct OneSubject {
             h_new[s] = zero;
             e[s] = zero;
         }
-        lay_out_profile(query, n_stripes, profile);
+        compute_profile(query, n_stripes, profile);
         V best = zero;
         uint32_t reported = 0;
         for (uint32_t column = 0; column < subject.length; ++column) {
@@ -100,7 +103,7 @@ struct OneSubject {
             V f = zero;
             V diagonal = Lane::shift(h_old[n_stripes - 1]);
             for (int32_t s = 0; s < n_stripes; ++s) {
-                const V u = Lane::max(Lane::add_score(diagonal, Lane::scores(scores + static_cast<ptrdiff_t>(s) * kScoreStep)), e[s]);
+                const V u = Lane::max(Lane::add_score(diagonal, Lane::load_bytes(scores + static_cast<ptrdiff_t>(s) * kScoreStep)), e[s]);
                 best = Lane::max(best, u);
                 h_new[s] = Lane::max(u, f);
                 const V opened = Lane::subtract(u, first);
@@ -108,11 +111,11 @@ struct OneSubject {
                 f = Lane::max(Lane::subtract(f, extend), opened);
                 diagonal = h_old[s];
             }
-            // Where F does not exceed what a cell hands down by a gap of its own, nothing below changes.
+            // Where F does not exceed what a gap that opens at the cell gives below, no cell further down changes.
             f = Lane::shift(f);
-            if (Lane::any_greater(f, handed_down(h_new[0], first))) {
+            if (Lane::any_greater(f, opened_below(h_new[0], first))) {
                 f = entering(f, lane_cost);
-                for (int32_t s = 0; s < n_stripes && Lane::any_greater(f, handed_down(h_new[s], first)); ++s) {
+                for (int32_t s = 0; s < n_stripes && Lane::any_greater(f, opened_below(h_new[s], first)); ++s) {
                     h_new[s] = Lane::max(h_new[s], f);
                     f = Lane::subtract(f, extend);
                 }

@@ -1,46 +1,72 @@
-// How a search is cut into work.
+// How a search is divided into work.
 //
-// Subjects go in batches of like length, one a lane. The longest of a batch leave it for the kernel that scores one
-// subject at a time where that is the cheaper way: a titin among ordinary proteins, or the few subjects of a small
-// database. A subject that is very long against what any alignment of the query can span goes in overlapping windows,
-// one a lane. Work is ordered by cost, the most expensive first, and threads take it piece by piece.
+// Subjects go in batches of similar length, one per lane. The longest of a batch go to the kernel that scores one subject
+// at a time where that is cheaper: a titin among ordinary proteins, or the few subjects of a small database. A subject that
+// is very long compared with what any alignment of the query can span goes in overlapping windows, one per lane. Work is
+// sorted by cost, the most expensive first, and each thread takes the next piece.
 //
-// Queries that can share a pass over the subjects do so in their first round (group.hpp); what one of them has to score
-// again is its own.
+// Queries that can share passes over the subjects do so in their first round (group.hpp). What a query has to score again,
+// it scores alone.
 //
-// Everything starts in the narrowest lanes that hold the gap cost. What saturates is scored again in 16 bits, and what
-// saturates there in 32. Where the caller gives a floor and there are many subjects, a round that only bounds the scores
-// comes first, and what may reach the floor is scored again.
+// Every query begins in the narrowest lanes that hold the gap cost. What saturates there is scored again in 16 bits, and
+// what saturates there in 32. Where the caller gives a floor and there are many subjects, a round that only bounds the
+// scores comes first, and what may reach the floor is scored again.
 
 #include "score/search.hpp"
 
 #include <algorithm>
 #include <iterator>
 #include <limits>
+#include <memory>
+#include <new>
 #include <numeric>
 #include <utility>
 
-#include "score/crew.hpp"
+#include "common/instruction_sets.hpp"
 #include "score/group.hpp"
 
 namespace swsearch::score {
 
+SWSEARCH_DEFINE_KERNELS_OF
+
 namespace {
 
-// Cost of one vector of cells in the kernel for one subject, the kernel for many being 1, and its cost of a column.
+// Scratch memory of one thread, aligned to 64 bytes; it grows as needed.
+class Scratch {
+public:
+    uint8_t* at_least(size_t bytes) {
+        if (bytes > size_) {
+            buffer_.reset();
+            size_ = 0;
+            buffer_.reset(static_cast<uint8_t*>(::operator new(bytes, kAlignment)));
+            size_ = bytes;
+        }
+        return buffer_.get();
+    }
+
+private:
+    static constexpr std::align_val_t kAlignment{64};
+    struct Delete {
+        void operator()(uint8_t* buffer) const { ::operator delete(buffer, kAlignment); }
+    };
+    std::unique_ptr<uint8_t, Delete> buffer_;
+    size_t size_ = 0;
+};
+
+// Measured costs of the kernel for one subject: of a vector of cells, relative to the kernel for many, and of a column.
 constexpr double kOneVectorCost = 1.3;
 constexpr double kOneColumnCost = 6.5;
-// Windows overlap by what an alignment can span; the new part must be so many times that for windows to be worth it.
+// Windows overlap by what an alignment can span. They pay where their new part is at least so many times longer.
 constexpr uint64_t kMinWindowSteps = 3;
 constexpr uint64_t kMaxWindowStep = 1 << 16;
 
-// Bounds pay where there are so many full batches, and until one subject in so many must be scored again. (Long subjects
-// come first and score higher, so the share is of all subjects and not of those seen.)
+// Bounds pay where there are so many full batches, and until one subject in so many must be scored again. The share is of
+// all subjects and not of those seen, since long subjects come first and score higher.
 constexpr size_t kMinBoundBatches = 16;
 constexpr uint64_t kMinBoundShare = 32;
 
-// A batch for the kernel for many, all queries of a group at once, or something long for the kernel for one and one
-// query. Items are places or windows of the group.
+// A batch for the kernel for many subjects, with all queries of a group, or one long item for the kernel for one subject,
+// with one query. Items are subjects or windows of the group.
 struct Work {
     uint32_t group;
     bool windows;
@@ -51,8 +77,8 @@ struct Work {
     double cost;
 };
 
-// Longest stretch of a subject that an optimal local alignment can cover. Its pairs score at most the sum of each
-// row's best score, and what its gaps cost must stay below that; each residue more than the query has costs an extend.
+// The most residues of a subject that an optimal local alignment can span. Its pairs score at most the sum of the best
+// score of each row, and its gaps must cost less than that. Each residue beyond the query's length costs one extend.
 uint64_t longest_span(const Query& query) {
     int64_t gain = 0;
     for (int32_t i = 0; i < query.length; ++i) {
@@ -68,7 +94,7 @@ uint64_t longest_span(const Query& query) {
     return static_cast<uint64_t>(query.length) + static_cast<uint64_t>((gain - query.open) / query.extend);
 }
 
-// A round over what is left to score: the bounds, then each width of lanes.
+// The rounds over what is left to score: bounds, then each width of the lanes.
 struct Round {
     Width width;
     bool bounds;
@@ -78,12 +104,13 @@ constexpr Round kRounds[] = {{kBits8, true}, {kBits8, false}, {kBits16, false}, 
 class Search {
 public:
     Search(const std::vector<Query>& queries, const Subjects& subjects, int32_t* scores, const Kernels& kernels,
-           int n_threads, const Poll& poll)
+           int n_threads, Observer& observer, const std::function<void()>& poll)
         : queries_(queries),
           subjects_(subjects),
           scores_(scores),
           kernels_(kernels),
           n_threads_(n_threads),
+          observer_(observer),
           poll_(poll) {}
 
     std::vector<uint64_t> run() {
@@ -98,22 +125,20 @@ public:
                 }
             }
             std::stable_sort(work_.begin(), work_.end(), [](const Work& a, const Work& b) { return a.cost > b.cost; });
-            run_crew(
-                work_.size(), n_threads_, [&](size_t i, Scratch& scratch, const Control& control) {
-                    do_work(work_[i], scratch, control);
-                },
-                &cells_, [&] { report(); });
+            scratch_.resize(std::max(scratch_.size(), std::min(work_.size(), static_cast<size_t>(n_threads_))));
+            parallel_for(
+                work_.size(), n_threads_, observer_,
+                [&](size_t i, size_t worker) { do_work(work_[i], scratch_[worker]); }, poll_);
             std::vector<Group> later;
             for (Group& group : groups_) {
                 if (group.round == round_) {
-                    leave_unfinished(group, later);
+                    add_unfinished(group, later);
                 } else {
                     later.push_back(std::move(group));
                 }
             }
             groups_ = std::move(later);
         }
-        report();
         std::vector<uint64_t> n_wide;
         for (uint32_t q = 0; q < queries_.size(); ++q) {
             const int32_t* scores = scores_of(q);
@@ -128,23 +153,23 @@ private:
     int32_t* scores_of(uint32_t query) const { return scores_ + query * static_cast<size_t>(subjects_.n); }
 
     void begin() {
-        const std::vector<uint32_t> order = places_by_length();
+        const std::vector<uint32_t> order = subjects_by_length();
         std::vector<int> first_rounds;
         for (const Query& query : queries_) {
             first_rounds.push_back(first_round(query, order.size()));
         }
         groups_ = group_queries(queries_, first_rounds);
         for (Group& group : groups_) {
-            group.places = order;
+            group.subjects = order;
         }
     }
 
-    std::vector<uint32_t> places_by_length() const {
+    std::vector<uint32_t> subjects_by_length() const {
         std::vector<uint32_t> order;
         order.reserve(subjects_.n);
-        for (uint32_t place = 0; place < subjects_.n; ++place) {
-            if (subjects_.lengths[place] > 0) {
-                order.push_back(place);
+        for (uint32_t subject = 0; subject < subjects_.n; ++subject) {
+            if (subjects_.lengths[subject] > 0) {
+                order.push_back(subject);
             }
         }
         const auto shorter = [&](uint32_t a, uint32_t b) { return subjects_.lengths[a] < subjects_.lengths[b]; };
@@ -162,7 +187,7 @@ private:
         return static_cast<Width>(w);
     }
 
-    // Bounds need a floor that stays above what they add, and enough subjects for those scored again to weigh little.
+    // Bounds need a floor above what they add, and so many subjects that those scored again cost little.
     int first_round(const Query& query, size_t n) const {
         const Width width = start_width(query);
         const bool bounds = width == kBits8 && query.floor > query.open + kColumnsPerPass * query.extend &&
@@ -184,20 +209,20 @@ private:
                                [&](double sum, const Query& query) { return sum + one_cost(query, length); });
     }
 
-    // Takes the subjects that go in windows from the places, longest first; where one does not, no shorter one does.
+    // Replaces subjects by windows, longest first; where one does not go in windows, no shorter one does.
     void cut_windows(Group& group) {
         uint64_t span = 0;
         for (const Query& query : group.queries) {
             span = std::max(span, longest_span(query));
         }
         const uint64_t lanes = static_cast<uint64_t>(kernels_.lanes[width_]);
-        while (!group.places.empty()) {
-            const uint32_t place = group.places.back();
-            const uint64_t length = subjects_.lengths[place];
+        while (!group.subjects.empty()) {
+            const uint32_t subject = group.subjects.back();
+            const uint64_t length = subjects_.lengths[subject];
             if (length / lanes < kMinWindowSteps * span) {
                 break;
             }
-            // Full batches of windows, of at most so many columns, and enough of them for the threads.
+            // Full batches of windows with at most so many columns, and enough batches for the threads.
             uint64_t batches = (length + lanes * kMaxWindowStep - 1) / (lanes * kMaxWindowStep);
             const uint64_t threads = static_cast<uint64_t>(n_threads_);
             if (batches < threads && length / (lanes * threads) >= kMinWindowSteps * span) {
@@ -208,11 +233,11 @@ private:
                 one_cost(group, static_cast<double>(length))) {
                 break;
             }
-            group.places.pop_back();
+            group.subjects.pop_back();
             for (uint64_t first = 0; first < length; first += step) {
                 const uint64_t stop = std::min(length, first + step + span - 1);
                 const uint64_t covered = std::min(length, first + step) - first;
-                group.windows.push_back({place, static_cast<uint32_t>(first), static_cast<uint32_t>(stop - first),
+                group.windows.push_back({subject, static_cast<uint32_t>(first), static_cast<uint32_t>(stop - first),
                                          static_cast<uint32_t>(covered)});
             }
         }
@@ -226,12 +251,12 @@ private:
             cut_windows(group);
         }
         group.window_scores.assign(group.windows.size() * group.queries.size(), 0);
-        plan(g, false, group.places.size(), [&](size_t i) { return subjects_.lengths[group.places[i]]; });
+        plan(g, false, group.subjects.size(), [&](size_t i) { return subjects_.lengths[group.subjects[i]]; });
         plan(g, true, group.windows.size(), [&](size_t i) { return group.windows[i].length; });
     }
 
-    // Cuts n items, shortest first, into batches from the longest down. The longest of a batch go to the kernel for one
-    // where that costs less than the rows of empty lanes they would drag along.
+    // Cuts n items, given shortest first, into batches from the longest down. The longest of a batch go to the kernel for one
+    // subject where that costs less than the padding of the other lanes.
     template <class LengthOf>
     void plan(uint32_t g, bool windows, size_t n, const LengthOf& length_of) {
         const Group& group = groups_[g];
@@ -267,7 +292,7 @@ private:
         }
     }
 
-    void do_work(const Work& work, Scratch& scratch, const Control& control) {
+    void do_work(const Work& work, Scratch& scratch) {
         Group& group = groups_[work.group];
         Subject batch[kMaxLanes];
         uint32_t longest = 0;
@@ -276,20 +301,20 @@ private:
             const size_t item = work.first + static_cast<size_t>(i);
             if (work.windows) {
                 const Window& window = group.windows[item];
-                batch[i] = {subjects_.residues + subjects_.starts[window.place] + window.first, window.length};
+                batch[i] = {subjects_.residues + subjects_.starts[window.subject] + window.first, window.length};
                 residues += window.step;
             } else {
-                const uint32_t place = group.places[item];
-                batch[i] = {subjects_.residues + subjects_.starts[place], subjects_.lengths[place]};
-                residues += subjects_.lengths[place];
+                const uint32_t subject = group.subjects[item];
+                batch[i] = {subjects_.residues + subjects_.starts[subject], subjects_.lengths[subject]};
+                residues += subjects_.lengths[subject];
             }
             longest = std::max(longest, batch[i].length);
         }
         if (work.one) {
-            score_one(work, batch[0], residues, scratch, control);
+            score_one(work, batch[0], residues, scratch);
             return;
         }
-        // A floor that many subjects reach is no help; the rest of the round then scores exactly.
+        // Where many subjects reach the floor, bounds are no help, and the rest of the round scores exactly.
         const uint64_t n_scores = group.n_items() * group.queries.size();
         const bool bounds = kRounds[round_].bounds &&
                             __atomic_load_n(&group.reached, __ATOMIC_RELAXED) * kMinBoundShare <= n_scores;
@@ -297,42 +322,44 @@ private:
         std::vector<int32_t> results(static_cast<size_t>(work.count) * group.queries.size());
         uint8_t* memory = scratch.at_least(kernels_.many_scratch[width_](queries, group.size(), longest));
         (bounds ? kernels_.bound : kernels_.many[width_])(queries, group.size(), batch, work.count, memory,
-                                                          results.data(), control);
-        if (__atomic_load_n(control.stop, __ATOMIC_RELAXED) != 0) {
+                                                          results.data(), {&observer_.stop, &observer_.cells});
+        if (observer_.stop_requested()) {
             return;
         }
         for (int q = 0; q < group.size(); ++q) {
             int32_t* const scores = results.data() + q * work.count;
             if (bounds) {
-                keep_bounds(scores, work.count, queries[q].floor, group.reached);
+                mark_bounds(scores, work.count, queries[q].floor, group.reached);
             }
-            keep(work, q, scores);
+            store(work, q, scores);
         }
         if (group.fresh) {
-            __atomic_fetch_add(control.cells, residues * static_cast<uint64_t>(group.n_rows), __ATOMIC_RELAXED);
+            count(residues * static_cast<uint64_t>(group.n_rows));
         }
     }
 
-    void score_one(const Work& work, const Subject& subject, uint64_t residues, Scratch& scratch, const Control& control) {
+    void score_one(const Work& work, const Subject& subject, uint64_t residues, Scratch& scratch) {
         const Group& group = groups_[work.group];
         const Query& query = group.queries[static_cast<size_t>(work.query)];
-        // The kernel counts as it goes, so that one long pair shows progress; cells done twice do not count.
+        // The kernel counts while it runs, so that one long pair shows progress. Cells are counted only once.
         uint64_t elsewhere = 0;
         const bool whole = group.fresh && !work.windows;
-        const Control counted{control.stop, whole ? control.cells : &elsewhere};
+        const Control control{&observer_.stop, whole ? &observer_.cells : &elsewhere};
         int32_t score = 0;
-        kernels_.one[width_](query, subject, scratch.at_least(kernels_.one_scratch[width_](query)), &score, counted);
-        if (__atomic_load_n(control.stop, __ATOMIC_RELAXED) != 0) {
+        kernels_.one[width_](query, subject, scratch.at_least(kernels_.one_scratch[width_](query)), &score, control);
+        if (observer_.stop_requested()) {
             return;
         }
-        keep(work, work.query, &score);
+        store(work, work.query, &score);
         if (group.fresh && !whole) {
-            __atomic_fetch_add(control.cells, residues * static_cast<uint64_t>(query.length), __ATOMIC_RELAXED);
+            count(residues * static_cast<uint64_t>(query.length));
         }
     }
 
-    // Of bounds, those below the floor become 0 and the others have to be scored.
-    static void keep_bounds(int32_t* scores, int n, int32_t floor, uint64_t& n_reached) {
+    void count(uint64_t cells) { __atomic_fetch_add(&observer_.cells, cells, __ATOMIC_RELAXED); }
+
+    // Of bounds, those below the floor become 0; the others are marked, since their subjects have to be scored.
+    static void mark_bounds(int32_t* scores, int n, int32_t floor, uint64_t& n_reached) {
         uint64_t reached = 0;
         for (int i = 0; i < n; ++i) {
             scores[i] = scores[i] == kSaturated || scores[i] >= floor ? kSaturated : 0;
@@ -341,47 +368,41 @@ private:
         __atomic_fetch_add(&n_reached, reached, __ATOMIC_RELAXED);
     }
 
-    void keep(const Work& work, int q, const int32_t* scores) {
+    void store(const Work& work, int q, const int32_t* scores) {
         Group& group = groups_[work.group];
         if (work.windows) {
             std::copy_n(scores, work.count,
                         group.window_scores.begin() + static_cast<ptrdiff_t>(static_cast<size_t>(q) * group.windows.size() + work.first));
             return;
         }
-        int32_t* const kept = scores_of(group.numbers[static_cast<size_t>(q)]);
+        int32_t* const row = scores_of(group.numbers[static_cast<size_t>(q)]);
         for (int i = 0; i < work.count; ++i) {
-            kept[group.places[work.first + static_cast<size_t>(i)]] = scores[i];
+            row[group.subjects[work.first + static_cast<size_t>(i)]] = scores[i];
         }
     }
 
-    // Leaves for the next round, each query on its own, what saturated or, in the round for bounds, may reach the floor.
-    void leave_unfinished(const Group& group, std::vector<Group>& later) const {
+    // Adds to the groups of later rounds, each query alone, what has saturated or, after bounds, may reach the floor.
+    void add_unfinished(const Group& group, std::vector<Group>& later) const {
         for (size_t q = 0; q < group.queries.size(); ++q) {
             const uint32_t number = group.numbers[q];
             int32_t* const scores = scores_of(number);
-            Group left(number, queries_[number], round_ + 1);
-            left.fresh = false;
-            std::copy_if(group.places.begin(), group.places.end(), std::back_inserter(left.places),
-                         [&](uint32_t place) { return scores[place] == kSaturated; });
+            Group rest(number, queries_[number], round_ + 1);
+            rest.fresh = false;
+            std::copy_if(group.subjects.begin(), group.subjects.end(), std::back_inserter(rest.subjects),
+                         [&](uint32_t subject) { return scores[subject] == kSaturated; });
             for (size_t w = 0; w < group.windows.size(); ++w) {
                 const Window& window = group.windows[w];
                 const int32_t score = group.window_scores[q * group.windows.size() + w];
                 if (score == kSaturated) {
-                    left.windows.push_back(window);
+                    rest.windows.push_back(window);
                 } else {
-                    scores[window.place] = std::max(scores[window.place], score);
+                    scores[window.subject] = std::max(scores[window.subject], score);
                 }
             }
-            if (left.n_items() > 0) {
-                later.push_back(std::move(left));
+            if (rest.n_items() > 0) {
+                later.push_back(std::move(rest));
             }
         }
-    }
-
-    void report() {
-        const uint64_t cells = __atomic_load_n(&cells_, __ATOMIC_RELAXED);
-        poll_(cells - reported_);
-        reported_ = cells;
     }
 
     const std::vector<Query>& queries_;
@@ -389,20 +410,21 @@ private:
     int32_t* scores_;
     const Kernels& kernels_;
     int n_threads_;
-    const Poll& poll_;
+    Observer& observer_;
+    const std::function<void()>& poll_;
+    std::vector<Scratch> scratch_;  // of each worker
     std::vector<Group> groups_;
     std::vector<Work> work_;
     int round_ = 0;
     Width width_ = kBits8;
-    uint64_t cells_ = 0;
-    uint64_t reported_ = 0;
 };
 
 }  // namespace
 
 std::vector<uint64_t> score_subjects(const std::vector<Query>& queries, const Subjects& subjects, int32_t* scores,
-                                     const Kernels& kernels, int n_threads, const Poll& poll) {
-    return Search(queries, subjects, scores, kernels, n_threads, poll).run();
+                                     const Kernels& kernels, int n_threads, Observer& observer,
+                                     const std::function<void()>& poll) {
+    return Search(queries, subjects, scores, kernels, n_threads, observer, poll).run();
 }
 
 }  // namespace swsearch::score

@@ -10,6 +10,7 @@ import pytest
 from full_matrix_path import full_matrix_alignment
 
 from swsearch import _native
+from swsearch.engine.cpu.engine import usable_instruction_sets
 from tests.patience import interrupt
 
 IDENTITY = np.arange(32, dtype=np.uint8)
@@ -17,10 +18,10 @@ GAPS = [(0, 1), (0, 2), (1, 0), (3, 0), (2, 1), (5, 2), (1, 1), (11, 1), (100, 5
 EMPTY = (0, 0, 0, 0, 0, "", 0, 0, 0, 0, 0)
 
 
-def align(query, rows, table, gap, subject, *, memory_bytes=1 << 26, isa="auto", ends=None):
+def align(query, rows, table, gap, subject, *, memory_bytes=1 << 26, instruction_set="auto", ends=None):
     starts, lengths = np.array([0], np.uint64), np.array([len(subject)], np.uint32)
     (found,) = _native.align_local(
-        query, rows, table, *gap, IDENTITY, subject, starts, lengths, 1, memory_bytes, None, isa, ends=ends
+        query, rows, table, *gap, IDENTITY, subject, starts, lengths, 1, memory_bytes, None, instruction_set, ends=ends
     )
     return found[0] if found else EMPTY
 
@@ -70,12 +71,12 @@ def random_case(rng):
 def test_alignments_are_those_of_the_definition(seed):
     """Expected: the full-matrix traceback of full_matrix_path.py, every field, every instruction set."""
     rng = np.random.default_rng(seed)
-    isas = _native.align_isas()
+    instruction_sets = usable_instruction_sets()
     for _ in range(400):
         case = random_case(rng)
         want = expected(*case)
-        for isa in isas:
-            assert align(*case, isa=isa) == want, (isa, case)
+        for instruction_set in instruction_sets:
+            assert align(*case, instruction_set=instruction_set) == want, (instruction_set, case)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -114,11 +115,11 @@ def test_scores_beyond_16_bits_are_exact():
     blosum = np.full((32, 32), -4, np.int8)
     np.fill_diagonal(blosum, 11)
     broken = np.ascontiguousarray(np.concatenate([other[:3000], (other[3000:3003] + 1) % 20, other[3000:]]))
-    for isa in _native.align_isas():
-        assert align(query, query.astype(np.int32), table, (11, 1), query, isa=isa)[:6] == (
+    for instruction_set in usable_instruction_sets():
+        assert align(query, query.astype(np.int32), table, (11, 1), query, instruction_set=instruction_set)[:6] == (
             66000, 0, 6000, 0, 6000, "6000=",
         )  # fmt: skip
-        found = align(other, other.astype(np.int32), blosum, (11, 1), broken, isa=isa)
+        found = align(other, other.astype(np.int32), blosum, (11, 1), broken, instruction_set=instruction_set)
         assert found[0] == 66000 - 14
         assert found[10] == 3
 
@@ -146,10 +147,24 @@ def test_degenerate_pairs():
     table = np.full((32, 32), -1, np.int8)
     np.fill_diagonal(table, 2)
     none, a, c = np.zeros(0, np.uint8), np.array([0], np.uint8), np.array([1], np.uint8)
-    for isa in _native.align_isas():
+    for instruction_set in usable_instruction_sets():
         for query, subject in ((none, none), (none, a), (a, none), (a, c)):
-            assert align(query, query.astype(np.int32), table, (1, 1), subject, isa=isa) == EMPTY
-        assert align(a, a.astype(np.int32), table, (1, 1), a, isa=isa) == (2, 0, 1, 0, 1, "1=", 1, 1, 1, 0, 0)
+            assert (
+                align(query, query.astype(np.int32), table, (1, 1), subject, instruction_set=instruction_set) == EMPTY
+            )
+        assert align(a, a.astype(np.int32), table, (1, 1), a, instruction_set=instruction_set) == (
+            2,
+            0,
+            1,
+            0,
+            1,
+            "1=",
+            1,
+            1,
+            1,
+            0,
+            0,
+        )
 
 
 def test_soft_mask_and_strange_bytes_do_not_score():
@@ -203,8 +218,8 @@ def test_given_ends_change_no_alignment(seed):
         case = (query, rows, table, gap, np.concatenate([around[0], subject, around[1]]))
         want = expected(*case)
         ends = np.array([[want[0], want[2], want[4]]], dtype=np.int64)
-        for isa in _native.align_isas():
-            assert align(*case, isa=isa, ends=ends) == want, (isa, case)
+        for instruction_set in usable_instruction_sets():
+            assert align(*case, instruction_set=instruction_set, ends=ends) == want, (instruction_set, case)
 
 
 def test_a_given_end_spares_the_columns_before_and_after_it():
@@ -252,7 +267,7 @@ def test_a_given_end_that_is_none_is_not_the_end_of_the_path():
         ({"gap_open": -1}, "gap costs"),
         ({"gap_open": 0, "gap_extend": 0}, "cost nothing"),
         ({"identity": np.zeros(4, np.uint8)}, "32 entries"),
-        ({"isa": "mmx"}, "isa mmx is unknown"),
+        ({"instruction_set": "mmx"}, "no instruction set is named mmx"),
         ({"ends": np.zeros((2, 3), np.int64)}, "ends and lengths"),
         ({"ends": np.array([[1, 3, 1]], np.int64)}, "end of subject 0 leaves"),
         ({"ends": np.array([[1, 1, 11]], np.int64)}, "end of subject 0 leaves"),
@@ -285,10 +300,10 @@ def long_work(n_subjects=200):
 def test_an_interrupt_ends_the_work_soon():
     """Expected: less than half of the processor time that all subjects take, by that of a fiftieth of them."""
     began = time.process_time()
-    _native.align_local(*long_work(4), isa="scalar")
+    _native.align_local(*long_work(4), instruction_set="scalar")
     whole_seconds = 50 * (time.process_time() - began)
     began = time.process_time()
-    interrupt(lambda: _native.align_local(*long_work(), isa="scalar"))
+    interrupt(lambda: _native.align_local(*long_work(), instruction_set="scalar"))
     assert time.process_time() - began < whole_seconds / 2
 
 
@@ -299,4 +314,4 @@ def test_what_progress_raises_is_passed_on():
         raise RuntimeError(f"enough after {cells > 0}")
 
     with pytest.raises(RuntimeError, match="enough after True"):
-        _native.align_local(*long_work(), progress=refuse, isa="scalar")
+        _native.align_local(*long_work(), progress=refuse, instruction_set="scalar")

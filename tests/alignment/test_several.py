@@ -14,6 +14,7 @@ from full_matrix_path import NEVER, full_matrix_alignment
 from swsearch import _native
 from swsearch.alignment.rescore import rescore
 from swsearch.alignment.traceback import align_several
+from swsearch.engine.cpu.engine import usable_instruction_sets
 from swsearch.query.profile import sequence_profile
 from swsearch.scoring.scheme import default_scheme
 from swsearch.sequences.alphabet import DNA, PROTEIN
@@ -63,8 +64,8 @@ def random_case(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, np.nd
     return query, np.concatenate(parts), table
 
 
-@pytest.mark.parametrize("isa", _native.align_isas())
-def test_alignments_are_those_of_the_definition(isa):
+@pytest.mark.parametrize("instruction_set", usable_instruction_sets())
+def test_alignments_are_those_of_the_definition(instruction_set):
     """Source: the whole matrix, filled anew for each alignment without the pairs used before."""
     rng = np.random.default_rng(11)
     n_found = []
@@ -75,7 +76,7 @@ def test_alignments_are_those_of_the_definition(isa):
         expected = waterman_eggert(table[query][:, subject], gap, most, floor)
         (found,) = _native.align_local(
             query, query.astype(np.int32), table, *gap, IDENTITY, subject, np.zeros(1, np.uint64),
-            np.array([len(subject)], np.uint32), 1, 300 if case % 2 else 1 << 26, None, isa, most, floor,
+            np.array([len(subject)], np.uint32), 1, 300 if case % 2 else 1 << 26, None, instruction_set, most, floor,
         )  # fmt: skip
         assert [(*row[:5], written_out(row[5]).translate(str.maketrans("=X", "MM"))) for row in found] == expected
         n_found.append(len(expected))
@@ -83,15 +84,15 @@ def test_alignments_are_those_of_the_definition(isa):
     assert 0 in n_found
 
 
-@pytest.mark.parametrize("isa", _native.align_isas())
-def test_scores_beyond_16_bits_are_exact(isa):
+@pytest.mark.parametrize("instruction_set", usable_instruction_sets())
+def test_scores_beyond_16_bits_are_exact(instruction_set):
     """Expected by hand: 400 pairs of 100 are 40,000; then the diagonals beside it, a pair shorter on each side."""
     query = np.zeros(400, np.uint8)
     table = np.full((32, 32), -128, np.int8)
     table[0, 0] = 100
     (found,) = _native.align_local(
         query, query.astype(np.int32), table, 16383, 16383, IDENTITY, query, np.zeros(1, np.uint64),
-        np.array([400], np.uint32), 1, 1 << 26, None, isa, 5, 1,
+        np.array([400], np.uint32), 1, 1 << 26, None, instruction_set, 5, 1,
     )  # fmt: skip
     assert [(row[0], row[1], row[3]) for row in found] == [
         (40_000, 0, 0), (39_900, 1, 0), (39_900, 0, 1), (39_800, 2, 0), (39_800, 0, 2),
@@ -179,8 +180,8 @@ def test_repeats_are_laligns(tmp_path, seed):
     assert sorted(ours) == sorted(theirs)
 
 
-@pytest.mark.parametrize("isa", _native.align_isas())
-def test_long_subjects_are_done_in_blocks(isa):
+@pytest.mark.parametrize("instruction_set", usable_instruction_sets())
+def test_long_subjects_are_done_in_blocks(instruction_set):
     """Source: the whole matrix. Copies lie across the blocks of columns that are done again, near and far apart."""
     rng = np.random.default_rng(21)
     query = rng.integers(0, 4, 14).astype(np.uint8)
@@ -191,7 +192,7 @@ def test_long_subjects_are_done_in_blocks(isa):
     np.fill_diagonal(table, 2)
     (found,) = _native.align_local(
         query, query.astype(np.int32), table, 1, 1, IDENTITY, subject, np.zeros(1, np.uint64),
-        np.array([len(subject)], np.uint32), 1, 1 << 26, None, isa, 14, 1,
+        np.array([len(subject)], np.uint32), 1, 1 << 26, None, instruction_set, 14, 1,
     )  # fmt: skip
     alignments = [(*row[:5], written_out(row[5]).translate(str.maketrans("=X", "MM"))) for row in found]
     assert alignments == blocks_expected(query.tobytes(), subject.tobytes(), table.tobytes())

@@ -261,7 +261,7 @@ def _check_alignments(trial, where, query, profile, scheme, stored, wanted, ends
         if ends is not None:
             mine = (alignment.query_end, alignment.subject_end)
             trial.check(mine == ends[place], f"{where}, subject {place}: ends at {mine}, parasail {ends[place]}")
-    for name in _native.align_isas():
+    for name in usable_instruction_sets():
         rows = _native.align_local(
             query, profile.rows, profile.table, profile.gap.open, profile.gap.extend, scheme.alphabet.identity_table,
             arguments["residues"], arguments["starts"], arguments["lengths"], 1, 1 << 20, None, name,

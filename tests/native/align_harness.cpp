@@ -5,7 +5,8 @@
 #include <memory>
 #include <string>
 
-#include "align/pair.hpp"
+#include "align/alignment.hpp"
+#include "common/instruction_sets.hpp"
 #include "plain_gotoh.hpp"
 
 namespace {
@@ -64,8 +65,8 @@ int main(int, char** arguments) {
             residue = random.below(4) == 0 ? static_cast<std::uint8_t>(random.below(24)) : residue;
         }
         for (std::uint32_t edits = random.below(5); edits > 0 && subject.size() > 8; --edits) {
-            const auto place = subject.begin() + random.below(static_cast<std::uint32_t>(subject.size()) - 4);
-            random.below(2) == 0 ? void(subject.erase(place, place + 3)) : void(subject.insert(place, 4, std::uint8_t{2}));
+            const auto position = subject.begin() + random.below(static_cast<std::uint32_t>(subject.size()) - 4);
+            random.below(2) == 0 ? void(subject.erase(position, position + 3)) : void(subject.insert(position, 4, std::uint8_t{2}));
         }
         while (n % 10 == 0 && subject.size() < 2500) {  // more than one block of columns
             subject.push_back(random.below(3) == 0 ? codes[subject.size() % codes.size()]
@@ -75,34 +76,35 @@ int main(int, char** arguments) {
         const std::unique_ptr<std::uint8_t[]> exact(new std::uint8_t[subject.size()]);
         std::copy(subject.begin(), subject.end(), exact.get());
         std::string first;
-        for (const char* isa : {"scalar", "sse41", "avx2", "avx512"}) {
-            const ForwardKernels* kernels = forward_kernels(isa);
-            if (kernels == nullptr) {
+        for (const swsearch::InstructionSet& set : swsearch::instruction_sets()) {
+            if (!set.usable) {
                 continue;
             }
-            const Query query(codes.data(), pair.rows.data(), codes.size(), pair.table.data(), 20, pair.open,
-                              pair.extend, identity.data(), *kernels);
+            const char* const name = set.name.c_str();
+            const swsearch::Profile profile{pair.rows.data(), pair.table.data(), static_cast<std::int32_t>(codes.size()),
+                                            20, pair.open, pair.extend};
+            const Query query(profile, codes.data(), identity.data(), kernels_of(set.name));
             for (const std::size_t memory : {std::size_t{1} << 24, std::size_t{1} << 12}) {
-                Watch watch;
-                const std::vector<Path> paths = find_paths(query, exact.get(), subject.size(), 3, 1, memory, watch);
+                swsearch::Observer observer;
+                const std::vector<Path> paths = find_paths(query, exact.get(), subject.size(), 3, 1, memory, observer);
                 const Path path = paths.empty() ? Path{} : paths.front();
                 for (std::size_t k = 1; k < paths.size(); ++k) {
-                    REQUIRE(paths[k].end.score <= paths[k - 1].end.score, "%s: alignment %zu scores more", isa, k);
-                    REQUIRE(rescored(pair, subject, paths[k]) == paths[k].end.score, "%s: %s scores otherwise", isa,
+                    REQUIRE(paths[k].end.score <= paths[k - 1].end.score, "%s: alignment %zu scores more", name, k);
+                    REQUIRE(rescored(pair, subject, paths[k]) == paths[k].end.score, "%s: %s scores otherwise", name,
                             paths[k].cigar.c_str());
                 }
-                REQUIRE(path.end.score == expected, "%s: %d, not %lld", isa, path.end.score,
+                REQUIRE(path.end.score == expected, "%s: %d, not %lld", name, path.end.score,
                         static_cast<long long>(expected));
-                REQUIRE(rescored(pair, subject, path) == expected, "%s: %s scores otherwise", isa, path.cigar.c_str());
+                REQUIRE(rescored(pair, subject, path) == expected, "%s: %s scores otherwise", name, path.cigar.c_str());
                 first = first.empty() ? path.cigar : first;
-                REQUIRE(path.cigar == first, "%s with %zu bytes: another path", isa, memory);
+                REQUIRE(path.cigar == first, "%s with %zu bytes: another path", name, memory);
                 if (paths.empty()) {
                     continue;
                 }
-                const std::vector<Path> known = find_path_to(query, exact.get(), path.end, 1, memory, watch);
-                REQUIRE(known.size() == 1 && known[0].cigar == path.cigar, "%s: another path to a given end", isa);
+                const std::vector<Path> known = find_path_to(query, exact.get(), path.end, 1, memory, observer);
+                REQUIRE(known.size() == 1 && known[0].cigar == path.cigar, "%s: another path to a given end", name);
                 REQUIRE(known[0].subject_start == path.subject_start && known[0].end.subject_end == path.end.subject_end,
-                        "%s: the path to a given end lies elsewhere", isa);
+                        "%s: the path to a given end lies elsewhere", name);
             }
         }
     }

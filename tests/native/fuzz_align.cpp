@@ -3,7 +3,8 @@
 
 #include <string>
 
-#include "align/pair.hpp"
+#include "align/alignment.hpp"
+#include "common/instruction_sets.hpp"
 #include "fuzz_bytes.hpp"
 #include "plain_gotoh.hpp"
 
@@ -75,36 +76,37 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const std::int64_t plain = plain_score(pair, subject);
     const std::int64_t expected = plain >= floor ? plain : 0;
     std::string first;
-    for (const char* isa : {"scalar", "sse41", "avx2", "avx512"}) {
-        const ForwardKernels* const kernels = forward_kernels(isa);
-        if (kernels == nullptr) continue;
-        const Query query(codes.data(), pair.rows.data(), n_query, pair.table.data(), n_rows, pair.open, pair.extend,
-                          identity.data(), *kernels);
-        Watch watch;
-        const std::vector<Path> paths = find_paths(query, subject.data(), n_subject, most, floor, memory, watch);
-        REQUIRE((paths.empty() ? 0 : paths[0].end.score) == expected, "%s: %d, not %lld", isa,
+    const swsearch::Profile profile{pair.rows.data(), pair.table.data(), static_cast<std::int32_t>(n_query),
+                                    static_cast<std::int32_t>(n_rows), pair.open, pair.extend};
+    for (const swsearch::InstructionSet& set : swsearch::instruction_sets()) {
+        if (!set.usable) continue;
+        const char* const name = set.name.c_str();
+        const Query query(profile, codes.data(), identity.data(), kernels_of(set.name));
+        swsearch::Observer observer;
+        const std::vector<Path> paths = find_paths(query, subject.data(), n_subject, most, floor, memory, observer);
+        REQUIRE((paths.empty() ? 0 : paths[0].end.score) == expected, "%s: %d, not %lld", name,
                 paths.empty() ? 0 : paths[0].end.score, static_cast<long long>(expected));
         std::string all;
         for (const Path& path : paths) {
             REQUIRE(path.end.score >= floor && path_score(pair, subject, path) == path.end.score, "%s: %s scores otherwise",
-                    isa, path.cigar.c_str());
+                    name, path.cigar.c_str());
             all += path.cigar + ";" + std::to_string(path.subject_start) + ";";
         }
         first = first.empty() ? all : first;
-        REQUIRE(all == first, "%s: other paths", isa);
+        REQUIRE(all == first, "%s: other paths", name);
         if (!paths.empty()) {
-            const std::vector<Path> known = find_path_to(query, subject.data(), paths[0].end, floor, memory, watch);
-            REQUIRE(known.size() == 1 && known[0].cigar == paths[0].cigar, "%s: another path to the end", isa);
+            const std::vector<Path> known = find_path_to(query, subject.data(), paths[0].end, floor, memory, observer);
+            REQUIRE(known.size() == 1 && known[0].cigar == paths[0].cigar, "%s: another path to the end", name);
         }
         // An end that an engine got wrong: whatever comes of it stays inside the pair.
-        for (const Path& path : find_path_to(query, subject.data(), claimed, floor, memory, watch)) {
-            REQUIRE(path_score(pair, subject, path) == path.end.score, "%s: a path to a wrong end scores otherwise", isa);
+        for (const Path& path : find_path_to(query, subject.data(), claimed, floor, memory, observer)) {
+            REQUIRE(path_score(pair, subject, path) == path.end.score, "%s: a path to a wrong end scores otherwise", name);
         }
-        Watch stopped;
-        stopped.stop = true;
+        swsearch::Observer stopped;
+        stopped.request_stop();
         try {
             find_paths(query, subject.data(), n_subject, most, floor, memory, stopped);
-        } catch (const Stopped&) {
+        } catch (const swsearch::Stopped&) {
         }
     }
     return 0;

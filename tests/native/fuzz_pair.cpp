@@ -3,23 +3,25 @@
 
 #include <string>
 
+#include "common/instruction_sets.hpp"
 #include "fuzz_bytes.hpp"
 #include "pair/pair.hpp"
 #include "plain_gotoh.hpp"
 
 namespace {
 
-using swsearch::pair::Costs;
-using swsearch::pair::Ends;
+using swsearch::pair::BoundaryMode;
+using swsearch::pair::Scoring;
 
-std::int64_t letter_score(const Costs& costs, std::uint16_t a, std::uint16_t b) {
+std::int64_t letter_score(const Scoring& costs, std::uint16_t a, std::uint16_t b) {
     if (costs.table != nullptr) return costs.table[a * costs.table_columns + b];
     return a == b ? costs.match : costs.mismatch;
 }
 
 // The score by docs/design/diamond.md, cell by cell.
-std::int64_t plain_pair(const std::vector<std::uint16_t>& query, const std::vector<std::uint16_t>& subject, const Costs& costs,
-                        const Ends& ends) {
+std::int64_t plain_pair(const std::vector<std::uint16_t>& query, const std::vector<std::uint16_t>& subject,
+                        const Scoring& costs) {
+    const BoundaryMode& ends = costs.boundary;
     constexpr std::int64_t never = INT64_MIN / 2;
     const auto border = [&](std::size_t k, bool free) {
         return free || k == 0 ? 0 : -(costs.gap_open + static_cast<std::int64_t>(k) * costs.gap_extend);
@@ -55,7 +57,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     using namespace swsearch::pair;
     Bytes bytes{data, size};
     const std::uint8_t flags = bytes.byte();
-    const Ends ends{(flags & 1) != 0, (flags & 2) != 0, (flags & 4) != 0};
+    const BoundaryMode ends{(flags & 1) != 0, (flags & 2) != 0, (flags & 4) != 0};
     const std::uint32_t n_letters = flags & 8 ? 1 + bytes.below(40) : 1 + bytes.below(5);
     const std::int32_t scale = flags & 16 ? 16383 : 12;
     std::int32_t open = static_cast<std::int32_t>(bytes.word() % static_cast<std::uint32_t>(scale + 1));
@@ -75,24 +77,25 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     for (std::size_t i = 0; by_table && i < std::size_t{n_letters} * (n_letters + 3); ++i) {
         table.push_back(static_cast<std::int8_t>(at(i * 3)));
     }
-    const Costs costs{by_table ? table.data() : nullptr, n_letters, n_letters + 3, match, mismatch, open, extend};
+    const Scoring costs{by_table ? table.data() : nullptr, n_letters, n_letters + 3, match, mismatch, open, extend, ends};
     const std::uint32_t spread = !by_table && flags & 128 ? 0xFFF0 / n_letters : 1;  // letters that need 16 bits
     std::vector<std::uint16_t> query, subject;
     for (std::size_t i = 0; i < n_query; ++i) query.push_back(static_cast<std::uint16_t>(at(i) % n_letters * spread));
     for (std::size_t j = 0; j < n_subject; ++j) {
         subject.push_back(static_cast<std::uint16_t>(at(j + j / 29) % n_letters * spread));
     }
-    const std::int64_t expected = plain_pair(query, subject, costs, ends);
+    const std::int64_t expected = plain_pair(query, subject, costs);
     std::string first;
-    for (const char* isa : {"scalar", "sse41", "avx2", "avx512"}) {
-        const Kernels* const kernels = kernels_named(isa);
-        if (kernels == nullptr) continue;
-        const swsearch::pair::Pair pair(query.data(), n_query, subject.data(), n_subject, costs, ends);
-        Watch watch;
-        const Best best = find_best(pair, *kernels, threads, watch);
-        REQUIRE(best.score == expected, "%s: %d, not %lld", isa, best.score, static_cast<long long>(expected));
-        const PairPath path = find_path(pair, *kernels, memory, threads, watch);
-        REQUIRE(path.end.score == expected && path.end.row == best.row && path.end.column == best.column, "%s: another end", isa);
+    for (const swsearch::InstructionSet& set : swsearch::instruction_sets()) {
+        if (!set.usable) continue;
+        const char* const name = set.name.c_str();
+        const Kernels& kernels = kernels_of(set.name);
+        const swsearch::pair::Pair pair(PairProblem{costs, query.data(), n_query, subject.data(), n_subject});
+        swsearch::Observer observer;
+        const Best best = find_best(pair, kernels, threads, observer);
+        REQUIRE(best.score == expected, "%s: %d, not %lld", name, best.score, static_cast<long long>(expected));
+        const PairPath path = find_path(pair, kernels, memory, threads, observer);
+        REQUIRE(path.end.score == expected && path.end.row == best.row && path.end.column == best.column, "%s: another end", name);
         std::size_t i = path.query_start, j = path.subject_start;
         std::int64_t score = 0;
         std::string text;
@@ -105,16 +108,16 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
                 (operation == 'I' ? i : j) += length;
             }
         }
-        REQUIRE(i == path.end.row && j == path.end.column && score == expected, "%s: the path %s scores %lld", isa, text.c_str(),
+        REQUIRE(i == path.end.row && j == path.end.column && score == expected, "%s: the path %s scores %lld", name, text.c_str(),
                 static_cast<long long>(score));
         text += " " + std::to_string(path.query_start) + " " + std::to_string(path.subject_start);
         first = first.empty() ? text : first;
-        REQUIRE(text == first, "%s: another path", isa);
-        Watch stopped;
-        stopped.stop = true;
+        REQUIRE(text == first, "%s: another path", name);
+        swsearch::Observer stopped;
+        stopped.request_stop();
         try {
-            find_path(pair, *kernels, memory, threads, stopped);
-        } catch (const Stopped&) {
+            find_path(pair, kernels, memory, threads, stopped);
+        } catch (const swsearch::Stopped&) {
         }
     }
     return 0;

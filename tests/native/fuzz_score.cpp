@@ -5,6 +5,7 @@
 
 #include <cstddef>
 
+#include "common/instruction_sets.hpp"
 #include "plain_gotoh.hpp"
 #include "score/search.hpp"
 
@@ -50,29 +51,31 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     }
     const Query query{pair.rows.data(), pair.table.data(), static_cast<std::int32_t>(n_query),
                       static_cast<std::int32_t>(n_rows), pair.open, pair.extend, floor};
-    for (const InstructionSet& set : instruction_sets()) {
+    for (const swsearch::InstructionSet& set : swsearch::instruction_sets()) {
         if (!set.usable) {
             continue;
         }
         std::vector<std::int32_t> scores(lengths.size()), both(2 * lengths.size());
-        const Subjects subjects{data, starts.data(), lengths.data(), static_cast<std::uint32_t>(lengths.size())};
+        const swsearch::Subjects subjects{data, starts.data(), lengths.data(), static_cast<std::uint32_t>(lengths.size())};
+        const Kernels& kernels = kernels_of(set.name);
+        swsearch::Observer observer;
         if (cancels) {
             bool ended = false;
             try {
-                score_subjects({query}, subjects, scores.data(), *set.kernels, n_threads, [](std::uint64_t) { throw 0; });
+                score_subjects({query}, subjects, scores.data(), kernels, n_threads, observer, [] { throw 0; });
             } catch (int) {
                 ended = true;
             }
-            REQUIRE(ended, "%s: the caller's exception is lost", set.kernels->name);
+            REQUIRE(ended, "%s: the caller's exception is lost", set.name.c_str());
             continue;
         }
-        score_subjects({query, query}, subjects, both.data(), *set.kernels, n_threads, [](std::uint64_t) {});
+        score_subjects({query, query}, subjects, both.data(), kernels, n_threads, observer, nullptr);
         REQUIRE(std::equal(both.begin(), both.begin() + scores.size(), both.begin() + scores.size()), "%s: a query twice",
-                set.kernels->name);
+                set.name.c_str());
         std::copy_n(both.begin(), scores.size(), scores.begin());
         for (std::size_t i = 0; i < scores.size(); ++i) {
             REQUIRE(scores[i] == expected[i] || (expected[i] < floor && scores[i] < floor), "%s: %d, not %lld",
-                    set.kernels->name, scores[i], static_cast<long long>(expected[i]));
+                    set.name.c_str(), scores[i], static_cast<long long>(expected[i]));
         }
     }
     return 0;

@@ -5,13 +5,12 @@
 #include <memory>
 #include <string>
 
+#include "common/instruction_sets.hpp"
 #include "pair/pair.hpp"
 #include "plain_gotoh.hpp"
 
 namespace {
 
-using swsearch::pair::Costs;
-using swsearch::pair::Ends;
 using swsearch::pair::PairPath;
 
 std::string text_of(const PairPath& path) {
@@ -61,23 +60,26 @@ int main(int, char** arguments) {
         const auto rows = exact(query);
         const auto columns = exact(subject);
         std::string path;
-        for (const char* isa : {"scalar", "sse41", "avx2", "avx512"}) {
-            const Kernels* kernels = kernels_named(isa);
-            if (kernels == nullptr) continue;
+        for (const swsearch::InstructionSet& set : swsearch::instruction_sets()) {
+            if (!set.usable) continue;
+            const char* const name = set.name.c_str();
+            const Kernels& kernels = kernels_of(set.name);
             for (const bool by_table : {false, true}) {
-                const Costs costs{by_table ? plain.table.data() : nullptr, n_letters, 32, match, mismatch, open, extend};
+                const auto problem = [&](bool is_local) {
+                    const std::int8_t* const table = by_table ? plain.table.data() : nullptr;
+                    return PairProblem{{table, n_letters, 32, match, mismatch, open, extend, {is_local, is_local, is_local}},
+                                       rows.get(), query.size(), columns.get(), subject.size()};
+                };
                 for (const int threads : {1, 3}) {
-                    Watch watch;
-                    const swsearch::pair::Pair local(rows.get(), query.size(), columns.get(), subject.size(), costs,
-                                                     Ends{true, true, true});
-                    const Best best = find_best(local, *kernels, threads, watch);
-                    REQUIRE(best.score == expected, "%s, %d threads: %d, not %lld", isa, threads, best.score,
+                    swsearch::Observer observer;
+                    const swsearch::pair::Pair local(problem(true));
+                    const Best best = find_best(local, kernels, threads, observer);
+                    REQUIRE(best.score == expected, "%s, %d threads: %d, not %lld", name, threads, best.score,
                             static_cast<long long>(expected));
-                    const swsearch::pair::Pair global(rows.get(), query.size(), columns.get(), subject.size(), costs,
-                                                      Ends{false, false, false});
-                    const std::string found = text_of(find_path(global, *kernels, random.below(40'000), threads, watch));
+                    const swsearch::pair::Pair global(problem(false));
+                    const std::string found = text_of(find_path(global, kernels, random.below(40'000), threads, observer));
                     path = path.empty() ? found : path;
-                    REQUIRE(found == path, "%s, %d threads: another path", isa, threads);
+                    REQUIRE(found == path, "%s, %d threads: another path", name, threads);
                 }
             }
         }

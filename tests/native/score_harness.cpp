@@ -5,6 +5,7 @@
 #include <cstring>
 #include <memory>
 
+#include "common/instruction_sets.hpp"
 #include "plain_gotoh.hpp"
 #include "score/group.hpp"
 #include "score/search.hpp"
@@ -92,7 +93,7 @@ void with_scratch(std::size_t bytes, const Scratch& use) {
     std::free(memory);
 }
 
-void check_many(const Kernels& kernels, int width, const Group& group, const Case& made) {
+void check_many(const char* name, const Kernels& kernels, int width, const Group& group, const Case& made) {
     const std::int32_t stop = 0;
     std::uint64_t cells = 0;
     const Control control{&stop, &cells};
@@ -122,7 +123,7 @@ void check_many(const Kernels& kernels, int width, const Group& group, const Cas
         };
         run(kernels.many[width]);
         each([&](std::int32_t score, std::int64_t expected) {
-            REQUIRE(score == (expected >= largest ? kSaturated : expected), "%s width %d: %d, not %lld", kernels.name,
+            REQUIRE(score == (expected >= largest ? kSaturated : expected), "%s width %d: %d, not %lld", name,
                     width, score, static_cast<long long>(expected));
         });
         if (width == kBits8) {
@@ -131,13 +132,13 @@ void check_many(const Kernels& kernels, int width, const Group& group, const Cas
             each([&](std::int32_t score, std::int64_t expected) {
                 REQUIRE(score == kSaturated ? expected + slack >= largest
                                             : score >= expected && score <= std::max(expected, slack) + slack,
-                        "%s bound: %d for %lld", kernels.name, score, static_cast<long long>(expected));
+                        "%s bound: %d for %lld", name, score, static_cast<long long>(expected));
             });
         }
     }
 }
 
-void check_one(const Kernels& kernels, int width, const Query& query, const std::vector<std::int64_t>& expected,
+void check_one(const char* name, const Kernels& kernels, int width, const Query& query, const std::vector<std::int64_t>& expected,
                const Case& made) {
     const std::int32_t stop = 0;
     std::uint64_t cells = 0;
@@ -148,12 +149,12 @@ void check_one(const Kernels& kernels, int width, const Query& query, const std:
             kernels.one[width](query, subject, scratch, &score, {&stop, &cells});
         });
         REQUIRE(score == (expected[i] >= kernels.largest[width] ? kSaturated : expected[i]),
-                "%s one, width %d: %d, not %lld", kernels.name, width, score, static_cast<long long>(expected[i]));
+                "%s one, width %d: %d, not %lld", name, width, score, static_cast<long long>(expected[i]));
     }
 }
 
 // Every kernel, with the queries in groups as a search makes them.
-void check_kernels(const Kernels& kernels, const Case& made) {
+void check_kernels(const char* name, const Kernels& kernels, const Case& made) {
     std::vector<Query> queries;
     for (const Pair& pair : made.pairs) {
         queries.push_back(query_of(pair, 0));
@@ -164,16 +165,16 @@ void check_kernels(const Kernels& kernels, const Case& made) {
             continue;
         }
         for (const Group& group : groups) {
-            check_many(kernels, width, group, made);
+            check_many(name, kernels, width, group, made);
         }
         for (std::size_t q = 0; q < queries.size(); ++q) {
-            check_one(kernels, width, queries[q], made.expected[q], made);
+            check_one(name, kernels, width, queries[q], made.expected[q], made);
         }
     }
 }
 
 // A search with each query twice, once with a floor.
-void check_search(const Kernels& kernels, const Case& made, std::int32_t floor, int n_threads) {
+void check_search(const char* name, const Kernels& kernels, const Case& made, std::int32_t floor, int n_threads) {
     std::vector<std::uint64_t> starts;
     std::vector<std::uint32_t> lengths;
     std::vector<std::uint8_t> residues;
@@ -193,16 +194,16 @@ void check_search(const Kernels& kernels, const Case& made, std::int32_t floor, 
         cells += 2 * residues.size() * pair.rows.size();
     }
     std::vector<std::int32_t> scores(queries.size() * lengths.size());
-    std::uint64_t reported = 0;
-    score_subjects(queries, {exact.get(), starts.data(), lengths.data(), n}, scores.data(), kernels, n_threads,
-                   [&](std::uint64_t done) { reported += done; });
-    REQUIRE(reported == cells, "%s: progress does not add up", kernels.name);
+    swsearch::Observer observer;
+    score_subjects(queries, {exact.get(), starts.data(), lengths.data(), n}, scores.data(), kernels, n_threads, observer,
+                   [] {});
+    REQUIRE(observer.cells_done() == cells, "%s: progress does not add up", name);
     for (std::size_t q = 0; q < queries.size(); ++q) {
         for (std::uint32_t i = 0; i < n; ++i) {
             const std::int32_t score = scores[q * n + i];
             const std::int64_t expected = made.expected[q / 2][i];
             REQUIRE(score == expected || (expected < queries[q].floor && score < queries[q].floor),
-                    "%s search, floor %d: %d, not %lld", kernels.name, queries[q].floor, score,
+                    "%s search, floor %d: %d, not %lld", name, queries[q].floor, score,
                     static_cast<long long>(expected));
         }
     }
@@ -220,10 +221,11 @@ int main(int, char** arguments) {
         // Enough subjects for bounds, and one that is long enough to go in windows.
         Case large = random_case(random, 12, 24, 2200);
         add_subject(large, std::vector<std::uint8_t>(9000, 3));
-        for (const InstructionSet& set : instruction_sets()) {
+        for (const swsearch::InstructionSet& set : swsearch::instruction_sets()) {
             if (set.usable) {
-                check_kernels(*set.kernels, small);
-                check_search(*set.kernels, large, random.between(1, 300), 1 + i % 3);
+                const char* const name = set.name.c_str();
+                check_kernels(name, kernels_of(set.name), small);
+                check_search(name, kernels_of(set.name), large, random.between(1, 300), 1 + i % 3);
             }
         }
     }

@@ -21,35 +21,25 @@ from tests.compiled import compiled, compiler_version, digest_of
 ROOT = Path(__file__).parents[2]
 SIMD = ROOT / "simd"
 AVX512 = ["-mavx512f", "-mavx512bw", "-mavx512vl", "-mavx512dq"]
-SCORE = {"search": [], "group": [], "crew": [], "instruction_sets": [], "kernels_scalar": []}
 KERNELS = {
     "x86_64": {
-        "kernels_sse41": ["-msse4.1"],
-        "kernels_avx2": ["-mavx2"],
-        "kernels_avx512bw": AVX512,
-        "kernels_avx512vbmi": [*AVX512, "-mavx512vbmi"],
+        "scalar": ("scalar", []),
+        "sse41": ("sse41", ["-msse4.1"]),
+        "avx2": ("avx2", ["-mavx2"]),
+        "avx512bw": ("avx512", AVX512),
+        "avx512vbmi": ("avx512", [*AVX512, "-mavx512vbmi"]),
     },
-    "aarch64": {"kernels_neon": []},
+    "aarch64": {"scalar": ("scalar", []), "neon": ("neon", [])},
 }
-ALIGN = {
-    "path": [],
-    "query": [],
-    "forward_pass": [],
-    "forward_scalar": [],
-    "forward_sse41": ["-msse4.1"],
-    "forward_avx2": ["-mavx2"],
-    "forward_avx512": AVX512[:3],
+"""Vectors and compiler options of each instruction set, as CMakeLists.txt has them."""
+COMMON = ["common/instruction_sets", "common/parallel_for"]
+SOURCES = {
+    "score": [*COMMON, "score/search", "score/group"],
+    "align": [*COMMON, "align/path", "align/query", "align/forward_pass"],
+    "pair": [*COMMON, "pair/path", "pair/strip", "pair/sweep", "pair/walk"],
+    "pack": ["pack/gather"],
 }
-PAIR = {
-    "path": [],
-    "strip": [],
-    "sweep": [],
-    "diamond_scalar": [],
-    "diamond_sse41": ["-msse4.1"],
-    "diamond_avx2": ["-mavx2"],
-    "diamond_avx512": AVX512[:3],
-    "walk": [],
-}
+MESSAGES = {"score": "all scores agree\n", "align": "all paths agree\n", "pair": "all pairs agree\n"}
 ADDRESS = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
 
 pytestmark = pytest.mark.slow
@@ -57,38 +47,51 @@ needs_x86 = pytest.mark.skipif(platform.machine() != "x86_64", reason="the flags
 needs_gcc = pytest.mark.skipif(shutil.which("g++") is None, reason="there is no g++")
 
 
-def build(folder: Path, main: str, sources: dict[Path, Sequence[str]], flags: Sequence[str], compiler: str) -> Path:
-    """Compile each source with its own flags beside ``flags``, and link them with ``main`` of this folder.
+def build(
+    folder: Path,
+    main: str,
+    part: str,
+    flags: Sequence[str],
+    compiler: str = "g++",
+    machine: str = "x86_64",
+    driver: str | None = None,
+) -> Path:
+    """Link ``main`` of this folder with a part of simd/ and its kernels for every instruction set.
 
-    The program is kept (``tests/compiled.py``).
+    ``driver`` is another source of this folder that calls ``main``. The program is kept (``tests/compiled.py``).
     """
-    sources = {**sources, Path(__file__).parent / main: []}
-    own_flags = [f"{source.name} {' '.join(needed)}" for source, needed in sources.items()]
-    parts = [compiler, compiler_version(compiler), *flags, *own_flags, digest_of(SIMD, Path(__file__).parent)]
-    return compiled(Path(main).stem, parts, lambda program: link(program, folder, sources, flags, compiler))
+    here = Path(__file__).parent
+    units: list[tuple[str, Path, list[str]]] = [("main", here / main, [])]
+    units += [] if driver is None else [("driver", here / driver, [])]
+    units += [(source.replace("/", "_"), SIMD / f"{source}.cpp", []) for source in SOURCES[part]]
+    kernels = KERNELS[machine] if part in MESSAGES else {}
+    for name, (vectors, options) in kernels.items():
+        defines = [f"-DSWSEARCH_VECTORS={vectors}", f"-DSWSEARCH_KERNELS=kernels_{name}"]
+        units.append((f"kernels_{name}", SIMD / part / "kernels.cpp", [*defines, *options]))
+    named = [f"{name} {source} {' '.join(options)}" for name, source, options in units]
+    parts = [compiler, compiler_version(compiler), *flags, *named, digest_of(SIMD, here)]
+    return compiled(Path(main).stem, parts, lambda program: link(program, folder, units, flags, compiler))
 
 
-def link(program: Path, folder: Path, sources: dict[Path, Sequence[str]], flags: Sequence[str], compiler: str) -> None:
-    """Write the program of some sources; object files go to ``folder``."""
+def link(
+    program: Path, folder: Path, units: list[tuple[str, Path, list[str]]], flags: Sequence[str], compiler: str
+) -> None:
+    """Write the program of some compilation units; object files go to ``folder``."""
     common = [compiler, "-std=c++17", "-O1", "-w", "-pthread", f"-I{SIMD}", *flags]
 
-    def compile_one(source: Path) -> str:
-        target = folder / f"{source.stem}.o"
+    def compile_one(unit: tuple[str, Path, list[str]]) -> str:
+        name, source, options = unit
+        target = folder / f"{name}.o"
         done = subprocess.run(
-            [*common, *sources[source], "-c", source, "-o", target], capture_output=True, text=True, check=False
+            [*common, *options, "-c", source, "-o", target], capture_output=True, text=True, check=False
         )
         assert done.returncode == 0, done.stderr
         return str(target)
 
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        objects = list(pool.map(compile_one, sources))
+        objects = list(pool.map(compile_one, units))
     linked = subprocess.run([*common, *objects, "-o", program], capture_output=True, text=True, check=False)
     assert linked.returncode == 0, linked.stderr
-
-
-def score_sources(machine: str) -> dict[Path, Sequence[str]]:
-    """Sources of simd/score for a machine, with what each needs."""
-    return {SIMD / "score" / f"{name}.cpp": flags for name, flags in {**SCORE, **KERNELS[machine]}.items()}
 
 
 def run(*command: object) -> str:
@@ -99,42 +102,26 @@ def run(*command: object) -> str:
 
 @needs_x86
 @needs_gcc
-def test_score_kernels_stay_in_their_arrays_and_agree(tmp_path):
-    program = build(tmp_path, "score_harness.cpp", score_sources("x86_64"), ADDRESS, "g++")
-    assert run(program, 12) == "all scores agree\n"
+@pytest.mark.parametrize(("part", "n_cases"), [("score", 12), ("align", 150), ("pair", 12)])
+def test_kernels_stay_in_their_arrays_and_agree(tmp_path, part, n_cases):
+    program = build(tmp_path, f"{part}_harness.cpp", part, ADDRESS)
+    assert run(program, n_cases) == MESSAGES[part]
 
 
 @needs_x86
 @needs_gcc
-def test_score_threads_do_not_race(tmp_path):
-    program = build(tmp_path, "score_harness.cpp", score_sources("x86_64"), ["-fsanitize=thread"], "g++")
+@pytest.mark.parametrize(("part", "n_cases"), [("score", 2), ("pair", 4)])
+def test_threads_do_not_race(tmp_path, part, n_cases):
+    program = build(tmp_path, f"{part}_harness.cpp", part, ["-fsanitize=thread"])
     # Without a fixed layout of memory, as some kernels lay it out, the thread sanitizer's runtime cannot start.
     fixed = ["setarch", "-R"] if shutil.which("setarch") else []
-    assert run(*fixed, program, 2) == "all scores agree\n"
-
-
-@needs_x86
-@needs_gcc
-def test_alignments_stay_in_their_arrays_and_rescore(tmp_path):
-    sources = {SIMD / "align" / f"{name}.cpp": flags for name, flags in ALIGN.items()}
-    program = build(tmp_path, "align_harness.cpp", sources, ADDRESS, "g++")
-    assert run(program, 150) == "all paths agree\n"
-
-
-@needs_x86
-@needs_gcc
-@pytest.mark.parametrize(("flags", "n_pairs"), [(ADDRESS, 12), (["-fsanitize=thread"], 4)])
-def test_pairs_stay_in_their_arrays_and_do_not_race(tmp_path, flags, n_pairs):
-    sources = {SIMD / "pair" / f"{name}.cpp": needed for name, needed in PAIR.items()}
-    program = build(tmp_path, "pair_harness.cpp", sources, flags, "g++")
-    fixed = ["setarch", "-R"] if shutil.which("setarch") else []
-    assert run(*fixed, program, n_pairs) == "all pairs agree\n"
+    assert run(*fixed, program, n_cases) == MESSAGES[part]
 
 
 @needs_x86
 @pytest.mark.skipif(shutil.which("clang++") is None, reason="there is no clang++ for libFuzzer")
 def test_fuzzing_the_scores_finds_nothing(tmp_path):
-    program = build(tmp_path, "fuzz_score.cpp", score_sources("x86_64"), ["-fsanitize=fuzzer,address"], "clang++")
+    program = build(tmp_path, "fuzz_score.cpp", "score", ["-fsanitize=fuzzer,address"], "clang++")
     corpus = tmp_path / "corpus"
     corpus.mkdir()
     run(program, "-max_total_time=5", "-max_len=4096", "-seed=1", f"-artifact_prefix={tmp_path}/", corpus)
@@ -146,8 +133,10 @@ def test_fuzzing_the_scores_finds_nothing(tmp_path):
     shutil.which("aarch64-linux-gnu-g++") is None or shutil.which("qemu-aarch64") is None,
     reason="needs Debian's g++-aarch64-linux-gnu and qemu-user",
 )
-def test_neon_kernels_agree(tmp_path):
+@pytest.mark.parametrize(("part", "n_cases"), [("score", 3), ("align", 30), ("pair", 6)])
+def test_neon_kernels_agree(tmp_path, part, n_cases):
+    """Scores, tracebacks and pairs of NEON and of the plain vectors, under an emulator."""
     program = build(
-        tmp_path, "score_harness.cpp", score_sources("aarch64"), ["-static", "-Wall"], "aarch64-linux-gnu-g++"
+        tmp_path, f"{part}_harness.cpp", part, ["-static", "-Wall"], "aarch64-linux-gnu-g++", machine="aarch64"
     )
-    assert run("qemu-aarch64", program, 3) == "all scores agree\n"
+    assert run("qemu-aarch64", program, n_cases) == MESSAGES[part]

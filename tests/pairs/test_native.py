@@ -16,6 +16,7 @@ from rapidfuzz.distance import LCSseq, Levenshtein
 from whole_matrix import free_ends, whole_matrix
 
 from swsearch import _native
+from swsearch.engine.cpu.engine import usable_instruction_sets
 from tests.patience import interrupt
 
 GAPS = [(0, 1), (0, 2), (5, 2), (11, 1), (3, 0), (1, 1), (16_383, 16_383), (2_000, 300)]
@@ -27,16 +28,16 @@ MODES = [
     ("semiglobal", "query"),
     ("semiglobal", "subject"),
 ]
-ISAS = _native.pair_isas()
+INSTRUCTION_SETS = usable_instruction_sets()
 LETTERS = "ACGT"
 
 
 def align(query, subject, mode, *, costs=(2, -3), gap=(5, 2), table=None, free="both", path=True, threads=1,
-          memory_bytes=1 << 26, isa="auto"):  # fmt: skip
+          memory_bytes=1 << 26, instruction_set="auto"):  # fmt: skip
     query_free, subject_free = free_ends(mode, free)
     return _native.align_pair(
         np.asarray(query, np.uint16), np.asarray(subject, np.uint16), table, *costs, *gap, mode == "local",
-        query_free, subject_free, path, threads, memory_bytes, None, isa,
+        query_free, subject_free, path, threads, memory_bytes, None, instruction_set,
     )  # fmt: skip
 
 
@@ -71,11 +72,11 @@ def assert_as_defined(query, subject, mode, free, costs, gap, table=None, **opti
     assert alone == (*found[:3], 0, 0, None)
 
 
-@pytest.mark.parametrize("isa", ISAS)
+@pytest.mark.parametrize("instruction_set", INSTRUCTION_SETS)
 @pytest.mark.parametrize(("mode", "free"), MODES)
-def test_random_pairs_are_as_defined(isa, mode, free):
+def test_random_pairs_are_as_defined(instruction_set, mode, free):
     """Expected values: the whole matrix. Lengths from 0, compared letters and tables, all gap costs, any memory."""
-    rng = np.random.default_rng(ISAS.index(isa))
+    rng = np.random.default_rng(INSTRUCTION_SETS.index(instruction_set))
     for case in range(60):
         query, subject = letters(rng.integers(1 << 30), rng.integers(0, 60)), letters(case, rng.integers(0, 60))
         shared = min(len(query), len(subject)) * case // 60
@@ -85,50 +86,71 @@ def test_random_pairs_are_as_defined(isa, mode, free):
             costs = COSTS[0]
         table = rng.integers(-6, 9, (4, 4)).astype(np.int8) if case % 2 else None
         assert_as_defined(
-            query, subject, mode, free, costs, gap, table, isa=isa, memory_bytes=int(rng.choice([0, 9999]))
+            query,
+            subject,
+            mode,
+            free,
+            costs,
+            gap,
+            table,
+            instruction_set=instruction_set,
+            memory_bytes=int(rng.choice([0, 9999])),
         )
 
 
-STRIPS = {isa: (256 if isa == "avx512" else 128 if isa == "avx2" else 32) for isa in ISAS}
+STRIPS = {
+    name: 256 if name.startswith("avx512") else {"avx2": 128, "neon": 64}.get(name, 32) for name in INSTRUCTION_SETS
+}
 
 
-@pytest.mark.parametrize("isa", ISAS)
+@pytest.mark.parametrize("instruction_set", INSTRUCTION_SETS)
 @pytest.mark.parametrize("mode", ["local", "global", "semiglobal"])
-def test_lengths_around_a_strip_are_as_defined(isa, mode):
+def test_lengths_around_a_strip_are_as_defined(instruction_set, mode):
     """Expected values: the whole matrix. S - 1, S, S + 1 rows, 1 x n and m x 1, S a strip's rows."""
-    s = STRIPS[isa]
+    s = STRIPS[instruction_set]
     for m, n in [(1, 1), (s - 1, 9), (s, 33), (s + 1, 9), (1, 3 * s + 5), (3 * s + 5, 1), (2 * s, 2)]:
         query, subject = letters(m, m), letters(n, n)
         subject[: min(m, n) - 1] = query[1 : min(m, n)]
-        assert_as_defined(query, subject, mode, "both", (2, -3), (5, 2), isa=isa)
+        assert_as_defined(query, subject, mode, "both", (2, -3), (5, 2), instruction_set=instruction_set)
 
 
-@pytest.mark.parametrize("isa", ISAS)
+@pytest.mark.parametrize("instruction_set", INSTRUCTION_SETS)
 @pytest.mark.parametrize("length", [253, 254, 255, 256, 400])
-def test_scores_around_the_limit_of_8_bits_are_exact(isa, length):
+def test_scores_around_the_limit_of_8_bits_are_exact(instruction_set, length):
     """Expected values: ``length`` equal letters, one point each, between letters that never agree."""
     core = letters(length, length, 3)
     query = np.concatenate([np.full(60, 3, np.uint16), core, np.full(70, 3, np.uint16)])
     for before in (0, 1, 300):
         subject = np.concatenate([np.full(before, 4, np.uint16), core, np.full(5, 4, np.uint16), core])
         for table in (None, np.where(np.eye(5, dtype=bool), 1, -3).astype(np.int8)):
-            found = align(query, subject, "local", costs=(1, -3), table=table, path=False, isa=isa, threads=2)
+            found = align(
+                query,
+                subject,
+                "local",
+                costs=(1, -3),
+                table=table,
+                path=False,
+                instruction_set=instruction_set,
+                threads=2,
+            )
             assert found[:3] == (length, 60 + length, before + length)
 
 
-@pytest.mark.parametrize("isa", ISAS)
+@pytest.mark.parametrize("instruction_set", INSTRUCTION_SETS)
 @pytest.mark.parametrize("n_letters", [2, 4, 14, 15, 40])
 @pytest.mark.parametrize("gap", [(5, 2), (0, 2), (126, 1), (127, 1), (0, 127)])
-def test_local_ends_of_long_queries_are_as_defined(isa, n_letters, gap):
+def test_local_ends_of_long_queries_are_as_defined(instruction_set, n_letters, gap):
     """Expected values: the whole matrix. Few letters give many equal scores, many letters do not fit 8-bit lanes."""
     rng = np.random.default_rng(n_letters)
-    query = rng.integers(0, n_letters, STRIPS[isa] * 2 + 30).astype(np.uint16)
+    query = rng.integers(0, n_letters, STRIPS[instruction_set] * 2 + 30).astype(np.uint16)
     subject = rng.integers(0, n_letters, 90).astype(np.uint16)
     costs = (2, -3) if n_letters < 40 else (7, -8)
     pairs = np.where(query[:, None] == subject[None, :], *costs)
     wanted = whole_matrix(pairs, *gap, "local")
     for table in (None, np.where(np.eye(n_letters, dtype=bool), *costs).astype(np.int8)):
-        found = align(query, subject, "local", costs=costs, gap=gap, table=table, path=False, isa=isa)
+        found = align(
+            query, subject, "local", costs=costs, gap=gap, table=table, path=False, instruction_set=instruction_set
+        )
         assert found[:3] == (wanted.score, wanted.query_end, wanted.subject_end)
 
 
@@ -141,13 +163,15 @@ def test_long_pairs_are_the_same_for_all_threads_memory_and_instruction_sets(mod
     function = {"local": parasail.sw_scan_32, "global": parasail.nw_scan_32, "semiglobal": parasail.sg_scan_32}[mode]
     assert whole[0] == function(*text, 7, 2, parasail.matrix_create(LETTERS, 2, -3)).score
     table = np.where(np.eye(4, dtype=bool), 2, -3).astype(np.int8)
-    for isa in ISAS[:3]:
+    for instruction_set in INSTRUCTION_SETS:
         for threads in (1, 2, 5):
             for memory_bytes in (0, 100_000, 1 << 28):
-                got = align(query, subject, mode, isa=isa, threads=threads, memory_bytes=memory_bytes)
-                assert got == whole, (isa, threads, memory_bytes)
-        assert align(query, subject, mode, isa=isa, table=table, threads=2) == whole
-        assert align(query, subject, mode, isa=isa, path=False, threads=2)[:3] == whole[:3]
+                got = align(
+                    query, subject, mode, instruction_set=instruction_set, threads=threads, memory_bytes=memory_bytes
+                )
+                assert got == whole, (instruction_set, threads, memory_bytes)
+        assert align(query, subject, mode, instruction_set=instruction_set, table=table, threads=2) == whole
+        assert align(query, subject, mode, instruction_set=instruction_set, path=False, threads=2)[:3] == whole[:3]
 
 
 @pytest.mark.parametrize("costs", [(2, -3), (150, -200)])
@@ -158,9 +182,18 @@ def test_paths_through_many_tiles_are_as_defined(mode, costs):
     subject = np.concatenate([query[:90], letters(6, 1_300), query[95:200], query[210:], letters(7, 900)])
     gap = (5, 2) if costs == (2, -3) else (2_000, 1)
     wanted = whole_matrix(np.where(query[:, None] == subject[None, :], *costs), *gap, mode)
-    for isa in ISAS:
+    for instruction_set in INSTRUCTION_SETS:
         for memory_bytes in (0, 60_000, 1 << 28):
-            found = align(query, subject, mode, costs=costs, gap=gap, isa=isa, memory_bytes=memory_bytes, threads=2)
+            found = align(
+                query,
+                subject,
+                mode,
+                costs=costs,
+                gap=gap,
+                instruction_set=instruction_set,
+                memory_bytes=memory_bytes,
+                threads=2,
+            )
             assert (*found[:3], *found[3:5], operations(found[5])) == (
                 wanted.score, wanted.query_end, wanted.subject_end, wanted.query_start, wanted.subject_start,
                 wanted.operations,
@@ -260,7 +293,7 @@ def test_ctrl_c_ends_a_long_pair():
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"isa": "mmx"}, "isa mmx"),
+        ({"instruction_set": "mmx"}, "no instruction set is named mmx"),
         ({"gap": (-1, 1)}, "not negative"),
         ({"gap": (0, 0)}, "cost nothing"),
         ({"costs": (20_000, 0)}, "range"),
@@ -339,5 +372,5 @@ def test_blocks_that_a_walk_cannot_use_are_refused():
         with pytest.raises(ValueError, match="block"):
             walk.through(above, column, group_rows, *[scores[:size]] * 6)
     assert (walk.row, walk.column) == (300, len(subject))
-    with pytest.raises(ValueError, match="beside the matrix"):
+    with pytest.raises(ValueError, match="outside the matrix"):
         walk_of(query, subject, "global", 301, 5)

@@ -9,6 +9,7 @@ import numpy as np
 
 from swsearch import _native
 from swsearch.cores import check_threads
+from swsearch.engine.cpu.engine import usable_instruction_sets
 from swsearch.engine.pair_arrays import AlignmentProblem, PairPaths, Sequences, limited
 from swsearch.errors import InputError
 
@@ -16,11 +17,6 @@ SHORT_LETTERS: Final = 2048
 """Letters of the longest sequence of a short pair; a pair of longer ones keeps all threads busy by itself."""
 MEMORY_BYTES: Final = 256 << 20
 """Bytes of rows that are kept for a path, beyond what grows with the lengths; shared by all threads."""
-
-
-def usable_instruction_sets() -> list[str]:
-    """Instruction sets that the pair kernels are built for and that this processor can run, best first."""
-    return list(_native.pair_isas())
 
 
 class CpuPairs:
@@ -33,7 +29,7 @@ class CpuPairs:
     memory_bytes : int
         Bytes of rows that are kept for a path.
     instruction_set : str, optional
-        One of :func:`usable_instruction_sets`; by default the fastest for each kind of pair.
+        One of :func:`swsearch.engine.cpu.engine.usable_instruction_sets`; by default the fastest for each kind of pair.
 
     Raises
     ------
@@ -141,7 +137,7 @@ def cigars(paths: PairPaths, queries: Sequences, subjects: Sequences, n_threads:
     ValueError
         The paths do not fit the sequences.
     """
-    return _native.spell_cigars(
+    return _native.write_cigars(
         queries.letters, queries.ends, subjects.letters, subjects.ends,
         np.ascontiguousarray(paths.ends[:, 3]), np.ascontiguousarray(paths.ends[:, 4]), paths.run_ends, paths.runs,
         n_threads,

@@ -125,7 +125,7 @@ def nodes(entries: NDArray[np.uint64]) -> tuple[NDArray[np.int32], NDArray[np.in
 class Edges:
     """What the rows of a strip have at the left of a block, of some blocks: int32 arrays with a line a block.
 
-    The rows are in groups whose columns end one further left each (``simd/pair/walk.hpp``, ``LeftEdge``).
+    The rows are in groups whose columns end one further left each (``simd/pair/walk.hpp``, ``LeftEdges``).
 
     Attributes
     ----------

@@ -181,7 +181,7 @@ CALLS: Final[dict[str, tuple[Callable[..., object], Callable[[random.Random], li
     "score_ends": (_native.score_ends, _ends),
     "align_pair": (_native.align_pair, _pair),
     "align_pairs": (_native.align_pairs, _pairs),
-    "spell_cigars": (_native.spell_cigars, _cigars),
+    "write_cigars": (_native.write_cigars, _cigars),
     "gather": (_native.gather, _gather),
     "PairWalk": (_walk, _walk_arguments),
 }

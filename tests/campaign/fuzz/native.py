@@ -16,7 +16,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from tests.native.test_native import ADDRESS, ALIGN, PAIR, SIMD, build, score_sources
+from tests.native.test_native import ADDRESS, build
 
 if TYPE_CHECKING:
     from tests.campaign.parts import Budget, Outcome
@@ -34,29 +34,14 @@ BUILDS: Final = {
 REGRESSIONS: Final = Path(__file__).parent / "regressions"
 
 
-def _sources(target: str) -> dict[Path, Sequence[str]]:
-    if target == "score":
-        return score_sources(platform.machine())
-    if target == "pack":
-        return {SIMD / "pack" / "gather.cpp": []}
-    of_target = ALIGN if target == "align" else PAIR
-    return {SIMD / target / f"{name}.cpp": flags for name, flags in of_target.items()}
-
-
 def built(folder: Path, target: str, sanitizer: str, *, libfuzzer: bool) -> Path:
-    """The program of a target, built in ``folder`` unless it lies there."""
+    """The program of a target; it is built where it is not in the cache of compiled programs."""
     place = folder / f"{target}-{sanitizer}-{'libfuzzer' if libfuzzer else 'driver'}"
-    program = place / "program"
-    if not program.exists():
-        place.mkdir(parents=True, exist_ok=True)
-        flags = BUILDS[target, sanitizer]
-        sources = _sources(target)
-        if libfuzzer:
-            build(place, f"fuzz_{target}.cpp", sources, [*flags, "-fsanitize=fuzzer"], "clang++")
-        else:
-            driver = Path(build.__code__.co_filename).parent / "random_driver.cpp"
-            build(place, f"fuzz_{target}.cpp", {**sources, driver: []}, flags, "g++")
-    return program
+    place.mkdir(parents=True, exist_ok=True)
+    flags = BUILDS[target, sanitizer]
+    if libfuzzer:
+        return build(place, f"fuzz_{target}.cpp", target, [*flags, "-fsanitize=fuzzer"], "clang++")
+    return build(place, f"fuzz_{target}.cpp", target, flags, driver="random_driver.cpp")
 
 
 def problems(program: Path, arguments: Sequence[str]) -> list[str]:

@@ -1,0 +1,99 @@
+// The alignment of one query with one subject: where it ends, the band that holds it, and its path.
+//
+// docs/design/traceback.md defines the alignment and proves the steps.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "align/kernel.hpp"
+#include "align/used_pairs.hpp"
+#include "common/parallel_for.hpp"
+#include "common/profile.hpp"
+
+namespace swsearch::align {
+
+// The kernels of the instruction set with that name, as find_instruction_set finds it.
+const Kernels& kernels_of(const std::string& instruction_set);
+
+// The end of the best local alignment, a node of the matrix: `query_end` residues of the query and `subject_end` of the
+// subject are before it. All 0 where nothing scores above 0.
+struct End {
+    std::int32_t score = 0;
+    std::size_t query_end = 0;
+    std::size_t subject_end = 0;
+};
+
+// A query in the orders that the passes read it, shared by the alignments with all subjects. The arrays belong to the
+// caller and must outlive it. `codes` and `identity` (32 entries: letters with equal entries are identical) are needed for
+// paths only.
+class Query {
+public:
+    Query(const Profile& profile, const std::uint8_t* codes, const std::uint8_t* identity, const Kernels& kernels);
+
+    // Scores in the striped order of `lanes` lanes; computed on first use.
+    const std::int8_t* striped(int lanes) const;
+    std::size_t segments(int lanes) const { return (length + std::size_t(lanes) - 1) / std::size_t(lanes); }
+
+    // Scores of all query rows against one subject code.
+    const std::int8_t* scores(std::uint8_t residue) const { return scores_.data() + (residue % kCodes) * length; }
+
+    // Whether the letters of a query row and of a subject are identical.
+    bool identical(std::size_t row, std::uint8_t residue) const {
+        return identity_[codes_[row] % kCodes] == identity_[residue % kCodes];
+    }
+
+    // The most subject columns that an alignment with this score and query end can span: its gaps cost at most the
+    // difference between the best that the rows before the end can score and the score.
+    std::uint64_t max_columns(const End& end) const;
+
+    const std::size_t length;
+    const std::int32_t first;   // cost of a gap's first residue
+    const std::int32_t extend;  // and of each further one
+    const Kernels& kernels;
+    const std::int32_t max_score;
+
+private:
+    const std::uint8_t* const codes_;
+    const std::uint8_t* const identity_;
+    std::vector<std::int8_t> scores_;        // [code][row]
+    std::vector<std::int64_t> best_before_;  // [row] sum of the best scores of the rows before it
+    mutable std::mutex mutex_;
+    mutable std::vector<std::int8_t> striped_[2];
+    mutable int striped_lanes_[2] = {0, 0};
+};
+
+// Largest H of each group of 2^shift subject columns.
+struct ColumnBest {
+    std::vector<std::int32_t> best;
+    unsigned shift = 0;
+};
+
+struct Path {
+    End end;
+    std::size_t query_start = 0;
+    std::size_t subject_start = 0;
+    std::string cigar;
+    std::uint64_t identities = 0;
+    std::uint64_t positives = 0;
+    std::uint64_t columns = 0;
+    std::uint64_t gap_openings = 0;
+    std::uint64_t gap_residues = 0;
+};
+
+// At most `most` alignments that score at least `floor` and above 0, each the best of those that use no pair of residues of
+// the alignments before it, so their scores do not grow. Uses about `memory_bytes` beyond what is linear in the lengths;
+// the paths do not depend on it.
+std::vector<Path> find_paths(const Query& query, const std::uint8_t* subject, std::size_t length, std::size_t most,
+                             std::int32_t floor, std::size_t memory_bytes, Observer& observer);
+
+// The same for `most` of 1, where the end of the best alignment is known: from a pass over no more columns than it can
+// span. If no alignment with that score has that end, the path's own end differs from it, or there is no path.
+std::vector<Path> find_path_to(const Query& query, const std::uint8_t* subject, const End& end, std::int32_t floor,
+                               std::size_t memory_bytes, Observer& observer);
+
+}  // namespace swsearch::align

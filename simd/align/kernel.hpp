@@ -1,0 +1,76 @@
+// What the kernels of the forward pass take and give: plain records between the pass and the translation units of the
+// instruction sets (common/vectors.hpp).
+
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+namespace swsearch::align {
+
+// The state of one forward pass, between calls that each compute some columns.
+struct ForwardState {
+    const int8_t* profile;  // striped for the kernel's lanes: [32][segments][lanes]; row r is lane r / segments
+    size_t segments;
+    const uint8_t* subject;
+    int32_t first;   // cost of a gap's first residue
+    int32_t extend;  // cost of each further one
+    void* h[3];      // columns of H, striped: the last, the best, and a free one; aligned to 64 bytes
+    void* e;         // E of the last column; aligned to 64 bytes
+    int last;        // which of h holds the column before
+    int best_h;      // which of h holds the first column that reached `best`
+    int32_t best;
+    size_t best_column;    // 0-based column of best_h
+    int32_t* column_best;  // [columns >> shift + 1] largest H of each group of columns
+    unsigned shift;
+    bool overflow;  // the lanes were too narrow: this state is invalid
+};
+
+// Computes columns from to to - 1.
+using ForwardKernel = void (*)(ForwardState& state, size_t from, size_t to);
+
+// The lanes hold values of 16 bits, where `overflow` is set as soon as a score leaves them, or of 32 bits.
+struct Kernels {
+    ForwardKernel narrow;
+    int narrow_lanes;
+    ForwardKernel wide;
+    int wide_lanes;
+};
+
+// Largest score that 16-bit lanes hold: one more column adds at most 127.
+constexpr int32_t kNarrowLimit = 32767 - 127;
+
+// Whether these gap costs fit 16-bit lanes: E is never below -first, and one more step must not wrap.
+constexpr bool narrow_gaps(int32_t first, int32_t extend) { return first + extend <= 32000; }
+
+// The index of a row in the arrays of a striped state.
+constexpr size_t striped_index(size_t row, size_t segments, size_t lanes) {
+    return row % segments * lanes + row / segments;
+}
+
+// Ends a column whose values are in h[column_h]: notes its largest H. Returns false where 16 bits are too narrow for it.
+template <class Value>
+inline __attribute__((always_inline)) bool finish_column(ForwardState& state, size_t column, int column_h, int32_t largest) {
+    int32_t& group = state.column_best[column >> state.shift];
+    group = group > largest ? group : largest;
+    state.last = column_h;
+    if (largest > state.best) {
+        state.best = largest;
+        state.best_column = column;
+        state.best_h = column_h;
+        if (sizeof(Value) == 2 && largest > kNarrowLimit) {
+            state.overflow = true;
+            return false;
+        }
+    }
+    return true;
+}
+
+// Which of h the next column may use.
+inline __attribute__((always_inline)) int free_column(const ForwardState& state) {
+    int free = 0;
+    while (free == state.last || free == state.best_h) ++free;
+    return free;
+}
+
+}  // namespace swsearch::align

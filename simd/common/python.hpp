@@ -1,0 +1,131 @@
+// What all bindings share: checked views of arrays, checked profiles and subjects, signals and progress.
+
+#pragma once
+
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "common/parallel_for.hpp"
+#include "common/profile.hpp"
+
+namespace swsearch {
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+using Array = nb::ndarray<nb::ro>;
+using OutputArray = nb::ndarray<>;
+
+constexpr std::int32_t kMaxGapCost = 16'383;
+
+// The elements of a checked array. They belong to the array.
+template <class T>
+struct View {
+    T* data;
+    std::size_t length;   // of the first dimension
+    std::size_t columns;  // of the second, 1 where there is none
+
+    std::size_t size() const { return length * columns; }
+    T* begin() const { return data; }
+    T* end() const { return data + size(); }
+    T& operator[](std::size_t i) const { return data[i]; }
+};
+
+[[noreturn]] inline void refuse(const std::string& message) { throw nb::value_error(message.c_str()); }
+
+inline void check_that(bool condition, const char* message) {
+    if (!condition) refuse(message);
+}
+
+// A view of an array of T with so many dimensions, C-contiguous and in this machine's memory; of `columns` columns where
+// they are given. Throws TypeError where it is another.
+template <class T, std::size_t kDimensions = 1, class SomeArray>
+View<T> view_of(const SomeArray& array, const char* name, std::size_t columns = 0) {
+    using Element = std::remove_const_t<T>;
+    const auto require = [name](bool condition, const std::string& what) {
+        if (!condition) throw nb::type_error((std::string(name) + " must " + what).c_str());
+    };
+    const std::string kind = (std::is_signed_v<Element> ? "int" : "uint") + std::to_string(8 * sizeof(Element));
+    require(array.device_type() == nb::device::cpu::value, "be in this machine's memory");
+    require(array.dtype() == nb::dtype<Element>(), "be an array of " + kind);
+    require(array.ndim() == kDimensions, "have " + std::to_string(kDimensions) + " dimensions, not " + std::to_string(array.ndim()));
+    std::int64_t stride = 1;
+    for (std::size_t i = kDimensions; i-- > 0;) {
+        require(array.size() == 0 || array.shape(i) == 1 || array.stride(i) == stride, "be contiguous, in C order");
+        stride *= static_cast<std::int64_t>(array.shape(i));
+    }
+    const std::size_t n_columns = kDimensions == 2 ? array.shape(1) : 1;
+    require(columns == 0 || n_columns == columns, "have " + std::to_string(columns) + " columns, not " + std::to_string(n_columns));
+    return {static_cast<T*>(array.data()), array.shape(0), n_columns};
+}
+
+// A profile whose rows all lie inside its table, and whose gaps cost something.
+inline Profile checked_profile(const Array& rows_array, const Array& table_array, std::int32_t gap_open, std::int32_t gap_extend) {
+    const auto rows = view_of<const std::int32_t>(rows_array, "rows");
+    const auto table = view_of<const std::int8_t, 2>(table_array, "table", kCodes);
+    for (const std::int32_t cost : {gap_open, gap_extend}) {
+        check_that(cost >= 0 && cost <= kMaxGapCost, "gap costs range from 0 to 16383");
+    }
+    check_that(gap_open + gap_extend > 0, "gap costs of 0 and 0: gaps would cost nothing");
+    check_that(rows.length <= 0x7FFFFFF0 && table.length <= 0x7FFFFFF0, "the query is longer than 2^31 residues");
+    for (std::size_t i = 0; i < rows.length; ++i) {
+        if (rows[i] < 0 || static_cast<std::size_t>(rows[i]) >= table.length) {
+            refuse("rows[" + std::to_string(i) + "] is not a row of the table");
+        }
+    }
+    return {rows.data, table.data, static_cast<std::int32_t>(rows.length), static_cast<std::int32_t>(table.length), gap_open, gap_extend};
+}
+
+// Subjects that all lie inside the residues.
+inline Subjects checked_subjects(const Array& residues_array, const Array& starts_array, const Array& lengths_array) {
+    const auto residues = view_of<const std::uint8_t>(residues_array, "residues");
+    const auto starts = view_of<const std::uint64_t>(starts_array, "starts");
+    const auto lengths = view_of<const std::uint32_t>(lengths_array, "lengths");
+    check_that(starts.length == lengths.length, "starts and lengths differ in length");
+    check_that(starts.length <= UINT32_MAX, "there are more than 2^32 subjects");
+    for (std::size_t i = 0; i < starts.length; ++i) {
+        if (starts[i] > residues.length || lengths[i] > residues.length - starts[i]) {
+            refuse("subject " + std::to_string(i) + " leaves the array of residues");
+        }
+    }
+    return {residues.data, starts.data, lengths.data, static_cast<std::uint32_t>(starts.length)};
+}
+
+inline void check_threads(int n_threads) { check_that(n_threads >= 1, "the number of threads must be at least 1"); }
+
+// A NumPy array that takes over a vector's values.
+template <class Value, std::size_t kDimensions>
+auto array_of(std::vector<Value>&& values, const std::array<std::size_t, kDimensions>& shape) {
+    auto* const owned = new std::vector<Value>(std::move(values));
+    const nb::capsule owner(owned, [](void* pointer) noexcept { delete static_cast<std::vector<Value>*>(pointer); });
+    return nb::ndarray<nb::numpy, Value>(owned->data(), kDimensions, shape.data(), owner);
+}
+
+// A poll for parallel_for, called without Python's lock: throws what a signal's handler raised, and calls `progress` with
+// the cells that are done since it was called last.
+class PythonPoll {
+public:
+    PythonPoll(const Observer& observer, const nb::object& progress) : observer_(observer), progress_(progress) {}
+
+    void operator()() {
+        const nb::gil_scoped_acquire lock;
+        if (PyErr_CheckSignals() != 0) throw nb::python_error();
+        const std::uint64_t cells = observer_.cells_done();
+        if (!progress_.is_none() && cells > reported_) progress_(cells - reported_);
+        reported_ = cells;
+    }
+
+private:
+    const Observer& observer_;
+    const nb::object& progress_;
+    std::uint64_t reported_ = 0;
+};
+
+}  // namespace swsearch

@@ -1,0 +1,98 @@
+// Vectors of AVX2: 32 bytes. vectors.hpp says what each function does.
+
+#pragma once
+
+#include <immintrin.h>
+
+namespace swsearch {
+namespace {
+
+struct Vectors {
+    using V = __m256i;
+    template <class T>
+    using Mask = V;
+    static constexpr int kBytes = 32;
+    static constexpr int kRegisters = 16;
+
+    static V load(const void* from) { return _mm256_loadu_si256(static_cast<const V*>(from)); }
+    static void store(void* to, V a) { _mm256_storeu_si256(static_cast<V*>(to), a); }
+    template <class T>
+    static V splat(int32_t x) {
+        BY_LANE(_mm256_set1_epi8(static_cast<char>(x)), _mm256_set1_epi16(static_cast<short>(x)), _mm256_set1_epi32(x))
+    }
+    template <class T>
+    static V add(V a, V b) { BY_LANE(_mm256_add_epi8(a, b), _mm256_add_epi16(a, b), _mm256_add_epi32(a, b)) }
+    template <class T>
+    static V subtract(V a, V b) { BY_LANE(_mm256_sub_epi8(a, b), _mm256_sub_epi16(a, b), _mm256_sub_epi32(a, b)) }
+    template <class T>
+    static V add_saturating(V a, V b) { BY_NARROW_LANE(_mm256_adds_epi8(a, b), _mm256_adds_epi16(a, b)) }
+    template <class T>
+    static V subtract_saturating(V a, V b) { BY_NARROW_LANE(_mm256_subs_epi8(a, b), _mm256_subs_epi16(a, b)) }
+    template <class T>
+    static V max(V a, V b) { BY_LANE(_mm256_max_epi8(a, b), _mm256_max_epi16(a, b), _mm256_max_epi32(a, b)) }
+    template <class T>
+    static V equal(V a, V b) { BY_LANE(_mm256_cmpeq_epi8(a, b), _mm256_cmpeq_epi16(a, b), _mm256_cmpeq_epi32(a, b)) }
+    template <class T>
+    static V greater(V a, V b) { BY_LANE(_mm256_cmpgt_epi8(a, b), _mm256_cmpgt_epi16(a, b), _mm256_cmpgt_epi32(a, b)) }
+    template <class T>
+    static bool any_greater(V a, V b) { return _mm256_movemask_epi8(greater<T>(a, b)) != 0; }
+    template <class T>
+    static V select(V mask, V yes, V no) { return _mm256_blendv_epi8(no, yes, mask); }
+    template <class T>
+    static V shift_in(V a, T x) {
+        return _mm256_alignr_epi8(a, _mm256_permute2x128_si256(a, splat<T>(x), 0x02), 16 - sizeof(T));
+    }
+    template <class T>
+    static T last(V a) {
+        const __m128i high = _mm256_extracti128_si256(a, 1);
+        BY_LANE(static_cast<T>(_mm_extract_epi8(high, 15)), static_cast<T>(_mm_extract_epi16(high, 7)), _mm_extract_epi32(high, 3))
+    }
+    template <class T>
+    static int32_t largest(V a) {
+        const __m128i low = _mm256_castsi256_si128(a);
+        const __m128i high = _mm256_extracti128_si256(a, 1);
+        if constexpr (sizeof(T) == 2) {  // the smallest distance to 32767
+            const __m128i distance = _mm_sub_epi16(_mm_set1_epi16(32767), _mm_max_epi16(low, high));
+            return 32767 - _mm_extract_epi16(_mm_minpos_epu16(distance), 0);
+        } else {
+            __m128i half = _mm_max_epi32(low, high);
+            half = _mm_max_epi32(half, _mm_shuffle_epi32(half, 0x4E));
+            return _mm_cvtsi128_si32(_mm_max_epi32(half, _mm_shuffle_epi32(half, 0xB1)));
+        }
+    }
+    template <class T>
+    static V widen(V a) {
+        BY_LANE(a, _mm256_cvtepi8_epi16(_mm256_castsi256_si128(a)), _mm256_cvtepi8_epi32(_mm256_castsi256_si128(a)))
+    }
+    template <class T>
+    static V load_bytes(const int8_t* from) {
+        BY_LANE(load(from), _mm256_cvtepi8_epi16(load_part(from)),
+                _mm256_cvtepi8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(from))))
+    }
+
+    static V exclusive_or(V a, V b) { return _mm256_xor_si256(a, b); }
+    static V shuffle(V table, V index) { return _mm256_shuffle_epi8(table, index); }
+    static V first_of_parts(V first, V others) {
+        return select<int8_t>(_mm256_broadcastsi128_si256(_mm_cvtsi32_si128(0xFF)), first, others);
+    }
+    // A byte shuffle indexes 16 bytes. Bit 4 of the code, moved to bit 7, chooses between the halves of the row.
+    static V look_up(const int8_t* row, V codes) {
+        const V low = _mm256_broadcastsi128_si256(load_part(row));
+        const V high = _mm256_broadcastsi128_si256(load_part(row + 16));
+        const V index = _mm256_and_si256(codes, splat<int8_t>(15));
+        const V upper = _mm256_slli_epi16(codes, 3);
+        return _mm256_blendv_epi8(shuffle(low, index), shuffle(high, index), upper);
+    }
+    template <class Byte>
+    static __m128i load_part(const Byte* from) { return _mm_loadu_si128(reinterpret_cast<const __m128i*>(from)); }
+    template <class Byte>
+    static V load_parts(const Byte* const* rows, size_t offset) {
+        return _mm256_inserti128_si256(_mm256_castsi128_si256(load_part(rows[0] + offset)), load_part(rows[16] + offset), 1);
+    }
+    static V unpack_low(V a, V b) { return _mm256_unpacklo_epi8(a, b); }
+    static V unpack_high(V a, V b) { return _mm256_unpackhi_epi8(a, b); }
+    static void keep_order(V& a, V& b) { asm volatile("" : "+x"(a), "+x"(b)); }
+};
+
+}  // namespace
+}  // namespace swsearch

@@ -1,0 +1,126 @@
+// Vectors of AVX-512 (F, BW, VL, DQ): 64 bytes. vectors.hpp says what each function does. With VBMI one permutation of
+// bytes looks a score up.
+
+#pragma once
+
+#include <immintrin.h>
+
+namespace swsearch {
+namespace {
+
+template <size_t kLaneBytes>
+struct BitMask;
+template <>
+struct BitMask<1> { using Type = __mmask64; };
+template <>
+struct BitMask<2> { using Type = __mmask32; };
+template <>
+struct BitMask<4> { using Type = __mmask16; };
+
+struct Vectors {
+    using V = __m512i;
+    template <class T>
+    using Mask = typename BitMask<sizeof(T)>::Type;  // a bit per lane
+    static constexpr int kBytes = 64;
+    static constexpr int kRegisters = 32;
+
+    static V load(const void* from) { return _mm512_loadu_si512(from); }
+    static void store(void* to, V a) { _mm512_storeu_si512(to, a); }
+    template <class T>
+    static V splat(int32_t x) {
+        BY_LANE(_mm512_set1_epi8(static_cast<char>(x)), _mm512_set1_epi16(static_cast<short>(x)), _mm512_set1_epi32(x))
+    }
+    template <class T>
+    static V add(V a, V b) { BY_LANE(_mm512_add_epi8(a, b), _mm512_add_epi16(a, b), _mm512_add_epi32(a, b)) }
+    template <class T>
+    static V subtract(V a, V b) { BY_LANE(_mm512_sub_epi8(a, b), _mm512_sub_epi16(a, b), _mm512_sub_epi32(a, b)) }
+    template <class T>
+    static V add_saturating(V a, V b) { BY_NARROW_LANE(_mm512_adds_epi8(a, b), _mm512_adds_epi16(a, b)) }
+    template <class T>
+    static V subtract_saturating(V a, V b) { BY_NARROW_LANE(_mm512_subs_epi8(a, b), _mm512_subs_epi16(a, b)) }
+    template <class T>
+    static V max(V a, V b) { BY_LANE(_mm512_max_epi8(a, b), _mm512_max_epi16(a, b), _mm512_max_epi32(a, b)) }
+    template <class T>
+    static Mask<T> equal(V a, V b) {
+        BY_LANE(_mm512_cmpeq_epi8_mask(a, b), _mm512_cmpeq_epi16_mask(a, b), _mm512_cmpeq_epi32_mask(a, b))
+    }
+    template <class T>
+    static Mask<T> greater(V a, V b) {
+        BY_LANE(_mm512_cmpgt_epi8_mask(a, b), _mm512_cmpgt_epi16_mask(a, b), _mm512_cmpgt_epi32_mask(a, b))
+    }
+    template <class T>
+    static bool any_greater(V a, V b) { return greater<T>(a, b) != 0; }
+    template <class T>
+    static V select(Mask<T> mask, V yes, V no) {
+        BY_LANE(_mm512_mask_blend_epi8(mask, no, yes), _mm512_mask_blend_epi16(mask, no, yes), _mm512_mask_blend_epi32(mask, no, yes))
+    }
+    template <class T>
+    static V shift_in(V a, T x) {
+        if constexpr (sizeof(T) == 1) {
+            return _mm512_alignr_epi8(a, _mm512_alignr_epi32(a, splat<T>(x), 12), 15);
+        } else if constexpr (sizeof(T) == 2) {
+            const V lower = _mm512_set_epi16(30, 29, 28, 27, 26, 25, 24, 23, 22, 21, 20, 19, 18, 17, 16, 15, 14, 13, 12,
+                                             11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0, 0);
+            return _mm512_mask_permutexvar_epi16(splat<T>(x), 0xFFFFFFFEu, lower, a);
+        } else {
+            return _mm512_alignr_epi32(a, splat<T>(x), 15);
+        }
+    }
+    template <class T>
+    static T last(V a) {
+        const __m128i high = _mm512_extracti32x4_epi32(a, 3);
+        BY_LANE(static_cast<T>(_mm_extract_epi8(high, 15)), static_cast<T>(_mm_extract_epi16(high, 7)), _mm_extract_epi32(high, 3))
+    }
+    template <class T>
+    static int32_t largest(V a) {
+        const __m256i low = _mm512_castsi512_si256(a);
+        const __m256i high = _mm512_extracti64x4_epi64(a, 1);
+        if constexpr (sizeof(T) == 2) {  // the smallest distance to 32767
+            const __m256i half = _mm256_max_epi16(low, high);
+            const __m128i part = _mm_max_epi16(_mm256_castsi256_si128(half), _mm256_extracti128_si256(half, 1));
+            return 32767 - _mm_extract_epi16(_mm_minpos_epu16(_mm_sub_epi16(_mm_set1_epi16(32767), part)), 0);
+        } else {
+            const __m256i half = _mm256_max_epi32(low, high);
+            __m128i part = _mm_max_epi32(_mm256_castsi256_si128(half), _mm256_extracti128_si256(half, 1));
+            part = _mm_max_epi32(part, _mm_shuffle_epi32(part, 0x4E));
+            return _mm_cvtsi128_si32(_mm_max_epi32(part, _mm_shuffle_epi32(part, 0xB1)));
+        }
+    }
+    template <class T>
+    static V widen(V a) {
+        BY_LANE(a, _mm512_cvtepi8_epi16(_mm512_castsi512_si256(a)), _mm512_cvtepi8_epi32(_mm512_castsi512_si128(a)))
+    }
+    template <class T>
+    static V load_bytes(const int8_t* from) {
+        BY_LANE(load(from), _mm512_cvtepi8_epi16(load_half(from)), _mm512_cvtepi8_epi32(load_part(from)))
+    }
+
+    static V exclusive_or(V a, V b) { return _mm512_xor_si512(a, b); }
+    static V shuffle(V table, V index) { return _mm512_shuffle_epi8(table, index); }
+    static V first_of_parts(V first, V others) { return _mm512_mask_blend_epi8(0x0001'0001'0001'0001u, others, first); }
+    static V look_up(const int8_t* row, V codes) {
+#if defined(__AVX512VBMI__)
+        return _mm512_permutexvar_epi8(codes, _mm512_broadcast_i64x4(load_half(row)));
+#else
+        const V low = _mm512_broadcast_i32x4(load_part(row));
+        const V high = _mm512_broadcast_i32x4(load_part(row + 16));
+        const V index = _mm512_and_si512(codes, splat<int8_t>(15));
+        const __mmask64 upper = _mm512_test_epi8_mask(codes, splat<int8_t>(16));
+        return _mm512_mask_shuffle_epi8(shuffle(low, index), upper, high, index);
+#endif
+    }
+    template <class Byte>
+    static __m128i load_part(const Byte* from) { return _mm_loadu_si128(reinterpret_cast<const __m128i*>(from)); }
+    static __m256i load_half(const int8_t* from) { return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from)); }
+    template <class Byte>
+    static V load_parts(const Byte* const* rows, size_t offset) {
+        const V low = _mm512_inserti32x4(_mm512_castsi128_si512(load_part(rows[0] + offset)), load_part(rows[16] + offset), 1);
+        return _mm512_inserti32x4(_mm512_inserti32x4(low, load_part(rows[32] + offset), 2), load_part(rows[48] + offset), 3);
+    }
+    static V unpack_low(V a, V b) { return _mm512_unpacklo_epi8(a, b); }
+    static V unpack_high(V a, V b) { return _mm512_unpackhi_epi8(a, b); }
+    static void keep_order(V&, V&) {}  // 32 registers hold everything in any order
+};
+
+}  // namespace
+}  // namespace swsearch

@@ -1,0 +1,78 @@
+// Vectors of SSE4.1: 16 bytes. vectors.hpp says what each function does.
+
+#pragma once
+
+#include <immintrin.h>
+
+namespace swsearch {
+namespace {
+
+struct Vectors {
+    using V = __m128i;
+    template <class T>
+    using Mask = V;
+    static constexpr int kBytes = 16;
+    static constexpr int kRegisters = 16;
+
+    static V load(const void* from) { return _mm_loadu_si128(static_cast<const V*>(from)); }
+    static void store(void* to, V a) { _mm_storeu_si128(static_cast<V*>(to), a); }
+    template <class T>
+    static V splat(int32_t x) { BY_LANE(_mm_set1_epi8(static_cast<char>(x)), _mm_set1_epi16(static_cast<short>(x)), _mm_set1_epi32(x)) }
+    template <class T>
+    static V add(V a, V b) { BY_LANE(_mm_add_epi8(a, b), _mm_add_epi16(a, b), _mm_add_epi32(a, b)) }
+    template <class T>
+    static V subtract(V a, V b) { BY_LANE(_mm_sub_epi8(a, b), _mm_sub_epi16(a, b), _mm_sub_epi32(a, b)) }
+    template <class T>
+    static V add_saturating(V a, V b) { BY_NARROW_LANE(_mm_adds_epi8(a, b), _mm_adds_epi16(a, b)) }
+    template <class T>
+    static V subtract_saturating(V a, V b) { BY_NARROW_LANE(_mm_subs_epi8(a, b), _mm_subs_epi16(a, b)) }
+    template <class T>
+    static V max(V a, V b) { BY_LANE(_mm_max_epi8(a, b), _mm_max_epi16(a, b), _mm_max_epi32(a, b)) }
+    template <class T>
+    static V equal(V a, V b) { BY_LANE(_mm_cmpeq_epi8(a, b), _mm_cmpeq_epi16(a, b), _mm_cmpeq_epi32(a, b)) }
+    template <class T>
+    static V greater(V a, V b) { BY_LANE(_mm_cmpgt_epi8(a, b), _mm_cmpgt_epi16(a, b), _mm_cmpgt_epi32(a, b)) }
+    template <class T>
+    static bool any_greater(V a, V b) { return _mm_movemask_epi8(greater<T>(a, b)) != 0; }
+    template <class T>
+    static V select(V mask, V yes, V no) { return _mm_blendv_epi8(no, yes, mask); }
+    template <class T>
+    static V shift_in(V a, T x) { return _mm_alignr_epi8(a, splat<T>(x), 16 - sizeof(T)); }
+    template <class T>
+    static T last(V a) {
+        BY_LANE(static_cast<T>(_mm_extract_epi8(a, 15)), static_cast<T>(_mm_extract_epi16(a, 7)), _mm_extract_epi32(a, 3))
+    }
+    template <class T>
+    static int32_t largest(V a) {
+        if constexpr (sizeof(T) == 2) {  // the smallest distance to 32767
+            return 32767 - _mm_extract_epi16(_mm_minpos_epu16(_mm_sub_epi16(splat<T>(32767), a)), 0);
+        } else {
+            a = _mm_max_epi32(a, _mm_shuffle_epi32(a, 0x4E));
+            return _mm_cvtsi128_si32(_mm_max_epi32(a, _mm_shuffle_epi32(a, 0xB1)));
+        }
+    }
+    template <class T>
+    static V widen(V a) { BY_LANE(a, _mm_cvtepi8_epi16(a), _mm_cvtepi8_epi32(a)) }
+    template <class T>
+    static V load_bytes(const int8_t* from) {
+        BY_LANE(load(from), widen<T>(_mm_loadl_epi64(reinterpret_cast<const V*>(from))), widen<T>(_mm_loadu_si32(from)))
+    }
+
+    static V exclusive_or(V a, V b) { return _mm_xor_si128(a, b); }
+    static V shuffle(V table, V index) { return _mm_shuffle_epi8(table, index); }
+    static V first_of_parts(V first, V others) { return select<int8_t>(_mm_cvtsi32_si128(0xFF), first, others); }
+    // A byte shuffle indexes 16 bytes. Bit 4 of the code, moved to bit 7, chooses between the halves of the row.
+    static V look_up(const int8_t* row, V codes) {
+        const V index = _mm_and_si128(codes, splat<int8_t>(15));
+        const V upper = _mm_slli_epi16(codes, 3);
+        return _mm_blendv_epi8(shuffle(load(row), index), shuffle(load(row + 16), index), upper);
+    }
+    template <class Byte>
+    static V load_parts(const Byte* const* rows, size_t offset) { return load(rows[0] + offset); }
+    static V unpack_low(V a, V b) { return _mm_unpacklo_epi8(a, b); }
+    static V unpack_high(V a, V b) { return _mm_unpackhi_epi8(a, b); }
+    static void keep_order(V& a, V& b) { asm volatile("" : "+x"(a), "+x"(b)); }
+};
+
+}  // namespace
+}  // namespace swsearch

@@ -1,0 +1,37 @@
+// All score kernels of one instruction set.
+
+#include "score/lanes.hpp"
+#include "score/many_subjects.hpp"
+#include "score/one_subject.hpp"
+
+namespace swsearch::score {
+namespace {
+
+// The kernel for many subjects uses two vectors side by side where there are 32 registers: they hide each other's latency,
+// and with 16 registers they do not fit. Lanes of 16 and 32 bits see only the few saturated subjects, so there batches are
+// small.
+constexpr int kVectors8 = Vectors::kRegisters >= 32 ? 2 : 1;
+
+using Many8 = ManySubjects<ScoreLanes<int8_t>, kVectors8>;
+using Many16 = ManySubjects<ScoreLanes<int16_t>, 1>;
+using Many32 = ManySubjects<ScoreLanes<int32_t>, 1>;
+using One8 = OneSubject<ScoreLanes<int8_t>>;
+using One16 = OneSubject<ScoreLanes<int16_t>>;
+using One32 = OneSubject<ScoreLanes<int32_t>>;
+
+}  // namespace
+
+extern const Kernels SWSEARCH_KERNELS;
+const Kernels SWSEARCH_KERNELS = {
+    {Many8::kLanes, Many16::kLanes, Many32::kLanes},
+    {One8::kLanes, One16::kLanes, One32::kLanes},
+    {ScoreLanes<int8_t>::kMaxGap, ScoreLanes<int16_t>::kMaxGap, ScoreLanes<int32_t>::kMaxGap},
+    {ScoreLanes<int8_t>::kLargest, ScoreLanes<int16_t>::kLargest, ScoreLanes<int32_t>::kLargest},
+    {Many8::score<false>, Many16::score<false>, Many32::score<false>},
+    {Many8::scratch_bytes, Many16::scratch_bytes, Many32::scratch_bytes},
+    Many8::score<true>,
+    {One8::score, One16::score, One32::score},
+    {One8::scratch_bytes, One16::scratch_bytes, One32::scratch_bytes},
+};
+
+}  // namespace swsearch::score
