@@ -78,7 +78,7 @@ def main() -> None:
     table = []
     print(f"{'query':>8} {'hits':>5} {'residues a hit':>14} {'without, ms':>12} {'with, ms':>9}")
     with open_searcher(given.database, SearchOptions(top=given.top), engine="cpu") as (searcher, _):
-        queries = read_queries(given.queries, searcher.query_alphabet, as_asked=True)
+        queries = read_queries(given.queries, searcher.query_alphabet, force_alphabet=True)
         for query, result in zip(queries, searcher.search(queries), strict=True):
             seconds = np.zeros(2)
             for strand in sorted({hit.strand for hit in result.hits}):

@@ -24,7 +24,7 @@ from swsearch.engine.protocol import Progress
 from swsearch.errors import InputError, RunTaken, StoreError
 from swsearch.hits.result import QueryResult, RunInfo, SearchStats
 from swsearch.hits.share import AskedQueries, FailedQuery, QueryCount, Shard
-from swsearch.profiles.scale import scale_note
+from swsearch.pssm.scale import scale_note
 from swsearch.query.position_specific import PositionSpecificQuery
 from swsearch.search.query_file import QueryFiles, known_letters
 from swsearch.search.searcher import Searcher

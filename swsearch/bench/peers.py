@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from swsearch.bench.workloads import Measurement, Workload, timed
-from swsearch.closing import Closing
+from swsearch.closeable import Closeable
 from swsearch.errors import EngineUnavailable, InputError
 from swsearch.sequences.alphabet import PROTEIN
 from swsearch.typing import Codes
@@ -40,7 +40,7 @@ def peer_missing(name: str) -> str:
     raise InputError(f"--peer {name!r}: choose {' or '.join(PEERS)}")
 
 
-class Peer(Closing):
+class Peer(Closeable):
     """A peer with a workload's subjects loaded; a context manager.
 
     Raises

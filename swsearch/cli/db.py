@@ -119,7 +119,7 @@ def add(
         raise AlphabetMismatch(str(alphabet), holds, str(database), advice)
     with ProgressReport("adding", 0, "M residues/s", 1e6, quiet) as progress:
         added = add_to_database(
-            database, fasta, as_asked=alphabet is not None, progress=lambda _, residues: progress.reach(residues)
+            database, fasta, force_alphabet=alphabet is not None, progress=lambda _, residues: progress.reach(residues)
         )
     if quiet:
         return

@@ -185,7 +185,9 @@ def _say_what_is_kept(opened: list[RunOutcome], asked: AskedQueries) -> None:
     n_kept = opened[0].n_before + opened[0].n_done
     total = asked.n_of_share
     if total is None or n_kept < total:
-        kept = f"run {opened[0].run_id} in {opened[0].store} keeps {n_kept} of {'its' if total is None else total} queries"
+        kept = (
+            f"run {opened[0].run_id} in {opened[0].store} keeps {n_kept} of {'its' if total is None else total} queries"
+        )
         say(f"nobody reads the results any more: {kept} and is marked interrupted")
 
 

@@ -86,7 +86,7 @@ def add_to_database(
     database: str | os.PathLike[str],
     paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
     *,
-    as_asked: bool = False,
+    force_alphabet: bool = False,
     progress: Progress | None = None,
 ) -> BuildReport:
     r"""Add the sequences of FASTA or FASTQ files behind those of a database, all or none.
@@ -96,7 +96,7 @@ def add_to_database(
     database : path
     paths : path or sequence of paths
         Sequence files of the database's alphabet, in order; ``-`` is standard input.
-    as_asked : bool
+    force_alphabet : bool
         Take a file that reads like DNA for protein, whose letters are protein's as well.
     progress : callable, optional
 
@@ -129,7 +129,7 @@ def add_to_database(
         generation = before.generation + 1
         written = write_segment(
             folder / segment_name(generation),
-            _added_chunks(paths, ALPHABETS[before.alphabet], as_asked=as_asked),
+            _added_chunks(paths, ALPHABETS[before.alphabet], force_alphabet=force_alphabet),
             n_before=before.n_subjects,
             hashes_before=_hashes(opened),
             progress=progress,
@@ -327,12 +327,12 @@ def _with_tombstones(folder: Path, segment: Segment, places: SubjectIndex, gener
 
 
 def _added_chunks(
-    paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]], alphabet: Alphabet, *, as_asked: bool
+    paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]], alphabet: Alphabet, *, force_alphabet: bool
 ) -> Iterator[tuple[str, SequenceChunk]]:
     """The chunks of the files; the first of each tells whether the file reads like DNA."""
     before = None
     for name, chunk in sequence_chunks(paths, alphabet):
-        if name != before and not as_asked:
+        if name != before and not force_alphabet:
             refuse_dna(name, alphabet.decode(chunk.codes[:SAMPLE_RESIDUES]), alphabet)
         before = name
         yield name, chunk

@@ -21,7 +21,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from swsearch.closing import Closing
+from swsearch.closeable import Closeable
 from swsearch.database.format import (
     ARRAY_DTYPES,
     CATALOGUE,
@@ -183,7 +183,7 @@ class Segment:
         return DatabaseError(f"{self.folder} is damaged, {file}: {problem}; {advice}")
 
 
-class PackedDatabase(Closing):
+class PackedDatabase(Closeable):
     r"""A packed database, open for reading. A context manager.
 
     Promises: nothing is read but the catalogue until it is asked for; threads may share it; arrays that it gave out

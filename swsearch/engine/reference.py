@@ -19,7 +19,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from swsearch.closing import Closing
+from swsearch.closeable import Closeable
 from swsearch.database.partition import Partition
 from swsearch.engine.protocol import EngineInfo, Progress
 from swsearch.hits.score_block import ScoreBlock
@@ -56,7 +56,7 @@ def local_score(profile: QueryProfile, subject: Codes) -> int:
     return best
 
 
-class ReferenceEngine(Closing):
+class ReferenceEngine(Closeable):
     """Scores one pair after another with :func:`local_score`."""
 
     name = "reference"

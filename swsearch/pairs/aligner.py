@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Final
 
-from swsearch.closing import Closing
+from swsearch.closeable import Closeable
 from swsearch.cores import check_threads
 from swsearch.engine.cpu.pairs import SHORT_LETTERS, CpuPairs
 from swsearch.engine.pair_arrays import PairBackend
@@ -33,7 +33,7 @@ GPU_PAIR_CELLS: Final = 10_000_000_000
 """Cells of one pair that make ``auto`` open a GPU: opening one and loading a kernel takes about a second."""
 
 
-class PairAligner(Closing):
+class PairAligner(Closeable):
     """Aligns pairs in the order in which they come. A context manager; not shared between threads.
 
     Parameters
@@ -140,7 +140,7 @@ class PairAligner(Closing):
     def close(self) -> None:
         """Close the GPU, if one was opened."""
         short_pairs = self._on_gpu.get("short")
-        if isinstance(short_pairs, Closing):
+        if isinstance(short_pairs, Closeable):
             short_pairs.close()  # frees its buffers and closes the device that all backends share
         elif self._device is not None:
             self._device.close()

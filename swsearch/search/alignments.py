@@ -23,8 +23,8 @@ from swsearch.hits.hit import Alignment
 from swsearch.hits.score_block import ScoreBlock
 from swsearch.query.profile import QueryProfile
 from swsearch.scoring.matrix import SubstitutionMatrix
-from swsearch.search.readings import Reading
-from swsearch.search.targets import Targets
+from swsearch.search.query_frames import Reading
+from swsearch.search.search_subjects import SearchSubjects
 from swsearch.sequences.alphabet import Alphabet
 from swsearch.typing import Codes, Lengths, Offsets, Scores
 
@@ -53,7 +53,7 @@ class SubjectAligner:
 
     Attributes
     ----------
-    targets : Targets
+    search_subjects : SearchSubjects
     alphabet : Alphabet
         Of what is aligned.
     matrix : SubstitutionMatrix or None
@@ -65,7 +65,7 @@ class SubjectAligner:
         Asked for ends; its scores are those that are aligned.
     """
 
-    targets: Targets
+    search_subjects: SearchSubjects
     alphabet: Alphabet
     matrix: SubstitutionMatrix | None
     max_hsps: int
@@ -99,7 +99,7 @@ class SubjectAligner:
         self, n_letters: int, comparison: Comparison, block: ScoreBlock, floor: int
     ) -> Iterator[tuple[int, list[Found]]]:
         reading, frame = comparison
-        for places, residues, starts, lengths in self.targets.stored_ranges(block.subject_index, frame):
+        for places, residues, starts, lengths in self.search_subjects.stored_ranges(block.subject_index, frame):
             scores = block.score[places]
             for rows, ends in self._with_ends(reading.profile, residues, starts, lengths, scores):
                 aligned = align_several(
@@ -123,7 +123,7 @@ class SubjectAligner:
     def _found(self, score: int, alignment: Alignment, comparison: Comparison, n_letters: int, subject: int) -> Found:
         reading, frame = comparison
         on_letters = on_bases(
-            alignment, reading.codes, reading.frame, n_letters, frame, self.targets.database.length(subject)
+            alignment, reading.codes, reading.frame, n_letters, frame, self.search_subjects.database.length(subject)
         )
         return Found(score, on_letters, reading.strand, reading.frame, frame)
 

@@ -60,12 +60,12 @@ def sequence(letters: str, alphabet: str, header: str = "") -> SequenceRecord:
 
 
 def read_queries(
-    path: str | os.PathLike[str], alphabet: Alphabet, *, as_asked: bool = False, needs: QueryNeeds | None = None
+    path: str | os.PathLike[str], alphabet: Alphabet, *, force_alphabet: bool = False, needs: QueryNeeds | None = None
 ) -> list[SequenceRecord]:
     """All sequences of a FASTA or FASTQ file (``-`` is stdin), which must be of ``alphabet``.
 
     The letters of DNA are letters of proteins too. A file of 30 residues or more that reads like DNA is not taken for
-    protein unless ``as_asked`` says that it is. ``needs`` of the search lets messages say what would
+    protein unless ``force_alphabet`` says that it is. ``needs`` of the search lets messages say what would
     work.
 
     Raises
@@ -79,7 +79,7 @@ def read_queries(
         records = list(read_sequences([path], alphabet))
     except FastaFormatError as error:
         raise error if needs is None else error.with_problem(needs.of_this_search(error.problem)) from error
-    if as_asked:
+    if force_alphabet:
         return records
     letters = "".join(record.letters for record in records)
     if needs is None:

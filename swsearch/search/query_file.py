@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 from typing import Self
 
 from swsearch.errors import AlphabetMismatch, InputError
-from swsearch.profiles.read import QUERY_FORMATS, detect_query_format, read_profiles
-from swsearch.profiles.scale import scale_note
+from swsearch.pssm.read import QUERY_FORMATS, detect_query_format, read_profiles
+from swsearch.pssm.scale import scale_note
 from swsearch.query.position_specific import PositionSpecificQuery
 from swsearch.scoring.scheme import ScoringScheme
 from swsearch.search.api import read_queries
@@ -51,7 +51,7 @@ def read_queries_as(
     scheme: ScoringScheme,
     *,
     alphabet: Alphabet | None = None,
-    as_asked: bool = False,
+    force_alphabet: bool = False,
     needs: QueryNeeds | None = None,
 ) -> QueryFile:
     """All queries of a file (``-`` is stdin).
@@ -60,13 +60,13 @@ def read_queries_as(
     ----------
     path : path
     query_format : str
-        One of :data:`swsearch.profiles.read.QUERY_FORMATS`; ``auto`` knows a PSSM and Stockholm by their first line and
+        One of :data:`swsearch.pssm.read.QUERY_FORMATS`; ``auto`` knows a PSSM and Stockholm by their first line and
         takes everything else for FASTA or FASTQ.
     scheme : ScoringScheme
         Of the search: its matrix gives a profile its scale.
     alphabet : Alphabet, optional
         Of sequences that are translated before they are aligned; else they are of the scheme's, as profiles always are.
-    as_asked : bool
+    force_alphabet : bool
         As for :func:`swsearch.search.api.read_queries`.
     needs : QueryNeeds, optional
         Of the search, so that messages say what would work.
@@ -76,15 +76,17 @@ def read_queries_as(
     InputError
         The format is unknown, or the file cannot be read in it.
     AlphabetMismatch
-        The file is not of what is searched with; so are profiles that read like DNA, unless ``as_asked``.
+        The file is not of what is searched with; so are profiles that read like DNA, unless ``force_alphabet``.
     """
     path = seekable(path)
     found = _format_of(path, query_format)
     if found == "fasta":
-        return QueryFile(read_queries(path, alphabet or scheme.alphabet, as_asked=as_asked, needs=needs), {}, ())
+        return QueryFile(
+            read_queries(path, alphabet or scheme.alphabet, force_alphabet=force_alphabet, needs=needs), {}, ()
+        )
     refuse_profiles(path, needs)
     profiles = read_profiles(path, found, scheme.matrix)
-    if needs is not None and not as_asked:
+    if needs is not None and not force_alphabet:
         needs.refuse_dna(path, "".join(map(known_letters, profiles)), profiles=True)
     notes = [note for profile in profiles if (note := scale_note(profile, scheme.matrix)) is not None]
     return QueryFile(profiles, _kept([found], profiles), tuple(notes))
@@ -107,7 +109,7 @@ class QueryFiles:
 
     @classmethod
     def of(cls, paths: Sequence[str | os.PathLike[str]], query_format: str) -> Self:
-        """Files, in a format of :data:`swsearch.profiles.read.QUERY_FORMATS`.
+        """Files, in a format of :data:`swsearch.pssm.read.QUERY_FORMATS`.
 
         Raises
         ------

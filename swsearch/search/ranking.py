@@ -19,11 +19,11 @@ from swsearch.hits.score_block import ScoreBlock
 from swsearch.typing import Floats, Scores, SubjectIndex
 
 _LEAST_BLOCK: Final = 64
-"""Candidates that are judged together at least, so that threads have work."""
+"""RankedCandidates that are judged together at least, so that threads have work."""
 
 
 @dataclass(frozen=True, eq=False)
-class Candidates:
+class RankedCandidates:
     """Subjects that may be reported, each once, columns of one length in any order.
 
     Attributes
@@ -43,27 +43,27 @@ class Candidates:
     def __len__(self) -> int:
         return len(self.score)
 
-    def at_least(self, lowest: int) -> Candidates:
+    def at_least(self, lowest: int) -> RankedCandidates:
         """Those that score ``lowest`` or more."""
         return self.rows(np.flatnonzero(self.score >= lowest))
 
-    def rows(self, rows: NDArray[np.intp]) -> Candidates:
+    def rows(self, rows: NDArray[np.intp]) -> RankedCandidates:
         """Those of some rows, in their order."""
-        return Candidates(self.subject_index[rows], self.score[rows], self.reading[rows])
+        return RankedCandidates(self.subject_index[rows], self.score[rows], self.reading[rows])
 
-    def joined(self, others: Candidates) -> Candidates:
+    def joined(self, others: RankedCandidates) -> RankedCandidates:
         """These, then the others."""
-        return Candidates(
+        return RankedCandidates(
             np.concatenate((self.subject_index, others.subject_index)),
             np.concatenate((self.score, others.score)),
             np.concatenate((self.reading, others.reading)),
         )
 
 
-def merge_readings(blocks: list[ScoreBlock]) -> Candidates:
+def merge_readings(blocks: list[ScoreBlock]) -> RankedCandidates:
     """Each subject once, with its best score; ``blocks`` holds one block a reading, the preferred one first."""
     if len(blocks) == 1:
-        return Candidates(blocks[0].subject_index, blocks[0].score, np.zeros(len(blocks[0]), dtype=np.uint8))
+        return RankedCandidates(blocks[0].subject_index, blocks[0].score, np.zeros(len(blocks[0]), dtype=np.uint8))
     index = np.concatenate([block.subject_index for block in blocks])
     score = np.concatenate([block.score for block in blocks])
     reading = np.repeat(np.arange(len(blocks), dtype=np.uint8), [len(block) for block in blocks])
@@ -71,12 +71,12 @@ def merge_readings(blocks: list[ScoreBlock]) -> Candidates:
     first = np.ones(len(order), dtype=bool)
     first[1:] = index[order[1:]] != index[order[:-1]]
     keep = order[first]
-    return Candidates(index[keep], score[keep], reading[keep])
+    return RankedCandidates(index[keep], score[keep], reading[keep])
 
 
 @dataclass(frozen=True, eq=False)
 class Ranking:
-    """The reported rows of :class:`Candidates`, best first.
+    """The reported rows of :class:`RankedCandidates`, best first.
 
     Attributes
     ----------
@@ -85,7 +85,7 @@ class Ranking:
     evalues : float64 array or None
         E-value of each, None where the scoring scheme has no statistics.
     n_passed : int
-        Candidates that passed the E-value cut, before alignments were judged and the list was cut at the top N.
+        RankedCandidates that passed the E-value cut, before alignments were judged and the list was cut at the top N.
     """
 
     rows: NDArray[np.intp]
@@ -93,16 +93,16 @@ class Ranking:
     n_passed: int
 
 
-def in_order(candidates: Candidates, evalues: Floats | None, largest_evalue: float) -> Ranking:
+def in_order(candidates: RankedCandidates, evalues: Floats | None, largest_evalue: float) -> Ranking:
     """All candidates that can be reported, best first.
 
     Parameters
     ----------
-    candidates : Candidates
+    candidates : RankedCandidates
     evalues : float64 array or None
         E-value of each candidate; without them the score alone decides and nothing is cut by E-value.
     largest_evalue : float
-        Candidates above it are left out.
+        RankedCandidates above it are left out.
     """
     passed = np.arange(len(candidates)) if evalues is None else np.flatnonzero(evalues <= largest_evalue)
     index, score = candidates.subject_index[passed], candidates.score[passed]
@@ -111,7 +111,7 @@ def in_order(candidates: Candidates, evalues: Floats | None, largest_evalue: flo
     return Ranking(rows, None if evalues is None else evalues[rows], len(passed))
 
 
-def cut(candidates: Candidates, ranking: Ranking, top: int, ties: str) -> Ranking:
+def cut(candidates: RankedCandidates, ranking: Ranking, top: int, ties: str) -> Ranking:
     """The first ``top`` of a ranking; with ``ties`` ``all``, also those that equal the last in E-value and score."""
     n_kept = min(top, len(ranking.rows))
     if ties == "all" and n_kept:
@@ -120,13 +120,13 @@ def cut(candidates: Candidates, ranking: Ranking, top: int, ties: str) -> Rankin
 
 
 def cut_passing(
-    candidates: Candidates,
+    candidates: RankedCandidates,
     ranking: Ranking,
     top: int,
     ties: str,
-    judge: Callable[[NDArray[np.intp]], tuple[Candidates, Floats | None]],
+    judge: Callable[[NDArray[np.intp]], tuple[RankedCandidates, Floats | None]],
     largest_evalue: float,
-) -> tuple[Candidates, Ranking]:
+) -> tuple[RankedCandidates, Ranking]:
     """The first ``top`` of those of a ranking that pass; asks for no more of them than it must, best first.
 
     What passes may do so with less than the score that it was ranked by: another alignment of the subject. So it has a
@@ -134,7 +134,7 @@ def cut_passing(
 
     Parameters
     ----------
-    candidates : Candidates
+    candidates : RankedCandidates
     ranking : Ranking
         Of :func:`in_order`.
     top, ties
@@ -147,7 +147,7 @@ def cut_passing(
 
     Returns
     -------
-    passing : Candidates
+    passing : RankedCandidates
         Those that passed, with the scores that they passed with.
     ranking : Ranking
         Of ``passing``; ``n_passed`` is that of the ranking given.
@@ -171,14 +171,14 @@ def cut_passing(
     return passing, replace(cut(passing, ordered, top, ties), n_passed=ranking.n_passed)
 
 
-def _key(candidates: Candidates, ranking: Ranking, place: int) -> tuple[float, int, int]:
+def _key(candidates: RankedCandidates, ranking: Ranking, place: int) -> tuple[float, int, int]:
     """What the one at ``place`` of a ranking is ordered by."""
     row = ranking.rows[place]
     evalue = 0.0 if ranking.evalues is None else float(ranking.evalues[place])
     return evalue, -int(candidates.score[row]), int(candidates.subject_index[row])
 
 
-def _equal(candidates: Candidates, ranking: Ranking, place: int) -> NDArray[np.bool_]:
+def _equal(candidates: RankedCandidates, ranking: Ranking, place: int) -> NDArray[np.bool_]:
     """Which rows of a ranking equal the one at ``place`` in score and E-value."""
     score = candidates.score[ranking.rows]
     equal: NDArray[np.bool_] = score == score[place]

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from swsearch.deterministic import exp, log
 from swsearch.errors import InputError
-from swsearch.search.ranking import Candidates
+from swsearch.search.ranking import RankedCandidates
 from swsearch.search.searcher import Searcher
 from swsearch.statistics.extreme_value import ExtremeValueFit, fit_extreme_value
 from swsearch.statistics.karlin_altschul import Statistics
@@ -114,15 +114,15 @@ class ScoreCheck:
             raise InputError(f"--plot compares scores with their statistics, and there are none: {statistics.reason}")
         self._statistics = statistics
         self._significance = significance
-        self._targets = searcher.targets
+        self._subjects = searcher.search_subjects
         self._evalue = min(searcher.options.evalue, _LARGEST_EVALUE, _LARGEST_SHARE * searcher.database.n_subjects)
-        self._scale = significance.search_space / self._targets.residues(searcher.database.n_residues)
+        self._scale = significance.search_space / self._subjects.residues(searcher.database.n_residues)
         self._edges = np.linspace(LOWEST, HIGHEST, round((HIGHEST - LOWEST) / CELL) + 1)
         self._counts = np.zeros(len(self._edges) + 1, dtype=np.int64)
 
-    def add(self, query_length: int, candidates: Candidates) -> None:
+    def add(self, query_length: int, candidates: RankedCandidates) -> None:
         """Count the scores of one query with every subject."""
-        lengths = self._targets.lengths(candidates.subject_index)
+        lengths = self._subjects.lengths(candidates.subject_index)
         n_residues = self._significance.query_residues(query_length)
         n_comparisons = self._significance.n_comparisons
         # In a search space of one residue, E times the subject's length is E within the subject.
@@ -132,7 +132,7 @@ class ScoreCheck:
 
     def result(self) -> CheckedScores:
         """What was counted so far, with the fit."""
-        cut = float(log(self._targets.database.n_subjects * self._scale / self._evalue))
+        cut = float(log(self._subjects.database.n_subjects * self._scale / self._evalue))
         return CheckedScores(self._edges, self._counts.copy(), _fit(self._edges, self._counts), cut, self._evalue)
 
 

@@ -2,7 +2,7 @@
 
 :class:`Searcher` holds what all queries of a run share (subjects, scheme, statistics, engine) and turns one query after
 another into a :class:`swsearch.hits.result.QueryResult`. It computes; it neither stores nor prints. The steps stand in
-modules of their own: ``targets`` (the subjects), ``readings`` (the query's profiles), ``scoring`` (the engine),
+modules of their own: ``search_subjects`` (the subjects), ``readings`` (the query's profiles), ``scoring`` (the engine),
 ``ranking`` and ``significance`` (the list), ``alignments``.
 """
 
@@ -32,12 +32,12 @@ from swsearch.scoring.matrix import matrix_text
 from swsearch.search.alignments import Found, SubjectAligner
 from swsearch.search.needs import QueryNeeds
 from swsearch.search.options import SearchOptions
-from swsearch.search.ranking import Candidates, cut, cut_passing, in_order, merge_readings
-from swsearch.search.readings import Reader, Reading, reading_lengths
-from swsearch.search.scoring import ScoreBatch, begin, in_proportion, results
+from swsearch.search.query_frames import Reader, Reading, reading_lengths
+from swsearch.search.ranking import RankedCandidates, cut, cut_passing, in_order, merge_readings
+from swsearch.search.score_batches import ScoreBatch, begin, in_proportion, results
+from swsearch.search.search_subjects import SearchSubjects
 from swsearch.search.significance import Significance
 from swsearch.search.simulation import scheme_statistics
-from swsearch.search.targets import Targets
 from swsearch.search.top_k_bound import TopKBound
 from swsearch.sequences.genetic_code import CODON
 from swsearch.sequences.record import SequenceRecord
@@ -48,7 +48,7 @@ from swsearch.words import counted
 MAX_QUERY_LENGTH = 2**24
 """Longest query in residues: a score stays below 127 * 2**24, inside signed 32 bits."""
 
-Observer = Callable[[int, Candidates], None]
+Observer = Callable[[int, RankedCandidates], None]
 """Takes a query's length and the score of every subject in its best reading."""
 
 
@@ -108,7 +108,7 @@ class Searcher:
         What queries must be.
     scheme : ScoringScheme
     significance : Significance
-    targets : Targets
+    search_subjects : SearchSubjects
     observe : callable or None
         Set it to have it called for each query with its length and the scores of all subjects, those that decide what
         is found. The engine then cannot pass over subjects that score too little to be reported, and takes longer.
@@ -146,20 +146,20 @@ class Searcher:
         self.scheme = options.scheme(aligned)
         self._strands = options.strands(aligned)
         self._reader = Reader(options, self._strands, self.scheme)
-        self.targets = Targets(database, options, partition_residues, translating)
-        n_comparisons = self._reader.n_readings * len(self.targets.frames)
+        self.search_subjects = SearchSubjects(database, options, partition_residues, translating)
+        n_comparisons = self._reader.n_readings * len(self.search_subjects.frames)
         statistics = scheme_statistics(self.scheme, threads)
-        self.significance = Significance(statistics, self.targets, options, n_comparisons)
+        self.significance = Significance(statistics, self.search_subjects, options, n_comparisons)
         matrix = self.scheme.matrix if self._reader.profiles.corrected else None
         tells_ends = engine if isinstance(engine, EndsEngine) else None
-        self._aligner = SubjectAligner(self.targets, aligned, matrix, options.max_hsps, threads, tells_ends)
+        self._aligner = SubjectAligner(self.search_subjects, aligned, matrix, options.max_hsps, threads, tells_ends)
 
     # --- what is searched ---
 
     @property
     def notes(self) -> tuple[str, ...]:
         """What a person should hear before the search: identifiers of a list that named no subject, say."""
-        return self.targets.notes
+        return self.search_subjects.notes
 
     @property
     def case_counts(self) -> bool:
@@ -199,7 +199,7 @@ class Searcher:
 
     def cells(self, query: SequenceRecord) -> int:
         """Cells of the alignment matrices that the query's scores take, all strands and frames counted."""
-        return sum(reading_lengths(len(query), self.options, self._strands)) * self.targets.n_residues
+        return sum(reading_lengths(len(query), self.options, self._strands)) * self.search_subjects.n_residues
 
     def run_info(self, command: str) -> RunInfo:
         """The record of this run; ``command`` is how it was asked for."""
@@ -207,7 +207,7 @@ class Searcher:
         known = statistics if isinstance(statistics, Statistics) else None
         return RunInfo(
             command=command,
-            parameters={**self.options.as_parameters(), **self.targets.parameters},
+            parameters={**self.options.as_parameters(), **self.search_subjects.parameters},
             matrix=self.scheme.matrix.name,
             matrix_scores=matrix_text(self.scheme.matrix),
             gap_open=self.scheme.gap.open,
@@ -234,7 +234,7 @@ class Searcher:
         if not isinstance(self.engine, BackgroundEngine):
             return None
         batches = ([p for asked in batch for p in asked.profiles] for batch in self._batches(queries))
-        return self.engine.forecast(batches, self.targets.partitions, n_cells)
+        return self.engine.forecast(batches, self.search_subjects.partitions, n_cells)
 
     # --- the steps ---
 
@@ -247,7 +247,7 @@ class Searcher:
         checked; they are read a batch ahead. Queries are scored in batches of as many as the engine gains from; the
         batches never change a result. An engine that works in the background has begun when this returns,
         scores on while what it has scored is ranked and aligned, and finds the next batch begun when it ends one.
-        Closing the results gives up what was begun.
+        Closeable the results gives up what was begun.
         """
         if isinstance(queries, Sequence):
             for query in queries:
@@ -295,16 +295,16 @@ class Searcher:
 
     def _begin(self, batch: list[_Asked]) -> ScoreBatch:
         floors = None if self.observe is not None else [self.significance.floor(len(asked.query)) for asked in batch]
-        rules = [asked.rule if len(self.targets.frames) == 1 else None for asked in batch]
+        rules = [asked.rule if len(self.search_subjects.frames) == 1 else None for asked in batch]
         groups = [asked.profiles for asked in batch]
-        return begin(self.engine, self.targets.partitions, groups, floors, rules)
+        return begin(self.engine, self.search_subjects.partitions, groups, floors, rules)
 
     def _results(
         self, batch: list[_Asked], scores: ScoreBatch, progress: Progress | None, idle_since: float
     ) -> Iterator[QueryResult]:
         n_plain = sum(reading.profile.length for asked in batch for reading in asked.readings)
         told = in_proportion(progress, n_plain, sum(asked.rows for asked in batch))
-        for place, blocks, seconds in results(self.engine, self.targets.partitions, scores, told, idle_since):
+        for place, blocks, seconds in results(self.engine, self.search_subjects.partitions, scores, told, idle_since):
             yield self._result(batch[place], blocks, seconds)
 
     def _result(self, asked: _Asked, blocks: list[ScoreBlock], seconds_a_cell: float) -> QueryResult:
@@ -315,7 +315,7 @@ class Searcher:
         passed = merge_readings(compared)
         candidates = self._promising(passed, asked.rule)
         ranked, n_passed, found = self._best(asked, compared, candidates)
-        cells = asked.rows * self.targets.n_residues
+        cells = asked.rows * self.search_subjects.n_residues
         stats = SearchStats(
             cells=cells,
             score_seconds=cells * seconds_a_cell,
@@ -334,7 +334,7 @@ class Searcher:
         A reading with a screen finds those whose score with the screen could be reported, with their whole scores.
         """
         n_letters = len(asked.query)
-        whole = [self.targets.by_frame(block) for block in blocks]
+        whole = [self.search_subjects.by_frame(block) for block in blocks]
         screens = iter(whole[len(asked.readings) :])
         pairs = [
             pair
@@ -348,7 +348,7 @@ class Searcher:
                 (block.at_least(floor), screen if screen is block else screen.at_least(floor))
                 for block, screen in pairs
             ]
-        screened = [reading.screen is not None for reading in asked.readings for _ in self.targets.frames]
+        screened = [reading.screen is not None for reading in asked.readings for _ in self.search_subjects.frames]
         return [
             self._screened(block, screen, n_letters) if has_screen else block
             for has_screen, (block, screen) in zip(screened, pairs, strict=True)
@@ -360,16 +360,18 @@ class Searcher:
         evalues = self.significance.evalues(found, screen.score, n_letters)
         return block.among(found if evalues is None else found[evalues <= self.options.evalue])
 
-    def _promising(self, candidates: Candidates, rule: TopKBound | None) -> Candidates:
+    def _promising(self, candidates: RankedCandidates, rule: TopKBound | None) -> RankedCandidates:
         """The candidates that can be among the best, so that not all of them need E-values and an order."""
         if rule is None or len(candidates) <= rule.top:
             return candidates
-        return candidates.at_least(rule.lowest(candidates.score, self.targets.lengths(candidates.subject_index)))
+        return candidates.at_least(
+            rule.lowest(candidates.score, self.search_subjects.lengths(candidates.subject_index))
+        )
 
     # --- from candidates to hits ---
 
     def _best(
-        self, asked: _Asked, compared: list[ScoreBlock], candidates: Candidates
+        self, asked: _Asked, compared: list[ScoreBlock], candidates: RankedCandidates
     ) -> tuple[list[int], int, dict[int, list[Found]]]:
         """The subjects that are reported, best first, how many passed the E-value cut, and the alignments of each."""
         options = self.options
@@ -382,7 +384,7 @@ class Searcher:
             return candidates.subject_index[ranking.rows].tolist(), ranking.n_passed, alignments
         passing: dict[int, list[Found]] = {}
 
-        def judge(rows: NDArray[np.intp]) -> tuple[Candidates, Floats | None]:
+        def judge(rows: NDArray[np.intp]) -> tuple[RankedCandidates, Floats | None]:
             passing.update(self._passing(n_letters, self._align(asked, compared, candidates, rows)))
             judged = candidates.rows(rows[[subject in passing for subject in candidates.subject_index[rows].tolist()]])
             scores = np.array([passing[subject][0].score for subject in judged.subject_index.tolist()], dtype=np.int32)
@@ -404,10 +406,10 @@ class Searcher:
         return passing
 
     def _align(
-        self, asked: _Asked, compared: list[ScoreBlock], candidates: Candidates, rows: NDArray[np.intp]
+        self, asked: _Asked, compared: list[ScoreBlock], candidates: RankedCandidates, rows: NDArray[np.intp]
     ) -> dict[int, list[Found]]:
         """The alignments of some candidates: that of the best comparison, or the best of all comparisons."""
-        comparisons = list(product(asked.readings, self.targets.frames))
+        comparisons = list(product(asked.readings, self.search_subjects.frames))
         n_letters = len(asked.query)
         if self.options.max_hsps > 1:
             subjects = candidates.subject_index[rows]

@@ -10,7 +10,7 @@ import math
 
 from swsearch.errors import InputError
 from swsearch.search.options import SearchOptions
-from swsearch.search.targets import Targets
+from swsearch.search.search_subjects import SearchSubjects
 from swsearch.search.top_k_bound import TopKBound
 from swsearch.sequences.genetic_code import CODON
 from swsearch.statistics.karlin_altschul import Statistics
@@ -25,7 +25,7 @@ class Significance:
     ----------
     statistics : Statistics or NoStatistics
         Of the scoring scheme.
-    targets : Targets
+    search_subjects : SearchSubjects
     options : SearchOptions
     n_comparisons : int
         Ways in which a query and a subject are compared.
@@ -42,12 +42,16 @@ class Significance:
     """
 
     def __init__(
-        self, statistics: Statistics | NoStatistics, targets: Targets, options: SearchOptions, n_comparisons: int
+        self,
+        statistics: Statistics | NoStatistics,
+        search_subjects: SearchSubjects,
+        options: SearchOptions,
+        n_comparisons: int,
     ) -> None:
         self.statistics = statistics
         self.n_comparisons = n_comparisons
-        self.search_space = targets.residues(options.dbsize or targets.database.n_residues)
-        self._targets = targets
+        self.search_space = search_subjects.residues(options.dbsize or search_subjects.database.n_residues)
+        self._subjects = search_subjects
         self._options = options
         self._least_score = self._lowest_allowed_score()
         self._floors: dict[int, int] = {}
@@ -82,7 +86,7 @@ class Significance:
                 lowest = self.statistics.min_score(
                     self._options.evalue,
                     self.query_residues(n_letters),
-                    self._targets.distinct_lengths,
+                    self._subjects.distinct_lengths,
                     self.search_space,
                     self.n_comparisons,
                 )
@@ -93,7 +97,7 @@ class Significance:
         """E-value of each score with its subject; None where the scoring scheme has no statistics."""
         if not isinstance(self.statistics, Statistics):
             return None
-        lengths = self._targets.lengths(subject_index)
+        lengths = self._subjects.lengths(subject_index)
         residues = self.query_residues(n_letters)
         return self.statistics.evalue(scores, residues, lengths, self.search_space, self.n_comparisons)
 
@@ -114,7 +118,7 @@ class Significance:
             self._options.top,
             statistics,
             self.query_residues(n_letters),
-            self._targets.distinct_lengths,
+            self._subjects.distinct_lengths,
             self.search_space,
             self.n_comparisons,
         )

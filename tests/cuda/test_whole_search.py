@@ -225,7 +225,7 @@ def test_a_subject_far_longer_than_the_query_is_asked_for_by_itself(tmp_path, mo
     with Noting([0], opener()) as engine, CpuEngine(1) as cpu:
         for each in (engine, cpu):
             searcher = Searcher(PackedDatabase.open("subjects.db"), each, SearchOptions())
-            (result,) = searcher.search(read_queries("queries.fasta", DNA, as_asked=True))
+            (result,) = searcher.search(read_queries("queries.fasta", DNA, force_alphabet=True))
             found.append(result.hits)
     assert asked == [[9_000]]
     assert found[0] == found[1]
@@ -272,7 +272,7 @@ def test_ends_are_told_between_two_batches_and_failures_to_who_asked(case):
 
 def open_case(engine: Any) -> tuple[Searcher, list[SequenceRecord]]:
     database = PackedDatabase.open("subjects.db")
-    return Searcher(database, engine, SearchOptions()), read_queries("queries.fasta", PROTEIN, as_asked=True)
+    return Searcher(database, engine, SearchOptions()), read_queries("queries.fasta", PROTEIN, force_alphabet=True)
 
 
 def test_the_next_batch_is_begun_before_this_one_is_taken(case, monkeypatch):

@@ -152,7 +152,7 @@ def test_every_engine_and_partition_size_gives_the_filtered_hits(family):
 def chosen(family, **options) -> tuple[list[int], tuple[str, ...]]:
     """Numbers of the subjects that a search would look at, and what it says of them."""
     with swsearch.open_searcher(family[0], SearchOptions(**options), engine="cpu") as (searcher, _):
-        numbers = sorted(int(i) for part in searcher.targets.partitions for i in part.subject_index)
+        numbers = sorted(int(i) for part in searcher.search_subjects.partitions for i in part.subject_index)
         return numbers, searcher.notes
 
 

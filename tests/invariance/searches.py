@@ -15,7 +15,7 @@ import numpy as np
 import swsearch
 import swsearch.engine.cpu.engine as cpu
 from swsearch.cli.app import main
-from swsearch.profiles.scale import query_lambda
+from swsearch.pssm.scale import query_lambda
 from swsearch.query.composition import corrected_profile
 from swsearch.scoring.gap import GapPenalty
 from swsearch.scoring.matrix import SubstitutionMatrix, match_mismatch, named_matrix

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from swsearch.hits.score_block import ScoreBlock
-from swsearch.search.ranking import Candidates, Ranking, cut, cut_passing, in_order, merge_readings
+from swsearch.search.ranking import RankedCandidates, Ranking, cut, cut_passing, in_order, merge_readings
 
 
 def block(rows: list[tuple[int, int]]) -> ScoreBlock:
@@ -15,12 +15,12 @@ def block(rows: list[tuple[int, int]]) -> ScoreBlock:
     return ScoreBlock(np.array(index, np.uint32), np.array(score, np.int32))
 
 
-def candidates(scores: list[int]) -> Candidates:
+def candidates(scores: list[int]) -> RankedCandidates:
     n = len(scores)
-    return Candidates(np.arange(n, dtype=np.uint32), np.array(scores, np.int32), np.zeros(n, np.uint8))
+    return RankedCandidates(np.arange(n, dtype=np.uint32), np.array(scores, np.int32), np.zeros(n, np.uint8))
 
 
-def rank(scored: Candidates, evalues: np.ndarray | None, largest: float, top: int, ties: str) -> Ranking:
+def rank(scored: RankedCandidates, evalues: np.ndarray | None, largest: float, top: int, ties: str) -> Ranking:
     return cut(scored, in_order(scored, evalues, largest), top, ties)
 
 
@@ -86,7 +86,7 @@ def test_a_list_of_those_that_pass_equals_a_plain_sort_of_them(seed, n_rows, sha
         expected = expected[:top]
     asked: list[int] = []
 
-    def judge(chosen: np.ndarray) -> tuple[Candidates, np.ndarray]:
+    def judge(chosen: np.ndarray) -> tuple[RankedCandidates, np.ndarray]:
         asked.extend(chosen.tolist())
         kept = chosen[passing[chosen]]
         return replace(scored.rows(kept), score=scores_of_passing[kept]), evalues_of_passing[kept]
@@ -107,7 +107,7 @@ def test_no_more_is_asked_of_a_ranking_than_fills_the_list():
     scored = candidates([9] * 500)
     blocks: list[int] = []
 
-    def judge(rows: np.ndarray) -> tuple[Candidates, None]:
+    def judge(rows: np.ndarray) -> tuple[RankedCandidates, None]:
         blocks.append(len(rows))
         return scored.rows(rows), None
 

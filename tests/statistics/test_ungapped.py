@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import swsearch.statistics
-from swsearch.profiles.scale import query_lambda
+from swsearch.pssm.scale import query_lambda
 from swsearch.scoring.background import background
 from swsearch.scoring.matrix import match_mismatch, named_matrix
 from swsearch.sequences.alphabet import PROTEIN

@@ -14,7 +14,7 @@ from typing import Final
 import numpy as np
 
 from swsearch import _native
-from swsearch.closing import Closing
+from swsearch.closeable import Closeable
 from swsearch.cores import threads_to_use, usable_cores
 from swsearch.database.partition import Partition
 from swsearch.engine.protocol import EngineInfo, Progress
@@ -32,7 +32,7 @@ def usable_instruction_sets() -> list[str]:
     return [name for name, usable in _native.instruction_sets() if usable]
 
 
-class CpuEngine(Closing):
+class CpuEngine(Closeable):
     """Scores profiles with the processor's vectors.
 
     Parameters

@@ -23,7 +23,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from swsearch.closing import Closing
+from swsearch.closeable import Closeable
 from swsearch.database.partition import Partition
 from swsearch.engine.cuda.device import Argument, Buffer, Device, PyCudaDevice, Stream
 from swsearch.engine.cuda.kernels import CODE_COLUMNS, UNIT_BYTES, WARP, KernelSpec
@@ -158,7 +158,7 @@ def plan_partitioned(profile: QueryProfile, vectors: int) -> ClassicPlan:
     return ClassicPlan(spec, texels, len(texels), lambda longest: longest * column_bytes)
 
 
-class Cudasw2Engine(Closing):
+class Cudasw2Engine(Closeable):
     """Scores on one GPU with one of :data:`CLASSIC_KERNELS`; see :class:`swsearch.engine.protocol.ScoreEngine`.
 
     Parameters

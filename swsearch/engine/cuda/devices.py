@@ -20,7 +20,7 @@ from typing import Final
 
 import numpy as np
 
-from swsearch.closing import Closing
+from swsearch.closeable import Closeable
 from swsearch.database.partition import Partition
 from swsearch.engine.cuda.device import Device, PyCudaDevice
 from swsearch.engine.cuda.engine import CudaEngine
@@ -157,7 +157,7 @@ class DeviceScoring:
                 future.exception()
 
 
-class CudaDevices(Closing):
+class CudaDevices(Closeable):
     """Scores on one GPU or several; see :class:`swsearch.engine.protocol.BackgroundEngine`.
 
     Parameters

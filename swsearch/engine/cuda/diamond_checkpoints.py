@@ -15,7 +15,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from swsearch.closing import Closing
+from swsearch.closeable import Closeable
 from swsearch.engine.cuda.device import Buffer, Device, Stream
 from swsearch.engine.cuda.diamond_plan import SweepShape, checkpoints, filled_columns
 from swsearch.engine.cuda.kernels import WARP
@@ -37,7 +37,7 @@ class KnownRow:
     entries: NDArray[np.uint64]
 
 
-class StripCheckpoints(Closing):
+class StripCheckpoints(Closeable):
     """Room on a device for what some strips of one pair leave. A context manager.
 
     Parameters

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from swsearch.closing import Closing
+from swsearch.closeable import Closeable
 from swsearch.engine.cuda.device import Device, PyCudaDevice
 from swsearch.engine.cuda.diamonds import DiamondSweep
 from swsearch.engine.pair_arrays import AlignmentProblem, PairPaths, Sequences, limited
@@ -15,7 +15,7 @@ MEMORY_BYTES: Final = 256 << 20
 """Host memory for rows, where the device has no room for all that a path needs."""
 
 
-class DiamondPairs(Closing):
+class DiamondPairs(Closeable):
     """The pair backend for long pairs on one GPU. A context manager; not shared between threads.
 
     Parameters

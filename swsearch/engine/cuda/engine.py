@@ -16,7 +16,7 @@ from typing import Final
 
 import numpy as np
 
-from swsearch.closing import Closing
+from swsearch.closeable import Closeable
 from swsearch.database.partition import Partition
 from swsearch.engine.cuda.batch_kernels import exceeds, expected_kernels, range_kernels
 from swsearch.engine.cuda.device import (
@@ -55,7 +55,7 @@ from swsearch.engine.cuda.plan import (
 )
 from swsearch.engine.cuda.profile_cache import ProfileCache
 from swsearch.engine.cuda.scratch import Scratch
-from swsearch.engine.cuda.selection import Candidates, Selector
+from swsearch.engine.cuda.selection import ScoreFilter, Selector
 from swsearch.engine.cuda.subjects import DeviceSubjects, SubjectStore, chunk_bytes, in_stored_order
 from swsearch.engine.cuda.thresholds import Thresholds
 from swsearch.engine.cuda.tiled_subjects import TiledSubjects
@@ -83,7 +83,7 @@ def _turns(boundary: Buffer | None, strip: int) -> list[Argument]:
     return [halves[1 - strip % 2], halves[strip % 2]]
 
 
-class CudaEngine(Closing):
+class CudaEngine(Closeable):
     """Scores on one GPU; see :class:`swsearch.engine.protocol.ScoreEngine`.
 
     Parameters
@@ -334,7 +334,7 @@ class CudaEngine(Closing):
                 assert limit is not None
                 assert floor is not None
                 beyond = plan.arithmetic.largest_exact(profile.max_score) + 1
-                candidates = [Candidates(0, n_short, limit), Candidates(n_short, len(whole) - n_short, beyond)]
+                candidates = [ScoreFilter(0, n_short, limit), ScoreFilter(n_short, len(whole) - n_short, beyond)]
                 n_passed = self._selector.collect(scores[i], candidates, "passed")
                 if n_passed <= max(len(subjects) * MOST_DEFERRED, WARP):
                     self._rescore(profile, whole, scores[i], Arithmetic.SHORT, listed="passed", n_listed=n_passed)
@@ -489,7 +489,7 @@ class CudaEngine(Closing):
         n_left = 0
         wider = arithmetic.wider
         if wider is not None and self._may_exceed(profile, whole, arithmetic):
-            everyone = Candidates(0, len(whole), arithmetic.largest_exact(profile.max_score) + 1)
+            everyone = ScoreFilter(0, len(whole), arithmetic.largest_exact(profile.max_score) + 1)
             n_left = self._selector.collect(scores, [everyone], "left")
             self._rescore(profile, whole, scores, wider, listed="left", n_listed=n_left)
         if floor is not None:
@@ -531,7 +531,7 @@ class CudaEngine(Closing):
             launch.start()
         wider = arithmetic.wider
         if wider is not None and self._may_exceed(profile, subjects, arithmetic):
-            same = Candidates(0, n_listed, arithmetic.largest_exact(profile.max_score) + 1, listed)
+            same = ScoreFilter(0, n_listed, arithmetic.largest_exact(profile.max_score) + 1, listed)
             n_left = self._selector.collect(scores, [same], f"{listed} {wider.name}")
             self._rescore(profile, subjects, scores, wider, listed=f"{listed} {wider.name}", n_listed=n_left)
 

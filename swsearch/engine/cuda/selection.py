@@ -18,7 +18,7 @@ from swsearch.hits.score_block import ScoreBlock
 
 
 @dataclass(frozen=True)
-class Candidates:
+class ScoreFilter:
     """Subjects to pick from: places first to first + n_places, or the first n_places of a list; and the least score."""
 
     first: int
@@ -40,7 +40,9 @@ class Selector:
         self._device = device
         self._scratch = scratch
 
-    def collect(self, scores: Buffer, candidates: Sequence[Candidates], name: str, values: Buffer | None = None) -> int:
+    def collect(
+        self, scores: Buffer, candidates: Sequence[ScoreFilter], name: str, values: Buffer | None = None
+    ) -> int:
         """List in scratch ``name`` the candidates that reach their limits; their number."""
         device = self._device
         listed = self._scratch.room(name, max(sum(group.n_places for group in candidates), 1) * 4)
@@ -103,7 +105,7 @@ class Selector:
     ) -> tuple[NDArray[np.uint32], NDArray[np.int32]]:
         """Places on the device, growing, and scores of the subjects that score ``floor`` or more."""
         values_on_device = self._scratch.room("wanted scores", len(subjects) * 4)
-        n_wanted = self.collect(scores, [Candidates(0, len(subjects), floor)], "wanted", values_on_device)
+        n_wanted = self.collect(scores, [ScoreFilter(0, len(subjects), floor)], "wanted", values_on_device)
         places = np.empty(n_wanted, dtype=np.uint32)
         values = np.empty(n_wanted, dtype=np.int32)
         self._device.download(places, self._scratch["wanted"], Stream.COMPUTE)

@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from swsearch.closing import Closing
+from swsearch.closeable import Closeable
 from swsearch.engine.cuda.device import Argument, Buffer, Device, PyCudaDevice, Stream
 from swsearch.engine.cuda.kernels import WARP, KernelSpec
 from swsearch.engine.cuda.launches import Timing
@@ -56,7 +56,7 @@ def decision_words(queries: NDArray[np.int64], subjects: NDArray[np.int64], rows
     return strips * (subjects + WARP - 1) * WARP * max(1, rows * bits // 32)
 
 
-class ShortPairs(Closing):
+class ShortPairs(Closeable):
     """The pair backend for batches of short pairs on one GPU. A context manager; not shared between threads.
 
     Parameters

@@ -74,11 +74,11 @@ def make_sound(folder: Path) -> list[Path]:
             remove_from_database(place / "db", ["P3"])
             compact_database(place / "db")
         else:
-            add_to_database(place / "db", more, as_asked=True)
+            add_to_database(place / "db", more, force_alphabet=True)
             remove_from_database(place / "db", ["P1", "P7", "Q2"])
         if kind == "segments":
             remove_from_database(place / "db", [f"Q{n}" for n in range(9) if n != 2])
-            add_to_database(place / "db", more, as_asked=True)
+            add_to_database(place / "db", more, force_alphabet=True)
         made.append(place)
     return made
 

@@ -35,7 +35,7 @@ from swsearch.filters.taxonomy import TaxonFilter
 from swsearch.hits import cigar
 from swsearch.hits.hit import Alignment, Hit
 from swsearch.hits.result import DatabaseInfo, QueryResult, RunInfo, SearchStats
-from swsearch.profiles.read import detect_query_format, read_profiles
+from swsearch.pssm.read import detect_query_format, read_profiles
 from swsearch.report.fields import FIELDS, STANDARD, select_fields
 from swsearch.scoring.matrix import matrix_file, matrix_text, named_matrix, parse_matrix_text
 from swsearch.sequences.alphabet import DNA, PROTEIN

@@ -1,6 +1,6 @@
 """What queries are aligned with: the subjects of a database that pass the filters, as they are or in their frames.
 
-The searcher asks :class:`Targets` for partitions to score, for the lengths that the statistics count, and for the
+The searcher asks :class:`SearchSubjects` for partitions to score, for the lengths that the statistics count, and for the
 residues of subjects to align; whether subjects are chosen or translated is known here alone. Lengths and residues of
 translated subjects are a third of their bases, as in blastx and tblastn.
 """
@@ -22,7 +22,7 @@ from swsearch.sequences.genetic_code import CODON, FRAMES
 from swsearch.typing import Codes, Lengths, Offsets, SubjectIndex
 
 
-class Targets:
+class SearchSubjects:
     """The subjects of one search.
 
     Parameters

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from swsearch.deterministic import exp, sum_in_order, total
 from swsearch.errors import InputError, ScoringError
-from swsearch.profiles.alignment_files import MultipleAlignment
+from swsearch.pssm.alignment_files import MultipleAlignment
 from swsearch.query.position_specific import N_AMINO_ACIDS, PositionSpecificQuery, with_other_letters
 from swsearch.scoring.background import background
 from swsearch.scoring.matrix import MAX_SCORE, MIN_SCORE, SubstitutionMatrix

@@ -7,7 +7,7 @@ from types import TracebackType
 from typing import Self
 
 
-class Closing(ABC):
+class Closeable(ABC):
     """Closed at the end of a with-block, however that ends."""
 
     @abstractmethod

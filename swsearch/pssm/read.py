@@ -7,9 +7,9 @@ from contextlib import suppress
 from typing import Final
 
 from swsearch.errors import AlphabetMismatch, InputError
-from swsearch.profiles.alignment_files import MultipleAlignment, read_aligned_fasta, read_stockholm
-from swsearch.profiles.estimation import position_specific_query
-from swsearch.profiles.pssm import read_pssm
+from swsearch.pssm.alignment_files import MultipleAlignment, read_aligned_fasta, read_stockholm
+from swsearch.pssm.estimation import position_specific_query
+from swsearch.pssm.pssm import read_pssm
 from swsearch.query.position_specific import PositionSpecificQuery
 from swsearch.scoring.matrix import SubstitutionMatrix
 from swsearch.sequences.alphabet import PROTEIN

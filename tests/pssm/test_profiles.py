@@ -13,10 +13,10 @@ import pytest
 import swsearch
 from swsearch.alignment.rescore import rescore
 from swsearch.errors import InputError, ScoringError
-from swsearch.profiles.alignment_files import read_aligned_fasta, read_stockholm
-from swsearch.profiles.estimation import column_frequencies, position_specific_query
-from swsearch.profiles.read import detect_query_format, read_profiles
-from swsearch.profiles.scale import query_lambda, scale_note
+from swsearch.pssm.alignment_files import read_aligned_fasta, read_stockholm
+from swsearch.pssm.estimation import column_frequencies, position_specific_query
+from swsearch.pssm.read import detect_query_format, read_profiles
+from swsearch.pssm.scale import query_lambda, scale_note
 from swsearch.scoring.background import background
 from swsearch.scoring.matrix import named_matrix
 from swsearch.scoring.scheme import default_scheme
