@@ -49,7 +49,8 @@ def overview(query: QueryResult, name: str) -> Iterator[str]:
     hits = query.hits[:MAX_BARS]
     height = _TOP + _ROW * len(hits) + 4
     title, description = f"{name}-title", f"{name}-description"
-    described = f"A bar for each of the best {len(hits)} hits; the table below has the same places."
+    bars = "A bar for the best hit" if len(hits) == 1 else f"A bar for each of the best {len(hits)} hits"
+    described = f"{bars}; the table below has the same places."
     names = f'role="img" aria-labelledby="{title}" aria-describedby="{description}"'
     yield f'<svg viewBox="0 0 {_WIDTH} {height}" {names}>\n'
     yield f'<title id="{title}">Where on the query the hits align</title>\n'

@@ -95,4 +95,6 @@ def _shown(run: RunInfo, query: QueryResult) -> str:
     if not shown:
         return "no alignment passes the filters"
     best = "the best " if shown >= int(run.parameters["top"] or 0) else ""
-    return f"{best}{shown:,} whose alignments pass the filters {'is' if shown == 1 else 'are'} shown"
+    if shown == 1:
+        return f"{best}one whose alignment passes the filters is shown"
+    return f"{best}{shown:,} whose alignments pass the filters are shown"

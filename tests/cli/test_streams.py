@@ -1,0 +1,146 @@
+"""Closed streams, names that are not UTF-8 and too many threads: it works, or one clear line says why not."""
+
+import itertools
+import os
+import resource
+import subprocess
+import sys
+
+import pytest
+
+from tests.cli.conftest import DATA
+
+LETTERS = "MKVLAAGIVGLLLAQWERTYHHEDKNRSTPACFW"
+CLOSED = ["".join(chosen) for n in (1, 2, 3) for chosen in itertools.combinations(("<&- ", ">&- ", "2>&- "), n)]
+
+
+@pytest.fixture
+def folder(swsearch, tmp_path):
+    (tmp_path / "q.fa").write_text(f">one\n{LETTERS}\n>two\n{LETTERS}\n")
+    assert swsearch("index", "q.fa", "-o", "p.db").code == 0
+    return tmp_path
+
+
+def run(folder, command, **options):
+    return subprocess.run(
+        ["bash", "-c", f"{sys.executable} -m swsearch {command}"],
+        check=False, capture_output=True, cwd=folder, **options,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("closed", CLOSED)
+def test_closed_streams_lose_nothing_and_mix_nothing(swsearch, folder, closed):
+    """Source: the same command with all its streams."""
+    expected = swsearch("query", "q.fa", "p.db", "--store", "none").out.encode()
+    outcome = run(folder, f"query q.fa p.db --out hits.txt {closed}")
+    assert outcome.returncode == 0
+    assert (folder / "hits.txt").read_bytes() == expected
+    assert b"Traceback" not in outcome.stderr
+    assert outcome.stdout == b""
+    assert "finished" in swsearch("runs", "list").out
+    outcome = run(folder, f"query q.fa p.db --store none {closed}")
+    assert outcome.returncode == (1 if " >&-" in f" {closed}" else 0)
+    assert outcome.stdout == (b"" if outcome.returncode else expected)
+    if outcome.returncode and "2>" not in closed:
+        assert outcome.stderr.splitlines()[-1] == (
+            b"swsearch: error: stdout is closed; give --out FILE, or redirect stdout"
+        )
+    commands = ["query - p.db", "index - -o new.db", "align - q.fa", "db remove p.db --from-file -"]
+    for command in [*commands, "--version"] if closed == "<&- " else ["--version"]:
+        outcome = run(folder, f"{command} {closed}", stdin=subprocess.DEVNULL)
+        assert b"Traceback" not in outcome.stderr
+        if command != "--version":
+            assert b"error: stdin is closed, so - cannot be read; name a file" in outcome.stderr
+
+
+def test_talk_to_a_reader_that_is_gone_ends_no_search(folder):
+    """Source: what stays of a search whose stderr goes to a program that has ended."""
+    expected = run(folder, "query q.fa p.db --store none").stdout
+    outcome = run(folder, "query q.fa p.db 2> >(exec true)")
+    assert (outcome.returncode, outcome.stdout) == (0, expected)
+    assert b"finished" in run(folder, "runs list").stdout
+
+
+def test_results_of_a_reader_that_is_gone_raise_no_other_error(monkeypatch):
+    """Whoever keeps the run is told by OutputClosed, not by an error of the system that could be of any file."""
+    from swsearch.cli.output import result_stream
+    from swsearch.errors import OutputClosed
+
+    reader, writer = os.pipe()
+    os.close(reader)
+    told = []
+    with open(writer, "w") as broken:
+        monkeypatch.setattr(sys, "stdout", broken)
+
+        def search():
+            with result_stream(None) as stream:
+                try:
+                    for _ in range(10_000):
+                        stream.write("a line of results\n")
+                except BaseException as error:
+                    told.append(type(error))
+                    raise
+
+        with pytest.raises(OutputClosed):
+            search()
+        os.dup2(os.open(os.devnull, os.O_WRONLY), writer)
+    assert told == [OutputClosed]
+
+
+COMMANDS_WITH_NAMES = [
+    b"index q.fa -o x\xe9.db",
+    b"index x\xe9.fa -o new.db",
+    b"index q.fa -o x\xe9.db; {} index q.fa -o x\xe9.db --force",
+    b"query q.fa p.db --out x\xe9.txt",
+    b"query x\xe9.fa p.db --store none",
+    b"query q.fa x\xe9p.db",
+    b"query q.fa p.db --store x\xe9.sqlite; {} runs list --store x\xe9.sqlite; {} report latest --store x\xe9.sqlite",
+    b"query q.fa p.db --plot x\xe9.png --quiet",
+    b"query q.fa p.db --include x\xe9.none",
+    b"batch x\xe9.fa p.db --store x\xe9.sqlite --events x\xe9.jsonl",
+    b"align x\xe9.fa q.fa --out x\xe9.txt",
+    b"align q.fa q\xe9.none",
+    b"align --text x\xe9 a --mode edit",
+    b"db info x\xe9p.db",
+    b"db add x\xe9p.db q.fa",
+    b"db compact x\xe9p.db",
+    b"db export p.db --out x\xe9.fa.gz",
+    b"query q.fa p.db --format x\xe9",
+]
+
+
+@pytest.mark.parametrize("locale", ["C.UTF-8", "POSIX"])
+@pytest.mark.parametrize("command", COMMANDS_WITH_NAMES)
+def test_names_that_are_no_text(folder, command, locale):
+    (folder / os.fsdecode(b"x\xe9.fa")).write_text(f">one\n{LETTERS}\n")
+    (folder / "p.db").rename(folder / os.fsdecode(b"x\xe9p.db"))
+    (folder / "p.db").symlink_to(os.fsdecode(b"x\xe9p.db"))
+    python = f"{sys.executable} -m swsearch".encode()
+    whole = python + b" " + command.replace(b"{}", python)
+    environment = {**os.environ, "LC_ALL": locale, "PYTHONIOENCODING": ""}
+    outcome = subprocess.run([b"bash", b"-ec", whole], check=False, capture_output=True, cwd=folder, env=environment)
+    assert b"Traceback" not in outcome.stderr, outcome.stderr.decode("utf-8", "replace")
+    assert outcome.returncode in (0, 1)
+    assert outcome.stderr.count(b"error:") == outcome.returncode
+
+
+@pytest.mark.parametrize("n", ["5000", "4097", "100000000000000000000"])
+def test_more_threads_than_there_can_be(swsearch, folder, n):
+    """Source: one thread."""
+    for command in ("query q.fa p.db --store none", "align q.fa q.fa", "align q.fa --pairs --cigar"):
+        one = swsearch(*command.split(), "--threads", "1")
+        many = swsearch(*command.split(), "--threads", n)
+        assert (many.code, many.out) == (0, one.out), many.err
+
+
+def test_fewer_threads_than_asked_for_do_the_work(swsearch, folder):
+    """Source: one thread. A limit on memory stops the system from starting more: each wants a stack of 8 MB."""
+    query = ["query", DATA / "queries.fasta", "big.db", "--store", "none", "--top", "2"]
+    assert swsearch("index", DATA / "proteins.fasta.gz", "-o", "big.db").code == 0
+    expected = swsearch(*query, "--threads", "1").out
+    outcome = subprocess.run(
+        [sys.executable, "-m", "swsearch", *map(str, query), "--threads", "4000"],
+        check=False, capture_output=True, text=True, cwd=folder,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (3 << 30, 3 << 30)),
+    )  # fmt: skip
+    assert (outcome.returncode, outcome.stdout) == (0, expected), outcome.stderr
