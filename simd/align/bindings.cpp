@@ -17,6 +17,7 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -125,6 +126,12 @@ void run(const std::vector<std::size_t>& order, int n_threads, align::Watch& wat
         const std::size_t wanted = running;
         try {
             for (std::size_t i = 0; i < wanted; ++i) threads.emplace_back(worker);
+        } catch (const std::system_error&) {  // fewer threads do the same work; without any, this one does it
+            {
+                const std::lock_guard<std::mutex> lock(mutex);
+                running -= wanted - std::max<std::size_t>(threads.size(), 1);
+            }
+            if (threads.empty()) worker();
         } catch (...) {
             watch.stop = true;
             join();

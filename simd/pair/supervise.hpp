@@ -9,6 +9,7 @@
 #include <exception>
 #include <functional>
 #include <mutex>
+#include <system_error>
 #include <thread>
 
 #include "pair/pair.hpp"
@@ -25,7 +26,7 @@ inline void supervise(Watch& watch, const nanobind::object& progress, const std:
     bool ended = false;
     std::exception_ptr failure;
     const nanobind::gil_scoped_release release;
-    std::thread thread([&] {
+    const auto all = [&] {
         try {
             work();
         } catch (const Stopped&) {
@@ -36,7 +37,16 @@ inline void supervise(Watch& watch, const nanobind::object& progress, const std:
         const std::lock_guard<std::mutex> lock(mutex);
         ended = true;
         changed.notify_all();
-    });
+    };
+    std::thread thread;
+    try {
+        thread = std::thread(all);
+    } catch (const std::system_error&) {
+        all();  // the system gives no thread: this one does the work, and hears signals when it is done
+    }
+    const auto join = [&] {
+        if (thread.joinable()) thread.join();
+    };
     std::uint64_t reported = 0;
     const auto report = [&] {
         const std::uint64_t cells = watch.cells.load();
@@ -56,10 +66,10 @@ inline void supervise(Watch& watch, const nanobind::object& progress, const std:
         }
     } catch (...) {
         watch.stop = true;
-        thread.join();
+        join();
         throw;
     }
-    thread.join();
+    join();
     if (failure) std::rethrow_exception(failure);
     const nanobind::gil_scoped_acquire acquire;
     report();

@@ -7,6 +7,7 @@
 #include <exception>
 #include <mutex>
 #include <new>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -80,6 +81,14 @@ void run_crew(size_t n, int n_threads, const std::function<void(size_t i, Scratc
             }
             try {
                 threads.emplace_back(work);
+            } catch (const std::system_error&) {  // fewer threads do the same work; without any, this one does it
+                if (threads.empty()) {
+                    work();
+                } else {
+                    const std::lock_guard<std::mutex> lock(mutex);
+                    --working;
+                }
+                break;
             } catch (...) {
                 const std::lock_guard<std::mutex> lock(mutex);
                 --working;
