@@ -16,6 +16,7 @@ import signal
 import sqlite3
 import subprocess
 import time
+import zlib
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -26,7 +27,7 @@ from tests.campaign import faults
 from tests.campaign.commands import SEARCH, StoreCommand, Template, learned, unstamped
 from tests.campaign.faults import Fault
 from tests.campaign.parts import Budget, Outcome
-from tests.campaign.processes import Done, forked
+from tests.campaign.processes import Done, die_with_parent, forked
 from tests.campaign.processes import run as run_forked
 from tests.campaign.trials import Trial, run_trials
 from tests.patience import LIMIT_SECONDS
@@ -182,11 +183,14 @@ class Server:
 
     def start(self) -> None:
         """Start it and wait until it answers."""
-        command = [*unprivileged(), str(POSTGRES[-1] / "postgres"), "-D", f"{self.folder}/data", "-k", str(self.folder)]
+        command = [str(POSTGRES[-1] / "postgres"), "-D", f"{self.folder}/data", "-k", str(self.folder)]
+        if as_nobody := unprivileged():  # which clears what `die_with_parent` asked for, so it is asked again
+            command = [as_nobody[0], "--pdeathsig=KILL", *as_nobody[1:], *command]
         with open(self.folder / "log", "ab") as log:
             self._process = subprocess.Popen(
                 [*command, "-c", "listen_addresses=", "-c", "max_connections=20"],
                 cwd=self.folder, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=_plain(),
+                preexec_fn=die_with_parent,  # noqa: PLW1509  # a part has no threads
             )  # fmt: skip
         ends = time.monotonic() + LIMIT_SECONDS
         ready = [str(POSTGRES[-1] / "pg_isready"), "-q", "-h", str(self.folder)]
@@ -302,7 +306,8 @@ def run_killed_server(budget: Budget, seed: int, state_dir: Path) -> Outcome:
         return Outcome(notes=["not run: PostgreSQL's server is not installed"])
     if os.geteuid() == 0 and shutil.which("setpriv") is None:
         return Outcome(notes=["not run: the server refuses to run as root, and setpriv is not there"])
-    server = Server(Path(f"/tmp/swsearch-pg-{os.getpid()}"))  # a socket's path must be short
+    # A socket's path must be short; the name is the same for a campaign that goes on, so that nothing is left over.
+    server = Server(Path(f"/tmp/swsearch-campaign-{zlib.crc32(str(state_dir).encode()):08x}"))
     try:
         return run_trials("killed_server", killed_server(server), budget, seed, state_dir)
     finally:
