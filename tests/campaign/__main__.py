@@ -20,6 +20,7 @@ from typing import Any
 
 from tests.campaign.faults import build_shim, is_loaded
 from tests.campaign.parts import PARTS, Budget, Outcome, Part
+from tests.campaign.processes import die_with_parent
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "design" / "reliability.md"
@@ -71,11 +72,15 @@ def _options() -> argparse.Namespace:
 def _chosen(options: argparse.Namespace) -> list[Part]:
     if not options.part:
         return list(PARTS)
-    exact = [part for part in PARTS if part.name in options.part]
-    chosen = exact or [part for part in PARTS if any(part.name.startswith(name) for name in options.part)]
-    if not chosen:
-        sys.exit(f"no part is called {', '.join(options.part)}; there are {', '.join(part.name for part in PARTS)}")
-    return chosen
+    names: set[str] = set()
+    for wanted in options.part:
+        found = {part.name for part in PARTS if part.name == wanted} or {
+            part.name for part in PARTS if part.name.startswith(wanted)
+        }
+        if not found:
+            sys.exit(f"no part is called {wanted}; there are {', '.join(part.name for part in PARTS)}")
+        names |= found
+    return [part for part in PARTS if part.name in names]
 
 
 def _run_one(part: Part, options: argparse.Namespace) -> int:
@@ -153,7 +158,8 @@ def _start(part: Part, seconds: float, options: argparse.Namespace) -> subproces
     command += ["--trials", str(_trials(part, options))]
     if options.trial is not None:
         command += ["--trial", str(options.trial)]
-    return subprocess.Popen(command, cwd=ROOT, stdin=subprocess.DEVNULL)
+    # There are no threads here that `preexec_fn` could meet in the middle of their work.
+    return subprocess.Popen(command, cwd=ROOT, stdin=subprocess.DEVNULL, preexec_fn=die_with_parent)  # noqa: PLW1509
 
 
 def _read_outcome(part: Part, options: argparse.Namespace) -> Outcome:

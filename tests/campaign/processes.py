@@ -9,6 +9,7 @@ campaign's own processes are started with it, so that a fork can be armed, and i
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import gc
 import importlib
 import os
@@ -27,6 +28,7 @@ from pathlib import Path
 from tests.campaign import faults
 
 COMMAND = Path(sys.executable).with_name("swsearch")
+_PR_SET_PDEATHSIG = 1
 HANGS_SECONDS = 120.0
 """After this long a process counts as hanging. None is told from a slow one by less."""
 
@@ -300,6 +302,11 @@ def _run_here_once() -> None:
             os.chdir(here)
             for number, handler in handlers:
                 signal.signal(number, handler)
+
+
+def die_with_parent() -> None:
+    """Have the system kill this process when its parent dies: a killed campaign leaves nothing at work."""
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def run(arguments: Sequence[str], folder: Path, fault: faults.Fault = faults.NONE) -> Done:

@@ -9,12 +9,14 @@ lost and the batch ends, resumed, with the bytes of an undisturbed one.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import signal
 import sqlite3
 import subprocess
 import time
+import zlib
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -25,9 +27,10 @@ from tests.campaign import faults
 from tests.campaign.commands import SEARCH, StoreCommand, Template, learned, unstamped
 from tests.campaign.faults import Fault
 from tests.campaign.parts import Budget, Outcome
-from tests.campaign.processes import Done, forked
+from tests.campaign.processes import Done, die_with_parent, forked
 from tests.campaign.processes import run as run_forked
 from tests.campaign.trials import Trial, run_trials
+from tests.patience import LIMIT_SECONDS
 from tests.store.conftest import NOBODY, POSTGRES, unprivileged
 
 STORING = ("query", "batch", "runs_merge")
@@ -162,39 +165,56 @@ class Server:
         folder.mkdir()
         if os.geteuid() == 0:
             os.chown(folder, NOBODY, NOBODY)
-        self._run("initdb", "-D", f"{folder}/data", "-U", "swsearch", "-A", "trust", "-E", "UTF8", "--locale=C")
-        self.start()
-
-    def _run(self, program: str, *arguments: str) -> None:
-        command = [*unprivileged(), str(POSTGRES[-1] / program), *arguments]
-        done = subprocess.run(
-            command, cwd=self.folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-            check=False,
+        command = [
+            *unprivileged(),
+            str(POSTGRES[-1] / "initdb"),
+            "-D",
+            f"{folder}/data",
+            "-U",
+            "swsearch",
+            "-A",
+            "trust",
+        ]
+        subprocess.run(
+            [*command, "-E", "UTF8", "--locale=C"],
+            check=True, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, env=_plain(),
         )  # fmt: skip
-        assert done.returncode == 0, done.stdout.decode()
+        self.start()
 
     def start(self) -> None:
         """Start it and wait until it answers."""
-        options = f"-k {self.folder} -c listen_addresses= -c max_connections=20"
-        data, log = f"{self.folder}/data", f"{self.folder}/log"
-        self._run("pg_ctl", "-D", data, "-w", "-t", "300", "-l", log, "-o", options, "start")
+        command = [str(POSTGRES[-1] / "postgres"), "-D", f"{self.folder}/data", "-k", str(self.folder)]
+        if as_nobody := unprivileged():  # which clears what `die_with_parent` asked for, so it is asked again
+            command = [as_nobody[0], "--pdeathsig=KILL", *as_nobody[1:], *command]
+        with open(self.folder / "log", "ab") as log:
+            self._process = subprocess.Popen(
+                [*command, "-c", "listen_addresses=", "-c", "max_connections=20"],
+                cwd=self.folder, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=_plain(),
+                preexec_fn=die_with_parent,  # noqa: PLW1509  # a part has no threads
+            )  # fmt: skip
+        ends = time.monotonic() + LIMIT_SECONDS
+        ready = [str(POSTGRES[-1] / "pg_isready"), "-q", "-h", str(self.folder)]
+        while subprocess.run(ready, check=False, env=_plain()).returncode:
+            assert self._process.poll() is None, (self.folder / "log").read_text()[-1000:]
+            assert time.monotonic() < ends, "the server does not answer"
+            time.sleep(0.02)
 
     def kill(self) -> None:
         """SIGKILL to the server and to all of its processes, as where the machine runs out of memory."""
-        first = int((self.folder / "data" / "postmaster.pid").read_text().split()[0])
+        first = self._process.pid
         found = subprocess.run(["ps", "--ppid", str(first), "-o", "pid="], capture_output=True, text=True, check=False)
         others = [int(line) for line in found.stdout.split()]
         for process in (first, *others):
-            try:
+            with contextlib.suppress(ProcessLookupError):
                 os.kill(process, signal.SIGKILL)
-            except ProcessLookupError:
-                continue
-        while any(Path(f"/proc/{process}/stat").exists() and not _is_zombie(process) for process in (first, *others)):
+        self._process.wait()
+        while not all(map(_has_ended, others)):
             time.sleep(0.005)
 
     def stop(self) -> None:
         """Stop it and remove its folder."""
-        self._run("pg_ctl", "-D", f"{self.folder}/data", "-w", "-t", "300", "-m", "immediate", "stop")
+        self._process.send_signal(signal.SIGQUIT)
+        self._process.wait()
         shutil.rmtree(self.folder)
 
     def url(self, name: str) -> str:
@@ -207,7 +227,13 @@ class Server:
         return f"postgresql://swsearch@/{name}?host={self.folder}"
 
 
-def _is_zombie(process: int) -> bool:
+def _plain() -> dict[str, str]:
+    """The environment without the campaign's library."""
+    return {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
+
+
+def _has_ended(process: int) -> bool:
+    """Whether a process is gone, or waits for whoever inherited it to take notice."""
     try:
         return Path(f"/proc/{process}/stat").read_bytes().rpartition(b")")[2].split()[0] == b"Z"
     except OSError:
@@ -280,7 +306,8 @@ def run_killed_server(budget: Budget, seed: int, state_dir: Path) -> Outcome:
         return Outcome(notes=["not run: PostgreSQL's server is not installed"])
     if os.geteuid() == 0 and shutil.which("setpriv") is None:
         return Outcome(notes=["not run: the server refuses to run as root, and setpriv is not there"])
-    server = Server(Path(f"/tmp/swsearch-pg-{os.getpid()}"))  # a socket's path must be short
+    # A socket's path must be short; the name is the same for a campaign that goes on, so that nothing is left over.
+    server = Server(Path(f"/tmp/swsearch-campaign-{zlib.crc32(str(state_dir).encode()):08x}"))
     try:
         return run_trials("killed_server", killed_server(server), budget, seed, state_dir)
     finally:

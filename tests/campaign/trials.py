@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 import shutil
+import subprocess
 import time
 import traceback
 import zlib
@@ -83,6 +85,8 @@ def run_trials(part: str, trial: Callable[[Trial], None], budget: Budget, seed: 
 
 def _run_one(part: str, trial: Callable[[Trial], None], seed: int, number: int, state_dir: Path) -> dict[str, Any]:
     folder = state_dir / f"trial-{seed}-{number}"
+    if os.path.ismount(folder / "work"):  # a campaign that was killed could not take its small disk away
+        subprocess.run(["umount", "-l", str(folder / "work")], check=False)
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
     under_way = Trial(part, seed, number, folder, state_dir)

@@ -1,0 +1,76 @@
+"""A system that gives no thread, or not all that were asked for: the work is done by those there are.
+
+So it is where memory or the number of processes is limited. The library of the test refuses threads in their place.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+REFUSING = """
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+static int given;
+int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*start)(void *), void *argument) {
+    static __typeof__(pthread_create) *real;
+    if (!real) real = (__typeof__(pthread_create) *)dlsym(RTLD_NEXT, "pthread_create");
+    const char *most = getenv("MOST_THREADS");
+    if (most && given++ >= atoi(most)) return EAGAIN;
+    return real(thread, attributes, start, argument);
+}
+"""
+
+WORK = """
+import os
+import numpy as np
+from swsearch import _native
+from swsearch.alignment.traceback import align_several
+from swsearch.engine.cpu.engine import CpuEngine
+from swsearch.pairs.batch import align_arrays
+from swsearch.engine.pair_batch import PairScores, Sequences
+from swsearch.query.profile import sequence_profile
+from swsearch.scoring.scheme import default_scheme
+from swsearch.sequences.alphabet import PROTEIN
+from tests.support import make_partition, random_protein
+
+rng = np.random.default_rng(1)
+query = random_protein(rng, 90)
+partition = make_partition([random_protein(rng, n) for n in range(40, 400)])
+profile = sequence_profile(query, default_scheme(PROTEIN))
+(block,) = CpuEngine(3).score([profile], partition)
+where = {"residues": partition.residues, "starts": partition.starts, "lengths": partition.lengths}
+found = align_several(query, profile, PROTEIN, **where, n_threads=3)
+long = rng.integers(0, 4, 8000).astype(np.uint16)
+pair = _native.align_pair(long, long[90:], None, 2, -3, 5, 2, True, True, True, True, 3, 1 << 26, None, "auto")
+sides = [Sequences(long, np.arange(100, 8001, 100)) for _ in range(2)]
+batch = align_arrays(*sides, PairScores(None, 2, -3, 5, 2, True, True, True), n_threads=3)
+print(block.score.sum(), sum(len(a.cigar) for one in found for _, a in one), pair[:5], batch.ends.sum(), flush=True)
+os._exit(0)
+"""
+
+
+@pytest.mark.parametrize("most", [0, 1, 2])
+def test_work_is_done_by_the_threads_there_are(tmp_path: Path, most: int) -> None:
+    """Expected values: the same with all threads."""
+    source, library = tmp_path / "refusing.c", tmp_path / "refusing.so"
+    source.write_text(REFUSING)
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", str(library), str(source), "-ldl"], check=True)
+    plain = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
+    refused = {**plain, "LD_PRELOAD": str(library), "MOST_THREADS": str(most)}
+    root = Path(__file__).parents[2]
+    done = [
+        subprocess.run(
+            [sys.executable, "-c", WORK], cwd=root, env=variables, capture_output=True, text=True, check=False
+        )
+        for variables in (plain, refused)
+    ]
+    assert [one.returncode for one in done] == [0, 0], done[1].stderr
+    assert done[1].stdout == done[0].stdout
