@@ -28,6 +28,7 @@ from swsearch.hits.hit import Alignment, Hit
 from swsearch.hits.result import DatabaseInfo, QueryResult, RunInfo, SearchStats
 from swsearch.hits.share import AskedQueries, FailedQuery, Shard
 from swsearch.store.models import FINISHED, INTERRUPTED, RUNNING, FailureRow, HitRow, QueryRow, RunRow, storable
+from swsearch.store.rows import checked
 from swsearch.store.session import (
     BUSY_SECONDS,
     StorePlace,
@@ -487,6 +488,10 @@ def _select_runs() -> Any:
 
 
 def _stored_run(row: Row[Any]) -> StoredRun:
+    checked(row, _RUNS)
+    parameters = json.loads(row.parameters)
+    if not isinstance(parameters, dict):
+        raise ValueError("table runs, column parameters: no JSON object")
     database = DatabaseInfo(
         path=row.database_path,
         digest=row.database_digest,
@@ -497,7 +502,7 @@ def _stored_run(row: Row[Any]) -> StoredRun:
     )
     info = RunInfo(
         command=row.command,
-        parameters=json.loads(row.parameters),
+        parameters=parameters,
         matrix=row.matrix,
         matrix_scores=row.matrix_scores,
         gap_open=row.gap_open,
@@ -547,6 +552,7 @@ def _query_values(result: QueryResult) -> dict[str, Any]:
 
 
 def _query_result(row: Row[Any], hits: tuple[Hit, ...]) -> QueryResult:
+    checked(row, _QUERIES)
     stats = SearchStats(row.cells, row.score_seconds, row.total_seconds, row.n_rescored)
     return QueryResult(row.number, row.header, row.letters, hits, row.n_passed, stats)
 
@@ -583,6 +589,7 @@ def _hit_values(query_id: int, hit: Hit) -> tuple[Any, ...]:
 
 
 def _hit(row: Row[Any]) -> Hit:
+    checked(row, _HITS)
     alignment = Alignment(
         query_start=row.query_start,
         query_end=row.query_end,

@@ -22,7 +22,7 @@ from sqlalchemy import Connection, Engine, Table, create_engine, event, inspect,
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
 
-from swsearch.errors import SchemaOutdated, StoreError
+from swsearch.errors import SchemaOutdated, StoreError, SwSearchError
 from swsearch.resources import resource_folder
 from swsearch.store.models import SCHEMA, Base, SchemaRow
 
@@ -173,6 +173,11 @@ def translated(url: URL) -> Iterator[None]:
         raise StoreError(f"{display_name(url)}: {_explain(error.orig, url)}") from error
     except sqlite3.Error as error:  # while a connection is set up, SQLAlchemy hands errors on as they are
         raise StoreError(f"{display_name(url)}: {_explain(error, url)}") from error
+    except (ValueError, TypeError, RecursionError) as error:  # from what turns columns into values
+        if isinstance(error, SwSearchError):
+            raise
+        problem = f"the store is damaged, or another program wrote to it: {error}"
+        raise StoreError(f"{display_name(url)}: {problem}".splitlines()[0]) from error
 
 
 def insert_rows(connection: Connection, table: Table, rows: Sequence[tuple[Any, ...]]) -> None:
