@@ -135,8 +135,8 @@ def align(
             )
             scoring = scheme_scoring(chosen.scheme(record.alphabet))
     mode_scoring(mode, scoring)
-    for option, given in (("--plot", plot), ("--matrix-out", matrix_out)):
-        if given is not None and len(pairs) != 1:
+    for option, path in (("--plot", plot), ("--matrix-out", matrix_out)):
+        if path is not None and len(pairs) != 1:
             raise InputError(f"{option} draws one pair, {query} has {len(pairs)}; give files of one record")
     if matrix_out is not None:
         check_matrix_size(pairs[0])
