@@ -40,7 +40,7 @@ def batch(
 
     Example: swsearch batch Pfam-A.seed.gz proteins.db --store pfam.sqlite --shard 3/8
     """
-    from swsearch.errors import InputError, writing_to
+    from swsearch.errors import InputError
 
     if len(files) < 2:
         raise typer.BadParameter("give at least one query file and the database")
@@ -48,7 +48,7 @@ def batch(
         raise InputError("--store none: a batch is what it stores; name a file")
     *paths, database = files
     from swsearch.cli.collisions import refuse_collisions
-    from swsearch.output_files import refuse_compressed
+    from swsearch.output_files import log_file, refuse_compressed
 
     refuse_collisions({"--events": events}, inputs=[*paths, *search.files], databases=[database], store=search.store)
     refuse_compressed(events, "--events", "each event is appended as it happens, which no archive can take")
@@ -71,12 +71,11 @@ def batch(
             for line in (why, *searcher.notes):
                 say(line)
             say_plan(searcher.forecast(cells))
-        opened = stack.enter_context(HitStore(search.store, create=True))
         log = None
         if events is not None:
-            events = Path("/dev/stdout") if str(events) == "-" else events
-            stack.enter_context(writing_to(str(events)))
-            log = stack.enter_context(events.open("a", encoding="utf-8"))
+            to_stdout = str(events) == "-"
+            log = stack.enter_context(log_file(Path("/dev/stdout") if to_stdout else events, "--events"))
+        opened = stack.enter_context(HitStore(search.store, create=True))
         progress = stack.enter_context(ProgressReport("searching", cells, "GCUPS", 1e9, search.quiet))
         report = run_batch(
             queries,

@@ -31,7 +31,7 @@ def report(
     with HitStore(store) as opened:
         stored = opened.run(run)
         if stored.state != "finished":
-            so_far = f"this is the report of the {counted(stored.n_queries, 'query', 'queries')} that it has so far"
+            so_far = f"this is the report of the {counted(stored.n_queries, 'query', 'queries')} it has so far"
             say(f"warning: run {stored.id} is {stored.state}; {so_far}")
         with result_stream(out, binary=chosen.binary) as stream:
             chosen.write(stored.info, opened.queries(stored.id), stream)

@@ -78,7 +78,7 @@ def hits_line(run: RunInfo, query: QueryResult) -> str:
         ruled, advice = f"{ruled} and at least {' and '.join(least)}", ""
     subjects = counted(run.database.n_subjects, "subject")
     if given.get("chosen_subjects") is not None:
-        subjects = counted(int(given["chosen_subjects"]), "chosen subject")
+        subjects = counted(int(str(given["chosen_subjects"])), "chosen subject")
     if query.n_passed == 0:
         return f"none of {subjects} has {ruled}{advice}"
     has = "has" if query.n_passed == 1 else "have"
