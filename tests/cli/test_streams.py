@@ -133,6 +133,14 @@ def test_more_threads_than_there_can_be(swsearch, folder, n):
         assert (many.code, many.out) == (0, one.out), many.err
 
 
+@pytest.mark.parametrize("option", ["--max-hsps", "--top", "--partition-residues"])
+def test_numbers_beyond_any_size_are_as_good_as_none(swsearch, folder, option):
+    """Source: the same option with a number that is large enough."""
+    arguments = ["query", "q.fa", "p.db", "--store", "none", option]
+    large, beyond = swsearch(*arguments, 1000), swsearch(*arguments, 10**22)
+    assert (beyond.code, beyond.out) == (0, large.out), beyond.err
+
+
 def test_fewer_threads_than_asked_for_do_the_work(swsearch, folder):
     """Source: one thread. A limit on memory stops the system from starting more: each wants a stack of 8 MB."""
     query = ["query", DATA / "queries.fasta", "big.db", "--store", "none", "--top", "2"]
