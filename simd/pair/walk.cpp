@@ -71,7 +71,7 @@ void Walk::through(std::size_t above, const std::int32_t* top_h, const std::int3
 }
 
 void Walk::finish() {
-    if (begun_) return;
+    if (begun_ || pair_.ends.local) return;  // a local path has nothing on the border
     if (row_ == 0 && column_ > 0 && !pair_.ends.subject_free) push('D', column_), column_ = 0;
     if (column_ == 0 && row_ > 0 && !pair_.ends.query_free) push('I', row_), row_ = 0;
 }
