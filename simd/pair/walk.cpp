@@ -52,7 +52,7 @@ void Walk::through(std::size_t above, const std::int32_t* top_h, const std::int3
 }
 
 void Walk::finish() {
-    if (started_) return;
+    if (started_ || pair_.boundary.local) return;  // a local path has nothing on the border
     if (row() == 0 && column() > 0 && !pair_.boundary.subject_free) walk_.consume_subject();
     if (column() == 0 && row() > 0 && !pair_.boundary.query_free) walk_.consume_query();
 }

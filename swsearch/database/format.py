@@ -314,7 +314,7 @@ class _Entry:
 
     def __init__(self, fields: object, where: str) -> None:
         if not isinstance(fields, dict):
-            raise ValueError(f"{CATALOGUE}: {where or 'it'} is no object")
+            raise ValueError(f"{CATALOGUE}: {where.removesuffix(', ') or 'it'} is no object")
         self._fields: dict[str, Any] = fields
         self._where = where
 
@@ -366,7 +366,7 @@ class _Entry:
         return FileEntry(size=self._number("size", 0, _MOST), sha256=self._text("sha256", _SHA256))
 
     def _entry(self, name: str) -> _Entry:
-        return _Entry(self._fields.get(name), f"{self._where}{name} ")
+        return _Entry(self._fields.get(name), f"{self._where}{name}, ")
 
     def _number(self, name: str, least: int, most: int) -> int:
         value = self._fields.get(name)
