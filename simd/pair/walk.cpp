@@ -11,10 +11,10 @@ struct GapCosts {
     std::int32_t extend;
 };
 
-// Writes the decisions of `count` cells of a row, in passes of which only the second has a dependency between cells. `above`
-// and `h` are H of the row above and of this row, beginning one column further left; h[0] is given, the rest is computed.
-// `f` is F of this row and becomes that of the next; `next_e` is E of the first cell. `paired` comes as the scores of the
-// letters and becomes H by a pair. H is not below `floor`.
+// Writes the decisions of `count` cells of a row, in passes of which only the second has a dependency between cells.
+// `above` and `h` are H of the row above and of this row, beginning one column further left; h[0] is given, the rest is
+// computed. `f` is F of this row and becomes that of the next; `next_e` is E of the first cell. `paired` comes as the
+// scores of the letters and becomes H by a pair. H is not below `floor`.
 void decide_row(std::size_t count, std::int32_t floor, GapCosts gap, std::int32_t next_e, const std::int32_t* __restrict above,
                 std::int32_t* __restrict h, std::int32_t* __restrict f, std::int32_t* __restrict e,
                 std::int32_t* __restrict paired, std::uint8_t* __restrict out) {
