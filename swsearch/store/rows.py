@@ -27,23 +27,24 @@ def checked(row: Row[Any], table: Table) -> Row[Any]:
     ValueError
         A value is of another type or out of range; the message names its column.
     """
-    if _kinds_fit(tuple(map(type, row[: len(table.columns)])), table):
-        if min(_counts_of(table)(row)) >= 0 and all(abs(row[place]) < 2**31 for place in _narrow(table)):
-            return row
-    raise ValueError(f"table {table.name}, {_flaw(row, table)}")
+    n_columns, counts, narrow = _rules(table)
+    fits = (
+        _kinds_fit(tuple(map(type, row[:n_columns])), table)
+        and min(counts(row)) >= 0
+        and max(map(abs, narrow(row)), default=0) < 2**31
+    )
+    if not fits:
+        raise ValueError(f"table {table.name}, {_flaw(row, table)}")
+    return row
 
 
 @cache
-def _narrow(table: Table) -> tuple[int, ...]:
-    """Places of whole numbers of 32 bits."""
-    return tuple(n for n, column in enumerate(table.columns) if type(column.type) is Integer)
-
-
-@cache
-def _counts_of(table: Table) -> Callable[[Row[Any]], tuple[int, ...]]:
-    """What gives the counts of a row, of which every table has several."""
-    columns = enumerate(table.columns)
-    return itemgetter(*(n for n, column in columns if isinstance(column.type, Integer) and column.name not in _SIGNED))
+def _rules(table: Table) -> tuple[int, Callable[[Row[Any]], tuple[int, ...]], Callable[[Row[Any]], tuple[int, ...]]]:
+    """The number of columns; what gives the counts of a row; and what its whole numbers of 32 bits."""
+    columns = list(enumerate(table.columns))
+    counts = [n for n, column in columns if isinstance(column.type, Integer) and column.name not in _SIGNED]
+    narrow = [n for n, column in columns if type(column.type) is Integer]
+    return len(columns), itemgetter(*counts), (itemgetter(*narrow) if len(narrow) > 1 else lambda _: ())
 
 
 @cache
