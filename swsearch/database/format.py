@@ -252,11 +252,14 @@ def catalogue_text(folder: Path) -> str:
     """
     path = folder / CATALOGUE
     # Opened without waiting: a pipe without a writer would hold the program for good.
-    with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
-        found = os.fstat(file.fileno())
-        if not stat.S_ISREG(found.st_mode):
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             raise ValueError(f"{CATALOGUE} is no regular file")
-        text = file.read(MAX_CATALOGUE_BYTES + 1)
+        with open(descriptor, "rb", closefd=False) as file:
+            text = file.read(MAX_CATALOGUE_BYTES + 1)
+    finally:
+        os.close(descriptor)
     if len(text) > MAX_CATALOGUE_BYTES:
         raise ValueError(f"{CATALOGUE} has more than {MAX_CATALOGUE_BYTES:,} bytes")
     try:

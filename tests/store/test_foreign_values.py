@@ -16,11 +16,11 @@ VALUES = [
     ("runs", "lam", "x"),
     ("queries", "n_passed", "many"),
     ("queries", "letters", b"\xff"),
-    ("queries", "score_seconds", float("inf")),
+    ("queries", "score_seconds", "fast"),
     ("hits", "query_start", -1),
-    ("hits", "cigar", 7.5),
+    ("hits", "cigar", b"5="),
     ("hits", "query_frame", "x"),
-    ("hits", "bits", float("inf")),
+    ("hits", "bits", "x"),
 ]
 
 
@@ -45,4 +45,5 @@ def test_a_foreign_value_is_named_by_its_column(tmp_path, table, column, value):
     with pytest.raises(StoreError, match=r"hits\.sqlite: the store is damaged") as caught:
         read_all()
     assert "\n" not in str(caught.value)
-    assert column in str(caught.value) or column == "started_at"
+    if column not in ("started_at", "letters"):  # which SQLAlchemy turns into values itself
+        assert column in str(caught.value)
