@@ -29,7 +29,7 @@ def checked(row: Row[Any], table: Table) -> Row[Any]:
     """
     if _kinds_fit(tuple(map(type, row[: len(table.columns)])), table):
         counts, floats = _getters(table)
-        if min(counts(row)) >= 0 and (floats is None or all(map(_is_finite, floats(row)))) and _small(row, table):
+        if min(value for value in counts(row) if value is not None) >= 0 and (floats is None or all(map(_is_finite, floats(row)))) and _small(row, table):
             return row
     raise ValueError(f"table {table.name}, {_flaw(row, table)}")
 
@@ -39,7 +39,7 @@ def _is_finite(value: float | None) -> bool:
 
 
 def _small(row: Row[Any], table: Table) -> bool:
-    return all(abs(row[place]) < 2**31 for place in _narrow(table))
+    return all(row[place] is None or abs(row[place]) < 2**31 for place in _narrow(table))
 
 
 @cache
