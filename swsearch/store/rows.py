@@ -29,7 +29,11 @@ def checked(row: Row[Any], table: Table) -> Row[Any]:
     """
     if _kinds_fit(tuple(map(type, row[: len(table.columns)])), table):
         counts, floats = _getters(table)
-        if min(value for value in counts(row) if value is not None) >= 0 and (floats is None or all(map(_is_finite, floats(row)))) and _small(row, table):
+        if (
+            min(value for value in counts(row) if value is not None) >= 0
+            and (floats is None or all(map(_is_finite, floats(row))))
+            and _small(row, table)
+        ):
             return row
     raise ValueError(f"table {table.name}, {_flaw(row, table)}")
 

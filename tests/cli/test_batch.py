@@ -279,7 +279,10 @@ def test_a_run_that_is_not_complete_says_so_wherever_it_goes(swsearch, protein_d
         store.interrupt_run(1)
     outcome = swsearch("report", "1", "--store", "b.sqlite", "--format", "blast6")
     assert outcome.code == 0
-    assert outcome.err == "swsearch: warning: run 1 is interrupted; this is the report of the 7 queries it has so far\n"
+    assert (
+        outcome.err
+        == "swsearch: warning: run 1 is interrupted; this is the report of the 7 queries that it has so far\n"
+    )
     assert swsearch("runs", "export", "1", "--store", "b.sqlite", "--out", "copy.sqlite").code == 0
     with HitStore("copy.sqlite") as store:
         assert (store.run(1).state, store.run(1).finished) == ("interrupted", None)
@@ -388,7 +391,7 @@ def test_a_partial_merge_says_what_is_missing_and_can_be_completed(swsearch, pro
     assert re.search(r"^missing +12 of the 36 that it was asked for are missing$", shown, re.MULTILINE)
     assert re.search(r"^remark +merged from 2 runs, shares 1/3, 2/3, without share 3/3$", shown, re.MULTILINE)
     warned = swsearch("report", "1", "--store", "m.sqlite").err
-    assert "the 24 queries it has so far, 12 of the 36 that it was asked for are missing" in warned
+    assert "the 24 queries that it has so far, 12 of the 36 that it was asked for are missing" in warned
     arguments = ["batch", *many_queries, protein_db, "--top", "3"]
     completed = swsearch(*arguments, "--store", "m.sqlite", "--resume", "latest")
     assert completed.out == "run 1 in m.sqlite: 11 queries done, 24 were there before, 1 failed\n"
