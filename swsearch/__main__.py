@@ -1,6 +1,6 @@
 """``python -m swsearch``: the same as the ``swsearch`` command."""
 
-from swsearch.cli.app import run
+from swsearch.cli.start import run
 
 if __name__ == "__main__":
     run()

@@ -140,29 +140,26 @@ class MergePlan:
         """One new run with the queries of all sources; ``command`` is how the merge was asked for.
 
         It is finished where every query that the batch has is there or could not be searched, and interrupted
-        otherwise. Where an error stops it, nothing of it stays.
+        otherwise. It is one transaction: where an error or a kill stops it, nothing of it stays.
 
         Raises
         ------
         StoreError
             A store cannot be read or written.
         """
-        merged = target.start_run(replace(self.sources[0].run.info, command=command), self.asked)
-        try:
+        with target.whole() as within:
+            merged = within.start_run(replace(self.sources[0].run.info, command=command), self.asked)
             for source, of_source in zip(self.sources, self.numbers, strict=True):
                 for result in source.store.queries(source.run.id):
                     if result.number in of_source:
-                        target.add_query(merged, result)
+                        within.add_query(merged, result)
             for failed in self.failures:
-                target.add_failure(merged, failed)
+                within.add_failure(merged, failed)
             if self.partial:
-                target.note_remark(merged, _remark(self.sources, self.missing_shares))
+                within.note_remark(merged, _remark(self.sources, self.missing_shares))
             are_finished = all(source.run.state == FINISHED for source in self.sources)
             is_whole = are_finished if self.asked is None else not self.missing
-            (target.finish_run if is_whole else target.interrupt_run)(merged)
-        except BaseException:
-            target.delete_run(merged, force=True)
-            raise
+            (within.finish_run if is_whole else within.interrupt_run)(merged)
         n_there = sum(map(len, self.numbers))
         is_exact = self.asked is not None
         return MergeReport(merged, n_there, len(self.failures), self.missing, self.missing_shares, is_exact)
@@ -211,7 +208,7 @@ def plan_merge(sources: Sequence[Source], *, partial: bool = False) -> MergePlan
 
 
 def copy_run(target: HitStore, source: Source) -> int:
-    """A run's copy in another store, with all that is known of it; its id there.
+    """A run's copy in another store, with all that is known of it, in one transaction; its id there.
 
     Raises
     ------
@@ -219,18 +216,15 @@ def copy_run(target: HitStore, source: Source) -> int:
         A store cannot be read or written.
     """
     stored = source.run
-    copied = target.start_run(stored.info, stored.asked)
-    try:
+    with target.whole() as within:
+        copied = within.start_run(stored.info, stored.asked)
         for result in source.store.queries(stored.id):
-            target.add_query(copied, result)
+            within.add_query(copied, result)
         for failed in source.store.failures(stored.id):
-            target.add_failure(copied, failed)
+            within.add_failure(copied, failed)
         if stored.remark is not None:
-            target.note_remark(copied, stored.remark)
-        (target.finish_run if stored.state == FINISHED else target.interrupt_run)(copied)
-    except BaseException:
-        target.delete_run(copied, force=True)
-        raise
+            within.note_remark(copied, stored.remark)
+        (within.finish_run if stored.state == FINISHED else within.interrupt_run)(copied)
     return copied
 
 

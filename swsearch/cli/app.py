@@ -20,6 +20,7 @@ import typer
 from swsearch import __version__
 from swsearch.cli import align, batch, bench, db, engines, index, query, report, runs
 from swsearch.cli.output import open_closed_streams, say
+from swsearch.cli.start import leave
 from swsearch.errors import KernelCompileError, OutputClosed, SwSearchError
 
 EXIT_BAD_INPUT = 1
@@ -77,6 +78,8 @@ def main(arguments: list[str] | None = None) -> int:
     # A polite kill unwinds like Ctrl-C, so that temporary files go and the run is marked; the default would not.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(EXIT_TERMINATED))
     try:
+        if signal.getsignal(signal.SIGINT) is leave:  # until here nothing was to be cleared up
+            signal.signal(signal.SIGINT, signal.default_int_handler)
         outcome: Any = app(arguments, standalone_mode=False)
         sys.stdout.flush()
     except (OutputClosed, BrokenPipeError):

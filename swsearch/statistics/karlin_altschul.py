@@ -17,7 +17,7 @@ where E takes S rounded down to a multiple of ``score_step`` and bits take it as
 ``room`` is the part of a sequence where an alignment of score S can still begin: a * S + b residues is its mean length.
 The floors matter: without them a subject of ten residues gets E near 1e-298 (Park, Sheetlin, Ma, Madden & Spouge 2012,
 doi 10.1186/1756-0500-5-286, give the theory). That of 1/12, the variance of a whole number's rounding, is for schemes
-whose mismatches cost so much that a score leaves one length: their alpha and sigma are 0 in float64, and 0/0 is no room.
+whose mismatches cost so much that a score leaves one length: their alpha and sigma are 0, and 0/0 is no room.
 
 E falls as S grows, for each length of the subject; across lengths it does not follow S. All arithmetic is that of
 :mod:`swsearch.deterministic`: the same bytes on every machine, alone or in an array.

@@ -10,6 +10,7 @@ which queries it was asked to search and which of them could not be, so what it 
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import json
 import os
@@ -38,6 +39,7 @@ from swsearch.store.session import (
     make_engine,
     reading,
     store_url,
+    translated,
     without_passwords,
     writing,
 )
@@ -138,6 +140,7 @@ class HitStore:
         url = store_url(target)
         self.name = display_name(url)
         self._engine = make_engine(url, busy_seconds=busy_seconds)
+        self._whole: Connection | None = None
         try:
             create_or_check(self._engine, create=create)
             self._place = StorePlace(url)
@@ -158,6 +161,17 @@ class HitStore:
         self.close()
 
     # Writing
+
+    @contextmanager
+    def whole(self) -> Iterator[Self]:
+        """A store whose changes are committed together when the block ends, or not at all; nobody sees them before.
+
+        A process that is killed in the block leaves nothing. Other writers wait meanwhile, as for one transaction.
+        """
+        with self._writing() as connection:
+            within = copy.copy(self)
+            within._whole = connection
+            yield within
 
     def start_run(self, info: RunInfo, asked: AskedQueries | None = None) -> int:
         """Note that a run begins now, in this process, and which queries it is to search; its id."""
@@ -181,7 +195,7 @@ class HitStore:
                 if result.hits:
                     insert_rows(connection, _HITS, [_hit_values(query_id, hit) for hit in result.hits])
         except StoreError as error:
-            if isinstance(error.__cause__, IntegrityError):
+            if isinstance(error.__cause__, IntegrityError) and self._whole is None:
                 self._explain_refusal(run_id, result, error)
             raise
 
@@ -389,6 +403,10 @@ class HitStore:
     @contextmanager
     def _writing(self) -> Iterator[Connection]:
         """A connection in a transaction that commits whole, or not at all, and into the file that was opened."""
+        if self._whole is not None:
+            with translated(self._engine.url):
+                yield self._whole
+            return
         self._place.check()
         with writing(self._engine) as connection:
             yield connection

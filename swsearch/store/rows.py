@@ -30,8 +30,8 @@ def checked(row: Row[Any], table: Table) -> Row[Any]:
     n_columns, counts, narrow = _rules(table)
     fits = (
         _kinds_fit(tuple(map(type, row[:n_columns])), table)
-        and min(counts(row)) >= 0
-        and max(map(abs, narrow(row)), default=0) < 2**31
+        and min((value for value in counts(row) if value is not None), default=0) >= 0
+        and max((abs(value) for value in narrow(row) if value is not None), default=0) < 2**31
     )
     if not fits:
         raise ValueError(f"table {table.name}, {_flaw(row, table)}")
@@ -39,7 +39,9 @@ def checked(row: Row[Any], table: Table) -> Row[Any]:
 
 
 @cache
-def _rules(table: Table) -> tuple[int, Callable[[Row[Any]], tuple[int, ...]], Callable[[Row[Any]], tuple[int, ...]]]:
+def _rules(
+    table: Table,
+) -> tuple[int, Callable[[Row[Any]], tuple[int | None, ...]], Callable[[Row[Any]], tuple[int | None, ...]]]:
     """The number of columns; what gives the counts of a row; and what its whole numbers of 32 bits."""
     columns = list(enumerate(table.columns))
     counts = [n for n, column in columns if isinstance(column.type, Integer) and column.name not in _SIGNED]

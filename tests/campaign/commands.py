@@ -254,6 +254,8 @@ class StoreCommand(Command):
     again: tuple[str, ...] = ()
     in_order: bool = True
     """Whether queries are committed in their order, so that those of a killed run are the first ones."""
+    one_transaction: bool = False
+    """Whether the run is there whole or not at all."""
     _NO_STORE: ClassVar[str] = "nothing"
 
     def remember(self, state: str, folder: Path) -> None:
@@ -308,6 +310,7 @@ class StoreCommand(Command):
         if state == "finished":
             trial.check(results == wanted, "the finished run has not the results of an undisturbed one")
             return NEW
+        trial.check(not self.one_transaction, "a part of the run is there")
         trial.check(state == "interrupted", f"the run of a process that has ended is {state}")
         missing = [result.number for result in results if result not in wanted]
         trial.check(not missing, f"committed queries {missing} differ from those of an undisturbed run")
@@ -404,6 +407,7 @@ def commands() -> dict[str, Command]:
         StoreCommand(
             "runs_merge", ("runs", "merge", "one.sqlite", "two.sqlite", "--store", "merged.sqlite"),
             ("one.sqlite", "two.sqlite"), store="merged.sqlite", in_order=False,
+            one_transaction=True,
         ),
         OutCommand(
             "report", ("report", "latest", "--store", "hits.sqlite", "--format", "pairwise", "--out", "out.txt"),

@@ -104,7 +104,7 @@ PARTS: list[Part] = [
     ),
     Part(
         "streams", "standard streams closed, readers that go: all commands",
-        function_of("signals", "run_streams"), share=4.0, trials=330, small=2,
+        function_of("signals", "run_streams"), share=4.0, trials=330, small=4,
     ),
     Part(
         "readers", "searches, exports and checks while the database is changed",
@@ -116,7 +116,7 @@ PARTS: list[Part] = [
     ),
     Part(
         "damaged_store", "bytes of the store or of its log changed or cut off",
-        function_of("stores", "run_damaged"), share=2.0, trials=300, small=1,
+        function_of("stores", "run_damaged"), share=2.0, trials=300, small=4,
     ),
     Part(
         "killed_server", "PostgreSQL killed in the middle of a batch",

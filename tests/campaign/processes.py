@@ -169,7 +169,7 @@ def _become_command(arguments: Sequence[str], folder: Path, out: Path, err: Path
 
 def _run_as_interpreter() -> None:
     """Call the command's entry point and end as the interpreter ends the process."""
-    from swsearch.cli.app import run
+    from swsearch.cli.start import run
 
     code: object = 0
     try:

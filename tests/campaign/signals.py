@@ -75,8 +75,8 @@ def one_signal(trial: Trial) -> None:
 
 
 def in_start_up(done: Done) -> bool:
-    """Whether the signal came before the program was loaded: the interpreter then ends by itself, in its words."""
-    return done.code < 0 or "in main" not in done.text
+    """Whether the signal came before the program was reached: the interpreter then ends by itself, in its words."""
+    return done.code < 0 or "start.py" not in done.text
 
 
 def check_end(trial: Trial, done: Done, sent: signal.Signals, how: str, *, began: bool) -> None:
@@ -85,6 +85,9 @@ def check_end(trial: Trial, done: Done, sent: signal.Signals, how: str, *, began
         trial.counts["ended before the signal, or did not care"] += 1
         return
     if sent is signal.SIGPIPE:
+        if began and done.code == -signal.SIGPIPE:  # before the interpreter set that it is ignored
+            trial.counts["ended while the interpreter started"] += 1
+            return
         trial.check(False, f"{how}: exit code {done.code}: {done.text[-300:]}")
         return
     if began and done.code != CODES[sent] and in_start_up(done):

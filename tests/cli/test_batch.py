@@ -8,9 +8,10 @@ import subprocess
 
 import pytest
 
-from swsearch.hits.share import Shard
+from swsearch.hits.share import AskedQueries, Shard
 from swsearch.store.repository import HitStore
 from tests.cli.conftest import DATA
+from tests.store.conftest import RUN, make_query
 
 QUERIES = DATA / "queries.fasta"
 
@@ -279,7 +280,10 @@ def test_a_run_that_is_not_complete_says_so_wherever_it_goes(swsearch, protein_d
         store.interrupt_run(1)
     outcome = swsearch("report", "1", "--store", "b.sqlite", "--format", "blast6")
     assert outcome.code == 0
-    assert outcome.err == "swsearch: warning: run 1 is interrupted; this is the report of the 7 queries it has so far\n"
+    assert (
+        outcome.err
+        == "swsearch: warning: run 1 is interrupted; this is the report of the 7 queries that it has so far\n"
+    )
     assert swsearch("runs", "export", "1", "--store", "b.sqlite", "--out", "copy.sqlite").code == 0
     with HitStore("copy.sqlite") as store:
         assert (store.run(1).state, store.run(1).finished) == ("interrupted", None)
@@ -388,7 +392,7 @@ def test_a_partial_merge_says_what_is_missing_and_can_be_completed(swsearch, pro
     assert re.search(r"^missing +12 of the 36 that it was asked for are missing$", shown, re.MULTILINE)
     assert re.search(r"^remark +merged from 2 runs, shares 1/3, 2/3, without share 3/3$", shown, re.MULTILINE)
     warned = swsearch("report", "1", "--store", "m.sqlite").err
-    assert "the 24 queries it has so far, 12 of the 36 that it was asked for are missing" in warned
+    assert "the 24 queries that it has so far, 12 of the 36 that it was asked for are missing" in warned
     arguments = ["batch", *many_queries, protein_db, "--top", "3"]
     completed = swsearch(*arguments, "--store", "m.sqlite", "--resume", "latest")
     assert completed.out == "run 1 in m.sqlite: 11 queries done, 24 were there before, 1 failed\n"
@@ -554,3 +558,30 @@ def test_a_store_that_is_deleted_meanwhile_is_noticed(spawn_paused, tmp_path, pr
     assert (process.returncode, out) == (1, "")
     assert errors.count("error:") == 1
     assert "b.sqlite: it was deleted or replaced while it was in use" in errors
+
+
+@pytest.mark.parametrize("ended", [signal.SIGKILL, signal.SIGTERM])
+@pytest.mark.parametrize(
+    "command", ["runs merge one.sqlite two.sqlite --store m.sqlite", "runs export 1 --store one.sqlite --out m.sqlite"]
+)
+def test_a_merge_that_is_killed_leaves_nothing(swsearch, spawn_paused, tmp_path, command, ended):
+    """Source: no run and the same command again; `latest` must not be half of a merge."""
+    for name, index in (("one", 1), ("two", 2)):
+        with HitStore(tmp_path / f"{name}.sqlite", create=True) as store:
+            run_id = store.start_run(RUN, AskedQueries(Shard(index, 2), 6, "digest"))
+            for number in range(index - 1, 6, 2):
+                store.add_query(run_id, make_query(number))
+            store.finish_run(run_id)
+    process = spawn_paused('HitStore, "add_query", 2', *command.split())
+    with HitStore(tmp_path / "m.sqlite") as target:
+        assert target.runs() == []
+    process.send_signal(ended)
+    process.communicate()
+    with HitStore(tmp_path / "m.sqlite") as target:
+        assert target.runs() == []
+    assert swsearch(*command.split()).code == 0
+    with HitStore(tmp_path / "m.sqlite") as target:
+        assert [run.state for run in target.runs()] == ["finished"]
+        assert [query.number for query in target.queries("latest")] == (
+            list(range(6)) if "merge" in command else [0, 2, 4]
+        )

@@ -6,6 +6,7 @@ import resource
 import signal
 import subprocess
 import tempfile
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -154,6 +155,57 @@ def test_a_thread_that_is_at_work_ends_its_work(tmp_path):
     )
     assert subprocess.run([os.sys.executable, "-c", program], check=False, cwd=tmp_path).returncode == 0
     assert (tmp_path / "done").exists()
+
+
+LOADING = """
+import sys
+from swsearch.cli.start import run
+
+class Pause:
+    def find_spec(self, name, *_):
+        if name == "swsearch.cli.app":
+            print("here", flush=True)
+            sys.stdin.readline()
+
+sys.meta_path.insert(0, Pause())
+sys.argv[1:] = ["--version"]
+run()
+"""
+
+
+@pytest.mark.parametrize(("sent", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_while_the_program_is_loaded_ends_it_quietly(sent, code):
+    process = subprocess.Popen(
+        [os.sys.executable, "-c", LOADING],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    assert process.stdout.readline() == "here\n"
+    process.send_signal(sent)
+    out, err = process.communicate()
+    assert (process.returncode, out, err) == (code, "", "")
+
+
+def test_an_ignored_signal_stays_ignored_while_the_program_is_loaded():
+    program = f"import signal\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\n{LOADING}"
+    process = subprocess.Popen(
+        [os.sys.executable, "-c", program],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    assert process.stdout.readline() == "here\n"
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate("\n")
+    assert (process.returncode, err) == (0, "")
+    assert out.startswith("swsearch ")
+
+
+def test_the_installed_command_starts_where_signals_are_minded():
+    """Source: the project file; `python -m swsearch` is the same entry."""
+    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())
+    assert project["project"]["scripts"]["swsearch"] == "swsearch.cli.start:run"
+    from swsearch import __main__
+    from swsearch.cli import start
+
+    assert __main__.run is start.run
 
 
 def test_closed_streams_change_no_exit_code():

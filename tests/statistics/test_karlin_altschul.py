@@ -335,7 +335,7 @@ def check(found, match):
 
 
 def test_a_perfect_match_where_mismatches_cannot_be_has_the_chance_of_its_letters():
-    """Source: by hand. 20 equal bases in a row begin anywhere with a chance of 4**-20; full-length matches within 12."""
+    """Source: by hand. 20 equal bases in a row begin anywhere with a chance of 4**-20; full length: within 12."""
     scheme = ScoringScheme(match_mismatch(1, -127), GapPenalty(16383, 16383))
     found = scheme_statistics(scheme)
     assert found.evalue([20], 1000, [1000], 1000)[0] == pytest.approx(0.75 * 980 * 980 * 0.25**20, rel=1e-3)
