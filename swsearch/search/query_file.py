@@ -10,7 +10,7 @@ import hashlib
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Self
+from typing import Protocol, Self
 
 from swsearch.errors import AlphabetMismatch, InputError
 from swsearch.pssm.read import QUERY_FORMATS, detect_query_format, read_profiles
@@ -92,9 +92,42 @@ def read_queries_as(
     return QueryFile(profiles, _kept([found], profiles), tuple(notes))
 
 
+class Queries(Protocol):
+    """The queries of a run: what can be gone through as often as needed."""
+
+    def records(self, scheme: ScoringScheme, needs: QueryNeeds) -> Iterator[SequenceRecord | RefusedRecord]:
+        """All queries in order."""
+        ...
+
+    def parameters(self, scheme: ScoringScheme) -> dict[str, str]:
+        """What a run must keep of them beside their letters."""
+        ...
+
+
+@dataclass(frozen=True)
+class QueryRecords:
+    """Queries in memory.
+
+    Attributes
+    ----------
+    held : sequence of SequenceRecord
+    """
+
+    held: Sequence[SequenceRecord]
+
+    def records(self, scheme: ScoringScheme, needs: QueryNeeds) -> Iterator[SequenceRecord | RefusedRecord]:
+        """All queries in order."""
+        return iter(self.held)
+
+    def parameters(self, scheme: ScoringScheme) -> dict[str, str]:
+        """The digest of profiles, which their letters do not tell; nothing of sequences."""
+        profiles = [record for record in self.held if isinstance(record, PositionSpecificQuery)]
+        return _kept(["records"], profiles) if profiles else {}
+
+
 @dataclass(frozen=True)
 class QueryFiles:
-    """The files of a batch.
+    """The query files of a run.
 
     Attributes
     ----------

@@ -447,6 +447,7 @@ class Searcher:
                 hsp=hsp,
                 query_frame=one.query_frame,
                 subject_frame=one.subject_frame,
+                query_header=query.header,
             )
             for row, (place, subject, hsp, one) in enumerate(listed)
             if hsp == 1 or evalues is None or evalues[row] <= self.options.evalue
