@@ -116,6 +116,31 @@ def text_file(path: Path, option: str) -> Iterator[TextIO]:
 
 
 @contextmanager
+def log_file(path: Path, option: str) -> Iterator[TextIO]:
+    """A text stream that appends to a file; one that is new and got no line is not left where the block raises.
+
+    Raises
+    ------
+    InputError
+        The file cannot be opened.
+    OSError
+        It cannot take what is written.
+    """
+    is_new = not os.path.lexists(path)
+    try:
+        stream = path.open("a", encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"{option} {path}: {_reason(error)}; choose another file") from error
+    try:
+        with writing_to(str(path)), stream:
+            yield stream
+    except BaseException:
+        if is_new and path.is_file() and not path.stat().st_size:
+            path.unlink()
+        raise
+
+
+@contextmanager
 def _compressor(file: BinaryIO, suffix: str) -> Iterator[BinaryIO]:
     """The stream that compresses into ``file``, which is left open, whole at the end of the block."""
     stream: Any

@@ -29,8 +29,8 @@ struct End {
 };
 
 // A query in the orders that the passes read it, shared by the alignments with all subjects. The arrays belong to the
-// caller and must outlive it. `codes` and `identity` (32 entries: letters with equal entries are identical) are needed for
-// paths only.
+// caller and must outlive it. `codes` and `identity` (32 entries: letters with equal entries are identical) are needed
+// for paths only.
 class Query {
 public:
     Query(const Profile& profile, const std::uint8_t* codes, const std::uint8_t* identity, const Kernels& kernels);
@@ -85,9 +85,9 @@ struct Path {
     std::uint64_t gap_residues = 0;
 };
 
-// At most `most` alignments that score at least `floor` and above 0, each the best of those that use no pair of residues of
-// the alignments before it, so their scores do not grow. Uses about `memory_bytes` beyond what is linear in the lengths;
-// the paths do not depend on it.
+// At most `most` alignments that score at least `floor` and above 0, each the best of those that use no pair of
+// residues of the alignments before it, so their scores do not grow. Uses about `memory_bytes` beyond what is linear in
+// the lengths; the paths do not depend on it.
 std::vector<Path> find_paths(const Query& query, const std::uint8_t* subject, std::size_t length, std::size_t most,
                              std::int32_t floor, std::size_t memory_bytes, Observer& observer);
 

@@ -31,8 +31,8 @@ std::vector<align::End> checked_ends(const Array& array, std::int32_t query_leng
     return checked;
 }
 
-// Calls task(i, residues, observer) for each subject on several threads, the longest first, so that no thread is left with
-// a long one at the end.
+// Calls task(i, residues, observer) for each subject on several threads, the longest first, so that no thread is left
+// with a long one at the end.
 template <class Task>
 void for_each_subject(const Subjects& subjects, int n_threads, const nb::object& progress, const Task& task) {
     check_threads(n_threads);

@@ -1,5 +1,5 @@
-// The forward pass: which columns are computed when. The recurrence is in kernels.cpp, and for columns with barred pairs in
-// barred_column.
+// The forward pass: which columns are computed when. The recurrence is in kernels.cpp, and for columns with barred
+// pairs in barred_column.
 
 #include "align/forward_pass.hpp"
 
@@ -29,7 +29,8 @@ ForwardPass::Memory ForwardPass::zeroed(std::size_t bytes) {
     return memory;
 }
 
-ForwardPass::ForwardPass(const Query& query, const std::uint8_t* subject, std::size_t length, bool several, Observer& observer)
+ForwardPass::ForwardPass(const Query& query, const std::uint8_t* subject, std::size_t length, bool several,
+                         Observer& observer)
     : query_(query), length_(length), several_(several), observer_(observer) {
     if (query.length == 0 || length == 0) return;
     const std::uint64_t most = std::uint64_t(std::min(query.length, length)) * std::uint64_t(std::max(query.max_score, 0));

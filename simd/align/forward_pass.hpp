@@ -1,6 +1,6 @@
-// The forward pass: optimal local score, where it ends, and the best score of each group of subject columns. First of the
-// three steps of an alignment (docs/design/traceback.md). When pairs of residues are barred, only the columns that change
-// are computed again.
+// The forward pass: optimal local score, where it ends, and the best score of each group of subject columns. First of
+// the three steps of an alignment (docs/design/traceback.md). When pairs of residues are barred, only the columns that
+// change are computed again.
 
 #pragma once
 
@@ -14,9 +14,9 @@
 
 namespace swsearch::align {
 
-// The subject's columns are computed in blocks. Where several alignments are wanted, H and E at the beginning of each block
-// are saved. When an alignment's pairs are barred, columns are computed again from its first block on, until a block begins
-// as it did before. So a further alignment costs about the columns that it spans, not a whole pass.
+// The subject's columns are computed in blocks. Where several alignments are wanted, H and E at the beginning of each
+// block are saved. When an alignment's pairs are barred, columns are computed again from its first block on, until a
+// block begins as it did before. So a further alignment costs about the columns that it spans, not a whole pass.
 class ForwardPass {
 public:
     // Computes all columns, in 16-bit lanes, and again in 32-bit lanes where those are too narrow.

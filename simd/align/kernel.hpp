@@ -48,7 +48,8 @@ constexpr size_t striped_index(size_t row, size_t segments, size_t lanes) {
     return row % segments * lanes + row / segments;
 }
 
-// Ends a column whose values are in h[column_h]: notes its largest H. Returns false where 16 bits are too narrow for it.
+// Ends a column whose values are in h[column_h]: notes its largest H. Returns false where 16 bits are too narrow for
+// it.
 template <class Value>
 inline __attribute__((always_inline)) bool finish_column(ForwardState& state, size_t column, int column_h, int32_t largest) {
     int32_t& group = state.column_best[column >> state.shift];

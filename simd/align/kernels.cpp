@@ -4,9 +4,9 @@
 // M. Farrar, Striped Smith-Waterman speeds database searches six times over other SIMD implementations, Bioinformatics
 // 23:156, 2007.
 //
-// Query row r is in lane r / segments of vector r % segments. A column is one pass down the vectors, and then a correction
-// loop in which F passes from each lane into the next. E is computed from the final H of the column before, so that a gap
-// which consumes the subject may follow one which consumes the query.
+// Query row r is in lane r / segments of vector r % segments. A column is one pass down the vectors, and then a
+// correction loop in which F passes from each lane into the next. E is computed from the final H of the column before,
+// so that a gap which consumes the subject may follow one which consumes the query.
 //
 // Exactness: all values are above -first - extend, so plain wrapping arithmetic is exact for as long as H is at most
 // kNarrowLimit in 16-bit lanes, and in 32-bit lanes for all lengths that the forward pass accepts. Rows past the query
@@ -49,8 +49,8 @@ void striped_columns(ForwardState& state, size_t from, size_t to) {
             diagonal = left;
         }
         // F from the lane above matters while it is greater than what this lane's own H opened, and than 0. It never
-        // raises `top`, since it is less than the H from which it opened. The test uses H as it was before the loop: with
-        // linear gaps a raised H opens exactly what F extends, so a test against the raised H would end too early.
+        // raises `top`, since it is less than the H from which it opened. The test uses H as it was before the loop:
+        // with linear gaps a raised H opens exactly what F extends, so a test against the raised H would end too early.
         for (int lane = 0; lane < Lane::kLanes; ++lane) {
             f = Lane::shift_in(f, 0);
             size_t t = 0;

@@ -1,5 +1,5 @@
-// The band that holds all optimal paths to an end (reverse pass), and the path through it (banded traceback): second and
-// third of the three steps of an alignment (docs/design/traceback.md).
+// The band that holds all optimal paths to an end (reverse pass), and the path through it (banded traceback): second
+// and third of the three steps of an alignment (docs/design/traceback.md).
 
 #include <algorithm>
 #include <limits>
@@ -45,11 +45,11 @@ private:
     std::uint64_t cells_ = 0;
 };
 
-// Computes columns backwards from the end. For the current column of nodes, h holds the best value of a path from a node to
-// the end, e that of a path whose first step is a gap in the query (it consumes the subject), and f that of one whose first
-// step is a gap in the subject. Values that cannot be on an optimal path are dropped: those of 0 or less, those that are
-// below the score by more than any alignment up to that column reaches, and those before a node from which the whole score
-// is reached.
+// Computes columns backwards from the end. For the current column of nodes, h holds the best value of a path from a
+// node to the end, e that of a path whose first step is a gap in the query (it consumes the subject), and f that of one
+// whose first step is a gap in the subject. Values that cannot be on an optimal path are dropped: those of 0 or less,
+// those that are below the score by more than any alignment up to that column reaches, and those before a node from
+// which the whole score is reached.
 Band find_band(const Query& query, const std::uint8_t* subject, const End& end, const ColumnBest& groups,
                const UsedPairs& used, Observer& observer) {
     Meter meter(observer);
@@ -175,7 +175,8 @@ private:
         const std::size_t low = static_cast<std::size_t>(rows.low);
         const std::size_t n = rows.width();
         compute_without_f(low, n, query_.scores(subject_[column - 1]), used_.rows(column - 1));
-        // The dependency chain down the rows, on its own. F opens from H without F: where H is F, to extend costs no more.
+        // The dependency chain down the rows, on its own. F opens from H without F: where H is F, to extend costs no
+        // more.
         std::int32_t f = kNever;
         for (std::size_t k = 0; k < n; ++k) {
             f_[k] = f;
@@ -193,8 +194,8 @@ private:
         }
     }
 
-    // Computes E, and H as it would be without F, of n rows from `low` on; h_ still holds the column before. The loops over
-    // rows have no branch and no dependency between iterations, so that the compiler vectorizes them.
+    // Computes E, and H as it would be without F, of n rows from `low` on; h_ still holds the column before. The loops
+    // over rows have no branch and no dependency between iterations, so that the compiler vectorizes them.
     void compute_without_f(std::size_t low, std::size_t n, const std::int8_t* scores, const Rows& barred) {
         const std::int32_t* const left = h_.data() + low;
         std::int32_t* const e = e_.data() + low;
@@ -215,7 +216,8 @@ private:
         return before == kNever ? kNever : before + score;
     }
 
-    // Writes the decision of each row, from the results of compute_without_f and of the chain; h_ still holds the column before.
+    // Writes the decision of each row, from the results of compute_without_f and of the chain; h_ still holds the
+    // column before.
     void decide(std::size_t low, std::size_t n, std::uint8_t* decisions) const {
         const std::int32_t* const left = h_.data() + low;
         const std::int32_t* const e = e_.data() + low;
@@ -244,8 +246,8 @@ private:
     }
 
     // Walks through columns `to` to `from`, or until the path starts. `entry` is the column before `from`. Where the
-    // decisions of all columns take too much memory, the columns are divided into parts, and the column before each part is
-    // saved; the parts are then walked through from the last to the first.
+    // decisions of all columns take too much memory, the columns are divided into parts, and the column before each
+    // part is saved; the parts are then walked through from the last to the first.
     void trace_columns(std::size_t from, std::size_t to, const SavedColumn* entry) {
         const std::size_t total = cells(from, to);
         restore(entry);

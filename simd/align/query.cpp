@@ -16,22 +16,23 @@ Query::Query(const Profile& profile, const std::uint8_t* codes, const std::uint8
       first(profile.open + profile.extend),
       extend(profile.extend),
       kernels(kernels_in),
-      max_score(profile.n_rows == 0 ? 0 : *std::max_element(profile.table, profile.table + std::size_t{kCodes} * static_cast<std::size_t>(profile.n_rows))),
+      max_score(profile.n_rows == 0 ? 0 : *std::max_element(profile.table, profile.table + std::ptrdiff_t{kCodes} * profile.n_rows)),
       codes_(codes),
       identity_(identity),
       scores_(kCodes * length),
       best_before_(length + 1) {
-    const auto table_row = [&](std::size_t row) { return profile.table + std::size_t{kCodes} * static_cast<std::size_t>(row); };
+    const auto table_row = [&](std::int32_t row) { return profile.table + std::ptrdiff_t{row} * kCodes; };
     for (std::size_t code = 0; code < kCodes; ++code) {
         std::int8_t* const out = scores_.data() + code * length;
-        for (std::size_t row = 0; row < length; ++row) out[row] = table_row(static_cast<std::size_t>(profile.rows[row]))[code];
+        for (std::size_t row = 0; row < length; ++row) out[row] = table_row(profile.rows[row])[code];
     }
     std::vector<std::int8_t> best;
-    for (std::size_t row = 0; row < static_cast<std::size_t>(profile.n_rows); ++row) {
+    for (std::int32_t row = 0; row < profile.n_rows; ++row) {
         best.push_back(*std::max_element(table_row(row), table_row(row) + kCodes));
     }
     for (std::size_t row = 0; row < length; ++row) {
-        best_before_[row + 1] = best_before_[row] + std::max<std::int8_t>(best[static_cast<std::size_t>(profile.rows[row])], 0);
+        const std::size_t table_index = static_cast<std::size_t>(profile.rows[row]);
+        best_before_[row + 1] = best_before_[row] + std::max<std::int8_t>(best[table_index], 0);
     }
 }
 

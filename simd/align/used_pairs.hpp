@@ -1,4 +1,5 @@
-// Pairs of residues that earlier alignments of the same two sequences have used, and that the next one may not use again.
+// Pairs of residues that earlier alignments of the same two sequences have used, and that the next one may not use
+// again.
 //
 // M. S. Waterman and M. Eggert, A new algorithm for best subsequence alignments, J. Mol. Biol. 197:723, 1987.
 

@@ -22,7 +22,8 @@ struct AlignedAllocator {
     T* allocate(std::size_t n) {
         void* const block = ::operator new(n * sizeof(T) + kAlignment);
         // At least 16 bytes after the block's begin, since blocks begin at multiples of 16.
-        void** const elements = reinterpret_cast<void**>((reinterpret_cast<std::uintptr_t>(block) + kAlignment) & ~(kAlignment - 1));
+        const std::uintptr_t address = (reinterpret_cast<std::uintptr_t>(block) + kAlignment) & ~(kAlignment - 1);
+        void** const elements = reinterpret_cast<void**>(address);
         elements[-1] = block;
         return reinterpret_cast<T*>(elements);
     }

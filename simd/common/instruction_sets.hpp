@@ -25,8 +25,8 @@ struct InstructionSet {
 // All that are built, best first. The last one, scalar, is usable everywhere.
 const std::vector<InstructionSet>& instruction_sets();
 
-// The index of the one with that name ("auto": the best usable one). Throws std::invalid_argument where there is none, or
-// where it cannot run here.
+// The index of the one with that name ("auto": the best usable one). Throws std::invalid_argument where there is none,
+// or where it cannot run here.
 std::size_t find_instruction_set(const std::string& name);
 
 }  // namespace swsearch

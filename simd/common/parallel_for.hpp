@@ -31,11 +31,11 @@ struct Observer {
 // Runs task(i, worker) for every i below n, on up to n_threads threads that each take the smallest i not yet taken.
 // Workers are numbered from 0, each runs one task at a time.
 //
-// With poll, the calling thread only calls poll, about every 100 ms; without, it is one of the workers. Where the system
-// starts fewer threads than are asked for, those that it has started do the work, and at the least the calling thread
-// does. Once a task or poll throws, no further task begins, tasks that ask the observer stop, and the exception (that of
-// poll, or else the first one) is thrown from here after all threads have ended. Throws Stopped where the observer has been
-// told to stop from elsewhere.
+// With poll, the calling thread only calls poll, about every 100 ms; without, it is one of the workers. Where the
+// system starts fewer threads than are asked for, those that it has started do the work, and at the least the calling
+// thread does. Once a task or poll throws, no further task begins, tasks that ask the observer stop, and the exception
+// (that of poll, or else the first one) is thrown from here after all threads have ended. Throws Stopped where the
+// observer has been told to stop from elsewhere.
 void parallel_for(std::size_t n, int n_threads, Observer& observer,
                   const std::function<void(std::size_t i, std::size_t worker)>& task,
                   const std::function<void()>& poll = nullptr);

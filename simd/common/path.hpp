@@ -13,7 +13,8 @@ namespace swsearch {
 // A byte for each cell: what made H, and whether E and F opened there instead of extending a gap.
 enum Decision : std::uint8_t { kStop, kDiagonal, kFromE, kFromF, kHMask = 3, kEOpened = 4, kFOpened = 8 };
 
-// Columns of an alignment that repeat one operation: 'M' a pair, 'I' a query residue alone, 'D' a subject residue alone.
+// Columns of an alignment that repeat one operation: 'M' a pair, 'I' a query residue alone, 'D' a subject residue
+// alone.
 struct Run {
     char operation;
     std::size_t length;

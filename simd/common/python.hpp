@@ -44,8 +44,8 @@ inline void check_that(bool condition, const char* message) {
     if (!condition) refuse(message);
 }
 
-// A view of an array of T with so many dimensions, C-contiguous and in this machine's memory; of `columns` columns where
-// they are given. Throws TypeError where it is another.
+// A view of an array of T with so many dimensions, C-contiguous and in this machine's memory; of `columns` columns
+// where they are given. Throws TypeError where it is another.
 template <class T, std::size_t kDimensions = 1, class SomeArray>
 View<T> view_of(const SomeArray& array, const char* name, std::size_t columns = 0) {
     using Element = std::remove_const_t<T>;
@@ -55,19 +55,21 @@ View<T> view_of(const SomeArray& array, const char* name, std::size_t columns = 
     const std::string kind = (std::is_signed_v<Element> ? "int" : "uint") + std::to_string(8 * sizeof(Element));
     require(array.device_type() == nb::device::cpu::value, "be in this machine's memory");
     require(array.dtype() == nb::dtype<Element>(), "be an array of " + kind);
-    require(array.ndim() == kDimensions, "have " + std::to_string(kDimensions) + " dimensions, not " + std::to_string(array.ndim()));
+    const auto number = [](std::size_t n) { return std::to_string(n); };
+    require(array.ndim() == kDimensions, "have " + number(kDimensions) + " dimensions, not " + number(array.ndim()));
     std::int64_t stride = 1;
     for (std::size_t i = kDimensions; i-- > 0;) {
         require(array.size() == 0 || array.shape(i) == 1 || array.stride(i) == stride, "be contiguous, in C order");
         stride *= static_cast<std::int64_t>(array.shape(i));
     }
     const std::size_t n_columns = kDimensions == 2 ? array.shape(1) : 1;
-    require(columns == 0 || n_columns == columns, "have " + std::to_string(columns) + " columns, not " + std::to_string(n_columns));
+    require(columns == 0 || n_columns == columns, "have " + number(columns) + " columns, not " + number(n_columns));
     return {static_cast<T*>(array.data()), array.shape(0), n_columns};
 }
 
 // A profile whose rows all lie inside its table, and whose gaps cost something.
-inline Profile checked_profile(const Array& rows_array, const Array& table_array, std::int32_t gap_open, std::int32_t gap_extend) {
+inline Profile checked_profile(const Array& rows_array, const Array& table_array, std::int32_t gap_open,
+                               std::int32_t gap_extend) {
     const auto rows = view_of<const std::int32_t>(rows_array, "rows");
     const auto table = view_of<const std::int8_t, 2>(table_array, "table", kCodes);
     for (const std::int32_t cost : {gap_open, gap_extend}) {
@@ -80,7 +82,8 @@ inline Profile checked_profile(const Array& rows_array, const Array& table_array
             refuse("rows[" + std::to_string(i) + "] is not a row of the table");
         }
     }
-    return {rows.data, table.data, static_cast<std::int32_t>(rows.length), static_cast<std::int32_t>(table.length), gap_open, gap_extend};
+    const auto int32 = [](std::size_t n) { return static_cast<std::int32_t>(n); };
+    return {rows.data, table.data, int32(rows.length), int32(table.length), gap_open, gap_extend};
 }
 
 // Subjects that all lie inside the residues.
@@ -108,8 +111,8 @@ auto array_of(std::vector<Value>&& values, const std::array<std::size_t, kDimens
     return nb::ndarray<nb::numpy, Value>(owned->data(), kDimensions, shape.data(), owner);
 }
 
-// A poll for parallel_for, called without Python's lock: throws what a signal's handler raised, and calls `progress` with
-// the cells that are done since it was called last.
+// A poll for parallel_for, called without Python's lock: throws what a signal's handler raised, and calls `progress`
+// with the cells that are done since it was called last.
 class PythonPoll {
 public:
     PythonPoll(const Observer& observer, const nb::object& progress) : observer_(observer), progress_(progress) {}

@@ -1,4 +1,5 @@
-// Transposition of blocks of 16 rows of 16 bytes by unpacking, as many blocks at a time as a vector has parts of 16 bytes.
+// Transposition of blocks of 16 rows of 16 bytes by unpacking, as many blocks at a time as a vector has parts of 16
+// bytes.
 
 #pragma once
 

@@ -1,12 +1,14 @@
-// The vectors of one instruction set, and their lanes of 8, 16 and 32 bits: all operations that the kernels are written in.
+// The vectors of one instruction set, and their lanes of 8, 16 and 32 bits: all operations that the kernels are written
+// in.
 //
 // A kernel's translation unit is compiled once for each instruction set (add_kernels in CMakeLists.txt).
-// SWSEARCH_VECTORS names the header that defines its class Vectors, and SWSEARCH_KERNELS the table of kernels that the unit
-// defines. These translation units, and all that they include, have internal linkage and use no C++ library. Otherwise the
-// linker could take an inline function that was compiled for a wide processor for code that runs everywhere.
+// SWSEARCH_VECTORS names the header that defines its class Vectors, and SWSEARCH_KERNELS the table of kernels that the
+// unit defines. These translation units, and all that they include, have internal linkage and use no C++ library.
+// Otherwise the linker could take an inline function that was compiled for a wide processor for code that runs
+// everywhere.
 //
-// Vectors has a type V of kBytes bytes, kRegisters of them, a type Mask<T> that marks lanes, and, for lanes of the signed
-// integer T:
+// Vectors has a type V of kBytes bytes, kRegisters of them, a type Mask<T> that marks lanes, and, for lanes of the
+// signed integer T:
 //     load, store                    unaligned
 //     splat<T>(x)                    every lane is x
 //     add, subtract                  wrapping

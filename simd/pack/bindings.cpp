@@ -1,4 +1,5 @@
-// Bindings of simd/pack. Sizes are checked here, so that gather() may rely on them; Python's lock is free while it reads.
+// Bindings of simd/pack. Sizes are checked here, so that gather() may rely on them; Python's lock is free while it
+// reads.
 
 #include "common/python.hpp"
 #include "pack/gather.hpp"

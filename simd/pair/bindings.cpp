@@ -181,7 +181,8 @@ nb::tuple align_pairs(const Array& query_array, const Array& query_ends, const A
         run_ends.push_back(static_cast<std::int64_t>(runs.size()));
     }
     const std::size_t n_runs = runs.size();
-    return nb::make_tuple(array_of<std::int64_t, 2>(std::move(ends), {n, 5}), array_of<std::int64_t, 1>(std::move(run_ends), {n}),
+    return nb::make_tuple(array_of<std::int64_t, 2>(std::move(ends), {n, 5}),
+                          array_of<std::int64_t, 1>(std::move(run_ends), {n}),
                           array_of<std::uint32_t, 1>(std::move(runs), {n_runs}));
 }
 
@@ -221,9 +222,9 @@ nb::list write_cigars(const Array& query_array, const Array& query_ends, const A
     const auto run_ends = view_of<const std::int64_t>(run_ends_array, "run_ends");
     const auto runs = view_of<const std::uint32_t>(runs_array, "runs");
     const std::size_t n = queries.end_positions.length;
-    for (const std::size_t length : {subjects.end_positions.length, query_starts.length, subject_starts.length, run_ends.length}) {
-        check_that(length == n, "the arrays are not of as many pairs");
-    }
+    check_that(subjects.end_positions.length == n && query_starts.length == n && subject_starts.length == n &&
+                   run_ends.length == n,
+               "the arrays are not of as many pairs");
     check_that(last_position(run_ends, "the ends of runs do not grow") <= runs.length, "the last runs end beyond all runs");
     check_threads(n_threads);
     std::vector<std::string> cigars(n);
@@ -254,7 +255,8 @@ public:
         : query_(query),
           subject_(subject),
           table_(table),
-          pair_(checked(query, subject, checked_scoring(table, match, mismatch, gap_open, gap_extend, local, query_free, subject_free))),
+          pair_(checked(query, subject, checked_scoring(table, match, mismatch, gap_open, gap_extend, local, query_free,
+                                                        subject_free))),
           walk_(pair_, query_end, subject_end) {
         check_that(query_end <= pair_.rows && subject_end <= pair_.columns, "the end is outside the matrix");
     }
@@ -278,8 +280,12 @@ public:
         };
         const std::int32_t* const h_above = checked_edge(top_h, "top_h", columns);
         const std::int32_t* const f_above = checked_edge(top_f, "top_f", columns);
-        const pair::LeftEdges left{column, group_rows, checked_edge(left_h, "left_h", rows), checked_edge(next_e, "next_e", rows),
-                                   checked_edge(corner, "corner", groups), checked_edge(next_f, "next_f", groups - 1)};
+        const pair::LeftEdges left{column,
+                                   group_rows,
+                                   checked_edge(left_h, "left_h", rows),
+                                   checked_edge(next_e, "next_e", rows),
+                                   checked_edge(corner, "corner", groups),
+                                   checked_edge(next_f, "next_f", groups - 1)};
         const nb::gil_scoped_release no_lock;
         walk_.through(above, h_above, f_above, left);
     }

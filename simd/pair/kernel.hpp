@@ -1,10 +1,10 @@
 // What the kernels of the pair aligner take and give: plain records between the strips and the translation units of the
 // instruction sets (common/vectors.hpp).
 //
-// A strip is `lanes * rows` consecutive query rows: lane a holds the rows a * rows to a * rows + rows - 1. In step t lane a
-// computes column t - kSkew * a, so that no lane needs what another one computes in the same step: the diamond of
-// docs/design/diamond.md, `lanes` processing units wide. With a skew of 2 it does not need the step before either, so a
-// core works on two steps at once, and the dependency of F down the rows of a lane does not delay it.
+// A strip is `lanes * rows` consecutive query rows: lane a holds the rows a * rows to a * rows + rows - 1. In step t
+// lane a computes column t - kSkew * a, so that no lane needs what another one computes in the same step: the diamond
+// of docs/design/diamond.md, `lanes` processing units wide. With a skew of 2 it does not need the step before either,
+// so a core works on two steps at once, and the dependency of F down the rows of a lane does not delay it.
 
 #pragma once
 
@@ -23,9 +23,9 @@ enum Kind {
     kKinds
 };
 
-// A call computes some steps. `lane` stands for int8_t, int16_t or int32_t; scores are relative to a base that the caller
-// chooses. "Next" E and F are those that a neighbour may take: E of the next column is max(E - extend, H - first), F of the
-// next row likewise, so no value is ever minus infinity.
+// A call computes some steps. `lane` stands for int8_t, int16_t or int32_t; scores are relative to a base that the
+// caller chooses. "Next" E and F are those that a neighbour may take: E of the next column is max(E - extend, H -
+// first), F of the next row likewise, so no value is ever minus infinity.
 struct Steps {
     void* h;              // lane [rows][lanes] H of each row in its last column
     void* e;              // lane [rows][lanes] its next E

@@ -1,10 +1,11 @@
-// The kernels of the pair aligner, of one instruction set: Gotoh's recurrence in diamonds, for problems that are local or
-// not, with affine or linear gaps, and with letters that are compared or scored by a table.
+// The kernels of the pair aligner, of one instruction set: Gotoh's recurrence in diamonds, for problems that are local
+// or not, with affine or linear gaps, and with letters that are compared or scored by a table.
 //
 // kernel.hpp says which lane computes which cell in which step, and docs/design/diamond.md derives it.
 //
-// Exactness: lanes of 16 and 32 bits wrap, and the caller keeps every value of a tile within them (docs/design/diamond.md).
-// Lanes of 8 bits saturate: below at the 0 of a local path, and above where the caller sees it in `best`.
+// Exactness: lanes of 16 and 32 bits wrap, and the caller keeps every value of a tile within them
+// (docs/design/diamond.md). Lanes of 8 bits saturate: below at the 0 of a local path, and above where the caller sees
+// it in `best`.
 
 #include "pair/kernel.hpp"
 

@@ -1,7 +1,7 @@
 // One pair of sequences, one recurrence, several problems: the best score and its end, and the path, in linear memory.
 //
-// docs/design/diamond.md defines the problems and proves that the steps are exact. Nodes of the matrix: before node (i, j)
-// are i letters of the query and j of the subject.
+// docs/design/diamond.md defines the problems and proves that the steps are exact. Nodes of the matrix: before node (i,
+// j) are i letters of the query and j of the subject.
 
 #pragma once
 
@@ -62,13 +62,13 @@ public:
     std::int32_t left_border(std::size_t i) const { return border(i, boundary.local || boundary.query_free); }
     std::int32_t top_border(std::size_t j) const { return border(j, boundary.local || boundary.subject_free); }
 
-    // Letters of the even or the odd columns, backwards, with fill at both ends: entry -c / 2 is that of column c. So the
-    // lanes of one step, which are two columns apart, are side by side.
+    // Letters of the even or the odd columns, backwards, with fill at both ends: entry -c / 2 is that of column c. So
+    // the lanes of one step, which are two columns apart, are side by side.
     template <class Lane>
     const Lane* letters(std::size_t odd) const;
 
-    // Scores of a query letter against the subject, with the worst score at both ends; only with a table. kQueryFill has the
-    // worst score everywhere.
+    // Scores of a query letter against the subject, with the worst score at both ends; only with a table. kQueryFill
+    // has the worst score everywhere.
     const std::int8_t* scores(std::uint16_t letter) const {
         const std::size_t row = letter == kQueryFill ? 0 : score_row_[letter];
         return scores_.data() + row * score_row_bytes_ + kMargin;
@@ -146,7 +146,8 @@ private:
         : width(width_in), lane_bytes(lane_bytes_in), steps(steps_in) {}
 };
 
-// The states of strips first to last - 1 at the beginning of each tile, from which a strip can be computed again in parts.
+// The states of strips first to last - 1 at the beginning of each tile, from which a strip can be computed again in
+// parts.
 class Checkpoints {
 public:
     Checkpoints() = default;  // saves none
@@ -156,7 +157,9 @@ public:
           strip_bytes_(strip_bytes(tiling, columns)),
           bytes_((last - first) * strip_bytes_) {}
 
-    static std::size_t strip_bytes(const Tiling& tiling, std::size_t columns) { return tiling.tiles(columns) * tiling.state_bytes(); }
+    static std::size_t strip_bytes(const Tiling& tiling, std::size_t columns) {
+        return tiling.tiles(columns) * tiling.state_bytes();
+    }
 
     bool empty() const { return bytes_.empty(); }
     std::byte* at(std::size_t strip, std::size_t tile) { return bytes_.data() + index(strip, tile); }
@@ -183,10 +186,10 @@ constexpr std::int32_t kByteLimit = 255;  // lanes of 8 bits hold the scores bel
 
 Row top_row(const Pair& pair);
 
-// Computes strips first to last - 1 over columns 1 to columns, in diamonds that n_threads threads take from a queue. `row`
-// is the row above and becomes the lowest row. `saved` says what to save and receives it. `best` is null where no end is
-// wanted; otherwise columns and last are those of the whole matrix. With lanes of 8 bits the sweep may stop early; then
-// `best` has the score kByteLimit.
+// Computes strips first to last - 1 over columns 1 to columns, in diamonds that n_threads threads take from a queue.
+// `row` is the row above and becomes the lowest row. `saved` says what to save and receives it. `best` is null where no
+// end is wanted; otherwise columns and last are those of the whole matrix. With lanes of 8 bits the sweep may stop
+// early; then `best` has the score kByteLimit.
 void sweep(const Pair& pair, const Tiling& tiling, std::size_t first, std::size_t last, std::size_t columns, Row& row,
            Saved& saved, Best* best, int n_threads, Observer& observer);
 
@@ -200,8 +203,8 @@ struct PairPath {
     std::vector<Run> runs;  // from the start
 };
 
-// The alignment. What is saved for it takes at most `memory_bytes` at a time, in the sweep of the whole matrix and in that
-// of each band of it, but one row in any case. The path does not depend on it.
+// The alignment. What is saved for it takes at most `memory_bytes` at a time, in the sweep of the whole matrix and in
+// that of each band of it, but one row in any case. The path does not depend on it.
 PairPath find_path(const Pair& pair, const Kernels& kernels, std::size_t memory_bytes, int n_threads, Observer& observer);
 
 }  // namespace swsearch::pair

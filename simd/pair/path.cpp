@@ -1,6 +1,6 @@
-// The path of a pair: from rows that a sweep has saved, band after band is swept again, from the end of the path on, with
-// more rows saved each time, and at last with the states of its strips. From a state, the blocks that the path goes through
-// are computed.
+// The path of a pair: from rows that a sweep has saved, band after band is swept again, from the end of the path on,
+// with more rows saved each time, and at last with the states of its strips. From a state, the blocks that the path
+// goes through are computed.
 
 #include <algorithm>
 #include <limits>
@@ -15,8 +15,8 @@ namespace {
 // Columns of a strip whose decisions are computed at a time. With 256, half as many more are computed in vain.
 constexpr std::size_t kBlockColumns = 96;
 
-// What a sweep of strips first to last - 1 saves in `memory_bytes`. Where there is room, the rows between all strips and the
-// states of each, so that nothing has to be swept again; otherwise some rows, evenly spaced, and at least one.
+// What a sweep of strips first to last - 1 saves in `memory_bytes`. Where there is room, the rows between all strips
+// and the states of each, so that nothing has to be swept again; otherwise some rows, evenly spaced, and at least one.
 Saved plan_saved(std::size_t memory_bytes, const Tiling& tiling, std::size_t first, std::size_t last,
                  std::size_t columns) {
     const std::size_t n_strips = last - first;
@@ -36,10 +36,15 @@ Saved plan_saved(std::size_t memory_bytes, const Tiling& tiling, std::size_t fir
 class PathFinder {
 public:
     PathFinder(const Pair& pair, const Tiling& tiling, Walk& walk, std::size_t memory_bytes, int n_threads, Observer& observer)
-        : pair_(pair), tiling_(tiling), walk_(walk), memory_bytes_(memory_bytes), n_threads_(n_threads), observer_(observer) {}
+        : pair_(pair),
+          tiling_(tiling),
+          walk_(walk),
+          memory_bytes_(memory_bytes),
+          n_threads_(n_threads),
+          observer_(observer) {}
 
-    // Follows the path through strips first to last - 1; its current node is in one of them, or above. `top` is the row above
-    // them, and `saved` what an earlier sweep has saved of them.
+    // Follows the path through strips first to last - 1; its current node is in one of them, or above. `top` is the row
+    // above them, and `saved` what an earlier sweep has saved of them.
     void band(std::size_t first, std::size_t last, const Row& top, Saved saved) {
         last = std::min(last, (walk_.row() + tiling_.width.strip() - 1) / tiling_.width.strip());
         if (walk_.done() || last <= first) return;
@@ -87,9 +92,9 @@ private:
         }
     }
 
-    // Follows the path through columns from + 1 and so on of a strip; `state` is that of the tile that begins there. The
-    // kernels compute the column at the left of each block, and then the decisions of block after block, from the right, are
-    // computed until the path leaves.
+    // Follows the path through columns from + 1 and so on of a strip; `state` is that of the tile that begins there.
+    // The kernels compute the column at the left of each block, and then the decisions of block after block, from the
+    // right, are computed until the path leaves.
     template <class Lane>
     void tile_of(std::size_t number, std::size_t from, const Row& top, StripRunner<Lane>& runner, StripState<Lane>& state) {
         const std::size_t strip_rows = tiling_.width.strip();
@@ -160,7 +165,8 @@ PairPath trace(const Pair& pair, const Tiling& tiling, const Best& end, Saved sa
                Observer& observer) {
     Walk walk(pair, end.row, end.column);
     if (pair.rows > 0 && pair.columns > 0) {
-        PathFinder(pair, tiling, walk, memory_bytes, n_threads, observer).band(0, tiling.strips(pair), top_row(pair), std::move(saved));
+        PathFinder finder(pair, tiling, walk, memory_bytes, n_threads, observer);
+        finder.band(0, tiling.strips(pair), top_row(pair), std::move(saved));
     }
     walk.finish();
     return {end, walk.row(), walk.column(), walk.runs()};

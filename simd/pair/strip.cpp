@@ -1,6 +1,7 @@
 #include "pair/strip.hpp"
 
 #include <cstring>
+#include <type_traits>
 
 namespace swsearch::pair {
 namespace {
@@ -14,15 +15,17 @@ Lane clipped(std::int64_t value) {
 // A gap's score that is below the range of 8 bits is no better than the 0 of a local path. Other values are in range.
 template <class Lane>
 void to_lanes(const std::int32_t* __restrict from, std::size_t count, std::int32_t base, Lane* __restrict to) {
-    constexpr std::int32_t least = sizeof(Lane) == 1 ? std::numeric_limits<Lane>::min() : std::numeric_limits<std::int32_t>::min();
-    for (std::size_t x = 0; x < count; ++x) to[x] = static_cast<Lane>(std::max(from[x] - base, least));
+    using Limits = std::numeric_limits<std::conditional_t<sizeof(Lane) == 1, Lane, std::int32_t>>;
+    constexpr std::int32_t kLeast = Limits::min();
+    for (std::size_t x = 0; x < count; ++x) to[x] = static_cast<Lane>(std::max(from[x] - base, kLeast));
 }
 
 // The first lane of that value, or `last`.
 template <class Lane>
 const Lane* find_lane(const Lane* first, const Lane* last, Lane value) {
     if constexpr (sizeof(Lane) == 1) {
-        const void* const found = std::memchr(first, static_cast<unsigned char>(value), static_cast<std::size_t>(last - first));
+        const std::size_t size = static_cast<std::size_t>(last - first);
+        const void* const found = std::memchr(first, static_cast<unsigned char>(value), size);
         return found == nullptr ? last : static_cast<const Lane*>(found);
     } else {
         return std::find(first, last, value);
@@ -215,8 +218,8 @@ void StripRunner<Lane>::steps(StripState<Lane>& state, const Part& part, bool tr
     }
 }
 
-// Computes the steps one by one and finds the best end of the part, whose score is given. A lane of 8 bits cannot hold a
-// step and row, and few parts reach the best known score.
+// Computes the steps one by one and finds the best end of the part, whose score is given. A lane of 8 bits cannot hold
+// a step and row, and few parts reach the best known score.
 template <class Lane>
 void StripRunner<Lane>::find_ends(StripState<Lane>& state, std::size_t strip, const Part& part, std::int32_t score,
                                   Best& best) {

@@ -1,5 +1,5 @@
-// The steps of one strip: translation between the absolute scores of rows and the lanes of a kernel, parts with and without
-// triangles, and ends.
+// The steps of one strip: translation between the absolute scores of rows and the lanes of a kernel, parts with and
+// without triangles, and ends.
 
 #pragma once
 
@@ -43,8 +43,8 @@ class StripRunner {
 public:
     StripRunner(const Pair& pair, const Width& width);
 
-    // Sets the state to a column: h[i] and next_e[i] belong to the node in row i of the strip, and corner is H of the node
-    // above the first of them.
+    // Sets the state to a column: h[i] and next_e[i] belong to the node in row i of the strip, and corner is H of the
+    // node above the first of them.
     void begin(StripState<Lane>& state, std::int32_t corner, const std::int32_t* h, const std::int32_t* next_e) const;
 
     // Sets the state to the border of the matrix.
@@ -57,12 +57,12 @@ public:
     // H and next E of the last column that each row has computed.
     void column(const StripState<Lane>& state, std::int32_t* h, std::int32_t* next_e) const;
 
-    // Computes a part. The rows above and below hold columns from + 1 and so on; the row below may be the row above, and in
-    // `run` it may be null.
+    // Computes a part. The rows above and below hold columns from + 1 and so on; the row below may be the row above,
+    // and in `run` it may be null.
     void run(StripState<Lane>& state, std::size_t strip, const Part& part, const std::int32_t* top_h,
              const std::int32_t* top_f, std::int32_t* bottom_h, std::int32_t* bottom_f);
-    // The same, and raises `best` to the best end of the part. Ends that score less than `known`, a score that is reached
-    // elsewhere, may be left out.
+    // The same, and raises `best` to the best end of the part. Ends that score less than `known`, a score that is
+    // reached elsewhere, may be left out.
     void run_local(StripState<Lane>& state, std::size_t strip, const Part& part, std::int32_t* row_h, std::int32_t* row_f,
                    std::int32_t known, Best& best);
     // The same for ends in the rows allowed_from to allowed_to - 1 of the query.

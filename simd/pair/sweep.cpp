@@ -108,8 +108,8 @@ private:
         }
     }
 
-    // A tile needs the one to its left and two of the strip above: the tile over it and the next one, whose lowest row is
-    // over its last columns.
+    // A tile needs the one to its left and two of the strip above: the tile over it and the next one, whose lowest row
+    // is over its last columns.
     bool is_ready(std::size_t strip) const {
         if (done_[strip] >= n_tiles_) return false;
         return strip == 0 || done_[strip - 1] >= std::min(done_[strip] + 2, n_tiles_);
@@ -225,17 +225,17 @@ Pair::Pair(const PairProblem& problem) : PairProblem(problem), first(problem.gap
             wide_[at] = subject[j];
         }
     } else {
-        constexpr std::int8_t worst = -128;
+        constexpr std::int8_t kWorst = -128;
         const auto [low, high] = std::minmax_element(table, table + table_rows * table_columns);
         max_score = *high;
-        min_score = std::min<std::int32_t>(*low, worst);
+        min_score = std::min<std::int32_t>(*low, kWorst);
         score_row_bytes_ = columns + 2 * kMargin;
         score_row_.assign(table_rows, 0);
         std::size_t n_rows = 1;
         for (std::size_t i = 0; i < rows; ++i) {
             if (score_row_[query[i]] == 0) score_row_[query[i]] = n_rows++;
         }
-        scores_.assign(n_rows * score_row_bytes_, worst);
+        scores_.assign(n_rows * score_row_bytes_, kWorst);
         for (std::size_t letter = 0; letter < table_rows; ++letter) {
             if (score_row_[letter] == 0) continue;
             std::int8_t* const out = scores_.data() + score_row_[letter] * score_row_bytes_ + kMargin;

@@ -11,10 +11,10 @@ struct GapCosts {
     std::int32_t extend;
 };
 
-// Writes the decisions of `count` cells of a row, in passes of which only the second has a dependency between cells. `above`
-// and `h` are H of the row above and of this row, beginning one column further left; h[0] is given, the rest is computed.
-// `f` is F of this row and becomes that of the next; `next_e` is E of the first cell. `paired` comes as the scores of the
-// letters and becomes H by a pair. H is not below `floor`.
+// Writes the decisions of `count` cells of a row, in passes of which only the second has a dependency between cells.
+// `above` and `h` are H of the row above and of this row, beginning one column further left; h[0] is given, the rest is
+// computed. `f` is F of this row and becomes that of the next; `next_e` is E of the first cell. `paired` comes as the
+// scores of the letters and becomes H by a pair. H is not below `floor`.
 void decide_row(std::size_t count, std::int32_t floor, GapCosts gap, std::int32_t next_e, const std::int32_t* __restrict above,
                 std::int32_t* __restrict h, std::int32_t* __restrict f, std::int32_t* __restrict e,
                 std::int32_t* __restrict paired, std::uint8_t* __restrict out) {
@@ -52,7 +52,7 @@ void Walk::through(std::size_t above, const std::int32_t* top_h, const std::int3
 }
 
 void Walk::finish() {
-    if (started_) return;
+    if (started_ || pair_.boundary.local) return;  // a local path has nothing on the border
     if (row() == 0 && column() > 0 && !pair_.boundary.subject_free) walk_.consume_subject();
     if (column() == 0 && row() > 0 && !pair_.boundary.query_free) walk_.consume_query();
 }

@@ -1,8 +1,8 @@
-// The path from its end backwards, one block of the matrix at a time: canonical decisions from exact values, and the steps
-// that follow from them.
+// The path from its end backwards, one block of the matrix at a time: canonical decisions from exact values, and the
+// steps that follow from them.
 //
-// A block is given by the row of nodes above it and by the values at the left of its rows. Its left edge is a column, or a
-// staircase that goes left by one column per group of rows, as the lanes of a diamond end.
+// A block is given by the row of nodes above it and by the values at the left of its rows. Its left edge is a column,
+// or a staircase that goes left by one column per group of rows, as the lanes of a diamond end.
 
 #pragma once
 
@@ -14,8 +14,8 @@
 
 namespace swsearch::pair {
 
-// The values at the left of a block: `h` and `next_e` of each row in its own column. The first `group_rows` rows begin right
-// of `column`, each further group one column further left.
+// The values at the left of a block: `h` and `next_e` of each row in its own column. The first `group_rows` rows begin
+// right of `column`, each further group one column further left.
 struct LeftEdges {
     std::size_t column;
     std::size_t group_rows;
@@ -37,8 +37,8 @@ public:
     bool done() const { return started_ || row() == 0 || column() == 0; }
 
     // Follows the path through the rows from above + 1 on until it leaves the block at its top or its left, or starts.
-    // `top_h` and `top_f` are H and next F of the row above in columns left.column + 1 and so on; left.column is less than
-    // column().
+    // `top_h` and `top_f` are H and next F of the row above in columns left.column + 1 and so on; left.column is less
+    // than column().
     void through(std::size_t above, const std::int32_t* top_h, const std::int32_t* top_f, const LeftEdges& left);
 
     // Follows what is left on the border of the matrix.

@@ -1,7 +1,7 @@
 // Residues of a batch, from one subject a row to one column a row: what the kernel for many subjects reads.
 //
-// Each subject's bytes lie in one stretch of memory, and the kernel needs the same column of all subjects side by side. So
-// blocks of 16 columns are transposed, as many subjects at a time as a vector has bytes.
+// Each subject's bytes lie in one stretch of memory, and the kernel needs the same column of all subjects side by side.
+// So blocks of 16 columns are transposed, as many subjects at a time as a vector has bytes.
 //
 // A batch reads from as many places of memory as it has subjects, more than a processor's own prefetching follows. Each
 // block therefore prefetches the bytes that are needed a few blocks later.

@@ -1,7 +1,7 @@
 // Queries that share passes over the same subjects, and which subjects they still have to score.
 //
-// The kernel for many subjects transposes a block of columns, and computes the score profile of four, once for all queries
-// of a call. Short queries gain most: with 40 rows a quarter of the time goes there.
+// The kernel for many subjects transposes a block of columns, and computes the score profile of four, once for all
+// queries of a call. Short queries gain most: with 40 rows a quarter of the time goes there.
 
 #pragma once
 
@@ -27,8 +27,8 @@ public:
     Group(Group&&) = default;
     Group& operator=(Group&&) = default;
 
-    // Whether a query can share the passes. All queries of a call have the same gap costs. The rows must fit the cache, and
-    // the tables, with equal rows counted once, must fit the score profile.
+    // Whether a query can share the passes. All queries of a call have the same gap costs. The rows must fit the cache,
+    // and the tables, with equal rows counted once, must fit the score profile.
     bool takes(const Query& query, int first_round) const;
     void add(uint32_t number, const Query& query);
 

@@ -1,5 +1,5 @@
-// What the score kernels take and give: plain records between the search and the translation units of the instruction sets
-// (common/vectors.hpp).
+// What the score kernels take and give: plain records between the search and the translation units of the instruction
+// sets (common/vectors.hpp).
 
 #pragma once
 
@@ -36,9 +36,9 @@ struct Control {
 enum Width { kBits8 = 0, kBits16 = 1, kBits32 = 2, kWidths = 3 };
 
 // Scores n subjects, at most Kernels::lanes of the same width, against several queries: one of any length, or more that
-// have the same table and gap costs and together at most kBlockRows rows. The scratch memory is aligned to 64 bytes and has
-// the size that the kernel's scratch function returns. scores[q * n + i] is exact or kSaturated; the kernel for bounds
-// writes a number that the score does not exceed, or kSaturated.
+// have the same table and gap costs and together at most kBlockRows rows. The scratch memory is aligned to 64 bytes and
+// has the size that the kernel's scratch function returns. scores[q * n + i] is exact or kSaturated; the kernel for
+// bounds writes a number that the score does not exceed, or kSaturated.
 using ManyKernel = void (*)(const Query* queries, int n_queries, const Subject*, int n, uint8_t* scratch,
                             int32_t* scores, const Control&);
 using ManyScratch = size_t (*)(const Query* queries, int n_queries, uint32_t longest);

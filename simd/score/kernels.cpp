@@ -7,9 +7,9 @@
 namespace swsearch::score {
 namespace {
 
-// The kernel for many subjects uses two vectors side by side where there are 32 registers: they hide each other's latency,
-// and with 16 registers they do not fit. Lanes of 16 and 32 bits see only the few saturated subjects, so there batches are
-// small.
+// The kernel for many subjects uses two vectors side by side where there are 32 registers: they hide each other's
+// latency, and with 16 registers they do not fit. Lanes of 16 and 32 bits see only the few saturated subjects, so there
+// batches are small.
 constexpr int kVectors8 = Vectors::kRegisters >= 32 ? 2 : 1;
 
 using Many8 = ManySubjects<ScoreLanes<int8_t>, kVectors8>;

@@ -1,8 +1,8 @@
 // Scores as the kernels of simd/score keep them: biased, saturating numbers of 8 or 16 bits, or plain ones of 32.
 //
-// A number n of 8 bits, 0 to 255, is the signed byte n - 128; one of 16 bits is the signed word n - 32,768. The smallest
-// number is then 0, below which a saturating addition cannot fall, and the largest one marks a lane whose score must be
-// computed again in a wider type.
+// A number n of 8 bits, 0 to 255, is the signed byte n - 128; one of 16 bits is the signed word n - 32,768. The
+// smallest number is then 0, below which a saturating addition cannot fall, and the largest one marks a lane whose
+// score must be computed again in a wider type.
 //
 // 32 bits hold any score: it is at most 127 times the query's length, and the bindings refuse queries beyond 2^24
 // residues. There E and F may fall below zero, but never by more than the cost of a gap's first residue.
@@ -53,8 +53,8 @@ struct ScoreLanes : Lanes<T> {
     }
 };
 
-// A cost of any size. What can be subtracted at a time is limited, so it goes in parts. Of a cost that no number survives,
-// only that is known.
+// A cost of any size. What can be subtracted at a time is limited, so it goes in parts. Of a cost that no number
+// survives, only that is known.
 template <class Lane>
 class LargeCost {
     using V = typename Lane::V;

@@ -3,15 +3,15 @@
 // M. Farrar, Striped Smith-Waterman speeds database searches six times over other SIMD implementations, Bioinformatics
 // 23:156, 2007.
 //
-// Lane l of vector s holds query position l * n_stripes + s. So the vectors of one column depend on each other only through
-// F, which runs down the stripes and passes from the last stripe of a lane to the first stripe of the next lane. The first
-// pass down the stripes ignores this. In the paper more passes carry F on from lane to lane. Here what enters each lane,
-// through any number of lanes above, is computed at once, because a whole lane only lowers F by n_stripes * extend. A second
-// pass carries it down for as long as it can still raise a cell. So each column takes two passes at most, also where the
-// score of a long alignment keeps F alive in all rows.
+// Lane l of vector s holds query position l * n_stripes + s. So the vectors of one column depend on each other only
+// through F, which runs down the stripes and passes from the last stripe of a lane to the first stripe of the next
+// lane. The first pass down the stripes ignores this. In the paper more passes carry F on from lane to lane. Here what
+// enters each lane, through any number of lanes above, is computed at once, because a whole lane only lowers F by
+// n_stripes * extend. A second pass carries it down for as long as it can still raise a cell. So each column takes two
+// passes at most, also where the score of a long alignment keeps F alive in all rows.
 //
-// E need not be computed again after the second pass: a gap in E right after one in F is worth no more than the same two
-// gaps in the other order. Numbers and exactness are those of the kernel for many subjects.
+// E need not be computed again after the second pass: a gap in E right after one in F is worth no more than the same
+// two gaps in the other order. Numbers and exactness are those of the kernel for many subjects.
 
 #pragma once
 
@@ -31,7 +31,8 @@ struct OneSubject {
     static int32_t stripes(const Query& query) { return (query.length + kLanes - 1) / kLanes; }
 
     static size_t scratch_bytes(const Query& query) {
-        // H of two columns, E, and the scores of each subject letter. They stay bytes, since wider ones leave the caches.
+        // H of two columns, E, and the scores of each subject letter. They stay bytes, since wider ones leave the
+        // caches.
         return static_cast<size_t>(stripes(query)) * (3 * sizeof(V) + kCodes * kScoreStep);
     }
 
@@ -93,17 +94,20 @@ struct OneSubject {
                 if (__atomic_load_n(control.stop, __ATOMIC_RELAXED) != 0) {
                     return;
                 }
-                __atomic_fetch_add(control.cells, uint64_t{report_columns} * static_cast<uint64_t>(query.length), __ATOMIC_RELAXED);
+                __atomic_fetch_add(control.cells, uint64_t{report_columns} * static_cast<uint64_t>(query.length),
+                                   __ATOMIC_RELAXED);
                 reported = column;
             }
             if (column % kCheckColumns == 0 && Lane::saturated(best)) {
                 break;
             }
-            const int8_t* scores = profile + static_cast<ptrdiff_t>(subject.residues[column] & (kCodes - 1)) * n_stripes * kScoreStep;
+            const int32_t code = subject.residues[column] & (kCodes - 1);
+            const int8_t* scores = profile + static_cast<ptrdiff_t>(code) * n_stripes * kScoreStep;
             V f = zero;
             V diagonal = Lane::shift(h_old[n_stripes - 1]);
             for (int32_t s = 0; s < n_stripes; ++s) {
-                const V u = Lane::max(Lane::add_score(diagonal, Lane::load_bytes(scores + static_cast<ptrdiff_t>(s) * kScoreStep)), e[s]);
+                const V paired = Lane::load_bytes(scores + static_cast<ptrdiff_t>(s) * kScoreStep);
+                const V u = Lane::max(Lane::add_score(diagonal, paired), e[s]);
                 best = Lane::max(best, u);
                 h_new[s] = Lane::max(u, f);
                 const V opened = Lane::subtract(u, first);

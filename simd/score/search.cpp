@@ -1,16 +1,16 @@
 // How a search is divided into work.
 //
-// Subjects go in batches of similar length, one per lane. The longest of a batch go to the kernel that scores one subject
-// at a time where that is cheaper: a titin among ordinary proteins, or the few subjects of a small database. A subject that
-// is very long compared with what any alignment of the query can span goes in overlapping windows, one per lane. Work is
-// sorted by cost, the most expensive first, and each thread takes the next piece.
+// Subjects go in batches of similar length, one per lane. The longest of a batch go to the kernel that scores one
+// subject at a time where that is cheaper: a titin among ordinary proteins, or the few subjects of a small database. A
+// subject that is very long compared with what any alignment of the query can span goes in overlapping windows, one per
+// lane. Work is sorted by cost, the most expensive first, and each thread takes the next piece.
 //
-// Queries that can share passes over the subjects do so in their first round (group.hpp). What a query has to score again,
-// it scores alone.
+// Queries that can share passes over the subjects do so in their first round (group.hpp). What a query has to score
+// again, it scores alone.
 //
-// Every query begins in the narrowest lanes that hold the gap cost. What saturates there is scored again in 16 bits, and
-// what saturates there in 32. Where the caller gives a floor and there are many subjects, a round that only bounds the
-// scores comes first, and what may reach the floor is scored again.
+// Every query begins in the narrowest lanes that hold the gap cost. What saturates there is scored again in 16 bits,
+// and what saturates there in 32. Where the caller gives a floor and there are many subjects, a round that only bounds
+// the scores comes first, and what may reach the floor is scored again.
 
 #include "score/search.hpp"
 
@@ -60,13 +60,13 @@ constexpr double kOneColumnCost = 6.5;
 constexpr uint64_t kMinWindowSteps = 3;
 constexpr uint64_t kMaxWindowStep = 1 << 16;
 
-// Bounds pay where there are so many full batches, and until one subject in so many must be scored again. The share is of
-// all subjects and not of those seen, since long subjects come first and score higher.
+// Bounds pay where there are so many full batches, and until one subject in so many must be scored again. The share is
+// of all subjects and not of those seen, since long subjects come first and score higher.
 constexpr size_t kMinBoundBatches = 16;
 constexpr uint64_t kMinBoundShare = 32;
 
-// A batch for the kernel for many subjects, with all queries of a group, or one long item for the kernel for one subject,
-// with one query. Items are subjects or windows of the group.
+// A batch for the kernel for many subjects, with all queries of a group, or one long item for the kernel for one
+// subject, with one query. Items are subjects or windows of the group.
 struct Work {
     uint32_t group;
     bool windows;
@@ -255,8 +255,8 @@ private:
         plan(g, true, group.windows.size(), [&](size_t i) { return group.windows[i].length; });
     }
 
-    // Cuts n items, given shortest first, into batches from the longest down. The longest of a batch go to the kernel for one
-    // subject where that costs less than the padding of the other lanes.
+    // Cuts n items, given shortest first, into batches from the longest down. The longest of a batch go to the kernel
+    // for one subject where that costs less than the padding of the other lanes.
     template <class LengthOf>
     void plan(uint32_t g, bool windows, size_t n, const LengthOf& length_of) {
         const Group& group = groups_[g];
@@ -371,8 +371,8 @@ private:
     void store(const Work& work, int q, const int32_t* scores) {
         Group& group = groups_[work.group];
         if (work.windows) {
-            std::copy_n(scores, work.count,
-                        group.window_scores.begin() + static_cast<ptrdiff_t>(static_cast<size_t>(q) * group.windows.size() + work.first));
+            const size_t first = static_cast<size_t>(q) * group.windows.size() + work.first;
+            std::copy_n(scores, work.count, group.window_scores.data() + first);
             return;
         }
         int32_t* const row = scores_of(group.numbers[static_cast<size_t>(q)]);

@@ -120,8 +120,8 @@ def align(
         if alphabet is not None or scheme_given:
             raise InputError(f"--mode {mode} compares letters as written; leave --alphabet and the scoring options out")
         if text:
-            for side, given in (("QUERY", query), ("SUBJECT", subject or "")):
-                if not given.isascii() and any("\ud800" <= letter <= "\udfff" for letter in given):
+            for side, words in (("QUERY", query), ("SUBJECT", subject or "")):
+                if not words.isascii() and any("\ud800" <= letter <= "\udfff" for letter in words):
                     raise InputError(f"--text: {side} is no UTF-8; give it in UTF-8")
             pairs = [(PairSequence("query", query), PairSequence("subject", subject or ""))]
         else:

@@ -80,11 +80,12 @@ def main(arguments: list[str] | None = None) -> int:
         outcome: Any = app(arguments, standalone_mode=False)
         sys.stdout.flush()
     except (OutputClosed, BrokenPipeError):
-        # Nobody reads on. Point stdout elsewhere, so that the interpreter's last flush does not complain either.
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, sys.stdout.fileno())
-        os.close(nowhere)
-        return 0
+        return _end_unread()
+    except SystemExit as leaving:
+        # Typer ends a command whose print() met a closed pipe in this way, with 1.
+        if leaving.code == 1 and isinstance(leaving.__context__, BrokenPipeError):
+            return _end_unread()
+        raise
     except KeyboardInterrupt:
         say("interrupted")
         return EXIT_INTERRUPTED
@@ -119,6 +120,14 @@ def run() -> NoReturn:
             with contextlib.suppress(OSError, ValueError):  # said already, or closed
                 stream.flush()
     os._exit(code)
+
+
+def _end_unread() -> int:
+    """Nobody reads on: point stdout elsewhere, so that no last flush complains either."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
+    os.close(nowhere)
+    return 0
 
 
 def _fail(error: BaseException, message: str, debug: bool) -> int:

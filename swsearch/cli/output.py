@@ -129,7 +129,7 @@ def _standard_output(*, binary: bool) -> Iterator[TextIO]:
     if not hasattr(sys.stdout, "buffer"):  # a program that calls this one has put a text of its own there
         yield sys.stdout
         return
-    sink = _Stdout(sys.stdout.buffer, is_terminal)
+    sink: Any = _Stdout(sys.stdout.buffer, is_terminal)
     stream = io.TextIOWrapper(
         cast(BinaryIO, sink), encoding="utf-8", errors="surrogateescape", newline="\n", line_buffering=is_terminal
     )

@@ -13,7 +13,7 @@ import typer
 
 from swsearch.cli import options
 from swsearch.cli.search_arguments import RunArguments, SearchArguments
-from swsearch.errors import InputError, OutputClosed, writing_to
+from swsearch.errors import InputError, OutputClosed
 from swsearch.words import counted
 
 if TYPE_CHECKING:
@@ -154,9 +154,9 @@ def _write_report(report: ReportFormat, out: Path | None, stack: ExitStack) -> W
 
 
 def _event_stream(path: Path, stack: ExitStack) -> TextIO:
-    path = Path("/dev/stdout") if str(path) == "-" else path
-    stack.enter_context(writing_to(str(path)))
-    return stack.enter_context(path.open("a", encoding="utf-8"))
+    from swsearch.output_files import log_file
+
+    return stack.enter_context(log_file(Path("/dev/stdout") if str(path) == "-" else path, "--events"))
 
 
 def _store_opener(store: str, stack: ExitStack, opened: list[HitStore]) -> Callable[[], HitStore] | None:

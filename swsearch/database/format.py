@@ -252,11 +252,14 @@ def catalogue_text(folder: Path) -> str:
     """
     path = folder / CATALOGUE
     # Opened without waiting: a pipe without a writer would hold the program for good.
-    with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
-        found = os.fstat(file.fileno())
-        if not stat.S_ISREG(found.st_mode):
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             raise ValueError(f"{CATALOGUE} is no regular file")
-        text = file.read(MAX_CATALOGUE_BYTES + 1)
+        with open(descriptor, "rb", closefd=False) as file:
+            text = file.read(MAX_CATALOGUE_BYTES + 1)
+    finally:
+        os.close(descriptor)
     if len(text) > MAX_CATALOGUE_BYTES:
         raise ValueError(f"{CATALOGUE} has more than {MAX_CATALOGUE_BYTES:,} bytes")
     try:
@@ -314,7 +317,7 @@ class _Entry:
 
     def __init__(self, fields: object, where: str) -> None:
         if not isinstance(fields, dict):
-            raise ValueError(f"{CATALOGUE}: {where or 'it'} is no object")
+            raise ValueError(f"{CATALOGUE}: {where.removesuffix(', ') or 'it'} is no object")
         self._fields: dict[str, Any] = fields
         self._where = where
 
@@ -366,7 +369,7 @@ class _Entry:
         return FileEntry(size=self._number("size", 0, _MOST), sha256=self._text("sha256", _SHA256))
 
     def _entry(self, name: str) -> _Entry:
-        return _Entry(self._fields.get(name), f"{self._where}{name} ")
+        return _Entry(self._fields.get(name), f"{self._where}{name}, ")
 
     def _number(self, name: str, least: int, most: int) -> int:
         value = self._fields.get(name)

@@ -32,6 +32,9 @@ SPARED_CELLS: Final = 1 << 28
 """The engine is asked for an end that spares at least so many cells, 20 ms of a core: an answer waits until the engine
 has ended what it is at (``benchmarks/benchmark_ends.py``)."""
 
+MOST_ALIGNMENTS: Final = 2**31 - 1
+"""Alignments of a subject that the native door can be asked for; no subject has as many."""
+
 Comparison = tuple[Reading, int]
 """A reading of the query, and the frame of the subjects, 0 where they are not translated."""
 
@@ -112,7 +115,7 @@ class SubjectAligner:
                     scores=scores[rows],
                     ends=ends,
                     matrix=self.matrix,
-                    most=self.max_hsps,
+                    most=min(self.max_hsps, MOST_ALIGNMENTS),
                     floor=floor,
                     n_threads=self.threads,
                     strand="plus" if reading.frame else reading.strand,

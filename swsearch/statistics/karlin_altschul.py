@@ -11,12 +11,13 @@ where E takes S rounded down to a multiple of ``score_step`` and bits take it as
 
     area = P(m) * P(n) + C * Phi(m) * Phi(n)
     P(m) = mean of max(0, room),  Phi(m) = probability of room > 0,  where room is normal with
-           mean m - (a * S + b)  and variance max(2 * alpha / lam, alpha * S + beta)
-    C    = max(2 * sigma / lam, sigma * S + tau)
+           mean m - (a * S + b)  and variance max(2 * alpha / lam, alpha * S + beta, 1/12)
+    C    = max(2 * sigma / lam, sigma * S + tau, 1/12)
 
 ``room`` is the part of a sequence where an alignment of score S can still begin: a * S + b residues is its mean length.
 The floors matter: without them a subject of ten residues gets E near 1e-298 (Park, Sheetlin, Ma, Madden & Spouge 2012,
-doi 10.1186/1756-0500-5-286, give the theory).
+doi 10.1186/1756-0500-5-286, give the theory). That of 1/12, the variance of a whole number's rounding, is for schemes
+whose mismatches cost so much that a score leaves one length: their alpha and sigma are 0 in float64, and 0/0 is no room.
 
 E falls as S grows, for each length of the subject; across lengths it does not follow S. All arithmetic is that of
 :mod:`swsearch.deterministic`: the same bytes on every machine, alone or in an array.
@@ -41,6 +42,7 @@ _LN2: Final = 0.6931471805599453
 _LEAST_POWER: Final = -100_000
 _HIGHEST_POWER: Final = 40
 """E of a score of 2**40 is 0 for every scheme whose λ is above 1e-7."""
+_LEAST_VARIANCE: Final = 1 / 12
 _SOME_LENGTHS: Final = 8
 _GRID: Final = 64
 """Scores tried at a time: a call of NumPy costs as much for them as for one."""
@@ -155,8 +157,10 @@ class Statistics:
             raise InputError(f"strands is {strands}; at least one strand or frame is searched")
 
         mean = self.a * judged + self.b
-        spread = np.sqrt(np.maximum(2.0 * self.alpha / self.lam, self.alpha * judged + self.beta))
-        covariance = np.maximum(2.0 * self.sigma / self.lam, self.sigma * judged + self.tau)
+        least_variance = max(2.0 * self.alpha / self.lam, _LEAST_VARIANCE)
+        spread = np.sqrt(np.maximum(least_variance, self.alpha * judged + self.beta))
+        least_covariance = max(2.0 * self.sigma / self.lam, _LEAST_VARIANCE)
+        covariance = np.maximum(least_covariance, self.sigma * judged + self.tau)
         query_some, query_excess = normal((float(query_length) - mean) / spread)
         subject_some, subject_excess = normal((lengths - mean) / spread)
         area = (spread * query_excess) * (spread * subject_excess) + covariance * (query_some * subject_some)

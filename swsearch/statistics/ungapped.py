@@ -105,7 +105,8 @@ def ungapped_parameters(lowest: int, probabilities: Floats) -> Ungapped | None:
     lattice = gcd(*scores.tolist())
     in_alignment = probabilities * exp(lam * scores)
     column_mean = total(scores * in_alignment)
-    column_variance = total(scores * scores * in_alignment) - column_mean * column_mean
+    # Where mismatches hardly occur in alignments, rounding may leave the difference below 0.
+    column_variance = max(0.0, total(scores * scores * in_alignment) - column_mean * column_mean)
     k = _scale(scores // lattice, probabilities, lam * lattice, column_mean / lattice)
     return Ungapped(lam, k, 1.0 / column_mean, column_variance / (column_mean * column_mean * column_mean))
 

@@ -489,7 +489,10 @@ def _select_runs() -> Any:
 
 def _stored_run(row: Row[Any]) -> StoredRun:
     checked(row, _RUNS)
-    parameters = json.loads(row.parameters)
+    try:
+        parameters = json.loads(row.parameters)
+    except ValueError as error:
+        raise ValueError(f"table runs, column parameters: {error}") from error
     if not isinstance(parameters, dict):
         raise ValueError("table runs, column parameters: no JSON object")
     database = DatabaseInfo(

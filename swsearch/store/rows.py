@@ -6,7 +6,7 @@ was written for. What a value means is not checked.
 
 from __future__ import annotations
 
-import math
+from collections.abc import Callable
 from datetime import datetime
 from functools import cache
 from operator import itemgetter
@@ -20,41 +20,31 @@ _SIGNED: Final = frozenset({"query_frame", "subject_frame", "score"})
 def checked(row: Row[Any], table: Table) -> Row[Any]:
     """The row, whose first columns are those of the table, if each holds what its column is for.
 
-    Counts, places and numbers are not negative, real numbers finite.
+    Counts, places and numbers are not negative.
 
     Raises
     ------
     ValueError
         A value is of another type or out of range; the message names its column.
     """
-    if _kinds_fit(tuple(map(type, row[: len(table.columns)])), table):
-        counts, floats = _getters(table)
-        if min(counts(row)) >= 0 and (floats is None or all(map(_is_finite, floats(row)))) and _small(row, table):
-            return row
-    raise ValueError(f"table {table.name}, {_flaw(row, table)}")
-
-
-def _is_finite(value: float | None) -> bool:
-    return value is None or math.isfinite(value)
-
-
-def _small(row: Row[Any], table: Table) -> bool:
-    return all(abs(row[place]) < 2**31 for place in _narrow(table))
+    n_columns, counts, narrow = _rules(table)
+    fits = (
+        _kinds_fit(tuple(map(type, row[:n_columns])), table)
+        and min(counts(row)) >= 0
+        and max(map(abs, narrow(row)), default=0) < 2**31
+    )
+    if not fits:
+        raise ValueError(f"table {table.name}, {_flaw(row, table)}")
+    return row
 
 
 @cache
-def _narrow(table: Table) -> tuple[int, ...]:
-    """Places of whole numbers of 32 bits."""
-    return tuple(n for n, column in enumerate(table.columns) if type(column.type) is Integer)
-
-
-@cache
-def _getters(table: Table) -> tuple[Any, Any]:
-    """What gives the counts, at least two, and the real numbers of a row."""
-    numbered = list(enumerate(table.columns))
-    counts = [n for n, column in numbered if isinstance(column.type, Integer) and column.name not in _SIGNED]
-    floats = [n for n, column in numbered if isinstance(column.type, Double)]
-    return itemgetter(*counts), (itemgetter(*floats) if len(floats) > 1 else None)
+def _rules(table: Table) -> tuple[int, Callable[[Row[Any]], tuple[int, ...]], Callable[[Row[Any]], tuple[int, ...]]]:
+    """The number of columns; what gives the counts of a row; and what its whole numbers of 32 bits."""
+    columns = list(enumerate(table.columns))
+    counts = [n for n, column in columns if isinstance(column.type, Integer) and column.name not in _SIGNED]
+    narrow = [n for n, column in columns if type(column.type) is Integer]
+    return len(columns), itemgetter(*counts), (itemgetter(*narrow) if len(narrow) > 1 else lambda _: ())
 
 
 @cache
@@ -78,8 +68,7 @@ def _flaw(row: Row[Any], table: Table) -> str:
     for value, column in zip(row, table.columns, strict=False):
         negative = isinstance(column.type, Integer) and column.name not in _SIGNED and type(value) is int and value < 0
         wide = type(column.type) is Integer and type(value) is int and abs(value) >= 2**31
-        infinite = isinstance(value, float) and not math.isfinite(value)
-        if negative or wide or infinite or not _fits(type(value), column):
+        if negative or wide or not _fits(type(value), column):
             shown = repr(value)
             return f"column {column.name}: {shown if len(shown) <= 40 else shown[:37] + '...'} has no place there"
     return "a value is out of range"

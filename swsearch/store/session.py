@@ -9,6 +9,7 @@ lock when its transaction begins and waits for another writer up to :data:`BUSY_
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 import sqlite3
@@ -28,6 +29,12 @@ from swsearch.store.models import SCHEMA, Base, SchemaRow
 
 BUSY_SECONDS: Final = 60.0
 """How long a writer waits for another."""
+
+_DAMAGED: Final = "the database is damaged; `sqlite3 FILE .recover` may save what is left"
+
+# What goes wrong with a connection is raised, and told by whoever called. The pool also logs it with its traceback,
+# as where SIGTERM or Ctrl-C come while it closes one; without a handler, Python would print that to stderr.
+logging.getLogger("sqlalchemy.pool").addHandler(logging.NullHandler())
 
 _SQLITE_MAGIC: Final = b"SQLite format 3\0"
 _PASSWORD: Final = re.compile(r"(\w://[^\s:/@]*:)[^\s/]+@")
@@ -173,6 +180,8 @@ def translated(url: URL) -> Iterator[None]:
         raise StoreError(f"{display_name(url)}: {_explain(error.orig, url)}") from error
     except sqlite3.Error as error:  # while a connection is set up, SQLAlchemy hands errors on as they are
         raise StoreError(f"{display_name(url)}: {_explain(error, url)}") from error
+    except UnicodeDecodeError as error:  # the driver's, from a message of SQLite that quotes damaged bytes
+        raise StoreError(f"{display_name(url)}: {_DAMAGED}") from error
     except (ValueError, TypeError, RecursionError) as error:  # from what turns columns into values
         if isinstance(error, SwSearchError):
             raise
@@ -218,7 +227,7 @@ def _explain(error: BaseException | None, url: URL) -> str:
     if code.startswith("SQLITE_NOTADB"):
         return "this is not an SQLite database; choose another file with --store"
     if code.startswith("SQLITE_CORRUPT"):
-        return "the database is damaged; `sqlite3 FILE .recover` may save what is left"
+        return _DAMAGED
     if code.startswith("SQLITE_IOERR"):
         return f"the disk does not answer as it should ({code}); check it and its free space"
     return first_line

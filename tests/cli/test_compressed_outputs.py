@@ -75,3 +75,17 @@ def test_a_full_disk_while_compressing_is_one_line(protein_db, spawn, tmp_path, 
         errors
         == f"swsearch: error: full.{suffix}: No space left on device; free some space and run the command again\n"
     )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--store", "b.sqlite", "--events", "no/log.jsonl"], "--events no/log.jsonl: No such file or directory"),
+        (["--store", "b.sqlite", "--events", "."], "--events .: Is a directory"),
+        (["--store", "no/b.sqlite", "--events", "log.jsonl"], "no/b.sqlite"),
+    ],
+)
+def test_a_batch_that_cannot_begin_leaves_neither_store_nor_log(swsearch, tmp_path, protein_db, arguments, words):
+    outcome = swsearch("batch", QUERIES, protein_db, *arguments)
+    assert words in outcome.error
+    assert not list(tmp_path.iterdir())

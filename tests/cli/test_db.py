@@ -117,7 +117,7 @@ def test_info_tells_generation_segments_and_what_was_removed(swsearch, tmp_path,
     (tmp_path / "more.fasta").write_text(">d\nMKVLWMKVLW\n>a\nMK\n")
     added = swsearch("db", "add", small_db, "more.fasta")
     assert f"{small_db}: 2 sequences, 12 residues added; generation 2 holds 5 sequences" in added.err
-    assert "1 of the added identifiers occur more than once in the database, 'a' for one" in added.err
+    assert "1 of the added identifiers occurs more than once in the database, 'a' for one" in added.err
     removed = swsearch("db", "remove", small_db, "a", "c")
     assert f"{small_db}: 3 sequences, 14 residues removed; generation 3 holds 2 sequences" in removed.err
     changed = info_of(swsearch, small_db)

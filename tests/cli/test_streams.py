@@ -133,6 +133,14 @@ def test_more_threads_than_there_can_be(swsearch, folder, n):
         assert (many.code, many.out) == (0, one.out), many.err
 
 
+@pytest.mark.parametrize("option", ["--max-hsps", "--top", "--partition-residues"])
+def test_numbers_beyond_any_size_are_as_good_as_none(swsearch, folder, option):
+    """Source: the same option with a number that is large enough."""
+    arguments = ["query", "q.fa", "p.db", "--store", "none", option]
+    large, beyond = swsearch(*arguments, 1000), swsearch(*arguments, 10**22)
+    assert (beyond.code, beyond.out) == (0, large.out), beyond.err
+
+
 def test_fewer_threads_than_asked_for_do_the_work(swsearch, folder):
     """Source: one thread. A limit on memory stops the system from starting more: each wants a stack of 8 MB."""
     query = ["query", DATA / "queries.fasta", "big.db", "--store", "none", "--top", "2"]
@@ -144,3 +152,21 @@ def test_fewer_threads_than_asked_for_do_the_work(swsearch, folder):
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (3 << 30, 3 << 30)),
     )  # fmt: skip
     assert (outcome.returncode, outcome.stdout) == (0, expected), outcome.stderr
+
+
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+@pytest.mark.parametrize("command", ["engines", "--help", "runs list", "db info p.db", "report latest"])
+def test_a_reader_that_is_gone_is_no_error(swsearch, folder, command, unbuffered):
+    """Source: `query | head`; with and without a buffer the closed pipe is met in another place."""
+    assert swsearch("query", "q.fa", "p.db").code == 0
+    reader, writer = os.pipe()
+    os.close(reader)
+    try:
+        outcome = subprocess.run(
+            [sys.executable, "-m", "swsearch", *command.split()],
+            check=False, stdout=writer, stderr=subprocess.PIPE, text=True, cwd=folder,
+            env={**os.environ, "PYTHONUNBUFFERED": unbuffered},
+        )  # fmt: skip
+    finally:
+        os.close(writer)
+    assert (outcome.returncode, outcome.stderr) == (0, "")

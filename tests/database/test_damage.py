@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
+import os
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
-from swsearch.database.changes import add_to_database, remove_from_database
+from swsearch.database.changes import add_to_database, compact_database, remove_from_database
 from swsearch.database.format import ARRAY_DTYPES, CATALOGUE, TOMBSTONE_DTYPE, content_digest, read_catalogue
 from swsearch.database.lock import LOCK
 from swsearch.database.reader import PackedDatabase
@@ -149,3 +153,99 @@ def test_a_digest_that_is_not_that_of_the_files_is_found(
     rewrite(database_path, lambda fields: fields.update(digest="0" * 64))
     (problem,) = problems_of(database_path)
     assert "digest" in problem
+
+
+def test_what_is_no_regular_file_is_refused_without_waiting(database_path: Path) -> None:
+    """A pipe without a writer would hold the program for good, and a folder or device is no array."""
+    for name in (CATALOGUE, "segment-000001/headers.bin", "segment-000001/starts.bin"):
+        path = database_path / name
+        sound = path.read_bytes()
+        path.unlink()
+        for make in (os.mkfifo, os.mkdir, partial(os.symlink, "/dev/zero")):
+            make(path)
+            assert "no regular file" in message_of(database_path)
+            path.rmdir() if path.is_dir() else path.unlink()
+        path.write_bytes(sound)
+
+
+FIELDS: list[tuple[str, Callable[[dict[str, Any]], object], str]] = [
+    ("no segments", lambda fields: fields.pop("segments"), "segments is None, no list"),
+    ("version true", lambda fields: fields.update(version=True), "format version True"),
+    ("version 1.0", lambda fields: fields.update(version=1.0), "format version 1.0"),
+    ("generation of many digits", lambda fields: fields.update(generation=10**400), "generation is 1000"),
+    ("name outside", lambda fields: fields["segments"][0].update(name="../other"), "name is '../other'"),
+    ("size a text", lambda fields: fields["segments"][0]["files"]["starts"].update(size="8"), "starts, size is '8'"),
+    ("size negative", lambda fields: fields["segments"][0]["files"]["headers"].update(size=-1), "headers, size is -1"),
+    ("count true", lambda fields: fields["segments"][0].update(n_subjects=True), "n_subjects is True"),
+    ("a segment twice", lambda fields: fields["segments"].append(fields["segments"][0]), "two segments have one name"),
+    ("no segment", lambda fields: fields["segments"].clear(), "0 subjects in all"),
+    ("a file less", lambda fields: fields["segments"][0]["files"].pop("order"), "order is no object"),
+    ("a number for a text", lambda fields: fields.update(alphabet=7), "alphabet is 7"),
+]
+
+
+@pytest.mark.parametrize(("change", "words"), [case[1:] for case in FIELDS], ids=[case[0] for case in FIELDS])
+def test_a_catalogue_of_a_faulty_writer_is_refused_by_field(
+    database_path: Path, change: Callable[[dict[str, Any]], object], words: str
+) -> None:
+    """Its checksum holds; expected words: the field and what it is."""
+    rewrite(database_path, change)
+    assert words in message_of(database_path)
+
+
+def test_a_catalogue_that_is_no_text_of_this_format_is_refused(database_path: Path) -> None:
+    for text in (b"[" * 100_000, b'{"format": NaN}', b"\xff", b"null", b'{"version": ' + b"9" * 5000 + b"}"):
+        (database_path / CATALOGUE).write_bytes(text)
+        message_of(database_path)
+    os.truncate(database_path / CATALOGUE, 1 << 33)
+    assert "has more than 268,435,456 bytes" in message_of(database_path)
+
+
+LAYOUT = [
+    ("lengths", lambda a: a[::-1].copy(), "lengths do not grow"),
+    ("lengths", lambda a: np.where(a == a[-1], 2**32 - 1, a).astype(np.uint32), "too long"),
+    ("starts", lambda a: a + np.uint64(2**40), "side by side"),
+    ("order", lambda a: a + np.uint32(200), "a place is that of no subject"),
+    ("positions", lambda a: np.roll(a, 1), "not the inverse"),
+    ("positions", lambda a: a + np.uint32(200), "not the inverse"),
+    ("header_ends", lambda a: a + np.uint64(2**63), "a header ends"),
+    ("header_ends", lambda a: a[::-1].copy(), "a header ends"),
+    ("residues", lambda a: a | np.uint8(0x80), "a residue is no letter"),
+    ("residues", lambda a: np.where(a == 0, 30, a).astype(np.uint8), "a residue is no letter"),
+]
+
+
+@pytest.mark.parametrize(("name", "change", "words"), LAYOUT)
+def test_damage_that_leads_out_of_an_array_is_met_when_it_is_used(
+    database_path: Path, name: str, change: Callable[[np.ndarray], np.ndarray], words: str
+) -> None:
+    """Sizes are right, so the database opens; whoever goes through all subjects is told of the damage."""
+    path = database_path / "segment-000001" / f"{name}.bin"
+    path.write_bytes(change(np.fromfile(path, ARRAY_DTYPES[name])).tobytes())
+    with PackedDatabase.open(database_path) as database:
+        every = itertools.chain(database.partitions(), database)
+        with pytest.raises(DatabaseError, match=f"segment-000001 is damaged, .*{words}"):
+            list(every)
+
+
+def test_a_compaction_does_not_make_damage_pass_for_whole(
+    database_path: Path, fasta: Path, problems_of: Callable[[Path], list[str]]
+) -> None:
+    """A letter became another one: the new files' digests would be those of the wrong letters."""
+    add_to_database(database_path, fasta)
+    path = database_path / "segment-000001" / "residues.bin"
+    path.write_bytes(np.where(np.fromfile(path, "u1") == 0, 1, np.fromfile(path, "u1")).astype("u1").tobytes())
+    with pytest.raises(DatabaseError, match=r"is damaged: .*residues\.bin has changed"):
+        compact_database(database_path)
+    assert problems_of(database_path)
+    assert sorted(path.name for path in database_path.glob("segment-*")) == ["segment-000001", "segment-000002"]
+
+
+def test_a_lock_file_that_is_a_link_is_not_followed(database_path: Path, fasta: Path, tmp_path: Path) -> None:
+    """Whoever takes the lock empties its file: the file of another program must not be what is emptied."""
+    precious = tmp_path / "precious"
+    precious.write_text("keep")
+    (database_path / LOCK).symlink_to(precious)
+    with pytest.raises(DatabaseError, match="cannot be written"):
+        add_to_database(database_path, fasta)
+    assert precious.read_text() == "keep"

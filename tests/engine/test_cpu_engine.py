@@ -309,7 +309,10 @@ class TestDoor:
                 r"rows\[0\] is not a row of the table",
             ),
             ({"profiles": [(np.zeros(0, np.int32), np.ones((1, 32), np.int8))]}, "1 to 16777216"),
-            ({"profiles": [(np.zeros(1, np.int32), np.ones((0, 32), np.int8))]}, "1 to 16777216"),
+            (
+                {"profiles": [(np.zeros(1, np.int32), np.ones((0, 32), np.int8))]},
+                r"rows\[0\] is not a row of the table",
+            ),
             ({"starts": np.array([0, 61], np.uint64)}, "subject 1 leaves"),
             ({"starts": np.array([0, 2**64 - 1], np.uint64)}, "subject 1 leaves"),
             ({"lengths": np.array([65, 1], np.uint32)}, "subject 0 leaves"),

@@ -1,6 +1,7 @@
 // A main for fuzz targets where there is no libFuzzer: calls the target with bytes of a seeded generator, or with those of
-// files. Arguments: how many inputs and the seed; or files to repeat.
+// files. Arguments: how many inputs and the seed; or files to repeat. The input that ends the program is told in hexadecimal.
 
+#include <csignal>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -14,19 +15,35 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
 
+extern "C" void __sanitizer_set_death_callback(void (*callback)());
+
 namespace {
+
+const std::vector<std::uint8_t>* at_hand = nullptr;
+
+void tell() {
+    if (at_hand == nullptr) return;
+    std::fprintf(stderr, "input: ");
+    for (const std::uint8_t byte : *at_hand) std::fprintf(stderr, "%02x", byte);
+    std::fprintf(stderr, "\n");
+    at_hand = nullptr;
+}
 
 // A heap block of exactly the size, so that a read beyond it is seen.
 void call(const std::vector<std::uint8_t>& bytes) {
     std::uint8_t* const exact = static_cast<std::uint8_t*>(std::malloc(bytes.size() + (bytes.empty() ? 1 : 0)));
     if (!bytes.empty()) std::memcpy(exact, bytes.data(), bytes.size());
+    at_hand = &bytes;
     LLVMFuzzerTestOneInput(exact, bytes.size());
+    at_hand = nullptr;
     std::free(exact);
 }
 
 }  // namespace
 
 int main(int count, char** arguments) {
+    std::signal(SIGABRT, [](int) { tell(); });
+    __sanitizer_set_death_callback(tell);
     if (count == 3 && std::atoi(arguments[1]) > 0) {
         const int n = std::atoi(arguments[1]);
         for (int i = 0; i < n; ++i) {

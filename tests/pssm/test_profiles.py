@@ -405,3 +405,43 @@ def test_the_scale_of_a_foreign_pssm_is_told(proteins, tmp_path):
     assert float(lam[1]) == pytest.approx(0.3176 / 2, rel=0.05)
     positive = replace(query, scores=np.full_like(query.scores, 3))
     assert "are positive on the whole" in str(scale_note(positive, BLOSUM62))
+
+
+# --- files that no program wrote ---
+
+PSSM_HEAD = f"\nLast position-specific scoring matrix computed\n {' '.join(AMINO_ACIDS)}\n"
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        (f"1 M {'-1 ' * 19}{'9' * 30}", "line 4: a score is no whole number"),
+        (f"1 M {'-1 ' * 19}1_0", "line 4: a score is no whole number"),
+        (f"1 M {'-1 ' * 19}\u0661", "line 4: a score is no whole number"),
+        (f"{'9' * 5000} M {'-1 ' * 20}", "line 4: position 99999999999999999999 where 1 is due"),
+        (f"1 M {'-1 ' * 19}200", "outside -127"),
+    ],
+)
+def test_numbers_that_no_pssm_has_are_refused(tmp_path, line, words):
+    """Python's int takes 1_0 and other scripts' digits for numbers, and raises beyond 4,300 digits."""
+    path = tmp_path / "bad.pssm"
+    path.write_text(f"{PSSM_HEAD}{line}\n")
+    with pytest.raises(InputError, match=words) as caught:
+        read_profiles(path, "pssm", BLOSUM62)
+    assert "bad.pssm" in str(caught.value)
+    assert len(str(caught.value)) < 300
+
+
+def test_rows_that_do_not_fit_take_no_memory(tmp_path):
+    """A first row of 2 MB before 200,000 of one column: a table of 400 GB was asked for before they were looked at."""
+    path = tmp_path / "wide.fa"
+    path.write_text(">a\n" + "M" * 2_000_000 + "\n" + ">b\nM\n" * 200_000)
+    with pytest.raises(InputError, match=r"wide\.fa, sequence 2 \(b\): 1 columns, the first sequence has 2000000"):
+        read_aligned_fasta(path, insertions=False)
+
+
+def test_the_format_of_a_damaged_archive_is_left_to_its_reader(tmp_path):
+    """zstd has an exception of its own."""
+    path = tmp_path / "query.zst"
+    path.write_bytes(b"\x28\xb5\x2f\xfdgarbage")
+    assert detect_query_format(path) == "fasta"

@@ -7,7 +7,14 @@ import pytest
 from Bio.Align import substitution_matrices
 
 from swsearch.errors import ScoringError
-from swsearch.scoring.matrix import match_mismatch, matrix_names, matrix_text, named_matrix, parse_matrix_text
+from swsearch.scoring.matrix import (
+    match_mismatch,
+    matrix_file,
+    matrix_names,
+    matrix_text,
+    named_matrix,
+    parse_matrix_text,
+)
 from swsearch.sequences.alphabet import DNA, PROTEIN
 
 
@@ -37,3 +44,34 @@ def test_biopython_reads_the_text():
 def test_what_is_no_matrix_is_refused(text):
     with pytest.raises(ScoringError, match="the stored scores of matrix M"):
         parse_matrix_text(text, "M", PROTEIN)
+
+
+BAD_TABLES = [
+    ("   A  C  X\nA  5 -4  0\nC -4  5\nX  0  0 -1\n", "line 3: 2 scores for 3 columns"),
+    ("   A  C  X\nA  5 -4  0\n", "no row for C"),
+    ("   A  C  X\nA  5 -4  0\nA -4  5  0\nX  0  0 -1\n", "line 3: row 'A' is a second row"),
+    ("   A  AC X\nA  5 -4  0\nAC -4  5  0\nX  0  0 -1\n", "line 1: 'AC' is no column letter"),
+    ("   A  a  X\nA  5 -4  0\na -4  5  0\nX  0  0 -1\n", "line 1: a column letter comes twice"),
+    ("   A  X\nA  1_0  0\nX  0  -1\n", "line 2: '1_0' is no number"),
+    ("   A  X\nA  nan  0\nX  0  -1\n", "line 2: 'NAN' is no number"),
+    ("   A  X\nA  " + "9" * 400 + "  0\nX  0  -1\n", "is no number"),
+]
+
+
+@pytest.mark.parametrize(("text", "words"), BAD_TABLES)
+def test_a_matrix_that_is_cut_or_mixed_up_is_refused(tmp_path, text, words):
+    """Rows and scores that were missing counted as 0; expected words: the line and what is wrong with it."""
+    path = tmp_path / "mine.mat"
+    path.write_text(text)
+    with pytest.raises(ScoringError, match=words) as caught:
+        matrix_file(path, PROTEIN)
+    assert "mine.mat" in str(caught.value)
+    with pytest.raises(ScoringError, match=words):
+        parse_matrix_text(text, "M", PROTEIN)
+
+
+def test_rows_of_a_matrix_may_come_in_any_order(tmp_path):
+    path = tmp_path / "mine.mat"
+    path.write_text("# mine\n   A  R  X\nR  -2  5  0\n\n# more\nX 0 0 -1\nA  4 -1  0\n")
+    matrix = matrix_file(path, PROTEIN)
+    assert (matrix.score("A", "R"), matrix.score("R", "A"), matrix.score("R", "R")) == (-1, -2, 5)

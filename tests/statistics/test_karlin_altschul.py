@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from itertools import pairwise
 
 import mpmath
@@ -15,9 +16,11 @@ from swsearch.errors import InputError
 from swsearch.scoring.gap import GapPenalty
 from swsearch.scoring.matrix import match_mismatch, named_matrix
 from swsearch.scoring.scheme import ScoringScheme, default_scheme
+from swsearch.search.simulation import scheme_statistics
 from swsearch.sequences.alphabet import DNA, PROTEIN
 from swsearch.statistics.karlin_altschul import Statistics
-from swsearch.statistics.parameters import find_statistics
+from swsearch.statistics.parameters import estimated_statistics, find_statistics
+from swsearch.statistics.ungapped import matrix_parameters
 
 
 def statistics(scheme: ScoringScheme) -> Statistics:
@@ -77,8 +80,9 @@ def plainly(s: Statistics, score: int, m: int, n: int, space: int) -> mpmath.mpf
     with mpmath.workdps(50):
         y = mpmath.mpf(score // s.score_step * s.score_step)
         lam, alpha, sigma = mpmath.mpf(s.lam), mpmath.mpf(s.alpha), mpmath.mpf(s.sigma)
-        v = max(2 * alpha / lam, alpha * y + s.beta)
-        c = max(2 * sigma / lam, sigma * y + s.tau)
+        least = mpmath.mpf(1) / 12
+        v = max(2 * alpha / lam, alpha * y + s.beta, least)
+        c = max(2 * sigma / lam, sigma * y + s.tau, least)
         root = mpmath.sqrt(v)
         parts, some = [], []
         for length in (m, n):
@@ -267,3 +271,72 @@ def test_random_sequences_have_the_expected_number_of_hits(name, query_length):
         scores = [parasail.sw_striped_profile_16(profile, subject, *gaps).score for subject in subjects]
         hits += int((s.evalue(scores, query_length, lengths, space) <= 10).sum())
     assert 0.6 < hits / expected < 1.5
+
+
+class Counting(Statistics):
+    """Statistics that count how often E-values are asked for."""
+
+    calls = 0
+
+    def evalue(self, *arguments, **values):
+        Counting.calls += 1
+        assert Counting.calls < 200
+        return super().evalue(*arguments, **values)
+
+
+@pytest.mark.parametrize("match", [1, 2, 5, 41, 42, 126, 127])
+@pytest.mark.parametrize("mismatch", [-1, -2, -7, -43, -64, -126, -127])
+def test_extreme_dna_schemes_have_finite_e_values_that_fall(match, mismatch):
+    """Source: the promises of E-values and of ``min_score``, whose work is bounded by the calls it takes.
+
+    Where a mismatch costs so much that alignments have none, a score leaves one length and its variance is 0.
+    """
+    matrix = match_mismatch(match, mismatch)
+    ungapped = matrix_parameters(matrix)
+    if match + 3 * mismatch >= 0:
+        assert ungapped is None
+        return
+    scheme = ScoringScheme(matrix, GapPenalty(16383, 16383))
+    source = "theory"
+    check(estimated_statistics(scheme, ungapped, ungapped.lam, ungapped.k, ungapped.a, source, gapped=False), match)
+
+
+@pytest.mark.parametrize(
+    ("match", "mismatch", "gap", "lam", "k", "a"),
+    [
+        (1, -127, (0, 1), 0.3902, 0.00362, 8.48),
+        (127, -127, (16383, 0), 0.008169, 0.0974, 0.0157),
+        (1, -127, (16383, 0), 1.381, 0.715, 1.0),
+        (1, -127, (4, 1), 1.379, 0.709, 1.0),
+        (2, -127, (4, 4), 0.6388, 0.189, 0.504),
+    ],
+)
+def test_extreme_simulated_schemes_have_finite_e_values_that_fall(match, mismatch, gap, lam, k, a):
+    """Source: as above; the parameters are those that the simulation finds."""
+    scheme = ScoringScheme(match_mismatch(match, mismatch), GapPenalty(*gap))
+    check(estimated_statistics(scheme, matrix_parameters(scheme.matrix), lam, k, a, "simulated"), match)
+
+
+def check(found, match):
+    """Hold E-values and the lowest score of use against what they promise."""
+    scores = np.arange(0, 400 * match, max(1, match // 2))
+    for query_length, length in [(1, 1), (1, 10_000), (49, 49), (49, 100_000), (35_000, 35_000)]:
+        values = found.evalue(scores, query_length, [length], max(length, 10_000_000))
+        assert np.all(np.isfinite(values))
+        assert np.all(values >= 0)
+        assert np.all(values[1:] <= values[:-1])
+        assert values[0] > 0
+    counted = Counting(**{field.name: getattr(found, field.name) for field in fields(found)})
+    lengths = np.arange(1, 2000)
+    for cut in (0.0, 1e-300, 10.0, float("inf")):
+        Counting.calls = 0
+        least = counted.min_score(cut, 49, lengths, 10_000)
+        assert np.any(found.evalue([least], 49, lengths, 10_000) <= cut)
+
+
+def test_a_perfect_match_where_mismatches_cannot_be_has_the_chance_of_its_letters():
+    """Source: by hand. 20 equal bases in a row begin anywhere with a chance of 4**-20; full-length matches within 12."""
+    scheme = ScoringScheme(match_mismatch(1, -127), GapPenalty(16383, 16383))
+    found = scheme_statistics(scheme)
+    assert found.evalue([20], 1000, [1000], 1000)[0] == pytest.approx(0.75 * 980 * 980 * 0.25**20, rel=1e-3)
+    assert 1 / 12 < found.evalue([20], 20, [1000], 1000)[0] / (981 * 0.25**20) < 1

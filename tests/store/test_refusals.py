@@ -50,6 +50,46 @@ def test_another_programs_database_is_refused_and_left_alone(tmp_path, create):
     assert path.read_bytes() == before
 
 
+@pytest.mark.parametrize("create", [True, False])
+def test_a_schema_that_is_no_text_is_damage(tmp_path, create):
+    """SQLite's message quotes the damaged name, whose bytes the driver cannot decode."""
+    path = tmp_path / "hits.sqlite"
+    HitStore(path, create=True).close()
+    content = path.read_bytes()
+    damaged = content.replace(b"ix_queries_run_digest", b"ix_queries\xff\xferun_digest"[:21])
+    path.write_bytes(damaged.replace(b"CREATE INDEX", b"CREAXE INDEX"))
+    assert "the database is damaged" in refusal(path, create=create)
+    with pytest.raises(StoreError, match="the database is damaged"):
+        upgrade(path)
+
+
+CLOSED_BY_SIGNAL = """
+import os, signal, sqlite3, sys
+from swsearch.cli.app import main
+
+class Ended(sqlite3.Connection):
+    def close(self):
+        os.kill(os.getpid(), getattr(signal, sys.argv.pop(1)))
+        super().close()
+
+connect = sqlite3.connect
+sqlite3.connect = sqlite3.dbapi2.connect = lambda *given, **named: connect(*given, factory=Ended, **named)
+sys.exit(main(sys.argv[2:]))
+"""
+
+
+@pytest.mark.parametrize(("sent", "code"), [("SIGTERM", 143), ("SIGINT", 130)])
+def test_a_signal_while_a_store_is_closed_shows_no_traceback(tmp_path, sent, code):
+    """Source: the exit codes of the command; the connection sends the signal to its own process."""
+    with HitStore(tmp_path / "hits.sqlite", create=True) as store:
+        store.start_run(RUN)
+    outcome = subprocess.run(
+        [sys.executable, "-c", CLOSED_BY_SIGNAL, sent, "--", "runs", "list", "--store", "hits.sqlite"],
+        check=False, capture_output=True, text=True, cwd=tmp_path,
+    )  # fmt: skip
+    assert (outcome.returncode, outcome.stderr) == (code, "")
+
+
 def test_a_damaged_store_is_refused(tmp_path):
     """The pages after the first are overwritten."""
     path = tmp_path / "hits.sqlite"

@@ -45,7 +45,8 @@ struct Vectors {
     template <class T>
     static T last(V a) {
         const __m128i high = _mm256_extracti128_si256(a, 1);
-        BY_LANE(static_cast<T>(_mm_extract_epi8(high, 15)), static_cast<T>(_mm_extract_epi16(high, 7)), _mm_extract_epi32(high, 3))
+        BY_LANE(static_cast<T>(_mm_extract_epi8(high, 15)), static_cast<T>(_mm_extract_epi16(high, 7)),
+                _mm_extract_epi32(high, 3))
     }
     template <class T>
     static int32_t largest(V a) {

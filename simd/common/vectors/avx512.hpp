@@ -52,7 +52,8 @@ struct Vectors {
     static bool any_greater(V a, V b) { return greater<T>(a, b) != 0; }
     template <class T>
     static V select(Mask<T> mask, V yes, V no) {
-        BY_LANE(_mm512_mask_blend_epi8(mask, no, yes), _mm512_mask_blend_epi16(mask, no, yes), _mm512_mask_blend_epi32(mask, no, yes))
+        BY_LANE(_mm512_mask_blend_epi8(mask, no, yes), _mm512_mask_blend_epi16(mask, no, yes),
+                _mm512_mask_blend_epi32(mask, no, yes))
     }
     template <class T>
     static V shift_in(V a, T x) {
@@ -69,7 +70,8 @@ struct Vectors {
     template <class T>
     static T last(V a) {
         const __m128i high = _mm512_extracti32x4_epi32(a, 3);
-        BY_LANE(static_cast<T>(_mm_extract_epi8(high, 15)), static_cast<T>(_mm_extract_epi16(high, 7)), _mm_extract_epi32(high, 3))
+        BY_LANE(static_cast<T>(_mm_extract_epi8(high, 15)), static_cast<T>(_mm_extract_epi16(high, 7)),
+                _mm_extract_epi32(high, 3))
     }
     template <class T>
     static int32_t largest(V a) {
@@ -114,8 +116,9 @@ struct Vectors {
     static __m256i load_half(const int8_t* from) { return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from)); }
     template <class Byte>
     static V load_parts(const Byte* const* rows, size_t offset) {
-        const V low = _mm512_inserti32x4(_mm512_castsi128_si512(load_part(rows[0] + offset)), load_part(rows[16] + offset), 1);
-        return _mm512_inserti32x4(_mm512_inserti32x4(low, load_part(rows[32] + offset), 2), load_part(rows[48] + offset), 3);
+        const auto part = [&](int i) { return load_part(rows[16 * i] + offset); };
+        const V low = _mm512_inserti32x4(_mm512_castsi128_si512(part(0)), part(1), 1);
+        return _mm512_inserti32x4(_mm512_inserti32x4(low, part(2), 2), part(3), 3);
     }
     static V unpack_low(V a, V b) { return _mm512_unpacklo_epi8(a, b); }
     static V unpack_high(V a, V b) { return _mm512_unpackhi_epi8(a, b); }

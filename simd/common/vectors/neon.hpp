@@ -30,15 +30,21 @@ struct Vectors {
         BY_LANE(vdupq_n_s8(static_cast<int8_t>(x)), bytes(vdupq_n_s16(static_cast<int16_t>(x))), bytes(vdupq_n_s32(x)))
     }
     template <class T>
-    static V add(V a, V b) { BY_LANE(vaddq_s8(a, b), bytes(vaddq_s16(words(a), words(b))), bytes(vaddq_s32(ints(a), ints(b)))) }
+    static V add(V a, V b) {
+        BY_LANE(vaddq_s8(a, b), bytes(vaddq_s16(words(a), words(b))), bytes(vaddq_s32(ints(a), ints(b))))
+    }
     template <class T>
-    static V subtract(V a, V b) { BY_LANE(vsubq_s8(a, b), bytes(vsubq_s16(words(a), words(b))), bytes(vsubq_s32(ints(a), ints(b)))) }
+    static V subtract(V a, V b) {
+        BY_LANE(vsubq_s8(a, b), bytes(vsubq_s16(words(a), words(b))), bytes(vsubq_s32(ints(a), ints(b))))
+    }
     template <class T>
     static V add_saturating(V a, V b) { BY_NARROW_LANE(vqaddq_s8(a, b), bytes(vqaddq_s16(words(a), words(b)))) }
     template <class T>
     static V subtract_saturating(V a, V b) { BY_NARROW_LANE(vqsubq_s8(a, b), bytes(vqsubq_s16(words(a), words(b)))) }
     template <class T>
-    static V max(V a, V b) { BY_LANE(vmaxq_s8(a, b), bytes(vmaxq_s16(words(a), words(b))), bytes(vmaxq_s32(ints(a), ints(b)))) }
+    static V max(V a, V b) {
+        BY_LANE(vmaxq_s8(a, b), bytes(vmaxq_s16(words(a), words(b))), bytes(vmaxq_s32(ints(a), ints(b))))
+    }
     template <class T>
     static V equal(V a, V b) {
         BY_LANE(bytes(vceqq_s8(a, b)), bytes(vceqq_s16(words(a), words(b))), bytes(vceqq_s32(ints(a), ints(b))))

@@ -17,7 +17,9 @@ struct Vectors {
     static V load(const void* from) { return _mm_loadu_si128(static_cast<const V*>(from)); }
     static void store(void* to, V a) { _mm_storeu_si128(static_cast<V*>(to), a); }
     template <class T>
-    static V splat(int32_t x) { BY_LANE(_mm_set1_epi8(static_cast<char>(x)), _mm_set1_epi16(static_cast<short>(x)), _mm_set1_epi32(x)) }
+    static V splat(int32_t x) {
+        BY_LANE(_mm_set1_epi8(static_cast<char>(x)), _mm_set1_epi16(static_cast<short>(x)), _mm_set1_epi32(x))
+    }
     template <class T>
     static V add(V a, V b) { BY_LANE(_mm_add_epi8(a, b), _mm_add_epi16(a, b), _mm_add_epi32(a, b)) }
     template <class T>

@@ -5,13 +5,16 @@ The rest of the trials are parts of the campaign; what must hold is said in the 
 
 from __future__ import annotations
 
+import itertools
 import platform
 import random
 import shutil
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from swsearch import _native
 from tests.campaign.fuzz import arrays, databases, native, parsers
 from tests.campaign.fuzz.children import in_child
 
@@ -50,6 +53,14 @@ def test_gathering_driven_by_bytes_stays_in_its_arrays(tmp_path: Path) -> None:
     program = native.built(tmp_path, "pack", "address", libfuzzer=False)
     assert native.problems(program, ["2000", "1"]) == []
     assert native.problems(program, [str(path) for path in (native.REGRESSIONS / "native_pack").iterdir()]) == []
+
+
+def test_a_local_path_begins_with_its_first_pair_whichever_ends_are_free() -> None:
+    """By hand: the third letter alone matches. The path began with a gap where an end was not said to be free."""
+    query, subject = np.array([3], np.uint16), np.array([1, 2, 3], np.uint16)
+    for free in itertools.product((False, True), repeat=2):
+        found = _native.align_pair(query, subject, None, 5, -4, 2, 1, True, *free, True)
+        assert found == (5, 1, 3, 0, 2, [("M", 1)])
 
 
 def test_a_child_that_dies_hangs_or_takes_all_memory_is_told_from_one_that_ends() -> None:

@@ -1,0 +1,115 @@
+"""Text files by lines, as lists, matrices and profiles are read: whole, or refused with the file's name."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import io
+import lzma
+import os
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from backports import zstd
+from swsearch.profiles.read import detect_query_format
+
+from swsearch.errors import FastaFormatError, InputError
+from swsearch.sequences import fasta, lines
+from swsearch.sequences.fasta import read_sequences
+from swsearch.sequences.lines import text_lines, whole_number
+
+PACKERS: dict[str, Callable[[bytes], bytes]] = {
+    "gzip": gzip.compress,
+    "bzip2": bz2.compress,
+    "xz": lzma.compress,
+    "zstd": zstd.compress,
+}
+TEXT = b"P1\nP2\n"
+
+
+def read(path: Path) -> list[str]:
+    return list(text_lines(path, "the list"))
+
+
+@pytest.mark.parametrize("packer", PACKERS.values(), ids=PACKERS)
+def test_all_streams_of_an_archive_are_read(packer: Callable[[bytes], bytes], tmp_path: Path) -> None:
+    path = tmp_path / "list"
+    path.write_bytes(packer(TEXT) + packer(b"P3\n"))
+    assert read(path) == ["P1\n", "P2\n", "P3\n"]
+
+
+@pytest.mark.parametrize("packer", PACKERS.values(), ids=PACKERS)
+@pytest.mark.parametrize("damage", ["cut", "garbage between", "garbage behind"])
+def test_a_damaged_archive_loses_no_line_in_silence(
+    packer: Callable[[bytes], bytes], damage: str, tmp_path: Path
+) -> None:
+    """The standard library takes garbage between bzip2 or xz streams for the end; zstd has an exception of its own."""
+    path = tmp_path / "list"
+    whole = packer(TEXT)
+    path.write_bytes(
+        {"cut": whole[:-3], "garbage between": whole + b"xx" + whole, "garbage behind": whole + b"garbage"}[damage]
+    )
+    with pytest.raises(InputError, match=r"^the list: .*") as caught:
+        read(path)
+    assert "\n" not in str(caught.value)
+
+
+def test_an_archive_on_standard_input_is_told_by_its_first_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(lzma.compress(TEXT))))
+    assert list(text_lines("-", "<stdin>")) == ["P1\n", "P2\n"]
+
+
+def test_a_line_without_end_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An archive of a few kilobytes can hold a line of gigabytes; the bound is lowered for the test."""
+    monkeypatch.setattr(lines, "MAX_LINE_BYTES", 1000)
+    path = tmp_path / "list"
+    path.write_bytes(gzip.compress(b"P1\n" + b"A" * 1000 + b"\n"))
+    with pytest.raises(InputError, match="the list, line 2: more than 1,000 bytes"):
+        read(path)
+
+
+@pytest.mark.parametrize(
+    "text", [b">P1\n" + b"A" * 3_000_000, b">P1\n" + b"A\n" * 1_500_000, b"@r\n" + b"A" * 3_000_000]
+)
+def test_a_record_without_end_is_refused(text: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Likewise for the records of a sequence file."""
+    monkeypatch.setattr(fasta, "_MAX_RECORD_BYTES", 1 << 21)
+    path = tmp_path / "bomb.fa.gz"
+    path.write_bytes(gzip.compress(text))
+    with pytest.raises(FastaFormatError, match=r"bomb\.fa\.gz: a record of more than 2,097,152 bytes"):
+        list(read_sequences(path))
+
+
+def test_a_long_sequence_in_many_blocks_is_no_record_without_end(tmp_path: Path) -> None:
+    path = tmp_path / "long.fa"
+    path.write_bytes(b">P1\n" + b"MKV\n" * 1_000_000)
+    assert [len(record) for record in read_sequences(path)] == [3_000_000]
+
+
+def test_numbers_of_text_files_are_ascii_digits() -> None:
+    assert [whole_number(text) for text in ("0", "-7", "+12")] == [0, -7, 12]
+    for text in ("1_0", "\u0661", "", "1.0", "0x1", "9" * 5000, " 1"):
+        with pytest.raises(ValueError, match="is no whole number"):
+            whole_number(text)
+
+
+def test_a_pipe_is_read_like_a_file(tmp_path: Path) -> None:
+    """As a shell's <(…) gives one: it can be read but once, and not gone back in."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=pipe.write_bytes, args=(gzip.compress(b">P1\nMKV\n"),))
+    writer.start()
+    assert detect_query_format(pipe) == "fasta"
+    assert [record.letters for record in read_sequences(pipe)] == ["MKV"]
+    writer.join()
+
+
+def test_what_is_wrong_with_fastq_is_one_line(tmp_path: Path) -> None:
+    path = tmp_path / "reads.fq"
+    path.write_bytes(b"@r1\nACGT\n+\nIIII\n@r2 x\nACN\n+r3\n@@@\n")
+    with pytest.raises(FastaFormatError, match=r"reads\.fq, record 2, line 7: broken FASTQ") as caught:
+        list(read_sequences(path))
+    assert "\n" not in str(caught.value)

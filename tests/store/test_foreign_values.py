@@ -1,0 +1,49 @@
+"""Values that no swsearch wrote, in the columns of a store: read as damage, by the store's name and the column's."""
+
+import sqlite3
+
+import pytest
+
+from swsearch.errors import StoreError
+from swsearch.store.repository import HitStore
+from tests.store.conftest import RUN, make_query
+
+VALUES = [
+    ("runs", "parameters", "{"),
+    ("runs", "parameters", "[]"),
+    ("runs", "process", 2**62),
+    ("runs", "started_at", "2024-13-99"),
+    ("runs", "lam", "x"),
+    ("queries", "n_passed", "many"),
+    ("queries", "letters", b"\xff"),
+    ("queries", "score_seconds", "fast"),
+    ("hits", "query_start", -1),
+    ("hits", "cigar", b"5="),
+    ("hits", "query_frame", "x"),
+    ("hits", "bits", "x"),
+]
+
+
+@pytest.mark.parametrize(("table", "column", "value"), VALUES, ids=lambda value: str(value)[:20])
+def test_a_foreign_value_is_named_by_its_column(tmp_path, table, column, value):
+    """SQLite keeps any value in any column: a text where a number belongs ended reports with a traceback."""
+    path = tmp_path / "hits.sqlite"
+    with HitStore(path, create=True) as store:
+        run = store.start_run(RUN)
+        store.add_query(run, make_query(0))
+        store.finish_run(run)
+        assert len(list(store.queries(run))) == 1
+    with sqlite3.connect(path) as connection:
+        connection.execute(f"UPDATE {table} SET {column} = ?", (value,))
+    connection.close()
+
+    def read_all() -> None:
+        with HitStore(path) as store:
+            store.runs()
+            list(store.queries(run))
+
+    with pytest.raises(StoreError, match=r"hits\.sqlite: the store is damaged") as caught:
+        read_all()
+    assert "\n" not in str(caught.value)
+    if column not in ("started_at", "letters"):  # which SQLAlchemy turns into values itself
+        assert column in str(caught.value)
