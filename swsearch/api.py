@@ -15,27 +15,28 @@ mine first 74 1 17 11=3D6=
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from swsearch.closeable import Closeable
 from swsearch.database.reader import PackedDatabase
 from swsearch.engine.cpu.pairs import CpuPairs
 from swsearch.hits.result import QueryResult, RunInfo
-from swsearch.output_files import text_file
+from swsearch.output_files import refuse_compressed, text_file
 from swsearch.pairs.align import PairAlignment, align_pair, mode_scoring
 from swsearch.pairs.scoring import PairScoring, scheme_scoring
 from swsearch.pairs.sequence import PairSequence, from_record
-from swsearch.report.fields import Field, select_fields
+from swsearch.report.fields import select_fields
 from swsearch.report.registry import check_fits, get_format
 from swsearch.report.separated import default_fields
-from swsearch.run import Run
+from swsearch.run import Run, survey
 from swsearch.search.api import open_searcher
 from swsearch.search.given_queries import Query, given_queries
 from swsearch.search.options import SearchOptions
 from swsearch.search.query_file import Queries, QueryFiles, QueryRecords
-from swsearch.sequences.alphabet import PROTEIN, detect_alphabet
+from swsearch.sequences.alphabet import detect_alphabet
 from swsearch.sequences.record import SequenceRecord
 from swsearch.store.repository import HitStore
 
@@ -45,7 +46,7 @@ if TYPE_CHECKING:
 
 
 def open_database(path: str | os.PathLike[str]) -> PackedDatabase:
-    """A packed database, open for reading; a context manager.
+    r"""A packed database, open for reading; a context manager.
 
     Raises
     ------
@@ -206,16 +207,14 @@ def search_database(
         chosen: Queries
         if path is not None:
             files = QueryFiles.of([path], "auto")
-            _survey(files, searcher)
+            survey(files, searcher, skip_refused=False)
             chosen = files
         else:
             records = [query.record(searcher.needs) for query in given]
             for record in records:
                 searcher.check(record)
             chosen = QueryRecords(records)
-        run = Run(
-            chosen, searcher, "python", store, skip_refused=False, search_repeated=False, progress=progress
-        )
+        run = Run(chosen, searcher, store=store, skip_refused=False, progress=progress)
         results = stack.enter_context(closing(run.results()))
         next(results)  # everything is checked, and the first queries are begun
         return SearchResults(run.info, run.outcome.run_id, results, stack.pop_all())
@@ -227,16 +226,10 @@ def _alone(queries: Any) -> Any:
     return [queries] if is_pair else queries
 
 
-def _survey(files: QueryFiles, searcher: Any) -> None:
-    from swsearch.run import survey
-
-    survey(files, searcher, skip_refused=False)
-
-
 def write_report(
     results: SearchResults | tuple[RunInfo, Iterable[QueryResult]],
     path: str | os.PathLike[str],
-    format: str = "table",  # noqa: A002 - the word of the command line
+    format: str = "table",
     fields: Sequence[str] | None = None,
 ) -> None:
     r"""Write all results in any format of ``swsearch query``; the file appears whole or not at all.
@@ -265,12 +258,15 @@ def write_report(
     >>> found = swsearch.search_database(folder / "one.fasta", folder / "one.db")
     >>> swsearch.write_report(found, folder / "hits.tsv", "blast6", ["qseqid", "sseqid", "pident", "evalue"])
     >>> (folder / "hits.tsv").read_text()
-    'first\tfirst\t100.000\t6.63e-14\n'
+    'first\tfirst\t100.000\t1.75e-14\n'
     """
     report = get_format(format, fields)
+    target = Path(path)
+    if report.binary:
+        refuse_compressed(target, "path", f"format {format} is compressed by itself")
     run, queries = (results.run, results) if isinstance(results, SearchResults) else results
     check_fits(report, run)
-    with text_file(os.fspath(path), "path", binary=report.binary) as stream:
+    with text_file(target, "path") as stream:
         report.write(run, queries, stream)
 
 
@@ -320,12 +316,16 @@ def align(
         sides = [from_record(record) for record in records]
         scoring = scheme_scoring((options or SearchOptions()).scheme(records[0].alphabet))
     mode_scoring(mode, scoring)
-    return align_pair(*sides, mode, scoring, free_ends=free_ends, path=path, backend=CpuPairs(threads))
+    backend = CpuPairs(threads)
+    return align_pair(sides[0], sides[1], mode, scoring, free_ends=free_ends, path=path, backend=backend)
 
 
 def _records(*sides: str | SequenceRecord) -> list[SequenceRecord]:
     """Both sides as records of one alphabet, found out from the letters of both where they are strings."""
     known = [side.alphabet for side in sides if isinstance(side, SequenceRecord)]
     letters = "".join(side for side in sides if isinstance(side, str))
-    alphabet = known[0] if known else detect_alphabet(letters.encode("utf-8", "surrogateescape")) or PROTEIN
-    return [side if isinstance(side, SequenceRecord) else SequenceRecord("", alphabet.encode(side), alphabet) for side in sides]
+    alphabet = known[0] if known else detect_alphabet(letters.encode("utf-8", "surrogateescape"))
+    return [
+        side if isinstance(side, SequenceRecord) else SequenceRecord("", alphabet.encode(side), alphabet)
+        for side in sides
+    ]

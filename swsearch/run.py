@@ -269,15 +269,15 @@ class Run:
         self,
         queries: Queries,
         searcher: Searcher,
-        command: str,
-        store: HitStore | Callable[[], HitStore] | None,
-        shard: Shard,
+        command: str = "python",
+        store: HitStore | Callable[[], HitStore] | None = None,
+        shard: Shard = WHOLE,
         *,
-        skip_refused: bool,
-        search_repeated: bool,
-        events: TextIO | None,
-        progress: Progress | None,
-        on_query_done: Callable[[RunOutcome], None] | None,
+        skip_refused: bool = True,
+        search_repeated: bool = False,
+        events: TextIO | None = None,
+        progress: Progress | None = None,
+        on_query_done: Callable[[RunOutcome], None] | None = None,
     ) -> None:
         info = searcher.run_info(command)
         self.info = replace(info, parameters={**info.parameters, **queries.parameters(searcher.scheme)})

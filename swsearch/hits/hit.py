@@ -10,7 +10,7 @@ letters are residues, and the CIGAR counts residues: one column is three bases.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from swsearch.sequences.record import split_header
 
@@ -89,7 +89,7 @@ class Hit:
     query_frame, subject_frame : int
         1, 2, 3, -1, -2 or -3 of what was translated (:mod:`swsearch.sequences.genetic_code`); 0 of what was not.
     query_header : str
-        Whole header of the query without ``>``.
+        Whole header of the query without ``>``; it does not count when hits are compared.
     """
 
     rank: int
@@ -104,7 +104,7 @@ class Hit:
     hsp: int = 1
     query_frame: int = 0
     subject_frame: int = 0
-    query_header: str = ""
+    query_header: str = field(default="", compare=False)
 
     @property
     def query_id(self) -> str:
