@@ -25,8 +25,9 @@ from swsearch.engine.cpu.engine import usable_instruction_sets
 from swsearch.hits.ends import Ends
 from swsearch.hits.hit import Hit
 from swsearch.query.profile import sequence_profile
-from swsearch.search.api import open_searcher, read_queries
+from swsearch.search.api import open_searcher
 from swsearch.search.options import SearchOptions
+from swsearch.search.query_file import read_queries
 from swsearch.search.searcher import Searcher
 from swsearch.sequences.alphabet import reverse_complement
 from swsearch.typing import Codes
@@ -77,7 +78,7 @@ def main() -> None:
     given = parser.parse_args()
     table = []
     print(f"{'query':>8} {'hits':>5} {'residues a hit':>14} {'without, ms':>12} {'with, ms':>9}")
-    with open_searcher(given.database, SearchOptions(top=given.top), engine="cpu") as (searcher, _):
+    with open_searcher(given.database, SearchOptions(top=given.top), engine="cpu") as searcher:
         queries = read_queries(given.queries, searcher.query_alphabet, force_alphabet=True)
         for query, result in zip(queries, searcher.search(queries), strict=True):
             seconds = np.zeros(2)

@@ -26,8 +26,9 @@ from swsearch.database.partition import Partition
 from swsearch.engine.cuda.device import PyCudaDevice
 from swsearch.engine.cuda.devices import CudaDevices
 from swsearch.engine.cuda.engine import CudaEngine
-from swsearch.search.api import open_searcher, read_queries
+from swsearch.search.api import open_searcher
 from swsearch.search.options import SearchOptions
+from swsearch.search.query_file import read_queries
 from swsearch.search.searcher import Searcher
 from swsearch.sequences.alphabet import CODE_MASK, PROTEIN
 
@@ -105,7 +106,7 @@ def main() -> None:
         "median_seconds": float(np.median(seconds)),
     }
     device.close()
-    with open_searcher(path, SearchOptions(), engine="cuda") as (searcher, _):
+    with open_searcher(path, SearchOptions(), engine="cuda") as searcher:
         devices = searcher.engine
         assert isinstance(devices, CudaDevices)
         (engine,) = devices.engines

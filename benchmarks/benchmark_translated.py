@@ -16,6 +16,7 @@ from pathlib import Path
 import swsearch
 from swsearch.database.reader import PackedDatabase
 from swsearch.database.translated import TranslatedSubjects
+from swsearch.search.query_file import read_queries
 from swsearch.sequences.alphabet import DNA, PROTEIN
 from swsearch.sequences.genetic_code import genetic_code
 
@@ -37,12 +38,12 @@ def main() -> None:
             subjects = TranslatedSubjects(opened, genetic_code(options.genetic_code))
             seconds = time.process_time() - began
         print(f"translated {n_bases:,} bases to {subjects.n_residues:,} residues in {seconds:.2f} s")
-        queries = swsearch.read_queries(options.queries, PROTEIN)
+        queries = read_queries(options.queries, PROTEIN)
         for max_hsps in options.max_hsps:
             search = swsearch.SearchOptions(
                 translate="subject", genetic_code=options.genetic_code, max_hsps=max_hsps, evalue=10.0
             )
-            with swsearch.open_searcher(database, search, engine="cpu") as (searcher, _):
+            with swsearch.open_searcher(database, search, engine="cpu") as searcher:
                 cells = sum(map(searcher.cells, queries))
                 began = time.process_time()
                 n_hits = sum(len(result.hits) for result in searcher.search(queries))

@@ -22,6 +22,7 @@ import numpy as np
 import swsearch
 from swsearch.alignment.rescore import rescore
 from swsearch.hits.result import QueryResult
+from swsearch.search.query_file import read_queries
 from swsearch.search.searcher import Searcher
 from swsearch.sequences.alphabet import DNA, reverse_complement
 from swsearch.sequences.fasta import read_sequences
@@ -69,8 +70,8 @@ def check_protein(queries: Path, proteins: Path, folder: Path) -> dict[str, int]
         stream.writelines(f">{record.identifier}\n{record.letters}\n" for record in swsearch_records)
     peer = ssearch_scores(queries, library)
     outcome = {"queries": 0, "hits": 0, "compared": 0, "different_scores": 0, "bad_alignments": 0}
-    with swsearch.open_searcher(folder / "db", swsearch.SearchOptions(top=TOP, evalue=float("inf"))) as (searcher, _):
-        records = swsearch.read_queries(queries, searcher.database.alphabet)
+    with swsearch.open_searcher(folder / "db", swsearch.SearchOptions(top=TOP, evalue=float("inf"))) as searcher:
+        records = read_queries(queries, searcher.database.alphabet)
         for record, result in zip(records, searcher.search(records), strict=True):
             expected = peer[result.number]
             outcome["queries"] += 1
@@ -106,7 +107,7 @@ def check_dna(genome: Path, folder: Path) -> dict[str, int]:
     swsearch.build_database([genome], folder / "db", DNA)
     matrix = parasail.matrix_create("ACGT", 2, -3)
     outcome = {"queries": 0, "hits": 0, "compared": 0, "different_scores": 0, "bad_alignments": 0}
-    with swsearch.open_searcher(folder / "db", swsearch.SearchOptions(top=TOP)) as (searcher, _):
+    with swsearch.open_searcher(folder / "db", swsearch.SearchOptions(top=TOP)) as searcher:
         subject = searcher.database.record(0)
         fragments = mutated_fragments(subject)
         for fragment, result in zip(fragments, searcher.search(fragments), strict=True):

@@ -27,6 +27,7 @@ import swsearch
 from swsearch.report.registry import get_format
 from swsearch.scoring.gap import GapPenalty
 from swsearch.scoring.matrix import named_matrix
+from swsearch.search.query_file import read_queries
 from swsearch.sequences.fasta import read_sequences
 from swsearch.sequences.record import SequenceRecord
 
@@ -73,8 +74,8 @@ def search(queries: Path, proteins: Path, folder: Path) -> Table:
     """Our table."""
     swsearch.build_database([proteins], folder / "db")
     options = swsearch.SearchOptions(top=1_000_000, evalue=EVALUE)
-    with swsearch.open_searcher(folder / "db", options) as (searcher, _), (folder / "ours").open("w") as stream:
-        records = swsearch.read_queries(queries, searcher.database.alphabet)
+    with swsearch.open_searcher(folder / "db", options) as searcher, (folder / "ours").open("w") as stream:
+        records = read_queries(queries, searcher.database.alphabet)
         get_format("blast6", [*FIELDS, *ROWS]).write(searcher.run_info("compare"), searcher.search(records), stream)
     return read_table(folder / "ours")
 

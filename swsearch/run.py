@@ -18,7 +18,7 @@ from collections import deque
 from collections.abc import Callable, Collection, Generator, Iterator, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, field, replace
-from typing import Any, Final, Protocol, TextIO
+from typing import Any, Final, Protocol, TextIO, cast
 
 from swsearch.engine.protocol import Progress
 from swsearch.errors import InputError, RunTaken, StoreError
@@ -26,7 +26,7 @@ from swsearch.hits.result import QueryResult, RunInfo, SearchStats
 from swsearch.hits.share import AskedQueries, FailedQuery, QueryCount, Shard
 from swsearch.pssm.scale import scale_note
 from swsearch.query.position_specific import PositionSpecificQuery
-from swsearch.search.query_file import QueryFiles, known_letters
+from swsearch.search.query_file import Queries, QueryFiles, known_letters
 from swsearch.search.searcher import Searcher
 from swsearch.sequences.fasta import SAMPLE_RESIDUES, RefusedRecord
 from swsearch.sequences.record import SequenceRecord
@@ -178,7 +178,7 @@ def survey(
 
 
 def run_search(
-    queries: QueryFiles,
+    queries: Queries,
     searcher: Searcher,
     *,
     command: str = "python",
@@ -199,8 +199,8 @@ def run_search(
 
     Parameters
     ----------
-    queries : QueryFiles
-        Query files, in an order that stays the same when the run is resumed or sharded.
+    queries : Queries
+        Query files or records, in an order that stays the same when the run is resumed or sharded.
     searcher : Searcher
     command : str
         The command line, for the record.
@@ -237,7 +237,7 @@ def run_search(
     StoreError
         The store cannot be written, or the run to resume is of another search or of other queries.
     """
-    return _Run(
+    return Run(
         queries, searcher, command, store, shard,
         skip_refused=skip_refused, search_repeated=search_repeated, events=events, progress=progress,
         on_query_done=on_query_done,
@@ -254,25 +254,33 @@ class _Entry:
     record: SequenceRecord | None = None
 
 
-class _Run:
-    """One call of :func:`run_search`."""
+class Run:
+    """A run under way: what :func:`run_search` drives, for callers that take the results one by one.
+
+    The parameters are those of :func:`run_search`.
+
+    Attributes
+    ----------
+    info : RunInfo
+    outcome : RunOutcome
+    """
 
     def __init__(
         self,
-        queries: QueryFiles,
+        queries: Queries,
         searcher: Searcher,
-        command: str,
-        store: HitStore | Callable[[], HitStore] | None,
-        shard: Shard,
+        command: str = "python",
+        store: HitStore | Callable[[], HitStore] | None = None,
+        shard: Shard = WHOLE,
         *,
-        skip_refused: bool,
-        search_repeated: bool,
-        events: TextIO | None,
-        progress: Progress | None,
-        on_query_done: Callable[[RunOutcome], None] | None,
+        skip_refused: bool = True,
+        search_repeated: bool = False,
+        events: TextIO | None = None,
+        progress: Progress | None = None,
+        on_query_done: Callable[[RunOutcome], None] | None = None,
     ) -> None:
         info = searcher.run_info(command)
-        self._info = replace(info, parameters={**info.parameters, **queries.parameters(searcher.scheme)})
+        self.info = replace(info, parameters={**info.parameters, **queries.parameters(searcher.scheme)})
         self._queries = queries
         self._searcher = searcher
         self._open_store = store if store is None or callable(store) else lambda: store
@@ -283,7 +291,7 @@ class _Run:
         self._progress = progress
         self._on_query_done = on_query_done
         self._log = EventLog(events)
-        self._outcome = RunOutcome()
+        self.outcome = RunOutcome()
         self._is_open = False
         self._refused_early: list[tuple[int, RefusedRecord]] = []
         self._counted: AskedQueries | None = None
@@ -299,7 +307,27 @@ class _Run:
         on_run_open: Callable[[RunOutcome], None] | None,
     ) -> RunOutcome:
         """Search, store and report."""
-        outcome = self._outcome
+        with closing(self.results(resume, asked, notify, on_run_open, stored_too=report is not None)) as results:
+            next(results)
+            if report is not None:
+                report(self.info, cast(Iterator[QueryResult], results))
+            for _ in results:  # what a report did not take
+                pass
+        return self.outcome
+
+    def results(
+        self,
+        resume: str | None = None,
+        asked: AskedQueries | None = None,
+        notify: Callable[[str], None] = lambda _: None,
+        on_run_open: Callable[[RunOutcome], None] | None = None,
+        *,
+        stored_too: bool = True,
+    ) -> Generator[QueryResult | None, None, None]:
+        """None when the run is open and the engine at work, then the results in the order of their numbers.
+
+        Each new result is committed before it is given. A run whose results are not taken to the end is interrupted.
+        """
         open_store = self._open_store
         if asked is None:
             asked = AskedQueries(self._shard)
@@ -310,36 +338,24 @@ class _Run:
                 raise StoreError("a run is resumed from its store; name the store")
             self._open_run(open_store(), resume, asked, notify)
         try:
-            self._search(asked, report, notify, on_run_open)
+            unsearched = self._unsearched(asked, stored_too=stored_too)
+            with closing(self._searcher.search(unsearched, self._progress)) as found:
+                if open_store is not None and self._store is None:
+                    self._open_run(open_store(), None, asked, notify)  # the engine is at work meanwhile
+                self._begin_events()
+                if on_run_open is not None:
+                    on_run_open(self.outcome)
+                yield None
+                yield from self._results(found)
         except BaseException:
             self._leave_interrupted()
             raise
+        outcome = self.outcome
         if self._store is not None and outcome.run_id is not None:
             self._store.finish_run(outcome.run_id)
         self._log.write(
             "end", run=outcome.run_id, done=outcome.n_done, before=outcome.n_before, failed=len(outcome.failed)
         )
-        return outcome
-
-    def _search(
-        self,
-        asked: AskedQueries,
-        report: WriteReport | None,
-        notify: Callable[[str], None],
-        on_run_open: Callable[[RunOutcome], None] | None,
-    ) -> None:
-        stored_too = report is not None
-        with closing(self._searcher.search(self._unsearched(asked, stored_too=stored_too), self._progress)) as found:
-            if self._open_store is not None and self._store is None:
-                self._open_run(self._open_store(), None, asked, notify)  # the engine is at work meanwhile
-            self._begin_events()
-            if on_run_open is not None:
-                on_run_open(self._outcome)
-            results = self._results(found)
-            if report is not None:
-                report(self._info, results)
-            for _ in results:  # what a report did not take
-                pass
 
     # --- the run in the store ---
 
@@ -348,22 +364,22 @@ class _Run:
     ) -> None:
         former_digests = self._searcher.database.catalogue.former_digests
         self._store = store
-        self._outcome.store = store.name
+        self.outcome.store = store.name
 
         def check(run: StoredRun) -> None:
             known = None if run.asked is None else run.asked.digest
             if known != asked.digest:
                 _check_queries(self._queries, self._searcher, store, run.id)
 
-        self._outcome.run_id, self._outcome.resumed = _open_run(
-            store, self._info, resume, asked, former_digests, notify, check
+        self.outcome.run_id, self.outcome.resumed = _open_run(
+            store, self.info, resume, asked, former_digests, notify, check
         )
-        self._committed = store.committed(self._outcome.run_id)
-        self._outcome.n_before = len(self._committed)
+        self._committed = store.committed(self.outcome.run_id)
+        self.outcome.n_before = len(self._committed)
 
     def _leave_interrupted(self) -> None:
         """Mark a run that an error ends: interrupted, or finished where nothing is missing."""
-        store, run_id = self._store, self._outcome.run_id
+        store, run_id = self._store, self.outcome.run_id
         if store is None or run_id is None:
             return
         # The error that ends the run is the one to report; without the mark, a run whose process is gone counts as
@@ -373,8 +389,8 @@ class _Run:
 
     def _begin_events(self) -> None:
         """Write the first event, and those of records that were refused before the run was open."""
-        outcome = self._outcome
-        database = self._info.database.path
+        outcome = self.outcome
+        database = self.info.database.path
         self._log.write("start", run=outcome.run_id, resumed=outcome.resumed, database=database)
         self._is_open = True
         for number, refused in self._refused_early:
@@ -384,16 +400,16 @@ class _Run:
         if not self._is_open:
             self._refused_early.append((number, refused))
             return
-        self._outcome.failed.append(refused)
-        if self._store is not None and self._outcome.run_id is not None:
-            self._store.add_failure(self._outcome.run_id, FailedQuery(number, str(refused)))
+        self.outcome.failed.append(refused)
+        if self._store is not None and self.outcome.run_id is not None:
+            self._store.add_failure(self.outcome.run_id, FailedQuery(number, str(refused)))
         self._log.write("failed", number=number, reason=str(refused))
 
     # --- queries and results ---
 
     def _unsearched(self, asked: AskedQueries, *, stored_too: bool) -> Iterator[SequenceRecord]:
         """The queries that must be searched; what else the run has goes to ``_entries``, in order with them."""
-        searcher, store, run_id = self._searcher, self._store, self._outcome.run_id
+        searcher, store, run_id = self._searcher, self._store, self.outcome.run_id
         first_with: dict[bytes, int] = {}
         count = QueryCount()
         for number, record in enumerate(self._queries.records(searcher.scheme, searcher.needs)):
@@ -425,8 +441,8 @@ class _Run:
 
     def _check_files(self, asked: AskedQueries, count: QueryCount) -> None:
         """Refuse files that do not hold the run's queries, and note what those are if that was not known."""
-        if self._store is not None and self._outcome.run_id is not None:
-            _check_number(self._store, self._outcome.run_id, self._committed, count.n_queries)
+        if self._store is not None and self.outcome.run_id is not None:
+            _check_number(self._store, self.outcome.run_id, self._committed, count.n_queries)
         read = count.asked(asked.shard)
         if asked.digest is None:
             self._counted = read
@@ -437,8 +453,8 @@ class _Run:
 
     def _note_asked(self) -> None:
         """Store what the files hold, where that was counted while they were read."""
-        if self._counted is not None and self._store is not None and self._outcome.run_id is not None:
-            self._store.note_asked(self._outcome.run_id, self._counted)
+        if self._counted is not None and self._store is not None and self.outcome.run_id is not None:
+            self._store.note_asked(self.outcome.run_id, self._counted)
             self._counted = None
 
     def _results(self, found: Iterator[QueryResult]) -> Generator[QueryResult, None, None]:
@@ -453,22 +469,24 @@ class _Run:
 
     def _from_store(self, entry: _Entry) -> QueryResult:
         """A result that needs no search: stored before, or that of a query with the same letters."""
-        store, run_id = self._store, self._outcome.run_id
+        store, run_id = self._store, self.outcome.run_id
         assert store is not None
         assert run_id is not None
         if entry.copy_of is None:
             return store.query(run_id, entry.number)
         assert entry.record is not None
-        self._outcome.n_repeated += 1
+        self.outcome.n_repeated += 1
         stats = SearchStats(cells=0, score_seconds=0.0, total_seconds=0.0, n_rescored=0)
         letters = self._searcher.as_searched(entry.record).letters
         source = store.query(run_id, entry.copy_of)
-        copied = replace(source, number=entry.number, header=entry.record.header, letters=letters, stats=stats)
+        header = entry.record.header
+        hits = tuple(replace(hit, query_header=header) for hit in source.hits)
+        copied = replace(source, number=entry.number, header=header, letters=letters, hits=hits, stats=stats)
         return self._added(copied)
 
     def _added(self, result: QueryResult) -> QueryResult:
         """The result, committed and counted."""
-        outcome = self._outcome
+        outcome = self.outcome
         if self._store is not None and outcome.run_id is not None:
             self._note_asked()
             self._store.add_query(outcome.run_id, result)
@@ -578,7 +596,7 @@ def _count(count: QueryCount, record: SequenceRecord | RefusedRecord) -> None:
         count.add(record.identifier, "")
 
 
-def _counted(files: QueryFiles, searcher: Searcher, shard: Shard) -> AskedQueries:
+def _counted(files: Queries, searcher: Searcher, shard: Shard) -> AskedQueries:
     """The queries of the files, which are read for it."""
     count = QueryCount()
     for record in files.records(searcher.scheme, searcher.needs):
@@ -586,7 +604,7 @@ def _counted(files: QueryFiles, searcher: Searcher, shard: Shard) -> AskedQuerie
     return count.asked(shard)
 
 
-def _check_queries(files: QueryFiles, searcher: Searcher, store: HitStore, run_id: int) -> None:
+def _check_queries(files: Queries, searcher: Searcher, store: HitStore, run_id: int) -> None:
     """Raise StoreError where the files do not hold what a run has; they are read for it."""
     committed = store.committed(run_id)
     n_read = 0

@@ -59,7 +59,7 @@ def execute(files: list[str], search: SearchArguments, run: RunArguments, *, ski
     opened: list[RunOutcome] = []
     try:
         with ExitStack() as stack:
-            searcher, why = stack.enter_context(search.open_searcher(database))
+            searcher = stack.enter_context(search.open_searcher(database))
             options.check_alphabet(search.alphabet, searcher.needs)
             queries = QueryFiles.of(paths, run.query_format)
             force_alphabet = search.alphabet is not None
@@ -70,7 +70,7 @@ def execute(files: list[str], search: SearchArguments, run: RunArguments, *, ski
 
                 check_fits(report, searcher.run_info(""))
             if not search.quiet:
-                for line in (why, *searcher.notes, *found.notes):
+                for line in (searcher.engine_choice, *searcher.notes, *found.notes):
                     say(line)
                 say_plan(searcher.forecast(found.cells, found.sample))
                 statistics = searcher.run_info("")

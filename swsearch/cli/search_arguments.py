@@ -96,7 +96,7 @@ class SearchArguments:
                 sys.setswitchinterval(SWITCH_SECONDS)
 
     @contextlib.contextmanager
-    def open_searcher(self, database: str) -> Iterator[tuple[Searcher, str]]:
+    def open_searcher(self, database: str) -> Iterator[Searcher]:
         """Open a database and an engine for these options; see :func:`swsearch.search.api.open_searcher`.
 
         Where subjects are translated, says how far that is.

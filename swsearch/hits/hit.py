@@ -10,7 +10,9 @@ letters are residues, and the CIGAR counts residues: one column is three bases.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+from swsearch.sequences.record import split_header
 
 
 @dataclass(frozen=True)
@@ -86,6 +88,8 @@ class Hit:
         The alignment's place among those of its subject, from 1, best first.
     query_frame, subject_frame : int
         1, 2, 3, -1, -2 or -3 of what was translated (:mod:`swsearch.sequences.genetic_code`); 0 of what was not.
+    query_header : str
+        Whole header of the query without ``>``; it does not count when hits are compared.
     """
 
     rank: int
@@ -100,6 +104,72 @@ class Hit:
     hsp: int = 1
     query_frame: int = 0
     subject_frame: int = 0
+    query_header: str = field(default="", compare=False)
+
+    @property
+    def query_id(self) -> str:
+        """First word of the query's header."""
+        return split_header(self.query_header)[0]
+
+    @property
+    def subject_id(self) -> str:
+        """First word of the subject's header."""
+        return split_header(self.subject_header)[0]
+
+    @property
+    def bitscore(self) -> float | None:
+        """The bit score by BLAST's name of the column."""
+        return self.bits
+
+    @property
+    def pident(self) -> float:
+        """Columns of equal letters in percent of all columns of the alignment, 0 to 100, not rounded."""
+        return 100 * self.alignment.identities / self.alignment.columns
+
+    @property
+    def length(self) -> int:
+        """Columns of the alignment, gaps included."""
+        return self.alignment.columns
+
+    @property
+    def mismatch(self) -> int:
+        """Columns of two different letters."""
+        return self.alignment.mismatches
+
+    @property
+    def gapopen(self) -> int:
+        """Number of gaps."""
+        return self.alignment.gap_openings
+
+    @property
+    def qstart(self) -> int:
+        """First aligned position of the query in reading direction, counted from 1."""
+        return self._query_positions[0]
+
+    @property
+    def qend(self) -> int:
+        """Last aligned position of the query in reading direction, counted from 1."""
+        return self._query_positions[1]
+
+    @property
+    def sstart(self) -> int:
+        """First aligned position of the subject in the direction in which BLAST shows it, counted from 1."""
+        return self._subject_positions[0]
+
+    @property
+    def send(self) -> int:
+        """Last aligned position of the subject in the direction in which BLAST shows it, counted from 1."""
+        return self._subject_positions[1]
+
+    @property
+    def _query_positions(self) -> tuple[int, int]:
+        positions = self.alignment.query_start + 1, self.alignment.query_end
+        return positions if self.query_frame >= 0 else positions[::-1]
+
+    @property
+    def _subject_positions(self) -> tuple[int, int]:
+        positions = self.alignment.subject_start + 1, self.alignment.subject_end
+        return positions[::-1] if self.is_turned or self.subject_frame < 0 else positions
 
     @property
     def is_turned(self) -> bool:

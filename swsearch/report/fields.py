@@ -53,18 +53,6 @@ def identifier(header: str) -> str:
     return split_header(header)[0] or "unnamed"
 
 
-def query_places(hit: Hit) -> tuple[int, int]:
-    """First and last place on the query, 1-based, in reading direction."""
-    places = hit.alignment.query_start + 1, hit.alignment.query_end
-    return places if hit.query_frame >= 0 else places[::-1]
-
-
-def subject_places(hit: Hit) -> tuple[int, int]:
-    """First and last place on the subject, 1-based, in the direction in which it is shown."""
-    places = hit.alignment.subject_start + 1, hit.alignment.subject_end
-    return places[::-1] if hit.is_turned or hit.subject_frame < 0 else places
-
-
 def _coverage(query: QueryResult, hit: Hit) -> int:
     return whole_percent(hit.alignment.query_end - hit.alignment.query_start, query.length)
 
@@ -109,10 +97,10 @@ _ALL: Final = (
     Field("saccver", "subject acc.ver", lambda r, q, h: identifier(h.subject_header), kind=str),
     Field("sallacc", "subject accs.", lambda r, q, h: identifier(h.subject_header), kind=str),
     Field("slen", "subject length", lambda r, q, h: h.subject_length),
-    Field("qstart", "q. start", lambda r, q, h: query_places(h)[0]),
-    Field("qend", "q. end", lambda r, q, h: query_places(h)[1]),
-    Field("sstart", "s. start", lambda r, q, h: subject_places(h)[0]),
-    Field("send", "s. end", lambda r, q, h: subject_places(h)[1]),
+    Field("qstart", "q. start", lambda r, q, h: h.qstart),
+    Field("qend", "q. end", lambda r, q, h: h.qend),
+    Field("sstart", "s. start", lambda r, q, h: h.sstart),
+    Field("send", "s. end", lambda r, q, h: h.send),
     Field("qseq", "query seq", lambda r, q, h: gapped(*shown(q, h))[0], kind=str),
     Field("sseq", "subject seq", lambda r, q, h: gapped(*shown(q, h))[1], kind=str),
     Field("evalue", "evalue", lambda r, q, h: h.evalue, kind=float),

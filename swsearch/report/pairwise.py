@@ -13,7 +13,6 @@ from typing import Final, TextIO
 from swsearch.hits.cigar import GAP, gapped, row_midline
 from swsearch.hits.hit import Hit
 from swsearch.hits.result import QueryResult, RunInfo
-from swsearch.report.fields import query_places, subject_places
 from swsearch.report.numbers import blast_bits, blast_evalue, whole_percent
 from swsearch.report.rows import matrix_of, shown
 from swsearch.report.summary import database_line, frames_line, hits_line, query_line, scoring_line
@@ -78,7 +77,7 @@ def blocks(run: RunInfo, query: QueryResult, hit: Hit) -> Iterator[str]:
     alignment = hit.alignment
     query_row, subject_row = gapped(*shown(query, hit))
     marks = row_midline(query_row, subject_row, matrix_of(run))
-    query_place, subject_place = query_places(hit)[0], subject_places(hit)[0]
+    query_place, subject_place = hit.qstart, hit.sstart
     query_sign = -1 if hit.query_frame < 0 else 1
     subject_sign = -1 if hit.is_turned or hit.subject_frame < 0 else 1
     query_step = query_sign * (CODON if hit.query_frame else 1)

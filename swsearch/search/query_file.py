@@ -1,8 +1,4 @@
-"""Files of queries in whatever form they come: sequences, or profiles with scores of their own at each position.
-
-A search takes one file and holds what is in it (:func:`read_queries_as`); a batch takes many and reads them as often as
-it needs, a record at a time (:class:`QueryFiles`).
-"""
+"""The queries of a run: files of sequences or of profiles with scores of their own at each position, or records."""
 
 from __future__ import annotations
 
@@ -10,91 +6,86 @@ import hashlib
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Self
+from typing import Protocol, Self
 
-from swsearch.errors import AlphabetMismatch, InputError
+from swsearch.errors import AlphabetMismatch, FastaFormatError, InputError
 from swsearch.pssm.read import QUERY_FORMATS, detect_query_format, read_profiles
-from swsearch.pssm.scale import scale_note
 from swsearch.query.position_specific import PositionSpecificQuery
 from swsearch.scoring.scheme import ScoringScheme
-from swsearch.search.api import read_queries
 from swsearch.search.needs import QueryNeeds
-from swsearch.sequences.alphabet import PROTEIN, Alphabet
-from swsearch.sequences.fasta import RefusedRecord, read_each
+from swsearch.search.options import TRANSLATE_ADVICE
+from swsearch.sequences.alphabet import PROTEIN, Alphabet, refuse_dna
+from swsearch.sequences.fasta import RefusedRecord, read_each, read_sequences
 from swsearch.sequences.record import SequenceRecord
 from swsearch.sequences.source import refuse_repeated_pipes, seekable, shown_name
 
 
-@dataclass(frozen=True)
-class QueryFile:
-    """What a file held.
+def read_queries(
+    path: str | os.PathLike[str], alphabet: Alphabet, *, force_alphabet: bool = False, needs: QueryNeeds | None = None
+) -> list[SequenceRecord]:
+    """All sequences of a FASTA or FASTQ file (``-`` is stdin), which must be of ``alphabet``.
 
-    Attributes
-    ----------
-    records : sequence of SequenceRecord
-        Profiles are :class:`swsearch.query.position_specific.PositionSpecificQuery`.
-    parameters : dict of str to str
-        What a run must keep of it: the format and a digest of the scores, which a sequence's letters do not tell;
-        empty for sequences.
-    notes : tuple of str
-        What a person should hear of it.
-    """
-
-    records: Sequence[SequenceRecord]
-    parameters: dict[str, str]
-    notes: tuple[str, ...]
-
-
-def read_queries_as(
-    path: str | os.PathLike[str],
-    query_format: str,
-    scheme: ScoringScheme,
-    *,
-    alphabet: Alphabet | None = None,
-    force_alphabet: bool = False,
-    needs: QueryNeeds | None = None,
-) -> QueryFile:
-    """All queries of a file (``-`` is stdin).
-
-    Parameters
-    ----------
-    path : path
-    query_format : str
-        One of :data:`swsearch.pssm.read.QUERY_FORMATS`; ``auto`` knows a PSSM and Stockholm by their first line and
-        takes everything else for FASTA or FASTQ.
-    scheme : ScoringScheme
-        Of the search: its matrix gives a profile its scale.
-    alphabet : Alphabet, optional
-        Of sequences that are translated before they are aligned; else they are of the scheme's, as profiles always are.
-    force_alphabet : bool
-        As for :func:`swsearch.search.api.read_queries`.
-    needs : QueryNeeds, optional
-        Of the search, so that messages say what would work.
+    The letters of DNA are letters of proteins too. A file of 30 residues or more that reads like DNA is not taken for
+    protein unless ``force_alphabet`` says that it is. ``needs`` of the search lets messages say what would
+    work.
 
     Raises
     ------
-    InputError
-        The format is unknown, or the file cannot be read in it.
+    FastaFormatError
+        The file cannot be read; the message names record, line and column.
     AlphabetMismatch
-        The file is not of what is searched with; so are profiles that read like DNA, unless ``force_alphabet``.
+        Protein is needed, and the file reads like DNA.
     """
-    path = seekable(path)
-    found = _format_of(path, query_format)
-    if found == "fasta":
-        return QueryFile(
-            read_queries(path, alphabet or scheme.alphabet, force_alphabet=force_alphabet, needs=needs), {}, ()
-        )
-    refuse_profiles(path, needs)
-    profiles = read_profiles(path, found, scheme.matrix)
-    if needs is not None and not force_alphabet:
-        needs.refuse_dna(path, "".join(map(known_letters, profiles)), profiles=True)
-    notes = [note for profile in profiles if (note := scale_note(profile, scheme.matrix)) is not None]
-    return QueryFile(profiles, _kept([found], profiles), tuple(notes))
+    try:
+        records = list(read_sequences([path], alphabet))
+    except FastaFormatError as error:
+        raise error if needs is None else error.with_problem(needs.of_this_search(error.problem)) from error
+    if force_alphabet:
+        return records
+    letters = "".join(record.letters for record in records)
+    if needs is None:
+        refuse_dna(shown_name(path), letters, alphabet, advice=TRANSLATE_ADVICE)
+    else:
+        needs.refuse_dna(path, letters)
+    return records
+
+
+class Queries(Protocol):
+    """The queries of a run: what can be gone through as often as needed."""
+
+    def records(self, scheme: ScoringScheme, needs: QueryNeeds) -> Iterator[SequenceRecord | RefusedRecord]:
+        """All queries in order."""
+        ...
+
+    def parameters(self, scheme: ScoringScheme) -> dict[str, str]:
+        """What a run must keep of them beside their letters."""
+        ...
+
+
+@dataclass(frozen=True)
+class QueryRecords:
+    """Queries in memory.
+
+    Attributes
+    ----------
+    held : sequence of SequenceRecord
+    """
+
+    held: Sequence[SequenceRecord]
+
+    def records(self, scheme: ScoringScheme, needs: QueryNeeds) -> Iterator[SequenceRecord | RefusedRecord]:
+        """All queries in order."""
+        return iter(self.held)
+
+    def parameters(self, scheme: ScoringScheme) -> dict[str, str]:
+        """The digest of profiles, which their letters do not tell; nothing of sequences."""
+        profiles = [record for record in self.held if isinstance(record, PositionSpecificQuery)]
+        return _kept(["records"], profiles) if profiles else {}
 
 
 @dataclass(frozen=True)
 class QueryFiles:
-    """The files of a batch.
+    """The query files of a run.
 
     Attributes
     ----------
@@ -153,7 +144,7 @@ class QueryFiles:
             yield from records
 
     def parameters(self, scheme: ScoringScheme) -> dict[str, str]:
-        """What a run must keep of them, as :attr:`QueryFile.parameters`; reads profiles once.
+        """What makes a run of them the same search: formats and a digest of all scores; reads profiles once.
 
         Raises
         ------

@@ -99,6 +99,8 @@ class Searcher:
         Residues handed to the engine at a time; decides memory and how often progress is told, never the hits.
     translating : callable, optional
         Called with the bases translated since the last call, where subjects are translated: before the first query.
+    engine_choice : str
+        Which engine this is, and why it was taken.
 
     Attributes
     ----------
@@ -133,7 +135,9 @@ class Searcher:
         threads: int = 1,
         partition_residues: int | None = None,
         translating: Progress | None = None,
+        engine_choice: str = "",
     ) -> None:
+        self.engine_choice = engine_choice
         self.database = database
         self.engine = engine
         self.options = options
@@ -447,6 +451,7 @@ class Searcher:
                 hsp=hsp,
                 query_frame=one.query_frame,
                 subject_frame=one.subject_frame,
+                query_header=query.header,
             )
             for row, (place, subject, hsp, one) in enumerate(listed)
             if hsp == 1 or evalues is None or evalues[row] <= self.options.evalue

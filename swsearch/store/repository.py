@@ -355,7 +355,7 @@ class HitStore:
             for query_id in connection.execute(of_run).scalars().all():
                 row = connection.execute(select(_QUERIES).where(_QUERIES.c.id == query_id)).one()
                 hits = connection.execute(select(_HITS).where(_HITS.c.query_id == query_id).order_by(*_LIST_ORDER))
-                yield _query_result(row, tuple(_hit(hit) for hit in hits))
+                yield _query_result(row, tuple(_hit(hit, row.header) for hit in hits))
 
     def query(self, run_id: int, number: int) -> QueryResult:
         """The result of one committed query.
@@ -371,7 +371,7 @@ class HitStore:
             if row is None:
                 raise StoreError(f"{self.name}: run {run_id} has no query {number}")
             hits = connection.execute(select(_HITS).where(_HITS.c.query_id == row.id).order_by(*_LIST_ORDER))
-            return _query_result(row, tuple(_hit(hit) for hit in hits))
+            return _query_result(row, tuple(_hit(hit, row.header) for hit in hits))
 
     def committed(self, run_id: int) -> dict[int, str]:
         """Numbers of a run's committed queries, each with its :func:`query_digest`."""
@@ -609,7 +609,7 @@ def _hit_values(query_id: int, hit: Hit) -> tuple[Any, ...]:
     )
 
 
-def _hit(row: Row[Any]) -> Hit:
+def _hit(row: Row[Any], query_header: str) -> Hit:
     checked(row, _HITS)
     alignment = Alignment(
         query_start=row.query_start,
@@ -638,4 +638,5 @@ def _hit(row: Row[Any]) -> Hit:
         hsp=row.hsp,
         query_frame=row.query_frame,
         subject_frame=row.subject_frame,
+        query_header=query_header,
     )

@@ -25,8 +25,9 @@ from swsearch.engine.cuda.devices import CudaDevices
 from swsearch.engine.protocol import BackgroundEngine, EndsEngine
 from swsearch.errors import EngineError
 from swsearch.query.profile import sequence_profile
-from swsearch.search.api import open_searcher, read_queries
+from swsearch.search.api import open_searcher
 from swsearch.search.options import SearchOptions
+from swsearch.search.query_file import read_queries
 from swsearch.search.searcher import Searcher
 from swsearch.sequences.alphabet import DNA, PROTEIN, reverse_complement
 from swsearch.sequences.record import SequenceRecord
@@ -394,7 +395,7 @@ def test_an_open_searcher_closes_its_engine_when_the_device_is_lost(case, monkey
             raise DeviceLost("lost")
 
     use(monkeypatch, opener(Lost))
-    with pytest.raises(DeviceLost), open_searcher("subjects.db", engine="cuda") as (searcher, _):
+    with pytest.raises(DeviceLost), open_searcher("subjects.db", engine="cuda") as searcher:
         list(searcher.search(open_case(searcher.engine)[1]))
     assert searcher.engine.engines == []  # type: ignore[attr-defined]
 

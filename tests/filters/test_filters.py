@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import swsearch
+from swsearch.database.changes import remove_from_database
 from swsearch.errors import InputError
 from swsearch.hits.hit import Hit
 from swsearch.hits.result import QueryResult
@@ -49,7 +50,7 @@ def family(tmp_path_factory):
 
 def search(family, **options) -> QueryResult:
     database, query = family
-    with swsearch.open_searcher(database, SearchOptions(**options), engine="cpu", threads=2) as (searcher, _):
+    with swsearch.open_searcher(database, SearchOptions(**options), engine="cpu", threads=2) as searcher:
         (result,) = searcher.search([query])
     return result
 
@@ -142,7 +143,7 @@ def test_every_engine_and_partition_size_gives_the_filtered_hits(family):
     for engine, partition_residues in (("reference", None), ("cpu", None), ("cpu", 500)):
         with swsearch.open_searcher(
             database, options, engine=engine, threads=2, partition_residues=partition_residues
-        ) as (searcher, _):
+        ) as searcher:
             (result,) = searcher.search([query])
             found.append((result.hits, result.n_passed, searcher.run_info("test").parameters))
     assert len(found[0][0]) == 7
@@ -151,7 +152,7 @@ def test_every_engine_and_partition_size_gives_the_filtered_hits(family):
 
 def chosen(family, **options) -> tuple[list[int], tuple[str, ...]]:
     """Numbers of the subjects that a search would look at, and what it says of them."""
-    with swsearch.open_searcher(family[0], SearchOptions(**options), engine="cpu") as (searcher, _):
+    with swsearch.open_searcher(family[0], SearchOptions(**options), engine="cpu") as searcher:
         numbers = sorted(int(i) for part in searcher.search_subjects.partitions for i in part.subject_index)
         return numbers, searcher.notes
 
@@ -244,11 +245,11 @@ def test_filters_that_cannot_be_are_one_clear_line(family, tmp_path, options, co
 def test_removed_subjects_do_not_shift_the_choice(family, tmp_path):
     """Source: a database built without them."""
     database, _ = family
-    records = list(swsearch.PackedDatabase.open(database))
+    records = list(swsearch.open_database(database))
     (tmp_path / "all.fasta").write_text("".join(f">{r.header}\n{r.letters}\n" for r in records))
     (tmp_path / "rest.fasta").write_text("".join(f">{r.header}\n{r.letters}\n" for r in records[3:]))
     swsearch.build_database(tmp_path / "all.fasta", tmp_path / "all.db")
-    swsearch.remove_from_database(tmp_path / "all.db", [record.identifier for record in records[:3]])
+    remove_from_database(tmp_path / "all.db", [record.identifier for record in records[:3]])
     swsearch.build_database(tmp_path / "rest.fasta", tmp_path / "rest.db")
     options = {"taxid": "9606", "top": 20, "evalue": math.inf}
     found = [search((tmp_path / name, family[1]), **options).hits for name in ("all.db", "rest.db")]

@@ -21,6 +21,7 @@ from swsearch.scoring.gap import GapPenalty
 from swsearch.scoring.matrix import SubstitutionMatrix, match_mismatch, named_matrix
 from swsearch.scoring.scheme import ScoringScheme
 from swsearch.search.options import SearchOptions
+from swsearch.search.query_file import read_queries
 from swsearch.search.score_check import ScoreCheck
 from swsearch.search.simulation import random_letters, scheme_statistics
 from swsearch.statistics.extreme_value import fit_extreme_value
@@ -75,10 +76,10 @@ def numbers(folder: Path, threads: int) -> Iterator[tuple[str, object]]:
         yield "fit", (fit.lam, fit.log_k, fit.lam_error)
 
     options = SearchOptions(matrix="BLOSUM45", gap_open=60, gap_extend=20)
-    with swsearch.open_searcher(folder / "proteins.db", options, engine="cpu", threads=threads) as (searcher, _):
+    with swsearch.open_searcher(folder / "proteins.db", options, engine="cpu", threads=threads) as searcher:
         check = ScoreCheck(searcher)
         searcher.observe = check.add
-        for _ in searcher.search(swsearch.read_queries(folder / "queries.fasta", searcher.query_alphabet)):
+        for _ in searcher.search(read_queries(folder / "queries.fasta", searcher.query_alphabet)):
             pass
         checked = check.result()
         yield "counted scores", checked.counts

@@ -12,7 +12,7 @@ import pytest
 
 import swsearch
 from swsearch.alignment.rescore import rescore
-from swsearch.errors import InputError, ScoringError
+from swsearch.errors import AlphabetMismatch, InputError, ScoringError
 from swsearch.pssm.alignment_files import read_aligned_fasta, read_stockholm
 from swsearch.pssm.estimation import column_frequencies, position_specific_query
 from swsearch.pssm.read import detect_query_format, read_profiles
@@ -20,8 +20,9 @@ from swsearch.pssm.scale import query_lambda, scale_note
 from swsearch.scoring.background import background
 from swsearch.scoring.matrix import named_matrix
 from swsearch.scoring.scheme import default_scheme
+from swsearch.search.needs import QueryNeeds
 from swsearch.search.options import SearchOptions
-from swsearch.search.query_file import read_queries_as
+from swsearch.search.query_file import QueryFiles
 from swsearch.sequences.alphabet import PAD_CODE, PROTEIN
 from swsearch.statistics.ungapped import matrix_lambda
 from tests.support import random_protein
@@ -141,8 +142,9 @@ def test_profiles_are_for_proteins(tmp_path):
     from swsearch.sequences.alphabet import DNA
 
     (tmp_path / "a.sto").write_text(STOCKHOLM)
-    with pytest.raises(InputError, match="profiles are queries for databases of proteins"):
-        read_queries_as(tmp_path / "a.sto", "auto", default_scheme(DNA))
+    files = QueryFiles.of([tmp_path / "a.sto"], "auto")
+    with pytest.raises(AlphabetMismatch, match="profiles of DNA are not read"):
+        list(files.records(default_scheme(DNA), QueryNeeds("a.db", DNA, None)))
 
 
 # --- scale and estimation ---
@@ -283,8 +285,9 @@ def proteins(tmp_path_factory):
 
 def search(folder, path, query_format="auto", engine="cpu", **options):
     options = SearchOptions(**{"top": 240, "evalue": math.inf, **options})
-    with swsearch.open_searcher(folder / "proteins.db", options, engine=engine, threads=2) as (searcher, _):
-        return list(searcher.search(read_queries_as(path, query_format, searcher.scheme).records))
+    with swsearch.open_searcher(folder / "proteins.db", options, engine=engine, threads=2) as searcher:
+        files = QueryFiles.of([path], query_format)
+        return list(searcher.search(list(files.records(searcher.scheme, searcher.needs))))
 
 
 def matrix_as_pssm(letters: str) -> str:
@@ -339,7 +342,7 @@ def test_profiles_score_the_same_on_every_engine_and_rescore(proteins, family):
     assert result.hits == found["reference"][0].hits
     assert result.header == "family profile of 12 aligned sequences"
     (profile,) = read_profiles(family, "stockholm", BLOSUM62)
-    database = swsearch.PackedDatabase.open(proteins / "proteins.db")
+    database = swsearch.open_database(proteins / "proteins.db")
     for hit in result.hits:
         subject = database.codes(hit.subject_index)
         score = rescore(profile.codes, subject, hit.alignment, default_scheme(PROTEIN), "plus", profile.scores)
@@ -436,7 +439,7 @@ def test_rows_that_do_not_fit_take_no_memory(tmp_path):
     """A first row of 2 MB before 200,000 of one column: a table of 400 GB was asked for before they were looked at."""
     path = tmp_path / "wide.fa"
     path.write_text(">a\n" + "M" * 2_000_000 + "\n" + ">b\nM\n" * 200_000)
-    with pytest.raises(InputError, match=r"wide\.fa, sequence 2 \(b\): 1 columns, the first sequence has 2000000"):
+    with pytest.raises(InputError, match=r"wide\.fa, sequence 2 \(b\): 1 column, the first sequence has 2000000"):
         read_aligned_fasta(path, insertions=False)
 
 

@@ -9,6 +9,7 @@ import pytest
 
 import swsearch
 from swsearch.report.registry import get_format
+from swsearch.search.query_file import read_queries
 from tests.report.conftest import BASES, DNA_QUERIES, DNA_RUN, LEGHEMOGLOBIN, MINUS, PROTEIN_QUERIES, SELF
 
 needs_samtools = pytest.mark.skipif(
@@ -122,8 +123,8 @@ def test_samtools_finds_the_mismatches_that_we_count(tmp_path):
     (tmp_path / "genome.fa").write_text("".join(f">c{n}\n{letters}\n" for n, letters in enumerate(genome)))
     (tmp_path / "queries.fa").write_text("".join(f">q{n}\n{letters}\n" for n, letters in enumerate(queries)))
     swsearch.build_database([tmp_path / "genome.fa"], tmp_path / "db")
-    with swsearch.open_searcher(tmp_path / "db", swsearch.SearchOptions(top=2), engine="reference") as (searcher, _):
-        records = swsearch.read_queries(tmp_path / "queries.fa", searcher.database.alphabet)
+    with swsearch.open_searcher(tmp_path / "db", swsearch.SearchOptions(top=2), engine="reference") as searcher:
+        records = read_queries(tmp_path / "queries.fa", searcher.database.alphabet)
         with (tmp_path / "hits.sam").open("w") as stream:
             get_format("sam").write(searcher.run_info("test"), searcher.search(records), stream)
     ours = columns((tmp_path / "hits.sam").read_text())

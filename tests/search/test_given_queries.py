@@ -1,7 +1,7 @@
 """Queries in memory: every kind gives what a file of the same sequences gives; what is none is named at the call."""
 
 import gc
-from collections.abc import Generator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -103,7 +103,7 @@ def test_options_and_databases_are_checked_at_the_call(database):
     with pytest.raises(swsearch.SwSearchError, match=r"nowhere\.db"):
         swsearch.search_database(["MKV"], "nowhere.db")
     with (
-        swsearch.open_searcher(database) as (searcher, _),
+        swsearch.open_searcher(database) as searcher,
         pytest.raises(TypeError, match=r"of type str; swsearch\.seq"),
     ):
         searcher.search(["MKV"])
@@ -113,7 +113,7 @@ def test_options_and_databases_are_checked_at_the_call(database):
 
 def test_results_that_nobody_takes_close_what_they_opened(database):
     results = swsearch.search_database(["MKV", "MKL"], database)
-    assert isinstance(results, Generator)
+    assert isinstance(results, Iterator)
     next(results)
     results.close()
     assert list(results) == []

@@ -43,7 +43,7 @@ def folder(tmp_path_factory):
 
 def search(database, query, engine="cpu", threads=2, **changes):
     options = swsearch.SearchOptions(**changes)
-    with swsearch.open_searcher(database, options, engine=engine, threads=threads) as (searcher, _):
+    with swsearch.open_searcher(database, options, engine=engine, threads=threads) as searcher:
         (result,) = searcher.search([query])
     return result
 
@@ -71,7 +71,7 @@ def test_a_subjects_alignments_follow_each_other_and_the_best_is_the_default(fol
 
 def test_each_alignment_has_the_evalue_of_its_score_and_passes_the_cut(folder, protein):
     """Source: the E-value that a subject of this length has with such a score as its best; the cut drops the rest."""
-    with swsearch.open_searcher(folder / "proteins.db", engine="cpu") as (searcher, _):
+    with swsearch.open_searcher(folder / "proteins.db", engine="cpu") as searcher:
         statistics, space = searcher.significance.statistics, searcher.significance.search_space
     weak = search(folder / "proteins.db", protein, max_hsps=50, evalue=1000.0)
     for hit in weak.hits:
@@ -123,7 +123,7 @@ def test_engines_and_threads_change_nothing(folder, protein, database, changes):
 
 def test_all_alignments_rescore(folder, protein):
     """Source: the letter-by-letter score of each CIGAR."""
-    with swsearch.open_searcher(folder / "proteins.db", swsearch.SearchOptions(max_hsps=20), engine="cpu") as (s, _):
+    with swsearch.open_searcher(folder / "proteins.db", swsearch.SearchOptions(max_hsps=20), engine="cpu") as s:
         (result,) = s.search([protein])
         for hit in result.hits:
             subject = s.database.codes(hit.subject_index)

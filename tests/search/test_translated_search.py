@@ -12,6 +12,7 @@ from Bio.Align import substitution_matrices
 import swsearch
 from swsearch.alignment.rescore import rescore
 from swsearch.errors import AlphabetMismatch, InputError, ScoringError
+from swsearch.search.query_file import read_queries
 from swsearch.sequences.alphabet import DNA, PROTEIN
 from swsearch.statistics.karlin_altschul import Statistics
 from tests.translated_data import FRAMES, Records, biopython_frame, planted, real_proteins, write_fasta
@@ -49,8 +50,8 @@ def search(folder, translate, engine="cpu", threads=2, partition_residues=None, 
     with swsearch.open_searcher(
         database.with_suffix(".db"), options(translate, **changes), engine=engine, threads=threads,
         partition_residues=partition_residues,
-    ) as (searcher, _):  # fmt: skip
-        return list(searcher.search(swsearch.read_queries(queries.with_suffix(".fasta"), searcher.query_alphabet)))
+    ) as searcher:  # fmt: skip
+        return list(searcher.search(read_queries(queries.with_suffix(".fasta"), searcher.query_alphabet)))
 
 
 def frames_of(letters: str, translated: bool) -> dict[int, str]:
@@ -87,10 +88,7 @@ def test_scores_are_the_best_of_all_frames(folder, records, translate):
 def test_alignments_are_on_the_bases_and_rescore_to_their_scores(folder, records, translate):
     """Source: Biopython's translation of the bases that the coordinates name, scored letter by letter."""
     queries, subjects = (records[name] for name in MODES[translate])
-    with swsearch.open_searcher(folder / f"{MODES[translate][1]}.db", options(translate), engine="cpu") as (
-        searcher,
-        _,
-    ):
+    with swsearch.open_searcher(folder / f"{MODES[translate][1]}.db", options(translate), engine="cpu") as searcher:
         scheme = searcher.scheme
     n_hits = 0
     for (_, query), result in zip(queries, search(folder, translate), strict=True):
@@ -145,7 +143,7 @@ def test_evalues_count_residues_and_frames(folder, records):
     for translate, (space, chances) in spaces.items():
         queries, subjects = (records[name] for name in MODES[translate])
         database = folder / f"{MODES[translate][1]}.db"
-        with swsearch.open_searcher(database, options(translate), engine="cpu") as (searcher, _):
+        with swsearch.open_searcher(database, options(translate), engine="cpu") as searcher:
             assert searcher.run_info("test").search_space == space * chances
             statistics = searcher.significance.statistics
         assert isinstance(statistics, Statistics)
@@ -175,10 +173,9 @@ def test_the_genetic_code_decides(folder, records):
     query = swsearch.sequence("W" * 20, "protein")
     subject = [name for name, _ in records["genes"]].index("tryptophans")
     for code, score in ((4, 20 * 11), (1, None)):
-        with swsearch.open_searcher(folder / "genes.db", options("subject", genetic_code=code), engine="cpu") as (
-            searcher,
-            _,
-        ):
+        with swsearch.open_searcher(
+            folder / "genes.db", options("subject", genetic_code=code), engine="cpu"
+        ) as searcher:
             (result,) = searcher.search([query])
         assert {hit.subject_index: hit.score for hit in result.hits}.get(subject) == score
 
@@ -210,7 +207,7 @@ def test_what_does_not_fit_is_refused(folder, database, changes, error, words):
 
 def test_queries_that_do_not_fit_are_refused(folder):
     """Expected by hand: a protein has no frames, and two bases are no codon."""
-    with swsearch.open_searcher(folder / "proteins.db", options("query"), engine="cpu") as (searcher, _):
+    with swsearch.open_searcher(folder / "proteins.db", options("query"), engine="cpu") as searcher:
         with pytest.raises(AlphabetMismatch, match="query p is protein, but dna is needed"):
             searcher.check(swsearch.sequence("MKV", "protein", header="p"))
         with pytest.raises(InputError, match="query short has 2 residues; 3 to"):
@@ -256,7 +253,7 @@ def test_hits_are_blasts(folder, translate, program, code):
 
     queries, database = MODES[translate]
     theirs = blast(program, folder, queries, database, code, "4", "-comp_based_stats", "0", "-sum_stats", "false")
-    with swsearch.open_searcher(folder / f"{database}.db", options(translate), engine="cpu") as (searcher, _):
+    with swsearch.open_searcher(folder / f"{database}.db", options(translate), engine="cpu") as searcher:
         run = searcher.run_info("test")
     compared = 0
     for result in search(folder, translate):
@@ -281,7 +278,7 @@ def test_ungapped_hits_of_two_translations_are_tblastxs(folder):
     from swsearch.report.fields import FIELDS as OURS
 
     theirs = blast("tblastx", folder, "genes", "genes", "-query_gencode", "4", "-db_gencode", "4")
-    with swsearch.open_searcher(folder / "genes.db", options("both"), engine="cpu") as (searcher, _):
+    with swsearch.open_searcher(folder / "genes.db", options("both"), engine="cpu") as searcher:
         run = searcher.run_info("test")
     equal = 0
     for result in search(folder, "both", gap_open=16_000):

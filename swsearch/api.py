@@ -1,0 +1,331 @@
+r"""The public calls of the package: open, search, align, store and report, as ``import swsearch`` offers them.
+
+They are made of what the command line is made of, so a script gets what the command prints.
+
+>>> import swsearch, tempfile, pathlib
+>>> folder = pathlib.Path(tempfile.mkdtemp())
+>>> _ = (folder / "proteins.fasta").write_text(">first a protein\nMKVLAAGIVGLLLAQWERTY\n>second\nMKWVTFISLLFLFSSAYS\n")
+>>> _ = swsearch.build_database(folder / "proteins.fasta", folder / "proteins.db")
+>>> for result in swsearch.search_database([("mine", "MKVLAAGIVGLQWERTY")], folder / "proteins.db"):
+...     for hit in result.hits[:1]:
+...         print(hit.query_id, hit.subject_id, hit.score, hit.qstart, hit.qend, hit.alignment.cigar)
+mine first 74 1 17 11=3D6=
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, closing
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+from swsearch.closeable import Closeable
+from swsearch.database.reader import PackedDatabase
+from swsearch.engine.cpu.pairs import CpuPairs
+from swsearch.hits.result import QueryResult, RunInfo
+from swsearch.output_files import refuse_compressed, text_file
+from swsearch.pairs.align import PairAlignment, align_pair, mode_scoring
+from swsearch.pairs.scoring import PairScoring, scheme_scoring
+from swsearch.pairs.sequence import PairSequence, from_record
+from swsearch.report.fields import select_fields
+from swsearch.report.registry import check_fits, get_format
+from swsearch.report.separated import default_fields
+from swsearch.run import Run, survey
+from swsearch.search.api import open_searcher
+from swsearch.search.given_queries import Query, given_queries
+from swsearch.search.options import SearchOptions
+from swsearch.search.query_file import Queries, QueryFiles, QueryRecords
+from swsearch.sequences.alphabet import detect_alphabet
+from swsearch.sequences.record import SequenceRecord
+from swsearch.store.repository import HitStore
+
+if TYPE_CHECKING:
+    import pandas
+    import pyarrow
+
+
+def open_database(path: str | os.PathLike[str]) -> PackedDatabase:
+    r"""A packed database, open for reading; a context manager.
+
+    Raises
+    ------
+    DatabaseError
+        There is none, or it is damaged.
+
+    >>> import swsearch, tempfile, pathlib
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> _ = (folder / "one.fasta").write_text(">first\nMKVLAAGIVGLLLAQWERTY\n")
+    >>> _ = swsearch.build_database(folder / "one.fasta", folder / "one.db")
+    >>> with swsearch.open_database(folder / "one.db") as database:
+    ...     database.n_subjects, database.n_residues, database.header(0)
+    (1, 20, 'first')
+    """
+    return PackedDatabase.open(path)
+
+
+class SearchResults(Closeable):
+    """The results of a search, one a query, in the order of the queries: an iterator that is read once.
+
+    Each result comes as soon as it is there. Closing ends the search; a run in a store is then marked interrupted.
+
+    Attributes
+    ----------
+    run : RunInfo
+        What was searched, with what, by what.
+    run_id : int or None
+        The run in the store; None where nothing is stored.
+    """
+
+    def __init__(
+        self, run: RunInfo, run_id: int | None, results: Iterator[QueryResult | None], opened: ExitStack
+    ) -> None:
+        self.run = run
+        self.run_id = run_id
+        self._results = results
+        self._opened = opened
+
+    def __iter__(self) -> Self:
+        return self
+
+    def __next__(self) -> QueryResult:
+        try:
+            result = next(self._results)
+        except BaseException:
+            self._opened.close()
+            raise
+        assert result is not None
+        return result
+
+    def to_arrow(self, fields: Sequence[str] | None = None) -> pyarrow.Table:
+        """All hits as a table of Apache Arrow, one row a hit, columns by BLAST's names; needs ``swsearch[parquet]``.
+
+        Parameters
+        ----------
+        fields : sequence of str, optional
+            As ``--fields`` takes them; those of ``--format tsv`` by default.
+
+        Raises
+        ------
+        InputError
+            A field is unknown.
+        ModuleNotFoundError
+            pyarrow is not installed.
+        """
+        import pyarrow
+
+        chosen = default_fields(self.run) if fields is None else select_fields(list(fields))
+        types = {str: pyarrow.string(), int: pyarrow.int64(), float: pyarrow.float64()}
+        columns: dict[str, list[Any]] = {field.name: [] for field in chosen}
+        for result in self:
+            for hit in result.hits:
+                for field in chosen:
+                    columns[field.name].append(field.value(self.run, result, hit))
+        schema = pyarrow.schema([(field.name, types[field.kind]) for field in chosen])
+        return pyarrow.table(columns, schema=schema)
+
+    def to_pandas(self, fields: Sequence[str] | None = None) -> pandas.DataFrame:
+        """All hits as a data frame of pandas; parameters and errors as for :meth:`to_arrow`, and pandas is needed."""
+        return self.to_arrow(fields).to_pandas()
+
+    def close(self) -> None:
+        """End the search and close what it opened."""
+        self._opened.close()
+
+
+def search_database(
+    queries: str | os.PathLike[str] | Query | Iterable[Query],
+    database: str | os.PathLike[str],
+    options: SearchOptions | None = None,
+    *,
+    engine: str = "auto",
+    threads: int | None = None,
+    devices: Sequence[int] | None = None,
+    store: HitStore | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> SearchResults:
+    r"""Search a database with the sequences of a file, or with sequences in memory.
+
+    Errors of the arguments are raised by the call. The database stays open until the results end or are closed.
+
+    Parameters
+    ----------
+    queries : path, query, or iterable of queries
+        A path (a string alone is one) names a file of FASTA, FASTQ or profiles. A query is a ``SequenceRecord``,
+        Biopython's ``SeqRecord`` or ``Seq``, a string of letters, or a header and letters as a pair.
+    database : path
+    options : SearchOptions, optional
+    engine : str
+        ``auto``, ``cuda``, ``cpu`` or ``reference``.
+    threads : int, optional
+        CPU threads; one for each usable core by default.
+    devices : sequence of int, optional
+        CUDA numbers of the GPUs; the first one by default.
+    store : HitStore, optional
+        Where the run is kept; each query is committed before its result is given.
+    progress : callable, optional
+        Called with the cells done since the last call.
+
+    Raises
+    ------
+    TypeError
+        A query is of no kind that can be searched; the message names its position and type.
+    InputError
+        A query has letters that it cannot have, a file cannot be read, or an option is out of range.
+    DatabaseError
+        The database cannot be opened.
+    EngineUnavailable
+        The engine that was named cannot be used here.
+
+    Examples
+    --------
+    >>> import swsearch, tempfile, pathlib
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> _ = (folder / "proteins.fasta").write_text(">first a protein\nMKVLAAGIVGLLLAQWERTY\n")
+    >>> _ = swsearch.build_database(folder / "proteins.fasta", folder / "proteins.db")
+    >>> from Bio.Seq import Seq
+    >>> from Bio.SeqRecord import SeqRecord
+    >>> letters = "MKVLAAGIVGLQWERTY"
+    >>> kinds = [letters, ("mine", letters), SeqRecord(Seq(letters), id="theirs")]
+    >>> for result in swsearch.search_database(kinds, folder / "proteins.db"):
+    ...     print(repr(result.header), [(hit.subject_id, hit.score) for hit in result.hits])
+    '' [('first', 74)]
+    'mine' [('first', 74)]
+    'theirs' [('first', 74)]
+    >>> swsearch.search_database(("mine", letters), folder / "proteins.db").to_arrow(["sseqid", "pident"]).to_pylist()
+    [{'sseqid': 'first', 'pident': 85.0}]
+    >>> swsearch.search_database([letters, 7], folder / "proteins.db")
+    Traceback (most recent call last):
+    TypeError: queries[1] is an int, no query; give a SequenceRecord, a SeqRecord, letters, or a header and letters
+    """
+    path = os.fspath(queries) if isinstance(queries, (str, os.PathLike)) else None
+    given = [] if isinstance(queries, (str, os.PathLike)) else given_queries(_alone(queries))
+    with ExitStack() as stack:
+        searcher = stack.enter_context(
+            open_searcher(database, options, engine=engine, threads=threads, devices=devices)
+        )
+        chosen: Queries
+        if path is not None:
+            files = QueryFiles.of([path], "auto")
+            survey(files, searcher, skip_refused=False)
+            chosen = files
+        else:
+            records = [query.record(searcher.needs) for query in given]
+            for record in records:
+                searcher.check(record)
+            chosen = QueryRecords(records)
+        run = Run(chosen, searcher, store=store, skip_refused=False, progress=progress)
+        results = stack.enter_context(closing(run.results()))
+        next(results)  # everything is checked, and the first queries are begun
+        return SearchResults(run.info, run.outcome.run_id, results, stack.pop_all())
+
+
+def _alone(queries: Any) -> Any:
+    """A header and letters stand for one query, not for two."""
+    is_pair = isinstance(queries, tuple) and len(queries) == 2 and all(isinstance(part, str) for part in queries)
+    return [queries] if is_pair else queries
+
+
+def write_report(
+    results: SearchResults | tuple[RunInfo, Iterable[QueryResult]],
+    path: str | os.PathLike[str],
+    format: str = "table",
+    fields: Sequence[str] | None = None,
+) -> None:
+    r"""Write all results in any format of ``swsearch query``; the file appears whole or not at all.
+
+    Parameters
+    ----------
+    results : SearchResults, or a pair of RunInfo and results
+        The pair is what a store keeps: ``(store.run(id).info, store.queries(id))``.
+    path : path
+        Compressed where it ends with .gz, .bz2, .xz or .zst.
+    format : str
+        ``table``, ``pairwise``, ``blast6``, ``blast7``, ``tsv``, ``csv``, ``json``, ``jsonl``, ``sam``, ``xml``,
+        ``parquet`` or ``html``.
+    fields : sequence of str, optional
+        Columns of the formats that have them.
+
+    Raises
+    ------
+    InputError
+        The format or a field is unknown, or the file cannot be created.
+
+    >>> import swsearch, tempfile, pathlib
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> _ = (folder / "one.fasta").write_text(">first\nMKVLAAGIVGLLLAQWERTY\n")
+    >>> _ = swsearch.build_database(folder / "one.fasta", folder / "one.db")
+    >>> found = swsearch.search_database(folder / "one.fasta", folder / "one.db")
+    >>> swsearch.write_report(found, folder / "hits.tsv", "blast6", ["qseqid", "sseqid", "pident", "evalue"])
+    >>> (folder / "hits.tsv").read_text()
+    'first\tfirst\t100.000\t1.75e-14\n'
+    """
+    report = get_format(format, fields)
+    target = Path(path)
+    if report.binary:
+        refuse_compressed(target, "path", f"format {format} is compressed by itself")
+    run, queries = (results.run, results) if isinstance(results, SearchResults) else results
+    check_fits(report, run)
+    with text_file(target, "path") as stream:
+        report.write(run, queries, stream)
+
+
+def align(
+    query: str | SequenceRecord,
+    subject: str | SequenceRecord,
+    mode: str = "local",
+    options: SearchOptions | None = None,
+    *,
+    free_ends: str = "both",
+    path: bool = True,
+    threads: int = 1,
+) -> PairAlignment:
+    """The best alignment of two sequences over all their cells.
+
+    Parameters
+    ----------
+    query, subject : str or SequenceRecord
+        ``edit`` and ``lcs`` compare the letters of any text; the other modes score residues.
+    mode : str
+        ``local``, ``global``, ``semiglobal``, ``edit`` or ``lcs``.
+    options : SearchOptions, optional
+        Its scoring: matrix, match and mismatch, gap costs; the defaults of the alphabet where it is not given.
+    free_ends : str
+        For ``semiglobal``: whose end gaps cost nothing: ``both``, ``query`` or ``subject``.
+    path : bool
+        Whether the alignment is wanted; else score and ends alone.
+    threads : int
+
+    Raises
+    ------
+    InputError
+        A letter is not of the alphabet, or the parameters do not fit each other.
+
+    >>> import swsearch
+    >>> swsearch.align("RISOTTO", "PRESTO", "edit").score
+    4
+    >>> found = swsearch.align("ACGTTGCA", "ACGTGCA", "global")
+    >>> found.score, found.cigar
+    (7, '3=1I4=')
+    """
+    scoring: PairScoring | None = None
+    if mode in ("edit", "lcs"):
+        sides = [PairSequence("", side if isinstance(side, str) else side.letters) for side in (query, subject)]
+    else:
+        records = _records(query, subject)
+        sides = [from_record(record) for record in records]
+        scoring = scheme_scoring((options or SearchOptions()).scheme(records[0].alphabet))
+    mode_scoring(mode, scoring)
+    backend = CpuPairs(threads)
+    return align_pair(sides[0], sides[1], mode, scoring, free_ends=free_ends, path=path, backend=backend)
+
+
+def _records(*sides: str | SequenceRecord) -> list[SequenceRecord]:
+    """Both sides as records of one alphabet, found out from the letters of both where they are strings."""
+    known = [side.alphabet for side in sides if isinstance(side, SequenceRecord)]
+    letters = "".join(side for side in sides if isinstance(side, str))
+    alphabet = known[0] if known else detect_alphabet(letters.encode("utf-8", "surrogateescape"))
+    return [
+        side if isinstance(side, SequenceRecord) else SequenceRecord("", alphabet.encode(side), alphabet)
+        for side in sides
+    ]
