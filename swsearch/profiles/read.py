@@ -8,13 +8,14 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from swsearch.errors import AlphabetMismatch, InputError
+from swsearch.errors import AlphabetMismatch, InputError, ScoringError
 from swsearch.profiles.alignment_files import MultipleAlignment, read_aligned_fasta, read_stockholm
 from swsearch.profiles.estimation import position_specific_query
 from swsearch.profiles.pssm import read_pssm
 from swsearch.query.position_specific import PositionSpecificQuery
 from swsearch.scoring.matrix import SubstitutionMatrix
 from swsearch.sequences.alphabet import PROTEIN
+from swsearch.sequences.fasta import shown_name
 from swsearch.sequences.lines import text_lines
 
 QUERY_FORMATS: Final = ("auto", "fasta", "pssm", "aligned", "a3m", "stockholm")
@@ -87,10 +88,15 @@ def read_profiles(
         alignments = list(read_stockholm(path))
     else:
         alignments = [read_aligned_fasta(path, insertions=query_format == "a3m")]
-    return [
-        position_specific_query(alignment, matrix, _header(alignment, stem, number, len(alignments)))
-        for number, alignment in enumerate(alignments, 1)
-    ]
+    try:
+        return [
+            position_specific_query(alignment, matrix, _header(alignment, stem, number, len(alignments)))
+            for number, alignment in enumerate(alignments, 1)
+        ]
+    except ScoringError:
+        raise
+    except InputError as error:
+        raise InputError(f"{shown_name(path)}, {error}") from error
 
 
 def _header(alignment: MultipleAlignment, stem: str, number: int, n_alignments: int) -> str:
