@@ -38,7 +38,7 @@ from swsearch.database.format import (
 from swsearch.database.partition import Partition
 from swsearch.database.staging import is_staging
 from swsearch.errors import DatabaseError
-from swsearch.sequences.alphabet import ALPHABETS, Alphabet
+from swsearch.sequences.alphabet import ALPHABETS, PAD_CODE, Alphabet
 from swsearch.sequences.record import SequenceRecord
 from swsearch.typing import Codes, Lengths, Offsets, SubjectIndex
 from swsearch.words import counted
@@ -172,10 +172,14 @@ class Segment:
             raise self._damaged("lengths.bin or residues.bin", "the residues are not as many as the lengths say")
         self._has_checked_layout = True
 
-    def check_letters(self, codes: Codes, alphabet: Alphabet) -> None:
-        """Make sure that residues of this segment are letters."""
+    def check_letters(self, codes: Codes, alphabet: Alphabet, *, padded: bool = False) -> None:
+        """Make sure that residues of this segment are letters, or padding where they may be ``padded``."""
+        known = alphabet.is_letter
+        if padded:
+            known = known.copy()
+            known[PAD_CODE] = True
         for first in range(0, len(codes), _BLOCK_LETTERS):
-            if not alphabet.is_letter[codes[first : first + _BLOCK_LETTERS]].all():
+            if not known[codes[first : first + _BLOCK_LETTERS]].all():
                 raise self._damaged("residues.bin", f"a residue is no letter of alphabet {alphabet.name}")
 
     def _damaged(self, file: str, problem: str) -> DatabaseError:

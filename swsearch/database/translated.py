@@ -27,7 +27,7 @@ from swsearch.database.partition import Partition
 from swsearch.database.reader import PackedDatabase, Segment
 from swsearch.errors import DatabaseError
 from swsearch.hits.score_block import ScoreBlock
-from swsearch.sequences.alphabet import PAD_CODE, reverse_complement
+from swsearch.sequences.alphabet import DNA, PAD_CODE, reverse_complement
 from swsearch.sequences.genetic_code import CODON, FRAMES, GeneticCode
 from swsearch.typing import Codes, Lengths, Offsets, SubjectIndex
 
@@ -77,7 +77,7 @@ class TranslatedSubjects:
     Raises
     ------
     DatabaseError
-        There is no room for the temporary file, or there are more than 715,827,882 subjects.
+        There is no room for the temporary file, there are more than 715,827,882 subjects, or a residue is no letter.
     """
 
     def __init__(
@@ -102,7 +102,7 @@ class TranslatedSubjects:
             region = residues[begin : begin + n_bytes]
             begin += n_bytes
             region[:] = PAD_CODE
-            _translate(whole, region, starts, code, block_bases, progress)
+            _translate(segment, whole, region, starts, code, block_bases, progress)
             first_numbers = whole.subject_index * np.uint32(len(FRAMES))
             numbers = np.add.outer(first_numbers, np.arange(len(FRAMES), dtype=np.uint32)).ravel()
             partition = Partition(region, starts.ravel()[order], lengths.ravel()[order], numbers[order])
@@ -189,6 +189,7 @@ def _temporary_array(n_bytes: int) -> Codes:
 
 
 def _translate(
+    segment: Segment,
     whole: Partition,
     residues: Codes,
     to: Offsets,
@@ -206,6 +207,7 @@ def _translate(
         # Codons that begin in this block; the last of them ends two bases after it.
         stop = min(first + block_bases, int(ends[-1]) - CODON + 1)
         window = whole.residues[first : stop + CODON - 1]
+        segment.check_letters(window, DNA, padded=True)
         forward, backward = code.codons(window), code.codons(reverse_complement(window))[::-1]
         for place in range(int(np.searchsorted(ends, first, side="right")), int(np.searchsorted(starts, stop))):
             begin, last = int(starts[place]), int(ends[place]) - CODON

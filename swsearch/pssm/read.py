@@ -6,7 +6,7 @@ import os
 from contextlib import suppress
 from typing import Final
 
-from swsearch.errors import AlphabetMismatch, InputError
+from swsearch.errors import AlphabetMismatch, InputError, ScoringError
 from swsearch.pssm.alignment_files import MultipleAlignment, read_aligned_fasta, read_stockholm
 from swsearch.pssm.estimation import position_specific_query
 from swsearch.pssm.pssm import read_pssm
@@ -84,10 +84,15 @@ def read_profiles(
         alignments = list(read_stockholm(path))
     else:
         alignments = [read_aligned_fasta(path, insertions=query_format == "a3m")]
-    return [
-        position_specific_query(alignment, matrix, _header(alignment, stem, number, len(alignments)))
-        for number, alignment in enumerate(alignments, 1)
-    ]
+    try:
+        return [
+            position_specific_query(alignment, matrix, _header(alignment, stem, number, len(alignments)))
+            for number, alignment in enumerate(alignments, 1)
+        ]
+    except ScoringError:
+        raise
+    except InputError as error:
+        raise InputError(f"{shown_name(path)}, {error}") from error
 
 
 def _header(alignment: MultipleAlignment, stem: str, number: int, n_alignments: int) -> str:

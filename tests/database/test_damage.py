@@ -14,11 +14,15 @@ from typing import Any
 import numpy as np
 import pytest
 
+from swsearch.database.builder import build_database
 from swsearch.database.changes import add_to_database, compact_database, remove_from_database
 from swsearch.database.format import ARRAY_DTYPES, CATALOGUE, TOMBSTONE_DTYPE, content_digest, read_catalogue
 from swsearch.database.lock import LOCK
 from swsearch.database.reader import PackedDatabase
+from swsearch.database.translated import TranslatedSubjects
 from swsearch.errors import DatabaseError
+from swsearch.sequences.alphabet import DNA
+from swsearch.sequences.genetic_code import genetic_code
 
 
 def message_of(path: Path) -> str:
@@ -226,6 +230,19 @@ def test_damage_that_leads_out_of_an_array_is_met_when_it_is_used(
         every = itertools.chain(database.partitions(), database)
         with pytest.raises(DatabaseError, match=f"segment-000001 is damaged, .*{words}"):
             list(every)
+
+
+def test_damaged_dna_is_not_translated(tmp_path: Path) -> None:
+    """A base that is none led out of the table of complements."""
+    (tmp_path / "dna.fa").write_text(">C1\nACGTACGT\n>C2\nACGTTGCATT\n")
+    build_database(tmp_path / "dna.fa", tmp_path / "dna.db", DNA)
+    path = tmp_path / "dna.db" / "segment-000001" / "residues.bin"
+    path.write_bytes(path.read_bytes().replace(b"\0", b"\x4e"))
+    with (
+        PackedDatabase.open(tmp_path / "dna.db") as database,
+        pytest.raises(DatabaseError, match=r"residues\.bin: a residue is no letter"),
+    ):
+        TranslatedSubjects(database, genetic_code(1))
 
 
 def test_a_compaction_does_not_make_damage_pass_for_whole(
