@@ -131,7 +131,7 @@ def measure_paths(
         "path_kernel_seconds": float(np.median(kernel[1:])),
         "path_wall_seconds": float(np.median(wall[1:])),
         "path_cpu_seconds": float(np.median(cpu[1:])),
-        "path_device_bytes": sweep.most_bytes,
+        "path_device_bytes": sweep.peak_bytes,
     }
     if check:
         row["path_on_cpu_cpu_seconds"], wanted = cpu_seconds(
@@ -185,7 +185,7 @@ def main() -> None:
                     "kernel_seconds": seconds,
                     "wall_seconds": float(np.median(wall[1:])),
                     "gcups": cells / seconds / 1e9,
-                    "device_bytes": sweep.most_bytes,
+                    "device_bytes": sweep.peak_bytes,
                     "ends": [[end.score, end.query_end, end.subject_end] for end in ends][:3],
                     "as_on_cpu": None if wanted is None else ends == wanted,
                 }

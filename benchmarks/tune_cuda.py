@@ -27,7 +27,7 @@ from benchmark_cuda import synthetic
 
 from swsearch.engine.cuda.compiler import Compiler, KernelCache
 from swsearch.engine.cuda.device import PyCudaDevice, Stream
-from swsearch.engine.cuda.kernels import Arithmetic, Edges, KernelSpec, Pairing, Tile, inter_task_kernel
+from swsearch.engine.cuda.kernels import Arithmetic, BoundaryMode, KernelSpec, Pairing, Tile, inter_task_kernel
 from swsearch.engine.cuda.profile import PROTEIN_COLUMNS, pack_profile
 from swsearch.engine.cuda.subjects import SubjectStore
 from swsearch.query.profile import sequence_profile
@@ -136,7 +136,7 @@ def case_of(
     tile: Tile, threads: int, blocks: int, *, deferred: bool, strips: int, texture: bool = True,
     arithmetic: Arithmetic = Arithmetic.FAST, more: tuple[tuple[str, str], ...] = (),
 ) -> Case:  # fmt: skip
-    edges = Edges.OWN if strips > 1 else Edges.NONE
+    edges = BoundaryMode.OWN if strips > 1 else BoundaryMode.NONE
     spec = inter_task_kernel(
         arithmetic, tile, default_scheme(PROTEIN).gap, deferred=deferred, edges=edges, texture=texture,
         threads=threads, blocks=blocks,

@@ -28,7 +28,7 @@ from swsearch.engine.cuda.kernels import (
     COMPARE_CHECKPOINTS_KERNEL,
     COUNT_KERNEL,
     Arithmetic,
-    Edges,
+    BoundaryMode,
     KernelSpec,
     Pairing,
     inter_task_kernel,
@@ -73,7 +73,7 @@ def compiler() -> Compiler:
 
 def range_spec(architecture: int, pairing: Pairing, place: int) -> KernelSpec:
     shape = tiles(architecture, pairing, 28)[place]
-    edges = Edges.OWN if pairing is Pairing.TWO_QUERIES or place == 0 else Edges.READS_PAIR
+    edges = BoundaryMode.OWN if pairing is Pairing.TWO_QUERIES or place == 0 else BoundaryMode.READS_PAIR
     return inter_task_kernel(
         Arithmetic.FAST, shape.tile, GAP, deferred=place == -1, edges=edges, texture=True,
         threads=shape.threads, blocks=shape.blocks,

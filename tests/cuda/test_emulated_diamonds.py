@@ -197,7 +197,7 @@ def test_memory_grows_with_the_lengths(emulated: MakeDevice) -> None:
     for factor in (1, 2):
         sweep = DiamondSweep(emulated())
         sweep.ends([related(1, factor * 4 * S, factor * 320)], problem, shape=NARROW)
-        bytes_of.append(sweep.most_bytes)
+        bytes_of.append(sweep.peak_bytes)
     assert bytes_of[1] < 2.1 * bytes_of[0]
 
 
@@ -208,7 +208,7 @@ def memory_for(emulated: MakeDevice, pairs: list[tuple[np.ndarray, np.ndarray]])
     """Bytes that pairs take in flight together, measured on a device with room for them."""
     sweep = DiamondSweep(emulated())
     sweep.ends(pairs, LOCAL)
-    return sweep.most_bytes
+    return sweep.peak_bytes
 
 
 @pytest.mark.parametrize("n_at_once", [3, 2, 1])

@@ -140,7 +140,7 @@ def test_bands_that_little_memory_cuts_change_no_path(emulated: MakeDevice, loca
     a_strip = strip_bytes(NARROW, 900)
     n_sweeps = []
     for strips, memory_bytes in [(100, 1), (14, 1 << 20), (6, 1), (2, 1)]:
-        device = emulated(memory_bytes=sweep.most_bytes + strips * a_strip)
+        device = emulated(memory_bytes=sweep.peak_bytes + strips * a_strip)
         assert by_device(device, pair, problem, memory_bytes) == wanted
         n_sweeps.append([entry for entry, _ in device.launches].count("trace_pairs"))
     assert n_sweeps[0] == 1
@@ -154,7 +154,7 @@ def test_a_path_without_room_for_one_strip_is_one_clear_line(emulated: MakeDevic
     problem = AlignmentProblem(True, True, True, 5, 2, 2, -3)
     sweep = DiamondSweep(emulated())
     ends = sweep.ends([pair], problem, shape=NARROW)
-    device = emulated(memory_bytes=sweep.most_bytes + strip_bytes(NARROW, 5000) // 2)
+    device = emulated(memory_bytes=sweep.peak_bytes + strip_bytes(NARROW, 5000) // 2)
     assert DiamondSweep(device).ends([pair], problem, shape=NARROW) == ends
     with pytest.raises(OutOfDeviceMemory, match=r"no room for 512 against 5,000 letters; choose --engine cpu"):
         DiamondSweep(device).end_and_path(*pair, problem, 1, shape=NARROW)
@@ -167,7 +167,7 @@ def test_what_others_keep_gives_way_to_a_path(emulated: MakeDevice) -> None:
     problem = AlignmentProblem(False, False, False, 5, 2, 2, -3)
     sweep = DiamondSweep(emulated())
     sweep.ends([pair], problem, shape=NARROW)
-    device = emulated(memory_bytes=sweep.most_bytes + 4 * strip_bytes(NARROW, 600))
+    device = emulated(memory_bytes=sweep.peak_bytes + 4 * strip_bytes(NARROW, 600))
     others = device.allocate(4 * strip_bytes(NARROW, 600))
     asked = []
 

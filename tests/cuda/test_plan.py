@@ -15,15 +15,15 @@ from swsearch.engine.cuda.kernels import (
     CHECKPOINT_STRIDE,
     CHECKPOINTS,
     Arithmetic,
-    Edges,
+    BoundaryMode,
     IntraTaskEntry,
     Pairing,
     Tile,
-    most_warps,
+    max_warps,
 )
 from swsearch.engine.cuda.layout import ROW_UNIT, layout
 from swsearch.engine.cuda.plan import (
-    LONG_LEAST,
+    MIN_LONG_LENGTH,
     IntraTaskTeams,
     choose_teams,
     deferred_limit,
@@ -85,13 +85,13 @@ def test_strips_cover_every_row_once(architecture: int, deferred: bool, lengths:
     row = 0
     for place, strip in enumerate(found.strips):
         assert strip.first_row == row < lengths[-1]
-        assert strip.further == (place > 0)
-        assert strip.followed == (place + 1 < len(found.strips))
+        assert strip.has_strip_above == (place > 0)
+        assert strip.has_strip_below == (place + 1 < len(found.strips))
         shared = strip.shape.tile.pairing is Pairing.TWO_QUERIES
         assert shared == (len(lengths) == 2 and row < lengths[0]) or row >= lengths[0]
         above = found.strips[place - 1].shape.tile.pairing if place else strip.shape.tile.pairing
         hands_over = above is not strip.shape.tile.pairing
-        assert strip.edges is (Edges.NONE if len(found.strips) == 1 else Edges.READS_PAIR if hands_over else Edges.OWN)
+        assert strip.edges is (BoundaryMode.NONE if len(found.strips) == 1 else BoundaryMode.READS_PAIR if hands_over else BoundaryMode.OWN)
         row += strip.shape.tile.rows
     assert row >= lengths[-1]
 
@@ -116,7 +116,7 @@ def test_an_unknown_architecture_gets_the_nearest_older_tiles() -> None:
 def test_queries_of_like_length_share_words_and_others_do_not() -> None:
     profiles = [profile(length) for length in (400, 40, 398, 3000)]
     batches = pair_queries(profiles, 90)
-    assert sorted(batch.places for batch in batches) == [(1,), (2, 0), (3,)]
+    assert sorted(batch.indices for batch in batches) == [(1,), (2, 0), (3,)]
     different = [profile(400), profile(400, GapPenalty(10, 2))]
     assert len(pair_queries(different, 90)) == 2
     beyond = [profile(400, GapPenalty(2040, 8))] * 2
@@ -136,7 +136,7 @@ def test_a_deferred_limit_never_loses_a_score() -> None:
 def test_subjects_beyond_a_groups_fair_share_are_long() -> None:
     lengths = np.sort(np.concatenate([np.full(1000, 300), [1499, 1500, 1501, 9000]])).astype(np.uint32)
     n_residues = int(lengths.sum())
-    assert lengths[first_long(lengths, n_residues, 10**6)] == LONG_LEAST + 1
+    assert lengths[first_long(lengths, n_residues, 10**6)] == MIN_LONG_LENGTH + 1
     assert first_long(lengths, n_residues, 1) == len(lengths)
 
 
@@ -174,7 +174,7 @@ def test_numbers_that_stand_in_python_and_in_the_kernels() -> None:
     assert int(named["kCheckpoints"]) == CHECKPOINTS
     assert int(named["kCheckpointStride"]) == CHECKPOINT_STRIDE
     for entry in get_args(IntraTaskEntry):
-        assert most_warps(entry) // 2 <= int(named["kMostTeams"])  # a team has two warps at least
+        assert max_warps(entry) // 2 <= int(named["kMostTeams"])  # a team has two warps at least
 
 
 def test_windows_take_one_block_a_multiprocessor() -> None:

@@ -88,14 +88,14 @@ def test_diamonds_find_room_where_the_database_takes_it(
     rng = np.random.default_rng(3)
     short, long = (sequence_profile(random_codes(rng, n, 4), default_scheme(DNA)) for n in (30, 500))
     partition = genome(5, random_codes(rng, 40, 4))
-    n_sweeps, most_bytes = [], 2**30
+    n_sweeps, peak_bytes = [], 2**30
     for less in (0, less_bytes):
-        device = emulated(memory_bytes=most_bytes - less)
+        device = emulated(memory_bytes=peak_bytes - less)
         with engine_with_small_windows(device) as engine:
             for profile in (short, long):
                 assert_as_reference(engine, [profile], partition)
         n_sweeps.append([entry for entry, _ in device.launches].count("sweep_pairs"))
-        most_bytes = device.most_bytes
+        peak_bytes = device.peak_bytes
     assert n_sweeps[0] == 2  # a call with floors and one without
     assert n_sweeps[1] > 2
     assert bool(kept) == makes_room

@@ -36,10 +36,10 @@ BLOSUM62 = default_scheme(PROTEIN)
 
 
 def windowed(
-    device: Device, overlap: int = OVERLAP, stride: int = STRIDE, least_length: int = 0, **options: Any
+    device: Device, overlap: int = OVERLAP, stride: int = STRIDE, min_length: int = 0, **options: Any
 ) -> CudaEngine:
-    """An engine that scores subjects of more than ``least_length`` residues in windows of this size."""
-    thresholds = Thresholds(window_overlap=overlap, window_stride=stride, windowed_residues=least_length)
+    """An engine that scores subjects of more than ``min_length`` residues in windows of this size."""
+    thresholds = Thresholds(window_overlap=overlap, window_stride=stride, windowed_residues=min_length)
     return CudaEngine(device, thresholds=thresholds, **options)
 
 
@@ -74,10 +74,10 @@ def test_windows_of_two_subjects() -> None:
     assert windows.checkpoint.tolist() == [0, 384, 0]
     assert windows.begin.tolist() == [0, 256, 0]
     assert windows.end.tolist() == [384, 600, 256]
-    assert windows.entries.tolist() == [0, 128, 0]
-    assert windows.steps(64).tolist() == [384, 416, 320]
-    assert windows.steps(0).tolist() == [384, 352, 256]
-    assert cut_in_windows(np.array([450], np.uint32), Size(OVERLAP, STRIDE)).steps(0).tolist() == [384, 128 + FURTHER]
+    assert windows.warmup_columns.tolist() == [0, 128, 0]
+    assert windows.n_columns(64).tolist() == [384, 416, 320]
+    assert windows.n_columns(0).tolist() == [384, 352, 256]
+    assert cut_in_windows(np.array([450], np.uint32), Size(OVERLAP, STRIDE)).n_columns(0).tolist() == [384, 128 + FURTHER]
     assert windows.first.tolist() == [0, 2]
 
 
@@ -90,13 +90,13 @@ def test_unproven_windows_begin_earlier() -> None:
     again[[1, 4]] = True
     assert not windows.begin_earlier(again, np.array([512, 512]), lengths).any()
     assert windows.begin[[1, 4]].tolist() == [0, 640]
-    assert windows.entries[[1, 4, 5]].tolist() == [0, 512, OVERLAP]
-    assert windows.steps(64)[[1, 4]].tolist() == [640, 768]
+    assert windows.warmup_columns[[1, 4, 5]].tolist() == [0, 512, OVERLAP]
+    assert windows.n_columns(64)[[1, 4]].tolist() == [640, 768]
     again[:] = False
     again[9:12] = True  # 640, 768 and 768 columns
     assert windows.begin_earlier(again, np.array([512, 512]), lengths).tolist() == [False, True]
-    assert not windows.entries[8:].any()
-    assert windows.entries[4] == 512
+    assert not windows.warmup_columns[8:].any()
+    assert windows.warmup_columns[4] == 512
 
 
 def test_windows_behind_an_unproven_joint() -> None:
@@ -248,7 +248,7 @@ def test_scores_leave_the_types_one_after_another(emulated: MakeDevice) -> None:
     short = random_codes(rng, 90, 4)
     short[:40] = query[:40]
     partition = partition_of([short, *subjects, with_inserted(random_codes(rng, 1_500, 4), 300, query[:150])])
-    with windowed(emulated(multiprocessors=SLOTS), least_length=100) as engine:
+    with windowed(emulated(multiprocessors=SLOTS), min_length=100) as engine:
         assert_as_reference(engine, profile, partition)
         (block,) = engine.score([profile], partition)
     assert block.n_rescored == int((block.score > 2047).sum()) > 1
@@ -324,7 +324,7 @@ def test_little_memory_takes_the_subjects_in_pieces(emulated: MakeDevice) -> Non
     rng = np.random.default_rng(7)
     profile = sequence_profile(random_codes(rng, 100, 4), default_scheme(DNA))
     partition = partition_of([random_codes(rng, n, 4) for n in (700, 900, 1_100, 1_300)])
-    with windowed(emulated(multiprocessors=SLOTS), least_length=800, memory_limit=2_600) as engine:
+    with windowed(emulated(multiprocessors=SLOTS), min_length=800, memory_limit=2_600) as engine:
         assert_as_reference(engine, profile, partition)
     large = partition_of([np.tile(random_codes(rng, 4_000, 4), 400)])
     smallest = emulated(multiprocessors=SLOTS, memory_bytes=1 << 20)

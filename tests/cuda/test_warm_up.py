@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from swsearch.engine.cuda import wake
+from swsearch.engine.cuda import warm_up
 from swsearch.engine.registry import MIN_GPU_SUBJECTS, warm_up_gpus
 
 DRIVER = r"""
@@ -44,16 +44,16 @@ def make_driver(folder: Path, status: int) -> tuple[str, Path]:
 def test_contexts_of_the_devices_that_are_there(tmp_path, monkeypatch, status, expected):
     """Device 2 is not there; status 100 is CUDA's "no device"."""
     library, calls = make_driver(tmp_path, status)
-    monkeypatch.setattr(wake, "LIBRARY", library)
-    wake.wake([0, 2, 1]).join()
+    monkeypatch.setattr(warm_up, "LIBRARY", library)
+    warm_up.warm_up([0, 2, 1]).join()
     assert calls.read_text().splitlines() == expected
 
 
 def test_no_driver_is_no_error(monkeypatch):
-    monkeypatch.setattr(wake, "LIBRARY", "libthere-is-none.so")
+    monkeypatch.setattr(warm_up, "LIBRARY", "libthere-is-none.so")
     failures: list[object] = []
     monkeypatch.setattr(threading, "excepthook", failures.append)
-    thread = wake.wake([0])
+    thread = warm_up.warm_up([0])
     thread.join()
     assert not thread.is_alive()
     assert failures == []
@@ -73,6 +73,6 @@ def test_gpus_start_only_where_they_are_going_to_be_used(monkeypatch, name, n_su
     asked: list[list[int]] = []
     spec = importlib.machinery.ModuleSpec("pycuda", None) if installed else None
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: spec)
-    monkeypatch.setattr(wake, "wake", asked.append)
+    monkeypatch.setattr(warm_up, "warm_up", asked.append)
     assert warm_up_gpus(name, [0, 1], n_subjects) == bool(expected)
     assert asked == expected

@@ -73,14 +73,14 @@ def expected_kernels(
     collects = floors is not None
     longest = int(partition.lengths[-1])
     for batch in batches:
-        chosen = [profiles[place] for place in batch.places]
-        wanted = [None if floors is None else floors[place] for place in batch.places]
+        chosen = [profiles[index] for index in batch.indices]
+        wanted = [None if floors is None else floors[index] for index in batch.indices]
         limits = [deferred_limit(profile, floor) for profile, floor in zip(chosen, wanted, strict=True)]
         plan = plan_inter_task(chosen, architecture, deferred=deferred and None not in limits)
         ranges += range_kernels(plan, chosen[0].gap, texture=texture)
-        most_groups = max(strip.shape.blocks * strip.shape.threads // strip.shape.tile.group for strip in plan.strips)
+        max_groups = max(strip.shape.blocks * strip.shape.threads // strip.shape.tile.group for strip in plan.strips)
         n_whole = windows.first(partition, chosen)
-        n_short = first_long(partition.lengths, partition.n_residues, multiprocessors * most_groups)
+        n_short = first_long(partition.lengths, partition.n_residues, multiprocessors * max_groups)
         for profile in chosen:
             arithmetics = []
             if n_short < n_whole:

@@ -234,35 +234,35 @@ class Cudasw2Engine(Closeable):
         return ScoreBlock(subjects.partition.subject_index, scores, len(beyond))
 
     def _launch(
-        self, plan: ClassicPlan, subjects: DeviceSubjects, places: NDArray[np.uint32] | None
+        self, plan: ClassicPlan, subjects: DeviceSubjects, indices: NDArray[np.uint32] | None
     ) -> NDArray[np.int32]:
-        """Scores by place; of the subjects at ``places`` alone where they are given."""
+        """Scores by subject index; only those of ``indices`` are computed where they are given."""
         device = self._device
-        n_subjects = len(subjects) if places is None else len(places)
+        n_subjects = len(subjects) if indices is None else len(indices)
         a_turn = THREADS if self.kernel == "simt" else THREADS // WARP
         resident = device.facts.multiprocessors * device.resident_blocks(plan.spec, 0)
         state_bytes = plan.state_bytes(subjects.longest)
         grid = max(1, min(resident, -(-n_subjects // a_turn), self._state_limit // max(state_bytes, 1)))
-        with contextlib.ExitStack() as held:
+        with contextlib.ExitStack() as stack:
 
-            def room(n_bytes: int) -> Buffer:
+            def allocate(n_bytes: int) -> Buffer:
                 buffer = device.allocate(n_bytes)
-                held.callback(buffer.free)
+                stack.callback(buffer.free)
                 return buffer
 
             def on_device(values: NDArray[np.generic]) -> Buffer:
-                buffer = room(values.nbytes)
+                buffer = allocate(values.nbytes)
                 device.upload(buffer, values, Stream.COMPUTE)
                 return buffer
 
             texels = on_device(plan.texels)
             assert texels.n_bytes % UNIT_BYTES == 0
             texture = device.texture(texels)
-            held.callback(texture.close)
-            listed = None if places is None else on_device(places)
-            state = room(grid * state_bytes)
-            scores = room(len(subjects) * 4)
-            counter = room(4)
+            stack.callback(texture.close)
+            listed = None if indices is None else on_device(indices)
+            state = allocate(grid * state_bytes)
+            scores = allocate(len(subjects) * 4)
+            counter = allocate(4)
             device.clear(counter, 4, Stream.COMPUTE)
             arguments: list[Argument] = [
                 np.uint64(texture.handle), np.int32(plan.turns),
@@ -273,7 +273,7 @@ class Cudasw2Engine(Closeable):
             if self.kernel == "partitioned":
                 arguments.append(np.uint32(subjects.longest))
             arguments += [np.uint64(scores.address), np.uint64(counter.address)]
-            held.callback(device.synchronize)
+            stack.callback(device.synchronize)
             with device.timed(Stream.COMPUTE) as seconds:
                 device.launch(plan.spec, grid, 0, arguments, Stream.COMPUTE)
             self.timing.seconds += seconds[0]

@@ -28,7 +28,7 @@ Argument = np.generic
 OLDEST_ARCHITECTURE: Final = 75
 REGISTER_UNIT: Final = 256
 RESERVED_SHARED_BYTES: Final = 1024
-MOST_BLOCKS: Final = 16
+MAX_BLOCKS: Final = 16
 """Blocks a multiprocessor takes on every architecture served (some take more)."""
 
 
@@ -105,9 +105,9 @@ def fitting_blocks(limits: MultiprocessorLimits, threads: int, registers: int, s
         Dynamic shared memory a block; the driver keeps 1,024 bytes beside.
     """
     warp_registers = -(-registers * WARP // REGISTER_UNIT) * REGISTER_UNIT
-    by_registers = limits.registers // warp_registers // (threads // WARP) if warp_registers else MOST_BLOCKS
+    by_registers = limits.registers // warp_registers // (threads // WARP) if warp_registers else MAX_BLOCKS
     by_shared = limits.shared_bytes // (shared_bytes + RESERVED_SHARED_BYTES)
-    return max(1, min(MOST_BLOCKS, limits.threads // threads, by_registers, by_shared))
+    return max(1, min(MAX_BLOCKS, limits.threads // threads, by_registers, by_shared))
 
 
 class Buffer(Protocol):

@@ -25,7 +25,7 @@ from swsearch.database.partition import Partition
 from swsearch.engine.cuda.device import Device, PyCudaDevice
 from swsearch.engine.cuda.engine import CudaEngine
 from swsearch.engine.cuda.forecast import Forecast, expected_rate
-from swsearch.engine.cuda.subjects import WHOLE_RESIDUES, chunk_bytes
+from swsearch.engine.cuda.subjects import ONE_SLOT_RESIDUES, chunk_bytes
 from swsearch.engine.protocol import Progress, Scored, TopKBound
 from swsearch.errors import EngineError
 from swsearch.hits.ends import Ends
@@ -43,9 +43,9 @@ class _Stopped(Exception):
 
 @dataclass(frozen=True)
 class _Work:
-    """What one device is to score; ``places`` are the profiles' places in the caller's list."""
+    """What one device is to score; ``indices`` are the profiles' indices in the caller's list."""
 
-    places: Sequence[int]
+    indices: Sequence[int]
     profiles: Sequence[QueryProfile]
     partition: Partition
     floors: Sequence[int] | None
@@ -87,33 +87,33 @@ class DeviceScoring:
         self._answer = answer
         self._stop = False
         # What the threads tell: cells done, a block of a device, or None when a device has ended.
-        self._told: queue.SimpleQueue[int | tuple[int, int, ScoreBlock] | None] = queue.SimpleQueue()
+        self._events: queue.SimpleQueue[int | tuple[int, int, ScoreBlock] | None] = queue.SimpleQueue()
         self._futures: list[Future[None]] = []
         self._prepared = [threading.Event() for _ in work]
         for number, (thread, engine, task) in enumerate(zip(threads, engines, work, strict=True)):
             future = thread.submit(self._score, number, engine, task)
-            future.add_done_callback(lambda _: self._told.put(None))
+            future.add_done_callback(lambda _: self._events.put(None))
             self._futures.append(future)
 
     def _score(self, number: int, engine: CudaEngine, work: _Work) -> None:
         """In a device's thread: score its work and tell of it."""
 
-        def tell(cells: int) -> None:
-            self._tell(cells)
+        def report(cells: int) -> None:
+            self._report_cells(cells)
             if number == 0:
                 self._answer()
 
         try:
-            scored = engine.score_each(work.profiles, work.partition, work.floors, tell, work.rules)
+            scored = engine.score_each(work.profiles, work.partition, work.floors, report, work.rules)
         finally:
             self._prepared[number].set()
-        for place, block in scored:
-            self._told.put((number, work.places[place], block))
+        for index, block in scored:
+            self._events.put((number, work.indices[index], block))
 
-    def _tell(self, cells: int) -> None:
+    def _report_cells(self, cells: int) -> None:
         if self._stop:
             raise _Stopped
-        self._told.put(cells)
+        self._events.put(cells)
 
     def wait_until_prepared(self) -> None:
         """See :class:`swsearch.engine.protocol.Scoring`."""
@@ -126,20 +126,20 @@ class DeviceScoring:
         n_working = len(self._futures)
         try:
             while n_working:
-                told = self._told.get()
-                if told is None:
+                event = self._events.get()
+                if event is None:
                     n_working -= 1
                     self._raise_failure()
-                elif isinstance(told, int):
+                elif isinstance(event, int):
                     if progress is not None:
-                        progress(told)
+                        progress(event)
                 else:
-                    number, place, block = told
-                    found = parts.setdefault(place, {})
+                    number, index, block = event
+                    found = parts.setdefault(index, {})
                     found[number] = block
                     if len(found) == self._n_parts:
-                        del parts[place]
-                        yield place, ScoreBlock.concatenate([found[part] for part in sorted(found)])
+                        del parts[index]
+                        yield index, ScoreBlock.concatenate([found[part] for part in sorted(found)])
         finally:
             self.cancel()
 
@@ -225,18 +225,18 @@ class CudaDevices(Closeable):
         if not self.engines:
             raise EngineError("the CUDA engine was closed; make a new one")
         if self.shares_subjects(len(profiles), partition):
-            places = range(len(profiles))
-            work = [_Work(places, profiles, share, floors, rules) for share in self._shares_of(partition)]
+            indices = range(len(profiles))
+            work = [_Work(indices, profiles, share, floors, rules) for share in self._shares_of(partition)]
             return DeviceScoring(self._threads, self.engines, work, len(work), self._answer)
         work = [
             _Work(
-                places,
-                [profiles[place] for place in places],
+                indices,
+                [profiles[index] for index in indices],
                 partition,
-                None if floors is None else [floors[place] for place in places],
-                None if rules is None else [rules[place] for place in places],
+                None if floors is None else [floors[index] for index in indices],
+                None if rules is None else [rules[index] for index in indices],
             )
-            for places in self._dealt(profiles)
+            for indices in self._dealt(profiles)
         ]
         return DeviceScoring(self._threads, self.engines, work, 1, self._answer)
 
@@ -254,7 +254,7 @@ class CudaDevices(Closeable):
     ) -> list[ScoreBlock]:
         """See :class:`swsearch.engine.protocol.ScoreEngine`."""
         blocks = dict(self.begin(profiles, partition, floors).results(progress))
-        return [blocks[place] for place in range(len(profiles))]
+        return [blocks[index] for index in range(len(profiles))]
 
     def forecast(
         self, batches: Iterable[Sequence[QueryProfile]], partitions: Sequence[Partition], n_cells: int
@@ -262,11 +262,11 @@ class CudaDevices(Closeable):
         """See :class:`swsearch.engine.protocol.BackgroundEngine`."""
         engine = self.engines[0]
         n_profiles = n_pairs = 0
-        call_residues = WHOLE_RESIDUES
+        call_residues = ONE_SLOT_RESIDUES
         for profiles in batches:
             n_profiles += len(profiles)
             call_residues = min(call_residues, sum(profile.length for profile in profiles))
-            n_pairs += sum(len(batch.places) == 2 for batch in engine.batches(profiles))
+            n_pairs += sum(len(batch.indices) == 2 for batch in engine.batches(profiles))
         shared = any(self.shares_subjects(n_profiles or self.profiles_per_call, partition) for partition in partitions)
         parts = [self._shares_of(partition)[0] if shared else partition for partition in partitions]
         facts = [engine.facts for engine in self.engines]
@@ -325,13 +325,13 @@ class CudaDevices(Closeable):
         return all(engine.keeps(share) for engine, share in zip(self.engines, self._shares_of(partition), strict=True))
 
     def _dealt(self, profiles: Sequence[QueryProfile]) -> list[list[int]]:
-        """Places of the profiles that each device takes: the longest first, each to the least loaded."""
+        """Indices of the profiles that each device takes: the longest first, each to the least loaded."""
         dealt: list[list[int]] = [[] for _ in self.engines]
         loads = [0] * len(self.engines)
-        for place in sorted(range(len(profiles)), key=lambda place: -profiles[place].length):
+        for index in sorted(range(len(profiles)), key=lambda index: -profiles[index].length):
             least = loads.index(min(loads))
-            dealt[least].append(place)
-            loads[least] += profiles[place].length
+            dealt[least].append(index)
+            loads[least] += profiles[index].length
         return dealt
 
     def _shares_of(self, partition: Partition) -> list[Partition]:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from swsearch.closeable import Closeable
 from swsearch.engine.cuda.device import Buffer, Device, Stream
-from swsearch.engine.cuda.diamond_plan import SweepShape, checkpoints, filled_columns
+from swsearch.engine.cuda.diamond_plan import SweepShape, filled_columns, n_checkpoints
 from swsearch.engine.cuda.kernels import WARP
 
 ENTRY_BYTES: Final = 8
@@ -26,7 +26,7 @@ ENTRY_BYTES: Final = 8
 
 def strip_bytes(shape: SweepShape, columns: int) -> int:
     """Device memory of a strip's lowest row and states."""
-    return filled_columns(columns) * ENTRY_BYTES + checkpoints(columns) * shape.lane_words * WARP * 4
+    return filled_columns(columns) * ENTRY_BYTES + n_checkpoints(columns) * shape.lane_words * WARP * 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,8 +55,8 @@ class StripCheckpoints(Closeable):
     ----------
     strips : list of int
         Those that leave something.
-    places, rows, states : Buffer, the last one or None
-        What the kernel is given: int32 place of each strip of the pair, or -1; rows; states.
+    row_indices, rows, states : Buffer, the last one or None
+        What the kernel is given: int32 index of the row of each strip of the pair, or -1; rows; states.
     row_columns, state_words, n_bytes : int
         Entries from row to row, 32-bit words of a strip's states, and all of the device memory.
 
@@ -69,30 +69,30 @@ class StripCheckpoints(Closeable):
         self, device: Device, shape: SweepShape, n_strips: int, strips: Sequence[int], columns: int, *, states: bool
     ) -> None:
         self._device, self._shape, self.strips = device, shape, list(strips)
-        self._places = np.full(n_strips, -1, np.int32)
-        self._places[self.strips] = np.arange(len(strips))
+        self._row_indices = np.full(n_strips, -1, np.int32)
+        self._row_indices[self.strips] = np.arange(len(strips))
         self.row_columns = filled_columns(columns)
-        self.state_words = checkpoints(columns) * shape.lane_words * WARP if states else 0
+        self.state_words = n_checkpoints(columns) * shape.lane_words * WARP if states else 0
         self.n_bytes = 0
-        with contextlib.ExitStack() as held:
+        with contextlib.ExitStack() as stack:
 
-            def room(n_bytes: int) -> Buffer:
+            def allocate(n_bytes: int) -> Buffer:
                 buffer = device.allocate(n_bytes)
-                held.callback(buffer.free)
+                stack.callback(buffer.free)
                 self.n_bytes += n_bytes
                 return buffer
 
-            self.places = room(self._places.nbytes)
-            self.rows = room(len(strips) * self.row_columns * ENTRY_BYTES)
-            self.states = room(len(strips) * self.state_words * 4) if self.state_words else None
-            device.upload(self.places, self._places, Stream.COMPUTE)
+            self.row_indices = allocate(self._row_indices.nbytes)
+            self.rows = allocate(len(strips) * self.row_columns * ENTRY_BYTES)
+            self.states = allocate(len(strips) * self.state_words * 4) if self.state_words else None
+            device.upload(self.row_indices, self._row_indices, Stream.COMPUTE)
             device.synchronize()
-            self._held = held.pop_all()
+            self._stack = stack.pop_all()
 
     def row(self, strip: int, first: int, last: int) -> NDArray[np.uint64]:
         """Entries of a strip's lowest row, columns first to last - 1 counted from 0."""
         entries = np.empty(last - first, np.uint64)
-        offset = (int(self._places[strip]) * self.row_columns + first) * ENTRY_BYTES
+        offset = (int(self._row_indices[strip]) * self.row_columns + first) * ENTRY_BYTES
         self._device.download(entries, self.rows, Stream.COMPUTE, offset)
         return entries
 
@@ -100,18 +100,18 @@ class StripCheckpoints(Closeable):
         """All rows, from the top to the bottom."""
         return [KnownRow(strip, self.row(strip, 0, self.row_columns)) for strip in self.strips]
 
-    def edges(self, strip: int, first: int, last: int) -> Edges:
+    def left_edges(self, strip: int, first: int, last: int) -> LeftEdges:
         """A strip's left edges at checkpoints first to last - 1, counted from 0: the one after 256 columns is 0."""
         words = self._shape.lane_words * WARP
         states = np.empty((last - first, self._shape.lane_words, WARP), np.uint32)
         if self.states is not None and len(states):
-            offset = (int(self._places[strip]) * self.state_words + first * words) * 4
+            offset = (int(self._row_indices[strip]) * self.state_words + first * words) * 4
             self._device.download(states, self.states, Stream.COMPUTE, offset)
-        return edges_of(states, self._shape)
+        return left_edges_of(states, self._shape)
 
     def close(self) -> None:
         """Free the memory."""
-        self._held.close()
+        self._stack.close()
 
 
 def nodes(entries: NDArray[np.uint64]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
@@ -122,7 +122,7 @@ def nodes(entries: NDArray[np.uint64]) -> tuple[NDArray[np.int32], NDArray[np.in
 
 
 @dataclass(frozen=True, eq=False)
-class Edges:
+class LeftEdges:
     """What the rows of a strip have at the left of a block, of some blocks: int32 arrays with a line a block.
 
     The rows are in groups whose columns end one further left each (``simd/pair/walk.hpp``, ``LeftEdges``).
@@ -143,7 +143,7 @@ class Edges:
     next_f: NDArray[np.int32]
 
 
-def edges_of(states: NDArray[np.uint32], shape: SweepShape) -> Edges:
+def left_edges_of(states: NDArray[np.uint32], shape: SweepShape) -> LeftEdges:
     """The edges that lanes' states are, shape (states, words of a lane, lanes), as ``StripLane::save`` leaves them.
 
     With 16-bit scores a word has the scores of two groups, the upper one's in its low half, less the lane's base.
@@ -156,7 +156,7 @@ def edges_of(states: NDArray[np.uint32], shape: SweepShape) -> Edges:
         scores = words.view(np.int32)
     cells = scores[:, : 2 * shape.words].reshape(len(states), shape.words, 2, scores.shape[-1])
     rows = cells.transpose(2, 0, 3, 1).reshape(2, len(states), shape.strip_rows)
-    return Edges(
+    return LeftEdges(
         np.ascontiguousarray(rows[0]),
         np.ascontiguousarray(rows[1]),
         np.ascontiguousarray(scores[:, 2 * shape.words + 1]),

@@ -46,13 +46,13 @@ class DiamondLaunch:
     def __init__(
         self,
         device: Device,
-        held: contextlib.ExitStack,
+        stack: contextlib.ExitStack,
         problem: AlignmentProblem,
         shape: SweepShape,
         letters: PairLetters,
         table: NDArray[np.void],
     ) -> None:
-        self._device, self._held = device, held
+        self._device, self._stack = device, stack
         self._problem, self._shape, self._letters, self._table = problem, shape, letters, table
         self.n_bytes = 0
         self._n_strips = _first_strips(table, shape)[-1]
@@ -64,12 +64,12 @@ class DiamondLaunch:
         self._lines = self._uploaded(letters.lines)
         self._horizon = self._cleared(columns * ENTRY_BYTES)
         self._known = self._cleared(len(table) * 4)
-        self._found = self._room(self._n_strips * 8)
-        self._states = self._room(self._n_strips * shape.state_bytes if problem.local else 0)
-        self._lasts = self._room(self._lasts_words * 4)
-        self._listed = self._room(self._n_strips * 4 if problem.local else 0)
-        self._places = self._room(self._n_strips * 8 if problem.local else 0)
-        self._counter = self._room(4)
+        self._found = self._allocate(self._n_strips * 8)
+        self._states = self._allocate(self._n_strips * shape.state_bytes if problem.local else 0)
+        self._lasts = self._allocate(self._lasts_words * 4)
+        self._listed = self._allocate(self._n_strips * 4 if problem.local else 0)
+        self._positions = self._allocate(self._n_strips * 8 if problem.local else 0)
+        self._counter = self._allocate(4)
         # None of the arrays is pinned or held: the copies must have read them.
         device.synchronize()
 
@@ -78,18 +78,18 @@ class DiamondLaunch:
         """Strips of all pairs."""
         return self._n_strips
 
-    def sweep(self, kept: StripCheckpoints | None = None, progress: Callable[[int], None] | None = None) -> None:
-        """Sweeps all pairs; strips of one pair alone may leave their rows in ``kept``. Call once."""
+    def sweep(self, checkpoints: StripCheckpoints | None = None, progress: Callable[[int], None] | None = None) -> None:
+        """Sweeps all pairs; strips of one pair alone may leave their rows in ``checkpoints``. Call once."""
         for strips in self._portions(0, self._n_strips, int(self._table["columns"].max())):
-            self._start("sweep_pairs", strips, self._arguments(strips.stop, kept))
+            self._start("sweep_pairs", strips, self._arguments(strips.stop, checkpoints))
             if progress is not None:
                 self._device.synchronize()
                 progress(cells_of(self._table, self._shape, strips))
 
     def sweep_again(
-        self, first: int, last: int, columns: int, top: NDArray[np.uint64] | None, kept: StripCheckpoints
+        self, first: int, last: int, columns: int, top: NDArray[np.uint64] | None, checkpoints: StripCheckpoints
     ) -> None:
-        """Sweeps columns 1 to ``columns`` of strips first to last - 1 of a single pair, which fill ``kept``.
+        """Sweeps columns 1 to ``columns`` of strips first to last - 1 of a single pair, which fill ``checkpoints``.
 
         The last diamond is done whole where the matrix has the columns: only behind its end are letters filled up.
         ``top`` are the entries of the row above as they were left, filled up to whole diamonds; None above the first
@@ -106,8 +106,8 @@ class DiamondLaunch:
             device.upload(self._horizon, top[: filled_columns(columns)], Stream.COMPUTE)
         device.synchronize()
         for strips in self._portions(first, last, columns):
-            states: list[Argument] = [_address(kept.states), np.uint32(kept.state_words)]
-            self._start("trace_pairs", strips, self._arguments(strips.stop, kept) + states)
+            states: list[Argument] = [_address(checkpoints.states), np.uint32(checkpoints.state_words)]
+            self._start("trace_pairs", strips, self._arguments(strips.stop, checkpoints) + states)
             device.synchronize()
 
     def ends(self) -> list[PairEnd]:
@@ -132,37 +132,37 @@ class DiamondLaunch:
         device.launch(spec, grid, shared_bytes, arguments, Stream.COMPUTE)
 
     def _local_ends(self) -> list[PairEnd]:
-        """The best place that any strip of a pair reached."""
+        """The best end that any strip of a pair reached."""
         device = self._device
         found = np.empty((self._n_strips, 2), np.int32)
         device.download(found, self._found, Stream.COMPUTE)
         firsts = _first_strips(self._table, self._shape)
         best = np.maximum.reduceat(found[:, 0], firsts[:-1])
         wanted = np.flatnonzero((found[:, 0] == np.repeat(best, np.diff(firsts))) & (found[:, 0] > 0))
-        places = np.zeros((len(wanted), 2), np.int32)
+        positions = np.zeros((len(wanted), 2), np.int32)
         if len(wanted):
             device.upload(self._listed, wanted.astype(np.uint32), Stream.COMPUTE)
             spec = kernel_for(self._problem, self._shape, compared=self._letters.compared, entry="locate_best")
             shared_bytes = self._shape.warp_bytes(self._letters.n_columns) * SWEEP_WARPS
             arguments = [
                 *self._arguments(self._n_strips, None), _address(self._listed), np.uint32(len(wanted)),
-                _address(self._places),
+                _address(self._positions),
             ]  # fmt: skip
             device.launch(spec, -(-len(wanted) // SWEEP_WARPS), shared_bytes, arguments, Stream.COMPUTE)
-            device.download(places, self._places, Stream.COMPUTE)
+            device.download(positions, self._positions, Stream.COMPUTE)
         ends = [PairEnd(0, 0, 0)] * len(self._table)
-        for strip, (column, row) in zip(wanted.tolist(), places.tolist(), strict=True):
+        for strip, (column, row) in zip(wanted.tolist(), positions.tolist(), strict=True):
             pair = int(np.searchsorted(firsts, strip, side="right")) - 1
             ends[pair] = better(ends[pair], PairEnd(int(best[pair]), row, column))
         return ends
 
-    def _arguments(self, last_strip: int, kept: StripCheckpoints | None) -> list[Argument]:
+    def _arguments(self, last_strip: int, checkpoints: StripCheckpoints | None) -> list[Argument]:
         """The parameters of ``cuda/include/swsearch/sweep_parameters.cuh``."""
         problem, letters, shape = self._problem, self._letters, self._shape
         nothing = np.uint64(0)
         rows: list[Argument] = [nothing, nothing, np.uint32(0)]
-        if kept is not None:
-            rows = [_address(kept.places), _address(kept.rows), np.uint32(kept.row_columns)]
+        if checkpoints is not None:
+            rows = [_address(checkpoints.row_indices), _address(checkpoints.rows), np.uint32(checkpoints.row_columns)]
         compared = letters.compared
         return [
             _address(self._pairs), np.uint32(len(self._table)), np.uint32(last_strip),
@@ -178,7 +178,7 @@ class DiamondLaunch:
         ]  # fmt: skip
 
     def _border_ends(self) -> list[PairEnd]:
-        """The best allowed place of the last row and the last column."""
+        """The best allowed end in the last row and the last column."""
         lasts = np.empty(self._lasts_words, np.int32)
         self._device.download(lasts, self._lasts, Stream.COMPUTE)
         ends = []
@@ -194,19 +194,19 @@ class DiamondLaunch:
             ends.append(end)
         return ends
 
-    def _room(self, n_bytes: int) -> Buffer:
+    def _allocate(self, n_bytes: int) -> Buffer:
         buffer = self._device.allocate(n_bytes)
-        self._held.callback(buffer.free)
+        self._stack.callback(buffer.free)
         self.n_bytes += n_bytes
         return buffer
 
     def _uploaded(self, values: NDArray[Any]) -> Buffer:
-        buffer = self._room(values.nbytes)
+        buffer = self._allocate(values.nbytes)
         self._device.upload(buffer, values, Stream.COMPUTE)
         return buffer
 
     def _cleared(self, n_bytes: int) -> Buffer:
-        buffer = self._room(n_bytes)
+        buffer = self._allocate(n_bytes)
         self._device.clear(buffer, n_bytes, Stream.COMPUTE)
         return buffer
 
@@ -226,10 +226,10 @@ def pair_table(
     """The pairs as the kernel reads them."""
     table = np.zeros(len(lengths), _PAIR)
     horizon = lasts = strips = 0
-    for place, (rows, columns) in enumerate(lengths):
+    for index, (rows, columns) in enumerate(lengths):
         keeps_row = problem.subject_free and not problem.local
-        table[place] = (
-            letters.query_starts[place], letters.subject_starts[place], horizon, lasts,
+        table[index] = (
+            letters.query_starts[index], letters.subject_starts[index], horizon, lasts,
             lasts + (columns if keeps_row else 0), rows, columns, strips, 0,
         )  # fmt: skip
         horizon += filled_columns(columns)

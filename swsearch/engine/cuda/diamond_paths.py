@@ -18,7 +18,14 @@ from numpy.typing import NDArray
 
 from swsearch import _native
 from swsearch.engine.cuda.device import Device, OutOfDeviceMemory, Stream
-from swsearch.engine.cuda.diamond_checkpoints import ENTRY_BYTES, Edges, KnownRow, StripCheckpoints, nodes, strip_bytes
+from swsearch.engine.cuda.diamond_checkpoints import (
+    ENTRY_BYTES,
+    KnownRow,
+    LeftEdges,
+    StripCheckpoints,
+    nodes,
+    strip_bytes,
+)
 from swsearch.engine.cuda.diamond_launch import DiamondLaunch, PairEnd
 from swsearch.engine.cuda.diamond_plan import CHECKPOINT_COLUMNS, SweepShape
 from swsearch.engine.pair_arrays import AlignmentProblem
@@ -67,7 +74,7 @@ class DiamondPath:
     ----------
     seconds : float
         Kernel time.
-    most_bytes : int
+    peak_bytes : int
         The most device memory at a time, beside the launch's.
     """
 
@@ -83,7 +90,7 @@ class DiamondPath:
         self._device, self._launch, self._problem, self._shape = device, launch, problem, shape
         self._room_bytes, self._memory_bytes = room_bytes, memory_bytes
         self.seconds = 0.0
-        self.most_bytes = 0
+        self.peak_bytes = 0
 
     def room_for_rows(self, first: int, last: int, columns: int, n_rows: int) -> StripCheckpoints:
         """Room on the device for up to ``n_rows`` rows that cut strips first to last - 1; for fewer where it is short.
@@ -95,7 +102,7 @@ class DiamondPath:
         """
         while True:
             try:
-                return self._kept(evenly(first, last, n_rows), columns, states=False)
+                return self._allocated(evenly(first, last, n_rows), columns, states=False)
             except OutOfDeviceMemory:
                 if n_rows == 1:
                     raise
@@ -134,12 +141,12 @@ class DiamondPath:
         if walk.done or last <= first:
             return
         columns = walk.column
-        kept = self._room_for_all(first, last, columns)
-        if kept is not None:
-            with kept:
-                self._sweep_again(first, last, columns, top, kept)
+        checkpoints = self._checkpoints_of_all(first, last, columns)
+        if checkpoints is not None:
+            with checkpoints:
+                self._sweep_again(first, last, columns, top, checkpoints)
                 for strip in range(last - 1, first - 1, -1):
-                    self._strip(walk, strip, top if strip == first else None, kept)
+                    self._strip(walk, strip, top if strip == first else None, checkpoints)
             return
         n_rows = rows_between(last - first, self._shape, columns, self._room_bytes, self._memory_bytes)
         with self.room_for_rows(first, last, columns, n_rows) as rows:
@@ -147,30 +154,32 @@ class DiamondPath:
             known = rows.all_rows()
         self._band(walk, first, last, top, known)
 
-    def _room_for_all(self, first: int, last: int, columns: int) -> StripCheckpoints | None:
+    def _checkpoints_of_all(self, first: int, last: int, columns: int) -> StripCheckpoints | None:
         """Room for all that strips first to last - 1 leave, or None where they are to be cut."""
         n_bytes = (last - first) * strip_bytes(self._shape, columns)
         if last - first > 1 and n_bytes > self._room_bytes:
             return None
         try:
-            return self._kept(range(first, last), columns, states=True)
+            return self._allocated(range(first, last), columns, states=True)
         except OutOfDeviceMemory:
             if last - first == 1:
                 raise
             self._room_bytes = n_bytes // 2
             return None
 
-    def _kept(self, strips: Sequence[int], columns: int, *, states: bool) -> StripCheckpoints:
-        kept = StripCheckpoints(self._device, self._shape, self._launch.n_strips, strips, columns, states=states)
-        self.most_bytes = max(self.most_bytes, kept.n_bytes)
-        return kept
+    def _allocated(self, strips: Sequence[int], columns: int, *, states: bool) -> StripCheckpoints:
+        checkpoints = StripCheckpoints(self._device, self._shape, self._launch.n_strips, strips, columns, states=states)
+        self.peak_bytes = max(self.peak_bytes, checkpoints.n_bytes)
+        return checkpoints
 
-    def _sweep_again(self, first: int, last: int, columns: int, top: KnownRow | None, kept: StripCheckpoints) -> None:
+    def _sweep_again(
+        self, first: int, last: int, columns: int, top: KnownRow | None, checkpoints: StripCheckpoints
+    ) -> None:
         with self._device.timed(Stream.COMPUTE) as seconds:
-            self._launch.sweep_again(first, last, columns, None if top is None else top.entries, kept)
+            self._launch.sweep_again(first, last, columns, None if top is None else top.entries, checkpoints)
         self.seconds += seconds[0]
 
-    def _strip(self, walk: _native.PairWalk, strip: int, top: KnownRow | None, kept: StripCheckpoints) -> None:
+    def _strip(self, walk: _native.PairWalk, strip: int, top: KnownRow | None, checkpoints: StripCheckpoints) -> None:
         """Walks through a strip; ``top`` is the row above it where the strip above leaves none."""
         above = strip * self._shape.strip_rows
         # About the columns that a diagonal crosses at a time.
@@ -179,34 +188,36 @@ class DiamondPath:
             last = (walk.column - 1) // CHECKPOINT_COLUMNS
             first = max(0, last + 1 - at_once)
             begin = first * CHECKPOINT_COLUMNS
-            top_h, top_f = self._row_above(strip, top, kept, begin, walk.column)
+            top_h, top_f = self._row_above(strip, top, checkpoints, begin, walk.column)
             # Block b begins at checkpoint b, counted from the border, which leaves no state.
-            edges = kept.edges(strip, max(first, 1) - 1, last)
+            edges = checkpoints.left_edges(strip, max(first, 1) - 1, last)
             for block in range(last, first - 1, -1):
                 column = block * CHECKPOINT_COLUMNS
                 if walk.done or walk.row <= above:
                     break
                 if walk.column <= column:
                     continue
-                left, place, group_rows = edges, block - max(first, 1), self._shape.words
+                left, block_index, group_rows = edges, block - max(first, 1), self._shape.words
                 if block == 0:
-                    left, place, group_rows = self._border(above), 0, self._shape.strip_rows
+                    left, block_index, group_rows = self._border(above), 0, self._shape.strip_rows
                 walk.through(
                     above, column, group_rows, top_h[column - begin :], top_f[column - begin :],
-                    left.h[place], left.next_e[place], left.corner[place], left.next_f[place],
+                    left.h[block_index], left.next_e[block_index], left.corner[block_index], left.next_f[block_index],
                 )  # fmt: skip
 
     def _row_above(
-        self, strip: int, top: KnownRow | None, kept: StripCheckpoints, begin: int, end: int
+        self, strip: int, top: KnownRow | None, checkpoints: StripCheckpoints, begin: int, end: int
     ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """H and next F above a strip in columns begin to end - 1, counted from 0."""
         if strip == 0:
             h = self._problem.border(np.arange(begin + 1, end + 1), free=self._problem.subject_free)
             return h, h - np.int32(self._problem.gap_first)
-        return nodes(kept.row(strip - 1, begin, end) if top is None else top.entries[begin:end])
+        return nodes(checkpoints.row(strip - 1, begin, end) if top is None else top.entries[begin:end])
 
-    def _border(self, above: int) -> Edges:
+    def _border(self, above: int) -> LeftEdges:
         """The left border of a strip as an edge."""
         free = self._problem.query_free
         h = self._problem.border(np.arange(above, above + self._shape.strip_rows + 1), free=free)[None]
-        return Edges(h[:, 1:].copy(), h[:, 1:] - np.int32(self._problem.gap_first), h[:, :1].copy(), h[:, :0].copy())
+        return LeftEdges(
+            h[:, 1:].copy(), h[:, 1:] - np.int32(self._problem.gap_first), h[:, :1].copy(), h[:, :0].copy()
+        )

@@ -35,13 +35,13 @@ PAD_SCORE: Final = -128
 LARGEST_TABLE_SCORE: Final = 127
 TABLE_LETTERS: Final = 31
 """Different subject letters that a table can have, beside padding."""
-MOST_LINES: Final = 254
+MAX_LINES: Final = 254
 """Query letters that a table can have, which are numbered in 8 bits."""
-MOST_FIRST: Final = 2 * 16_383
+MAX_GAP_FIRST: Final = 2 * 16_383
 """Largest cost of a gap's first letter; the horizon has 16 bits for it."""
 NARROW_REACH: Final = 32_767
-MOST_SCORE: Final = 1 << 30
-MOST_LOCAL_SCORE: Final = (1 << 31) - (1 << 16)
+MAX_PAIR_SCORE: Final = 1 << 30
+MAX_LOCAL_SCORE: Final = (1 << 31) - (1 << 16)
 SUBJECT_ALIGNMENT: Final = 16
 COMPARED_FILL: Final = 0xFFFF
 """Fills a query of compared letters; no subject letter equals it."""
@@ -105,7 +105,7 @@ class SweepShape:
 
     @property
     def state_bytes(self) -> int:
-        """What a strip of a local problem leaves on the device, for its best place to be found."""
+        """What a strip of a local problem leaves on the device, from which its best end is found."""
         above = 2 * (1 + self.lag * WARP // DIAMOND_STEPS)
         return 4 * WARP * (self.lane_words + above)
 
@@ -119,7 +119,7 @@ def filled_columns(columns: int) -> int:
     return -(-columns // DIAMOND_STEPS) * DIAMOND_STEPS
 
 
-def checkpoints(columns: int) -> int:
+def n_checkpoints(columns: int) -> int:
     """States that a strip of so many columns leaves for a path: one where each 256 columns meet the next."""
     return max(0, (columns - 1) // CHECKPOINT_COLUMNS)
 
@@ -171,7 +171,7 @@ class PairLetters:
     query, subject : arrays
         uint16 of compared letters; uint8 of line numbers and of codes.
     query_starts, subject_starts : list of int
-        Place of each pair's first query letter; byte of its first subject letter.
+        Index of each pair's first query letter; byte of its first subject letter.
     lines : int8 array, shape (n_lines, 32)
         Scores of a line against padding (column 0) and each code (column code + 1); line 0 is padding's.
     n_columns : int
@@ -205,8 +205,8 @@ def lay_out(
     """
     if compared:
         query, query_starts = _filled([query for query, _ in pairs], shape.strip_rows, COMPARED_FILL)
-        subject, places = _filled([subject for _, subject in pairs], SUBJECT_ALIGNMENT, COMPARED_FILL)
-        starts = [2 * place for place in places]
+        subject, letter_starts = _filled([subject for _, subject in pairs], SUBJECT_ALIGNMENT, COMPARED_FILL)
+        starts = [2 * start for start in letter_starts]
         return PairLetters(True, query, subject, query_starts, starts, np.zeros((1, CODE_COLUMNS), np.int8), 0)
     subject_letters = _letters_in([subject for _, subject in pairs])
     query_letters = _letters_in([query for query, _ in pairs])

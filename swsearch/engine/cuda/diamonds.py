@@ -17,9 +17,9 @@ from swsearch.engine.cuda.diamond_checkpoints import StripCheckpoints
 from swsearch.engine.cuda.diamond_launch import DiamondLaunch, PairEnd, better, pair_table
 from swsearch.engine.cuda.diamond_paths import PATH_SHARE, DiamondPath, PairPath, rows_between
 from swsearch.engine.cuda.diamond_plan import (
-    MOST_FIRST,
-    MOST_LOCAL_SCORE,
-    MOST_SCORE,
+    MAX_GAP_FIRST,
+    MAX_LOCAL_SCORE,
+    MAX_PAIR_SCORE,
     SweepShape,
     choose_shape,
     kernel_for,
@@ -46,7 +46,7 @@ class DiamondSweep:
     ----------
     seconds : float
         Kernel time so far, by events on the device.
-    most_bytes : int
+    peak_bytes : int
         Device memory of the largest call so far.
     """
 
@@ -54,7 +54,7 @@ class DiamondSweep:
         self._device = device
         self._make_room = make_room
         self.seconds = 0.0
-        self.most_bytes = 0
+        self.peak_bytes = 0
 
     def ends(
         self,
@@ -85,12 +85,12 @@ class DiamondSweep:
         """
         for query, subject in pairs:
             check_pair(len(query), len(subject), problem)
-        filled = [place for place, (query, subject) in enumerate(pairs) if len(query) and len(subject)]
+        filled = [index for index, (query, subject) in enumerate(pairs) if len(query) and len(subject)]
         ends = [_border_end(len(query), len(subject), problem) for query, subject in pairs]
         n_at_once = len(filled)
         while filled:
-            places = filled[:n_at_once]
-            chosen = [pairs[place] for place in places]
+            indices = filled[:n_at_once]
+            chosen = [pairs[index] for index in indices]
             if len(chosen) == 1:
                 swept = self._alone(chosen[0], partial(self._ends_of, chosen, problem, progress, shape))
             else:
@@ -99,8 +99,8 @@ class DiamondSweep:
                 except OutOfDeviceMemory:
                     n_at_once = len(chosen) // 2
                     continue
-            for place, end in zip(places, swept, strict=True):
-                ends[place] = better(ends[place], end)
+            for index, end in zip(indices, swept, strict=True):
+                ends[index] = better(ends[index], end)
             del filled[:n_at_once]
         return ends
 
@@ -137,17 +137,17 @@ class DiamondSweep:
         def find() -> tuple[PairEnd, PairPath]:
             room_bytes = int(self._device.free_bytes() * PATH_SHARE)
             n_rows = rows_between(n_strips, chosen, columns, room_bytes, memory_bytes)
-            with contextlib.ExitStack() as held:
-                launch = self._laid_out([pair], problem, chosen, held, path=True)
+            with contextlib.ExitStack() as stack:
+                launch = self._laid_out([pair], problem, chosen, stack, path=True)
                 path = DiamondPath(self._device, launch, problem, chosen, room_bytes, memory_bytes)
-                kept = path.room_for_rows(0, n_strips, columns, n_rows) if n_rows else None
-                with kept or contextlib.nullcontext():
-                    self._sweep(launch, progress, kept)
-                    known = [] if kept is None else kept.all_rows()
+                checkpoints = path.room_for_rows(0, n_strips, columns, n_rows) if n_rows else None
+                with checkpoints or contextlib.nullcontext():
+                    self._sweep(launch, progress, checkpoints)
+                    known = [] if checkpoints is None else checkpoints.all_rows()
                 end = better(_border_end(len(query), columns, problem), launch.ends()[0])
                 found = path.find(query, subject, end, known)
             self.seconds += path.seconds
-            self.most_bytes = max(self.most_bytes, launch.n_bytes + path.most_bytes)
+            self.peak_bytes = max(self.peak_bytes, launch.n_bytes + path.peak_bytes)
             return end, found
 
         return self._alone(pair, find)
@@ -175,10 +175,10 @@ class DiamondSweep:
         shape: SweepShape | None,
     ) -> list[PairEnd]:
         """All pairs in flight together. Out of memory is told before any progress."""
-        with contextlib.ExitStack() as held:
-            launch = self._laid_out(pairs, problem, self._shape(pairs, problem, shape), held)
+        with contextlib.ExitStack() as stack:
+            launch = self._laid_out(pairs, problem, self._shape(pairs, problem, shape), stack)
             self._sweep(launch, progress, None)
-            self.most_bytes = max(self.most_bytes, launch.n_bytes)
+            self.peak_bytes = max(self.peak_bytes, launch.n_bytes)
             return launch.ends()
 
     def _laid_out(
@@ -186,23 +186,23 @@ class DiamondSweep:
         pairs: Sequence[tuple[Letters, Letters]],
         problem: AlignmentProblem,
         shape: SweepShape,
-        held: contextlib.ExitStack,
+        stack: contextlib.ExitStack,
         *,
         path: bool = False,
     ) -> DiamondLaunch:
-        """The pairs on the device, as long as ``held`` is open; kernels that they need are begun."""
+        """The pairs on the device, as long as ``stack`` is open; kernels that they need are begun."""
         compared = table_columns(pairs, problem) is None
         entries = ["sweep_pairs"] + ["locate_best"] * problem.local + ["trace_pairs"] * path
         self._device.prepare([kernel_for(problem, shape, compared=compared, entry=name) for name in entries])
         letters = lay_out(pairs, problem, shape, compared=compared)
         table = pair_table([(len(query), len(subject)) for query, subject in pairs], letters, shape, problem)
-        return DiamondLaunch(self._device, held, problem, shape, letters, table)
+        return DiamondLaunch(self._device, stack, problem, shape, letters, table)
 
     def _sweep(
-        self, launch: DiamondLaunch, progress: Callable[[int], None] | None, kept: StripCheckpoints | None
+        self, launch: DiamondLaunch, progress: Callable[[int], None] | None, checkpoints: StripCheckpoints | None
     ) -> None:
         with self._device.timed(Stream.COMPUTE) as seconds:
-            launch.sweep(kept, progress)
+            launch.sweep(checkpoints, progress)
         self.seconds += seconds[0]
 
     def _shape(
@@ -223,13 +223,13 @@ def check_pair(rows: int, columns: int, problem: AlignmentProblem) -> None:
     InputError
         It says what, and what to do.
     """
-    if problem.gap_first > MOST_FIRST:
+    if problem.gap_first > MAX_GAP_FIRST:
         raise InputError("gap costs range up to 16383")
     if problem.local:
         largest = min(rows, columns) * problem.max_score + problem.gap_first
-        if largest > MOST_LOCAL_SCORE:
+        if largest > MAX_LOCAL_SCORE:
             raise InputError("the sequences are so long that their score may leave 31 bits; split them")
-    elif (rows + columns + 2) * problem.max_step + problem.gap_open > MOST_SCORE:
+    elif (rows + columns + 2) * problem.max_step + problem.gap_open > MAX_PAIR_SCORE:
         raise InputError("the sequences are so long that their score may leave 30 bits; split them")
     if problem.local and problem.gap_first == 0:
         raise InputError("gaps would cost nothing")
@@ -245,7 +245,7 @@ def _border_end(rows: int, columns: int, problem: AlignmentProblem) -> PairEnd:
     def border(k: int, *, free: bool) -> int:
         return 0 if free or k == 0 else -(problem.gap_open + k * problem.gap_extend)
 
-    ends = [PairEnd(-2 * MOST_SCORE, rows, columns)]
+    ends = [PairEnd(-2 * MAX_PAIR_SCORE, rows, columns)]
     if columns == 0 or problem.subject_free:
         ends.append(PairEnd(border(rows, free=problem.query_free), rows, 0))
     if rows == 0 or problem.query_free:

@@ -30,7 +30,7 @@ from swsearch.query.profile import QueryProfile
 from swsearch.sequences.alphabet import PAD_CODE
 from swsearch.typing import Lengths, Offsets, Scores
 
-LEAST_STRIDE: Final = 4096
+MIN_STRIDE: Final = 4096
 """Columns from window to window, at least: fewer only add overlap."""
 GROUP_BYTES: Final = 32 << 20
 """Residues that are uploaded at a time, unless a single window has more."""
@@ -60,7 +60,7 @@ class Stretches:
     Attributes
     ----------
     subject : int64 array, shape (n,)
-        Place of the subject that each is of.
+        Index of the subject that each belongs to.
     begin, length : int64 array, shape (n,)
         Its first column, and how many it has: at least 1.
     """
@@ -97,25 +97,25 @@ class Stretches:
         return Partition(residues, starts[:-1].astype(np.uint64), lengths.astype(np.uint32), order.astype(np.uint32))
 
 
-def stretches_of(places: NDArray[np.intp], lengths: Lengths, columns: NDArray[np.int64] | None) -> Stretches:
-    """The subjects at some places, those in windows that are far longer than an alignment.
+def stretches_of(indices: NDArray[np.intp], lengths: Lengths, columns: NDArray[np.int64] | None) -> Stretches:
+    """Subjects by index, those in windows that are far longer than an alignment.
 
     Parameters
     ----------
-    places : int array, shape (n,)
+    indices : int array, shape (n,)
     lengths : uint32 array, shape (n,)
     columns : int64 array, shape (n,), or None
         Most columns of an alignment with each; None where nothing bounds them.
     """
     whole = lengths.astype(np.int64)
     spanned = whole if columns is None else columns
-    stride = np.maximum(spanned, LEAST_STRIDE)
+    stride = np.maximum(spanned, MIN_STRIDE)
     n_windows = np.where(whole > spanned + 2 * stride, -(-(whole - spanned) // stride), np.minimum(whole, 1))
     row = np.repeat(np.arange(len(whole)), n_windows)
     number = np.arange(len(row)) - np.repeat(np.cumsum(n_windows) - n_windows, n_windows)
     begin = number * stride[row]
     length = np.where(n_windows[row] > 1, np.minimum((spanned + stride)[row], whole[row] - begin), whole[row])
-    return Stretches(places[row].astype(np.int64), begin, length)
+    return Stretches(indices[row].astype(np.int64), begin, length)
 
 
 class EndFinder:
@@ -167,8 +167,10 @@ class EndFinder:
         columns = profile.most_columns(scores)
         types = [arithmetic_for(profile, score) if score > 0 else None for score in scores.tolist()]
         for arithmetic in Arithmetic:
-            places = np.array([place for place, of_place in enumerate(types) if of_place is arithmetic], dtype=np.intp)
-            listed = stretches_of(places, subjects.lengths[places], None if columns is None else columns[places])
+            indices = np.array(
+                [index for index, of_subject in enumerate(types) if of_subject is arithmetic], dtype=np.intp
+            )
+            listed = stretches_of(indices, subjects.lengths[indices], None if columns is None else columns[indices])
             for group in listed.groups(group_bytes):
                 gathered = group.gathered(subjects)
                 of_rows = group[gathered.subject_index.astype(np.intp)]
@@ -178,8 +180,8 @@ class EndFinder:
                 np.minimum.at(first, of_rows.subject, np.where(found == NOWHERE, NOWHERE, moved))
         wrong = np.flatnonzero((best != scores) & (scores > 0))
         if wrong.size:
-            place = int(wrong[0])
-            raise EngineError(f"subject {place}: its score is given as {scores[place]}, its best is {best[place]}")
+            index = int(wrong[0])
+            raise EngineError(f"subject {index}: its score is given as {scores[index]}, its best is {best[index]}")
         ends = np.where(scores > 0, first + np.uint64((1 << 32) + 1), np.uint64(0))
         return Ends((ends & np.uint64(0xFFFFFFFF)).astype(np.int64), (ends >> np.uint64(32)).astype(np.int64))
 
@@ -200,22 +202,22 @@ class EndFinder:
             "ends wanted": np.ascontiguousarray(scores),
         }
         for name, array in uploaded.items():
-            scratch.room(name, array.nbytes)
-        best, places = scratch.room("ends scores", n * 4), scratch.room("ends found", n * 8)
-        with contextlib.ExitStack() as held:
-            held.callback(device.synchronize)  # what is uploaded lives until it is
+            scratch.buffer(name, array.nbytes)
+        best, positions = scratch.buffer("ends scores", n * 4), scratch.buffer("ends found", n * 8)
+        with contextlib.ExitStack() as stack:
+            stack.callback(device.synchronize)  # what is uploaded lives until it is
             for name, array in uploaded.items():
                 device.upload(scratch[name], array, Stream.COMPUTE)
-            device.clear(places, n * 8, Stream.COMPUTE)
-            on_device = self._launcher.upload_profile("profile", pack_profile([profile], tile, arithmetic), held)
+            device.clear(positions, n * 8, Stream.COMPUTE)
+            on_device = self._launcher.upload_profile("profile", pack_profile([profile], tile, arithmetic), stack)
             residues, starts, lengths, listed, count, wanted = (address(scratch[name]) for name in uploaded)
             self._launcher.plan(
                 profile, on_device,
                 Listed(residues, starts, lengths, listed, count, n, int(subjects.lengths[-1])),
                 tile=tile, arithmetic=arithmetic, scores=address(best), counter=address(scratch["ends counts"], 4),
-                stream=Stream.COMPUTE, name="ends", ends=[wanted, address(places)],
+                stream=Stream.COMPUTE, name="ends", ends=[wanted, address(positions)],
             ).start()  # fmt: skip
             found_best, found = np.empty(n, np.int32), np.empty(n, np.uint64)
             device.download(found_best, best, Stream.COMPUTE)
-            device.download(found, places, Stream.COMPUTE)
+            device.download(found, positions, Stream.COMPUTE)
         return found_best, ~found

@@ -71,7 +71,7 @@ DATABASE_SHARE: Final = 0.05
 two, take up to sixteen bytes a residue beside."""
 SIDES: Final = (Stream.SIDE, Stream.OTHER_SIDE)
 """Where the kernel for listed subjects runs beside the others, of each query of a batch."""
-MOST_DEFERRED: Final = 1 / 16
+MAX_DEFERRED_SHARE: Final = 1 / 16
 """If more than this share of the subjects passes a deferred kernel, the exact kernel scores all of them again."""
 
 
@@ -171,7 +171,7 @@ class CudaEngine(Closeable):
         """The profiles that are scored together."""
         if self._pairs:
             return pair_queries(profiles, self._device.facts.architecture)
-        return [Batch((place,)) for place in range(len(profiles))]
+        return [Batch((index,)) for index in range(len(profiles))]
 
     def free_bytes(self) -> int:
         """Memory of the device that is free now."""
@@ -202,7 +202,7 @@ class CudaEngine(Closeable):
         is scored again.
         """
         blocks = dict(self.score_each(profiles, partition, floors, progress))
-        return [blocks[place] for place in range(len(profiles))]
+        return [blocks[index] for index in range(len(profiles))]
 
     def score_each(
         self,
@@ -230,7 +230,7 @@ class CudaEngine(Closeable):
     ) -> Generator[Scored, None, None]:
         """Score subjects none of which is so long that it is scored apart."""
         if len(partition) == 0:
-            yield from ((place, ScoreBlock.concatenate([])) for place in range(len(profiles)))
+            yield from ((index, ScoreBlock.concatenate([])) for index in range(len(profiles)))
             return
         batches = self.batches(profiles)
         self._packed = ProfileCache()
@@ -239,7 +239,7 @@ class CudaEngine(Closeable):
                 found = self._score_partition(profiles, tuple(batches), partition, floors, progress, rules)
                 for batch, blocks in found:
                     batches.remove(batch)
-                    yield from zip(batch.places, blocks, strict=True)
+                    yield from zip(batch.indices, blocks, strict=True)
             except OutOfDeviceMemory:
                 self._scratch.free()
                 if not self._store.give_way():
@@ -283,30 +283,30 @@ class CudaEngine(Closeable):
         rules: Sequence[TopKBound | None] | None,
     ) -> Generator[tuple[Batch, list[ScoreBlock]], None, None]:
         """Each batch with its profiles' blocks, while the last piece is scored."""
-        earlier: dict[int, list[ScoreBlock]] = {place: [] for batch in batches for place in batch.places}
+        earlier: dict[int, list[ScoreBlock]] = {index: [] for batch in batches for index in batch.indices}
         n_scored = 0
-        query_residues = sum(profiles[place].length for batch in batches for place in batch.places)
+        query_residues = sum(profiles[index].length for batch in batches for index in batch.indices)
         with contextlib.closing(self._store.pieces(partition, query_residues)) as pieces:
             for subjects in pieces:
                 n_scored += len(subjects)
                 for number, batch in enumerate(batches):
-                    chosen = [profiles[place] for place in batch.places]
+                    chosen = [profiles[index] for index in batch.indices]
                     following = batches[(number + 1) % len(batches)]
                     self._plan_ahead(
-                        [profiles[place] for place in following.places], subjects, deferred=floors is not None
+                        [profiles[index] for index in following.indices], subjects, deferred=floors is not None
                     )
-                    wanted = None if floors is None else [floors[place] for place in batch.places]
-                    of_batch = [None if rules is None else rules[place] for place in batch.places]
+                    wanted = None if floors is None else [floors[index] for index in batch.indices]
+                    of_batch = [None if rules is None else rules[index] for index in batch.indices]
                     scored = self._score_batch(chosen, subjects, wanted, of_batch)
-                    for place, block in zip(batch.places, scored, strict=True):
-                        earlier[place].append(block)
+                    for index, block in zip(batch.indices, scored, strict=True):
+                        earlier[index].append(block)
                     cells = subjects.n_residues * sum(profile.length for profile in chosen)
                     self.timing.cells += cells
                     self._store.advance()
                     if progress is not None:
                         progress(cells)
                     if n_scored == len(partition):
-                        whole = [ScoreBlock.concatenate(earlier.pop(place)) for place in batch.places]
+                        whole = [ScoreBlock.concatenate(earlier.pop(index)) for index in batch.indices]
                         yield (
                             batch,
                             [in_stored_order(block, partition) for block in whole] if subjects.streamed else whole,
@@ -324,7 +324,7 @@ class CudaEngine(Closeable):
         limits = [deferred_limit(p, None if floors is None else floors[i]) for i, p in enumerate(profiles)]
         deferred = self._deferred and all(limit is not None for limit in limits)
         plan = plan_inter_task(profiles, self._device.facts.architecture, deferred=deferred)
-        scores = [self._scratch.room(f"scores {i}", len(subjects) * 4) for i in range(len(profiles))]
+        scores = [self._scratch.buffer(f"scores {i}", len(subjects) * 4) for i in range(len(profiles))]
         whole = subjects.prefix(self.windows.first(subjects.partition, profiles))
         n_short, n_windowed_left = self._score_apart(profiles, subjects, whole, scores, deferred=plan.deferred)
         blocks = []
@@ -336,7 +336,7 @@ class CudaEngine(Closeable):
                 beyond = plan.arithmetic.largest_exact(profile.max_score) + 1
                 candidates = [ScoreFilter(0, n_short, limit), ScoreFilter(n_short, len(whole) - n_short, beyond)]
                 n_passed = self._selector.collect(scores[i], candidates, "passed")
-                if n_passed <= max(len(subjects) * MOST_DEFERRED, WARP):
+                if n_passed <= max(len(subjects) * MAX_DEFERRED_SHARE, WARP):
                     self._rescore(profile, whole, scores[i], Arithmetic.SHORT, listed="passed", n_listed=n_passed)
                     # The others' places hold what the deferred kernel left there: below the limit, and so the floor.
                     block = self._selector.at_least(subjects, scores[i], floor)
@@ -365,12 +365,12 @@ class CudaEngine(Closeable):
         """
         if len(whole) == len(subjects):
             return self._score_all(profiles, whole, scores, [], deferred=deferred), [0] * len(profiles)
-        with contextlib.ExitStack() as held:
+        with contextlib.ExitStack() as stack:
             runs = [
-                self.windows.begin(profile, subjects, len(whole), self._packed.words, f"{i}", held)
+                self.windows.begin(profile, subjects, len(whole), self._packed.words, f"{i}", stack)
                 for i, profile in enumerate(profiles)
             ]
-            held.callback(self._device.synchronize)
+            stack.callback(self._device.synchronize)
             if len(whole):
                 n_short = self._score_all(profiles, whole, scores, runs, deferred=deferred)
             else:
@@ -424,35 +424,35 @@ class CudaEngine(Closeable):
         a_block = [strip.shape.threads // strip.shape.tile.group for strip in plan.strips]
         n_groups = device.facts.multiprocessors * max(n * groups for n, groups in zip(resident, a_block, strict=True))
         n_short = first_long(subjects.partition.lengths, subjects.n_residues, n_groups)
-        long_places = np.arange(n_short, len(subjects), dtype=np.uint32)[::-1]
+        long_indices = np.arange(n_short, len(subjects), dtype=np.uint32)[::-1]
 
-        counters = self._scratch.room("counters", (len(plan.strips) + len(profiles)) * 4)
+        counters = self._scratch.buffer("counters", (len(plan.strips) + len(profiles)) * 4)
         device.clear(counters, counters.n_bytes, Stream.COMPUTE)
         boundary = None
         if len(plan.strips) > 1:
             words = max(strip.shape.tile.boundary_words for strip in plan.strips)
-            boundary = self._scratch.room("boundary", 2 * subjects.residue_bytes * words * 4)
+            boundary = self._scratch.buffer("boundary", 2 * subjects.residue_bytes * words * 4)
         queries = [plan.queries(strip) for strip in plan.strips]
-        with contextlib.ExitStack() as held:
-            packed = self._lists.upload_profile("profile", self._packed.words(profiles, plan, plan.arithmetic), held)
+        with contextlib.ExitStack() as stack:
+            packed = self._lists.upload_profile("profile", self._packed.words(profiles, plan, plan.arithmetic), stack)
             alone = []
-            if len(long_places):
-                alone = [self._list_profile(f"profile {i}", p, plan.arithmetic, held) for i, p in enumerate(profiles)]
-            if len(long_places):
-                places = self._scratch.room("long places", len(long_places) * 4)
-                count = self._scratch.room("long count", 4)
-                device.upload(places, np.ascontiguousarray(long_places), Stream.COMPUTE)
-                device.upload(count, np.array([len(long_places)], np.uint32), Stream.COMPUTE)
+            if len(long_indices):
+                alone = [self._list_profile(f"profile {i}", p, plan.arithmetic, stack) for i, p in enumerate(profiles)]
+            if len(long_indices):
+                indices = self._scratch.buffer("long subjects", len(long_indices) * 4)
+                count = self._scratch.buffer("long count", 4)
+                device.upload(indices, np.ascontiguousarray(long_indices), Stream.COMPUTE)
+                device.upload(count, np.array([len(long_indices)], np.uint32), Stream.COMPUTE)
             lists = [
                 self._plan_list(
-                    profiles[i], profile_alone, subjects, scores[i], arithmetic=plan.arithmetic, places=places,
-                    count=count, n_listed=len(long_places), stream=SIDES[i],
+                    profiles[i], profile_alone, subjects, scores[i], arithmetic=plan.arithmetic, indices=indices,
+                    count=count, n_listed=len(long_indices), stream=SIDES[i],
                     counter=address(counters, (len(plan.strips) + i) * 4),
                 )
                 for i, profile_alone in enumerate(alone)
             ]  # fmt: skip
-            held.callback(device.synchronize)
-            held.enter_context(self._measured())
+            stack.callback(device.synchronize)
+            stack.enter_context(self._measured())
             for run in runs:
                 run.start()
             # Before the inter-task kernel, whose blocks stay on the multiprocessors once they are there.
@@ -462,7 +462,7 @@ class CudaEngine(Closeable):
             first_unit = 0
             for number, strip in enumerate(plan.strips if n_short else ()):
                 arguments = [
-                    *packed.arguments, signed(first_unit), signed(strip.further), signed(strip.followed),
+                    *packed.arguments, signed(first_unit), signed(strip.has_strip_above), signed(strip.has_strip_below),
                     *_turns(boundary, number),
                     address(subjects.residues), address(subjects.starts), address(subjects.lengths), unsigned(n_short),
                     address(scores[queries[number][0]]), address(scores[queries[number][-1]]),
@@ -517,17 +517,17 @@ class CudaEngine(Closeable):
         if n_listed == 0:
             return
         device = self._device
-        counter = self._scratch.room("list counter", 4)
+        counter = self._scratch.buffer("list counter", 4)
         device.clear(counter, 4, Stream.COMPUTE)
-        with contextlib.ExitStack() as held:
-            on_device = self._list_profile("profile", profile, arithmetic, held)
+        with contextlib.ExitStack() as stack:
+            on_device = self._list_profile("profile", profile, arithmetic, stack)
             launch = self._plan_list(
-                profile, on_device, subjects, scores, arithmetic=arithmetic, places=self._scratch[listed],
+                profile, on_device, subjects, scores, arithmetic=arithmetic, indices=self._scratch[listed],
                 count=self._scratch[f"{listed} count"], n_listed=n_listed, stream=Stream.COMPUTE,
                 counter=address(counter),
             )  # fmt: skip
-            held.callback(device.synchronize)
-            held.enter_context(self._measured())
+            stack.callback(device.synchronize)
+            stack.enter_context(self._measured())
             launch.start()
         wider = arithmetic.wider
         if wider is not None and self._may_exceed(profile, subjects, arithmetic):
@@ -543,7 +543,7 @@ class CudaEngine(Closeable):
         scores: Buffer,
         *,
         arithmetic: Arithmetic,
-        places: Buffer,
+        indices: Buffer,
         count: Buffer,
         n_listed: int,
         counter: np.uint64,
@@ -551,7 +551,7 @@ class CudaEngine(Closeable):
     ) -> IntraTaskLaunch:
         listed = Listed(
             address(subjects.residues), address(subjects.starts), address(subjects.lengths),
-            address(places), address(count), n_listed, subjects.longest,
+            address(indices), address(count), n_listed, subjects.longest,
         )  # fmt: skip
         tile = plan_intra_task(profile, self._device.facts.architecture, arithmetic)
         return self._lists.plan(
@@ -562,7 +562,7 @@ class CudaEngine(Closeable):
     # --- Profiles ---
 
     def _list_profile(
-        self, name: str, profile: QueryProfile, arithmetic: Arithmetic, held: contextlib.ExitStack
+        self, name: str, profile: QueryProfile, arithmetic: Arithmetic, stack: contextlib.ExitStack
     ) -> DeviceProfile:
         tile = plan_intra_task(profile, self._device.facts.architecture, arithmetic)
-        return self._lists.upload_profile(name, self._packed.words([profile], tile, arithmetic), held)
+        return self._lists.upload_profile(name, self._packed.words([profile], tile, arithmetic), stack)

@@ -19,8 +19,8 @@ CHUNK_WORDS: Final = 4
 PLANE_UNITS: Final = 16
 """Units of a plane's row: 256 bytes, so that a column's number is a byte of its address."""
 CODE_COLUMNS: Final = 32
-MOST_LIST_WARPS: Final = 12
-MOST_WINDOW_WARPS: Final = 16
+MAX_LIST_WARPS: Final = 12
+MAX_WINDOW_WARPS: Final = 16
 LIST_BLOCK_UNITS: Final = 4
 """Warps of a block of the kernels for listed subjects, and for windows; units that they share (``intra_task.cuh``)."""
 CHECKPOINTS: Final = 4
@@ -37,9 +37,9 @@ IntraTaskEntry = Literal["intra_task", "score_windows", "end_positions"]
 """The kernels for listed subjects."""
 
 
-def most_warps(entry: IntraTaskEntry) -> int:
+def max_warps(entry: IntraTaskEntry) -> int:
     """Warps of a block, at most: registers are shared out for so many."""
-    return MOST_WINDOW_WARPS if entry == "score_windows" else MOST_LIST_WARPS
+    return MAX_WINDOW_WARPS if entry == "score_windows" else MAX_LIST_WARPS
 
 
 class Arithmetic(Enum):
@@ -69,7 +69,7 @@ class Pairing(Enum):
     SINGLE = "kSingle"
 
 
-class Edges(Enum):
+class BoundaryMode(Enum):
     """Which boundaries a strip has; the values are those of ``boundary.cuh``."""
 
     NONE = "kNone"
@@ -199,7 +199,7 @@ def inter_task_kernel(
     gap: GapPenalty,
     *,
     deferred: bool,
-    edges: Edges,
+    edges: BoundaryMode,
     texture: bool,
     threads: int,
     blocks: int,
@@ -247,7 +247,7 @@ def intra_task_kernel(
         ``intra_task``; ``score_windows``, where the subjects are windows of longer ones; ``end_positions``, where their
         scores are known and the ends wanted.
     """
-    edges = Edges.NONE if strips == 1 else Edges.OWN
+    edges = BoundaryMode.NONE if strips == 1 else BoundaryMode.OWN
     return KernelSpec(
         entry,
         entry,
@@ -260,7 +260,7 @@ def intra_task_kernel(
             gap_extend=gap.extend,
             edges=edges.value,
             texture=texture,
-            threads=most_warps(entry) * WARP,
+            threads=max_warps(entry) * WARP,
             blocks=1,
         ),
         warps * WARP,

@@ -81,7 +81,7 @@ class Listed:
     ----------
     residues, starts, lengths : uint64
         Addresses of the packed residues, and of each subject's first byte (u64) and length (u32).
-    places, count : uint64
+    indices, count : uint64
         Addresses of the list and of its length.
     n_listed, longest : int
         The length, and the columns of the boundary that the longest listed subject leaves, or an upper bound of each.
@@ -90,7 +90,7 @@ class Listed:
     residues: np.uint64
     starts: np.uint64
     lengths: np.uint64
-    places: np.uint64
+    indices: np.uint64
     count: np.uint64
     n_listed: int
     longest: int
@@ -128,14 +128,14 @@ class IntraTaskLauncher:
         self._scratch = scratch
         self._texture = texture
 
-    def upload_profile(self, name: str, words: Words, held: contextlib.ExitStack) -> DeviceProfile:
-        """The words on the device, in scratch ``name``; the texture lives until ``held`` lets go of it."""
-        buffer = self._scratch.room(name, words.nbytes)
+    def upload_profile(self, name: str, words: Words, stack: contextlib.ExitStack) -> DeviceProfile:
+        """The words on the device, in scratch ``name``; the texture lives until ``stack`` lets go of it."""
+        buffer = self._scratch.buffer(name, words.nbytes)
         self._device.upload(buffer, words, Stream.COMPUTE)
         texture = None
         if self._texture:
             texture = self._device.texture(buffer)
-            held.callback(texture.close)
+            stack.callback(texture.close)
         return DeviceProfile(buffer, texture, words)
 
     def at_a_time(self, profile: QueryProfile, tile: Tile, arithmetic: Arithmetic) -> int:
@@ -182,7 +182,7 @@ class IntraTaskLauncher:
         checkpoints: list[Argument] | None = None,
         ends: list[Argument] | None = None,
     ) -> IntraTaskLaunch:
-        """A launch that scores the listed subjects: ``scores``, by place.
+        """A launch that scores the listed subjects: ``scores``, by subject index.
 
         Parameters
         ----------
@@ -215,11 +215,11 @@ class IntraTaskLauncher:
             stretches = 1 if checkpoints is None else WINDOW_STRETCHES
             edge_bytes = teams.teams * stretches * stride * tile.boundary_words * 4
             grid = max(1, min(grid, EDGE_BYTES // edge_bytes))
-            edge = self._scratch.room(f"edge {name}", grid * edge_bytes)
-        counts = self._scratch.room(f"counts {name}", grid * teams.warps * 8)
+            edge = self._scratch.buffer(f"edge {name}", grid * edge_bytes)
+        counts = self._scratch.buffer(f"counts {name}", grid * teams.warps * 8)
         arguments = [
             *on_device.arguments, signed(strips),
-            listed.residues, listed.starts, listed.lengths, listed.places, listed.count,
+            listed.residues, listed.starts, listed.lengths, listed.indices, listed.count,
             address(edge), unsigned(stride), address(counts), signed(teams.team),
             scores, counter, *(checkpoints or []), *(ends or []),
         ]  # fmt: skip

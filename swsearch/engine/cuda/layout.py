@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Final
 
-from swsearch.engine.cuda.kernels import Edges, Pairing
+from swsearch.engine.cuda.kernels import BoundaryMode, Pairing
 from swsearch.engine.cuda.tuning import TunedTile, tiles
 
 ROW_UNIT: Final = 4
@@ -30,16 +30,16 @@ class Strip:
     shape : TunedTile
     first_row : int
         Of each query. A strip has all rows of its tile; only in the last one may there be fewer left.
-    edges : Edges
-    further, followed : bool
-        Whether strips lie above and below.
+    edges : BoundaryMode
+    has_strip_above, has_strip_below : bool
+        Whether the strip reads a boundary and whether it writes one.
     """
 
     shape: TunedTile
     first_row: int
-    edges: Edges
-    further: bool
-    followed: bool
+    edges: BoundaryMode
+    has_strip_above: bool
+    has_strip_below: bool
 
 
 @dataclass(frozen=True)
@@ -78,14 +78,14 @@ def _linked(shapes: Sequence[TunedTile], deferred: bool) -> Layout:
     """Tiles from the first row down as strips that hand on their boundaries."""
     strips: list[Strip] = []
     first_row = 0
-    for place, shape in enumerate(shapes):
-        further, followed = place > 0, place + 1 < len(shapes)
-        edges = Edges.OWN if further or followed else Edges.NONE
-        if further and shapes[place - 1].tile.pairing is not shape.tile.pairing:
-            edges = Edges.READS_PAIR
-        strips.append(Strip(shape, first_row, edges, further, followed))
+    for index, shape in enumerate(shapes):
+        has_strip_above, has_strip_below = index > 0, index + 1 < len(shapes)
+        edges = BoundaryMode.OWN if has_strip_above or has_strip_below else BoundaryMode.NONE
+        if has_strip_above and shapes[index - 1].tile.pairing is not shape.tile.pairing:
+            edges = BoundaryMode.READS_PAIR
+        strips.append(Strip(shape, first_row, edges, has_strip_above, has_strip_below))
         first_row += shape.tile.rows
-    cost = sum((s.shape.alone if s.edges is Edges.NONE else s.shape.edges)[deferred] for s in strips)
+    cost = sum((s.shape.alone if s.edges is BoundaryMode.NONE else s.shape.edges)[deferred] for s in strips)
     return Layout(tuple(strips), cost)
 
 

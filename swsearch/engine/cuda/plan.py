@@ -11,7 +11,7 @@ from typing import Final
 
 import numpy as np
 
-from swsearch.engine.cuda.kernels import UNIT_BYTES, Arithmetic, IntraTaskEntry, Pairing, Tile, most_warps
+from swsearch.engine.cuda.kernels import UNIT_BYTES, Arithmetic, IntraTaskEntry, Pairing, Tile, max_warps
 from swsearch.engine.cuda.layout import Strip, layout
 from swsearch.engine.cuda.profile import residue_columns
 from swsearch.engine.cuda.tuning import choose_intra_task_tile
@@ -23,7 +23,7 @@ FAST_GAP_LIMIT: Final = 2047
 DEFERRED_COLUMNS: Final = 4
 """Columns between two looks at the largest E in the deferred kernels (``strip.cuh``)."""
 LONG_SHARE: Final = 0.7
-LONG_LEAST: Final = 1500
+MIN_LONG_LENGTH: Final = 1500
 """Subjects longer than this part of a group's fair share of all residues, and than this length, get a warp each."""
 LIST_WARPS: Final = 3
 """Warps a block where each has a subject of its own."""
@@ -40,9 +40,9 @@ FEW_LISTED: Final = 4
 
 @dataclass(frozen=True)
 class Batch:
-    """One query, or two that share words; by their place in the caller's list."""
+    """One query, or two that share words; by their position in the caller's list."""
 
-    places: tuple[int, ...]
+    indices: tuple[int, ...]
 
 
 def fits_fast(profile: QueryProfile) -> bool:
@@ -60,17 +60,17 @@ def pair_queries(profiles: Sequence[QueryProfile], architecture: int, *, deferre
 
     Every profile is in exactly one batch. Two queries share words only if both fit the fast type, with equal gap costs.
     """
-    order = sorted(range(len(profiles)), key=lambda place: (profiles[place].length, place))
+    order = sorted(range(len(profiles)), key=lambda index: (profiles[index].length, index))
     batches: list[Batch] = []
     waiting: int | None = None
-    for place in order:
-        if waiting is not None and _worth_pairing(profiles[waiting], profiles[place], architecture, deferred):
-            batches.append(Batch((waiting, place)))
+    for index in order:
+        if waiting is not None and _worth_pairing(profiles[waiting], profiles[index], architecture, deferred):
+            batches.append(Batch((waiting, index)))
             waiting = None
             continue
         if waiting is not None:
             batches.append(Batch((waiting,)))
-        waiting = place
+        waiting = index
     if waiting is not None:
         batches.append(Batch((waiting,)))
     return batches
@@ -101,7 +101,7 @@ def deferred_limit(profile: QueryProfile, floor: int | None) -> int | None:
 
 
 def first_long(lengths: Lengths, n_residues: int, n_groups: int) -> int:
-    """Place of the first subject that gets a warp of its own; lengths grow.
+    """Index of the first subject that gets a warp of its own; lengths grow.
 
     A group of lanes that gets a subject of more than its fair share of all residues would end after all others.
 
@@ -113,7 +113,7 @@ def first_long(lengths: Lengths, n_residues: int, n_groups: int) -> int:
     n_groups : int
         Groups of lanes that the device runs at a time.
     """
-    limit = max(int(n_residues / max(n_groups, 1) * LONG_SHARE), LONG_LEAST)
+    limit = max(int(n_residues / max(n_groups, 1) * LONG_SHARE), MIN_LONG_LENGTH)
     return int(np.searchsorted(lengths, limit, side="right"))
 
 
@@ -155,11 +155,11 @@ class InterTaskPlan:
 
 def plan_inter_task(profiles: Sequence[QueryProfile], architecture: int, *, deferred: bool) -> InterTaskPlan:
     """Type and strips of one query or of two."""
-    order = tuple(sorted(range(len(profiles)), key=lambda place: profiles[place].length))
+    order = tuple(sorted(range(len(profiles)), key=lambda index: profiles[index].length))
     fast = all(first_arithmetic(profile) is Arithmetic.FAST for profile in profiles)
     arithmetic = Arithmetic.FAST if fast else Arithmetic.SHORT
     deferred = deferred and arithmetic is Arithmetic.FAST
-    lengths = tuple(profiles[place].length for place in order)
+    lengths = tuple(profiles[index].length for index in order)
     found = layout(architecture, residue_columns(profiles), lengths, deferred=deferred)
     return InterTaskPlan(arithmetic, order, found.strips, deferred)
 
@@ -197,7 +197,7 @@ class IntraTaskTeams:
 
 def block_strips(tile: Tile, shared_bytes: int, entry: IntraTaskEntry = "intra_task") -> int:
     """Strips that a block of a kernel for listed subjects has room and warps for."""
-    return min((shared_bytes - tile.intra_task_bytes(0)) // (tile.strip_units * UNIT_BYTES), most_warps(entry))
+    return min((shared_bytes - tile.intra_task_bytes(0)) // (tile.strip_units * UNIT_BYTES), max_warps(entry))
 
 
 def intra_task_teams(
@@ -224,7 +224,7 @@ def intra_task_teams(
         return [IntraTaskTeams(warps, 1, warps)]
     if strips > room:
         return [IntraTaskTeams(room, room, room)]
-    return [IntraTaskTeams(n * strips, strips, strips) for n in range(1, most_warps(entry) // strips + 1)]
+    return [IntraTaskTeams(n * strips, strips, strips) for n in range(1, max_warps(entry) // strips + 1)]
 
 
 def choose_teams(

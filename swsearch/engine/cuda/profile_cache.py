@@ -12,7 +12,7 @@ from swsearch.engine.cuda.plan import InterTaskPlan
 from swsearch.engine.cuda.profile import Words, pack_profile, pack_strip
 from swsearch.query.profile import QueryProfile
 
-KEPT_BYTES: Final = 256 << 20
+CACHE_BYTES: Final = 256 << 20
 """Memory for packed profiles. A streamed database meets each query once a piece; packing takes as long as a piece of a
 few megabytes takes to score."""
 
@@ -38,22 +38,22 @@ class ProfileCache:
 
     def __init__(self) -> None:
         self.ahead: tuple[Sequence[QueryProfile], Tile | InterTaskPlan, Arithmetic] | None = None
-        self._kept: dict[_Key, Words] = {}
-        self._kept_bytes = 0
+        self._cached: dict[_Key, Words] = {}
+        self._cached_bytes = 0
 
     def words(self, profiles: Sequence[QueryProfile], strips: Tile | InterTaskPlan, arithmetic: Arithmetic) -> Words:
         """All strips of the profiles, one after another: in one tile, or in the tiles of a plan."""
         key = (tuple(map(id, profiles)), strips, arithmetic)
-        words = self._kept.get(key)
+        words = self._cached.get(key)
         if words is None:
             if isinstance(strips, Tile):
                 words = pack_profile(profiles, strips, arithmetic)
             else:
                 words = _pack_plan(profiles, strips)
-            self._kept_bytes += words.nbytes
-            while self._kept and self._kept_bytes > KEPT_BYTES:
-                self._kept_bytes -= self._kept.pop(next(iter(self._kept))).nbytes
-            self._kept[key] = words
+            self._cached_bytes += words.nbytes
+            while self._cached and self._cached_bytes > CACHE_BYTES:
+                self._cached_bytes -= self._cached.pop(next(iter(self._cached))).nbytes
+            self._cached[key] = words
         return words
 
     def pack_ahead(self) -> None:

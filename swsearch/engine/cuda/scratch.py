@@ -12,7 +12,7 @@ class Scratch:
         self._device = device
         self._buffers: dict[str, Buffer] = {}
 
-    def room(self, name: str, n_bytes: int) -> Buffer:
+    def buffer(self, name: str, n_bytes: int) -> Buffer:
         """At least so many bytes; what the buffer of this name held may be lost.
 
         Raises

@@ -79,7 +79,7 @@ class ShortPairs(Closeable):
         if decision_limit is None:
             decision_limit = int(self._device.free_bytes() * DECISION_SHARE)
         self._decision_limit = decision_limit
-        self._rooms: dict[str, Buffer] = {}
+        self._buffers: dict[str, Buffer] = {}
         self.timing = Timing()
 
     @property
@@ -121,9 +121,9 @@ class ShortPairs(Closeable):
 
     def close(self) -> None:
         """Give the device back."""
-        for buffer in self._rooms.values():
+        for buffer in self._buffers.values():
             buffer.free()
-        self._rooms.clear()
+        self._buffers.clear()
         self._device.close()
 
     def _portions(self, words: NDArray[np.int64], letters: NDArray[np.int64]) -> Iterator[slice]:
@@ -168,7 +168,7 @@ class ShortPairs(Closeable):
         grid = min(resident, -(-n_pairs // (THREADS // WARP)))
         stride = int(subjects.lengths[chosen].max())
         several = int(queries.lengths[chosen].max()) > WARP * rows
-        boundary = self._room("boundary", grid * (THREADS // WARP) * stride * 8 if several else 0)
+        boundary = self._buffer("boundary", grid * (THREADS // WARP) * stride * 8 if several else 0)
         n_letters = int(letters.sum())
         uploads = [self._upload(str(number), side) for number, side in enumerate(sides)]
         uploads += [
@@ -176,17 +176,17 @@ class ShortPairs(Closeable):
             self._upload("runs start", runs_start), self._upload("order", order),
         ]  # fmt: skip
         table = None if problem.table is None else self._upload("table", _square(problem.table))
-        results = self._room("results", n_pairs * _RESULT.itemsize)
-        runs = self._room("runs", n_letters * 4 if path else 0)
-        counters = self._room("counters", 8)
+        results = self._buffer("results", n_pairs * _RESULT.itemsize)
+        runs = self._buffer("runs", n_letters * 4 if path else 0)
+        counters = self._buffer("counters", 8)
         device.clear(counters, 8, Stream.COMPUTE)
         arguments: list[Argument] = [
             *(np.uint64(buffer.address) for buffer in uploads), np.uint32(n_pairs),
             np.uint64(0 if table is None else table.address), np.int32(problem.match), np.int32(problem.mismatch),
             np.int32(problem.gap_open), np.int32(problem.gap_extend), np.int32(problem.query_free),
             np.int32(problem.subject_free),
-            np.uint64(self._room("decisions", int(words[chosen].sum()) * 4).address),
-            np.uint64(self._room("walked", n_letters * 4 if path else 0).address), np.uint64(boundary.address),
+            np.uint64(self._buffer("decisions", int(words[chosen].sum()) * 4).address),
+            np.uint64(self._buffer("walked", n_letters * 4 if path else 0).address), np.uint64(boundary.address),
             np.uint32(stride), np.uint64(results.address), np.uint64(runs.address),
             np.uint64(counters.address), np.uint64(counters.address + 4),
         ]  # fmt: skip
@@ -201,25 +201,25 @@ class ShortPairs(Closeable):
         ends = np.stack([found[name] for name in ("score", "qe", "se", "qs", "ss")], axis=1).astype(np.int64)
         run_ends = np.cumsum(n_runs)
         # Warps reserved room for their runs as they ended; here they come back to the order of the pairs.
-        place = np.arange(len(close_together)) - np.repeat(run_ends - n_runs, n_runs)
-        return PairPaths(ends, run_ends, close_together[np.repeat(found["runs"].astype(np.int64), n_runs) + place])
+        offset = np.arange(len(close_together)) - np.repeat(run_ends - n_runs, n_runs)
+        return PairPaths(ends, run_ends, close_together[np.repeat(found["runs"].astype(np.int64), n_runs) + offset])
 
     def _upload(self, name: str, values: NDArray[np.generic]) -> Buffer:
-        buffer = self._room(name, values.nbytes)
+        buffer = self._buffer(name, values.nbytes)
         self._device.upload(buffer, np.ascontiguousarray(values), Stream.COMPUTE)
         return buffer
 
-    def _room(self, name: str, n_bytes: int) -> Buffer:
+    def _buffer(self, name: str, n_bytes: int) -> Buffer:
         """Memory kept under a name from launch to launch, at least this large; what it held may be lost."""
-        kept = self._rooms.pop(name, None)
-        if kept is not None and kept.n_bytes < n_bytes:
+        buffer = self._buffers.pop(name, None)
+        if buffer is not None and buffer.n_bytes < n_bytes:
             self._device.synchronize()
-            kept.free()
-            kept = None
-        if kept is None:
-            kept = self._device.allocate(max(n_bytes, 16))
-        self._rooms[name] = kept
-        return kept
+            buffer.free()
+            buffer = None
+        if buffer is None:
+            buffer = self._device.allocate(max(n_bytes, 16))
+        self._buffers[name] = buffer
+        return buffer
 
 
 def _square(table: NDArray[np.int8]) -> NDArray[np.int8]:

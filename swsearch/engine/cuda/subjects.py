@@ -34,7 +34,7 @@ BYTES_PER_SUBJECT: Final = 12
 SMALLEST_CHUNK: Final = 1 << 20
 BANDS: Final = 4
 """Bands of a chunk. Few, so that most chunks are spared the longest subjects, which are last to end."""
-WHOLE_RESIDUES: Final = 3000
+ONE_SLOT_RESIDUES: Final = 3000
 """Query residues from which a chunk takes all the room there is: its upload, which nothing then overlaps, takes less
 than a twentieth of its time, and a kernel is faster on a large chunk than on two halves."""
 
@@ -57,7 +57,7 @@ def chunk_bytes(partition: Partition) -> int:
 
 
 Chunk = list[slice]
-"""Bands: ranges of stored places, growing."""
+"""Bands: ranges of stored indices, ascending."""
 
 
 def chunks(partition: Partition, max_bytes: int) -> list[Chunk]:
@@ -112,7 +112,7 @@ class DeviceSubjects:
     partition : Partition
         The same subjects on the host.
     streamed : bool
-        A streamed piece numbers its subjects (``subject_index``) by their place in the whole partition.
+        A streamed piece numbers its subjects (``subject_index``) by their position in the whole partition.
     """
 
     residues: Buffer
@@ -157,7 +157,7 @@ class _Slot:
 
     def __init__(self, device: Device, residue_bytes: int, n_subjects: int) -> None:
         self._device = device
-        self.room = (residue_bytes, n_subjects)
+        self.capacity = (residue_bytes, n_subjects)
         self.residues = device.allocate(residue_bytes)
         self.starts = device.allocate(n_subjects * 8)
         self.lengths = device.allocate(n_subjects * 4)
@@ -170,8 +170,8 @@ class _Slot:
         """Copy a chunk to pinned memory; a partition whose residues are what lies there till the next is filled in."""
         n_bytes = 0
         starts = []
-        for place in chunk:
-            band = partition[place]
+        for stored in chunk:
+            band = partition[stored]
             first, last = residue_span(band)
             np.copyto(self.host_residues[n_bytes : n_bytes + last - first], band.residues[first:last])
             starts.append(band.starts - np.uint64(first) + np.uint64(n_bytes))
@@ -324,7 +324,7 @@ class SubjectStore:
 
     def _chunks(self, partition: Partition, query_residues: int) -> tuple[list[Chunk], int]:
         """The chunks of a streamed partition, and the slots that they go through."""
-        n_slots = 1 if query_residues >= WHOLE_RESIDUES else 2
+        n_slots = 1 if query_residues >= ONE_SLOT_RESIDUES else 2
         return chunks(partition, max(self.limit_bytes // n_slots, SMALLEST_CHUNK)), n_slots
 
     def _stream(self, partition: Partition, query_residues: int) -> Generator[DeviceSubjects, None, None]:
@@ -359,7 +359,7 @@ class SubjectStore:
             spans = [residue_span(partition[band]) for band in chunk]
             residue_bytes = max(residue_bytes, sum(last - first for first, last in spans))
             n_subjects = max(n_subjects, sum(band.stop - band.start for band in chunk))
-        if [slot.room for slot in self._slots] != [(residue_bytes, n_subjects)] * n_slots:
+        if [slot.capacity for slot in self._slots] != [(residue_bytes, n_subjects)] * n_slots:
             self._free_slots()
             for _ in range(n_slots):
                 self._slots.append(_Slot(self._device, residue_bytes, n_subjects))

@@ -26,9 +26,9 @@ class Thresholds:
     """
 
     window_overlap: int = verified_windows.OVERLAP
-    window_stride: int = verified_windows.LEAST_STRIDE
-    windowed_residues: int = verified_windows.LEAST_LENGTH
-    windowed_rows: int = tiled_subjects.MOST_WINDOW_ROWS
-    diamond_residues: int = tiled_subjects.LEAST_LENGTH
+    window_stride: int = verified_windows.MIN_STRIDE
+    windowed_residues: int = verified_windows.MIN_LENGTH
+    windowed_rows: int = tiled_subjects.MAX_WINDOW_ROWS
+    diamond_residues: int = tiled_subjects.MIN_LENGTH
     end_group_bytes: int = end_positions.GROUP_BYTES
     smallest_end_group_bytes: int = end_positions.SMALLEST_GROUP

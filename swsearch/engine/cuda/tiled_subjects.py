@@ -14,7 +14,7 @@ from typing import Final
 import numpy as np
 
 from swsearch.database.partition import Partition
-from swsearch.engine.cuda.diamond_plan import MOST_FIRST, MOST_LINES
+from swsearch.engine.cuda.diamond_plan import MAX_GAP_FIRST, MAX_LINES
 from swsearch.engine.cuda.diamonds import DiamondSweep
 from swsearch.engine.cuda.launches import Timing
 from swsearch.engine.cuda.plan import chain_limit
@@ -25,9 +25,9 @@ from swsearch.query.profile import QueryProfile
 from swsearch.sequences.alphabet import CODE_MASK
 from swsearch.typing import Scores
 
-MOST_WINDOW_ROWS: Final = 16_384
+MAX_WINDOW_ROWS: Final = 16_384
 """Longest query for verified windows."""
-LEAST_LENGTH: Final = 4096
+MIN_LENGTH: Final = 4096
 """Residues of the shortest subject that is scored by diamonds."""
 
 ScoreEach = Callable[
@@ -39,7 +39,7 @@ ScoreEach = Callable[
 
 def suits_diamonds(profile: QueryProfile) -> bool:
     """Whether the diamond kernel takes a profile; one with a row for each position may have too many."""
-    return len(profile.table) <= MOST_LINES and 0 < profile.gap.first <= MOST_FIRST
+    return len(profile.table) <= MAX_LINES and 0 < profile.gap.first <= MAX_GAP_FIRST
 
 
 def score_by_diamonds(sweep: DiamondSweep, profile: QueryProfile, subjects: Partition, timing: Timing) -> Scores:
@@ -48,7 +48,7 @@ def score_by_diamonds(sweep: DiamondSweep, profile: QueryProfile, subjects: Part
         True, True, True, profile.gap.open, profile.gap.extend, table=np.ascontiguousarray(profile.table)
     )
     rows = profile.rows.astype(np.uint16)
-    pairs = [(rows, (subjects.codes(place) & CODE_MASK).astype(np.uint16)) for place in range(len(subjects))]
+    pairs = [(rows, (subjects.codes(index) & CODE_MASK).astype(np.uint16)) for index in range(len(subjects))]
     before = sweep.seconds
     ends = sweep.ends(pairs, problem)
     timing.seconds += sweep.seconds - before
@@ -65,8 +65,8 @@ class TiledSubjects:
         Told of the time of diamonds.
     multiprocessors : int
         Of the device.
-    most_window_rows, least_length : int
-        See :data:`MOST_WINDOW_ROWS` and :data:`LEAST_LENGTH`.
+    max_window_rows, min_length : int
+        See :data:`MAX_WINDOW_ROWS` and :data:`MIN_LENGTH`.
     """
 
     def __init__(
@@ -74,14 +74,14 @@ class TiledSubjects:
         sweep: DiamondSweep,
         timing: Timing,
         multiprocessors: int,
-        most_window_rows: int = MOST_WINDOW_ROWS,
-        least_length: int = LEAST_LENGTH,
+        max_window_rows: int = MAX_WINDOW_ROWS,
+        min_length: int = MIN_LENGTH,
     ) -> None:
         self._sweep = sweep
         self._timing = timing
         self._multiprocessors = multiprocessors
-        self._most_window_rows = most_window_rows
-        self._least_length = least_length
+        self._max_window_rows = max_window_rows
+        self._min_length = min_length
 
     def score_each(
         self,
@@ -97,15 +97,15 @@ class TiledSubjects:
         Where some are apart, rules leave nothing out: what they keep must hold for all subjects together.
         """
         by_first: dict[int, list[int]] = {}
-        for place, profile in enumerate(profiles):
-            by_first.setdefault(self._first(partition, profile), []).append(place)
-        for first, places in by_first.items():
-            chosen = [profiles[place] for place in places]
-            wanted = None if floors is None else [floors[place] for place in places]
+        for index, profile in enumerate(profiles):
+            by_first.setdefault(self._first(partition, profile), []).append(index)
+        for first, indices in by_first.items():
+            chosen = [profiles[index] for index in indices]
+            wanted = None if floors is None else [floors[index] for index in indices]
             if first == len(partition):
-                of_chosen = None if rules is None else [rules[place] for place in places]
+                of_chosen = None if rules is None else [rules[index] for index in indices]
                 for number, block in score_each(chosen, partition, wanted, progress, of_chosen):
-                    yield places[number], block
+                    yield indices[number], block
                 continue
             apart = []
             for profile in chosen:
@@ -118,11 +118,11 @@ class TiledSubjects:
                     progress(n_cells)
             for number, block in score_each(chosen, partition[:first], wanted, progress, None):
                 of_long = apart[number] if wanted is None else apart[number].at_least(wanted[number])
-                yield places[number], ScoreBlock.concatenate([block, of_long])
+                yield indices[number], ScoreBlock.concatenate([block, of_long])
 
     def _first(self, partition: Partition, profile: QueryProfile) -> int:
-        """Place of the first subject that is scored by diamonds; the partition's length where none is."""
-        if profile.length <= self._most_window_rows or not suits_diamonds(profile):
+        """Index of the first subject that is scored by diamonds; the partition's length where none is."""
+        if profile.length <= self._max_window_rows or not suits_diamonds(profile):
             return len(partition)
         limit = chain_limit(partition.n_residues, [profile.length], self._multiprocessors)
-        return int(np.searchsorted(partition.lengths, max(limit, self._least_length), side="right"))
+        return int(np.searchsorted(partition.lengths, max(limit, self._min_length), side="right"))

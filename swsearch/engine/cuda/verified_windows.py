@@ -51,11 +51,11 @@ OVERLAP: Final = 256
 FURTHER: Final = (CHECKPOINTS - 1) * CHECKPOINT_STRIDE
 """Columns by which windows overlap at first, and to which they may go on, or overlap where they cannot;
 ``benchmarks/benchmark_window_checkpoints.py`` measures how many are needed."""
-LEAST_STRIDE: Final = 384
+MIN_STRIDE: Final = 384
 """Columns between the begins of two windows; with fewer, most of the work is what they overlap by."""
 GROWTH: Final = 2
 """How much longer a window's overlap is, at least, each time that its checkpoint is not proven."""
-LEAST_LENGTH: Final = 2048
+MIN_LENGTH: Final = 2048
 COMPARE_BLOCKS: Final = 16
 """Blocks a multiprocessor that compare checkpoints at a time."""
 STATE_BYTES: Final = 256 << 20
@@ -87,13 +87,13 @@ class Windows:
     Attributes
     ----------
     subject : int64 array, shape (n,)
-        Place of each window's subject among these.
+        Index of each window's subject among these.
     checkpoint : int64 array, shape (n,)
         The subject's column from which the window is needed, where the one before it ends; 0 of the first.
     begin, end : int64 array, shape (n,)
         The window's own first column, and the column behind its last: the next window's checkpoint, or the subject's length.
     first : int64 array, shape (n_subjects,)
-        Place of each subject's first window.
+        Index of each subject's first window.
     """
 
     subject: NDArray[np.int64]
@@ -106,11 +106,11 @@ class Windows:
         return len(self.subject)
 
     @property
-    def entries(self) -> Lengths:
+    def warmup_columns(self) -> Lengths:
         """Columns before the checkpoint with the window before; 0 where none needs proof."""
         return np.where(self.begin > 0, self.checkpoint - self.begin, 0).astype(np.uint32)
 
-    def steps(self, slant: int) -> Lengths:
+    def n_columns(self, slant: int) -> Lengths:
         """Columns before the checkpoint with the next window.
 
         Where there is none, so many that all rows end in them, and that the window before may go on beside this one.
@@ -118,10 +118,10 @@ class Windows:
         slant : int
             Columns that the query's last row may be behind its first.
         """
-        followed = np.append(self.subject[1:] == self.subject[:-1], False)
+        has_next = np.append(self.subject[1:] == self.subject[:-1], False)
         columns = self.end - self.begin
-        to_end = np.maximum(columns + slant, self.entries + FURTHER)
-        return np.where(followed, columns, to_end + -to_end % SUBJECT_ALIGNMENT).astype(np.uint32)
+        to_end = np.maximum(columns + slant, self.warmup_columns + FURTHER)
+        return np.where(has_next, columns, to_end + -to_end % SUBJECT_ALIGNMENT).astype(np.uint32)
 
     def after(self, unproven: NDArray[np.bool_], reach: NDArray[np.int64]) -> NDArray[np.bool_]:
         """The unproven windows, and those whose checkpoints lie up to a ``reach``, one for each subject, behind theirs.
@@ -144,8 +144,8 @@ class Windows:
             Of the query.
         """
         proven = (agreed.view(np.uint8).reshape(-1, CHECKPOINTS) == strips).any(axis=1)
-        joined = np.append(False, self.subject[1:] == self.subject[:-1])
-        unproven: NDArray[np.bool_] = joined & ~np.append(True, proven[:-1])
+        has_previous = np.append(False, self.subject[1:] == self.subject[:-1])
+        unproven: NDArray[np.bool_] = has_previous & ~np.append(True, proven[:-1])
         return unproven
 
     def begin_earlier(
@@ -198,9 +198,9 @@ class VerifiedWindows:
     sweep : DiamondSweep
     timing : Timing
         Told of the time of kernels that run after the others.
-    overlap, least_stride : int
+    overlap, min_stride : int
         Columns by which windows overlap at first, and between the begins of two, at least; multiples of 16.
-    least_length : int
+    min_length : int
         Subjects of up to so many residues are not worth cutting.
 
     Attributes
@@ -219,8 +219,8 @@ class VerifiedWindows:
         sweep: DiamondSweep,
         timing: Timing,
         overlap: int = OVERLAP,
-        least_stride: int = LEAST_STRIDE,
-        least_length: int = LEAST_LENGTH,
+        min_stride: int = MIN_STRIDE,
+        min_length: int = MIN_LENGTH,
     ) -> None:
         self.device = device
         self.scratch = scratch
@@ -228,17 +228,17 @@ class VerifiedWindows:
         self.sweep = sweep
         self.timing = timing
         self._overlap = overlap
-        self._least_stride = least_stride
-        self._least_length = least_length
+        self._min_stride = min_stride
+        self._min_length = min_length
         self.full_overlap = overlap + FURTHER
         self.n_again = 0
         self.n_whole = 0
 
     def first(self, partition: Partition, profiles: Sequence[QueryProfile]) -> int:
-        """Place of the first subject to be scored so, for queries that are scored together; past the last for none."""
+        """Index of the first subject to be scored so, for queries that are scored together; past the last for none."""
         rows = [profile.length for profile in profiles]
         limit = chain_limit(partition.n_residues, rows, self.device.facts.multiprocessors)
-        return int(np.searchsorted(partition.lengths, max(limit, self._least_length), side="right"))
+        return int(np.searchsorted(partition.lengths, max(limit, self._min_length), side="right"))
 
     def kernels(self, profile: QueryProfile) -> list[KernelSpec]:
         """Those that a query needs at first."""
@@ -253,9 +253,9 @@ class VerifiedWindows:
         first: int,
         pack: Pack,
         name: str,
-        held: contextlib.ExitStack,
+        stack: contextlib.ExitStack,
     ) -> VerifiedWindowsRun:
-        """Get the subjects from place ``first`` on ready; at least one, none of them empty.
+        """Get the subjects from index ``first`` on ready; at least one, none of them empty.
 
         Parameters
         ----------
@@ -263,7 +263,7 @@ class VerifiedWindows:
             Packs profiles for a tile.
         name : str
             Of the run, among those at a time.
-        held : ExitStack
+        stack : ExitStack
             Keeps what the kernels use until they have ended.
 
         Raises
@@ -271,7 +271,7 @@ class VerifiedWindows:
         OutOfDeviceMemory
         """
         size = self.size(profile, subjects.partition[first:])
-        return VerifiedWindowsRun(self, profile, subjects, np.arange(first, len(subjects)), size, pack, name, held)
+        return VerifiedWindowsRun(self, profile, subjects, np.arange(first, len(subjects)), size, pack, name, stack)
 
     def size(self, profile: QueryProfile, partition: Partition) -> Size:
         """The shortest windows that the device works on all at a time, unless they are very short or far too many."""
@@ -282,7 +282,7 @@ class VerifiedWindows:
         wide = plan_intra_task(profile, architecture, Arithmetic.WIDE, windows=True)
         bytes_a_window = (CHECKPOINTS + 1) * wide.strips(profile.length) * wide.checkpoint_words * WARP * 4
         overlap = self._overlap if self.launcher.all_strips_at_once(profile, tile) else self._overlap + FURTHER
-        stride = _rounded(max(self._least_stride, partition.n_residues * bytes_a_window // STATE_BYTES))
+        stride = _rounded(max(self._min_stride, partition.n_residues * bytes_a_window // STATE_BYTES))
         lengths = partition.lengths.astype(np.int64)
         stride = max(stride, _rounded((partition.n_residues - len(partition) * overlap) // at_a_time))
         slant = min(tile.strips(profile.length) * tile.slant, wide.strips(profile.length) * wide.slant)
@@ -299,26 +299,26 @@ class VerifiedWindowsRun:
         of: VerifiedWindows,
         profile: QueryProfile,
         subjects: DeviceSubjects,
-        places: NDArray[np.intp],
+        indices: NDArray[np.intp],
         size: Size,
         pack: Pack,
         name: str,
-        held: contextlib.ExitStack,
+        stack: contextlib.ExitStack,
     ) -> None:
         self._of = of
         self._device = of.device
         self._profile = profile
         self._subjects = subjects
-        self._places = places
+        self._indices = indices
         self._size = size
         self._pack = pack
         self._name = name
-        self._held = held
+        self._stack = stack
         self._tile: Tile
         self._meet: bool
         self._zeros: Buffer
         self._scores: Buffer
-        self._prepare(first_arithmetic(profile), np.arange(len(places)))
+        self._prepare(first_arithmetic(profile), np.arange(len(indices)))
 
     def start(self) -> None:
         """Launch what is to be scored, and the comparison of all checkpoints unless windows meet by themselves."""
@@ -326,14 +326,14 @@ class VerifiedWindowsRun:
         if self._any_checkpoint and not self._meet:
             n = len(self._windows)
             compared: list[Argument] = [
-                self._at_entries, self._states, unsigned(n), unsigned(self._state_words // 4), address(self._zeros),
+                self._at_warmup, self._states, unsigned(n), unsigned(self._state_words // 4), address(self._zeros),
             ]  # fmt: skip
             grid = min(n, self._device.facts.multiprocessors * COMPARE_BLOCKS)
             self._device.launch(COMPARE_CHECKPOINTS_KERNEL, grid, 0, compared, Stream.COMPUTE)
 
     def finish(self) -> tuple[Scores, int]:
         """The subjects' scores, and how many left the narrowest type; after :meth:`start`, waits for it."""
-        scores = np.zeros(len(self._places), dtype=np.int32)
+        scores = np.zeros(len(self._indices), dtype=np.int32)
         n_left = 0
         while True:
             best, beyond = self._proven()
@@ -360,7 +360,7 @@ class VerifiedWindowsRun:
             unproven &= ~beyond[windows.subject]
             again, whole = self._begin_earlier(unproven, of_subjects)
             if whole.any() and suits_diamonds(profile):
-                of_whole = self._subjects.partition[self._places[self._chosen[whole]]]
+                of_whole = self._subjects.partition[self._indices[self._chosen[whole]]]
                 by_diamonds[whole] = score_by_diamonds(self._of.sweep, profile, of_whole, self._of.timing)
             elif whole.any():
                 last = np.append(windows.first[1:], len(windows)) - 1
@@ -399,7 +399,7 @@ class VerifiedWindowsRun:
         profile, scratch = self._profile, self._of.scratch
         self._arithmetic = arithmetic
         self._chosen = chosen
-        self._lengths = self._subjects.partition.lengths[self._places[chosen]]
+        self._lengths = self._subjects.partition.lengths[self._indices[chosen]]
         self._windows = cut_in_windows(self._lengths, self._size)
         self._overlap = self._of.full_overlap
         self._again = np.arange(len(self._windows))
@@ -408,51 +408,51 @@ class VerifiedWindowsRun:
         # A window that is shorter would end before it came to checkpoints at which the one before may wait for it.
         self._meet = self._size.stride >= FURTHER and self._of.launcher.all_strips_at_once(profile, self._tile)
         words = self._pack([profile], self._tile, arithmetic)
-        self._on_device = self._of.launcher.upload_profile(self._named("profile"), words, self._held)
+        self._on_device = self._of.launcher.upload_profile(self._named("profile"), words, self._stack)
         # What is not scored again keeps its scores, and its states at checkpoints, from launch to launch.
         n = len(self._windows)
         self._state_words = self._tile.strips(profile.length) * self._tile.checkpoint_words * WARP
-        self._states = address(scratch.room(self._named("states"), n * (CHECKPOINTS + 1) * self._state_words * 4))
-        self._scores = scratch.room(self._named("scores"), n * 4)
+        self._states = address(scratch.buffer(self._named("states"), n * (CHECKPOINTS + 1) * self._state_words * 4))
+        self._scores = scratch.buffer(self._named("scores"), n * 4)
         self._describe()
 
     def _describe(self) -> None:
         """Upload where the windows are and which of them are to be scored, and plan the launch."""
         partition, windows = self._subjects.partition, self._windows
-        starts = (partition.starts[self._places[self._chosen]] - partition.starts[0]).astype(np.int64)
+        starts = (partition.starts[self._indices[self._chosen]] - partition.starts[0]).astype(np.int64)
         slant = self._tile.strips(self._profile.length) * self._tile.slant
         lengths = self._lengths[windows.subject] - windows.begin
-        entries, steps = np.where(self._compared, windows.entries, np.uint32(0)), windows.steps(slant)
+        warmup, n_columns = np.where(self._compared, windows.warmup_columns, np.uint32(0)), windows.n_columns(slant)
         columns: list[NDArray[np.generic]] = [
             (starts[windows.subject] + windows.begin).astype(np.uint64), lengths.astype(np.uint32),
-            np.minimum(windows.begin, slant).astype(np.uint32), np.append(entries, np.uint32(0)), steps,
+            np.minimum(windows.begin, slant).astype(np.uint32), np.append(warmup, np.uint32(0)), n_columns,
             # From last to first: a window waits for the one behind it only when that one is begun.
             self._again[::-1].astype(np.uint32), np.array([len(self._again)], dtype=np.uint32),
         ]  # fmt: skip
         self._described = np.concatenate([column.view(np.uint8) for column in columns])
         n = len(windows)
-        table = self._of.scratch.room(self._named("table"), len(self._described))
+        table = self._of.scratch.buffer(self._named("table"), len(self._described))
         offsets = np.cumsum([0, *(column.nbytes for column in columns[:-1])]).tolist()
-        at_starts, at_lengths, at_before, self._at_entries, at_steps, at_places, at_count = (
+        at_starts, at_lengths, at_before, self._at_warmup, at_n_columns, at_indices, at_count = (
             address(table, offset) for offset in offsets
         )
-        self._any_checkpoint = bool(entries.any())
+        self._any_checkpoint = bool(warmup.any())
         # What is found about checkpoints, a counter, and how far each strip has come.
         reached_at = (n + 2) // 2 * 8
         n_zeros = reached_at + n * self._tile.strips(self._profile.length) * 8
-        self._zeros = self._of.scratch.room(self._named("checkpoints"), n_zeros)
+        self._zeros = self._of.scratch.buffer(self._named("checkpoints"), n_zeros)
         self._device.upload(table, self._described, Stream.COMPUTE)
         self._device.clear(self._zeros, n_zeros, Stream.COMPUTE)
         listed = Listed(
-            address(self._subjects.residues), at_starts, at_lengths, at_places, at_count,
-            len(self._again), int(steps[self._again].max()) + FURTHER + SUBJECT_ALIGNMENT,
+            address(self._subjects.residues), at_starts, at_lengths, at_indices, at_count,
+            len(self._again), int(n_columns[self._again].max()) + FURTHER + SUBJECT_ALIGNMENT,
         )  # fmt: skip
         self._launch = self._of.launcher.plan(
             self._profile, self._on_device, listed,
             tile=self._tile, arithmetic=self._arithmetic, scores=address(self._scores),
             counter=address(self._zeros, n * 4), stream=Stream.COMPUTE, name=f"windows {self._name}",
             checkpoints=[
-                at_before, self._at_entries, at_steps, self._states,
+                at_before, self._at_warmup, at_n_columns, self._states,
                 address(self._zeros, reached_at) if self._meet else address(None), address(self._zeros),
             ],
         )  # fmt: skip

@@ -14,9 +14,9 @@ from typing import Final
 LIBRARY: Final = "libcuda.so.1"
 
 
-def wake(ordinals: Sequence[int]) -> threading.Thread:
+def warm_up(ordinals: Sequence[int]) -> threading.Thread:
     """Begin to make the contexts of GPUs by their CUDA numbers; where that fails, opening the device says why."""
-    thread = threading.Thread(target=_make_contexts, args=(tuple(ordinals),), name="wake-gpu")
+    thread = threading.Thread(target=_make_contexts, args=(tuple(ordinals),), name="warm-up-gpu")
     thread.start()
     return thread
 
