@@ -180,7 +180,7 @@ def test_a_device_with_little_shared_memory_gets_narrower_strips(emulated: MakeD
 
 def test_a_long_sweep_is_several_launches(emulated: MakeDevice, monkeypatch: pytest.MonkeyPatch) -> None:
     """Expected: the whole matrix; the horizon outlives a launch, and progress counts all cells, fill included."""
-    monkeypatch.setattr(diamond_launch, "CELLS_A_LAUNCH", 2 * S * 100)
+    monkeypatch.setattr(diamond_launch, "CELLS_PER_LAUNCH", 2 * S * 100)
     device = emulated()
     pair = related(4, 5 * S + 1, 100)
     told: list[int] = []

@@ -188,7 +188,7 @@ def test_a_path_in_reverse_order_and_in_several_launches(
     pair = broken(6, 9 * S + 1, 700)
     problem = AlignmentProblem(local, True, True, 5, 2, 2, -3)
     wanted = by_cpu(pair, problem)
-    monkeypatch.setattr(diamond_launch, "CELLS_A_LAUNCH", 3 * S * 700)
+    monkeypatch.setattr(diamond_launch, "CELLS_PER_LAUNCH", 3 * S * 700)
     for reverse in (False, True):
         device = emulated(reversed_order=reverse, multiprocessors=1)
         assert by_device(device, pair, problem) == wanted

@@ -372,7 +372,7 @@ class SubjectStore:
         elif len(self._slots) > 1:
             self._next.begin_if_ready()
 
-    def give_way(self) -> bool:
+    def halve_limit(self) -> bool:
         """After the device ran out of memory: let go of everything and take half as much from now on.
 
         False where that is less than a megabyte.
