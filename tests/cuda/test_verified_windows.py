@@ -18,7 +18,7 @@ from swsearch.database.partition import Partition
 from swsearch.engine.cuda.device import Device, OutOfDeviceMemory
 from swsearch.engine.cuda.engine import CudaEngine
 from swsearch.engine.cuda.thresholds import Thresholds
-from swsearch.engine.cuda.verified_windows import FURTHER, Size, Windows, cut_in_windows
+from swsearch.engine.cuda.verified_windows import EXTENSION, Size, Windows, cut_in_windows
 from swsearch.engine.reference import ReferenceEngine
 from swsearch.query.profile import QueryProfile, sequence_profile
 from swsearch.scoring.gap import GapPenalty
@@ -77,7 +77,7 @@ def test_windows_of_two_subjects() -> None:
     assert windows.warmup_columns.tolist() == [0, 128, 0]
     assert windows.n_columns(64).tolist() == [384, 416, 320]
     assert windows.n_columns(0).tolist() == [384, 352, 256]
-    assert cut_in_windows(np.array([450], np.uint32), Size(OVERLAP, STRIDE)).n_columns(0).tolist() == [384, 128 + FURTHER]
+    assert cut_in_windows(np.array([450], np.uint32), Size(OVERLAP, STRIDE)).n_columns(0).tolist() == [384, 128 + EXTENSION]
     assert windows.first.tolist() == [0, 2]
 
 
@@ -145,7 +145,7 @@ def test_windows_go_on_until_they_meet(
 
     unproven = Windows.unproven
     monkeypatch.setattr(Windows, "unproven", recorded)
-    with windowed(emulated(multiprocessors=SLOTS, reversed_order=reversed_order), 48, FURTHER) as engine:
+    with windowed(emulated(multiprocessors=SLOTS, reversed_order=reversed_order), 48, EXTENSION) as engine:
         assert_as_reference(engine, profile, partition)
         assert engine.windows.n_again <= 2
     at_checkpoint = met[0].sum(axis=0)

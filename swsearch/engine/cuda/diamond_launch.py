@@ -1,8 +1,8 @@
 """Device memory and launches of a sweep of pairs by diamonds.
 
 :class:`DiamondLaunch` uploads the pairs of one call for ``cuda/entry/sweep_pairs.cu``, owns their device memory,
-launches strips and reads the best ends; the kernel's parameters are those of ``cuda/include/swsearch/sweep_parameters.cuh``. For
-a path (``diamond_paths.py``) it sweeps strips again with ``cuda/entry/trace_pairs.cu``.
+launches strips and reads the best ends; ``cuda/include/swsearch/sweep_parameters.cuh`` lists the kernel's parameters.
+For a path (``diamond_paths.py``) it sweeps strips again with ``cuda/entry/trace_pairs.cu``.
 """
 
 from __future__ import annotations

@@ -2,9 +2,9 @@
 
 Bands of strips are swept again from the end upwards. A band lies below a known row and is swept only up to the
 column where the path is; its strips save their lowest rows and states (``diamond_checkpoints.py``). The parts beside
-the blocks on the path are copied to the host, where ``_native.PairWalk`` decides the cells of these blocks. A band whose checkpoints
-do not fit the device is cut by rows that a further sweep saves. All values are those of the whole matrix, so the path
-does not depend on the cuts and equals the path of the CPU's kernels (docs/design/diamond.md, "Path").
+the blocks on the path are copied to the host, where ``_native.PairWalk`` decides the cells of the blocks. A band whose
+checkpoints do not fit the device is cut by rows that another sweep saves. All values are those of the whole matrix, so
+the path does not depend on the cuts and equals the path of the CPU's kernels (docs/design/diamond.md, "Path").
 """
 
 from __future__ import annotations

@@ -388,7 +388,7 @@ class CudaEngine(Closeable):
         return n_short, [n_left for _, n_left in finished]
 
     def _plan_ahead(self, profiles: list[QueryProfile], subjects: DeviceSubjects, *, deferred: bool) -> None:
-        """Let the next batch be packed while kernels run; only its first query if all subjects are scored in windows."""
+        """Let the next batch be packed while kernels run; only its first query if all subjects go in windows."""
         architecture = self._device.facts.architecture
         if self.windows.first(subjects.partition, profiles):
             plan = plan_inter_task(profiles, architecture, deferred=self._deferred and deferred)

@@ -1,7 +1,7 @@
 """The forecast of a search on GPUs: the layout of queries and database, and the expected time.
 
-The time is the number of cells divided by the devices' rates. A multiprocessor's rate is a number of cells per clock for
-each architecture: measured where the kernels were tuned; elsewhere two thirds, the measured proportion, of what the
+The time is the number of cells divided by the devices' rates. A multiprocessor's rate is a number of cells per clock,
+by architecture: measured where the kernels were tuned; elsewhere two thirds, the measured proportion, of what the
 instructions of the inner loop allow.
 """
 

@@ -1,8 +1,8 @@
-"""How the rows of a query, or of two that share words, are cut into strips: the cheapest tiles by their measured times.
+"""Cuts the rows of a query, or of two that share words, into the strips that are cheapest by their measured times.
 
-The rows are a path from the first to the last, and a tile a step along it; the cheapest path is found once for as many
-rows as a few tiles have, and longer queries begin with the tile that is cheapest by the row. Pure functions; ``plan``
-asks for the layout of each batch, and ``engine`` launches a kernel for each strip.
+This is a shortest-path problem: the nodes are rows, and a tile is an edge as long as its rows. A table holds the
+cheapest covers of up to a few tiles; longer queries begin with tiles of the lowest cost per row. Pure functions:
+``plan`` requests the layout of each batch, and ``engine`` launches a kernel for each strip.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from swsearch.engine.cuda.kernels import BoundaryMode, Pairing
 from swsearch.engine.cuda.tuning import TunedTile, tiles
 
 ROW_UNIT: Final = 4
-"""Every tile has a multiple of this many rows."""
+"""The rows of every tile are a multiple of this."""
 TABLE_TILES: Final = 6
-"""Tiles, of the kind that is cheapest by the row, whose rows the table of cheapest covers reaches."""
+"""Height of the table of cheapest covers, in tiles of the shape with the lowest cost per row."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Strip:
     ----------
     shape : TunedTile
     first_row : int
-        Of each query. A strip has all rows of its tile; only in the last one may there be fewer left.
+        First row, of each query. Only the last strip may have fewer rows left than its tile.
     edges : BoundaryMode
     has_strip_above, has_strip_below : bool
         Whether the strip reads a boundary and whether it writes one.
@@ -44,9 +44,9 @@ class Strip:
 
 @dataclass(frozen=True)
 class Layout:
-    """The strips of one query or of two, from the first row down, and their picoseconds a residue of the subjects.
+    """The strips of one query or of two, from the first row down, and their picoseconds per subject residue.
 
-    Of two queries, both lie in the first strips and the longer one alone in the others.
+    Two queries share the first strips; the remaining strips hold the longer one.
     """
 
     strips: tuple[Strip, ...]
@@ -57,8 +57,8 @@ class Layout:
 def layout(architecture: int, columns: int, lengths: tuple[int, ...], *, deferred: bool) -> Layout:
     """The cheapest strips for a query of this length, or for two queries, the shorter first.
 
-    Two queries share words down to the shorter one's end or a little further, whatever fills the strips best; below,
-    the longer one goes on by itself.
+    Two queries share words down to the end of the shorter one, or a few rows beyond it if that fills the strips better;
+    the longer one continues in row blocks.
     """
     one = _table(architecture, Pairing.ROW_BLOCKS, columns, deferred)
     if len(lengths) == 1:
@@ -75,7 +75,7 @@ def layout(architecture: int, columns: int, lengths: tuple[int, ...], *, deferre
 
 
 def _linked(shapes: Sequence[TunedTile], deferred: bool) -> Layout:
-    """Tiles from the first row down as strips that hand on their boundaries."""
+    """Turn tiles, from the first row down, into strips that pass boundaries on."""
     strips: list[Strip] = []
     first_row = 0
     for index, shape in enumerate(shapes):
@@ -91,19 +91,19 @@ def _linked(shapes: Sequence[TunedTile], deferred: bool) -> Layout:
 
 @dataclass(frozen=True)
 class _Table:
-    """The cheapest tiles with boundaries for few rows, and the tile for all rows beyond them.
+    """The cheapest tiles for few rows, and the tile for all rows beyond them.
 
     Attributes
     ----------
     shapes : tuple of TunedTile
     single : tuple of TunedTile
-        By rows in units, the cheapest single tile without boundaries; as long as the tile of most rows reaches.
+        By rows in units, the cheapest single tile without boundaries; up to the rows of the tallest tile.
     first : tuple of TunedTile
-        By rows in units, the first tile of the cheapest cover.
+        By rows in units, the first tile of the cheapest cover with boundaries.
     full : TunedTile
-        The cheapest by the row.
+        The tile of the lowest cost per row.
     deferred : bool
-        For which kernels.
+        Whether the costs are those of the deferred kernels.
     """
 
     shapes: tuple[TunedTile, ...]
@@ -135,7 +135,7 @@ def _table(architecture: int, pairing: Pairing, columns: int, deferred: bool) ->
 
 
 def _cover(table: _Table, n_rows: int, *, whole: bool) -> tuple[TunedTile, ...]:
-    """The cheapest tiles for this many rows; ``whole``: there are no others, so that one tile alone has no boundary."""
+    """The cheapest tiles for ``n_rows`` rows; ``whole``: they are all rows, so that a single tile has no boundary."""
     chosen = []
     units = _units(n_rows)
     while units >= len(table.first):

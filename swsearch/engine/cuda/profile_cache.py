@@ -1,4 +1,4 @@
-"""Packed profiles on the host for one call of the engine: made while kernels run, and kept for the pieces to come."""
+"""Packed profiles on the host for one call of the engine: packed while kernels run, and cached for later pieces."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from swsearch.engine.cuda.profile import Words, pack_profile, pack_strip
 from swsearch.query.profile import QueryProfile
 
 CACHE_BYTES: Final = 256 << 20
-"""Memory for packed profiles. A streamed database meets each query once a piece; packing takes as long as a piece of a
-few megabytes takes to score."""
+"""Memory for packed profiles. Each piece of a streamed database needs every profile again, and packing takes as long as
+scoring a piece of a few megabytes."""
 
 _Key = tuple[tuple[int, ...], Tile | InterTaskPlan, Arithmetic]
 
@@ -28,12 +28,12 @@ def _pack_plan(profiles: Sequence[QueryProfile], plan: InterTaskPlan) -> Words:
 
 
 class ProfileCache:
-    """The words of a call's profiles. Profiles are known by identity, so the call must hold them.
+    """The words of a call's profiles. The keys are object identities, so the caller must keep the profiles alive.
 
     Attributes
     ----------
     ahead : tuple of profiles, Tile or InterTaskPlan, and Arithmetic, or None
-        What :meth:`pack_ahead` is to pack.
+        The next arguments of :meth:`words`, which :meth:`pack_ahead` packs in advance.
     """
 
     def __init__(self) -> None:
@@ -57,7 +57,7 @@ class ProfileCache:
         return words
 
     def pack_ahead(self) -> None:
-        """Pack what comes next, unless it is there."""
+        """Pack ``ahead``, unless it is cached."""
         if self.ahead is not None:
             self.words(*self.ahead)
             self.ahead = None

@@ -1,4 +1,4 @@
-"""Which subjects' scores come back from the device: those to score again, those that reach a floor, the best."""
+"""Selects subjects by their scores on the device: those to score again, those that reach a floor, and the best."""
 
 from __future__ import annotations
 
@@ -19,7 +19,11 @@ from swsearch.hits.score_block import ScoreBlock
 
 @dataclass(frozen=True)
 class ScoreFilter:
-    """Subjects to pick from: indices first to first + n_candidates, or the first n_candidates of a list; and the least score."""
+    """Candidates and the lowest score that is wanted.
+
+    Candidates are the subjects first to first + n_candidates - 1 or, with ``among``, the first n_candidates of the list
+    in that scratch buffer.
+    """
 
     first: int
     n_candidates: int
@@ -28,7 +32,7 @@ class ScoreFilter:
 
 
 class Selector:
-    """Picks subjects by the scores that kernels left on one device.
+    """Selects subjects by the scores in one device's memory.
 
     Parameters
     ----------
@@ -43,7 +47,7 @@ class Selector:
     def collect(
         self, scores: Buffer, candidates: Sequence[ScoreFilter], name: str, values: Buffer | None = None
     ) -> int:
-        """List in scratch ``name`` the candidates that reach their limits; their number."""
+        """List the candidates that reach their limits in scratch buffer ``name``, and return their number."""
         device = self._device
         listed = self._scratch.buffer(name, max(sum(group.n_candidates for group in candidates), 1) * 4)
         count = self._scratch.buffer(f"{name} count", 4)
@@ -68,9 +72,9 @@ class Selector:
         return ScoreBlock(subjects.partition.subject_index[indices], values)
 
     def best(self, subjects: DeviceSubjects, scores: Buffer, floor: int, rule: TopKBound | None) -> ScoreBlock:
-        """Of the subjects that score ``floor`` or more those that can be among the best, and how many others there are.
+        """Subjects with at least ``floor`` that can be among the best, and the number of the others.
 
-        The score of the N-th best subject comes from counts by score; the subjects that reach it tell the rule's bound.
+        Counts by score give the N-th best score; the rule derives its bound from the subjects that reach that score.
         """
         if rule is None or len(subjects) <= rule.top:
             return self.at_least(subjects, scores, floor)
@@ -87,7 +91,7 @@ class Selector:
         return ScoreBlock(subjects.partition.subject_index[indices[wanted]], values[wanted], n_left_out=n_left_out)
 
     def _counts(self, subjects: DeviceSubjects, scores: Buffer) -> NDArray[np.int64]:
-        """Subjects by score, shape (COUNTED_SCORES,); larger scores count as the last."""
+        """Number of subjects with each score, shape (COUNTED_SCORES,); larger scores count as the last."""
         device = self._device
         counts = self._scratch.buffer("score counts", COUNTED_SCORES * 4)
         device.clear(counts, counts.n_bytes, Stream.COMPUTE)

@@ -1,9 +1,10 @@
-"""Queries of many thousand rows against long subjects: by diamonds, apart from the other subjects.
+"""Scores queries of many thousand rows against long subjects by diamonds, separately from the other subjects.
 
-A subject is worked on from its first column to its last, so one of many residues would still be at work when all others
-are done; a genome is one subject. For most queries such subjects are scored in verified windows, before the others
-(:mod:`swsearch.engine.cuda.verified_windows`). For queries of many thousand rows windows have too many strips, one below
-the other; then the subject's matrix is spread over warps in both directions (:mod:`swsearch.engine.cuda.diamonds`).
+The columns of a subject are computed one after another, so a very long subject, such as a genome, would end long after
+all others. For most queries such subjects are scored in verified windows before the others
+(:mod:`swsearch.engine.cuda.verified_windows`). For queries of many thousand rows a window would have too many strips,
+one below the other; then the subject's matrix is divided among warps in both directions
+(:mod:`swsearch.engine.cuda.diamonds`).
 """
 
 from __future__ import annotations
@@ -26,24 +27,24 @@ from swsearch.sequences.alphabet import CODE_MASK
 from swsearch.typing import Scores
 
 MAX_WINDOW_ROWS: Final = 16_384
-"""Longest query for verified windows."""
+"""Rows of the longest query that is scored in verified windows."""
 MIN_LENGTH: Final = 4096
-"""Residues of the shortest subject that is scored by diamonds."""
+"""Subjects of at most so many residues are never scored by diamonds."""
 
 ScoreEach = Callable[
     [Sequence[QueryProfile], Partition, Sequence[int] | None, Progress | None, Sequence[TopKBound | None] | None],
     Generator[Scored, None, None],
 ]
-"""Scores subjects without diamonds, as :meth:`swsearch.engine.cuda.engine.CudaEngine.score_each` is asked to."""
+"""Scores subjects without diamonds; parameters as for :meth:`swsearch.engine.cuda.engine.CudaEngine.score_each`."""
 
 
 def suits_diamonds(profile: QueryProfile) -> bool:
-    """Whether the diamond kernel takes a profile; one with a row for each position may have too many."""
+    """Whether the diamond kernel supports a profile; position-specific profiles may have too many rows."""
     return len(profile.table) <= MAX_LINES and 0 < profile.gap.first <= MAX_GAP_FIRST
 
 
 def score_by_diamonds(sweep: DiamondSweep, profile: QueryProfile, subjects: Partition, timing: Timing) -> Scores:
-    """The subjects' best scores; the profile suits diamonds, and ``timing`` is told of their seconds."""
+    """The subjects' best scores by diamonds, for which the profile must be suitable; adds their time to ``timing``."""
     problem = AlignmentProblem(
         True, True, True, profile.gap.open, profile.gap.extend, table=np.ascontiguousarray(profile.table)
     )
@@ -56,13 +57,13 @@ def score_by_diamonds(sweep: DiamondSweep, profile: QueryProfile, subjects: Part
 
 
 class TiledSubjects:
-    """Divides partitions for queries that take diamonds, and scores what is long apart.
+    """Divides partitions for very long queries and scores the long subjects by diamonds.
 
     Parameters
     ----------
     sweep : DiamondSweep
     timing : Timing
-        Told of the time of diamonds.
+        The kernel time of diamonds is added to it.
     multiprocessors : int
         Of the device.
     max_window_rows, min_length : int
@@ -92,9 +93,9 @@ class TiledSubjects:
         progress: Progress | None,
         rules: Sequence[TopKBound | None] | None,
     ) -> Generator[Scored, None, None]:
-        """What ``score_each`` gives for the partition, which does all but the long subjects of these queries.
+        """Blocks for the whole partition; ``score_each`` scores all subjects but the long ones of very long queries.
 
-        Where some are apart, rules leave nothing out: what they keep must hold for all subjects together.
+        Rules are not applied to queries with long subjects, since a rule's bound must hold for all subjects together.
         """
         by_first: dict[int, list[int]] = {}
         for index, profile in enumerate(profiles):
@@ -107,17 +108,17 @@ class TiledSubjects:
                 for number, block in score_each(chosen, partition, wanted, progress, of_chosen):
                     yield indices[number], block
                 continue
-            apart = []
+            long_blocks = []
             for profile in chosen:
                 long = partition[first:]
                 scores = score_by_diamonds(self._sweep, profile, long, self._timing)
-                apart.append(ScoreBlock(long.subject_index, scores))
+                long_blocks.append(ScoreBlock(long.subject_index, scores))
                 n_cells = profile.length * long.n_residues
                 self._timing.cells += n_cells
                 if progress is not None:
                     progress(n_cells)
             for number, block in score_each(chosen, partition[:first], wanted, progress, None):
-                of_long = apart[number] if wanted is None else apart[number].at_least(wanted[number])
+                of_long = long_blocks[number] if wanted is None else long_blocks[number].at_least(wanted[number])
                 yield indices[number], ScoreBlock.concatenate([block, of_long])
 
     def _first(self, partition: Partition, profile: QueryProfile) -> int:

@@ -1,8 +1,8 @@
-"""Needleman-Wunsch of one pair in a wavefront of 16 by 16 tiles: ``cuda/kernels/wavefront.cuh``, a launch a wave.
+"""Needleman-Wunsch of one pair in a wavefront of 16 by 16 tiles: ``cuda/kernels/wavefront.cuh``, one launch per wave.
 
-The kernel of a published exercise of 2009, in memory that grows with the lengths alone. It gives the score; the path is
-found by the pair aligner. A wave of few tiles leaves most of a GPU idle and every wave is a launch: it is here to be
-compared with, not to be fast.
+This is the algorithm of a published exercise of 2009, in memory linear in the lengths. It computes the score only. A
+wave of few tiles leaves most of a GPU idle, and every wave is a launch: the kernel serves for comparison, not for
+speed.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class WavefrontPairs:
     Parameters
     ----------
     device : Device
-        Open; stays the caller's.
+        An open device, which the caller closes.
     """
 
     name = "cuda wavefront"
@@ -55,7 +55,7 @@ class WavefrontPairs:
         InputError
             A path is asked for, or the problem is not global with linear gaps and compared letters.
         EngineError
-            A side is empty, scores may leave 30 bits, or the device fails.
+            A side is empty, scores may exceed 30 bits, or the device fails.
         """
         if path:
             raise InputError("--kernel wavefront gives scores alone; leave --cigar out, or the kernel")
@@ -84,18 +84,18 @@ def wavefront_score(
     Parameters
     ----------
     device : Device
-        Open; stays the caller's.
+        An open device, which the caller closes.
     query, subject : uint16 array
-        Equal numbers are equal letters; neither is empty.
+        Letters as numbers; neither sequence is empty.
     match, mismatch : int
         Scores of equal and of different letters.
     indel : int
-        What a letter in a gap costs, at least 0.
+        Cost of a letter in a gap, at least 0.
 
     Raises
     ------
     EngineError
-        A sequence is empty, or scores may leave 30 bits.
+        A sequence is empty, or scores may exceed 30 bits.
     """
     rows, columns = len(query), len(subject)
     if not rows or not columns:
