@@ -97,7 +97,7 @@ def test_long_subjects_have_their_kernel_begun(emulated: MakeDevice) -> None:
     assert codes_of(device.launched) == codes_of(device.prepared)
 
 
-def test_joined_windows_begin_both_their_kernels(emulated: MakeDevice) -> None:
+def test_verified_windows_begin_both_their_kernels(emulated: MakeDevice) -> None:
     rng = np.random.default_rng(14)
     partition = partition_of([random_codes(rng, length) for length in (100, 1500)])
     device = emulated()

@@ -73,7 +73,7 @@ def in_groups(device: EmulatedDevice, group_bytes: int) -> CudaEngine:
 
 
 def related(rng: np.random.Generator, query: Codes, letters: int = 20) -> list[Codes]:
-    """Subjects in which the best alignment ends early, late, in a gap's wake, or in several places alike."""
+    """Subjects in which the best alignment ends early, late, in a gap, or in several places alike."""
     changed = query.copy()
     changed[::9] = (changed[::9] + 1) % letters
     half = len(query) // 2
@@ -168,7 +168,7 @@ def test_strips_side_by_side_and_in_turn_find_the_same_ends(emulated: MakeDevice
 
 
 def test_long_subjects_are_looked_through_in_windows(emulated: MakeDevice, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ends in the first window and in the last, equal ones in two, a gap across a checkpoint; groups of a window each."""
+    """Ends in the first window and in the last, equal ends in two, a gap between windows; groups of one window each."""
     monkeypatch.setattr(ends_module, "MIN_STRIDE", 64)
     rng = np.random.default_rng(6)
     query = random_codes(rng, 24, 4)
@@ -193,7 +193,7 @@ def test_long_subjects_are_looked_through_in_windows(emulated: MakeDevice, monke
 
 
 def test_windows_hold_every_alignment_of_the_score_whole() -> None:
-    """Of each column that can end an alignment some window holds the columns that it may span."""
+    """For each column, some window holds all columns that an alignment ending there can span."""
     lengths = np.array([0, 1, 5_000, 20_000, 100_003], dtype=np.uint32)
     columns = np.array([30, 30, 900, 5_000, 611])
     found = stretches_of(np.arange(5), lengths, columns)
@@ -210,7 +210,7 @@ def test_windows_hold_every_alignment_of_the_score_whole() -> None:
 
 
 def test_a_span_leaves_room_for_the_longest_gap_that_a_score_allows() -> None:
-    """By hand: 10 bases score at most 20. For a score of 1, 14 are left for a gap of 7; for 15, none."""
+    """By hand: 10 bases score at most 20. A score of 1 leaves 14 for a gap of 7 bases; a score of 15 leaves no gap."""
     profile = sequence_profile(random_codes(np.random.default_rng(1), 10, 4), default_scheme(DNA))
     columns = profile.most_columns(np.array([1, 15, 20], dtype=np.int32))
     assert columns is not None

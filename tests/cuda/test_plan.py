@@ -91,7 +91,9 @@ def test_strips_cover_every_row_once(architecture: int, deferred: bool, lengths:
         assert shared == (len(lengths) == 2 and row < lengths[0]) or row >= lengths[0]
         above = found.strips[place - 1].shape.tile.pairing if place else strip.shape.tile.pairing
         hands_over = above is not strip.shape.tile.pairing
-        assert strip.edges is (BoundaryMode.NONE if len(found.strips) == 1 else BoundaryMode.READS_PAIR if hands_over else BoundaryMode.OWN)
+        assert strip.edges is (
+            BoundaryMode.NONE if len(found.strips) == 1 else BoundaryMode.READS_PAIR if hands_over else BoundaryMode.OWN
+        )
         row += strip.shape.tile.rows
     assert row >= lengths[-1]
 

@@ -1,4 +1,4 @@
-"""GPUs that start beside the program: what is asked of the driver's library, and silence where there is none."""
+"""GPU contexts created while the program starts: the calls of the driver's library, and no error without one."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ int cuDevicePrimaryCtxRetain(void **context, int device) { note("retain", device
 
 
 def make_driver(folder: Path, status: int) -> tuple[str, Path]:
-    """A library that writes down what it is asked, and the file with that."""
+    """A library that records its calls, and the file of the record."""
     if shutil.which("gcc") is None:
         pytest.skip("gcc is not installed to make a driver's stand-in")
     calls = folder / "calls.txt"
@@ -42,7 +42,7 @@ def make_driver(folder: Path, status: int) -> tuple[str, Path]:
 
 @pytest.mark.parametrize(("status", "expected"), [(0, ["init 0", "retain 10", "retain 11"]), (100, ["init 0"])])
 def test_contexts_of_the_devices_that_are_there(tmp_path, monkeypatch, status, expected):
-    """Device 2 is not there; status 100 is CUDA's "no device"."""
+    """Device 2 does not exist; status 100 is CUDA's "no device"."""
     library, calls = make_driver(tmp_path, status)
     monkeypatch.setattr(warm_up, "LIBRARY", library)
     warm_up.warm_up([0, 2, 1]).join()

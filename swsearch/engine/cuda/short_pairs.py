@@ -1,8 +1,8 @@
 """Aligns thousands of short pairs on a GPU with ``cuda/kernels/short_pairs.cuh``, one warp per pair.
 
 The host prepares the letters, the offsets of each pair's decisions and runs, and the order, largest pairs first. A
-batch whose decisions do not fit their memory takes several launches. A pair needs two bytes per letter, four bytes per letter
-for its runs and, with a path, half a byte per cell (a quarter with linear gaps).
+batch whose decisions do not fit their memory takes several launches. A pair needs two bytes per letter, four bytes per
+letter for its runs and, with a path, half a byte per cell (a quarter with linear gaps).
 """
 
 from __future__ import annotations

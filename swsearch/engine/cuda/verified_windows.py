@@ -1,16 +1,17 @@
 """Scores long subjects in overlapping windows, side by side, and proves by comparison that the windows suffice.
 
 Each window but a subject's first begins some columns before the end of the previous window, with zeros in place of the
-columns before it. A checkpoint is the column at which the previous window ends. If both windows hold the same values in
-every row there, the later window is exact from the checkpoint on; if all checkpoints are proven so, the largest score of
-all windows is the subject's (``cuda/kernels/checkpoints.cuh``). Alignments of unrelated sequences are short, so nearly
-every checkpoint is proven at once. Otherwise the previous window is extended to the next of a few checkpoints, provided
-that the device computes all strips of the query at the same time.
+columns before it. A checkpoint is the column at which the previous window ends. If both windows hold the same values
+in every row there, the later window is exact from the checkpoint on; if all checkpoints are proven so, the largest
+score of all windows is the subject's (``cuda/kernels/checkpoints.cuh``). Alignments of unrelated sequences are short,
+so nearly every checkpoint is proven at once. Otherwise the previous window is extended to the next of a few
+checkpoints, provided that the device computes all strips of the query at the same time.
 
-If a checkpoint is still not proven, an alignment may extend across it. Its window then starts further back and is scored
-again, until all checkpoints are proven. Gaps alone can keep H above 0 for score / extend columns behind an alignment, so
-the new start is at least so many columns before the checkpoint, for the subject's best score so far. If the windows of a
-subject would have more columns than the subject itself, the subject is scored whole, by diamonds if they suit the query.
+If a checkpoint is still not proven, an alignment may extend across it. Its window then starts further back and is
+scored again, until all checkpoints are proven. Gaps alone can keep H above 0 for score / extend columns behind an
+alignment, so the new start is at least so many columns before the checkpoint, for the subject's best score so far. If
+the windows to score again would have more columns than the subject itself, the subject is scored whole, by diamonds if
+they suit the query.
 
 The engine launches the windows before the inter-task kernel of the other subjects and reads their scores after it. If
 both kernels ran at the same time, they would share multiprocessors and take longer than one after the other.
@@ -116,8 +117,8 @@ class Windows:
     def n_columns(self, slant: int) -> Lengths:
         """Columns of each window before the next window's checkpoint.
 
-        A subject's last window has so many that all rows reach the subject's end, and that the extension of the previous
-        window ends within it.
+        A subject's last window has so many that all rows reach the subject's end and that the extension of the
+        previous window ends within it.
 
         Parameters
         ----------
@@ -130,7 +131,7 @@ class Windows:
         return np.where(has_next, columns, to_end + -to_end % SUBJECT_ALIGNMENT).astype(np.uint32)
 
     def after(self, unproven: NDArray[np.bool_], reach: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """The unproven windows, and later ones whose checkpoints lie up to ``reach`` columns behind an unproven checkpoint.
+        """The unproven windows, and later ones with a checkpoint at most ``reach`` columns behind an unproven one.
 
         ``reach`` has one number per subject. The checkpoints of these later windows may seem proven although an
         alignment from before the unproven checkpoint is missing in both windows.
@@ -173,8 +174,8 @@ class Windows:
 def cut_in_windows(lengths: Lengths, size: Size) -> Windows:
     """Cut subjects, none of them empty, into windows; all windows of a subject but the last have the same length.
 
-    Columns are those of the query's first row. The last checkpoint may lie behind the subject's end, since the other rows
-    lag behind the first.
+    Columns are those of the query's first row. The last checkpoint may lie behind the subject's end, since the other
+    rows lag behind the first.
     """
     whole = lengths.astype(np.int64)
     n_windows = _n_windows(whole, size)
@@ -242,7 +243,7 @@ class VerifiedWindows:
         self.n_whole = 0
 
     def first(self, partition: Partition, profiles: Sequence[QueryProfile]) -> int:
-        """Index of the first subject to score in windows, for queries scored together; their number if there is none."""
+        """Index of the first subject to score in windows, for queries scored together; past the last if none."""
         rows = [profile.length for profile in profiles]
         limit = chain_limit(partition.n_residues, rows, self.device.facts.multiprocessors)
         return int(np.searchsorted(partition.lengths, max(limit, self._min_length), side="right"))
