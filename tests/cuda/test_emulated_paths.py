@@ -1,4 +1,4 @@
-"""Paths of pairs on the emulated device: what strips leave, bands, and the blocks that are walked.
+"""Paths of pairs on the emulated device: checkpoints of strips, bands, and the blocks on the path.
 
 The expected paths are those of the whole matrix (``tests/pairs/whole_matrix.py``), or of the CPU's pair kernels, which
 it judges, where a matrix in Python would take too long.
@@ -131,7 +131,7 @@ def test_more_words_a_lane_change_no_path(emulated: MakeDevice, words: int, loca
 
 @pytest.mark.parametrize("local", [True, False])
 def test_bands_that_little_memory_cuts_change_no_path(emulated: MakeDevice, local: bool) -> None:
-    """Expected: the CPU's alignment. Room for what all strips leave, for bands of some, or of one."""
+    """Expected: the CPU's alignment. Memory for the checkpoints of all strips, of some, or of one."""
     pair = broken(3, 12 * S - 5, 900)
     problem = AlignmentProblem(local, local, local, 5, 2, 2, -3)
     wanted = by_cpu(pair, problem)
@@ -161,8 +161,8 @@ def test_a_path_without_room_for_one_strip_is_one_clear_line(emulated: MakeDevic
     assert device.used_bytes == 0
 
 
-def test_what_others_keep_gives_way_to_a_path(emulated: MakeDevice) -> None:
-    """Expected: the CPU's alignment, after the device's other memory was asked for once."""
+def test_other_memory_is_freed_for_a_path(emulated: MakeDevice) -> None:
+    """Expected: the CPU's alignment, after the other memory of the device was freed once."""
     pair = broken(4, 3 * S, 600)
     problem = AlignmentProblem(False, False, False, 5, 2, 2, -3)
     sweep = DiamondSweep(emulated())

@@ -67,9 +67,9 @@ def test_a_tiles_rows_and_memory() -> None:
 @pytest.mark.parametrize("pairing", [Pairing.ROW_BLOCKS, Pairing.TWO_QUERIES])
 def test_every_query_length_has_a_tile_that_fits_the_device(architecture: int, pairing: Pairing) -> None:
     """Static limits of the architectures: 64 KB of shared memory a block on 7.5, 99 KB and more on the others."""
-    room = 64 * 1024 if architecture == 75 else 99 * 1024
+    max_bytes = 64 * 1024 if architecture == 75 else 99 * 1024
     for shape in tiles(architecture, pairing, 28):
-        assert shape.tile.shared_bytes <= room
+        assert shape.tile.shared_bytes <= max_bytes
         assert shape.threads % 32 == 0
         assert shape.tile.rows % ROW_UNIT == 0
 
@@ -83,13 +83,13 @@ def test_strips_cover_every_row_once(architecture: int, deferred: bool, lengths:
     """Two queries share words until the shorter one ends, then the longer one goes on; only the last strip may pad."""
     found = layout(architecture, 28, lengths, deferred=deferred)
     row = 0
-    for place, strip in enumerate(found.strips):
+    for index, strip in enumerate(found.strips):
         assert strip.first_row == row < lengths[-1]
-        assert strip.has_strip_above == (place > 0)
-        assert strip.has_strip_below == (place + 1 < len(found.strips))
+        assert strip.has_strip_above == (index > 0)
+        assert strip.has_strip_below == (index + 1 < len(found.strips))
         shared = strip.shape.tile.pairing is Pairing.TWO_QUERIES
         assert shared == (len(lengths) == 2 and row < lengths[0]) or row >= lengths[0]
-        above = found.strips[place - 1].shape.tile.pairing if place else strip.shape.tile.pairing
+        above = found.strips[index - 1].shape.tile.pairing if index else strip.shape.tile.pairing
         hands_over = above is not strip.shape.tile.pairing
         assert strip.edges is (
             BoundaryMode.NONE if len(found.strips) == 1 else BoundaryMode.READS_PAIR if hands_over else BoundaryMode.OWN
@@ -154,15 +154,15 @@ def test_teams_share_the_strips_of_a_query_that_fits() -> None:
     """By hand: a strip of 4 words is 2 planes of 28 columns x 256 bytes; 64 KB have room for four beside the slack."""
     tile = plan_intra_task(profile(700), 90, Arithmetic.SHORT)
     assert (tile.rows, tile.intra_task_bytes(4)) == (256, (4 * 2 * 28 * 16 + 4 * 16) * 16)
-    room = 227 * 1024
-    assert intra_task_teams(tile, 1, room, alone=True) == [IntraTaskTeams(n, 1, 1) for n in range(1, 13)]
-    assert intra_task_teams(tile, 3, room, alone=False) == [IntraTaskTeams(3 * n, 3, 3) for n in range(1, 5)]
-    assert intra_task_teams(tile, 5, room, alone=False) == [IntraTaskTeams(5, 5, 5), IntraTaskTeams(10, 5, 5)]
-    assert intra_task_teams(tile, 40, room, alone=False) == [IntraTaskTeams(12, 12, 12)]
+    max_bytes = 227 * 1024
+    assert intra_task_teams(tile, 1, max_bytes, alone=True) == [IntraTaskTeams(n, 1, 1) for n in range(1, 13)]
+    assert intra_task_teams(tile, 3, max_bytes, alone=False) == [IntraTaskTeams(3 * n, 3, 3) for n in range(1, 5)]
+    assert intra_task_teams(tile, 5, max_bytes, alone=False) == [IntraTaskTeams(5, 5, 5), IntraTaskTeams(10, 5, 5)]
+    assert intra_task_teams(tile, 40, max_bytes, alone=False) == [IntraTaskTeams(12, 12, 12)]
     assert intra_task_teams(tile, 40, 64 * 1024, alone=False) == [IntraTaskTeams(4, 4, 4)]
     assert intra_task_teams(tile, 4, 64 * 1024, alone=False) == [IntraTaskTeams(4 * n, 4, 4) for n in (1, 2, 3)]
-    assert intra_task_teams(tile, 40, room, alone=True) == [IntraTaskTeams(3, 1, 3)]
-    of_windows = intra_task_teams(tile, 5, room, alone=False, entry="score_windows")
+    assert intra_task_teams(tile, 40, max_bytes, alone=True) == [IntraTaskTeams(3, 1, 3)]
+    of_windows = intra_task_teams(tile, 5, max_bytes, alone=False, entry="score_windows")
     assert of_windows == [IntraTaskTeams(5 * n, 5, 5) for n in (1, 2, 3)]
     assert suits_teams(4 * 132, 132)
     assert not suits_teams(4 * 132 + 1, 132)
@@ -209,8 +209,8 @@ def test_chunks_cover_a_partition_within_their_limit() -> None:
     assert whole == last - first + 60 * BYTES_PER_SUBJECT
     for limit in (1, 300, 1000, whole - 1, whole):
         parts = chunks(partition, limit)
-        places = np.concatenate([np.arange(60)[band] for part in parts for band in part])
-        np.testing.assert_array_equal(np.sort(places), np.arange(60))
+        indices = np.concatenate([np.arange(60)[band] for part in parts for band in part])
+        np.testing.assert_array_equal(np.sort(indices), np.arange(60))
         for part in parts:
             alone = len(part) == 1 and part[0].stop - part[0].start == 1
             assert alone or sum(chunk_bytes(partition[band]) for band in part) <= limit
@@ -232,8 +232,8 @@ def test_chunks_of_short_subjects_have_subjects_of_all_lengths(monkeypatch: pyte
     limit = chunk_bytes(partition) // 3
     parts = chunks(partition, limit)
     assert 3 <= len(parts) <= 4
-    places = np.concatenate([np.arange(len(partition))[band] for part in parts for band in part])
-    np.testing.assert_array_equal(np.sort(places), np.arange(len(partition)))
+    indices = np.concatenate([np.arange(len(partition))[band] for part in parts for band in part])
+    np.testing.assert_array_equal(np.sort(indices), np.arange(len(partition)))
     for part in parts:
         assert len(part) == 16
         assert sum(chunk_bytes(partition[band]) for band in part) <= limit

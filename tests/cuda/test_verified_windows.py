@@ -85,7 +85,7 @@ def test_windows_of_two_subjects() -> None:
 
 
 def test_unproven_windows_begin_earlier() -> None:
-    """By hand: one window starts 512 columns before its checkpoint, one at column 0; a subject with too much work is whole."""
+    """By hand: windows start up to 512 columns before their checkpoints; a subject with too much work is whole."""
     lengths = np.array([2_000, 2_000], np.uint32)
     windows = cut_in_windows(lengths, Size(OVERLAP, STRIDE))
     assert windows.first.tolist() == [0, 8]
