@@ -1,8 +1,8 @@
-"""Throughput of the CUDA engine on a synthetic database, by query: one at a time, and two a word.
+"""Throughput of the CUDA engine on a synthetic database, by query: one at a time, and two per word.
 
     python benchmarks/benchmark_cuda.py QUERIES.fasta [--modes single-all,pairs-floors] [--out RESULT.json]
 
-The database is made here: proteins with log-normal lengths (mean 358, 20 to 3,000), residues at the frequencies of
+The database is generated: proteins with log-normal lengths (mean 358, 20 to 3,000), residues at the frequencies of
 Swiss-Prot, 25 subjects of 8,000 to 35,000, and a few mutated copies of each query, so that high scores occur. Giga cell
 updates a second (GCUPS) are query residues times subject residues over the kernels' time by device events; wall time
 is that of the engine's call, profile, launches and copying of scores included. ``floors`` asks for scores that an
@@ -89,7 +89,7 @@ def synthetic(n_subjects: int, queries: list[tuple[str, np.ndarray]], seed: int,
 def differences(
     query: np.ndarray, scheme: ScoringScheme, partition: Partition, found: tuple[np.ndarray, np.ndarray], n: int
 ) -> tuple[int, int]:
-    """Subjects whose score is not parasail's, and how many were compared: the n / 2 highest and n / 2 drawn."""
+    """Number of scores that differ from parasail's, and of those compared: the n / 2 highest and n / 2 drawn."""
     import parasail
 
     index, score = found

@@ -2,10 +2,10 @@
 
     python benchmarks/benchmark_cudasw4.py QUERIES.fasta --programs FOLDER [--repeat 5] [--out RESULT.json]
 
-``FOLDER`` has its programs ``makedb`` and ``align``, built for this GPU (github.com/asbschmidt/CUDASW4, ``make``; with
-CUDA 13 the host files need nvcc's ``-x cu``). It runs with DPX instructions, BLOSUM62 and gaps of 11 + k, which it
-calls ``--gop -12 --gex -1``. The scan of a query is timed by it, the database being on the device; a first query, which
-takes the loading of kernels, is not counted. Of several runs the median counts.
+``FOLDER`` contains its programs ``makedb`` and ``align``, built for this GPU (github.com/asbschmidt/CUDASW4, ``make``;
+with CUDA 13 the host files need nvcc's ``-x cu``). It runs with DPX instructions, BLOSUM62 and gaps of 11 + k, which it
+calls ``--gop -12 --gex -1``. It times the scan of each query with the database on the device; a first query, which
+includes the loading of kernels, is not counted. The median of several runs is reported.
 """
 
 from __future__ import annotations

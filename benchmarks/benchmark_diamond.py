@@ -1,4 +1,4 @@
-"""Pairs on a GPU by diamonds: cells a second by pair, mode and shape, with ends checked against the CPU's kernels.
+"""Pairs on a GPU by diamonds: cells per second by pair, mode and shape, with ends checked against the CPU's kernels.
 
     python benchmarks/benchmark_diamond.py PAIR... [--modes local,global] [--shapes auto] [--path] [--check]
         [--out RESULT.json]
@@ -8,11 +8,10 @@ drawn at random, the second partly a copy of the first). ``proteins:M,N1,N2,…`
 subject of each other length, all in one launch. Giga cell updates a second (GCUPS) are query letters times subject
 letters over the kernel's time by device events, the median of the repeats; wall time is that of the whole call,
 letters laid out and copied. DNA scores 2/-3 5/2, protein BLOSUM62 11/1. ``--shapes`` names shapes to compare: ``auto``,
-or ``narrow-8`` and the like (16-bit scores, 8 words a lane). ``--check`` compares score and end with the CPU's.
+or ``narrow-8`` and the like (16-bit scores, 8 words per lane). ``--check`` compares score and end with the CPU's.
 
 ``--path`` finds the path of the same pairs as well, one after another: kernel time of both sweeps, wall time and CPU
-time of the whole call, and with ``--check`` whether the path is the one of the CPU's kernels, with the CPU time they
-take.
+time of the whole call, and with ``--check`` whether the path equals that of the CPU's kernels, with their CPU time.
 """
 
 from __future__ import annotations
@@ -131,7 +130,7 @@ def measure_paths(
         "path_kernel_seconds": float(np.median(kernel[1:])),
         "path_wall_seconds": float(np.median(wall[1:])),
         "path_cpu_seconds": float(np.median(cpu[1:])),
-        "path_device_bytes": sweep.most_bytes,
+        "path_device_bytes": sweep.peak_bytes,
     }
     if check:
         row["path_on_cpu_cpu_seconds"], wanted = cpu_seconds(
@@ -185,7 +184,7 @@ def main() -> None:
                     "kernel_seconds": seconds,
                     "wall_seconds": float(np.median(wall[1:])),
                     "gcups": cells / seconds / 1e9,
-                    "device_bytes": sweep.most_bytes,
+                    "device_bytes": sweep.peak_bytes,
                     "ends": [[end.score, end.query_end, end.subject_end] for end in ends][:3],
                     "as_on_cpu": None if wanted is None else ends == wanted,
                 }

@@ -3,13 +3,13 @@
     python benchmarks/benchmark_long_subjects.py [--genome FASTA] [--queries 40] [--query-length 200] [--check]
         [--json FILE]
 
-Prints a line a case: seconds of the whole call and of its kernels (medians of the repeats, after one that compiles),
-and GCUPS of both, billions of query residues times subject residues a second; then seconds of the call for the ends of
-each query's 100 best alignments. ``genome``: the first record of a DNA
-file as the only subject, queries cut from it with one base in ten changed. ``long``: 25 proteins of 8,000 to 35,000
-residues, one query of 2,005; ``long-own``: the same with the query in each of them, across columns where windows meet.
-``mixed`` and ``short``: 100,000 proteins with and without those 25, the first should be as fast as the second;
-``mixed-144`` and ``short-144`` the same for a query of 144. ``--check`` compares all scores with the CPU engine's.
+Prints a line per case: seconds of the whole call and of its kernels (medians of the repeats, after one that compiles),
+and GCUPS of both, billions of query residues times subject residues per second; then seconds of the call for the ends
+of each query's 100 best alignments. ``genome``: the first record of a DNA file as the only subject, queries cut from it
+with one base in ten changed. ``long``: 25 proteins of 8,000 to 35,000 residues, one query of 2,005; ``long-own``: the
+same with the query in each of them, across checkpoints of windows. ``mixed`` and ``short``: 100,000 proteins with and
+without those 25, the first should be as fast as the second; ``mixed-144`` and ``short-144`` the same for a query of
+144. ``--check`` compares all scores with the CPU engine's.
 """
 
 from __future__ import annotations

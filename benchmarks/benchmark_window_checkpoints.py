@@ -1,12 +1,12 @@
-"""How many columns a window of a long subject takes until it holds what the whole subject's matrix holds there.
+"""Columns after which a window of a long subject has the same values as the matrix of the whole subject.
 
     python benchmarks/benchmark_window_checkpoints.py [--queries FASTA --subjects FASTA] [--every 300] [--json FILE]
 
-Verified windows (``swsearch/engine/cuda/verified_windows.py``) begin with zeros in place of what came before, and overlap
-by as many columns as this takes as a rule. At every 300th column of a subject a second matrix is begun with zeros, and
-runs until H and E of all rows equal those of the first. Cases: random sequences, a query of 2,005 letters against
-30,000, under several scoring schemes; and each query of a file against all subjects of another under BLOSUM62 11/1.
-Needs no GPU.
+Verified windows (``swsearch/engine/cuda/verified_windows.py``) begin with zeros in place of the columns before them;
+their overlap is the number of columns that this usually takes. At every 300th column of a subject a second matrix is
+begun with zeros and continued until H and E of all rows equal those of the first. Cases: random sequences, a query of
+2,005 letters against 30,000, under several scoring schemes; and each query of a file against all subjects of another
+under BLOSUM62 11/1. Needs no GPU.
 """
 
 from __future__ import annotations
@@ -42,14 +42,14 @@ class Columns:
         self._reach = np.arange(profile.length, dtype=np.int32) * profile.gap.extend
 
     def zero(self) -> Column:
-        """What is before the first column."""
+        """The state before the first column."""
         return np.zeros(len(self._scores), np.int32), np.zeros(len(self._scores), np.int32)
 
     def after(self, column: Column, number: int) -> Column:
-        """Column ``number`` of the subject, from the one before it.
+        """Column ``number`` of the subject from the previous column.
 
-        F of a row is the best of H above it less the gap between, where H may leave F itself out: a gap that goes on
-        costs no more than one that is opened anew.
+        F of a row is the maximum over the rows above of H less the gap between. That H may be computed without F, since
+        extending a gap costs no more than opening another.
         """
         h, e = column
         diagonal = np.concatenate([[0], h[:-1]]) + self._scores[:, self._subject[number]]

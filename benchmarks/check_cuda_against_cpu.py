@@ -4,7 +4,7 @@
 
 Protein databases are searched with the queries under BLOSUM62 11/1, BLOSUM50 13/2, PAM250 14/2 and a linear gap of 6;
 DNA databases with 20 fragments of ``--fragments``, both strands, under 2/-3 5/2 and a linear gap of 4. Prints a line of
-JSON a database and scheme; exits with 1 where a score differs.
+JSON per database and scheme; exits with 1 if a score differs.
 """
 
 from __future__ import annotations

@@ -1,14 +1,14 @@
-"""A small case of every CUDA kernel, checked against the CPU engine; made to be run under compute-sanitizer.
+"""Runs a small case of every CUDA kernel under compute-sanitizer and checks it against the CPU engine.
 
     compute-sanitizer --tool memcheck --report-api-errors no --error-exitcode 1 python benchmarks/sanitize_cuda.py
     compute-sanitizer --tool racecheck --error-exitcode 1 python benchmarks/sanitize_cuda.py
 
 (cuda-bindings asks the driver for functions it may not have, which memcheck would otherwise report.)
 
-Proteins and DNA, queries of one strip and of several, one and two a word, with floors and without, long subjects in
-verified windows, and scores beyond each type, then where their alignments end; paths of pairs by diamonds, with 16-bit
-and 32-bit scores. Prints how many scores, ends and paths were compared; exits with 1 where one differs.
-``--compiler nvrtc`` compiles with NVRTC also where nvcc is.
+Proteins and DNA, queries of one strip and of several, one and two per word, with floors and without, long subjects in
+verified windows, scores beyond each type, and the ends of their alignments; paths of pairs by diamonds, with 16-bit
+and 32-bit scores. Prints how many scores, ends and paths were compared; exits with 1 if one differs.
+``--compiler nvrtc`` compiles with NVRTC even if nvcc is installed.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def case(
 
 
 def different_ends(engine: CudaEngine, profile: QueryProfile, partition: Partition) -> int:
-    """Ends, of row or of column, that are not those of the CPU's forward pass."""
+    """Number of end rows and end columns that differ from those of the CPU's forward pass."""
     native = _native.score_ends(
         profile.rows, profile.table, profile.gap.open, profile.gap.extend,
         partition.residues, partition.starts, partition.lengths,
@@ -77,7 +77,7 @@ def different_ends(engine: CudaEngine, profile: QueryProfile, partition: Partiti
 
 
 def different_paths(device: PyCudaDevice, rng: np.random.Generator) -> tuple[int, int]:
-    """Pairs that were aligned, and those whose score, end or path is not that of the CPU's kernels."""
+    """Number of aligned pairs, and of those whose score, end or path differs from that of the CPU's kernels."""
     query = rng.integers(0, 4, 700).astype(np.uint16)
     subject = np.concatenate([query[:300], rng.integers(0, 4, 300).astype(np.uint16), query[310:]])
     sweep = DiamondSweep(device)
@@ -95,7 +95,7 @@ def different_paths(device: PyCudaDevice, rng: np.random.Generator) -> tuple[int
 
 
 def long_case(rng: np.random.Generator, letters: int, lengths: Sequence[int]) -> tuple[list[Codes], Partition]:
-    """Subjects that are scored apart; the last query lies in one of them, where verified windows meet."""
+    """Long subjects; the last query lies in one of them, across a checkpoint of verified windows."""
     queries = [rng.integers(0, letters, length).astype(np.uint8) for length in lengths]
     subjects = [rng.integers(0, letters, n).astype(np.uint8) for n in (200, 5_000, 6_001)]
     subjects[-1][900 : 900 + lengths[-1]] = queries[-1]

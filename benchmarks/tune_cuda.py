@@ -1,12 +1,12 @@
-"""Measures tiles of the inter-task kernel on this GPU: the figures of ``cuda/tuning/``.
+"""Measures tiles of the inter-task kernel on this GPU, for the files of ``cuda/tuning/``.
 
     python benchmarks/tune_cuda.py [--pairing kRowBlocks] [--groups 8] [--words 8,16,28] [--launches 256x2]
     python benchmarks/tune_cuda.py --write cuda/tuning/hopper.json
 
-Every combination of the options is run with queries that fill the strips exactly, so that the figure is the tile's own.
-Kernels are compiled side by side first. A JSON line a kernel gives GCUPS, picoseconds a strip for each residue of the
-subjects, registers and spilled bytes. ``--write`` measures each tile of a tuning file, alone and with boundaries, with
-every score and deferred, and writes the file with these figures.
+Every combination of the options is run with queries that fill the strips exactly, so that no time is lost in padding.
+Kernels are compiled side by side first. A JSON line per kernel gives GCUPS, a strip's picoseconds per subject residue,
+registers and spilled bytes. ``--write`` measures each tile of a tuning file, without and with boundaries, exact and
+deferred, and writes the file with these times.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from benchmark_cuda import synthetic
 
 from swsearch.engine.cuda.compiler import Compiler, KernelCache
 from swsearch.engine.cuda.device import PyCudaDevice, Stream
-from swsearch.engine.cuda.kernels import Arithmetic, Edges, KernelSpec, Pairing, Tile, inter_task_kernel
+from swsearch.engine.cuda.kernels import Arithmetic, BoundaryMode, KernelSpec, Pairing, Tile, inter_task_kernel
 from swsearch.engine.cuda.profile import PROTEIN_COLUMNS, pack_profile
 from swsearch.engine.cuda.subjects import SubjectStore
 from swsearch.query.profile import sequence_profile
@@ -39,7 +39,7 @@ EDGE_STRIPS = 4
 
 
 class Reporting:
-    """A compiler that keeps what the assembler reports."""
+    """A compiler that records the assembler's report."""
 
     def __init__(self, compiler: Compiler) -> None:
         self._compiler = compiler
@@ -57,7 +57,7 @@ def numbers(text: str) -> list[int]:
 
 @dataclass(frozen=True)
 class Case:
-    """A kernel, and how many strips of it are timed together."""
+    """A kernel, and the number of its strips that are timed together."""
 
     tile: Tile
     spec: KernelSpec
@@ -136,7 +136,7 @@ def case_of(
     tile: Tile, threads: int, blocks: int, *, deferred: bool, strips: int, texture: bool = True,
     arithmetic: Arithmetic = Arithmetic.FAST, more: tuple[tuple[str, str], ...] = (),
 ) -> Case:  # fmt: skip
-    edges = Edges.OWN if strips > 1 else Edges.NONE
+    edges = BoundaryMode.OWN if strips > 1 else BoundaryMode.NONE
     spec = inter_task_kernel(
         arithmetic, tile, default_scheme(PROTEIN).gap, deferred=deferred, edges=edges, texture=texture,
         threads=threads, blocks=blocks,
@@ -145,7 +145,7 @@ def case_of(
 
 
 def write_tuning(path: Path, tuner: Tuner) -> None:
-    """Measure the tiles of a tuning file and write it again, a line a tile."""
+    """Measure the tiles of a tuning file and write it again, one line per tile."""
     tuning = json.loads(path.read_text(encoding="utf-8"))
     tuning["measured"] = f"{tuner.device.facts.name}, {tuner.device.compiler.name} {tuner.device.compiler.version}"
     kinds = [("alone", 1), ("edges", EDGE_STRIPS)]

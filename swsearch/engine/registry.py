@@ -116,9 +116,9 @@ def warm_up_gpus(name: str, devices: Sequence[int], n_subjects: int) -> bool:
     wanted = name == "cuda" or (name == "auto" and n_subjects >= MIN_GPU_SUBJECTS)
     if not wanted or importlib.util.find_spec("pycuda") is None:
         return False
-    from swsearch.engine.cuda.warm_up import wake
+    from swsearch.engine.cuda.warm_up import warm_up
 
-    wake(devices)
+    warm_up(devices)
     return True
 
 

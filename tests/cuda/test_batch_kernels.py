@@ -1,4 +1,4 @@
-"""The kernels that an engine begins to compile are those that it launches, on the emulated device."""
+"""The kernels that an engine begins to compile equal those that it launches, on the emulated device."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ MakeDevice = Callable[..., EmulatedDevice]
 
 
 def codes_of(specs: list[KernelSpec]) -> set[tuple[str, tuple[tuple[str, str], ...]]]:
-    """What decides a kernel's code: the entry and its constants, not the threads that it is started with."""
+    """The entry and constants of kernels, which determine their code; the number of threads does not."""
     return {(spec.entry, spec.constants) for spec in specs}
 
 
 class BestThree:
-    """Of a query the three best scores are wanted; see :class:`swsearch.engine.protocol.TopKBound`."""
+    """The three best scores of a query are wanted; see :class:`swsearch.engine.protocol.TopKBound`."""
 
     top = 3
 
@@ -63,7 +63,7 @@ def related_case(
 def test_a_search_begins_the_kernels_that_it_launches(
     emulated: MakeDevice, lengths: tuple[int, ...], floors: int | None, ruled: bool, entries: set[str]
 ) -> None:
-    """By hand: what the engine's description says that a search of that kind runs."""
+    """By hand: the kernels that the engine's documentation names for each kind of search."""
     profiles, partition = related_case(lengths, default_scheme(PROTEIN))
     device = emulated()
     with CudaEngine(device) as engine:
@@ -76,7 +76,7 @@ def test_a_search_begins_the_kernels_that_it_launches(
 
 
 def test_scores_that_may_leave_the_type_have_their_kernel_begun(emulated: MakeDevice) -> None:
-    """By hand: 127 a match, so 270 letters may score 34,290, which is beyond 2,047; 32 bits are needed last of all."""
+    """By hand: with 127 per match 270 letters may score 34,290, beyond 2,047 and beyond 16 bits."""
     profiles, partition = related_case((270,), ScoringScheme(match_mismatch(127, -100), GapPenalty(200, 10)), 4)
     device = emulated()
     with CudaEngine(device) as engine:
@@ -97,7 +97,7 @@ def test_long_subjects_have_their_kernel_begun(emulated: MakeDevice) -> None:
     assert codes_of(device.launched) == codes_of(device.prepared)
 
 
-def test_joined_windows_begin_both_their_kernels(emulated: MakeDevice) -> None:
+def test_verified_windows_begin_both_their_kernels(emulated: MakeDevice) -> None:
     rng = np.random.default_rng(14)
     partition = partition_of([random_codes(rng, length) for length in (100, 1500)])
     device = emulated()
@@ -105,7 +105,7 @@ def test_joined_windows_begin_both_their_kernels(emulated: MakeDevice) -> None:
     with CudaEngine(device, thresholds=thresholds) as engine:
         engine.score([sequence_profile(random_codes(rng, 60), default_scheme(PROTEIN))], partition)
     not_yet = codes_of(device.prepared) - codes_of(device.launched)
-    assert [entry for entry, _ in not_yet] == ["compare_checkpoints"]  # for windows that do not meet by themselves
+    assert [entry for entry, _ in not_yet] == ["compare_checkpoints"]  # for windows that cannot be extended
     assert [spec.entry for spec in device.launched] == ["score_windows", "inter_task"]
 
 

@@ -1,10 +1,10 @@
-"""Every entry compiles for every architecture that is served, within the registers that its tile was chosen for.
+"""Every entry compiles for every supported architecture within the registers that its tile allows.
 
 The figures are the assembler's report. The inter-task kernels use the whole register file, so a few values of the
 outer loop may be spilled; more than that would be in the inner loop.
 
 All kernels of an architecture are compiled in one call, each in a namespace of its own: alone, three quarters of the
-time go into starting the compiler's programs and reading its headers. What it reports is kept (``tests/compiled.py``).
+time go into starting the compiler's programs and reading its headers. Its report is cached (``tests/compiled.py``).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from swsearch.engine.cuda.kernels import (
     COMPARE_CHECKPOINTS_KERNEL,
     COUNT_KERNEL,
     Arithmetic,
-    Edges,
+    BoundaryMode,
     KernelSpec,
     Pairing,
     inter_task_kernel,
@@ -57,7 +57,7 @@ SPILLED_STATE = 128
 
 
 class Report(NamedTuple):
-    """Registers a thread, and bytes spilled."""
+    """Registers per thread, and spilled bytes."""
 
     registers: int
     spilled: int
@@ -73,7 +73,7 @@ def compiler() -> Compiler:
 
 def range_spec(architecture: int, pairing: Pairing, place: int) -> KernelSpec:
     shape = tiles(architecture, pairing, 28)[place]
-    edges = Edges.OWN if pairing is Pairing.TWO_QUERIES or place == 0 else Edges.READS_PAIR
+    edges = BoundaryMode.OWN if pairing is Pairing.TWO_QUERIES or place == 0 else BoundaryMode.READS_PAIR
     return inter_task_kernel(
         Arithmetic.FAST, shape.tile, GAP, deferred=place == -1, edges=edges, texture=True,
         threads=shape.threads, blocks=shape.blocks,
@@ -115,7 +115,7 @@ def classic_kernels(architecture: int) -> list[KernelSpec]:
 
 
 def pair_kernels(architecture: int) -> list[KernelSpec]:
-    """16 rows a lane, affine gaps, a table and decisions: what takes most registers; and the wavefront's."""
+    """16 rows per lane, affine gaps, a table and decisions, which take most registers; and the wavefront's."""
     scores = AlignmentProblem(True, True, True, 11, 1, table=np.zeros((32, 32), np.int8))
     return [pair_kernel(16, scores, path=True), WAVEFRONT_KERNEL]
 
@@ -175,7 +175,7 @@ def read_reports(log: str, n_kernels: int) -> list[Report]:
 
 @cache
 def all_reports(architecture: int) -> dict[KernelSpec, Report]:
-    """What the assembler says of every kernel."""
+    """The assembler's report on every kernel."""
     # A kernel's threads a block do not decide its code, so two lists may hold the same one.
     specs = list(dict.fromkeys(spec for kernels in KERNELS for spec in kernels(architecture)))
     source = joined_source(specs)
@@ -195,7 +195,7 @@ def all_reports(architecture: int) -> dict[KernelSpec, Report]:
 
 
 def reports(kernels: Callable[[int], list[KernelSpec]], architecture: int) -> list[Report]:
-    """What the assembler says of some kernels, in their order."""
+    """The assembler's reports on some kernels, in their order."""
     found = all_reports(architecture)
     return [found[spec] for spec in kernels(architecture)]
 

@@ -113,7 +113,7 @@ def test_dna_and_floors(emulated: MakeDevice, kernel: str) -> None:
 
 
 def test_kernels_that_share_nothing_agree(emulated: MakeDevice) -> None:
-    """The default engine and the three here, on the same emulated device: four ways to the same scores."""
+    """The default engine and the three kernels here give the same scores on the same emulated device."""
     queries, partition = case(3, (140,))
     profiles = [sequence_profile(query, default_scheme(PROTEIN)) for query in queries]
     with CudaEngine(emulated()) as engine:
@@ -130,7 +130,7 @@ def test_kernels_that_share_nothing_agree(emulated: MakeDevice) -> None:
 def test_scores_beyond_16_bits_are_exact(
     emulated: MakeDevice, monkeypatch: pytest.MonkeyPatch, kernel: str, length: int, largest: int
 ) -> None:
-    """Match 127: 517 matches leave 16 bits; the slower kernel gets a lower limit. A self-score is 127 a residue."""
+    """Match 127: 517 matches leave 16 bits; the slower kernel gets a lower limit. A self-score is 127 per residue."""
     monkeypatch.setattr("swsearch.engine.cuda.cudasw2.LARGEST_NARROW", largest)
     query = random_codes(np.random.default_rng(4), length, 4)
     partition = partition_of([query, query[:40]])

@@ -1,4 +1,4 @@
-"""Pairs by diamonds, driver and kernels whole, on the emulated device: scores and ends.
+"""Scores and ends of pairs by diamonds, with all host code and kernels, on the emulated device.
 
 The expected ends are those of the whole matrix (``tests/pairs/whole_matrix.py``), of parasail, edlib, or of the CPU's
 pair kernels where a matrix in Python would take too long.
@@ -64,7 +64,7 @@ def by_definition(query: np.ndarray, subject: np.ndarray, p: AlignmentProblem) -
 
 
 def problems(*, local: bool, affine: bool, costs: list[tuple[int, int]], tables: bool) -> list[AlignmentProblem]:
-    """Problems that one kernel does: all free ends, several costs, and tables of scores in between."""
+    """Problems of one kernel: all free ends, several costs, and score tables."""
     rng = np.random.default_rng(1)
     gaps = [(5, 2), (11, 1), (3, 0)] if affine else [(0, 2), (0, 1)]
     found = []
@@ -180,7 +180,7 @@ def test_a_device_with_little_shared_memory_gets_narrower_strips(emulated: MakeD
 
 def test_a_long_sweep_is_several_launches(emulated: MakeDevice, monkeypatch: pytest.MonkeyPatch) -> None:
     """Expected: the whole matrix; the horizon outlives a launch, and progress counts all cells, fill included."""
-    monkeypatch.setattr(diamond_launch, "CELLS_A_LAUNCH", 2 * S * 100)
+    monkeypatch.setattr(diamond_launch, "CELLS_PER_LAUNCH", 2 * S * 100)
     device = emulated()
     pair = related(4, 5 * S + 1, 100)
     told: list[int] = []
@@ -197,7 +197,7 @@ def test_memory_grows_with_the_lengths(emulated: MakeDevice) -> None:
     for factor in (1, 2):
         sweep = DiamondSweep(emulated())
         sweep.ends([related(1, factor * 4 * S, factor * 320)], problem, shape=NARROW)
-        bytes_of.append(sweep.most_bytes)
+        bytes_of.append(sweep.peak_bytes)
     assert bytes_of[1] < 2.1 * bytes_of[0]
 
 
@@ -208,7 +208,7 @@ def memory_for(emulated: MakeDevice, pairs: list[tuple[np.ndarray, np.ndarray]])
     """Bytes that pairs take in flight together, measured on a device with room for them."""
     sweep = DiamondSweep(emulated())
     sweep.ends(pairs, LOCAL)
-    return sweep.most_bytes
+    return sweep.peak_bytes
 
 
 @pytest.mark.parametrize("n_at_once", [3, 2, 1])
@@ -225,7 +225,7 @@ def test_pairs_beyond_the_memory_go_in_groups(emulated: MakeDevice, n_at_once: i
 
 
 def test_a_pair_that_does_not_fit_is_one_clear_line(emulated: MakeDevice) -> None:
-    """A kilobyte less than it takes, alone and among others; what fits is done by the same sweep after that."""
+    """A kilobyte less than a pair needs, alone and among others; the sweep can then align smaller pairs."""
     large, small = related(1, 4 * S, 900), related(2, 30, 40)
     device = emulated(memory_bytes=memory_for(emulated, [large]) - 1024)
     sweep = DiamondSweep(device)
@@ -238,8 +238,8 @@ def test_a_pair_that_does_not_fit_is_one_clear_line(emulated: MakeDevice) -> Non
     assert sweep.ends([small], LOCAL) == [by_definition(*small, LOCAL)]
 
 
-def test_what_others_keep_gives_way_to_a_pair(emulated: MakeDevice) -> None:
-    """A third of the memory is another's and is left to it, as one pair fits; two thirds are asked for."""
+def test_other_memory_is_freed_for_a_pair(emulated: MakeDevice) -> None:
+    """Another owner has a third of the memory and keeps it, as one pair fits; of two thirds it must free them."""
     pairs = [related(seed, 2 * S, 90) for seed in range(2)]
     device = emulated(memory_bytes=2 * memory_for(emulated, pairs[:1]))
     others = device.allocate(device.facts.memory_bytes // 3)

@@ -224,7 +224,7 @@ def test_a_streamed_database_gives_the_same_blocks(
     """The smallest chunk is lowered from a megabyte, so that a small database has many; with and without floors."""
     monkeypatch.setattr("swsearch.engine.cuda.subjects.SMALLEST_CHUNK", 400)
     monkeypatch.setattr("swsearch.engine.cuda.subjects.BANDS", bands)
-    monkeypatch.setattr("swsearch.engine.cuda.subjects.WHOLE_RESIDUES", 0 if n_slots == 1 else 1000)
+    monkeypatch.setattr("swsearch.engine.cuda.subjects.ONE_SLOT_RESIDUES", 0 if n_slots == 1 else 1000)
     rng = np.random.default_rng(9)
     queries = [random_codes(rng, length) for length in (35, 30)]
     subjects = [random_codes(rng, int(length)) for length in rng.integers(1, 30, 40)]
@@ -252,7 +252,7 @@ def test_a_full_device_gets_smaller_pieces(emulated: MakeDevice, monkeypatch: py
     roomy = emulated()
     with CudaEngine(roomy) as engine:
         wanted = engine.score(profiles, partition)
-    device = emulated(memory_bytes=roomy.most_bytes - 1000)
+    device = emulated(memory_bytes=roomy.peak_bytes - 1000)
     with CudaEngine(device, memory_limit=chunk_bytes(partition)) as engine:
         assert_same(engine.score(profiles, partition), wanted)
     assert len(device.launches) > len(roomy.launches)

@@ -1,4 +1,4 @@
-"""Paths of pairs on the emulated device: what strips leave, bands, and the blocks that are walked.
+"""Paths of pairs on the emulated device: checkpoints of strips, bands, and the blocks on the path.
 
 The expected paths are those of the whole matrix (``tests/pairs/whole_matrix.py``), or of the CPU's pair kernels, which
 it judges, where a matrix in Python would take too long.
@@ -131,7 +131,7 @@ def test_more_words_a_lane_change_no_path(emulated: MakeDevice, words: int, loca
 
 @pytest.mark.parametrize("local", [True, False])
 def test_bands_that_little_memory_cuts_change_no_path(emulated: MakeDevice, local: bool) -> None:
-    """Expected: the CPU's alignment. Room for what all strips leave, for bands of some, or of one."""
+    """Expected: the CPU's alignment. Memory for the checkpoints of all strips, of some, or of one."""
     pair = broken(3, 12 * S - 5, 900)
     problem = AlignmentProblem(local, local, local, 5, 2, 2, -3)
     wanted = by_cpu(pair, problem)
@@ -140,7 +140,7 @@ def test_bands_that_little_memory_cuts_change_no_path(emulated: MakeDevice, loca
     a_strip = strip_bytes(NARROW, 900)
     n_sweeps = []
     for strips, memory_bytes in [(100, 1), (14, 1 << 20), (6, 1), (2, 1)]:
-        device = emulated(memory_bytes=sweep.most_bytes + strips * a_strip)
+        device = emulated(memory_bytes=sweep.peak_bytes + strips * a_strip)
         assert by_device(device, pair, problem, memory_bytes) == wanted
         n_sweeps.append([entry for entry, _ in device.launches].count("trace_pairs"))
     assert n_sweeps[0] == 1
@@ -154,20 +154,20 @@ def test_a_path_without_room_for_one_strip_is_one_clear_line(emulated: MakeDevic
     problem = AlignmentProblem(True, True, True, 5, 2, 2, -3)
     sweep = DiamondSweep(emulated())
     ends = sweep.ends([pair], problem, shape=NARROW)
-    device = emulated(memory_bytes=sweep.most_bytes + strip_bytes(NARROW, 5000) // 2)
+    device = emulated(memory_bytes=sweep.peak_bytes + strip_bytes(NARROW, 5000) // 2)
     assert DiamondSweep(device).ends([pair], problem, shape=NARROW) == ends
     with pytest.raises(OutOfDeviceMemory, match=r"no room for 512 against 5,000 letters; choose --engine cpu"):
         DiamondSweep(device).end_and_path(*pair, problem, 1, shape=NARROW)
     assert device.used_bytes == 0
 
 
-def test_what_others_keep_gives_way_to_a_path(emulated: MakeDevice) -> None:
-    """Expected: the CPU's alignment, after the device's other memory was asked for once."""
+def test_other_memory_is_freed_for_a_path(emulated: MakeDevice) -> None:
+    """Expected: the CPU's alignment, after the other memory of the device was freed once."""
     pair = broken(4, 3 * S, 600)
     problem = AlignmentProblem(False, False, False, 5, 2, 2, -3)
     sweep = DiamondSweep(emulated())
     sweep.ends([pair], problem, shape=NARROW)
-    device = emulated(memory_bytes=sweep.most_bytes + 4 * strip_bytes(NARROW, 600))
+    device = emulated(memory_bytes=sweep.peak_bytes + 4 * strip_bytes(NARROW, 600))
     others = device.allocate(4 * strip_bytes(NARROW, 600))
     asked = []
 
@@ -188,7 +188,7 @@ def test_a_path_in_reverse_order_and_in_several_launches(
     pair = broken(6, 9 * S + 1, 700)
     problem = AlignmentProblem(local, True, True, 5, 2, 2, -3)
     wanted = by_cpu(pair, problem)
-    monkeypatch.setattr(diamond_launch, "CELLS_A_LAUNCH", 3 * S * 700)
+    monkeypatch.setattr(diamond_launch, "CELLS_PER_LAUNCH", 3 * S * 700)
     for reverse in (False, True):
         device = emulated(reversed_order=reverse, multiprocessors=1)
         assert by_device(device, pair, problem) == wanted

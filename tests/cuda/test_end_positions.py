@@ -18,7 +18,7 @@ from sequences import partition_of, random_codes
 
 from swsearch.database.partition import Partition
 from swsearch.engine.cuda import end_positions as ends_module
-from swsearch.engine.cuda.end_positions import LEAST_STRIDE, arithmetic_for, stretches_of
+from swsearch.engine.cuda.end_positions import MIN_STRIDE, arithmetic_for, stretches_of
 from swsearch.engine.cuda.engine import CudaEngine
 from swsearch.engine.cuda.kernels import Arithmetic
 from swsearch.engine.cuda.thresholds import Thresholds
@@ -73,7 +73,7 @@ def in_groups(device: EmulatedDevice, group_bytes: int) -> CudaEngine:
 
 
 def related(rng: np.random.Generator, query: Codes, letters: int = 20) -> list[Codes]:
-    """Subjects in which the best alignment ends early, late, in a gap's wake, or in several places alike."""
+    """Subjects in which the best alignment ends early, late, in a gap, or in several places alike."""
     changed = query.copy()
     changed[::9] = (changed[::9] + 1) % letters
     half = len(query) // 2
@@ -168,8 +168,8 @@ def test_strips_side_by_side_and_in_turn_find_the_same_ends(emulated: MakeDevice
 
 
 def test_long_subjects_are_looked_through_in_windows(emulated: MakeDevice, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ends in the first window and in the last, equal ones in two, a gap across a checkpoint; groups of a window each."""
-    monkeypatch.setattr(ends_module, "LEAST_STRIDE", 64)
+    """Ends in the first window and in the last, equal ends in two, a gap between windows; groups of one window each."""
+    monkeypatch.setattr(ends_module, "MIN_STRIDE", 64)
     rng = np.random.default_rng(6)
     query = random_codes(rng, 24, 4)
     profile = sequence_profile(query, default_scheme(DNA))
@@ -193,7 +193,7 @@ def test_long_subjects_are_looked_through_in_windows(emulated: MakeDevice, monke
 
 
 def test_windows_hold_every_alignment_of_the_score_whole() -> None:
-    """Of each column that can end an alignment some window holds the columns that it may span."""
+    """For each column, some window holds all columns that an alignment ending there can span."""
     lengths = np.array([0, 1, 5_000, 20_000, 100_003], dtype=np.uint32)
     columns = np.array([30, 30, 900, 5_000, 611])
     found = stretches_of(np.arange(5), lengths, columns)
@@ -203,14 +203,14 @@ def test_windows_hold_every_alignment_of_the_score_whole() -> None:
         begin, stop = found.begin[mine], found.begin[mine] + found.length[mine]
         assert (stop <= length).all()
         assert (
-            found.length[mine] <= max(spanned + LEAST_STRIDE, 2 * spanned, spanned + 2 * LEAST_STRIDE)
+            found.length[mine] <= max(spanned + MIN_STRIDE, 2 * spanned, spanned + 2 * MIN_STRIDE)
         ).all() or mine.sum() == 1
         for end in range(1, length + 1, 7):
             assert ((begin <= max(end - spanned, 0)) & (stop >= end)).any()
 
 
 def test_a_span_leaves_room_for_the_longest_gap_that_a_score_allows() -> None:
-    """By hand: 10 bases score at most 20. For a score of 1, 14 are left for a gap of 7; for 15, none."""
+    """By hand: 10 bases score at most 20. A score of 1 leaves 14 for a gap of 7 bases; a score of 15 leaves no gap."""
     profile = sequence_profile(random_codes(np.random.default_rng(1), 10, 4), default_scheme(DNA))
     columns = profile.most_columns(np.array([1, 15, 20], dtype=np.int32))
     assert columns is not None
@@ -242,7 +242,7 @@ def test_a_full_device_gets_smaller_groups_or_says_that_it_cannot(emulated: Make
     roomy = emulated()
     with in_groups(roomy, 1 << 14) as engine:
         scores = assert_ends(engine, profile, subjects)
-    tight = emulated(memory_bytes=roomy.most_bytes - 5_000)
+    tight = emulated(memory_bytes=roomy.peak_bytes - 5_000)
     with in_groups(tight, 1 << 14) as engine:
         assert_ends(engine, profile, subjects)
     assert len(tight.launches) > len(roomy.launches)

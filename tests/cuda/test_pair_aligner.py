@@ -1,4 +1,4 @@
-"""Which way pairs go: batches on the emulated device, the wavefront, and a machine without a GPU.
+"""The choice of a method for pairs: batches on the emulated device, the wavefront, and a machine without a GPU.
 
 Expected values: :func:`swsearch.pairs.align.align_pair`.
 """
@@ -58,13 +58,13 @@ def test_auto_takes_a_gpu_for_large_batches(emulated: MakeDevice, cells: int) ->
 def test_a_pair_beyond_the_gpus_memory_goes_to_the_cpu_unless_the_gpu_is_asked_for(emulated: MakeDevice) -> None:
     rng = np.random.default_rng(2)
     pair = tuple(PairSequence(f"s{n}", "".join(rng.choice(list("ACGT"), n))) for n in (2100, 2200))
-    told: list[int] = []
+    reported: list[int] = []
     small = {"open_device": lambda: emulated(memory_bytes=5000), "gpu_pair_cells": 1}
     with PairAligner("local", SW2023, **small) as chosen:
-        (found,) = chosen.align([pair], told.append)
+        (found,) = chosen.align([pair], reported.append)
     wanted = align_pair(*pair, "local", SW2023)
     assert (found.score, found.cigar) == (wanted.score, wanted.cigar)
-    assert sum(told) <= 2100 * 2200  # none is told twice
+    assert sum(reported) <= 2100 * 2200  # no cell is counted twice
     with (
         PairAligner("local", SW2023, engine="cuda", open_device=lambda: emulated(memory_bytes=5000)) as chosen,
         pytest.raises(OutOfDeviceMemory, match=r"no room for 2,100 against 2,200 letters; choose --engine cpu"),

@@ -42,7 +42,7 @@ def code_of(spec: KernelSpec) -> bytes:
 
 
 def test_kernels_are_compiled_at_the_same_time(tmp_path: Path) -> None:
-    """Each compilation waits until all three are at work: one after another they would wait for ever."""
+    """Each compilation waits until all three are at work: one after another they would wait forever."""
     meeting = threading.Barrier(3)
     compiler = PlayedCompiler(lambda spec: meeting.wait(LIMIT_SECONDS))
     builds = ParallelCompiler(KernelCache(compiler, tmp_path), 90, n_threads=3)

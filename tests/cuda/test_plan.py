@@ -15,15 +15,15 @@ from swsearch.engine.cuda.kernels import (
     CHECKPOINT_STRIDE,
     CHECKPOINTS,
     Arithmetic,
-    Edges,
+    BoundaryMode,
     IntraTaskEntry,
     Pairing,
     Tile,
-    most_warps,
+    max_warps,
 )
 from swsearch.engine.cuda.layout import ROW_UNIT, layout
 from swsearch.engine.cuda.plan import (
-    LONG_LEAST,
+    MIN_LONG_LENGTH,
     IntraTaskTeams,
     choose_teams,
     deferred_limit,
@@ -67,9 +67,9 @@ def test_a_tiles_rows_and_memory() -> None:
 @pytest.mark.parametrize("pairing", [Pairing.ROW_BLOCKS, Pairing.TWO_QUERIES])
 def test_every_query_length_has_a_tile_that_fits_the_device(architecture: int, pairing: Pairing) -> None:
     """Static limits of the architectures: 64 KB of shared memory a block on 7.5, 99 KB and more on the others."""
-    room = 64 * 1024 if architecture == 75 else 99 * 1024
+    max_bytes = 64 * 1024 if architecture == 75 else 99 * 1024
     for shape in tiles(architecture, pairing, 28):
-        assert shape.tile.shared_bytes <= room
+        assert shape.tile.shared_bytes <= max_bytes
         assert shape.threads % 32 == 0
         assert shape.tile.rows % ROW_UNIT == 0
 
@@ -83,15 +83,17 @@ def test_strips_cover_every_row_once(architecture: int, deferred: bool, lengths:
     """Two queries share words until the shorter one ends, then the longer one goes on; only the last strip may pad."""
     found = layout(architecture, 28, lengths, deferred=deferred)
     row = 0
-    for place, strip in enumerate(found.strips):
+    for index, strip in enumerate(found.strips):
         assert strip.first_row == row < lengths[-1]
-        assert strip.further == (place > 0)
-        assert strip.followed == (place + 1 < len(found.strips))
+        assert strip.has_strip_above == (index > 0)
+        assert strip.has_strip_below == (index + 1 < len(found.strips))
         shared = strip.shape.tile.pairing is Pairing.TWO_QUERIES
         assert shared == (len(lengths) == 2 and row < lengths[0]) or row >= lengths[0]
-        above = found.strips[place - 1].shape.tile.pairing if place else strip.shape.tile.pairing
+        above = found.strips[index - 1].shape.tile.pairing if index else strip.shape.tile.pairing
         hands_over = above is not strip.shape.tile.pairing
-        assert strip.edges is (Edges.NONE if len(found.strips) == 1 else Edges.READS_PAIR if hands_over else Edges.OWN)
+        assert strip.edges is (
+            BoundaryMode.NONE if len(found.strips) == 1 else BoundaryMode.READS_PAIR if hands_over else BoundaryMode.OWN
+        )
         row += strip.shape.tile.rows
     assert row >= lengths[-1]
 
@@ -116,7 +118,7 @@ def test_an_unknown_architecture_gets_the_nearest_older_tiles() -> None:
 def test_queries_of_like_length_share_words_and_others_do_not() -> None:
     profiles = [profile(length) for length in (400, 40, 398, 3000)]
     batches = pair_queries(profiles, 90)
-    assert sorted(batch.places for batch in batches) == [(1,), (2, 0), (3,)]
+    assert sorted(batch.indices for batch in batches) == [(1,), (2, 0), (3,)]
     different = [profile(400), profile(400, GapPenalty(10, 2))]
     assert len(pair_queries(different, 90)) == 2
     beyond = [profile(400, GapPenalty(2040, 8))] * 2
@@ -136,7 +138,7 @@ def test_a_deferred_limit_never_loses_a_score() -> None:
 def test_subjects_beyond_a_groups_fair_share_are_long() -> None:
     lengths = np.sort(np.concatenate([np.full(1000, 300), [1499, 1500, 1501, 9000]])).astype(np.uint32)
     n_residues = int(lengths.sum())
-    assert lengths[first_long(lengths, n_residues, 10**6)] == LONG_LEAST + 1
+    assert lengths[first_long(lengths, n_residues, 10**6)] == MIN_LONG_LENGTH + 1
     assert first_long(lengths, n_residues, 1) == len(lengths)
 
 
@@ -152,15 +154,15 @@ def test_teams_share_the_strips_of_a_query_that_fits() -> None:
     """By hand: a strip of 4 words is 2 planes of 28 columns x 256 bytes; 64 KB have room for four beside the slack."""
     tile = plan_intra_task(profile(700), 90, Arithmetic.SHORT)
     assert (tile.rows, tile.intra_task_bytes(4)) == (256, (4 * 2 * 28 * 16 + 4 * 16) * 16)
-    room = 227 * 1024
-    assert intra_task_teams(tile, 1, room, alone=True) == [IntraTaskTeams(n, 1, 1) for n in range(1, 13)]
-    assert intra_task_teams(tile, 3, room, alone=False) == [IntraTaskTeams(3 * n, 3, 3) for n in range(1, 5)]
-    assert intra_task_teams(tile, 5, room, alone=False) == [IntraTaskTeams(5, 5, 5), IntraTaskTeams(10, 5, 5)]
-    assert intra_task_teams(tile, 40, room, alone=False) == [IntraTaskTeams(12, 12, 12)]
+    max_bytes = 227 * 1024
+    assert intra_task_teams(tile, 1, max_bytes, alone=True) == [IntraTaskTeams(n, 1, 1) for n in range(1, 13)]
+    assert intra_task_teams(tile, 3, max_bytes, alone=False) == [IntraTaskTeams(3 * n, 3, 3) for n in range(1, 5)]
+    assert intra_task_teams(tile, 5, max_bytes, alone=False) == [IntraTaskTeams(5, 5, 5), IntraTaskTeams(10, 5, 5)]
+    assert intra_task_teams(tile, 40, max_bytes, alone=False) == [IntraTaskTeams(12, 12, 12)]
     assert intra_task_teams(tile, 40, 64 * 1024, alone=False) == [IntraTaskTeams(4, 4, 4)]
     assert intra_task_teams(tile, 4, 64 * 1024, alone=False) == [IntraTaskTeams(4 * n, 4, 4) for n in (1, 2, 3)]
-    assert intra_task_teams(tile, 40, room, alone=True) == [IntraTaskTeams(3, 1, 3)]
-    of_windows = intra_task_teams(tile, 5, room, alone=False, entry="score_windows")
+    assert intra_task_teams(tile, 40, max_bytes, alone=True) == [IntraTaskTeams(3, 1, 3)]
+    of_windows = intra_task_teams(tile, 5, max_bytes, alone=False, entry="score_windows")
     assert of_windows == [IntraTaskTeams(5 * n, 5, 5) for n in (1, 2, 3)]
     assert suits_teams(4 * 132, 132)
     assert not suits_teams(4 * 132 + 1, 132)
@@ -174,7 +176,7 @@ def test_numbers_that_stand_in_python_and_in_the_kernels() -> None:
     assert int(named["kCheckpoints"]) == CHECKPOINTS
     assert int(named["kCheckpointStride"]) == CHECKPOINT_STRIDE
     for entry in get_args(IntraTaskEntry):
-        assert most_warps(entry) // 2 <= int(named["kMostTeams"])  # a team has two warps at least
+        assert max_warps(entry) // 2 <= int(named["kMostTeams"])  # a team has two warps at least
 
 
 def test_windows_take_one_block_a_multiprocessor() -> None:
@@ -207,8 +209,8 @@ def test_chunks_cover_a_partition_within_their_limit() -> None:
     assert whole == last - first + 60 * BYTES_PER_SUBJECT
     for limit in (1, 300, 1000, whole - 1, whole):
         parts = chunks(partition, limit)
-        places = np.concatenate([np.arange(60)[band] for part in parts for band in part])
-        np.testing.assert_array_equal(np.sort(places), np.arange(60))
+        indices = np.concatenate([np.arange(60)[band] for part in parts for band in part])
+        np.testing.assert_array_equal(np.sort(indices), np.arange(60))
         for part in parts:
             alone = len(part) == 1 and part[0].stop - part[0].start == 1
             assert alone or sum(chunk_bytes(partition[band]) for band in part) <= limit
@@ -230,8 +232,8 @@ def test_chunks_of_short_subjects_have_subjects_of_all_lengths(monkeypatch: pyte
     limit = chunk_bytes(partition) // 3
     parts = chunks(partition, limit)
     assert 3 <= len(parts) <= 4
-    places = np.concatenate([np.arange(len(partition))[band] for part in parts for band in part])
-    np.testing.assert_array_equal(np.sort(places), np.arange(len(partition)))
+    indices = np.concatenate([np.arange(len(partition))[band] for part in parts for band in part])
+    np.testing.assert_array_equal(np.sort(indices), np.arange(len(partition)))
     for part in parts:
         assert len(part) == 16
         assert sum(chunk_bytes(partition[band]) for band in part) <= limit

@@ -1,4 +1,4 @@
-"""Packed profiles, against the layout read the way ``tile.cuh`` describes it, word by word."""
+"""Packed profiles, read word by word in the layout that ``tile.cuh`` describes."""
 
 from __future__ import annotations
 

@@ -17,11 +17,11 @@ from emulated_device import SANITIZE
 
 FILES = (
     "test_emulated_engine.py",
-    "test_ends.py",
+    "test_end_positions.py",
     "test_emulated_diamonds.py",
     "test_emulated_paths.py",
-    "test_joined_windows.py",
-    "test_classic_kernels.py",
+    "test_verified_windows.py",
+    "test_cudasw2_kernels.py",
     "test_short_pairs.py",
     "test_wavefront.py",
 )

@@ -57,7 +57,7 @@ def assert_as_reference(engine: CudaEngine, profiles: list[QueryProfile], partit
 
 
 def test_all_ways_score_as_the_reference(emulated: MakeDevice) -> None:
-    """Queries take verified windows or diamonds, in one call; each cell is told of once."""
+    """Some queries take verified windows and others diamonds in one call; progress counts each cell once."""
     rng = np.random.default_rng(1)
     queries = [random_codes(rng, length, 4) for length in (40, 300, 500)]
     partition = genome(2, queries[0])
@@ -75,7 +75,7 @@ def test_all_ways_score_as_the_reference(emulated: MakeDevice) -> None:
 def test_diamonds_find_room_where_the_database_takes_it(
     emulated: MakeDevice, monkeypatch: pytest.MonkeyPatch, less_bytes: int, makes_room: bool
 ) -> None:
-    """With less memory than all of it takes, the long subjects go one by one, and then what is kept makes way."""
+    """If memory is short, the long subjects are swept one by one, and then the cached database is freed."""
     kept: list[int] = []
     make_room = CudaEngine.make_room
 
@@ -88,22 +88,22 @@ def test_diamonds_find_room_where_the_database_takes_it(
     rng = np.random.default_rng(3)
     short, long = (sequence_profile(random_codes(rng, n, 4), default_scheme(DNA)) for n in (30, 500))
     partition = genome(5, random_codes(rng, 40, 4))
-    n_sweeps, most_bytes = [], 2**30
+    n_sweeps, peak_bytes = [], 2**30
     for less in (0, less_bytes):
-        device = emulated(memory_bytes=most_bytes - less)
+        device = emulated(memory_bytes=peak_bytes - less)
         with engine_with_small_windows(device) as engine:
             for profile in (short, long):
                 assert_as_reference(engine, [profile], partition)
         n_sweeps.append([entry for entry, _ in device.launches].count("sweep_pairs"))
-        most_bytes = device.most_bytes
+        peak_bytes = device.peak_bytes
     assert n_sweeps[0] == 2  # a call with floors and one without
     assert n_sweeps[1] > 2
     assert bool(kept) == makes_room
     assert all(kept)
 
 
-def test_gaps_that_cost_nothing_to_extend_are_proven_by_no_joint(emulated: MakeDevice) -> None:
-    """An alignment may span anything then, and the long subjects are scored whole."""
+def test_gaps_that_cost_nothing_to_extend_are_proven_by_no_checkpoint(emulated: MakeDevice) -> None:
+    """Alignments are then unbounded in length, and the long subjects are scored whole."""
     query = random_codes(np.random.default_rng(4), 40, 4)
     profile = sequence_profile(query, ScoringScheme(default_scheme(DNA).matrix, GapPenalty(4, 0)))
     with engine_with_small_windows(emulated(multiprocessors=16)) as engine:
@@ -112,7 +112,7 @@ def test_gaps_that_cost_nothing_to_extend_are_proven_by_no_joint(emulated: MakeD
 
 @pytest.mark.parametrize("n_long", [0, 3])
 def test_subjects_that_end_in_time_stay_with_the_others(emulated: MakeDevice, n_long: int) -> None:
-    """Many subjects of like length are divided in no way: the inter-task kernels score them all."""
+    """Many subjects of similar length: the inter-task kernels score them all."""
     rng = np.random.default_rng(7)
     partition = partition_of([random_codes(rng, 400 + 100 * (number < n_long), 4) for number in range(30)])
     device = emulated(multiprocessors=16)
@@ -122,7 +122,7 @@ def test_subjects_that_end_in_time_stay_with_the_others(emulated: MakeDevice, n_
 
 
 def test_a_profile_with_a_row_for_each_position_is_not_given_to_diamonds(emulated: MakeDevice) -> None:
-    """500 rows are more lines than the diamond kernel numbers; verified windows have no such limit."""
+    """500 rows exceed the lines of the diamond kernel; verified windows have no such limit."""
     rng = np.random.default_rng(8)
     query = random_codes(rng, 500, 4)
     plain = sequence_profile(query, default_scheme(DNA))
@@ -144,7 +144,7 @@ def test_a_subject_is_long_if_its_chain_takes_longer_than_the_launch() -> None:
 
 
 def test_a_database_with_long_subjects_is_uploaded_once(emulated: MakeDevice) -> None:
-    """What is not long is a prefix of what is kept: two ways of cutting take no second copy."""
+    """The shorter subjects are a prefix of the uploaded partition, so no limit between them needs a second copy."""
     rng = np.random.default_rng(11)
     profiles = [sequence_profile(random_codes(rng, length, 4), default_scheme(DNA)) for length in (300, 390)]
     partition = genome(12, profiles[0].rows.astype(np.uint8)[:40])

@@ -1,6 +1,6 @@
-"""Windows of long subjects that prove themselves where they meet, on the emulated device.
+"""Verified windows of long subjects, on the emulated device.
 
-The expected scores are the reference engine's; which checkpoints cannot be proven follows from what was put across them.
+The expected scores are the reference engine's. Pieces of the query across a checkpoint make it unprovable.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from swsearch.database.partition import Partition
 from swsearch.engine.cuda.device import Device, OutOfDeviceMemory
 from swsearch.engine.cuda.engine import CudaEngine
 from swsearch.engine.cuda.thresholds import Thresholds
-from swsearch.engine.cuda.verified_windows import FURTHER, Size, Windows, cut_in_windows
+from swsearch.engine.cuda.verified_windows import EXTENSION, Size, Windows, cut_in_windows
 from swsearch.engine.reference import ReferenceEngine
 from swsearch.query.profile import QueryProfile, sequence_profile
 from swsearch.scoring.gap import GapPenalty
@@ -31,15 +31,15 @@ MakeDevice = Callable[..., EmulatedDevice]
 OVERLAP = 128
 STRIDE = 256
 SLOTS = 24
-"""Windows that the emulated device works on at a time, a block each: so many that strides are the least."""
+"""Windows that the emulated device scores at a time, one per block: so many that strides are minimal."""
 BLOSUM62 = default_scheme(PROTEIN)
 
 
 def windowed(
-    device: Device, overlap: int = OVERLAP, stride: int = STRIDE, least_length: int = 0, **options: Any
+    device: Device, overlap: int = OVERLAP, stride: int = STRIDE, min_length: int = 0, **options: Any
 ) -> CudaEngine:
-    """An engine that scores subjects of more than ``least_length`` residues in windows of this size."""
-    thresholds = Thresholds(window_overlap=overlap, window_stride=stride, windowed_residues=least_length)
+    """An engine that scores subjects of more than ``min_length`` residues in windows of this size."""
+    thresholds = Thresholds(window_overlap=overlap, window_stride=stride, windowed_residues=min_length)
     return CudaEngine(device, thresholds=thresholds, **options)
 
 
@@ -68,21 +68,24 @@ def with_inserted(subject: Codes, place: int, piece: Codes) -> Codes:
 
 
 def test_windows_of_two_subjects() -> None:
-    """By hand: 600 columns are 128 + 256 from 0, and what is left from 256; 256 columns are one window."""
+    """By hand: 600 columns are 128 + 256 columns from 0 and the rest from 256; 256 columns are one window."""
     windows = cut_in_windows(np.array([600, 256], np.uint32), Size(OVERLAP, STRIDE))
     assert windows.subject.tolist() == [0, 0, 1]
     assert windows.checkpoint.tolist() == [0, 384, 0]
     assert windows.begin.tolist() == [0, 256, 0]
     assert windows.end.tolist() == [384, 600, 256]
-    assert windows.entries.tolist() == [0, 128, 0]
-    assert windows.steps(64).tolist() == [384, 416, 320]
-    assert windows.steps(0).tolist() == [384, 352, 256]
-    assert cut_in_windows(np.array([450], np.uint32), Size(OVERLAP, STRIDE)).steps(0).tolist() == [384, 128 + FURTHER]
+    assert windows.warmup_columns.tolist() == [0, 128, 0]
+    assert windows.n_columns(64).tolist() == [384, 416, 320]
+    assert windows.n_columns(0).tolist() == [384, 352, 256]
+    assert cut_in_windows(np.array([450], np.uint32), Size(OVERLAP, STRIDE)).n_columns(0).tolist() == [
+        384,
+        128 + EXTENSION,
+    ]
     assert windows.first.tolist() == [0, 2]
 
 
 def test_unproven_windows_begin_earlier() -> None:
-    """By hand: a window goes back 512 columns, one to its subject's begin; or, where that is too much, one for all."""
+    """By hand: windows start up to 512 columns before their checkpoints; a subject with too much work is whole."""
     lengths = np.array([2_000, 2_000], np.uint32)
     windows = cut_in_windows(lengths, Size(OVERLAP, STRIDE))
     assert windows.first.tolist() == [0, 8]
@@ -90,17 +93,17 @@ def test_unproven_windows_begin_earlier() -> None:
     again[[1, 4]] = True
     assert not windows.begin_earlier(again, np.array([512, 512]), lengths).any()
     assert windows.begin[[1, 4]].tolist() == [0, 640]
-    assert windows.entries[[1, 4, 5]].tolist() == [0, 512, OVERLAP]
-    assert windows.steps(64)[[1, 4]].tolist() == [640, 768]
+    assert windows.warmup_columns[[1, 4, 5]].tolist() == [0, 512, OVERLAP]
+    assert windows.n_columns(64)[[1, 4]].tolist() == [640, 768]
     again[:] = False
     again[9:12] = True  # 640, 768 and 768 columns
     assert windows.begin_earlier(again, np.array([512, 512]), lengths).tolist() == [False, True]
-    assert not windows.entries[8:].any()
-    assert windows.entries[4] == 512
+    assert not windows.warmup_columns[8:].any()
+    assert windows.warmup_columns[4] == 512
 
 
-def test_windows_behind_an_unproven_joint() -> None:
-    """By hand: checkpoints lie 256 columns apart; within 600 of the unproven one, two more of its subject do."""
+def test_windows_behind_an_unproven_checkpoint() -> None:
+    """By hand: checkpoints lie 256 columns apart, so 600 columns behind the unproven one hold two more."""
     windows = cut_in_windows(np.array([2_000, 2_000], np.uint32), Size(OVERLAP, STRIDE))
     unproven = np.zeros(16, dtype=bool)
     unproven[[2, 14]] = True
@@ -110,9 +113,9 @@ def test_windows_behind_an_unproven_joint() -> None:
 
 @pytest.mark.parametrize("length", [3, 120, 700, 1_100])
 def test_unrelated_sequences_are_proven_at_once(emulated: MakeDevice, length: int) -> None:
-    """Strips of two, and several, words, and several strips; a short subject beside some of whole strides and more.
+    """Strips of two and of more words, and several strips; subjects of whole strides and others.
 
-    Of 1,300 columns the last window's checkpoint lies behind the end, where the last strip has not come to it yet.
+    With 1,300 columns the last checkpoint lies behind the subject's end, which the last strip has not reached yet.
     """
     rng = np.random.default_rng(length)
     partition = partition_of([random_codes(rng, n) for n in (100, 1_024, 1_300, 1_500)])
@@ -130,30 +133,30 @@ def test_unrelated_sequences_are_proven_at_once(emulated: MakeDevice, length: in
 
 
 @pytest.mark.parametrize(("length", "reversed_order"), [(300, False), (300, True), (1_100, False), (1_100, True)])
-def test_windows_go_on_until_they_meet(
+def test_windows_are_extended_until_they_agree(
     emulated: MakeDevice, monkeypatch: pytest.MonkeyPatch, length: int, reversed_order: bool
 ) -> None:
-    """After 48 columns few windows hold what those before them do, and after 240 nearly all."""
+    """After 48 columns few windows agree with the previous one, after 240 columns nearly all do."""
     rng = np.random.default_rng(21)
     profile = sequence_profile(random_codes(rng, length), BLOSUM62)
     partition = partition_of([random_codes(rng, n) for n in (900, 2_000)])
-    met = []
+    agreements = []
 
     def recorded(windows: Windows, agreed: NDArray[np.uint32], strips: int) -> NDArray[np.bool_]:
-        met.append(agreed.view(np.uint8).reshape(-1, 4) == strips)
+        agreements.append(agreed.view(np.uint8).reshape(-1, 4) == strips)
         return unproven(windows, agreed, strips)
 
     unproven = Windows.unproven
     monkeypatch.setattr(Windows, "unproven", recorded)
-    with windowed(emulated(multiprocessors=SLOTS, reversed_order=reversed_order), 48, FURTHER) as engine:
+    with windowed(emulated(multiprocessors=SLOTS, reversed_order=reversed_order), 48, EXTENSION) as engine:
         assert_as_reference(engine, profile, partition)
         assert engine.windows.n_again <= 2
-    at_checkpoint = met[0].sum(axis=0)
+    at_checkpoint = agreements[0].sum(axis=0)
     assert at_checkpoint[1:].sum() > 3
 
 
-def test_a_subject_that_is_settled_stays_so(emulated: MakeDevice) -> None:
-    """Windows of one subject are scored again for an alignment across checkpoints; those of another met late, for good."""
+def test_a_proven_subject_stays_proven(emulated: MakeDevice) -> None:
+    """One subject has an alignment across checkpoints and is scored again; the windows of the other agreed late."""
     rng = np.random.default_rng(22)
     query = random_codes(rng, 340)
     related, unrelated = with_inserted(random_codes(rng, 9_000), 750, query[:150]), random_codes(rng, 6_000)
@@ -166,8 +169,8 @@ def test_a_subject_that_is_settled_stays_so(emulated: MakeDevice) -> None:
     assert n_again[1] == n_again[0] > 0
 
 
-def test_windows_that_no_joint_proves() -> None:
-    """By hand: two strips; a checkpoint must be both's."""
+def test_windows_that_no_checkpoint_proves() -> None:
+    """By hand: of two strips, both must agree at the same checkpoint."""
     windows = cut_in_windows(np.array([1_200, 600], np.uint32), Size(OVERLAP, STRIDE))
     assert windows.first.tolist() == [0, 5]
     by_checkpoint = np.array(
@@ -179,7 +182,7 @@ def test_windows_that_no_joint_proves() -> None:
 
 @pytest.mark.parametrize("multiprocessors", [1, 3])
 def test_teams_of_a_block_share_staged_strips(emulated: MakeDevice, multiprocessors: int) -> None:
-    """Two strips, so up to eight teams a block: of one block, nine subjects keep eight and then one at work."""
+    """Two strips, so up to eight teams per block: one block scores eight of nine subjects and then the last."""
     rng = np.random.default_rng(11)
     profile = sequence_profile(random_codes(rng, 1_100), BLOSUM62)
     partition = partition_of([random_codes(rng, n) for n in (90, 95, 96, 97, 300, 420, 421, 560, 700)])
@@ -191,8 +194,8 @@ def test_teams_of_a_block_share_staged_strips(emulated: MakeDevice, multiprocess
     assert grid <= multiprocessors
 
 
-def test_an_alignment_that_reaches_across_joints_is_found(emulated: MakeDevice) -> None:
-    """The query lies across a checkpoint, and no window of the first size holds it whole: others do."""
+def test_an_alignment_that_reaches_across_checkpoints_is_found(emulated: MakeDevice) -> None:
+    """The query lies across a checkpoint; no window of the first size holds it whole, but a longer one does."""
     rng = np.random.default_rng(2)
     query = random_codes(rng, 340)
     related = with_inserted(random_codes(rng, 1_600), 600, query)
@@ -209,9 +212,9 @@ def test_an_alignment_that_reaches_across_joints_is_found(emulated: MakeDevice) 
 
 @pytest.mark.parametrize("suits_diamonds", [True, False])
 def test_what_no_window_proves_is_scored_whole(emulated: MakeDevice, suits_diamonds: bool) -> None:
-    """One letter over and over: scores grow for 300 columns, and windows that go back so far are too much work.
+    """One repeated letter: scores grow for 300 columns, and windows that start so much earlier are too much work.
 
-    A profile with a row for each of many positions does not suit diamonds.
+    A position-specific profile with many rows does not suit diamonds.
     """
     profile = sequence_profile(np.full(300, 5, dtype=np.uint8), BLOSUM62)
     if not suits_diamonds:
@@ -225,7 +228,7 @@ def test_what_no_window_proves_is_scored_whole(emulated: MakeDevice, suits_diamo
     assert ("sweep_pairs" in {entry for entry, _ in device.launches}) == suits_diamonds
 
 
-def test_a_high_score_is_felt_as_far_as_gaps_may_carry_it(emulated: MakeDevice) -> None:
+def test_a_high_score_reaches_as_far_as_gaps_carry_it(emulated: MakeDevice) -> None:
     """A whole copy of the query: behind it gaps alone keep H above 0 for 800 columns, in many windows at once."""
     rng = np.random.default_rng(13)
     query = random_codes(rng, 150)
@@ -248,7 +251,7 @@ def test_scores_leave_the_types_one_after_another(emulated: MakeDevice) -> None:
     short = random_codes(rng, 90, 4)
     short[:40] = query[:40]
     partition = partition_of([short, *subjects, with_inserted(random_codes(rng, 1_500, 4), 300, query[:150])])
-    with windowed(emulated(multiprocessors=SLOTS), least_length=100) as engine:
+    with windowed(emulated(multiprocessors=SLOTS), min_length=100) as engine:
         assert_as_reference(engine, profile, partition)
         (block,) = engine.score([profile], partition)
     assert block.n_rescored == int((block.score > 2047).sum()) > 1
@@ -256,8 +259,8 @@ def test_scores_leave_the_types_one_after_another(emulated: MakeDevice) -> None:
 
 
 @pytest.mark.parametrize("reversed_order", [False, True])
-def test_two_letters_give_joints_of_every_kind(emulated: MakeDevice, reversed_order: bool) -> None:
-    """Of two letters alignments are long: some checkpoints are proven and some are not, and every score is right."""
+def test_two_letters_give_checkpoints_of_every_kind(emulated: MakeDevice, reversed_order: bool) -> None:
+    """Alignments of two letters are long: some checkpoints are proven, others are not, and every score is exact."""
     rng = np.random.default_rng(5)
     scheme = ScoringScheme(match_mismatch(2, -3), GapPenalty(5, 2))
     n_checkpoints = 0
@@ -271,7 +274,7 @@ def test_two_letters_give_joints_of_every_kind(emulated: MakeDevice, reversed_or
 
 @pytest.mark.parametrize("gap", [GapPenalty(5, 0), GapPenalty(0, 3), GapPenalty(2_100, 5)], ids=str)
 def test_gap_costs_are_exact(emulated: MakeDevice, gap: GapPenalty) -> None:
-    """Free to extend, so that an alignment may span anything; linear; and more than the fast type adds exactly."""
+    """Gaps that cost nothing to extend, so alignments have any length; linear gaps; costs beyond the fast type."""
     rng = np.random.default_rng(6)
     query = random_codes(rng, 150, 4)
     spread = with_inserted(with_inserted(random_codes(rng, 1_800, 4), 200, query[:75]), 1_500, query[75:])
@@ -282,7 +285,7 @@ def test_gap_costs_are_exact(emulated: MakeDevice, gap: GapPenalty) -> None:
 
 @pytest.mark.parametrize("pairs", [False, True])
 def test_the_best_hits_are_those_of_all_subjects(emulated: MakeDevice, pairs: bool) -> None:
-    """Floors, the deferred kernel and the rule for the best beside windows: what is reported is the reference's."""
+    """Floors, the deferred kernel and the rule for the best subjects, with windows. Source: the reference engine."""
     rng = np.random.default_rng(12)
     queries = [random_codes(rng, n) for n in (60, 64)]
     subjects = [random_codes(rng, int(n)) for n in rng.integers(30, 90, 40)]
@@ -309,8 +312,8 @@ def test_the_best_hits_are_those_of_all_subjects(emulated: MakeDevice, pairs: bo
     assert "score_windows" in window_launches(device)
 
 
-def test_no_more_windows_than_are_worked_on_at_a_time(emulated: MakeDevice) -> None:
-    """By hand: a warp each, sixteen a block, are 112 at a time; strides of 352 would take 114, of 368 they take 109."""
+def test_there_are_no_more_windows_than_the_device_scores_at_a_time(emulated: MakeDevice) -> None:
+    """By hand: sixteen warps per block score 112 windows at a time; a stride of 352 gives 114, one of 368 gives 109."""
     profile = sequence_profile(random_codes(np.random.default_rng(9), 100), BLOSUM62)
     partition = partition_of([np.zeros(n, np.uint8) for n in (12_000, 13_200, 14_800)])
     with windowed(emulated(multiprocessors=7)) as engine:
@@ -324,7 +327,7 @@ def test_little_memory_takes_the_subjects_in_pieces(emulated: MakeDevice) -> Non
     rng = np.random.default_rng(7)
     profile = sequence_profile(random_codes(rng, 100, 4), default_scheme(DNA))
     partition = partition_of([random_codes(rng, n, 4) for n in (700, 900, 1_100, 1_300)])
-    with windowed(emulated(multiprocessors=SLOTS), least_length=800, memory_limit=2_600) as engine:
+    with windowed(emulated(multiprocessors=SLOTS), min_length=800, memory_limit=2_600) as engine:
         assert_as_reference(engine, profile, partition)
     large = partition_of([np.tile(random_codes(rng, 4_000, 4), 400)])
     smallest = emulated(multiprocessors=SLOTS, memory_bytes=1 << 20)

@@ -1,4 +1,4 @@
-"""GPUs that start beside the program: what is asked of the driver's library, and silence where there is none."""
+"""GPU contexts created while the program starts: the calls of the driver's library, and no error without one."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from swsearch.engine.cuda import wake
+from swsearch.engine.cuda import warm_up
 from swsearch.engine.registry import MIN_GPU_SUBJECTS, warm_up_gpus
 
 DRIVER = r"""
@@ -28,7 +28,7 @@ int cuDevicePrimaryCtxRetain(void **context, int device) { note("retain", device
 
 
 def make_driver(folder: Path, status: int) -> tuple[str, Path]:
-    """A library that writes down what it is asked, and the file with that."""
+    """A library that records its calls, and the file of the record."""
     if shutil.which("gcc") is None:
         pytest.skip("gcc is not installed to make a driver's stand-in")
     calls = folder / "calls.txt"
@@ -42,18 +42,18 @@ def make_driver(folder: Path, status: int) -> tuple[str, Path]:
 
 @pytest.mark.parametrize(("status", "expected"), [(0, ["init 0", "retain 10", "retain 11"]), (100, ["init 0"])])
 def test_contexts_of_the_devices_that_are_there(tmp_path, monkeypatch, status, expected):
-    """Device 2 is not there; status 100 is CUDA's "no device"."""
+    """Device 2 does not exist; status 100 is CUDA's "no device"."""
     library, calls = make_driver(tmp_path, status)
-    monkeypatch.setattr(wake, "LIBRARY", library)
-    wake.wake([0, 2, 1]).join()
+    monkeypatch.setattr(warm_up, "LIBRARY", library)
+    warm_up.warm_up([0, 2, 1]).join()
     assert calls.read_text().splitlines() == expected
 
 
 def test_no_driver_is_no_error(monkeypatch):
-    monkeypatch.setattr(wake, "LIBRARY", "libthere-is-none.so")
+    monkeypatch.setattr(warm_up, "LIBRARY", "libthere-is-none.so")
     failures: list[object] = []
     monkeypatch.setattr(threading, "excepthook", failures.append)
-    thread = wake.wake([0])
+    thread = warm_up.warm_up([0])
     thread.join()
     assert not thread.is_alive()
     assert failures == []
@@ -73,6 +73,6 @@ def test_gpus_start_only_where_they_are_going_to_be_used(monkeypatch, name, n_su
     asked: list[list[int]] = []
     spec = importlib.machinery.ModuleSpec("pycuda", None) if installed else None
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: spec)
-    monkeypatch.setattr(wake, "wake", asked.append)
+    monkeypatch.setattr(warm_up, "warm_up", asked.append)
     assert warm_up_gpus(name, [0, 1], n_subjects) == bool(expected)
     assert asked == expected

@@ -43,7 +43,7 @@ def test_memory_is_linear(emulated: MakeDevice) -> None:
     device = emulated()
     letters = np.zeros(400, dtype=np.uint16)
     assert wavefront_score(device, letters, letters, match=1, mismatch=-1, indel=1)[0] == 400
-    assert device.most_bytes <= 2 * 400 * 2 + 2 * 400 * 4 + 2 * 400 // TILE * 4 + 64
+    assert device.peak_bytes <= 2 * 400 * 2 + 2 * 400 * 4 + 2 * 400 // TILE * 4 + 64
 
 
 def test_what_it_cannot_take_is_refused(emulated: MakeDevice) -> None:

@@ -1,6 +1,6 @@
 """A whole search on emulated devices: the command line, the pipeline of scoring and aligning, and lost devices.
 
-What is expected is what the CPU engine gives, whose scores are held against other programs elsewhere.
+The expected values are the CPU engine's, whose scores other tests compare with other programs.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ def test_a_store_that_cannot_be_opened_ends_the_search(case, monkeypatch, capsys
 
 
 def test_long_subjects_give_the_cpu_engines_hits(tmp_path, monkeypatch):
-    """Two proteins are scored apart, in windows, for a short query and a long one: both lie in them."""
+    """Two proteins are scored in windows, for a short query and a long one, which lie in them."""
     rng = np.random.default_rng(23)
     queries = [random_codes(rng, length) for length in (420, 40)]
     subjects = [random_codes(rng, int(length)) for length in rng.integers(30, 300, 12)]
@@ -184,7 +184,7 @@ class Counting(OneAtATime):
     ids=" ".join,
 )
 def test_ends_from_the_engine_change_no_byte(case, monkeypatch, choice):
-    """Ends are asked for of every hit, or of none; where several alignments are wanted, of none.
+    """Ends are requested for every hit or for none; for several alignments per hit, for none.
 
     Expected: the CPU engine's report, whose alignments are made without ends.
     """
@@ -233,8 +233,8 @@ def test_a_subject_far_longer_than_the_query_is_asked_for_by_itself(tmp_path, mo
     assert len(found[0]) == 4
 
 
-def test_ends_are_told_between_two_batches_and_failures_to_who_asked(case):
-    """A question that comes while the first of two pairs of queries is scored is answered before the second is.
+def test_ends_are_answered_between_two_batches_and_failures_raised_to_the_caller(case):
+    """A request that arrives while the first of two pairs of queries is scored is answered before the second.
 
     Expected: the order of launches as they happen, and the answer of an idle engine.
     """
@@ -277,7 +277,7 @@ def open_case(engine: Any) -> tuple[Searcher, list[SequenceRecord]]:
 
 
 def test_the_next_batch_is_begun_before_this_one_is_taken(case, monkeypatch):
-    """Source: the order in which the engine is asked and results are handed out, written down as it happens."""
+    """Source: the recorded order of the engine's calls and of the results."""
     events: list[str] = []
 
     class Observed(CudaDevices):
@@ -296,7 +296,7 @@ def test_the_next_batch_is_begun_before_this_one_is_taken(case, monkeypatch):
 
 
 def test_time_counts_from_when_the_engine_began(case):
-    """Not from when its first result is asked for: a command opens its store in between."""
+    """Not from the request for its first result: a command opens its store in between."""
     with CudaDevices([0], opener()) as engine:
         searcher, queries = open_case(engine)
         results = searcher.search(queries)
@@ -363,8 +363,8 @@ def test_a_lost_device_ends_the_batch_with_what_is_committed_and_it_resumes(case
     assert "interrupted" in capfd.readouterr().out
     Failing.launches_left = -1
     assert main([*batch, "--engine", "cuda", "--store", "hits.sqlite", "--resume", "latest"]) == 0
-    told = capfd.readouterr().out
-    n_before = int(told.split(" were there before")[0].split()[-1])
+    printed = capfd.readouterr().out
+    n_before = int(printed.split(" were there before")[0].split()[-1])
     assert 0 < n_before < 4
     for store in ("hits", "whole"):
         assert main(["report", "latest", "--store", f"{store}.sqlite", "--format", "tsv", "--out", f"{store}.tsv"]) == 0

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 from backports import zstd
-from swsearch.profiles.read import detect_query_format
+from swsearch.pssm.read import detect_query_format
 
 from swsearch.errors import FastaFormatError, InputError
 from swsearch.sequences import fasta, lines

@@ -1,7 +1,8 @@
-"""Which kernels batches of queries are scored with, so that they are compiled side by side before one is launched.
+"""Predicts the kernels that score batches of queries, so that they are compiled side by side before the first launch.
 
-Pure functions, no device. A kernel named here in vain costs its compilation once, one that is missed is compiled when
-it is launched; neither changes a score. The inter-task kernels come first: they take longest to compile.
+Pure functions without a device. A kernel that is predicted but not needed costs one compilation; a kernel that is
+needed but not predicted is compiled at its launch. Neither changes a score. The inter-task kernels come first because
+they take longest to compile.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ def expected_kernels(
     ruled: bool,
     windows: VerifiedWindows,
 ) -> list[KernelSpec]:
-    """Kernels that the batches are going to need, each once, in the order of their first use.
+    """The kernels that the batches need, each once, in the order of their first use.
 
     Parameters
     ----------
@@ -64,23 +65,23 @@ def expected_kernels(
     deferred, texture : bool
         The engine's options.
     ruled : bool
-        Whether the best subjects alone are wanted.
+        Whether only the best subjects are wanted.
     windows : VerifiedWindows
-        Which scores the longest subjects.
+        It scores the longest subjects.
     """
     ranges: list[KernelSpec] = []
     lists: list[KernelSpec] = []
     collects = floors is not None
     longest = int(partition.lengths[-1])
     for batch in batches:
-        chosen = [profiles[place] for place in batch.places]
-        wanted = [None if floors is None else floors[place] for place in batch.places]
+        chosen = [profiles[index] for index in batch.indices]
+        wanted = [None if floors is None else floors[index] for index in batch.indices]
         limits = [deferred_limit(profile, floor) for profile, floor in zip(chosen, wanted, strict=True)]
         plan = plan_inter_task(chosen, architecture, deferred=deferred and None not in limits)
         ranges += range_kernels(plan, chosen[0].gap, texture=texture)
-        most_groups = max(strip.shape.blocks * strip.shape.threads // strip.shape.tile.group for strip in plan.strips)
+        max_groups = max(strip.shape.blocks * strip.shape.threads // strip.shape.tile.group for strip in plan.strips)
         n_whole = windows.first(partition, chosen)
-        n_short = first_long(partition.lengths, partition.n_residues, multiprocessors * most_groups)
+        n_short = first_long(partition.lengths, partition.n_residues, multiprocessors * max_groups)
         for profile in chosen:
             arithmetics = []
             if n_short < n_whole:

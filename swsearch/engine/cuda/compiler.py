@@ -1,10 +1,10 @@
-"""Compiling kernels at run time, with nvcc or NVRTC, whichever is there; compiled kernels are kept on disk.
+"""Compiles kernels at run time, with nvcc or else NVRTC, and caches the compiled kernels on disk.
 
-A cached kernel is found by the SHA-256 of everything that decides its code: every file under ``cuda/``, the entry and
-its constants, the architecture, and the compiler's name and version. Files are written under another name and renamed,
-so several processes may share the cache; the threads of one do not compile a kernel twice. It lies in
-``$SWSEARCH_KERNEL_CACHE``, or ``swsearch/kernels`` under ``$XDG_CACHE_HOME`` or ``~/.cache``; it may be deleted at any
-time.
+The key of a cached kernel is the SHA-256 of everything that determines its code: every file under ``cuda/``, the entry
+and its constants, the architecture, and the compiler's name and version. Files are written under a temporary name and
+renamed, so several processes may share the cache; the threads of one process do not compile a kernel twice. The cache
+lies in ``$SWSEARCH_KERNEL_CACHE``, or ``swsearch/kernels`` under ``$XDG_CACHE_HOME`` or ``~/.cache``; it may be deleted
+at any time.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ HALF_MAXIMA: Final = range(80, 90)
 COMPILE_SECONDS: Final = 300
 
 _COMPILING: Final[dict[Path, threading.Lock]] = {}
-"""A lock for each file of a cache that this process has compiled a kernel for: several devices need the same ones."""
+"""One lock per file of a cache for which this process has compiled a kernel: several devices need the same kernels."""
 
 
 def compile_options(spec: KernelSpec, architecture: int, folder: Path) -> list[str]:
@@ -150,7 +150,7 @@ def find_compiler() -> Compiler | None:
 
 
 def cache_folder() -> Path:
-    """Where compiled kernels are kept (see above)."""
+    """The folder of the cache of compiled kernels (see above)."""
     chosen = os.environ.get("SWSEARCH_KERNEL_CACHE")
     if chosen:
         return Path(os.path.expanduser(chosen))
@@ -158,9 +158,9 @@ def cache_folder() -> Path:
 
 
 class KernelCache:
-    """Compiled kernels on disk, compiled when first asked for.
+    """Compiled kernels on disk, each compiled when it is first requested.
 
-    A folder that cannot be written is no error: kernels are then compiled again in each process.
+    A folder that cannot be written is no error: each process then compiles its kernels again.
     """
 
     def __init__(self, compiler: Compiler, folder: Path | None = None) -> None:
@@ -179,13 +179,13 @@ class KernelCache:
         return self._sources
 
     def key(self, spec: KernelSpec, architecture: int) -> str:
-        """SHA-256 of everything that decides the code, in hexadecimal."""
+        """SHA-256 of everything that determines the code, in hexadecimal."""
         parts = [self._source_digest(), spec.entry, str(architecture), self.compiler.name, self.compiler.version]
         parts += compile_options(spec, architecture, Path("."))
         return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
     def path(self, spec: KernelSpec, architecture: int) -> Path:
-        """Where a kernel is kept, whether it is there or not."""
+        """The file of a kernel, whether or not it exists yet."""
         return self.folder / f"{spec.entry}-sm{architecture}-{self.key(spec, architecture)[:32]}.cubin"
 
     def load(self, spec: KernelSpec, architecture: int) -> bytes:
@@ -200,7 +200,7 @@ class KernelCache:
         with contextlib.suppress(OSError):
             return path.read_bytes()
         with _COMPILING.setdefault(path, threading.Lock()):
-            with contextlib.suppress(OSError):  # who had the lock has compiled it
+            with contextlib.suppress(OSError):  # the previous holder of the lock has compiled it
                 return path.read_bytes()
             code, _ = self.compiler.compile(spec, architecture)
             with contextlib.suppress(OSError):

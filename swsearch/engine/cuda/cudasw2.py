@@ -1,16 +1,16 @@
-"""The kernels of CUDASW++ 2.0 as an engine: exact like the default one, and there to be compared with it.
+"""The kernels of CUDASW++ 2.0 as an engine: exact like the default engine, and meant for comparison with it.
 
 =============  ==================================================================================
 kernel         work
 =============  ==================================================================================
-simt           a thread a subject, in cell blocks of 16 rows by 4 columns (``kernels/simt.cuh``)
-striped        a warp a subject over a striped query, H and E in memory (``kernels/striped.cuh``)
+simt           one thread per subject, in cell blocks of 16 rows by 4 columns (``kernels/simt.cuh``)
+striped        one warp per subject over a striped query, H and E in memory (``kernels/striped.cuh``)
 partitioned    the same in query partitions that stay in registers (``kernels/partitioned.cuh``)
 =============  ==================================================================================
 
-A query is one launch over all subjects of a piece of the database. ``simt`` and ``striped`` keep H and E as 16 bits;
-subjects that score more than 65,535 are listed by the host and scored again with 32 bits. ``partitioned`` has 32 bits
-from the start.
+One launch scores a query against all subjects of a piece of the database. ``simt`` and ``striped`` store H and E in
+16 bits; the host lists subjects that score more than 65,535 and scores them again with 32 bits. ``partitioned`` uses
+32 bits from the start.
 """
 
 from __future__ import annotations
@@ -39,15 +39,15 @@ from swsearch.scoring.matrix import PAD_SCORE
 CLASSIC_KERNELS: Final = ("simt", "striped", "partitioned")
 THREADS: Final = 256
 TEXEL_ROWS: Final = 16
-"""Scores of one byte that a texel of 16 bytes holds."""
+"""One-byte scores in a texel of 16 bytes."""
 LARGEST_NARROW: Final = 65_535
-"""Largest score that H and E can be stored with as 16 bits."""
+"""Largest score for which H and E fit 16 bits."""
 DATABASE_SHARE: Final = 0.5
 STATE_SHARE: Final = 0.25
-"""Shares of the device's free memory for subjects, and for what the kernels keep between columns or partitions."""
+"""Shares of the device's free memory for subjects, and for H, E and F between columns or partitions."""
 
 _BLOCKS: Final = {"simt": 2, "striped": 4, "partitioned": 3}
-"""Blocks that shall fit a multiprocessor."""
+"""Blocks per multiprocessor; they bound the registers of a thread."""
 
 Texels = NDArray[np.int8]
 
@@ -60,7 +60,7 @@ def _column_scores(profile: QueryProfile, n_rows: int) -> Texels:
 
 
 def sequential_texels(profile: QueryProfile) -> Texels:
-    """The sequential profile: for each 16 rows, for each column, their scores; shape (blocks, 32, 16)."""
+    """The sequential profile: the scores of 16 rows in each column, shape (blocks, 32 columns, 16 rows)."""
     blocks = -(-profile.length // TEXEL_ROWS)
     scores = _column_scores(profile, blocks * TEXEL_ROWS)
     return np.ascontiguousarray(scores.reshape(blocks, TEXEL_ROWS, CODE_COLUMNS).transpose(0, 2, 1))
@@ -73,11 +73,11 @@ def striped_texels(profile: QueryProfile, vectors: int) -> Texels:
     ----------
     profile : QueryProfile
     vectors : int
-        Rows a lane; a partition has 32 times as many.
+        Rows per lane; a partition has 32 times as many.
 
     Returns
     -------
-    int8 array, shape (partitions, 32 columns, texels a lane, 32 lanes, 16)
+    int8 array, shape (partitions, 32 columns, texels per lane, 32 lanes, 16)
     """
     partitions = -(-profile.length // (WARP * vectors))
     texels = -(-vectors // TEXEL_ROWS)
@@ -90,7 +90,7 @@ def striped_texels(profile: QueryProfile, vectors: int) -> Texels:
 
 @dataclass(frozen=True)
 class ClassicPlan:
-    """A query's launch.
+    """The launch that scores one query.
 
     Attributes
     ----------
@@ -98,9 +98,9 @@ class ClassicPlan:
     texels : int8 array
         The profile as the kernel reads it.
     turns : int
-        What the kernel's loop over the query counts: cell blocks, vectors, or partitions.
+        Iterations of the kernel's loop over the query: cell blocks, vectors, or partitions.
     state_bytes : callable
-        Bytes of H, E and F that each block of threads keeps in global memory, by the longest subject's length.
+        Takes the longest subject's length; bytes of H, E and F that a block of threads keeps in global memory.
     """
 
     spec: KernelSpec
@@ -115,13 +115,13 @@ def _spec(entry: str, gap: GapPenalty, **constants: object) -> KernelSpec:
 
 
 def partition_vectors(query_length: int) -> int:
-    """Rows a lane of the partitioned kernel: the least multiple of 4 that needs no more partitions than 16 rows do."""
+    """Rows per lane of the partitioned kernel: the smallest multiple of 4 with as few partitions as 16 rows need."""
     partitions = -(-query_length // (WARP * TEXEL_ROWS))
     return -(-query_length // (partitions * WARP * 4)) * 4
 
 
 def plan_classic(kernel: str, profile: QueryProfile, *, wide: bool) -> ClassicPlan:
-    """How a kernel scores a query.
+    """The launch with which a kernel scores a query.
 
     Parameters
     ----------
@@ -129,7 +129,7 @@ def plan_classic(kernel: str, profile: QueryProfile, *, wide: bool) -> ClassicPl
         One of :data:`CLASSIC_KERNELS`.
     profile : QueryProfile
     wide : bool
-        Keep H and E as 32 bits; ``partitioned`` always does.
+        Store H and E in 32 bits; ``partitioned`` always does.
     """
     cell, cell_bytes = ("WideCell", 8) if wide else ("NarrowCell", 4)
     if kernel == "simt":
@@ -151,7 +151,7 @@ def plan_classic(kernel: str, profile: QueryProfile, *, wide: bool) -> ClassicPl
 
 
 def plan_partitioned(profile: QueryProfile, vectors: int) -> ClassicPlan:
-    """How the partitioned kernel scores a query with ``vectors`` rows a lane, 1 to 16."""
+    """The launch of the partitioned kernel with ``vectors`` rows per lane, 1 to 16."""
     texels = striped_texels(profile, vectors)
     spec = _spec("partitioned", profile.gap, vectors=vectors)
     column_bytes = 8 * (THREADS // WARP) if len(texels) > 1 else 0
@@ -224,7 +224,7 @@ class Cudasw2Engine(Closeable):
         self._device.close()
 
     def _score_piece(self, profile: QueryProfile, subjects: DeviceSubjects) -> ScoreBlock:
-        """Every subject's score; what 16 bits cannot hold is scored again."""
+        """Every subject's score; subjects whose score exceeds 16 bits are scored again."""
         narrow = self.kernel != "partitioned"
         scores = self._launch(plan_classic(self.kernel, profile, wide=False), subjects, None)
         beyond = np.flatnonzero(scores > LARGEST_NARROW).astype(np.uint32) if narrow else np.empty(0, np.uint32)
@@ -234,35 +234,35 @@ class Cudasw2Engine(Closeable):
         return ScoreBlock(subjects.partition.subject_index, scores, len(beyond))
 
     def _launch(
-        self, plan: ClassicPlan, subjects: DeviceSubjects, places: NDArray[np.uint32] | None
+        self, plan: ClassicPlan, subjects: DeviceSubjects, indices: NDArray[np.uint32] | None
     ) -> NDArray[np.int32]:
-        """Scores by place; of the subjects at ``places`` alone where they are given."""
+        """Scores by subject index; only those of ``indices`` are computed where they are given."""
         device = self._device
-        n_subjects = len(subjects) if places is None else len(places)
-        a_turn = THREADS if self.kernel == "simt" else THREADS // WARP
+        n_subjects = len(subjects) if indices is None else len(indices)
+        subjects_per_block = THREADS if self.kernel == "simt" else THREADS // WARP
         resident = device.facts.multiprocessors * device.resident_blocks(plan.spec, 0)
         state_bytes = plan.state_bytes(subjects.longest)
-        grid = max(1, min(resident, -(-n_subjects // a_turn), self._state_limit // max(state_bytes, 1)))
-        with contextlib.ExitStack() as held:
+        grid = max(1, min(resident, -(-n_subjects // subjects_per_block), self._state_limit // max(state_bytes, 1)))
+        with contextlib.ExitStack() as stack:
 
-            def room(n_bytes: int) -> Buffer:
+            def allocate(n_bytes: int) -> Buffer:
                 buffer = device.allocate(n_bytes)
-                held.callback(buffer.free)
+                stack.callback(buffer.free)
                 return buffer
 
             def on_device(values: NDArray[np.generic]) -> Buffer:
-                buffer = room(values.nbytes)
+                buffer = allocate(values.nbytes)
                 device.upload(buffer, values, Stream.COMPUTE)
                 return buffer
 
             texels = on_device(plan.texels)
             assert texels.n_bytes % UNIT_BYTES == 0
             texture = device.texture(texels)
-            held.callback(texture.close)
-            listed = None if places is None else on_device(places)
-            state = room(grid * state_bytes)
-            scores = room(len(subjects) * 4)
-            counter = room(4)
+            stack.callback(texture.close)
+            listed = None if indices is None else on_device(indices)
+            state = allocate(grid * state_bytes)
+            scores = allocate(len(subjects) * 4)
+            counter = allocate(4)
             device.clear(counter, 4, Stream.COMPUTE)
             arguments: list[Argument] = [
                 np.uint64(texture.handle), np.int32(plan.turns),
@@ -273,7 +273,7 @@ class Cudasw2Engine(Closeable):
             if self.kernel == "partitioned":
                 arguments.append(np.uint32(subjects.longest))
             arguments += [np.uint64(scores.address), np.uint64(counter.address)]
-            held.callback(device.synchronize)
+            stack.callback(device.synchronize)
             with device.timed(Stream.COMPUTE) as seconds:
                 device.launch(plan.spec, grid, 0, arguments, Stream.COMPUTE)
             self.timing.seconds += seconds[0]

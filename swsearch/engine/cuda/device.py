@@ -1,7 +1,7 @@
 """One GPU: memory, streams, texture objects and launches, behind a narrow interface.
 
-:class:`Device` is all that the engine asks of a GPU; :class:`PyCudaDevice` is the real one. Work is ordered within a
-stream and not between streams. A device belongs to the thread that opened it.
+:class:`Device` is everything that the engine needs from a GPU; :class:`PyCudaDevice` implements it with PyCUDA. Work is
+ordered within a stream but not between streams. A device belongs to the thread that opened it.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ Argument = np.generic
 OLDEST_ARCHITECTURE: Final = 75
 REGISTER_UNIT: Final = 256
 RESERVED_SHARED_BYTES: Final = 1024
-MOST_BLOCKS: Final = 16
-"""Blocks a multiprocessor takes on every architecture served (some take more)."""
+MAX_BLOCKS: Final = 16
+"""Blocks that a multiprocessor of any supported architecture runs at a time (some run more)."""
 
 
 class OutOfDeviceMemory(EngineError):
-    """The device has no room for an allocation; the engine goes on with less at a time."""
+    """The device has no memory for an allocation; the engine continues with smaller pieces."""
 
 
 class DeviceLost(EngineError):
-    """The device failed: it, or its memory, cannot be used any more by this process."""
+    """The device failed; this process can use neither it nor its memory any longer."""
 
 
 class Stream(IntEnum):
@@ -45,7 +45,7 @@ class Stream(IntEnum):
 
     COMPUTE = 0
     SIDE = 1
-    """Long subjects, beside the others."""
+    """Long subjects, scored while the other subjects are."""
     COPY = 2
     """Uploads of a streamed database."""
     OTHER_SIDE = 3
@@ -54,7 +54,7 @@ class Stream(IntEnum):
 
 @dataclass(frozen=True)
 class DeviceFacts:
-    """What a device is.
+    """Properties of a device.
 
     Attributes
     ----------
@@ -65,11 +65,11 @@ class DeviceFacts:
     shared_bytes : int
         Largest dynamic shared memory of a block.
     memory_bytes : int
-        All of it, used or free.
+        Total memory, used or free.
     clock_hz : float
         Highest clock of the multiprocessors.
     pci_bus_id : str
-        Where it is plugged in, as ``nvidia-smi`` names it.
+        PCI address, as ``nvidia-smi`` prints it.
     """
 
     name: str
@@ -84,7 +84,7 @@ class DeviceFacts:
 
 @dataclass(frozen=True)
 class MultiprocessorLimits:
-    """What the blocks on one multiprocessor share: threads, registers, bytes of shared memory."""
+    """Resources that the blocks on one multiprocessor share: threads, registers, bytes of shared memory."""
 
     threads: int
     registers: int
@@ -98,20 +98,20 @@ def fitting_blocks(limits: MultiprocessorLimits, threads: int, registers: int, s
     ----------
     limits : MultiprocessorLimits
     threads : int
-        Threads a block, a multiple of 32.
+        Threads per block, a multiple of 32.
     registers : int
-        Registers a thread; a warp gets them in units of 256.
+        Registers per thread; a warp gets them in units of 256.
     shared_bytes : int
-        Dynamic shared memory a block; the driver keeps 1,024 bytes beside.
+        Dynamic shared memory per block; the driver reserves 1,024 bytes more.
     """
     warp_registers = -(-registers * WARP // REGISTER_UNIT) * REGISTER_UNIT
-    by_registers = limits.registers // warp_registers // (threads // WARP) if warp_registers else MOST_BLOCKS
+    by_registers = limits.registers // warp_registers // (threads // WARP) if warp_registers else MAX_BLOCKS
     by_shared = limits.shared_bytes // (shared_bytes + RESERVED_SHARED_BYTES)
-    return max(1, min(MOST_BLOCKS, limits.threads // threads, by_registers, by_shared))
+    return max(1, min(MAX_BLOCKS, limits.threads // threads, by_registers, by_shared))
 
 
 class Buffer(Protocol):
-    """Device memory; freed when told to."""
+    """Device memory that lives until :meth:`free`."""
 
     address: int
     n_bytes: int
@@ -132,12 +132,12 @@ class Texture(Protocol):
 
 
 class Device(Protocol):
-    """What the engine asks of a GPU."""
+    """What the engine needs from a GPU."""
 
     facts: DeviceFacts
 
     def free_bytes(self) -> int:
-        """Memory that is free now."""
+        """Free device memory in bytes."""
         ...
 
     def allocate(self, n_bytes: int) -> Buffer:
@@ -145,15 +145,15 @@ class Device(Protocol):
         ...
 
     def pinned(self, n_bytes: int) -> NDArray[np.uint8]:
-        """Host memory that uploads run from at full speed, beside kernels."""
+        """Page-locked host memory, from which uploads run at full speed while kernels run."""
         ...
 
     def unpin(self, array: NDArray[np.uint8]) -> None:
-        """Take note that pinned memory is used no more; it is freed with its last array."""
+        """Declare that pinned memory is no longer used; it is freed with its last array."""
         ...
 
     def upload(self, buffer: Buffer, values: NDArray[Any], stream: Stream, offset: int = 0) -> None:
-        """Copy to the device. From pinned memory it may end after the call: leave that as it is till then."""
+        """Copy to the device. From pinned memory it may end after the call; leave that memory unchanged."""
         ...
 
     def download(self, values: NDArray[Any], buffer: Buffer, stream: Stream, offset: int = 0) -> None:
@@ -169,7 +169,7 @@ class Device(Protocol):
         ...
 
     def prepare(self, specs: Sequence[KernelSpec]) -> None:
-        """Begin to compile kernels that are going to be launched; those that are not are compiled at their launch."""
+        """Begin to compile kernels before their launch; any other kernel is compiled at its launch."""
         ...
 
     def launch(
@@ -188,7 +188,7 @@ class Device(Protocol):
         ...
 
     def follow(self, stream: Stream, leader: Stream) -> None:
-        """Let what `stream` is given from now on wait for what `leader` was given so far."""
+        """Let later work of ``stream`` wait for the earlier work of ``leader``."""
         ...
 
     def synchronize(self) -> None:
@@ -200,8 +200,8 @@ class Device(Protocol):
     ) -> contextlib.AbstractContextManager[list[float]]:
         """Seconds from a with-block's first kernel to the end of the stream's work, appended when the block ends.
 
-        What comes before that kernel, on the host or as copies, is not counted. One block at a time. ``meanwhile`` is
-        called when the block has ended, before the stream's work is waited for.
+        Host work and copies before that kernel are not counted. Blocks do not nest. ``meanwhile`` is called when the
+        block has ended, before the call waits for the stream.
         """
         ...
 
@@ -239,7 +239,7 @@ class _PyCudaTexture:
 class PyCudaDevice:
     """A GPU through PyCUDA; texture objects, which PyCUDA lacks, through cuda-bindings on the same context.
 
-    A thread's contexts are a stack: of several devices that one thread has opened, the last is to be closed first.
+    A thread's contexts form a stack: a thread that opens several devices must close the last one first.
 
     Parameters
     ----------
@@ -249,7 +249,7 @@ class PyCudaDevice:
     Raises
     ------
     EngineUnavailable
-        No driver, no such device, no compiler, or too old a device; the message says what would mend it.
+        No driver, no such device, no compiler, or too old a device; the message names the remedy.
     """
 
     def __init__(self, ordinal: int = 0) -> None:
@@ -305,7 +305,7 @@ class PyCudaDevice:
         self._kernels: dict[KernelSpec, Any] = {}
         self._modules: list[Any] = []
         self._prepared: set[KernelSpec] = set()
-        self._to_start: tuple[Any, Stream] | None = None  # the event of time that begins with the next kernel
+        self._to_start: tuple[Any, Stream] | None = None  # the start event that the next kernel records
         self._limits = MultiprocessorLimits(
             threads=device.get_attribute(attribute.MAX_THREADS_PER_MULTIPROCESSOR),
             registers=device.get_attribute(attribute.MAX_REGISTERS_PER_MULTIPROCESSOR),
@@ -316,7 +316,7 @@ class PyCudaDevice:
 
     @contextlib.contextmanager
     def _errors(self, doing: str) -> Iterator[None]:
-        """PyCUDA's errors as this package's. After the first failure every call fails as that one did."""
+        """Translate PyCUDA's errors into this package's. After a failure every call raises that failure again."""
         if self._failure is not None:
             raise self._failure
         try:
@@ -330,7 +330,7 @@ class PyCudaDevice:
             raise self._failure from error
 
     def give_back(self, allocation: Any) -> None:
-        """Free memory. That of a lost device is gone already; PyCUDA would warn of it as long as the context lives."""
+        """Free memory. On a lost device only keep the object: PyCUDA would warn of every buffer that it cannot free."""
         if self._failure is not None:
             self._abandoned.append(allocation)
             return
@@ -400,8 +400,8 @@ class PyCudaDevice:
             with self._errors(f"loading kernel {spec.entry}"):
                 module = self._driver.module_from_buffer(code)
                 function = module.get_function(spec.function)
-                room = self.facts.shared_bytes
-                function.set_attribute(self._driver.function_attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES, room)
+                max_shared = self.facts.shared_bytes
+                function.set_attribute(self._driver.function_attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES, max_shared)
             self._modules.append(module)
             self._kernels[spec] = function
         return function
@@ -421,7 +421,7 @@ class PyCudaDevice:
         """See :class:`Device`."""
         function = self._function(spec)
         with self._errors(f"starting kernel {spec.entry}"):
-            # Prepared calls take a fifth of the time of plain ones, which short kernels would wait for.
+            # A prepared call takes a fifth of the time of a plain one, during which the device would be idle.
             if spec not in self._prepared:
                 function.prepare([type(argument) for argument in arguments])
                 self._prepared.add(spec)
@@ -453,7 +453,7 @@ class PyCudaDevice:
         seconds: list[float] = []
         with self._errors("timing its work"):
             start, end = self._driver.Event(), self._driver.Event()
-        assert self._to_start is None, "times do not nest"
+        assert self._to_start is None, "timed blocks do not nest"
         self._to_start = (start, stream)
         try:
             yield seconds
@@ -461,7 +461,7 @@ class PyCudaDevice:
             self._to_start = None
             raise
         with self._errors("finishing its work"):
-            self._begin_time()  # if no kernel was started
+            self._begin_time()  # in case no kernel was launched
             end.record(self._streams[stream])
         if meanwhile is not None:
             meanwhile()
@@ -481,18 +481,16 @@ class PyCudaDevice:
             self._builds.close()
             atexit.unregister(self.close)
             if self._failure is None:
-                self._let_go()
+                self._release()
                 self._context.pop()
                 self._context.detach()
             else:
-                with contextlib.suppress(
-                    self._driver.Error
-                ):  # the failure is known; what is lost cannot be left in order
+                with contextlib.suppress(self._driver.Error):  # the failure was already reported
                     self._context.detach()
-                self._let_go()
+                self._release()
 
-    def _let_go(self) -> None:
-        """Destroy what lives in the context, silently where that is dead."""
+    def _release(self) -> None:
+        """Destroy the objects of the context, silently where the context is lost."""
         self._kernels.clear()
         self._prepared.clear()
         self._modules.clear()

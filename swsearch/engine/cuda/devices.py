@@ -1,11 +1,11 @@
-"""GPUs as one engine: each is driven by a thread of its own and holds the database, or a share of it.
+"""Several GPUs as one engine: each is driven by its own thread and holds the database, or a share of it.
 
-With many queries at once each device takes whole queries, balanced by length, against the whole partition: the devices
-never wait for one another. With fewer queries than that, or where a device has room for its share of the subjects but
-not for all of them, each device takes every query against its share. Which device scored what changes no score, so it
-changes no hit.
+With many queries in a call each device scores whole queries, balanced by length, against the whole partition, so the
+devices never wait for one another. With fewer queries, or where a device has memory for its share of the subjects but
+not for all of them, each device scores every query against its share. Scores do not depend on the device that computes
+them, so neither do hits.
 
-One GPU gains from its thread as well: the caller ranks and aligns what is scored while the GPU scores the rest.
+A single GPU benefits from its thread as well: the caller ranks and aligns scored queries while the GPU scores the rest.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from swsearch.database.partition import Partition
 from swsearch.engine.cuda.device import Device, PyCudaDevice
 from swsearch.engine.cuda.engine import CudaEngine
 from swsearch.engine.cuda.forecast import Forecast, expected_rate
-from swsearch.engine.cuda.subjects import WHOLE_RESIDUES, chunk_bytes
+from swsearch.engine.cuda.subjects import ONE_SLOT_RESIDUES, chunk_bytes
 from swsearch.engine.protocol import Progress, Scored, TopKBound
 from swsearch.errors import EngineError
 from swsearch.hits.ends import Ends
@@ -34,18 +34,18 @@ from swsearch.query.profile import QueryProfile
 from swsearch.typing import Scores
 
 PROFILES_PER_DEVICE: Final = 8
-"""Queries a device needs for whole queries to balance: with this many the last one to end is a small part."""
+"""Queries per device from which whole queries balance: the last one to end is then a small part of the work."""
 
 
 class _Stopped(Exception):
-    """Raised in a device's thread, by its progress call, when the search is given up."""
+    """Raised by the progress callback in a device's thread when the search is cancelled."""
 
 
 @dataclass(frozen=True)
 class _Work:
-    """What one device is to score; ``places`` are the profiles' places in the caller's list."""
+    """What one device is to score; ``indices`` are the profiles' indices in the caller's list."""
 
-    places: Sequence[int]
+    indices: Sequence[int]
     profiles: Sequence[QueryProfile]
     partition: Partition
     floors: Sequence[int] | None
@@ -53,26 +53,26 @@ class _Work:
 
 
 @dataclass(frozen=True)
-class _Question:
-    """Ends that are asked for, as :meth:`CudaDevices.ends` is."""
+class _EndsRequest:
+    """A call of :meth:`CudaDevices.ends` that waits for its answer."""
 
     profile: QueryProfile
     subjects: Partition
     scores: Scores
-    found: Future[Ends | None]
+    answer: Future[Ends | None]
 
 
 class DeviceScoring:
-    """Scores on their way from the devices' threads; see :class:`swsearch.engine.protocol.Scoring`.
+    """Scores that the devices' threads deliver one after another; see :class:`swsearch.engine.protocol.Scoring`.
 
     Parameters
     ----------
     threads, engines, work
-        One of each a device.
+        One of each per device.
     n_parts : int
-        Blocks that make one of a profile: devices that each score a share of the subjects, or 1.
+        Blocks that are concatenated for a profile: one per share of the subjects, or 1.
     answer : callable
-        Called in the first device's thread now and then, between launches.
+        Called between launches in the first device's thread, to answer waiting requests for ends.
     """
 
     def __init__(
@@ -86,34 +86,34 @@ class DeviceScoring:
         self._n_parts = n_parts
         self._answer = answer
         self._stop = False
-        # What the threads tell: cells done, a block of a device, or None when a device has ended.
-        self._told: queue.SimpleQueue[int | tuple[int, int, ScoreBlock] | None] = queue.SimpleQueue()
+        # Reports of the threads: cells done, a block of a device, or None when a device has ended.
+        self._events: queue.SimpleQueue[int | tuple[int, int, ScoreBlock] | None] = queue.SimpleQueue()
         self._futures: list[Future[None]] = []
         self._prepared = [threading.Event() for _ in work]
         for number, (thread, engine, task) in enumerate(zip(threads, engines, work, strict=True)):
             future = thread.submit(self._score, number, engine, task)
-            future.add_done_callback(lambda _: self._told.put(None))
+            future.add_done_callback(lambda _: self._events.put(None))
             self._futures.append(future)
 
     def _score(self, number: int, engine: CudaEngine, work: _Work) -> None:
-        """In a device's thread: score its work and tell of it."""
+        """Runs in a device's thread: scores its work and reports cells and blocks."""
 
-        def tell(cells: int) -> None:
-            self._tell(cells)
+        def report(cells: int) -> None:
+            self._report_cells(cells)
             if number == 0:
                 self._answer()
 
         try:
-            scored = engine.score_each(work.profiles, work.partition, work.floors, tell, work.rules)
+            scored = engine.score_each(work.profiles, work.partition, work.floors, report, work.rules)
         finally:
             self._prepared[number].set()
-        for place, block in scored:
-            self._told.put((number, work.places[place], block))
+        for index, block in scored:
+            self._events.put((number, work.indices[index], block))
 
-    def _tell(self, cells: int) -> None:
+    def _report_cells(self, cells: int) -> None:
         if self._stop:
             raise _Stopped
-        self._told.put(cells)
+        self._events.put(cells)
 
     def wait_until_prepared(self) -> None:
         """See :class:`swsearch.engine.protocol.Scoring`."""
@@ -126,25 +126,25 @@ class DeviceScoring:
         n_working = len(self._futures)
         try:
             while n_working:
-                told = self._told.get()
-                if told is None:
+                event = self._events.get()
+                if event is None:
                     n_working -= 1
                     self._raise_failure()
-                elif isinstance(told, int):
+                elif isinstance(event, int):
                     if progress is not None:
-                        progress(told)
+                        progress(event)
                 else:
-                    number, place, block = told
-                    found = parts.setdefault(place, {})
+                    number, index, block = event
+                    found = parts.setdefault(index, {})
                     found[number] = block
                     if len(found) == self._n_parts:
-                        del parts[place]
-                        yield place, ScoreBlock.concatenate([found[part] for part in sorted(found)])
+                        del parts[index]
+                        yield index, ScoreBlock.concatenate([found[part] for part in sorted(found)])
         finally:
             self.cancel()
 
     def _raise_failure(self) -> None:
-        """The error of a device that has ended with one."""
+        """Raise the error of a device that has failed."""
         for future in self._futures:
             if future.done() and (error := future.exception()) is not None:
                 raise error
@@ -163,9 +163,9 @@ class CudaDevices(Closeable):
     Parameters
     ----------
     ordinals : sequence of int
-        Devices by their CUDA numbers, each once.
+        CUDA device numbers, each once.
     open_device : callable
-        Opens one of them, in the thread that will use it.
+        Opens a device, in the thread that uses it.
     memory_limit : int, optional
         Bytes of each device's memory that databases may take.
 
@@ -185,7 +185,7 @@ class CudaDevices(Closeable):
     ) -> None:
         self.ordinals = tuple(dict.fromkeys(ordinals))
         self._shares: dict[int, tuple[Partition, list[Partition]]] = {}
-        self._asked: queue.SimpleQueue[_Question] = queue.SimpleQueue()
+        self._requests: queue.SimpleQueue[_EndsRequest] = queue.SimpleQueue()
         self._threads = [ThreadPoolExecutor(1, f"cuda{ordinal}") for ordinal in self.ordinals]
         self.engines: list[CudaEngine] = []
 
@@ -211,7 +211,7 @@ class CudaDevices(Closeable):
 
     @property
     def profiles_per_call(self) -> int:
-        """As many as every device gains from."""
+        """The sum over the devices."""
         return sum(engine.profiles_per_call for engine in self.engines)
 
     def begin(
@@ -225,24 +225,24 @@ class CudaDevices(Closeable):
         if not self.engines:
             raise EngineError("the CUDA engine was closed; make a new one")
         if self.shares_subjects(len(profiles), partition):
-            places = range(len(profiles))
-            work = [_Work(places, profiles, share, floors, rules) for share in self._shares_of(partition)]
+            indices = range(len(profiles))
+            work = [_Work(indices, profiles, share, floors, rules) for share in self._shares_of(partition)]
             return DeviceScoring(self._threads, self.engines, work, len(work), self._answer)
         work = [
             _Work(
-                places,
-                [profiles[place] for place in places],
+                indices,
+                [profiles[index] for index in indices],
                 partition,
-                None if floors is None else [floors[place] for place in places],
-                None if rules is None else [rules[place] for place in places],
+                None if floors is None else [floors[index] for index in indices],
+                None if rules is None else [rules[index] for index in indices],
             )
-            for places in self._dealt(profiles)
+            for indices in self._queries_by_device(profiles)
         ]
         return DeviceScoring(self._threads, self.engines, work, 1, self._answer)
 
     @property
     def rows_per_call(self) -> int:
-        """As many as every device gains from."""
+        """The sum over the devices."""
         return sum(engine.rows_per_call for engine in self.engines)
 
     def score(
@@ -254,7 +254,7 @@ class CudaDevices(Closeable):
     ) -> list[ScoreBlock]:
         """See :class:`swsearch.engine.protocol.ScoreEngine`."""
         blocks = dict(self.begin(profiles, partition, floors).results(progress))
-        return [blocks[place] for place in range(len(profiles))]
+        return [blocks[index] for index in range(len(profiles))]
 
     def forecast(
         self, batches: Iterable[Sequence[QueryProfile]], partitions: Sequence[Partition], n_cells: int
@@ -262,11 +262,11 @@ class CudaDevices(Closeable):
         """See :class:`swsearch.engine.protocol.BackgroundEngine`."""
         engine = self.engines[0]
         n_profiles = n_pairs = 0
-        call_residues = WHOLE_RESIDUES
+        call_residues = ONE_SLOT_RESIDUES
         for profiles in batches:
             n_profiles += len(profiles)
             call_residues = min(call_residues, sum(profile.length for profile in profiles))
-            n_pairs += sum(len(batch.places) == 2 for batch in engine.batches(profiles))
+            n_pairs += sum(len(batch.indices) == 2 for batch in engine.batches(profiles))
         shared = any(self.shares_subjects(n_profiles or self.profiles_per_call, partition) for partition in partitions)
         parts = [self._shares_of(partition)[0] if shared else partition for partition in partitions]
         facts = [engine.facts for engine in self.engines]
@@ -288,22 +288,22 @@ class CudaDevices(Closeable):
     # --- Ends ---
 
     def ends(self, profile: QueryProfile, subjects: Partition, scores: Scores) -> Ends | None:
-        """See :class:`swsearch.engine.protocol.EndsEngine`: by the first device, between two of its batches."""
+        """See :class:`swsearch.engine.protocol.EndsEngine`: the first device answers between two of its batches."""
         if not self.engines:
             raise EngineError("the CUDA engine was closed; make a new one")
-        question = _Question(profile, subjects, scores, Future())
-        self._asked.put(question)
-        self._threads[0].submit(self._answer)  # for a thread that works on nothing, and so tells of nothing
-        return question.found.result()
+        request = _EndsRequest(profile, subjects, scores, Future())
+        self._requests.put(request)
+        self._threads[0].submit(self._answer)  # an idle thread makes no progress calls, which answer otherwise
+        return request.answer.result()
 
     def _answer(self) -> None:
-        """In the first device's thread: answer what was asked."""
-        while not self._asked.empty():
-            question = self._asked.get()
+        """Runs in the first device's thread: answers the waiting requests."""
+        while not self._requests.empty():
+            request = self._requests.get()
             try:
-                question.found.set_result(self.engines[0].ends(question.profile, question.subjects, question.scores))
-            except BaseException as error:  # the asking thread raises it
-                question.found.set_exception(error)
+                request.answer.set_result(self.engines[0].ends(request.profile, request.subjects, request.scores))
+            except BaseException as error:  # the thread that waits for the answer raises it
+                request.answer.set_exception(error)
 
     def close(self) -> None:
         """See :class:`swsearch.engine.protocol.ScoreEngine`."""
@@ -316,7 +316,7 @@ class CudaDevices(Closeable):
     # --- Sharing out ---
 
     def shares_subjects(self, n_profiles: int, partition: Partition) -> bool:
-        """Whether each device takes every query against its share of the subjects, not its share of the queries."""
+        """Whether devices share the subjects of each query, rather than the queries."""
         n_devices = len(self.engines)
         if n_devices == 1 or n_profiles < PROFILES_PER_DEVICE * n_devices:
             return n_devices > 1
@@ -324,18 +324,18 @@ class CudaDevices(Closeable):
             return False
         return all(engine.keeps(share) for engine, share in zip(self.engines, self._shares_of(partition), strict=True))
 
-    def _dealt(self, profiles: Sequence[QueryProfile]) -> list[list[int]]:
-        """Places of the profiles that each device takes: the longest first, each to the least loaded."""
-        dealt: list[list[int]] = [[] for _ in self.engines]
+    def _queries_by_device(self, profiles: Sequence[QueryProfile]) -> list[list[int]]:
+        """Indices of each device's profiles: the longest first, each given to the device with the least work so far."""
+        indices_by_device: list[list[int]] = [[] for _ in self.engines]
         loads = [0] * len(self.engines)
-        for place in sorted(range(len(profiles)), key=lambda place: -profiles[place].length):
+        for index in sorted(range(len(profiles)), key=lambda index: -profiles[index].length):
             least = loads.index(min(loads))
-            dealt[least].append(place)
-            loads[least] += profiles[place].length
-        return dealt
+            indices_by_device[least].append(index)
+            loads[least] += profiles[index].length
+        return indices_by_device
 
     def _shares_of(self, partition: Partition) -> list[Partition]:
-        """Ranges of about equal residues, one a device; the same objects each time, so that devices keep them."""
+        """Ranges of about equal residues, one per device; always the same objects, so that devices keep them."""
         known = self._shares.get(id(partition))
         if known is None or known[0] is not partition:
             ends = np.cumsum(partition.lengths, dtype=np.uint64)

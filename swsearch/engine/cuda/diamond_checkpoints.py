@@ -1,8 +1,8 @@
-"""What strips leave on a GPU for a path: their lowest rows and, at checkpoints, the states of their lanes.
+"""What strips save on a GPU for a path: their lowest rows and, at checkpoints, the states of their lanes.
 
-``cuda/kernels/sweep.cuh`` writes it while it sweeps; ``diamond_paths.py`` reads the pieces that the path goes through.
-A row's entry is that of the horizon (``cuda/include/swsearch/horizon.cuh``): H, how much less next F is, and the
-writer's number.
+``cuda/kernels/sweep.cuh`` writes both during a sweep; ``diamond_paths.py`` reads the parts that the path crosses. An
+entry of a row is an entry of the horizon (``cuda/include/swsearch/horizon.cuh``): H, H minus the next F, and the number
+of the strip that wrote it.
 """
 
 from __future__ import annotations
@@ -17,48 +17,48 @@ from numpy.typing import NDArray
 
 from swsearch.closeable import Closeable
 from swsearch.engine.cuda.device import Buffer, Device, Stream
-from swsearch.engine.cuda.diamond_plan import SweepShape, checkpoints, filled_columns
+from swsearch.engine.cuda.diamond_plan import SweepShape, filled_columns, n_checkpoints
 from swsearch.engine.cuda.kernels import WARP
 
 ENTRY_BYTES: Final = 8
-"""Bytes of a row's entry, and so of a column of the horizon."""
+"""Bytes of an entry, one per column of the horizon or of a saved row."""
 
 
 def strip_bytes(shape: SweepShape, columns: int) -> int:
-    """Device memory of a strip's lowest row and states."""
-    return filled_columns(columns) * ENTRY_BYTES + checkpoints(columns) * shape.lane_words * WARP * 4
+    """Device memory of a strip's lowest row and states, in bytes."""
+    return filled_columns(columns) * ENTRY_BYTES + n_checkpoints(columns) * shape.lane_words * WARP * 4
 
 
 @dataclass(frozen=True, eq=False)
 class KnownRow:
-    """The lowest row of a strip: its entries, filled up to whole diamonds."""
+    """The lowest row of a strip on the host: its entries, padded to whole diamonds."""
 
     strip: int
     entries: NDArray[np.uint64]
 
 
 class StripCheckpoints(Closeable):
-    """Room on a device for what some strips of one pair leave. A context manager.
+    """Device memory for the rows and states that some strips of one pair save. A context manager.
 
     Parameters
     ----------
     n_strips : int
         Strips of the pair.
     strips : sequence of int
-        Those that leave something, ascending.
+        The strips that save something, ascending.
     columns : int
-        Columns that are swept.
+        Columns of the sweep.
     states : bool
-        Whether they leave states, or lowest rows alone.
+        Whether the strips save states as well as their lowest rows.
 
     Attributes
     ----------
     strips : list of int
-        Those that leave something.
-    places, rows, states : Buffer, the last one or None
-        What the kernel is given: int32 place of each strip of the pair, or -1; rows; states.
+        The strips that save something.
+    row_indices, rows, states : Buffer, the last one or None
+        Arguments of the kernel: for each strip of the pair the int32 index of its row, or -1; rows; states.
     row_columns, state_words, n_bytes : int
-        Entries from row to row, 32-bit words of a strip's states, and all of the device memory.
+        Entries per row, 32-bit words of a strip's states, and bytes of all the device memory.
 
     Raises
     ------
@@ -69,72 +69,73 @@ class StripCheckpoints(Closeable):
         self, device: Device, shape: SweepShape, n_strips: int, strips: Sequence[int], columns: int, *, states: bool
     ) -> None:
         self._device, self._shape, self.strips = device, shape, list(strips)
-        self._places = np.full(n_strips, -1, np.int32)
-        self._places[self.strips] = np.arange(len(strips))
+        self._row_indices = np.full(n_strips, -1, np.int32)
+        self._row_indices[self.strips] = np.arange(len(strips))
         self.row_columns = filled_columns(columns)
-        self.state_words = checkpoints(columns) * shape.lane_words * WARP if states else 0
+        self.state_words = n_checkpoints(columns) * shape.lane_words * WARP if states else 0
         self.n_bytes = 0
-        with contextlib.ExitStack() as held:
+        with contextlib.ExitStack() as stack:
 
-            def room(n_bytes: int) -> Buffer:
+            def allocate(n_bytes: int) -> Buffer:
                 buffer = device.allocate(n_bytes)
-                held.callback(buffer.free)
+                stack.callback(buffer.free)
                 self.n_bytes += n_bytes
                 return buffer
 
-            self.places = room(self._places.nbytes)
-            self.rows = room(len(strips) * self.row_columns * ENTRY_BYTES)
-            self.states = room(len(strips) * self.state_words * 4) if self.state_words else None
-            device.upload(self.places, self._places, Stream.COMPUTE)
+            self.row_indices = allocate(self._row_indices.nbytes)
+            self.rows = allocate(len(strips) * self.row_columns * ENTRY_BYTES)
+            self.states = allocate(len(strips) * self.state_words * 4) if self.state_words else None
+            device.upload(self.row_indices, self._row_indices, Stream.COMPUTE)
             device.synchronize()
-            self._held = held.pop_all()
+            self._stack = stack.pop_all()
 
     def row(self, strip: int, first: int, last: int) -> NDArray[np.uint64]:
-        """Entries of a strip's lowest row, columns first to last - 1 counted from 0."""
+        """Entries of a strip's lowest row in columns first to last - 1, counted from 0."""
         entries = np.empty(last - first, np.uint64)
-        offset = (int(self._places[strip]) * self.row_columns + first) * ENTRY_BYTES
+        offset = (int(self._row_indices[strip]) * self.row_columns + first) * ENTRY_BYTES
         self._device.download(entries, self.rows, Stream.COMPUTE, offset)
         return entries
 
     def all_rows(self) -> list[KnownRow]:
-        """All rows, from the top to the bottom."""
+        """All saved rows, from the top to the bottom."""
         return [KnownRow(strip, self.row(strip, 0, self.row_columns)) for strip in self.strips]
 
-    def edges(self, strip: int, first: int, last: int) -> Edges:
-        """A strip's left edges at checkpoints first to last - 1, counted from 0: the one after 256 columns is 0."""
+    def left_edges(self, strip: int, first: int, last: int) -> LeftEdges:
+        """A strip's left edges at checkpoints first to last - 1; checkpoint 0 lies after 256 columns."""
         words = self._shape.lane_words * WARP
         states = np.empty((last - first, self._shape.lane_words, WARP), np.uint32)
         if self.states is not None and len(states):
-            offset = (int(self._places[strip]) * self.state_words + first * words) * 4
+            offset = (int(self._row_indices[strip]) * self.state_words + first * words) * 4
             self._device.download(states, self.states, Stream.COMPUTE, offset)
-        return edges_of(states, self._shape)
+        return left_edges_of(states, self._shape)
 
     def close(self) -> None:
         """Free the memory."""
-        self._held.close()
+        self._stack.close()
 
 
 def nodes(entries: NDArray[np.uint64]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """H, and the F that the next row may take, of a row's entries."""
+    """H of a row's entries, and F of the row below them."""
     h = (entries & np.uint64(0xFFFFFFFF)).astype(np.uint32).view(np.int32)
     less = ((entries >> np.uint64(32)) & np.uint64(0xFFFF)).astype(np.int32)
     return h, h - less
 
 
 @dataclass(frozen=True, eq=False)
-class Edges:
-    """What the rows of a strip have at the left of a block, of some blocks: int32 arrays with a line a block.
+class LeftEdges:
+    """Values at the left edges of blocks of a strip: int32 arrays with one row per block.
 
-    The rows are in groups whose columns end one further left each (``simd/pair/walk.hpp``, ``LeftEdges``).
+    The rows of a strip form groups; the edge of each group lies one column to the left of the edge of the group above
+    (``LeftEdges`` of ``simd/pair/walk.hpp``).
 
     Attributes
     ----------
     h, next_e : shape (blocks, strip rows)
-        H in the last column before the block, and the E that the block's first column may take.
+        H in the last column before the block, and E of the block's first column.
     corner : shape (blocks, groups)
         H above a group's first row, in the group's last column before the block.
     next_f : shape (blocks, groups)
-        The F that the row below a group's last one may take in that column.
+        F of the row below a group's last row, in that column.
     """
 
     h: NDArray[np.int32]
@@ -143,10 +144,11 @@ class Edges:
     next_f: NDArray[np.int32]
 
 
-def edges_of(states: NDArray[np.uint32], shape: SweepShape) -> Edges:
-    """The edges that lanes' states are, shape (states, words of a lane, lanes), as ``StripLane::save`` leaves them.
+def left_edges_of(states: NDArray[np.uint32], shape: SweepShape) -> LeftEdges:
+    """The edges in lane states of shape (states, words per lane, lanes), as ``StripLane::save`` writes them.
 
-    With 16-bit scores a word has the scores of two groups, the upper one's in its low half, less the lane's base.
+    With 16-bit scores a word holds the scores of two groups relative to the lane's base, the upper group's in its low
+    half.
     """
     words = np.ascontiguousarray(states[:, :-1])
     if shape.narrow:
@@ -156,7 +158,7 @@ def edges_of(states: NDArray[np.uint32], shape: SweepShape) -> Edges:
         scores = words.view(np.int32)
     cells = scores[:, : 2 * shape.words].reshape(len(states), shape.words, 2, scores.shape[-1])
     rows = cells.transpose(2, 0, 3, 1).reshape(2, len(states), shape.strip_rows)
-    return Edges(
+    return LeftEdges(
         np.ascontiguousarray(rows[0]),
         np.ascontiguousarray(rows[1]),
         np.ascontiguousarray(scores[:, 2 * shape.words + 1]),

@@ -1,8 +1,8 @@
-"""What a sweep of pairs by diamonds has on the device, and its launches.
+"""Device memory and launches of a sweep of pairs by diamonds.
 
-:class:`DiamondLaunch` lays the pairs of one call out for ``cuda/entry/sweep_pairs.cu``, holds their memory, starts
-strips and reads the best ends; the parameters are those of ``cuda/include/swsearch/sweep_parameters.cuh``. For a path
-(``diamond_paths.py``) it sweeps strips again by ``cuda/entry/trace_pairs.cu``.
+:class:`DiamondLaunch` uploads the pairs of one call for ``cuda/entry/sweep_pairs.cu``, owns their device memory,
+launches strips and reads the best ends; ``cuda/include/swsearch/sweep_parameters.cuh`` lists the kernel's parameters.
+For a path (``diamond_paths.py``) it sweeps strips again with ``cuda/entry/trace_pairs.cu``.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from swsearch.engine.cuda.diamond_plan import PairLetters, SweepShape, filled_co
 from swsearch.engine.cuda.kernels import SWEEP_WARPS
 from swsearch.engine.pair_arrays import AlignmentProblem
 
-CELLS_A_LAUNCH: Final = 4_000_000_000_000
-"""A launch does no more than about this, a second or two of a large GPU, so that an interrupt is heard."""
+CELLS_PER_LAUNCH: Final = 4_000_000_000_000
+"""Cells of a launch, at most: one or two seconds on a large GPU, after which an interrupt takes effect."""
 
 _PAIR: Final = np.dtype(
     [(name, "<u8") for name in ("query", "subject", "horizon", "last_row", "last_column")]
@@ -33,7 +33,7 @@ _PAIR: Final = np.dtype(
 
 @dataclass(frozen=True)
 class PairEnd:
-    """The best end that a problem allows: score, and letters of query and subject before it."""
+    """The best end that a problem allows: its score, and the number of query and of subject letters before it."""
 
     score: int
     query_end: int
@@ -41,18 +41,18 @@ class PairEnd:
 
 
 class DiamondLaunch:
-    """The memory of one call on the device, and its launches."""
+    """Device memory and launches of one call; the memory is freed when ``stack`` closes."""
 
     def __init__(
         self,
         device: Device,
-        held: contextlib.ExitStack,
+        stack: contextlib.ExitStack,
         problem: AlignmentProblem,
         shape: SweepShape,
         letters: PairLetters,
         table: NDArray[np.void],
     ) -> None:
-        self._device, self._held = device, held
+        self._device, self._stack = device, stack
         self._problem, self._shape, self._letters, self._table = problem, shape, letters, table
         self.n_bytes = 0
         self._n_strips = _first_strips(table, shape)[-1]
@@ -64,35 +64,35 @@ class DiamondLaunch:
         self._lines = self._uploaded(letters.lines)
         self._horizon = self._cleared(columns * ENTRY_BYTES)
         self._known = self._cleared(len(table) * 4)
-        self._found = self._room(self._n_strips * 8)
-        self._states = self._room(self._n_strips * shape.state_bytes if problem.local else 0)
-        self._lasts = self._room(self._lasts_words * 4)
-        self._listed = self._room(self._n_strips * 4 if problem.local else 0)
-        self._places = self._room(self._n_strips * 8 if problem.local else 0)
-        self._counter = self._room(4)
-        # None of the arrays is pinned or held: the copies must have read them.
+        self._found = self._allocate(self._n_strips * 8)
+        self._states = self._allocate(self._n_strips * shape.state_bytes if problem.local else 0)
+        self._lasts = self._allocate(self._lasts_words * 4)
+        self._listed = self._allocate(self._n_strips * 4 if problem.local else 0)
+        self._positions = self._allocate(self._n_strips * 8 if problem.local else 0)
+        self._counter = self._allocate(4)
+        # The arrays may be freed after the call, so the copies must have ended.
         device.synchronize()
 
     @property
     def n_strips(self) -> int:
-        """Strips of all pairs."""
+        """Number of strips of all pairs."""
         return self._n_strips
 
-    def sweep(self, kept: StripCheckpoints | None = None, progress: Callable[[int], None] | None = None) -> None:
-        """Sweeps all pairs; strips of one pair alone may leave their rows in ``kept``. Call once."""
-        for strips in self._portions(0, self._n_strips, int(self._table["columns"].max())):
-            self._start("sweep_pairs", strips, self._arguments(strips.stop, kept))
+    def sweep(self, checkpoints: StripCheckpoints | None = None, progress: Callable[[int], None] | None = None) -> None:
+        """Sweep all pairs, once; a call of a single pair may save rows in ``checkpoints``."""
+        for strips in self._strips_per_launch(0, self._n_strips, int(self._table["columns"].max())):
+            self._start("sweep_pairs", strips, self._arguments(strips.stop, checkpoints))
             if progress is not None:
                 self._device.synchronize()
                 progress(cells_of(self._table, self._shape, strips))
 
     def sweep_again(
-        self, first: int, last: int, columns: int, top: NDArray[np.uint64] | None, kept: StripCheckpoints
+        self, first: int, last: int, columns: int, top: NDArray[np.uint64] | None, checkpoints: StripCheckpoints
     ) -> None:
-        """Sweeps columns 1 to ``columns`` of strips first to last - 1 of a single pair, which fill ``kept``.
+        """Sweep columns 1 to ``columns`` of strips first to last - 1 of a single pair again, to fill ``checkpoints``.
 
-        The last diamond is done whole where the matrix has the columns: only behind its end are letters filled up.
-        ``top`` are the entries of the row above as they were left, filled up to whole diamonds; None above the first
+        The last diamond is computed whole as far as the matrix has columns, so that padding letters come only after the
+        matrix's end. ``top`` holds the saved entries of the row above, padded to whole diamonds; None above the first
         strip.
         """
         device = self._device
@@ -105,69 +105,69 @@ class DiamondLaunch:
         else:
             device.upload(self._horizon, top[: filled_columns(columns)], Stream.COMPUTE)
         device.synchronize()
-        for strips in self._portions(first, last, columns):
-            states: list[Argument] = [_address(kept.states), np.uint32(kept.state_words)]
-            self._start("trace_pairs", strips, self._arguments(strips.stop, kept) + states)
+        for strips in self._strips_per_launch(first, last, columns):
+            states: list[Argument] = [_address(checkpoints.states), np.uint32(checkpoints.state_words)]
+            self._start("trace_pairs", strips, self._arguments(strips.stop, checkpoints) + states)
             device.synchronize()
 
     def ends(self) -> list[PairEnd]:
-        """The best end of each pair that was swept, the border of its matrix left out."""
+        """The best end of each pair after a sweep, the border of the matrix excluded."""
         return self._local_ends() if self._problem.local else self._border_ends()
 
-    def _portions(self, first: int, last: int, columns: int) -> Iterator[range]:
-        """Strips to start at a time."""
-        n_strips = max(1, CELLS_A_LAUNCH // (self._shape.strip_rows * columns))
+    def _strips_per_launch(self, first: int, last: int, columns: int) -> Iterator[range]:
+        """Ranges of strips, one per launch."""
+        n_strips = max(1, CELLS_PER_LAUNCH // (self._shape.strip_rows * columns))
         for start in range(first, last, n_strips):
             yield range(start, min(start + n_strips, last))
 
     def _start(self, entry: str, strips: range, arguments: list[Argument]) -> None:
-        """Starts strips of all pairs, in order after those started before."""
+        """Launch a range of strips; the strips before it were launched earlier."""
         device = self._device
         spec = kernel_for(self._problem, self._shape, compared=self._letters.compared, entry=entry)
         shared_bytes = self._shape.warp_bytes(self._letters.n_columns) * SWEEP_WARPS
-        # No more blocks than run at a time: a strip may wait for one that runs, never for one that does not.
+        # No more blocks than run at a time: a strip may wait only for a strip that runs.
         resident = device.facts.multiprocessors * device.resident_blocks(spec, shared_bytes)
         device.upload(self._counter, np.array([strips.start], np.uint32), Stream.COMPUTE)
         grid = min(resident, -(-len(strips) // SWEEP_WARPS))
         device.launch(spec, grid, shared_bytes, arguments, Stream.COMPUTE)
 
     def _local_ends(self) -> list[PairEnd]:
-        """The best place that any strip of a pair reached."""
+        """The best end in any strip of each pair."""
         device = self._device
         found = np.empty((self._n_strips, 2), np.int32)
         device.download(found, self._found, Stream.COMPUTE)
         firsts = _first_strips(self._table, self._shape)
         best = np.maximum.reduceat(found[:, 0], firsts[:-1])
         wanted = np.flatnonzero((found[:, 0] == np.repeat(best, np.diff(firsts))) & (found[:, 0] > 0))
-        places = np.zeros((len(wanted), 2), np.int32)
+        positions = np.zeros((len(wanted), 2), np.int32)
         if len(wanted):
             device.upload(self._listed, wanted.astype(np.uint32), Stream.COMPUTE)
             spec = kernel_for(self._problem, self._shape, compared=self._letters.compared, entry="locate_best")
             shared_bytes = self._shape.warp_bytes(self._letters.n_columns) * SWEEP_WARPS
             arguments = [
                 *self._arguments(self._n_strips, None), _address(self._listed), np.uint32(len(wanted)),
-                _address(self._places),
+                _address(self._positions),
             ]  # fmt: skip
             device.launch(spec, -(-len(wanted) // SWEEP_WARPS), shared_bytes, arguments, Stream.COMPUTE)
-            device.download(places, self._places, Stream.COMPUTE)
+            device.download(positions, self._positions, Stream.COMPUTE)
         ends = [PairEnd(0, 0, 0)] * len(self._table)
-        for strip, (column, row) in zip(wanted.tolist(), places.tolist(), strict=True):
+        for strip, (column, row) in zip(wanted.tolist(), positions.tolist(), strict=True):
             pair = int(np.searchsorted(firsts, strip, side="right")) - 1
             ends[pair] = better(ends[pair], PairEnd(int(best[pair]), row, column))
         return ends
 
-    def _arguments(self, last_strip: int, kept: StripCheckpoints | None) -> list[Argument]:
+    def _arguments(self, last_strip: int, checkpoints: StripCheckpoints | None) -> list[Argument]:
         """The parameters of ``cuda/include/swsearch/sweep_parameters.cuh``."""
         problem, letters, shape = self._problem, self._letters, self._shape
-        nothing = np.uint64(0)
-        rows: list[Argument] = [nothing, nothing, np.uint32(0)]
-        if kept is not None:
-            rows = [_address(kept.places), _address(kept.rows), np.uint32(kept.row_columns)]
+        null = np.uint64(0)
+        rows: list[Argument] = [null, null, np.uint32(0)]
+        if checkpoints is not None:
+            rows = [_address(checkpoints.row_indices), _address(checkpoints.rows), np.uint32(checkpoints.row_columns)]
         compared = letters.compared
         return [
             _address(self._pairs), np.uint32(len(self._table)), np.uint32(last_strip),
-            nothing if compared else _address(self._query), _address(self._lines), np.int32(letters.n_columns),
-            _address(self._query) if compared else nothing, np.int32(problem.match), np.int32(problem.mismatch),
+            null if compared else _address(self._query), _address(self._lines), np.int32(letters.n_columns),
+            _address(self._query) if compared else null, np.int32(problem.match), np.int32(problem.mismatch),
             _address(self._subject), np.int32(problem.gap_open), np.int32(problem.gap_extend),
             np.int32(problem.local or problem.query_free), np.int32(problem.local or problem.subject_free),
             np.int32(shape.reach(problem)),
@@ -178,7 +178,7 @@ class DiamondLaunch:
         ]  # fmt: skip
 
     def _border_ends(self) -> list[PairEnd]:
-        """The best allowed place of the last row and the last column."""
+        """The best allowed end of each pair in the last row and the last column."""
         lasts = np.empty(self._lasts_words, np.int32)
         self._device.download(lasts, self._lasts, Stream.COMPUTE)
         ends = []
@@ -194,19 +194,19 @@ class DiamondLaunch:
             ends.append(end)
         return ends
 
-    def _room(self, n_bytes: int) -> Buffer:
+    def _allocate(self, n_bytes: int) -> Buffer:
         buffer = self._device.allocate(n_bytes)
-        self._held.callback(buffer.free)
+        self._stack.callback(buffer.free)
         self.n_bytes += n_bytes
         return buffer
 
     def _uploaded(self, values: NDArray[Any]) -> Buffer:
-        buffer = self._room(values.nbytes)
+        buffer = self._allocate(values.nbytes)
         self._device.upload(buffer, values, Stream.COMPUTE)
         return buffer
 
     def _cleared(self, n_bytes: int) -> Buffer:
-        buffer = self._room(n_bytes)
+        buffer = self._allocate(n_bytes)
         self._device.clear(buffer, n_bytes, Stream.COMPUTE)
         return buffer
 
@@ -223,13 +223,13 @@ def better(one: PairEnd, other: PairEnd) -> PairEnd:
 def pair_table(
     lengths: Sequence[tuple[int, int]], letters: PairLetters, shape: SweepShape, problem: AlignmentProblem
 ) -> NDArray[np.void]:
-    """The pairs as the kernel reads them."""
+    """The pairs as the kernel reads them: an array of ``SweepPair``."""
     table = np.zeros(len(lengths), _PAIR)
     horizon = lasts = strips = 0
-    for place, (rows, columns) in enumerate(lengths):
+    for index, (rows, columns) in enumerate(lengths):
         keeps_row = problem.subject_free and not problem.local
-        table[place] = (
-            letters.query_starts[place], letters.subject_starts[place], horizon, lasts,
+        table[index] = (
+            letters.query_starts[index], letters.subject_starts[index], horizon, lasts,
             lasts + (columns if keeps_row else 0), rows, columns, strips, 0,
         )  # fmt: skip
         horizon += filled_columns(columns)
@@ -244,7 +244,7 @@ def _first_strips(table: NDArray[np.void], shape: SweepShape) -> list[int]:
 
 
 def cells_of(table: NDArray[np.void], shape: SweepShape, strips: range) -> int:
-    """Cells of some strips, fill included."""
+    """Cells of a range of strips, padding included."""
     firsts = _first_strips(table, shape)
     cells = 0
     for first, last, columns in zip(firsts, firsts[1:], table["columns"].tolist(), strict=False):

@@ -12,7 +12,7 @@ from swsearch.engine.pair_arrays import AlignmentProblem, PairPaths, Sequences, 
 from swsearch.engine.reference_pairs import ReferencePairs
 
 MEMORY_BYTES: Final = 256 << 20
-"""Host memory for rows, where the device has no room for all that a path needs."""
+"""Host memory for rows, where the device has too little memory for all checkpoints of a path."""
 
 
 class DiamondPairs(Closeable):
@@ -21,12 +21,12 @@ class DiamondPairs(Closeable):
     Parameters
     ----------
     device : Device, optional
-        The first GPU by default; it is closed with this.
+        The first GPU by default. :meth:`close` closes it.
 
     Raises
     ------
     EngineUnavailable
-        No device that can be used; the message says what would mend it.
+        No device that can be used; the message names the remedy.
     """
 
     name = "cuda diamond"
@@ -51,23 +51,23 @@ class DiamondPairs(Closeable):
     ) -> PairPaths:
         """Align query i with subject i; see :class:`swsearch.engine.pair_arrays.PairBackend`.
 
-        Pairs of scores alone are in flight together; a path is found for one pair at a time. The path of
-        a pair with an empty side, which has no cells, is found on the host.
+        Without paths all pairs are scored in the same launches; a path is found for one pair at a time. A pair with an
+        empty side has no cells and is aligned on the host.
 
         Raises
         ------
         InputError
-            Sequences so long that a score may leave 30 bits, or costs that the kernels do not take.
+            Sequences so long that a score may exceed 30 bits, or costs that the kernels do not support.
         OutOfDeviceMemory
-            A pair does not fit alone; the message tells its lengths.
+            A single pair does not fit; the message names its lengths.
         """
-        told = limited(progress, int(queries.lengths @ subjects.lengths))
+        report = limited(progress, int(queries.lengths @ subjects.lengths))
         if not path:
             pairs = [(queries[index], subjects[index]) for index in range(len(queries))]
             return PairPaths.concatenate(
                 [
                     PairPaths.of_pair((end.score, end.query_end, end.subject_end, 0, 0))
-                    for end in self._sweep.ends(pairs, problem, told)
+                    for end in self._sweep.ends(pairs, problem, report)
                 ]
             )
         found = []
@@ -76,9 +76,9 @@ class DiamondPairs(Closeable):
             if len(query) == 0 or len(subject) == 0:
                 found.append(ReferencePairs().align(Sequences.of([query]), Sequences.of([subject]), problem))
                 continue
-            end, way = self._sweep.end_and_path(query, subject, problem, MEMORY_BYTES, told)
-            ends = (end.score, end.query_end, end.subject_end, way.query_start, way.subject_start)
-            found.append(PairPaths.of_pair(ends, way.runs))
+            end, pair_path = self._sweep.end_and_path(query, subject, problem, MEMORY_BYTES, report)
+            ends = (end.score, end.query_end, end.subject_end, pair_path.query_start, pair_path.subject_start)
+            found.append(PairPaths.of_pair(ends, pair_path.runs))
         return PairPaths.concatenate(found)
 
     def close(self) -> None:

@@ -1,6 +1,6 @@
-"""How pairs are cut into strips and diamonds for the GPU, and how their letters lie there. Pure functions, no device.
+"""The strips and diamonds of pairs on the GPU, and the layout of their letters. Pure functions without a device.
 
-The layout is that of ``cuda/kernels/sweep.cuh``; why the cut is exact is told in docs/design/diamond.md.
+The layout is that of ``cuda/kernels/sweep.cuh``; docs/design/diamond.md proves that the decomposition is exact.
 """
 
 from __future__ import annotations
@@ -28,39 +28,39 @@ from swsearch.typing import Letters
 
 DIAMOND_STEPS: Final = 32
 WORDS: Final = (8, 4, 2)
-"""Words a lane that the kernel comes in, most first."""
+"""Words per lane for which the kernel can be compiled, descending."""
 FIXED_SHARED_BYTES: Final = 8 * DIAMOND_STEPS + 1024
-"""Shared memory in which a diamond's lowest row collects, and that of the window of letters."""
+"""Shared memory per warp for a diamond's lowest row and for the window of letters."""
 PAD_SCORE: Final = -128
 LARGEST_TABLE_SCORE: Final = 127
 TABLE_LETTERS: Final = 31
-"""Different subject letters that a table can have, beside padding."""
-MOST_LINES: Final = 254
-"""Query letters that a table can have, which are numbered in 8 bits."""
-MOST_FIRST: Final = 2 * 16_383
-"""Largest cost of a gap's first letter; the horizon has 16 bits for it."""
+"""Number of different subject letters in a table, padding excluded, at most."""
+MAX_LINES: Final = 254
+"""Number of different query letters in a table, at most: they are numbered in 8 bits."""
+MAX_GAP_FIRST: Final = 2 * 16_383
+"""Largest cost of a gap's first letter; the horizon stores it in 16 bits."""
 NARROW_REACH: Final = 32_767
-MOST_SCORE: Final = 1 << 30
-MOST_LOCAL_SCORE: Final = (1 << 31) - (1 << 16)
+MAX_PAIR_SCORE: Final = 1 << 30
+MAX_LOCAL_SCORE: Final = (1 << 31) - (1 << 16)
 SUBJECT_ALIGNMENT: Final = 16
 COMPARED_FILL: Final = 0xFFFF
-"""Fills a query of compared letters; no subject letter equals it."""
+"""Padding of a query of compared letters; no subject letter equals it."""
 CHECKPOINT_COLUMNS: Final = CHECKPOINT_DIAMONDS * DIAMOND_STEPS
-"""Columns from one state that a strip leaves for a path to the next."""
+"""Columns between two states that a strip saves for a path."""
 LAG_STEPS: Final = 128
-"""Steps that a strip runs behind the one above, measured: its depth, a diamond, and the way through memory."""
+"""Steps by which a strip lags behind the strip above, measured: its depth, one diamond, and the memory latency."""
 
 
 @dataclass(frozen=True)
 class SweepShape:
-    """How the cells of a strip lie in a warp.
+    """The layout of a strip's cells in a warp.
 
     Attributes
     ----------
     narrow : bool
-        Two 16-bit scores a word, relative to a base; else one of 32 bits.
+        Two 16-bit scores per word, relative to a base; else one 32-bit score.
     words : int
-        Words a lane.
+        Words per lane.
     """
 
     narrow: bool
@@ -78,54 +78,55 @@ class SweepShape:
 
     @property
     def lag(self) -> int:
-        """Columns that a lane is behind the one above it."""
+        """Columns by which a lane lags behind the lane above it."""
         return 2 if self.narrow else 1
 
     def reach(self, problem: AlignmentProblem) -> int:
-        """Largest distance between the score at a diamond's corner and one met in it, gaps just opened included.
+        """Largest difference between the score at a diamond's corner and any value in it, E and F included.
 
-        Nodes of a diamond are at most the strip's rows and the columns of one diamond and of the lanes' lag away from
-        its corner; past the last column the corner stays behind by that lag once more.
+        The distance of a node from the corner is at most the strip's rows, and the columns of one diamond plus the lag
+        between the first lane and the last. After the matrix's last column the corner no longer moves, which adds that
+        lag a second time.
         """
         columns = DIAMOND_STEPS + 2 * self.lag * WARP
         return (self.strip_rows + columns + 4) * problem.max_step + problem.gap_first
 
     def fits(self, problem: AlignmentProblem) -> bool:
-        """Whether its cells hold every score of a diamond."""
+        """Whether the cells can hold every score of a diamond."""
         return not self.narrow or 2 * self.reach(problem) + max(problem.max_score, 0) <= NARROW_REACH
 
     def warp_bytes(self, n_columns: int) -> int:
-        """Shared memory of a warp whose table has so many columns."""
+        """Shared memory of a warp whose table has ``n_columns`` columns, in bytes."""
         return FIXED_SHARED_BYTES + n_columns * WARP * max(self.lane_rows, 4)
 
     @property
     def lane_words(self) -> int:
-        """32-bit words of a lane's state: H and E of its rows, F, H above, and the base."""
+        """32-bit words of a lane's state: H and E of its rows, F, H of the row above, and the base."""
         return 2 * self.words + 3
 
     @property
     def state_bytes(self) -> int:
-        """What a strip of a local problem leaves on the device, for its best place to be found."""
+        """Bytes that a strip of a local problem saves on the device, from which its best end is located."""
         above = 2 * (1 + self.lag * WARP // DIAMOND_STEPS)
         return 4 * WARP * (self.lane_words + above)
 
     def strips(self, rows: int) -> int:
-        """Strips of a query."""
+        """Number of strips of a query with ``rows`` letters."""
         return -(-rows // self.strip_rows)
 
 
 def filled_columns(columns: int) -> int:
-    """Columns of the diamonds that so many take."""
+    """``columns`` rounded up to whole diamonds."""
     return -(-columns // DIAMOND_STEPS) * DIAMOND_STEPS
 
 
-def checkpoints(columns: int) -> int:
-    """States that a strip of so many columns leaves for a path: one where each 256 columns meet the next."""
+def n_checkpoints(columns: int) -> int:
+    """Number of states that a strip saves for a path: one between each two blocks of 256 columns."""
     return max(0, (columns - 1) // CHECKPOINT_COLUMNS)
 
 
 def step_cycles(shape: SweepShape, warps_per_scheduler: float, *, affine: bool) -> float:
-    """Cycles of a step when so many warps share a scheduler: what it issues, or how long its chain of F takes.
+    """Cycles of a step: the larger of its issue slots times the warps of a scheduler and the latency of its F chain.
 
     Fitted to an H200 (benchmarks/benchmark_diamond.py): 100 to 2,000 warps, 2, 4 and 8 words, affine gaps.
     """
@@ -137,12 +138,11 @@ def step_cycles(shape: SweepShape, warps_per_scheduler: float, *, affine: bool) 
 def choose_shape(
     problem: AlignmentProblem, lengths: Sequence[tuple[int, int]], n_columns: int | None, device: DeviceFacts
 ) -> SweepShape:
-    """The shape with which pairs of these lengths, all in one launch, are soonest done.
+    """The fastest shape for pairs of these lengths in one launch.
 
-    It fits the device's shared memory with a table of ``n_columns``, None where letters are compared.
-
-    More words a lane do more cells for each step's overhead; fewer make more strips to work on at once, which is what
-    short queries lack.
+    It fits the device's shared memory with a table of ``n_columns``, None where letters are compared. More words per
+    lane amortize the overhead of a step over more cells; fewer words give more strips that run at a time, of which
+    short queries have too few.
     """
 
     def seconds(shape: SweepShape) -> float:
@@ -162,18 +162,18 @@ def choose_shape(
 
 @dataclass(frozen=True, eq=False)
 class PairLetters:
-    """Letters of pairs as a strip reads them.
+    """Letters of pairs as the kernel reads them.
 
     Attributes
     ----------
     compared : bool
-        Whether letters are compared, as 16-bit numbers; else the query has lines of scores and the subject small codes.
+        Whether 16-bit letters are compared; else the query consists of line numbers and the subject of codes.
     query, subject : arrays
-        uint16 of compared letters; uint8 of line numbers and of codes.
+        uint16 for compared letters; uint8 for line numbers and codes.
     query_starts, subject_starts : list of int
-        Place of each pair's first query letter; byte of its first subject letter.
+        Index of each pair's first query letter; byte offset of its first subject letter.
     lines : int8 array, shape (n_lines, 32)
-        Scores of a line against padding (column 0) and each code (column code + 1); line 0 is padding's.
+        Scores of a query letter against padding (column 0) and each code (column code + 1); line 0 is padding.
     n_columns : int
         Columns of a line that are in use.
     """
@@ -188,7 +188,7 @@ class PairLetters:
 
 
 def table_columns(pairs: Sequence[tuple[Letters, Letters]], problem: AlignmentProblem) -> int | None:
-    """Columns of a table that scores the pairs' letters, padding's included; None where letters are to be compared."""
+    """Columns of the score table of the pairs, padding included; None where letters are compared instead."""
     scores = (problem.match, problem.mismatch)
     if problem.table is None and not (min(scores) >= PAD_SCORE and max(scores) <= LARGEST_TABLE_SCORE):
         return None
@@ -199,19 +199,19 @@ def table_columns(pairs: Sequence[tuple[Letters, Letters]], problem: AlignmentPr
 def lay_out(
     pairs: Sequence[tuple[Letters, Letters]], problem: AlignmentProblem, shape: SweepShape, *, compared: bool
 ) -> PairLetters:
-    """The letters of all pairs in two arrays, filled up to whole strips and to 16 bytes.
+    """The letters of all pairs in two arrays, queries padded to whole strips and subjects to 16 bytes.
 
-    With a table that scores letters, a pair may have at most 31 different subject letters.
+    With a score table, the subjects may have at most 31 different letters.
     """
     if compared:
         query, query_starts = _filled([query for query, _ in pairs], shape.strip_rows, COMPARED_FILL)
-        subject, places = _filled([subject for _, subject in pairs], SUBJECT_ALIGNMENT, COMPARED_FILL)
-        starts = [2 * place for place in places]
+        subject, letter_starts = _filled([subject for _, subject in pairs], SUBJECT_ALIGNMENT, COMPARED_FILL)
+        starts = [2 * start for start in letter_starts]
         return PairLetters(True, query, subject, query_starts, starts, np.zeros((1, CODE_COLUMNS), np.int8), 0)
     subject_letters = _letters_in([subject for _, subject in pairs])
     query_letters = _letters_in([query for query, _ in pairs])
     if problem.table is None:
-        # Letters that no subject has are all alike, so there are never more lines than codes and one.
+        # Query letters that occur in no subject share one line, so the lines are at most one more than the codes.
         known = np.intersect1d(query_letters, subject_letters)
         used = np.where(known[:, None] == subject_letters[None, :], problem.match, problem.mismatch)
         used = np.concatenate([used, np.full((1, len(subject_letters)), problem.mismatch)])
@@ -236,14 +236,14 @@ def _letters_in(sides: Sequence[Letters]) -> Letters:
 
 
 def _numbers(known: Letters, *, first: int, others: int) -> NDArray[np.uint8]:
-    """A number for every possible letter: from ``first`` on for the known ones, ``others`` for all else."""
+    """A number for every possible letter: ``first`` and up for the known ones, ``others`` for the rest."""
     numbers = np.full(1 << 16, others, np.uint8)
     numbers[known] = np.arange(first, first + len(known))
     return numbers
 
 
 def _filled(sides: Sequence[NDArray[np.generic]], multiple: int, fill: int) -> tuple[NDArray[np.generic], list[int]]:
-    """All sides in one array, each begun at a multiple of ``multiple`` and filled up to the next."""
+    """All sequences in one array, each starting at a multiple of ``multiple``, with ``fill`` between them."""
     starts = np.concatenate([[0], np.cumsum([-(-len(side) // multiple) * multiple for side in sides])]).tolist()
     whole = np.full(starts[-1], fill, dtype=sides[0].dtype)
     for side, start in zip(sides, starts, strict=False):
@@ -254,7 +254,7 @@ def _filled(sides: Sequence[NDArray[np.generic]], multiple: int, fill: int) -> t
 def kernel_for(
     problem: AlignmentProblem, shape: SweepShape, *, compared: bool, entry: str = "sweep_pairs"
 ) -> KernelSpec:
-    """The kernel of a shape."""
+    """The kernel for a problem and a shape."""
     return sweep_kernel(
         entry=entry,
         narrow=shape.narrow,

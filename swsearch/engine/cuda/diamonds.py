@@ -1,8 +1,9 @@
-"""Pairs on a GPU by diamonds over a linear horizon: best score, its end and the path, over all cells, in linear memory.
+"""Pairs on a GPU by diamonds over a linear horizon: best score, its end and the path, in linear memory.
 
-:class:`DiamondSweep` plans the sweeps of ``diamond_launch.py``. All pairs of a call are in flight together, or as many
-as the device has memory for; a path is found for one pair at a time (``diamond_paths.py``). Which of several best ends
-is given is the rule of docs/design/diamond.md: the smallest column, then the smallest row.
+Every cell of the matrix is computed. :class:`DiamondSweep` plans the sweeps of ``diamond_launch.py``. All pairs of a
+call share its launches as far as the device's memory allows; a path is found for one pair at a time
+(``diamond_paths.py``). Of several best ends the one with the smallest column counts, then the one with the smallest row
+(docs/design/diamond.md).
 """
 
 from __future__ import annotations
@@ -17,9 +18,9 @@ from swsearch.engine.cuda.diamond_checkpoints import StripCheckpoints
 from swsearch.engine.cuda.diamond_launch import DiamondLaunch, PairEnd, better, pair_table
 from swsearch.engine.cuda.diamond_paths import PATH_SHARE, DiamondPath, PairPath, rows_between
 from swsearch.engine.cuda.diamond_plan import (
-    MOST_FIRST,
-    MOST_LOCAL_SCORE,
-    MOST_SCORE,
+    MAX_GAP_FIRST,
+    MAX_LOCAL_SCORE,
+    MAX_PAIR_SCORE,
     SweepShape,
     choose_shape,
     kernel_for,
@@ -40,21 +41,21 @@ class DiamondSweep:
     ----------
     device : Device
     make_room : callable, optional
-        Frees what others keep on the device and can do without; called where not even one pair finds room.
+        Frees device memory that others can allocate again; called if not even one pair fits.
 
     Attributes
     ----------
     seconds : float
         Kernel time so far, by events on the device.
-    most_bytes : int
-        Device memory of the largest call so far.
+    peak_bytes : int
+        Largest device memory of a call so far.
     """
 
     def __init__(self, device: Device, make_room: Callable[[], None] | None = None) -> None:
         self._device = device
         self._make_room = make_room
         self.seconds = 0.0
-        self.most_bytes = 0
+        self.peak_bytes = 0
 
     def ends(
         self,
@@ -65,7 +66,7 @@ class DiamondSweep:
     ) -> list[PairEnd]:
         """Best score and end of each pair.
 
-        Where the device runs out of memory, half as many pairs are in flight from there on.
+        If the device runs out of memory, the next launch takes half as many pairs.
 
         Parameters
         ----------
@@ -74,23 +75,23 @@ class DiamondSweep:
         progress : callable, optional
             Called between launches with the cells done since the last call.
         shape : SweepShape, optional
-            Chosen by the lengths where it is not given.
+            By default chosen by the lengths.
 
         Raises
         ------
         InputError
-            Sequences so long that a score may leave 30 bits, or costs that only the CPU's kernels take.
+            Sequences so long that a score may exceed 30 bits, or costs that only the CPU's kernels support.
         OutOfDeviceMemory
-            One of the pairs does not fit alone; the message tells its lengths.
+            A single pair does not fit; the message names its lengths.
         """
         for query, subject in pairs:
             check_pair(len(query), len(subject), problem)
-        filled = [place for place, (query, subject) in enumerate(pairs) if len(query) and len(subject)]
+        filled = [index for index, (query, subject) in enumerate(pairs) if len(query) and len(subject)]
         ends = [_border_end(len(query), len(subject), problem) for query, subject in pairs]
         n_at_once = len(filled)
         while filled:
-            places = filled[:n_at_once]
-            chosen = [pairs[place] for place in places]
+            indices = filled[:n_at_once]
+            chosen = [pairs[index] for index in indices]
             if len(chosen) == 1:
                 swept = self._alone(chosen[0], partial(self._ends_of, chosen, problem, progress, shape))
             else:
@@ -99,8 +100,8 @@ class DiamondSweep:
                 except OutOfDeviceMemory:
                     n_at_once = len(chosen) // 2
                     continue
-            for place, end in zip(places, swept, strict=True):
-                ends[place] = better(ends[place], end)
+            for index, end in zip(indices, swept, strict=True):
+                ends[index] = better(ends[index], end)
             del filled[:n_at_once]
         return ends
 
@@ -115,14 +116,15 @@ class DiamondSweep:
     ) -> tuple[PairEnd, PairPath]:
         """Best score and end of one pair, and the path to it.
 
-        Neither side is empty. Where the device runs out of memory, less is kept at a time and more computed again.
+        Neither side is empty. If the device runs out of memory, fewer checkpoints are saved and more cells computed
+        again.
 
         Parameters
         ----------
         memory_bytes : int
-            Host memory for rows, where the device has no room for all that the path needs; one is kept in any case.
+            Host memory for rows if the checkpoints do not fit the device; at least one row is saved then.
         query, subject, problem, progress, shape
-            As for :meth:`ends`; progress is told of the first sweep alone.
+            As for :meth:`ends`; ``progress`` counts the cells of the first sweep only.
 
         Raises
         ------
@@ -135,25 +137,25 @@ class DiamondSweep:
         n_strips = chosen.strips(len(query))
 
         def find() -> tuple[PairEnd, PairPath]:
-            room_bytes = int(self._device.free_bytes() * PATH_SHARE)
-            n_rows = rows_between(n_strips, chosen, columns, room_bytes, memory_bytes)
-            with contextlib.ExitStack() as held:
-                launch = self._laid_out([pair], problem, chosen, held, path=True)
-                path = DiamondPath(self._device, launch, problem, chosen, room_bytes, memory_bytes)
-                kept = path.room_for_rows(0, n_strips, columns, n_rows) if n_rows else None
-                with kept or contextlib.nullcontext():
-                    self._sweep(launch, progress, kept)
-                    known = [] if kept is None else kept.all_rows()
+            checkpoint_bytes = int(self._device.free_bytes() * PATH_SHARE)
+            n_rows = rows_between(n_strips, chosen, columns, checkpoint_bytes, memory_bytes)
+            with contextlib.ExitStack() as stack:
+                launch = self._upload([pair], problem, chosen, stack, path=True)
+                path = DiamondPath(self._device, launch, problem, chosen, checkpoint_bytes, memory_bytes)
+                checkpoints = path.allocate_rows(0, n_strips, columns, n_rows) if n_rows else None
+                with checkpoints or contextlib.nullcontext():
+                    self._sweep(launch, progress, checkpoints)
+                    known = [] if checkpoints is None else checkpoints.all_rows()
                 end = better(_border_end(len(query), columns, problem), launch.ends()[0])
                 found = path.find(query, subject, end, known)
             self.seconds += path.seconds
-            self.most_bytes = max(self.most_bytes, launch.n_bytes + path.most_bytes)
+            self.peak_bytes = max(self.peak_bytes, launch.n_bytes + path.peak_bytes)
             return end, found
 
         return self._alone(pair, find)
 
     def _alone(self, pair: tuple[Letters, Letters], work: Callable[[], T]) -> T:
-        """What ``work`` makes of one pair, with all the memory there is if need be."""
+        """The result of ``work`` for one pair; if memory is short, it is repeated after ``make_room``."""
         make_room = self._make_room
         while True:
             try:
@@ -162,8 +164,8 @@ class DiamondSweep:
                 if make_room is None:
                     rows, columns = len(pair[0]), len(pair[1])
                     name, free = self._device.facts.name, self._device.free_bytes() / 1e9
-                    problem_of_room = f"{name} has {free:.1f} GB free, no room for {rows:,} against {columns:,} letters"
-                    raise OutOfDeviceMemory(f"{problem_of_room}; choose --engine cpu") from error
+                    shortage = f"{name} has {free:.1f} GB free, no room for {rows:,} against {columns:,} letters"
+                    raise OutOfDeviceMemory(f"{shortage}; choose --engine cpu") from error
                 make_room()
                 make_room = None
 
@@ -174,41 +176,41 @@ class DiamondSweep:
         progress: Callable[[int], None] | None,
         shape: SweepShape | None,
     ) -> list[PairEnd]:
-        """All pairs in flight together. Out of memory is told before any progress."""
-        with contextlib.ExitStack() as held:
-            launch = self._laid_out(pairs, problem, self._shape(pairs, problem, shape), held)
+        """The ends of pairs that share their launches. Memory is allocated before any progress is reported."""
+        with contextlib.ExitStack() as stack:
+            launch = self._upload(pairs, problem, self._shape(pairs, problem, shape), stack)
             self._sweep(launch, progress, None)
-            self.most_bytes = max(self.most_bytes, launch.n_bytes)
+            self.peak_bytes = max(self.peak_bytes, launch.n_bytes)
             return launch.ends()
 
-    def _laid_out(
+    def _upload(
         self,
         pairs: Sequence[tuple[Letters, Letters]],
         problem: AlignmentProblem,
         shape: SweepShape,
-        held: contextlib.ExitStack,
+        stack: contextlib.ExitStack,
         *,
         path: bool = False,
     ) -> DiamondLaunch:
-        """The pairs on the device, as long as ``held`` is open; kernels that they need are begun."""
+        """Upload the pairs, until ``stack`` closes, and begin to compile their kernels."""
         compared = table_columns(pairs, problem) is None
         entries = ["sweep_pairs"] + ["locate_best"] * problem.local + ["trace_pairs"] * path
         self._device.prepare([kernel_for(problem, shape, compared=compared, entry=name) for name in entries])
         letters = lay_out(pairs, problem, shape, compared=compared)
         table = pair_table([(len(query), len(subject)) for query, subject in pairs], letters, shape, problem)
-        return DiamondLaunch(self._device, held, problem, shape, letters, table)
+        return DiamondLaunch(self._device, stack, problem, shape, letters, table)
 
     def _sweep(
-        self, launch: DiamondLaunch, progress: Callable[[int], None] | None, kept: StripCheckpoints | None
+        self, launch: DiamondLaunch, progress: Callable[[int], None] | None, checkpoints: StripCheckpoints | None
     ) -> None:
         with self._device.timed(Stream.COMPUTE) as seconds:
-            launch.sweep(kept, progress)
+            launch.sweep(checkpoints, progress)
         self.seconds += seconds[0]
 
     def _shape(
         self, pairs: Sequence[tuple[Letters, Letters]], problem: AlignmentProblem, shape: SweepShape | None
     ) -> SweepShape:
-        """The shape that is asked for, or the one that suits the pairs."""
+        """The given shape, or the fastest one for the pairs."""
         if shape is not None:
             return shape
         lengths = [(len(query), len(subject)) for query, subject in pairs]
@@ -216,20 +218,20 @@ class DiamondSweep:
 
 
 def check_pair(rows: int, columns: int, problem: AlignmentProblem) -> None:
-    """Refuse what the kernels cannot do.
+    """Refuse a pair that the kernels cannot compute.
 
     Raises
     ------
     InputError
-        It says what, and what to do.
+        The message names the limit and the remedy.
     """
-    if problem.gap_first > MOST_FIRST:
+    if problem.gap_first > MAX_GAP_FIRST:
         raise InputError("gap costs range up to 16383")
     if problem.local:
         largest = min(rows, columns) * problem.max_score + problem.gap_first
-        if largest > MOST_LOCAL_SCORE:
+        if largest > MAX_LOCAL_SCORE:
             raise InputError("the sequences are so long that their score may leave 31 bits; split them")
-    elif (rows + columns + 2) * problem.max_step + problem.gap_open > MOST_SCORE:
+    elif (rows + columns + 2) * problem.max_step + problem.gap_open > MAX_PAIR_SCORE:
         raise InputError("the sequences are so long that their score may leave 30 bits; split them")
     if problem.local and problem.gap_first == 0:
         raise InputError("gaps would cost nothing")
@@ -238,14 +240,14 @@ def check_pair(rows: int, columns: int, problem: AlignmentProblem) -> None:
 
 
 def _border_end(rows: int, columns: int, problem: AlignmentProblem) -> PairEnd:
-    """The best end on the border of the matrix, which needs no cell; a score below all others where there is none."""
+    """The best end on the border of the matrix; a score below all others where no end is allowed there."""
     if problem.local:
         return PairEnd(0, 0, 0)
 
     def border(k: int, *, free: bool) -> int:
         return 0 if free or k == 0 else -(problem.gap_open + k * problem.gap_extend)
 
-    ends = [PairEnd(-2 * MOST_SCORE, rows, columns)]
+    ends = [PairEnd(-2 * MAX_PAIR_SCORE, rows, columns)]
     if columns == 0 or problem.subject_free:
         ends.append(PairEnd(border(rows, free=problem.query_free), rows, 0))
     if rows == 0 or problem.query_free:

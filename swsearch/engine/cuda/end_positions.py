@@ -1,9 +1,10 @@
-"""Where the best alignments of scored subjects end: what goes to the kernel ``end_positions``, and what comes back.
+"""Finds the end positions of the best alignments of scored subjects, with the kernel ``end_positions``.
 
-Comes after the scores, for the few subjects whose alignments are wanted. Subjects much longer than the query are cut
-into windows, so that a genome fills the device. Windows overlap by the columns that an alignment of the score can
-span, so they hold each such alignment whole; and H in a window is never larger than in the subject. So a cell of
-a window whose H is the score is an end, and the first end of the subject is the first one of its windows.
+It runs after scoring, for the few subjects whose alignments are reported. Subjects much longer than the query are cut
+into windows, so that a genome fills the device. The windows overlap by the columns that an alignment of the known score
+can span, so each such alignment lies whole in a window; and H in a window is never larger than in the subject.
+Therefore a cell of a window whose H equals the score is an end, and the subject's first end is the first one of its
+windows. Ends are ordered by column, then by row.
 """
 
 from __future__ import annotations
@@ -30,20 +31,18 @@ from swsearch.query.profile import QueryProfile
 from swsearch.sequences.alphabet import PAD_CODE
 from swsearch.typing import Lengths, Offsets, Scores
 
-LEAST_STRIDE: Final = 4096
-"""Columns from window to window, at least: fewer only add overlap."""
+MIN_STRIDE: Final = 4096
+"""Smallest distance in columns between the starts of two windows: a smaller one only adds overlap."""
 GROUP_BYTES: Final = 32 << 20
-"""Residues that are uploaded at a time, unless a single window has more."""
-
+"""Residues per upload, at most, unless a single window has more."""
 SMALLEST_GROUP: Final = 1 << 20
-"""Where not even this much is free, no ends are found."""
-
-"""Ends in stretches, shape ``(n,)``: column * 2**32 + row, both counted from 0; ``NOWHERE`` where there is none."""
+"""If not even so many bytes are free, the device finds no ends."""
 NOWHERE: Final = np.uint64(2**64 - 1)
+"""No end. Other ends are column * 2**32 + row, both counted from 0."""
 
 
 def arithmetic_for(profile: QueryProfile, score: int) -> Arithmetic:
-    """The narrowest type that holds all of a subject whose best score this is."""
+    """The narrowest type that is exact for a subject with this best score."""
     arithmetic = first_arithmetic(profile)
     while score > arithmetic.largest_exact(profile.max_score):
         wider = arithmetic.wider
@@ -55,14 +54,14 @@ def arithmetic_for(profile: QueryProfile, score: int) -> Arithmetic:
 
 @dataclass(frozen=True, eq=False)
 class Stretches:
-    """Subjects, or windows of them.
+    """Subjects, or windows of subjects.
 
     Attributes
     ----------
     subject : int64 array, shape (n,)
-        Place of the subject that each is of.
+        Index of the subject that each belongs to.
     begin, length : int64 array, shape (n,)
-        Its first column, and how many it has: at least 1.
+        First column, counted from 0, and number of columns, at least 1.
     """
 
     subject: NDArray[np.int64]
@@ -76,7 +75,7 @@ class Stretches:
         return Stretches(self.subject[rows], self.begin[rows], self.length[rows])
 
     def groups(self, max_bytes: int) -> Iterator[Stretches]:
-        """These, in groups of at most ``max_bytes`` residues or of one stretch."""
+        """The stretches in groups of at most ``max_bytes`` residues, or of one stretch."""
         ends = np.cumsum(self.length + -self.length % SUBJECT_ALIGNMENT)
         first = 0
         while first < len(self):
@@ -86,7 +85,7 @@ class Stretches:
             first = stop
 
     def gathered(self, subjects: Partition) -> Partition:
-        """Their residues side by side as the kernels read them, by length; ``subject_index`` is the row here."""
+        """A partition of the stretches in order of length; its ``subject_index`` is the index of the stretch."""
         order = np.argsort(self.length, kind="stable")
         lengths = self.length[order]
         starts = np.concatenate([[0], np.cumsum(lengths + -lengths % SUBJECT_ALIGNMENT)])
@@ -97,25 +96,25 @@ class Stretches:
         return Partition(residues, starts[:-1].astype(np.uint64), lengths.astype(np.uint32), order.astype(np.uint32))
 
 
-def stretches_of(places: NDArray[np.intp], lengths: Lengths, columns: NDArray[np.int64] | None) -> Stretches:
-    """The subjects at some places, those in windows that are far longer than an alignment.
+def stretches_of(indices: NDArray[np.intp], lengths: Lengths, columns: NDArray[np.int64] | None) -> Stretches:
+    """The subjects of the given indices; those far longer than an alignment in windows.
 
     Parameters
     ----------
-    places : int array, shape (n,)
+    indices : int array, shape (n,)
     lengths : uint32 array, shape (n,)
     columns : int64 array, shape (n,), or None
-        Most columns of an alignment with each; None where nothing bounds them.
+        Largest number of columns that an alignment with each subject spans; None if it is unbounded.
     """
     whole = lengths.astype(np.int64)
     spanned = whole if columns is None else columns
-    stride = np.maximum(spanned, LEAST_STRIDE)
+    stride = np.maximum(spanned, MIN_STRIDE)
     n_windows = np.where(whole > spanned + 2 * stride, -(-(whole - spanned) // stride), np.minimum(whole, 1))
     row = np.repeat(np.arange(len(whole)), n_windows)
     number = np.arange(len(row)) - np.repeat(np.cumsum(n_windows) - n_windows, n_windows)
     begin = number * stride[row]
     length = np.where(n_windows[row] > 1, np.minimum((spanned + stride)[row], whole[row] - begin), whole[row])
-    return Stretches(places[row].astype(np.int64), begin, length)
+    return Stretches(indices[row].astype(np.int64), begin, length)
 
 
 class EndFinder:
@@ -147,7 +146,7 @@ class EndFinder:
     def ends(self, profile: QueryProfile, subjects: Partition, scores: Scores) -> Ends | None:
         """See :meth:`swsearch.engine.protocol.EndsEngine.ends`.
 
-        The subjects are uploaded apart from partitions, so this may be called between two pieces of one.
+        The subjects have buffers of their own, so this may be called between two pieces of a partition.
         """
         if len(scores) != len(subjects):
             raise InputError(f"there are {len(scores)} scores for {len(subjects)} subjects; give one of each")
@@ -165,10 +164,12 @@ class EndFinder:
         best = np.zeros(len(subjects), dtype=np.int32)
         first = np.full(len(subjects), NOWHERE, dtype=np.uint64)
         columns = profile.most_columns(scores)
-        types = [arithmetic_for(profile, score) if score > 0 else None for score in scores.tolist()]
+        arithmetics = [arithmetic_for(profile, score) if score > 0 else None for score in scores.tolist()]
         for arithmetic in Arithmetic:
-            places = np.array([place for place, of_place in enumerate(types) if of_place is arithmetic], dtype=np.intp)
-            listed = stretches_of(places, subjects.lengths[places], None if columns is None else columns[places])
+            indices = np.array(
+                [index for index, of_subject in enumerate(arithmetics) if of_subject is arithmetic], dtype=np.intp
+            )
+            listed = stretches_of(indices, subjects.lengths[indices], None if columns is None else columns[indices])
             for group in listed.groups(group_bytes):
                 gathered = group.gathered(subjects)
                 of_rows = group[gathered.subject_index.astype(np.intp)]
@@ -178,18 +179,18 @@ class EndFinder:
                 np.minimum.at(first, of_rows.subject, np.where(found == NOWHERE, NOWHERE, moved))
         wrong = np.flatnonzero((best != scores) & (scores > 0))
         if wrong.size:
-            place = int(wrong[0])
-            raise EngineError(f"subject {place}: its score is given as {scores[place]}, its best is {best[place]}")
+            index = int(wrong[0])
+            raise EngineError(f"subject {index}: its score is given as {scores[index]}, its best is {best[index]}")
         ends = np.where(scores > 0, first + np.uint64((1 << 32) + 1), np.uint64(0))
         return Ends((ends & np.uint64(0xFFFFFFFF)).astype(np.int64), (ends >> np.uint64(32)).astype(np.int64))
 
     def _find(
         self, profile: QueryProfile, arithmetic: Arithmetic, subjects: Partition, scores: Scores
     ) -> tuple[Scores, Offsets]:
-        """The best score of each subject, and the first cell of the one given, in one launch."""
+        """The best score of each subject and its first end, in one launch; ``scores`` are the known ones."""
         device, scratch, n = self._device, self._scratch, len(subjects)
         tile = plan_intra_task(profile, device.facts.architecture, arithmetic)
-        counts = np.array([n, 0], dtype=np.uint32)  # the list's length, and the counter of those taken
+        counts = np.array([n, 0], dtype=np.uint32)  # the list's length, and the counter of subjects taken from it
         longest_first = np.arange(n, dtype=np.uint32)[::-1]
         uploaded: dict[str, NDArray[Any]] = {
             "ends residues": subjects.residues,
@@ -200,22 +201,22 @@ class EndFinder:
             "ends wanted": np.ascontiguousarray(scores),
         }
         for name, array in uploaded.items():
-            scratch.room(name, array.nbytes)
-        best, places = scratch.room("ends scores", n * 4), scratch.room("ends found", n * 8)
-        with contextlib.ExitStack() as held:
-            held.callback(device.synchronize)  # what is uploaded lives until it is
+            scratch.buffer(name, array.nbytes)
+        best, positions = scratch.buffer("ends scores", n * 4), scratch.buffer("ends found", n * 8)
+        with contextlib.ExitStack() as stack:
+            stack.callback(device.synchronize)  # the host arrays must outlive their uploads
             for name, array in uploaded.items():
                 device.upload(scratch[name], array, Stream.COMPUTE)
-            device.clear(places, n * 8, Stream.COMPUTE)
-            on_device = self._launcher.upload_profile("profile", pack_profile([profile], tile, arithmetic), held)
+            device.clear(positions, n * 8, Stream.COMPUTE)
+            on_device = self._launcher.upload_profile("profile", pack_profile([profile], tile, arithmetic), stack)
             residues, starts, lengths, listed, count, wanted = (address(scratch[name]) for name in uploaded)
             self._launcher.plan(
                 profile, on_device,
                 Listed(residues, starts, lengths, listed, count, n, int(subjects.lengths[-1])),
                 tile=tile, arithmetic=arithmetic, scores=address(best), counter=address(scratch["ends counts"], 4),
-                stream=Stream.COMPUTE, name="ends", ends=[wanted, address(places)],
+                stream=Stream.COMPUTE, name="ends", ends=[wanted, address(positions)],
             ).start()  # fmt: skip
             found_best, found = np.empty(n, np.int32), np.empty(n, np.uint64)
             device.download(found_best, best, Stream.COMPUTE)
-            device.download(found, places, Stream.COMPUTE)
+            device.download(found, positions, Stream.COMPUTE)
         return found_best, ~found

@@ -1,11 +1,15 @@
 """The CUDA engine: scores profiles against partitions on one GPU.
 
-One batch (a query, or two of like length that share words) against one piece of the database is: a launch a strip of
-the query over all subjects but the longest; beside it the kernel that gives each of the longest a warp, and before it
-the one that scores chromosomes and the like in windows; then the subjects whose score left the narrow type, or passed a
-deferred kernel's limit, are listed on the device and scored again in 16 and, where that is not enough, in 32 bits; then
-scores are copied to the host. Launches of one query never overlap those of the next, and the host reads one count
-between the stages.
+A batch is one query, or two of similar length that share words. It meets a piece of the database in these steps:
+
+1. Very long subjects, such as chromosomes, are scored in verified windows.
+2. The inter-task kernel scores all other subjects but the longest, one launch per strip of the query. At the same time
+   the kernel for listed subjects gives each of the longest a warp.
+3. Subjects whose score exceeds the narrow type, or passes the limit of a deferred kernel, are listed on the device and
+   scored again in 16 bits and, where that is not enough, in 32 bits.
+4. Scores are copied to the host.
+
+Launches of one batch never overlap those of the next, and the host reads one count between the steps.
 """
 
 from __future__ import annotations
@@ -67,16 +71,16 @@ from swsearch.query.profile import QueryProfile
 from swsearch.typing import Scores
 
 DATABASE_SHARE: Final = 0.05
-"""Share of the device's free memory that databases may take: the boundaries between the strips of a long query, or of
-two, take up to sixteen bytes a residue beside."""
+"""Share of the device's free memory that databases may take: the boundaries between strips need up to sixteen bytes per
+residue in addition."""
 SIDES: Final = (Stream.SIDE, Stream.OTHER_SIDE)
-"""Where the kernel for listed subjects runs beside the others, of each query of a batch."""
-MOST_DEFERRED: Final = 1 / 16
-"""If more than this share of the subjects passes a deferred kernel, the exact kernel scores all of them again."""
+"""Streams of the kernel for listed subjects, one for each query of a batch."""
+MAX_DEFERRED_SHARE: Final = 1 / 16
+"""If more than this share of the subjects passes a deferred kernel, the exact kernel scores all subjects again."""
 
 
-def _turns(boundary: Buffer | None, strip: int) -> list[Argument]:
-    """Where a strip reads its boundary and where it writes: halves of one buffer, in turns."""
+def _boundary_halves(boundary: Buffer | None, strip: int) -> list[Argument]:
+    """Addresses where a strip reads and writes its boundary: the halves of one buffer, in turns."""
     if boundary is None:
         return [np.uint64(0), np.uint64(0)]
     halves = [np.uint64(boundary.address), np.uint64(boundary.address + boundary.n_bytes // 32 * 16)]
@@ -91,26 +95,26 @@ class CudaEngine(Closeable):
     device : Device, optional
         The first GPU by default.
     memory_limit : int, optional
-        Bytes of device memory that databases may take; what does not fit is streamed. By default what is free, less
-        room for the kernels.
+        Bytes of device memory that databases may take; a database beyond it is streamed. By default
+        :data:`DATABASE_SHARE` of the free memory.
     texture : bool
         Read profiles as textures rather than from global memory.
     pairs : bool
-        Let two queries of like length share words.
+        Let two queries of similar length share words.
     deferred : bool
         Use the deferred maximum where the caller gives floors.
     thresholds : Thresholds, optional
-        Sizes at which it works in another way; the measured ones by default.
+        Sizes at which the engine changes its method; measured ones by default.
 
     Attributes
     ----------
     windows : VerifiedWindows
-        Long subjects in windows; it counts what had to be scored again.
+        Scores long subjects in windows and counts the windows that were scored again.
 
     Raises
     ------
     EngineUnavailable
-        No device that can be used; the message says what would mend it.
+        No device that can be used; the message names the remedy.
     """
 
     name = "cuda"
@@ -144,7 +148,7 @@ class CudaEngine(Closeable):
         if memory_limit is None:
             memory_limit = int(self._device.free_bytes() * DATABASE_SHARE)
         self._store = SubjectStore(self._device, memory_limit)
-        # Its sweep frees nothing that is kept: the kernels of the windows may be using it.
+        # This sweep must not free cached memory: the kernels of the windows may be using it.
         self.windows = VerifiedWindows(
             self._device, self._scratch, self._lists, DiamondSweep(self._device), self.timing,
             thresholds.window_overlap, thresholds.window_stride, thresholds.windowed_residues,
@@ -160,30 +164,30 @@ class CudaEngine(Closeable):
         return self._device.facts.name
 
     def keeps(self, partition: Partition) -> bool:
-        """Whether the partition fits the memory that databases may take, so that it is uploaded once."""
+        """Whether the partition fits the memory for databases, so that it is uploaded once."""
         return chunk_bytes(partition) <= self._store.limit_bytes
 
     def n_pieces(self, partition: Partition, query_residues: int) -> int:
-        """Pieces that the partition is scored in for queries that have so many residues together."""
+        """Number of pieces of the partition for queries of ``query_residues`` residues in total."""
         return self._store.n_pieces(partition, query_residues)
 
     def batches(self, profiles: Sequence[QueryProfile]) -> list[Batch]:
-        """The profiles that are scored together."""
+        """The profiles grouped into those that are scored together."""
         if self._pairs:
             return pair_queries(profiles, self._device.facts.architecture)
-        return [Batch((place,)) for place in range(len(profiles))]
+        return [Batch((index,)) for index in range(len(profiles))]
 
     def free_bytes(self) -> int:
-        """Memory of the device that is free now."""
+        """Free device memory in bytes."""
         return self._device.free_bytes()
 
     @property
     def facts(self) -> DeviceFacts:
-        """What the device is."""
+        """Properties of the device."""
         return self._device.facts
 
     def make_room(self) -> None:
-        """Give back all device memory that is kept between calls; what it held is uploaded again when it is needed."""
+        """Free all device memory that is kept between calls; databases are uploaded again when they are needed."""
         self._scratch.free()
         self._store.clear()
 
@@ -198,11 +202,11 @@ class CudaEngine(Closeable):
     ) -> list[ScoreBlock]:
         """See :class:`swsearch.engine.protocol.ScoreEngine`.
 
-        Where the device runs out of memory, databases get half as much of it, down to a megabyte, and what is not done
-        is scored again.
+        If the device runs out of memory, the memory for databases is halved, down to a megabyte, and the batches that
+        have no result yet are scored again.
         """
         blocks = dict(self.score_each(profiles, partition, floors, progress))
-        return [blocks[place] for place in range(len(profiles))]
+        return [blocks[index] for index in range(len(profiles))]
 
     def score_each(
         self,
@@ -212,7 +216,7 @@ class CudaEngine(Closeable):
         progress: Progress | None = None,
         rules: Sequence[TopKBound | None] | None = None,
     ) -> Generator[Scored, None, None]:
-        """The same, each profile's block as soon as it is there: short queries first.
+        """Like :meth:`score`, but yields each profile's block as soon as it is complete: short queries first.
 
         For ``rules`` see :meth:`swsearch.engine.protocol.BackgroundEngine.begin`; they need floors.
         """
@@ -228,9 +232,9 @@ class CudaEngine(Closeable):
         progress: Progress | None,
         rules: Sequence[TopKBound | None] | None,
     ) -> Generator[Scored, None, None]:
-        """Score subjects none of which is so long that it is scored apart."""
+        """Score subjects without diamonds."""
         if len(partition) == 0:
-            yield from ((place, ScoreBlock.concatenate([])) for place in range(len(profiles)))
+            yield from ((index, ScoreBlock.concatenate([])) for index in range(len(profiles)))
             return
         batches = self.batches(profiles)
         self._packed = ProfileCache()
@@ -239,10 +243,10 @@ class CudaEngine(Closeable):
                 found = self._score_partition(profiles, tuple(batches), partition, floors, progress, rules)
                 for batch, blocks in found:
                     batches.remove(batch)
-                    yield from zip(batch.places, blocks, strict=True)
+                    yield from zip(batch.indices, blocks, strict=True)
             except OutOfDeviceMemory:
                 self._scratch.free()
-                if not self._store.give_way():
+                if not self._store.halve_limit():
                     raise
 
     def ends(self, profile: QueryProfile, subjects: Partition, scores: Scores) -> Ends | None:
@@ -256,7 +260,7 @@ class CudaEngine(Closeable):
         floors: Sequence[int] | None,
         rules: Sequence[TopKBound | None] | None,
     ) -> None:
-        """Let the kernels of all queries be compiled side by side while the first is laid out and uploaded."""
+        """Begin to compile the kernels of all queries while the first query is packed and uploaded."""
         facts = self._device.facts
         self._device.prepare(
             expected_kernels(
@@ -282,31 +286,31 @@ class CudaEngine(Closeable):
         progress: Progress | None,
         rules: Sequence[TopKBound | None] | None,
     ) -> Generator[tuple[Batch, list[ScoreBlock]], None, None]:
-        """Each batch with its profiles' blocks, while the last piece is scored."""
-        earlier: dict[int, list[ScoreBlock]] = {place: [] for batch in batches for place in batch.places}
+        """Yield each batch with its profiles' blocks as soon as it has met the last piece."""
+        earlier: dict[int, list[ScoreBlock]] = {index: [] for batch in batches for index in batch.indices}
         n_scored = 0
-        query_residues = sum(profiles[place].length for batch in batches for place in batch.places)
+        query_residues = sum(profiles[index].length for batch in batches for index in batch.indices)
         with contextlib.closing(self._store.pieces(partition, query_residues)) as pieces:
             for subjects in pieces:
                 n_scored += len(subjects)
                 for number, batch in enumerate(batches):
-                    chosen = [profiles[place] for place in batch.places]
+                    chosen = [profiles[index] for index in batch.indices]
                     following = batches[(number + 1) % len(batches)]
                     self._plan_ahead(
-                        [profiles[place] for place in following.places], subjects, deferred=floors is not None
+                        [profiles[index] for index in following.indices], subjects, deferred=floors is not None
                     )
-                    wanted = None if floors is None else [floors[place] for place in batch.places]
-                    of_batch = [None if rules is None else rules[place] for place in batch.places]
+                    wanted = None if floors is None else [floors[index] for index in batch.indices]
+                    of_batch = [None if rules is None else rules[index] for index in batch.indices]
                     scored = self._score_batch(chosen, subjects, wanted, of_batch)
-                    for place, block in zip(batch.places, scored, strict=True):
-                        earlier[place].append(block)
+                    for index, block in zip(batch.indices, scored, strict=True):
+                        earlier[index].append(block)
                     cells = subjects.n_residues * sum(profile.length for profile in chosen)
                     self.timing.cells += cells
                     self._store.advance()
                     if progress is not None:
                         progress(cells)
                     if n_scored == len(partition):
-                        whole = [ScoreBlock.concatenate(earlier.pop(place)) for place in batch.places]
+                        whole = [ScoreBlock.concatenate(earlier.pop(index)) for index in batch.indices]
                         yield (
                             batch,
                             [in_stored_order(block, partition) for block in whole] if subjects.streamed else whole,
@@ -324,9 +328,9 @@ class CudaEngine(Closeable):
         limits = [deferred_limit(p, None if floors is None else floors[i]) for i, p in enumerate(profiles)]
         deferred = self._deferred and all(limit is not None for limit in limits)
         plan = plan_inter_task(profiles, self._device.facts.architecture, deferred=deferred)
-        scores = [self._scratch.room(f"scores {i}", len(subjects) * 4) for i in range(len(profiles))]
+        scores = [self._scratch.buffer(f"scores {i}", len(subjects) * 4) for i in range(len(profiles))]
         whole = subjects.prefix(self.windows.first(subjects.partition, profiles))
-        n_short, n_windowed_left = self._score_apart(profiles, subjects, whole, scores, deferred=plan.deferred)
+        n_short, n_windowed_left = self._score_with_windows(profiles, subjects, whole, scores, deferred=plan.deferred)
         blocks = []
         for i, profile in enumerate(profiles):
             limit, floor = limits[i], None if floors is None else floors[i]
@@ -336,9 +340,9 @@ class CudaEngine(Closeable):
                 beyond = plan.arithmetic.largest_exact(profile.max_score) + 1
                 candidates = [ScoreFilter(0, n_short, limit), ScoreFilter(n_short, len(whole) - n_short, beyond)]
                 n_passed = self._selector.collect(scores[i], candidates, "passed")
-                if n_passed <= max(len(subjects) * MOST_DEFERRED, WARP):
+                if n_passed <= max(len(subjects) * MAX_DEFERRED_SHARE, WARP):
                     self._rescore(profile, whole, scores[i], Arithmetic.SHORT, listed="passed", n_listed=n_passed)
-                    # The others' places hold what the deferred kernel left there: below the limit, and so the floor.
+                    # The remaining entries hold results of the deferred kernel: below the limit, hence below the floor.
                     block = self._selector.at_least(subjects, scores[i], floor)
                     n_left = int((block.score >= beyond).sum())
                     blocks.append(ScoreBlock(block.subject_index, block.score, n_left))
@@ -350,7 +354,7 @@ class CudaEngine(Closeable):
             )
         return blocks
 
-    def _score_apart(
+    def _score_with_windows(
         self,
         profiles: list[QueryProfile],
         subjects: DeviceSubjects,
@@ -359,18 +363,18 @@ class CudaEngine(Closeable):
         *,
         deferred: bool,
     ) -> tuple[int, list[int]]:
-        """What :meth:`_score_all` does for the first subjects, ``whole``, and the exact scores of the others.
+        """Score the first subjects, ``whole``, with :meth:`_score_all` and the others exactly in windows.
 
-        Returns what it does, and how many of the others left the narrow type, of each query.
+        Returns the result of :meth:`_score_all`, and for each query how many of the others exceed the narrow type.
         """
         if len(whole) == len(subjects):
             return self._score_all(profiles, whole, scores, [], deferred=deferred), [0] * len(profiles)
-        with contextlib.ExitStack() as held:
+        with contextlib.ExitStack() as stack:
             runs = [
-                self.windows.begin(profile, subjects, len(whole), self._packed.words, f"{i}", held)
+                self.windows.begin(profile, subjects, len(whole), self._packed.words, f"{i}", stack)
                 for i, profile in enumerate(profiles)
             ]
-            held.callback(self._device.synchronize)
+            stack.callback(self._device.synchronize)
             if len(whole):
                 n_short = self._score_all(profiles, whole, scores, runs, deferred=deferred)
             else:
@@ -384,7 +388,7 @@ class CudaEngine(Closeable):
         return n_short, [n_left for _, n_left in finished]
 
     def _plan_ahead(self, profiles: list[QueryProfile], subjects: DeviceSubjects, *, deferred: bool) -> None:
-        """Let the next batch be packed while kernels run, or its first query where all subjects go in windows."""
+        """Let the next batch be packed while kernels run; only its first query if all subjects go in windows."""
         architecture = self._device.facts.architecture
         if self.windows.first(subjects.partition, profiles):
             plan = plan_inter_task(profiles, architecture, deferred=self._deferred and deferred)
@@ -409,10 +413,10 @@ class CudaEngine(Closeable):
         *,
         deferred: bool,
     ) -> int:
-        """Every subject's best score, or in deferred kernels its result, in its place of ``scores``.
+        """Write every subject's best score, or the result of a deferred kernel, to its entry of ``scores``.
 
-        ``runs`` of longer subjects are launched before. Returns the place of the first subject that got a warp of
-        its own: its score and those after it are exact also where deferred kernels ran, as far as the type holds them.
+        ``runs`` of longer subjects are launched first. Returns the index of the first subject with a warp of its own:
+        scores from there on are exact within the type, even where deferred kernels ran.
         """
         device = self._device
         plan = plan_inter_task(profiles, device.facts.architecture, deferred=deferred)
@@ -421,54 +425,56 @@ class CudaEngine(Closeable):
             min(device.resident_blocks(spec, strip.shape.tile.shared_bytes), strip.shape.blocks)
             for spec, strip in zip(specs, plan.strips, strict=True)
         ]
-        a_block = [strip.shape.threads // strip.shape.tile.group for strip in plan.strips]
-        n_groups = device.facts.multiprocessors * max(n * groups for n, groups in zip(resident, a_block, strict=True))
+        groups_per_block = [strip.shape.threads // strip.shape.tile.group for strip in plan.strips]
+        n_groups = device.facts.multiprocessors * max(
+            n * groups for n, groups in zip(resident, groups_per_block, strict=True)
+        )
         n_short = first_long(subjects.partition.lengths, subjects.n_residues, n_groups)
-        long_places = np.arange(n_short, len(subjects), dtype=np.uint32)[::-1]
+        long_indices = np.arange(n_short, len(subjects), dtype=np.uint32)[::-1]
 
-        counters = self._scratch.room("counters", (len(plan.strips) + len(profiles)) * 4)
+        counters = self._scratch.buffer("counters", (len(plan.strips) + len(profiles)) * 4)
         device.clear(counters, counters.n_bytes, Stream.COMPUTE)
         boundary = None
         if len(plan.strips) > 1:
             words = max(strip.shape.tile.boundary_words for strip in plan.strips)
-            boundary = self._scratch.room("boundary", 2 * subjects.residue_bytes * words * 4)
+            boundary = self._scratch.buffer("boundary", 2 * subjects.residue_bytes * words * 4)
         queries = [plan.queries(strip) for strip in plan.strips]
-        with contextlib.ExitStack() as held:
-            packed = self._lists.upload_profile("profile", self._packed.words(profiles, plan, plan.arithmetic), held)
+        with contextlib.ExitStack() as stack:
+            packed = self._lists.upload_profile("profile", self._packed.words(profiles, plan, plan.arithmetic), stack)
             alone = []
-            if len(long_places):
-                alone = [self._list_profile(f"profile {i}", p, plan.arithmetic, held) for i, p in enumerate(profiles)]
-            if len(long_places):
-                places = self._scratch.room("long places", len(long_places) * 4)
-                count = self._scratch.room("long count", 4)
-                device.upload(places, np.ascontiguousarray(long_places), Stream.COMPUTE)
-                device.upload(count, np.array([len(long_places)], np.uint32), Stream.COMPUTE)
+            if len(long_indices):
+                alone = [self._list_profile(f"profile {i}", p, plan.arithmetic, stack) for i, p in enumerate(profiles)]
+            if len(long_indices):
+                indices = self._scratch.buffer("long subjects", len(long_indices) * 4)
+                count = self._scratch.buffer("long count", 4)
+                device.upload(indices, np.ascontiguousarray(long_indices), Stream.COMPUTE)
+                device.upload(count, np.array([len(long_indices)], np.uint32), Stream.COMPUTE)
             lists = [
                 self._plan_list(
-                    profiles[i], profile_alone, subjects, scores[i], arithmetic=plan.arithmetic, places=places,
-                    count=count, n_listed=len(long_places), stream=SIDES[i],
+                    profiles[i], profile_alone, subjects, scores[i], arithmetic=plan.arithmetic, indices=indices,
+                    count=count, n_listed=len(long_indices), stream=SIDES[i],
                     counter=address(counters, (len(plan.strips) + i) * 4),
                 )
                 for i, profile_alone in enumerate(alone)
             ]  # fmt: skip
-            held.callback(device.synchronize)
-            held.enter_context(self._measured())
+            stack.callback(device.synchronize)
+            stack.enter_context(self._measured())
             for run in runs:
                 run.start()
-            # Before the inter-task kernel, whose blocks stay on the multiprocessors once they are there.
+            # Before the inter-task kernel, whose persistent blocks would occupy the multiprocessors.
             for launch in lists:
                 device.follow(launch.stream, Stream.COMPUTE)
                 launch.start()
             first_unit = 0
             for number, strip in enumerate(plan.strips if n_short else ()):
                 arguments = [
-                    *packed.arguments, signed(first_unit), signed(strip.further), signed(strip.followed),
-                    *_turns(boundary, number),
+                    *packed.arguments, signed(first_unit), signed(strip.has_strip_above), signed(strip.has_strip_below),
+                    *_boundary_halves(boundary, number),
                     address(subjects.residues), address(subjects.starts), address(subjects.lengths), unsigned(n_short),
                     address(scores[queries[number][0]]), address(scores[queries[number][-1]]),
                     np.uint64(counters.address + number * 4),
                 ]  # fmt: skip
-                grid = min(device.facts.multiprocessors * resident[number], -(-n_short // a_block[number]))
+                grid = min(device.facts.multiprocessors * resident[number], -(-n_short // groups_per_block[number]))
                 device.launch(specs[number], grid, strip.shape.tile.shared_bytes, arguments, Stream.COMPUTE)
                 first_unit += strip.shape.tile.strip_units
             for launch in lists:
@@ -485,12 +491,12 @@ class CudaEngine(Closeable):
         floor: int | None,
         rule: TopKBound | None,
     ) -> ScoreBlock:
-        """Score again what left the type of the first, ``whole``, and copy to the host what is wanted of all."""
+        """Score subjects of ``whole`` that exceed the type again, and copy the wanted scores of all to the host."""
         n_left = 0
         wider = arithmetic.wider
         if wider is not None and self._may_exceed(profile, whole, arithmetic):
-            everyone = ScoreFilter(0, len(whole), arithmetic.largest_exact(profile.max_score) + 1)
-            n_left = self._selector.collect(scores, [everyone], "left")
+            all_subjects = ScoreFilter(0, len(whole), arithmetic.largest_exact(profile.max_score) + 1)
+            n_left = self._selector.collect(scores, [all_subjects], "left")
             self._rescore(profile, whole, scores, wider, listed="left", n_listed=n_left)
         if floor is not None:
             block = self._selector.best(subjects, scores, floor, rule)
@@ -513,21 +519,21 @@ class CudaEngine(Closeable):
         listed: str,
         n_listed: int,
     ) -> None:
-        """Score the listed subjects in a wider type, and those it cannot hold in the widest."""
+        """Score the listed subjects in a wider type, and those that exceed it in the widest."""
         if n_listed == 0:
             return
         device = self._device
-        counter = self._scratch.room("list counter", 4)
+        counter = self._scratch.buffer("list counter", 4)
         device.clear(counter, 4, Stream.COMPUTE)
-        with contextlib.ExitStack() as held:
-            on_device = self._list_profile("profile", profile, arithmetic, held)
+        with contextlib.ExitStack() as stack:
+            on_device = self._list_profile("profile", profile, arithmetic, stack)
             launch = self._plan_list(
-                profile, on_device, subjects, scores, arithmetic=arithmetic, places=self._scratch[listed],
+                profile, on_device, subjects, scores, arithmetic=arithmetic, indices=self._scratch[listed],
                 count=self._scratch[f"{listed} count"], n_listed=n_listed, stream=Stream.COMPUTE,
                 counter=address(counter),
             )  # fmt: skip
-            held.callback(device.synchronize)
-            held.enter_context(self._measured())
+            stack.callback(device.synchronize)
+            stack.enter_context(self._measured())
             launch.start()
         wider = arithmetic.wider
         if wider is not None and self._may_exceed(profile, subjects, arithmetic):
@@ -543,7 +549,7 @@ class CudaEngine(Closeable):
         scores: Buffer,
         *,
         arithmetic: Arithmetic,
-        places: Buffer,
+        indices: Buffer,
         count: Buffer,
         n_listed: int,
         counter: np.uint64,
@@ -551,7 +557,7 @@ class CudaEngine(Closeable):
     ) -> IntraTaskLaunch:
         listed = Listed(
             address(subjects.residues), address(subjects.starts), address(subjects.lengths),
-            address(places), address(count), n_listed, subjects.longest,
+            address(indices), address(count), n_listed, subjects.longest,
         )  # fmt: skip
         tile = plan_intra_task(profile, self._device.facts.architecture, arithmetic)
         return self._lists.plan(
@@ -562,7 +568,7 @@ class CudaEngine(Closeable):
     # --- Profiles ---
 
     def _list_profile(
-        self, name: str, profile: QueryProfile, arithmetic: Arithmetic, held: contextlib.ExitStack
+        self, name: str, profile: QueryProfile, arithmetic: Arithmetic, stack: contextlib.ExitStack
     ) -> DeviceProfile:
         tile = plan_intra_task(profile, self._device.facts.architecture, arithmetic)
-        return self._lists.upload_profile(name, self._packed.words([profile], tile, arithmetic), held)
+        return self._lists.upload_profile(name, self._packed.words([profile], tile, arithmetic), stack)

@@ -1,7 +1,8 @@
-"""What a search on GPUs is going to be: how queries and database are laid out, and about how long it takes.
+"""The forecast of a search on GPUs: the layout of queries and database, and the expected time.
 
-The time is the cells over the devices' rates. A multiprocessor's rate is cells a clock, by architecture: measured where
-the kernels were tuned, else what the instructions of the inner loop allow, in the same proportion (two thirds).
+The time is the number of cells divided by the devices' rates. A multiprocessor's rate is a number of cells per clock,
+by architecture: measured where the kernels were tuned; elsewhere two thirds, the measured proportion, of what the
+instructions of the inner loop allow.
 """
 
 from __future__ import annotations
@@ -12,38 +13,38 @@ from typing import Final
 
 from swsearch.engine.cuda.device import DeviceFacts
 
-CELLS_A_CLOCK: Final = {75: 4.0, 80: 12.0, 90: 24.0}
-"""By the oldest architecture that it holds for; 9.0 is measured (``cuda/README.md``), the others follow from their
-instructions: no three-input maxima before 9.0, no half-precision maxima before 8.0."""
+CELLS_PER_CLOCK: Final = {75: 4.0, 80: 12.0, 90: 24.0}
+"""By the oldest architecture for which it holds. The figure for 9.0 is measured (``cuda/README.md``); the others follow
+from the instructions: no three-input maxima before 9.0, no half-precision maxima before 8.0."""
 
 
 def expected_rate(facts: DeviceFacts) -> float:
-    """Cells a second that a device is expected to score."""
-    cells = max((known, cells) for known, cells in CELLS_A_CLOCK.items() if known <= max(facts.architecture, 75))[1]
+    """Cells per second that a device is expected to score."""
+    cells = max((known, cells) for known, cells in CELLS_PER_CLOCK.items() if known <= max(facts.architecture, 75))[1]
     return facts.multiprocessors * facts.clock_hz * cells
 
 
 @dataclass(frozen=True)
 class Forecast:
-    """A search on GPUs as it is planned; prints as one line.
+    """The plan of a search on GPUs; ``str`` gives one line.
 
     Attributes
     ----------
     devices : sequence of DeviceFacts
     free_bytes : int
-        Memory that the fullest device has free.
+        Free memory of the device with the least.
     database_bytes : int
-        Memory that the database takes on one device: all of it, or its share.
+        Size of the database, or of a device's share, in device memory.
     n_pieces : int
-        Pieces that each device streams it in; 1 where it is kept.
+        Number of pieces in which it is streamed; 1 where it is kept.
     shared_subjects : bool
-        Whether each of several devices has a share of the subjects, not of the queries.
+        Whether several devices share the subjects, rather than the queries.
     n_profiles : int
-        Queries, strands counted; 0 where they are not known yet.
+        Number of queries, each strand counted; 0 where it is not known yet.
     n_pairs : int
-        Pairs of them that are scored together.
+        Number of pairs of queries that are scored together.
     seconds : float
-        Expected time of the scores.
+        Expected time of scoring.
     """
 
     devices: Sequence[DeviceFacts]

@@ -1,4 +1,4 @@
-"""Whether the CUDA engine can be used here, and if not, why and what would mend it; never raises."""
+"""Reports whether the CUDA engine can be used here and, if not, the reason and the remedy; never raises."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ def _unusable(reason: str, *, built: bool = True) -> EngineInfo:
 
 
 def cuda_info(ordinal: int = 0, *, gpus: GpuProbe | None = None) -> EngineInfo:
-    """What there is: device, compute capability, free memory, driver, compiler; with a kernel compiled and loaded.
+    """Device, compute capability, free memory, driver and compiler, after a kernel was compiled and loaded.
 
-    Missing things are named in the order in which a person would mend them, one at a time: sources, GPU, driver,
-    PyCUDA, compiler, texture objects. ``gpus``: what is known before a device is opened.
+    If something is missing, the first such item is named, in the order in which a user would install them: sources,
+    GPU, driver, PyCUDA, compiler, texture objects. ``gpus`` is the probe of this machine, by default a new one.
     """
     try:
         resource_folder("cuda")

@@ -1,6 +1,7 @@
-"""Kernels by name: the entries of ``cuda/entry/`` with their compile-time constants, and the shape of their tiles.
+"""The kernels of ``cuda/entry/`` with their compile-time constants, and the shapes of their tiles.
 
-The layout that :class:`Tile` computes is that of ``cuda/include/swsearch/tile.cuh``, where it is explained.
+Plans name kernels by these specifications, which the compiler builds. ``cuda/include/swsearch/tile.cuh`` explains the
+layout that :class:`Tile` computes.
 """
 
 from __future__ import annotations
@@ -14,83 +15,84 @@ from swsearch.scoring.gap import GapPenalty
 
 WARP: Final = 32
 UNIT_BYTES: Final = 16
-"""Profiles are read in units of four 32-bit words, a lane's chunk of a column."""
+"""Bytes of a unit: four 32-bit words, which a lane reads of a profile column at a time."""
 CHUNK_WORDS: Final = 4
 PLANE_UNITS: Final = 16
-"""Units of a plane's row: 256 bytes, so that a column's number is a byte of its address."""
+"""Units of a column in a plane: 256 bytes, so that the column's number is a byte of its address."""
 CODE_COLUMNS: Final = 32
-MOST_LIST_WARPS: Final = 12
-MOST_WINDOW_WARPS: Final = 16
+MAX_LIST_WARPS: Final = 12
+MAX_WINDOW_WARPS: Final = 16
 LIST_BLOCK_UNITS: Final = 4
-"""Warps of a block of the kernels for listed subjects, and for windows; units that they share (``intra_task.cuh``)."""
+"""Warps of a block of the kernels for listed subjects and for windows, at most; units of shared memory for their
+coordination (``intra_task.cuh``)."""
 CHECKPOINTS: Final = 4
 CHECKPOINT_STRIDE: Final = 64
-"""Checkpoints at which two windows may meet, and columns from one to the next (``checkpoints.cuh``)."""
+"""Checkpoints at which two windows are compared, and columns between them (``checkpoints.cuh``)."""
 SWEEP_WARPS: Final = 4
 SWEEP_BLOCKS: Final = 4
-"""Warps a block of the diamond kernel, one for each scheduler, and blocks a multiprocessor."""
+"""Warps per block of the diamond kernel, one for each scheduler, and blocks per multiprocessor."""
 CHECKPOINT_DIAMONDS: Final = 8
-"""Diamonds from one state that a sweep for a path leaves to the next. With 4, a path's blocks have a quarter fewer
-cells, and states take twice the memory; with 16, it is two fifths more and half."""
+"""Diamonds between two states that a sweep saves for a path. With 4, the blocks of a path have 25 % fewer cells and the
+states take twice the memory; with 16, the blocks have 40 % more cells and the states take half the memory."""
 
 IntraTaskEntry = Literal["intra_task", "score_windows", "end_positions"]
 """The kernels for listed subjects."""
 
 
-def most_warps(entry: IntraTaskEntry) -> int:
-    """Warps of a block, at most: registers are shared out for so many."""
-    return MOST_WINDOW_WARPS if entry == "score_windows" else MOST_LIST_WARPS
+def max_warps(entry: IntraTaskEntry) -> int:
+    """Warps of a block, at most; the compiler assigns registers for so many."""
+    return MAX_WINDOW_WARPS if entry == "score_windows" else MAX_LIST_WARPS
 
 
 class Arithmetic(Enum):
-    """How scores are held; the values are types of ``arithmetic.cuh``."""
+    """Number types of scores; the values are types of ``arithmetic.cuh``."""
 
     FAST = "FastPair"
     SHORT = "ShortPair"
     WIDE = "Wide"
 
     def largest_exact(self, max_profile_score: int) -> int:
-        """The largest best score that proves itself exact; above it, a wider type must score the subject again."""
+        """The largest best score that is certainly exact; above it, the subject must be scored in a wider type."""
         if self is Arithmetic.FAST:
             return 2047
         return (32_767 if self is Arithmetic.SHORT else 2**31 - 1) - max_profile_score
 
     @property
     def wider(self) -> Arithmetic | None:
-        """The next wider type."""
+        """The next wider type, or None."""
         return {Arithmetic.FAST: Arithmetic.SHORT, Arithmetic.SHORT: Arithmetic.WIDE}.get(self)
 
 
 class Pairing(Enum):
-    """What the halves of a word are; the values are those of ``tile.cuh``."""
+    """Contents of the halves of a word; the values are those of ``tile.cuh``."""
 
     ROW_BLOCKS = "kRowBlocks"
     TWO_QUERIES = "kTwoQueries"
     SINGLE = "kSingle"
 
 
-class Edges(Enum):
-    """Which boundaries a strip has; the values are those of ``boundary.cuh``."""
+class BoundaryMode(Enum):
+    """Boundaries of a strip; the values are those of ``Edges`` in ``boundary.cuh``."""
 
     NONE = "kNone"
     OWN = "kOwn"
     READS_PAIR = "kReadsPair"
-    """Row blocks that go on with the longer of two queries."""
+    """The first strip of row blocks below strips of two queries: it continues the longer query."""
 
 
 @dataclass(frozen=True)
 class Tile:
-    """A tile's shape.
+    """The shape of a tile: the cells of a strip that a group of lanes computes for one column.
 
     Attributes
     ----------
     pairing : Pairing
     group : int
-        Lanes that align one subject: 4, 8, 16 or 32.
+        Lanes per subject: 4, 8, 16 or 32.
     words : int
-        Words of H, and of E, a lane.
+        Words of H, and of E, per lane.
     columns : int
-        Residue columns that are staged, the padding's included; 1 to 32.
+        Profile columns in shared memory, one per residue code and one for padding; 1 to 32.
     """
 
     pairing: Pairing
@@ -100,17 +102,17 @@ class Tile:
 
     @property
     def rows(self) -> int:
-        """Query rows of a strip (of each query, where there are two)."""
+        """Query rows of a strip, of each query where there are two."""
         return self.group * self.words * (2 if self.pairing is Pairing.ROW_BLOCKS else 1)
 
     @property
     def slots(self) -> int:
-        """Lanes that have words of their own in a strip; groups of four have theirs twice."""
+        """Lanes with words of their own in the layout; those of a group of four lanes are stored twice."""
         return max(self.group, 8)
 
     @property
     def chunks(self) -> int:
-        """Chunks of four words a lane reads for a column; the last may not be full."""
+        """Chunks of four words that a lane reads per column; the last may be partly filled."""
         return -(-self.words // CHUNK_WORDS)
 
     @property
@@ -127,54 +129,54 @@ class Tile:
     def shared_bytes(self) -> int:
         """Shared memory of a block that stages a strip.
 
-        There is room for the columns that no letter has: a byte that is no residue then reads a wrong score, never
-        beside the block's memory.
+        It includes the columns that no letter has, so that a byte that is no residue reads a wrong score but never
+        memory of another block.
         """
         return (self.strip_units + (CODE_COLUMNS - self.columns) * PLANE_UNITS) * UNIT_BYTES
 
     def intra_task_bytes(self, strips: int) -> int:
         """Shared memory of a block of the kernels for listed subjects that stages some strips.
 
-        What its warps share lies in the room behind the strips: to the byte, as two blocks of four strips of a
-        protein's 28 columns and 8 words then just fit a multiprocessor of 228 kB.
+        The words that coordinate its warps lie behind the strips. No byte is wasted: two blocks, each with four strips
+        of 28 columns and 8 words, then just fit a multiprocessor of 228 kB.
         """
         slack = max((CODE_COLUMNS - self.columns) * PLANE_UNITS, LIST_BLOCK_UNITS)
         return (strips * self.strip_units + slack) * UNIT_BYTES
 
     @property
     def boundary_words(self) -> int:
-        """32-bit words a column that a strip hands to the next."""
+        """32-bit words per column that a strip passes to the next strip."""
         return 1 if self.pairing is Pairing.ROW_BLOCKS else 2
 
     @property
     def slant(self) -> int:
-        """Columns that a strip of a window is behind the one above (``column_range.cuh``)."""
+        """Columns by which a strip of a window lags behind the strip above (``column_range.cuh``)."""
         return self.group * (2 if self.pairing is Pairing.ROW_BLOCKS else 1)
 
     @property
     def checkpoint_words(self) -> int:
-        """Words that a lane keeps where two windows meet (``checkpoints.cuh``)."""
+        """Words that a lane saves at a checkpoint (``checkpoints.cuh``)."""
         return 2 * self.words + 3
 
     def strips(self, query_length: int) -> int:
-        """Strips that a query takes."""
+        """Number of strips of a query."""
         return -(-query_length // self.rows)
 
 
 @dataclass(frozen=True)
 class KernelSpec:
-    """An entry with its constants: all that decides its code but for architecture and compiler.
+    """An entry with its constants: they determine its code together with architecture and compiler.
 
     Attributes
     ----------
     entry : str
-        Function, and file in ``cuda/entry/`` without ``.cu``.
+        File in ``cuda/entry/`` without ``.cu``.
     function : str
         The function's name.
     constants : tuple of (str, str)
-        Macros without their prefix ``SWS_``.
+        Macros without their prefix ``SWS_``, and their values.
     threads : int
-        Threads a block; specs that differ in this alone are equal, as their code is.
+        Threads per block; specifications that differ only in this are equal, as their code is.
     """
 
     entry: str
@@ -199,12 +201,12 @@ def inter_task_kernel(
     gap: GapPenalty,
     *,
     deferred: bool,
-    edges: Edges,
+    edges: BoundaryMode,
     texture: bool,
     threads: int,
     blocks: int,
 ) -> KernelSpec:
-    """The inter-task kernel ``inter_task``; ``blocks`` is how many shall fit a multiprocessor."""
+    """The inter-task kernel; ``blocks`` is the number of blocks that a multiprocessor must be able to run."""
     return KernelSpec(
         "inter_task",
         "inter_task",
@@ -237,17 +239,17 @@ def intra_task_kernel(
     warps: int,
     entry: IntraTaskEntry = "intra_task",
 ) -> KernelSpec:
-    """A kernel for listed subjects, in blocks of some warps; its code is the same for any number.
+    """A kernel for listed subjects in blocks of ``warps`` warps, on which its code does not depend.
 
     Parameters
     ----------
     strips : int
-        Of the query: one has no boundary.
+        Strips of the query; a single strip has no boundary.
     entry : str
-        ``intra_task``; ``score_windows``, where the subjects are windows of longer ones; ``end_positions``, where their
-        scores are known and the ends wanted.
+        ``intra_task``; ``score_windows`` if the subjects are windows of longer ones; ``end_positions`` if their scores
+        are known and their ends wanted.
     """
-    edges = Edges.NONE if strips == 1 else Edges.OWN
+    edges = BoundaryMode.NONE if strips == 1 else BoundaryMode.OWN
     return KernelSpec(
         entry,
         entry,
@@ -260,7 +262,7 @@ def intra_task_kernel(
             gap_extend=gap.extend,
             edges=edges.value,
             texture=texture,
-            threads=most_warps(entry) * WARP,
+            threads=max_warps(entry) * WARP,
             blocks=1,
         ),
         warps * WARP,
@@ -270,17 +272,20 @@ def intra_task_kernel(
 def sweep_kernel(
     *, narrow: bool, words: int, local: bool, affine: bool, compared: bool, entry: str = "sweep_pairs"
 ) -> KernelSpec:
-    """The diamond kernel ``sweep_pairs``; ``locate_best``, which finds what it left open; ``trace_pairs``, which sweeps
-    again for a path. A warp a strip.
+    """A diamond kernel, with one warp per strip.
+
+    ``sweep_pairs`` sweeps pairs, ``locate_best`` finds the end of a local sweep, and ``trace_pairs`` sweeps again for a
+    path.
 
     Parameters
     ----------
     narrow : bool
-        16-bit scores relative to a base, two rows a word; else 32-bit scores.
+        16-bit scores relative to a base, two rows per word; else 32-bit scores.
     words : int
-        Words a lane: 2, 4 or 8.
+        Words per lane: 2, 4 or 8.
     local, affine, compared : bool
-        The problem; whether opening a gap costs anything; whether letters are compared rather than looked up.
+        Whether the problem is local; whether opening a gap has a cost; whether letters are compared rather than looked
+        up.
     """
     cells = "NarrowCells" if narrow else f"WideCells<{'true' if local else 'false'}>"
     threads = SWEEP_WARPS * WARP
@@ -302,4 +307,4 @@ COMPARE_CHECKPOINTS_KERNEL: Final = KernelSpec("compare_checkpoints", "compare_c
 COLLECT_KERNEL: Final = KernelSpec("collect", "collect_at_least", (), 256)
 COUNT_KERNEL: Final = KernelSpec("count_scores", "count_scores", (), 256)
 COUNTED_SCORES: Final = 4096
-"""Scores that are counted each; larger ones count as the last."""
+"""Number of scores that are counted one by one; larger scores count as the last."""

@@ -1,4 +1,7 @@
-"""What launches of the engine's kernels share: arguments, profiles on the device, the kernel for listed subjects."""
+"""Parts that launches of the engine's kernels share, and the launch of the kernel for listed subjects.
+
+The engine, verified windows and the search for ends launch their kernels through this module.
+"""
 
 from __future__ import annotations
 
@@ -16,14 +19,14 @@ from swsearch.engine.cuda.scratch import Scratch
 from swsearch.query.profile import QueryProfile
 
 EDGE_BYTES: Final = 256 << 20
-"""Memory for the boundaries of the kernel for listed subjects, at most, unless a single subject needs more."""
+"""Memory for boundaries of the kernel for listed subjects, at most, unless a single subject needs more."""
 WINDOW_STRETCHES: Final = 2
-"""Boundaries that the strips of a window take in turns (``intra_task.cuh``)."""
+"""Boundaries that the strips of a window use in turns (``intra_task.cuh``)."""
 
 
 @dataclass
 class Timing:
-    """What the kernels of an engine did since it was made or the timing was reset.
+    """Work of an engine's kernels since the engine was created or the timing was reset.
 
     Attributes
     ----------
@@ -37,30 +40,30 @@ class Timing:
     seconds: float = 0.0
 
     def reset(self) -> None:
-        """Begin again."""
+        """Set both to zero."""
         self.cells, self.seconds = 0, 0.0
 
 
 def signed(value: int) -> np.int32:
-    """An ``int`` of a kernel."""
+    """An ``int`` argument of a kernel."""
     return np.int32(value)
 
 
 def unsigned(value: int) -> np.uint32:
-    """A ``u32`` of a kernel."""
+    """A ``u32`` argument of a kernel."""
     return np.uint32(value)
 
 
 def address(buffer: Buffer | None, offset: int = 0) -> np.uint64:
-    """A pointer of a kernel, ``offset`` bytes into a buffer; null for none."""
+    """A pointer argument of a kernel, ``offset`` bytes into a buffer; null without a buffer."""
     return np.uint64(0 if buffer is None else buffer.address + offset)
 
 
 @dataclass
 class DeviceProfile:
-    """A packed profile on the device; a texture object over it where profiles are read as textures.
+    """A packed profile on the device, with a texture object over it if profiles are read as textures.
 
-    The words are held because their upload may end after the call.
+    ``words`` keeps the host array alive, since its upload may end after the call.
     """
 
     buffer: Buffer
@@ -69,7 +72,7 @@ class DeviceProfile:
 
     @property
     def arguments(self) -> list[Argument]:
-        """The first two of every kernel that reads a profile."""
+        """The first two arguments of every kernel that reads a profile."""
         return [address(self.buffer), np.uint64(0 if self.texture is None else self.texture.handle)]
 
 
@@ -81,16 +84,16 @@ class Listed:
     ----------
     residues, starts, lengths : uint64
         Addresses of the packed residues, and of each subject's first byte (u64) and length (u32).
-    places, count : uint64
+    indices, count : uint64
         Addresses of the list and of its length.
     n_listed, longest : int
-        The length, and the columns of the boundary that the longest listed subject leaves, or an upper bound of each.
+        The list's length, and the boundary columns of the longest listed subject, or upper bounds of them.
     """
 
     residues: np.uint64
     starts: np.uint64
     lengths: np.uint64
-    places: np.uint64
+    indices: np.uint64
     count: np.uint64
     n_listed: int
     longest: int
@@ -98,7 +101,7 @@ class Listed:
 
 @dataclass(frozen=True)
 class IntraTaskLaunch:
-    """A launch with nothing left to be decided, so that it starts at once: what is timed does not wait for the host."""
+    """A fully planned launch, so that no host work falls between the launches of a timed block."""
 
     device: Device
     spec: KernelSpec
@@ -128,28 +131,28 @@ class IntraTaskLauncher:
         self._scratch = scratch
         self._texture = texture
 
-    def upload_profile(self, name: str, words: Words, held: contextlib.ExitStack) -> DeviceProfile:
-        """The words on the device, in scratch ``name``; the texture lives until ``held`` lets go of it."""
-        buffer = self._scratch.room(name, words.nbytes)
+    def upload_profile(self, name: str, words: Words, stack: contextlib.ExitStack) -> DeviceProfile:
+        """The words on the device, in scratch ``name``; the texture lives until ``stack`` closes."""
+        buffer = self._scratch.buffer(name, words.nbytes)
         self._device.upload(buffer, words, Stream.COMPUTE)
         texture = None
         if self._texture:
             texture = self._device.texture(buffer)
-            held.callback(texture.close)
+            stack.callback(texture.close)
         return DeviceProfile(buffer, texture, words)
 
-    def at_a_time(self, profile: QueryProfile, tile: Tile, arithmetic: Arithmetic) -> int:
-        """Most windows that the device works on at a time."""
+    def concurrent_windows(self, profile: QueryProfile, tile: Tile, arithmetic: Arithmetic) -> int:
+        """Windows that the device scores at a time, at most."""
         return max(slots for _, slots in self._choices(profile, tile, arithmetic, "score_windows", alone=False))
 
     def all_strips_at_once(self, profile: QueryProfile, tile: Tile) -> bool:
-        """Whether a team has a warp for each strip of a window, so that windows may meet (``checkpoints.cuh``)."""
+        """Whether a team has a warp for each strip of a window, so that it can extend windows (``checkpoints.cuh``)."""
         return tile.strips(profile.length) <= block_strips(tile, self._device.facts.shared_bytes, "score_windows")
 
     def _choices(
         self, profile: QueryProfile, tile: Tile, arithmetic: Arithmetic, entry: IntraTaskEntry, *, alone: bool
     ) -> list[tuple[IntraTaskTeams, int]]:
-        """Blocks that may be launched, and the subjects that the device then works on at a time."""
+        """Possible blocks, each with the number of subjects that the device then scores at a time."""
         facts = self._device.facts
         found = []
         for teams in intra_task_teams(tile, tile.strips(profile.length), facts.shared_bytes, alone=alone, entry=entry):
@@ -161,7 +164,7 @@ class IntraTaskLauncher:
     def kernel(
         self, profile: QueryProfile, tile: Tile, arithmetic: Arithmetic, entry: IntraTaskEntry, *, warps: int = 1
     ) -> KernelSpec:
-        """The kernel that :meth:`plan` takes; its code is the same for any number of warps."""
+        """The kernel of :meth:`plan`; its code does not depend on ``warps``."""
         strips = tile.strips(profile.length)
         return intra_task_kernel(
             arithmetic, tile, profile.gap, strips=strips, texture=self._texture, warps=warps, entry=entry
@@ -182,18 +185,18 @@ class IntraTaskLauncher:
         checkpoints: list[Argument] | None = None,
         ends: list[Argument] | None = None,
     ) -> IntraTaskLaunch:
-        """A launch that scores the listed subjects: ``scores``, by place.
+        """A launch that writes the scores of the listed subjects to ``scores``, by subject index.
 
         Parameters
         ----------
         counter : uint64
             Address of a word that is 0.
         name : str
-            Of its room in scratch, which the next plan of this name takes.
+            Name of its scratch buffers, which the next plan of this name reuses.
         checkpoints : list of arguments, optional
-            Where the states at the checkpoints of windows go; the subjects are windows then.
+            Arguments for the states at checkpoints; the subjects are windows then.
         ends : list of arguments, optional
-            Where the known scores are, and where their ends go.
+            Addresses of the known scores and of their ends.
 
         Raises
         ------
@@ -215,11 +218,11 @@ class IntraTaskLauncher:
             stretches = 1 if checkpoints is None else WINDOW_STRETCHES
             edge_bytes = teams.teams * stretches * stride * tile.boundary_words * 4
             grid = max(1, min(grid, EDGE_BYTES // edge_bytes))
-            edge = self._scratch.room(f"edge {name}", grid * edge_bytes)
-        counts = self._scratch.room(f"counts {name}", grid * teams.warps * 8)
+            edge = self._scratch.buffer(f"edge {name}", grid * edge_bytes)
+        counts = self._scratch.buffer(f"counts {name}", grid * teams.warps * 8)
         arguments = [
             *on_device.arguments, signed(strips),
-            listed.residues, listed.starts, listed.lengths, listed.places, listed.count,
+            listed.residues, listed.starts, listed.lengths, listed.indices, listed.count,
             address(edge), unsigned(stride), address(counts), signed(teams.team),
             scores, counter, *(checkpoints or []), *(ends or []),
         ]  # fmt: skip

@@ -1,8 +1,8 @@
-"""How the rows of a query, or of two that share words, are cut into strips: the cheapest tiles by their measured times.
+"""Cuts the rows of a query, or of two that share words, into the strips that are cheapest by their measured times.
 
-The rows are a path from the first to the last, and a tile a step along it; the cheapest path is found once for as many
-rows as a few tiles have, and longer queries begin with the tile that is cheapest by the row. Pure functions; ``plan``
-asks for the layout of each batch, and ``engine`` launches a kernel for each strip.
+This is a shortest-path problem: the nodes are rows, and a tile is an edge as long as its rows. A table holds the
+cheapest covers of up to a few tiles; longer queries begin with tiles of the lowest cost per row. Pure functions:
+``plan`` requests the layout of each batch, and ``engine`` launches a kernel for each strip.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Final
 
-from swsearch.engine.cuda.kernels import Edges, Pairing
+from swsearch.engine.cuda.kernels import BoundaryMode, Pairing
 from swsearch.engine.cuda.tuning import TunedTile, tiles
 
 ROW_UNIT: Final = 4
-"""Every tile has a multiple of this many rows."""
+"""The rows of every tile are a multiple of this."""
 TABLE_TILES: Final = 6
-"""Tiles, of the kind that is cheapest by the row, whose rows the table of cheapest covers reaches."""
+"""Height of the table of cheapest covers, in tiles of the shape with the lowest cost per row."""
 
 
 @dataclass(frozen=True)
@@ -29,24 +29,24 @@ class Strip:
     ----------
     shape : TunedTile
     first_row : int
-        Of each query. A strip has all rows of its tile; only in the last one may there be fewer left.
-    edges : Edges
-    further, followed : bool
-        Whether strips lie above and below.
+        First row, of each query. Only the last strip may have fewer rows left than its tile.
+    edges : BoundaryMode
+    has_strip_above, has_strip_below : bool
+        Whether the strip reads a boundary and whether it writes one.
     """
 
     shape: TunedTile
     first_row: int
-    edges: Edges
-    further: bool
-    followed: bool
+    edges: BoundaryMode
+    has_strip_above: bool
+    has_strip_below: bool
 
 
 @dataclass(frozen=True)
 class Layout:
-    """The strips of one query or of two, from the first row down, and their picoseconds a residue of the subjects.
+    """The strips of one query or of two, from the first row down, and their picoseconds per subject residue.
 
-    Of two queries, both lie in the first strips and the longer one alone in the others.
+    Two queries share the first strips; the remaining strips hold the longer one.
     """
 
     strips: tuple[Strip, ...]
@@ -57,8 +57,8 @@ class Layout:
 def layout(architecture: int, columns: int, lengths: tuple[int, ...], *, deferred: bool) -> Layout:
     """The cheapest strips for a query of this length, or for two queries, the shorter first.
 
-    Two queries share words down to the shorter one's end or a little further, whatever fills the strips best; below,
-    the longer one goes on by itself.
+    Two queries share words down to the end of the shorter one, or a few rows beyond it if that fills the strips better;
+    the longer one continues in row blocks.
     """
     one = _table(architecture, Pairing.ROW_BLOCKS, columns, deferred)
     if len(lengths) == 1:
@@ -75,35 +75,35 @@ def layout(architecture: int, columns: int, lengths: tuple[int, ...], *, deferre
 
 
 def _linked(shapes: Sequence[TunedTile], deferred: bool) -> Layout:
-    """Tiles from the first row down as strips that hand on their boundaries."""
+    """Turn tiles, from the first row down, into strips that pass boundaries on."""
     strips: list[Strip] = []
     first_row = 0
-    for place, shape in enumerate(shapes):
-        further, followed = place > 0, place + 1 < len(shapes)
-        edges = Edges.OWN if further or followed else Edges.NONE
-        if further and shapes[place - 1].tile.pairing is not shape.tile.pairing:
-            edges = Edges.READS_PAIR
-        strips.append(Strip(shape, first_row, edges, further, followed))
+    for index, shape in enumerate(shapes):
+        has_strip_above, has_strip_below = index > 0, index + 1 < len(shapes)
+        edges = BoundaryMode.OWN if has_strip_above or has_strip_below else BoundaryMode.NONE
+        if has_strip_above and shapes[index - 1].tile.pairing is not shape.tile.pairing:
+            edges = BoundaryMode.READS_PAIR
+        strips.append(Strip(shape, first_row, edges, has_strip_above, has_strip_below))
         first_row += shape.tile.rows
-    cost = sum((s.shape.alone if s.edges is Edges.NONE else s.shape.edges)[deferred] for s in strips)
+    cost = sum((s.shape.alone if s.edges is BoundaryMode.NONE else s.shape.edges)[deferred] for s in strips)
     return Layout(tuple(strips), cost)
 
 
 @dataclass(frozen=True)
 class _Table:
-    """The cheapest tiles with boundaries for few rows, and the tile for all rows beyond them.
+    """The cheapest tiles for few rows, and the tile for all rows beyond them.
 
     Attributes
     ----------
     shapes : tuple of TunedTile
     single : tuple of TunedTile
-        By rows in units, the cheapest single tile without boundaries; as long as the tile of most rows reaches.
+        By rows in units, the cheapest single tile without boundaries; up to the rows of the tallest tile.
     first : tuple of TunedTile
-        By rows in units, the first tile of the cheapest cover.
+        By rows in units, the first tile of the cheapest cover with boundaries.
     full : TunedTile
-        The cheapest by the row.
+        The tile of the lowest cost per row.
     deferred : bool
-        For which kernels.
+        Whether the costs are those of the deferred kernels.
     """
 
     shapes: tuple[TunedTile, ...]
@@ -135,7 +135,7 @@ def _table(architecture: int, pairing: Pairing, columns: int, deferred: bool) ->
 
 
 def _cover(table: _Table, n_rows: int, *, whole: bool) -> tuple[TunedTile, ...]:
-    """The cheapest tiles for this many rows; ``whole``: there are no others, so that one tile alone has no boundary."""
+    """The cheapest tiles for ``n_rows`` rows; ``whole``: they are all rows, so that a single tile has no boundary."""
     chosen = []
     units = _units(n_rows)
     while units >= len(table.first):

@@ -1,7 +1,7 @@
-"""Kernels compiled side by side, as many at a time as there are cores; the engine goes on with what it has meanwhile.
+"""Compiles kernels side by side, as many at a time as there are cores, while the engine continues.
 
-A device begins the kernels that it is about to launch, and takes each when it launches it. Compilers work in threads
-here; what they make is loaded by the thread that owns the device.
+A device begins the compilation of the kernels that it will launch, and takes each compiled kernel at its launch.
+Compilers run in threads of this class; the thread that owns the device loads the results.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from swsearch.engine.cuda.kernels import KernelSpec
 
 
 class ParallelCompiler:
-    """Kernels of one architecture that are compiled, or being compiled. Used by one thread.
+    """Compiled and pending kernels of one architecture. Used by one thread.
 
     Parameters
     ----------
@@ -24,7 +24,7 @@ class ParallelCompiler:
     architecture : int
         90 for compute capability 9.0.
     n_threads : int, optional
-        Kernels compiled at a time; as many as there are usable cores where it is not given.
+        Kernels compiled at a time; by default the number of usable cores.
     """
 
     def __init__(self, cache: KernelCache, architecture: int, n_threads: int | None = None) -> None:
@@ -32,13 +32,13 @@ class ParallelCompiler:
         self._architecture = architecture
         self._n_threads = n_threads or usable_cores()
         self._threads: ThreadPoolExecutor | None = None
-        # By file: specs that differ in the threads a block has may share their code.
+        # By file: specifications that differ only in their threads per block share their code.
         self._begun: dict[Path, Future[bytes]] = {}
 
     def begin(self, specs: Iterable[KernelSpec]) -> None:
-        """Compile kernels that are not on disk, in this order as far as there are cores; returns at once.
+        """Begin to compile kernels that are not on disk, in this order; returns at once.
 
-        What goes wrong is told by :meth:`take`, and only there: a kernel that nobody takes fails no search.
+        Only :meth:`take` raises an error of the compiler, so a kernel that is never launched cannot fail a search.
         """
         for spec in specs:
             path = self._cache.path(spec, self._architecture)
@@ -49,7 +49,7 @@ class ParallelCompiler:
             self._begun[path] = self._threads.submit(self._cache.load, spec, self._architecture)
 
     def take(self, spec: KernelSpec) -> bytes:
-        """The cubin; waits for it where it is being compiled, and compiles it where nobody does.
+        """The cubin; waits for a pending compilation, or compiles the kernel now.
 
         Raises
         ------
@@ -60,6 +60,6 @@ class ParallelCompiler:
         return self._cache.load(spec, self._architecture) if begun is None else begun.result()
 
     def close(self) -> None:
-        """Begin no more; compilers that are at work end by themselves, and what they make is kept on disk."""
+        """Cancel compilations that have not begun; running ones finish and store their kernels on disk."""
         if self._threads is not None:
             self._threads.shutdown(wait=False, cancel_futures=True)

@@ -1,6 +1,6 @@
-"""How a query is scored: score type, strips, which queries share words, and which subjects go to which kernel.
+"""Plans how queries are scored: score type, strips, pairs of queries that share words, and the kernel of each subject.
 
-Pure functions, no device.
+Pure functions without a device.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Final
 
 import numpy as np
 
-from swsearch.engine.cuda.kernels import UNIT_BYTES, Arithmetic, IntraTaskEntry, Pairing, Tile, most_warps
+from swsearch.engine.cuda.kernels import UNIT_BYTES, Arithmetic, IntraTaskEntry, Pairing, Tile, max_warps
 from swsearch.engine.cuda.layout import Strip, layout
 from swsearch.engine.cuda.profile import residue_columns
 from swsearch.engine.cuda.tuning import choose_intra_task_tile
@@ -19,30 +19,31 @@ from swsearch.query.profile import QueryProfile
 from swsearch.typing import Lengths
 
 FAST_GAP_LIMIT: Final = 2047
-"""Largest cost of a gap's first residue that the fast type adds exactly."""
+"""Largest cost of a gap's first residue for which additions in the fast type are exact."""
 DEFERRED_COLUMNS: Final = 4
-"""Columns between two looks at the largest E in the deferred kernels (``strip.cuh``)."""
+"""Columns after which a deferred kernel updates the largest E (``strip.cuh``)."""
 LONG_SHARE: Final = 0.7
-LONG_LEAST: Final = 1500
-"""Subjects longer than this part of a group's fair share of all residues, and than this length, get a warp each."""
+MIN_LONG_LENGTH: Final = 1500
+"""A subject longer than this share of a group's mean residues, and than this length, gets a warp of its own."""
 LIST_WARPS: Final = 3
-"""Warps a block where each has a subject of its own."""
-CELLS_A_CYCLE: Final = 26
-"""Cells that a multiprocessor does a cycle where there are subjects enough."""
+"""Warps per block where each has a subject of its own."""
+CELLS_PER_CYCLE: Final = 26
+"""Cells per cycle of a multiprocessor with enough subjects."""
 STRIP_CHAIN_ROWS: Final = 256
 STRIP_CHAIN_CYCLES: Final = 200
 TEAM_CHAIN_CYCLES: Final = 3200
-"""Cycles that the kernel for listed subjects takes for a column beside the inter-task kernel: where a query of up to so
-many rows is one strip, and where warps wait for one another (``benchmarks/benchmark_long_subjects.py``)."""
+"""Cycles per column of the kernel for listed subjects while the inter-task kernel runs: for a query of up to so many
+rows, which is one strip, and for longer ones, whose warps wait for one another
+(``benchmarks/benchmark_long_subjects.py``)."""
 FEW_LISTED: Final = 4
-"""Listed subjects a multiprocessor, at most, that get several warps each."""
+"""Listed subjects per multiprocessor up to which each gets several warps."""
 
 
 @dataclass(frozen=True)
 class Batch:
-    """One query, or two that share words; by their place in the caller's list."""
+    """One query, or two that share words; by their indices in the caller's list."""
 
-    places: tuple[int, ...]
+    indices: tuple[int, ...]
 
 
 def fits_fast(profile: QueryProfile) -> bool:
@@ -51,33 +52,33 @@ def fits_fast(profile: QueryProfile) -> bool:
 
 
 def first_arithmetic(profile: QueryProfile) -> Arithmetic:
-    """The narrowest type that a query's scores are computed in at first."""
+    """The type in which a query's scores are first computed: the narrowest that holds its gap costs."""
     return Arithmetic.FAST if fits_fast(profile) else Arithmetic.SHORT
 
 
 def pair_queries(profiles: Sequence[QueryProfile], architecture: int, *, deferred: bool = False) -> list[Batch]:
-    """Batches of two queries of like length where that is faster than one after the other, else of one.
+    """Batches of two queries of similar length where that is faster than one after the other, else of one.
 
     Every profile is in exactly one batch. Two queries share words only if both fit the fast type, with equal gap costs.
     """
-    order = sorted(range(len(profiles)), key=lambda place: (profiles[place].length, place))
+    order = sorted(range(len(profiles)), key=lambda index: (profiles[index].length, index))
     batches: list[Batch] = []
     waiting: int | None = None
-    for place in order:
-        if waiting is not None and _worth_pairing(profiles[waiting], profiles[place], architecture, deferred):
-            batches.append(Batch((waiting, place)))
+    for index in order:
+        if waiting is not None and _worth_pairing(profiles[waiting], profiles[index], architecture, deferred):
+            batches.append(Batch((waiting, index)))
             waiting = None
             continue
         if waiting is not None:
             batches.append(Batch((waiting,)))
-        waiting = place
+        waiting = index
     if waiting is not None:
         batches.append(Batch((waiting,)))
     return batches
 
 
 def _worth_pairing(first: QueryProfile, second: QueryProfile, architecture: int, deferred: bool) -> bool:
-    """``second`` is not the shorter one."""
+    """Whether two queries are faster together; ``second`` is not the shorter one."""
     if first.gap != second.gap or not fits_fast(first):
         return False
     columns = residue_columns([first, second])
@@ -89,9 +90,9 @@ def _worth_pairing(first: QueryProfile, second: QueryProfile, architecture: int,
 
 
 def deferred_limit(profile: QueryProfile, floor: int | None) -> int | None:
-    """Lowest result of a deferred kernel with which a subject may score ``floor``, or None if deferring cannot tell.
+    """Lowest result of a deferred kernel with which a subject may score ``floor``; None if every result may.
 
-    The floor is lowered to what the fast type holds for certain, so that no score that leaves the type is missed.
+    The floor is lowered to a score that the fast type certainly holds, so that no larger score is missed.
     """
     if floor is None:
         return None
@@ -101,35 +102,35 @@ def deferred_limit(profile: QueryProfile, floor: int | None) -> int | None:
 
 
 def first_long(lengths: Lengths, n_residues: int, n_groups: int) -> int:
-    """Place of the first subject that gets a warp of its own; lengths grow.
+    """Index of the first subject that gets a warp of its own.
 
-    A group of lanes that gets a subject of more than its fair share of all residues would end after all others.
+    A group of lanes with a much larger subject than its share of all residues would end after all others.
 
     Parameters
     ----------
-    lengths : uint32 array, growing
+    lengths : uint32 array, ascending
     n_residues : int
         Their sum.
     n_groups : int
-        Groups of lanes that the device runs at a time.
+        Number of groups of lanes that run at a time.
     """
-    limit = max(int(n_residues / max(n_groups, 1) * LONG_SHARE), LONG_LEAST)
+    limit = max(int(n_residues / max(n_groups, 1) * LONG_SHARE), MIN_LONG_LENGTH)
     return int(np.searchsorted(lengths, limit, side="right"))
 
 
 def chain_limit(n_residues: int, rows: Sequence[int], multiprocessors: int) -> int:
-    """Columns from which a listed subject takes longer than the launch beside it.
+    """Number of columns from which a listed subject takes longer than the launch of all other subjects.
 
     Parameters
     ----------
     n_residues : int
-        Of all subjects.
+        Residues of all subjects.
     rows : sequence of int
         Lengths of the queries that are scored together.
     multiprocessors : int
         Of the device.
     """
-    of_launch = n_residues * sum(rows) / (CELLS_A_CYCLE * multiprocessors)
+    of_launch = n_residues * sum(rows) / (CELLS_PER_CYCLE * multiprocessors)
     return int(of_launch / (STRIP_CHAIN_CYCLES if max(rows) <= STRIP_CHAIN_ROWS else TEAM_CHAIN_CYCLES))
 
 
@@ -140,7 +141,8 @@ class InterTaskPlan:
     Attributes
     ----------
     order : tuple of int
-        The batch's queries, the shorter first; the strips' low halves are the first's, the high ones the last's.
+        Indices of the batch's queries, the shorter first. The first query is in the low halves of words, the last
+        one in the high halves.
     """
 
     arithmetic: Arithmetic
@@ -149,23 +151,23 @@ class InterTaskPlan:
     deferred: bool
 
     def queries(self, strip: Strip) -> tuple[int, ...]:
-        """The queries in a strip, the low half's first; the longer one alone, or the only one, in row blocks."""
+        """Indices of the queries in a strip, the low half's first; in row blocks the only query, or the longer one."""
         return self.order if strip.shape.tile.pairing is Pairing.TWO_QUERIES else self.order[-1:]
 
 
 def plan_inter_task(profiles: Sequence[QueryProfile], architecture: int, *, deferred: bool) -> InterTaskPlan:
-    """Type and strips of one query or of two."""
-    order = tuple(sorted(range(len(profiles)), key=lambda place: profiles[place].length))
+    """Score type and strips of one query or of two."""
+    order = tuple(sorted(range(len(profiles)), key=lambda index: profiles[index].length))
     fast = all(first_arithmetic(profile) is Arithmetic.FAST for profile in profiles)
     arithmetic = Arithmetic.FAST if fast else Arithmetic.SHORT
     deferred = deferred and arithmetic is Arithmetic.FAST
-    lengths = tuple(profiles[place].length for place in order)
+    lengths = tuple(profiles[index].length for index in order)
     found = layout(architecture, residue_columns(profiles), lengths, deferred=deferred)
     return InterTaskPlan(arithmetic, order, found.strips, deferred)
 
 
 def plan_intra_task(profile: QueryProfile, architecture: int, arithmetic: Arithmetic, *, windows: bool = False) -> Tile:
-    """Tile of the kernel for listed subjects, or of the one for windows of long ones."""
+    """Tile of the kernel for listed subjects, or of the kernel for windows."""
     pairing = Pairing.SINGLE if arithmetic is Arithmetic.WIDE else Pairing.ROW_BLOCKS
     entry: IntraTaskEntry = "score_windows" if windows else "intra_task"
     return choose_intra_task_tile(architecture, pairing, residue_columns([profile]), profile.length, entry)
@@ -173,16 +175,16 @@ def plan_intra_task(profile: QueryProfile, architecture: int, arithmetic: Arithm
 
 @dataclass(frozen=True)
 class IntraTaskTeams:
-    """How the warps of a block of the kernels for listed subjects share them.
+    """Shape of a block of the kernels for listed subjects.
 
     Attributes
     ----------
     warps : int
-        Warps a block.
+        Warps per block.
     team : int
-        Warps that have a subject together; a divisor of ``warps``.
+        Warps per subject; a divisor of ``warps``.
     strips : int
-        Strips that the block has in shared memory: the query's, for all teams; or one for each warp.
+        Strips in the block's shared memory: all strips of the query, which the teams share, or one per warp.
     """
 
     warps: int
@@ -191,50 +193,50 @@ class IntraTaskTeams:
 
     @property
     def teams(self) -> int:
-        """Subjects that a block is at."""
+        """Teams of a block, and so the subjects that it scores at a time."""
         return self.warps // self.team
 
 
 def block_strips(tile: Tile, shared_bytes: int, entry: IntraTaskEntry = "intra_task") -> int:
-    """Strips that a block of a kernel for listed subjects has room and warps for."""
-    return min((shared_bytes - tile.intra_task_bytes(0)) // (tile.strip_units * UNIT_BYTES), most_warps(entry))
+    """Strips for which a block of a kernel for listed subjects has shared memory and warps."""
+    return min((shared_bytes - tile.intra_task_bytes(0)) // (tile.strip_units * UNIT_BYTES), max_warps(entry))
 
 
 def intra_task_teams(
     tile: Tile, strips: int, shared_bytes: int, *, alone: bool, entry: IntraTaskEntry = "intra_task"
 ) -> list[IntraTaskTeams]:
-    """Blocks that may be launched, by the subjects that they are at.
+    """Possible block shapes, ordered by the subjects that a block scores at a time.
 
     Parameters
     ----------
     tile : Tile
     strips : int
-        Of the query.
+        Strips of the query.
     shared_bytes : int
-        Shared memory that a block can have.
+        Largest shared memory of a block.
     alone : bool
-        A warp goes from strip to strip by itself, without waiting for others: best for many subjects, all short.
-        It matters only where there are several strips.
+        Each warp computes all strips of a subject, one after another, without waiting for other warps: best for many
+        short subjects. It matters only if there are several strips.
     entry : str
         The kernel.
     """
-    room = block_strips(tile, shared_bytes, entry)
+    max_strips = block_strips(tile, shared_bytes, entry)
     if strips > 1 and alone:
-        warps = min(LIST_WARPS, room)
+        warps = min(LIST_WARPS, max_strips)
         return [IntraTaskTeams(warps, 1, warps)]
-    if strips > room:
-        return [IntraTaskTeams(room, room, room)]
-    return [IntraTaskTeams(n * strips, strips, strips) for n in range(1, most_warps(entry) // strips + 1)]
+    if strips > max_strips:
+        return [IntraTaskTeams(max_strips, max_strips, max_strips)]
+    return [IntraTaskTeams(n * strips, strips, strips) for n in range(1, max_warps(entry) // strips + 1)]
 
 
 def choose_teams(
     choices: Sequence[tuple[IntraTaskTeams, int]], n_listed: int, multiprocessors: int, entry: IntraTaskEntry
 ) -> tuple[IntraTaskTeams, int]:
-    """One of the blocks that may be launched, those of few warps first, each with the subjects at a time.
+    """Choose a block shape; ``choices`` are ordered by warps and hold the subjects that the device scores at a time.
 
-    Windows are of one length, so that warps hardly wait for others of their block, and large blocks stage strips once
-    for many: one block a multiprocessor. Of other lists it is the smallest blocks that are at all subjects at once.
-    Where none are, it is those that are at the most.
+    For windows one block per multiprocessor is best: they have the same length, so that warps hardly wait for others of
+    their block, and a large block loads strips once for many windows. For other lists it is the smallest block with
+    which the device scores all subjects at a time. If none does, it is the one with the most subjects at a time.
     """
     if entry == "score_windows":
         enough = [choice for choice in choices if choice[0].teams * multiprocessors >= n_listed]
@@ -244,5 +246,5 @@ def choose_teams(
 
 
 def suits_teams(n_listed: int, multiprocessors: int) -> bool:
-    """Whether listed subjects are so few that each is done soonest by several warps."""
+    """Whether listed subjects are so few that several warps per subject are faster."""
     return n_listed <= FEW_LISTED * multiprocessors

@@ -1,7 +1,7 @@
-"""Whether this machine has an NVIDIA GPU, and what keeps it from being used; asked without PyCUDA.
+"""Finds out without PyCUDA whether this machine has an NVIDIA GPU, and what prevents its use.
 
-A machine without a GPU is no fault, and nobody is to be told on it to install something. Where there is a GPU, or
-somebody installed PyCUDA for one, what is missing is named.
+A machine without a GPU is no fault, so no message there asks the user to install anything. If there is a GPU, or PyCUDA
+is installed, the message names what is missing.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ VISIBLE: Final = "CUDA_VISIBLE_DEVICES"
 
 @dataclass(frozen=True)
 class DriverFacts:
-    """What the driver answers: GPUs that it shows, and why it does not answer; empty where it does."""
+    """The driver's answer: the number of visible GPUs, and its fault; the fault is empty if the driver works."""
 
     n_devices: int
     fault: str = ""
@@ -37,18 +37,18 @@ class DriverFacts:
 
 @dataclass(frozen=True)
 class GpuProbe:
-    """What is known of GPUs before one is opened.
+    """Facts about GPUs that are known before one is opened.
 
     Attributes
     ----------
     plugged_in : bool
-        The system lists an NVIDIA GPU, with or without its driver.
+        Whether the system lists an NVIDIA GPU, with or without its driver.
     pycuda : bool
         Whether PyCUDA is installed.
     visible : str or None
-        What ``CUDA_VISIBLE_DEVICES`` says; None where it is not set.
+        Value of ``CUDA_VISIBLE_DEVICES``; None if it is not set.
     ask_driver : callable
-        Asks the driver, which starts it; called where the answer is needed.
+        Queries the driver, which starts it; called only when the answer is needed.
     """
 
     plugged_in: bool
@@ -63,12 +63,12 @@ class GpuProbe:
 
     @property
     def expected(self) -> bool:
-        """Whether somebody may wonder why no GPU is used: there is one, or PyCUDA was installed for one."""
+        """Whether the user may expect a GPU to be used: there is one, or PyCUDA is installed."""
         return self.plugged_in or self.pycuda or self.driver.n_devices > 0
 
     @property
     def missing(self) -> str:
-        """What keeps GPUs from being opened, and what mends that; empty where nothing is known to."""
+        """The reason why no GPU can be opened, with the remedy; empty if no reason is known."""
         if self.driver.n_devices:
             return "" if self.pycuda else f"PyCUDA is not installed; {INSTALL}"
         if not self.expected:
@@ -90,7 +90,7 @@ def look_for_gpus() -> GpuProbe:
 
 
 def plugged_in(root: Path) -> bool:
-    """Whether the files of the system under ``root`` list an NVIDIA GPU: the driver's, or those of the PCI bus."""
+    """Whether the system files under ``root`` list an NVIDIA GPU: those of the driver, or of the PCI bus."""
     if any(root.glob("proc/driver/nvidia/gpus/*")) or any(root.glob("dev/nvidia[0-9]*")):
         return True
     for device in root.glob("sys/bus/pci/devices/*"):
@@ -104,7 +104,7 @@ def plugged_in(root: Path) -> bool:
 
 
 def ask_driver(library: str) -> DriverFacts:
-    """What the driver behind the shared library of this name answers. Starts it, which an engine would do anyway."""
+    """Query the driver in the shared library of this name. This starts the driver, as an engine would."""
     try:
         driver = ctypes.CDLL(library)
     except OSError:

@@ -1,6 +1,6 @@
-"""Query profiles as the kernels read them: words of two scores (or one), in the order of a tile's lanes.
+"""Query profiles as the kernels read them: words of two scores, or of one, in the order of a tile's lanes.
 
-Packed once a query on the host; the layout is that of :class:`swsearch.engine.cuda.kernels.Tile`.
+The host packs them once per query; the layout is that of :class:`swsearch.engine.cuda.kernels.Tile`.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ Words = NDArray[np.uint32]
 
 DNA_COLUMNS: Final = 17
 PROTEIN_COLUMNS: Final = 28
-"""Letters and one column of padding (:mod:`swsearch.sequences.alphabet`)."""
+"""Profile columns: the letters (:mod:`swsearch.sequences.alphabet`) and one column of padding."""
 
 
 def residue_columns(profiles: Sequence[QueryProfile]) -> int:
-    """Columns to stage: 17 where no code of 16 or more scores, as in DNA; 28 else."""
+    """Profile columns to pack: 17 if no code from 16 on has scores, as in DNA; else 28."""
     wide = any(bool((profile.table[:, DNA_COLUMNS - 1 :] != PAD_SCORE).any()) for profile in profiles)
     return PROTEIN_COLUMNS if wide else DNA_COLUMNS
 
 
 def _encode(scores: NDArray[np.int32], arithmetic: Arithmetic) -> Words:
-    """Scores in the form the arithmetic adds them: in the low 16 bits for pairs, in all 32 for wide ones."""
+    """Scores as the arithmetic adds them: in the low 16 bits for pairs, in all 32 bits for the wide type."""
     if arithmetic is Arithmetic.FAST:
         return np.where(scores < 0, 0x8000 | -scores, scores).astype(np.uint32)
     if arithmetic is Arithmetic.SHORT:
@@ -38,7 +38,7 @@ def _encode(scores: NDArray[np.int32], arithmetic: Arithmetic) -> Words:
 
 
 def _row_scores(profile: QueryProfile, tile: Tile, first_row: int) -> NDArray[np.int32]:
-    """Scores of a strip's rows, int32 of shape (tile.rows, tile.columns); rows past the query, and column 0, pad."""
+    """Scores of a strip's rows, int32 of shape (tile.rows, tile.columns); padding past the query and in column 0."""
     scores = np.full((tile.rows, tile.columns), PAD_SCORE, dtype=np.int32)
     rows = profile.rows[first_row : first_row + tile.rows]
     scores[: len(rows), 1:] = profile.table[rows, : tile.columns - 1]
@@ -46,7 +46,7 @@ def _row_scores(profile: QueryProfile, tile: Tile, first_row: int) -> NDArray[np
 
 
 def pack_strip(profiles: Sequence[QueryProfile], tile: Tile, arithmetic: Arithmetic, first_row: int) -> Words:
-    """The words of one strip of one query, or of two where the tile pairs queries.
+    """The words of one strip of one query, or of two if the tile pairs queries.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Packed profiles on the host for one call of the engine: made while kernels run, and kept for the pieces to come."""
+"""Packed profiles on the host for one call of the engine: packed while kernels run, and cached for later pieces."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from swsearch.engine.cuda.plan import InterTaskPlan
 from swsearch.engine.cuda.profile import Words, pack_profile, pack_strip
 from swsearch.query.profile import QueryProfile
 
-KEPT_BYTES: Final = 256 << 20
-"""Memory for packed profiles. A streamed database meets each query once a piece; packing takes as long as a piece of a
-few megabytes takes to score."""
+CACHE_BYTES: Final = 256 << 20
+"""Memory for packed profiles. Each piece of a streamed database needs every profile again, and packing takes as long as
+scoring a piece of a few megabytes."""
 
 _Key = tuple[tuple[int, ...], Tile | InterTaskPlan, Arithmetic]
 
@@ -28,36 +28,36 @@ def _pack_plan(profiles: Sequence[QueryProfile], plan: InterTaskPlan) -> Words:
 
 
 class ProfileCache:
-    """The words of a call's profiles. Profiles are known by identity, so the call must hold them.
+    """The words of a call's profiles. The keys are object identities, so the caller must keep the profiles alive.
 
     Attributes
     ----------
     ahead : tuple of profiles, Tile or InterTaskPlan, and Arithmetic, or None
-        What :meth:`pack_ahead` is to pack.
+        The next arguments of :meth:`words`, which :meth:`pack_ahead` packs in advance.
     """
 
     def __init__(self) -> None:
         self.ahead: tuple[Sequence[QueryProfile], Tile | InterTaskPlan, Arithmetic] | None = None
-        self._kept: dict[_Key, Words] = {}
-        self._kept_bytes = 0
+        self._cached: dict[_Key, Words] = {}
+        self._cached_bytes = 0
 
     def words(self, profiles: Sequence[QueryProfile], strips: Tile | InterTaskPlan, arithmetic: Arithmetic) -> Words:
         """All strips of the profiles, one after another: in one tile, or in the tiles of a plan."""
         key = (tuple(map(id, profiles)), strips, arithmetic)
-        words = self._kept.get(key)
+        words = self._cached.get(key)
         if words is None:
             if isinstance(strips, Tile):
                 words = pack_profile(profiles, strips, arithmetic)
             else:
                 words = _pack_plan(profiles, strips)
-            self._kept_bytes += words.nbytes
-            while self._kept and self._kept_bytes > KEPT_BYTES:
-                self._kept_bytes -= self._kept.pop(next(iter(self._kept))).nbytes
-            self._kept[key] = words
+            self._cached_bytes += words.nbytes
+            while self._cached and self._cached_bytes > CACHE_BYTES:
+                self._cached_bytes -= self._cached.pop(next(iter(self._cached))).nbytes
+            self._cached[key] = words
         return words
 
     def pack_ahead(self) -> None:
-        """Pack what comes next, unless it is there."""
+        """Pack ``ahead``, unless it is cached."""
         if self.ahead is not None:
             self.words(*self.ahead)
             self.ahead = None

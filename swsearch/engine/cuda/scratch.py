@@ -1,4 +1,4 @@
-"""Device memory that is kept between launches under a name."""
+"""Device buffers by name, reused from launch to launch."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from swsearch.engine.cuda.device import Buffer, Device
 
 
 class Scratch:
-    """Buffers by name, each as large as the largest that was asked for under it."""
+    """Buffers by name, each as large as the largest request for it."""
 
     def __init__(self, device: Device) -> None:
         self._device = device
         self._buffers: dict[str, Buffer] = {}
 
-    def room(self, name: str, n_bytes: int) -> Buffer:
-        """At least so many bytes; what the buffer of this name held may be lost.
+    def buffer(self, name: str, n_bytes: int) -> Buffer:
+        """The buffer of this name, with at least ``n_bytes`` bytes; its earlier contents may be lost.
 
         Raises
         ------
@@ -30,7 +30,7 @@ class Scratch:
         return buffer
 
     def __getitem__(self, name: str) -> Buffer:
-        """What was last given out under a name."""
+        """The buffer of the last request for this name."""
         return self._buffers[name]
 
     def free(self) -> None:

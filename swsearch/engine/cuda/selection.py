@@ -1,4 +1,4 @@
-"""Which subjects' scores come back from the device: those to score again, those that reach a floor, the best."""
+"""Selects subjects by their scores on the device: those to score again, those that reach a floor, and the best."""
 
 from __future__ import annotations
 
@@ -19,16 +19,20 @@ from swsearch.hits.score_block import ScoreBlock
 
 @dataclass(frozen=True)
 class ScoreFilter:
-    """Subjects to pick from: places first to first + n_places, or the first n_places of a list; and the least score."""
+    """Candidates and the lowest score that is wanted.
+
+    Candidates are the subjects first to first + n_candidates - 1 or, with ``among``, the first n_candidates of the list
+    in that scratch buffer.
+    """
 
     first: int
-    n_places: int
+    n_candidates: int
     limit: int
     among: str | None = None
 
 
 class Selector:
-    """Picks subjects by the scores that kernels left on one device.
+    """Selects subjects by the scores in one device's memory.
 
     Parameters
     ----------
@@ -43,18 +47,18 @@ class Selector:
     def collect(
         self, scores: Buffer, candidates: Sequence[ScoreFilter], name: str, values: Buffer | None = None
     ) -> int:
-        """List in scratch ``name`` the candidates that reach their limits; their number."""
+        """List the candidates that reach their limits in scratch buffer ``name``, and return their number."""
         device = self._device
-        listed = self._scratch.room(name, max(sum(group.n_places for group in candidates), 1) * 4)
-        count = self._scratch.room(f"{name} count", 4)
+        listed = self._scratch.buffer(name, max(sum(group.n_candidates for group in candidates), 1) * 4)
+        count = self._scratch.buffer(f"{name} count", 4)
         device.clear(count, 4, Stream.COMPUTE)
         for group in candidates:
-            if group.n_places == 0:
+            if group.n_candidates == 0:
                 continue
-            grid = max(1, min(-(-group.n_places // COLLECT_KERNEL.threads), device.facts.multiprocessors * 8))
+            grid = max(1, min(-(-group.n_candidates // COLLECT_KERNEL.threads), device.facts.multiprocessors * 8))
             arguments: list[Argument] = [
                 address(scores), address(None if group.among is None else self._scratch[group.among]),
-                unsigned(group.first), unsigned(group.n_places), signed(group.limit),
+                unsigned(group.first), unsigned(group.n_candidates), signed(group.limit),
                 address(listed), address(values), address(count),
             ]  # fmt: skip
             device.launch(COLLECT_KERNEL, grid, 0, arguments, Stream.COMPUTE)
@@ -64,13 +68,13 @@ class Selector:
 
     def at_least(self, subjects: DeviceSubjects, scores: Buffer, floor: int) -> ScoreBlock:
         """Subjects that score ``floor`` or more, in stored order."""
-        places, values = self._listed(subjects, scores, floor)
-        return ScoreBlock(subjects.partition.subject_index[places], values)
+        indices, values = self._listed(subjects, scores, floor)
+        return ScoreBlock(subjects.partition.subject_index[indices], values)
 
     def best(self, subjects: DeviceSubjects, scores: Buffer, floor: int, rule: TopKBound | None) -> ScoreBlock:
-        """Of the subjects that score ``floor`` or more those that can be among the best, and how many others there are.
+        """Subjects with at least ``floor`` that can be among the best, and the number of the others.
 
-        The score of the N-th best subject comes from counts by score; the subjects that reach it tell the rule's bound.
+        Counts by score give the N-th best score; the rule derives its bound from the subjects that reach that score.
         """
         if rule is None or len(subjects) <= rule.top:
             return self.at_least(subjects, scores, floor)
@@ -78,18 +82,18 @@ class Selector:
         if floor >= COUNTED_SCORES or n_reaching[floor] <= rule.top:
             return self.at_least(subjects, scores, floor)
         nth = int(np.flatnonzero(n_reaching >= rule.top)[-1])
-        places, values = self._listed(subjects, scores, nth)
-        lowest = max(floor, rule.lowest(values, subjects.partition.lengths[places]))
+        indices, values = self._listed(subjects, scores, nth)
+        lowest = max(floor, rule.lowest(values, subjects.partition.lengths[indices]))
         if lowest < nth:
-            places, values = self._listed(subjects, scores, lowest)
+            indices, values = self._listed(subjects, scores, lowest)
         wanted = values >= lowest
         n_left_out = int(n_reaching[floor]) - int(wanted.sum())
-        return ScoreBlock(subjects.partition.subject_index[places[wanted]], values[wanted], n_left_out=n_left_out)
+        return ScoreBlock(subjects.partition.subject_index[indices[wanted]], values[wanted], n_left_out=n_left_out)
 
     def _counts(self, subjects: DeviceSubjects, scores: Buffer) -> NDArray[np.int64]:
-        """Subjects by score, shape (COUNTED_SCORES,); larger scores count as the last."""
+        """Number of subjects with each score, shape (COUNTED_SCORES,); larger scores count as the last."""
         device = self._device
-        counts = self._scratch.room("score counts", COUNTED_SCORES * 4)
+        counts = self._scratch.buffer("score counts", COUNTED_SCORES * 4)
         device.clear(counts, counts.n_bytes, Stream.COMPUTE)
         grid = max(1, min(-(-len(subjects) // COUNT_KERNEL.threads), device.facts.multiprocessors * 4))
         arguments: list[Argument] = [
@@ -103,12 +107,12 @@ class Selector:
     def _listed(
         self, subjects: DeviceSubjects, scores: Buffer, floor: int
     ) -> tuple[NDArray[np.uint32], NDArray[np.int32]]:
-        """Places on the device, growing, and scores of the subjects that score ``floor`` or more."""
-        values_on_device = self._scratch.room("wanted scores", len(subjects) * 4)
+        """Indices, ascending, and scores of the subjects that score ``floor`` or more."""
+        values_on_device = self._scratch.buffer("wanted scores", len(subjects) * 4)
         n_wanted = self.collect(scores, [ScoreFilter(0, len(subjects), floor)], "wanted", values_on_device)
-        places = np.empty(n_wanted, dtype=np.uint32)
+        indices = np.empty(n_wanted, dtype=np.uint32)
         values = np.empty(n_wanted, dtype=np.int32)
-        self._device.download(places, self._scratch["wanted"], Stream.COMPUTE)
+        self._device.download(indices, self._scratch["wanted"], Stream.COMPUTE)
         self._device.download(values, values_on_device, Stream.COMPUTE)
-        order = np.argsort(places)
-        return places[order], values[order]
+        order = np.argsort(indices)
+        return indices[order], values[order]

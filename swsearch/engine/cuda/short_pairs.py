@@ -1,8 +1,8 @@
-"""Thousands of short pairs at once on a GPU: ``cuda/kernels/short_pairs.cuh``, a warp a pair.
+"""Aligns thousands of short pairs on a GPU with ``cuda/kernels/short_pairs.cuh``, one warp per pair.
 
-The host lays out letters, where each pair's decisions and runs go, and the order, the largest pairs first. A batch
-whose decisions do not fit the memory set aside for them takes several launches. What a pair needs of memory: two
-bytes a letter, four a letter for its runs, and with a path half a byte a cell (a quarter with linear gaps).
+The host prepares the letters, the offsets of each pair's decisions and runs, and the order, largest pairs first. A
+batch whose decisions do not fit their memory takes several launches. A pair needs two bytes per letter, four bytes per
+letter for its runs and, with a path, half a byte per cell (a quarter with linear gaps).
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from swsearch.engine.pair_arrays import AlignmentProblem, PairPaths, Sequences
 from swsearch.errors import EngineError
 
 LONGEST: Final = 8192
-"""Letters of the longest sequence that the kernel takes; scores stay below 2**30."""
+"""Letters of the longest sequence that the kernel supports; scores stay below 2**30."""
 THREADS: Final = 64
 BLOCKS: Final = 6
-"""Threads a block, and blocks that shall fit a multiprocessor."""
+"""Threads per block, and blocks that a multiprocessor must be able to run."""
 DECISION_SHARE: Final = 0.25
 """Share of the device's free memory that decisions may take."""
 TABLE_BYTES: Final = 1024
@@ -35,7 +35,7 @@ _RESULT: Final = np.dtype([(name, np.int32) for name in ("score", "qe", "se", "q
 
 
 def pair_kernel(rows: int, problem: AlignmentProblem, *, path: bool) -> KernelSpec:
-    """The kernel for a problem; ``rows`` is how many query rows a lane owns: 8 or 16."""
+    """The kernel for a problem; ``rows`` is the number of query rows per lane, 8 or 16."""
     constants = {
         "ROWS": rows,
         "AFFINE": int(problem.gap_open > 0),
@@ -51,7 +51,7 @@ def pair_kernel(rows: int, problem: AlignmentProblem, *, path: bool) -> KernelSp
 
 
 def decision_words(queries: NDArray[np.int64], subjects: NDArray[np.int64], rows: int, bits: int) -> NDArray[np.int64]:
-    """32-bit words of each pair's decisions: a lane's for every step of every strip of its query."""
+    """32-bit words of each pair's decisions: those of every lane in every step of every strip of its query."""
     strips = -(-queries // (WARP * rows))
     return strips * (subjects + WARP - 1) * WARP * max(1, rows * bits // 32)
 
@@ -64,7 +64,7 @@ class ShortPairs(Closeable):
     device : Device, optional
         The first GPU by default.
     decision_limit : int, optional
-        Bytes that decisions may take at a time; by default a quarter of what is free.
+        Bytes that decisions may take at a time; by default a quarter of the free memory.
 
     Raises
     ------
@@ -79,7 +79,7 @@ class ShortPairs(Closeable):
         if decision_limit is None:
             decision_limit = int(self._device.free_bytes() * DECISION_SHARE)
         self._decision_limit = decision_limit
-        self._rooms: dict[str, Buffer] = {}
+        self._buffers: dict[str, Buffer] = {}
         self.timing = Timing()
 
     @property
@@ -101,7 +101,7 @@ class ShortPairs(Closeable):
         Raises
         ------
         EngineError
-            A sequence has no letter or more than 8,192, or the device fails.
+            A sequence is empty or has more than 8,192 letters, or the device fails.
         """
         lengths = np.concatenate((queries.lengths, subjects.lengths))
         if len(lengths) and not 1 <= int(lengths.min()) <= int(lengths.max()) <= LONGEST:
@@ -112,7 +112,7 @@ class ShortPairs(Closeable):
         if path:
             words = decision_words(queries.lengths, subjects.lengths, rows, 4 if problem.gap_open > 0 else 2)
         parts = []
-        for chosen in self._portions(words, queries.lengths + subjects.lengths):
+        for chosen in self._slices_per_launch(words, queries.lengths + subjects.lengths):
             parts.append(self._launch(queries, subjects, problem, rows, words, chosen, path=path))
             if progress is not None:
                 progress(int(queries.lengths[chosen] @ subjects.lengths[chosen]))
@@ -120,14 +120,14 @@ class ShortPairs(Closeable):
         return PairPaths.concatenate(parts)
 
     def close(self) -> None:
-        """Give the device back."""
-        for buffer in self._rooms.values():
+        """Free the buffers and close the device."""
+        for buffer in self._buffers.values():
             buffer.free()
-        self._rooms.clear()
+        self._buffers.clear()
         self._device.close()
 
-    def _portions(self, words: NDArray[np.int64], letters: NDArray[np.int64]) -> Iterator[slice]:
-        """Pairs side by side whose decisions and runs fit their memory, or one pair."""
+    def _slices_per_launch(self, words: NDArray[np.int64], letters: NDArray[np.int64]) -> Iterator[slice]:
+        """Ranges of pairs whose decisions and runs fit their memory, or of one pair."""
         sizes = np.cumsum(words + letters) * 4
         first = 0
         while first < len(words):
@@ -168,7 +168,7 @@ class ShortPairs(Closeable):
         grid = min(resident, -(-n_pairs // (THREADS // WARP)))
         stride = int(subjects.lengths[chosen].max())
         several = int(queries.lengths[chosen].max()) > WARP * rows
-        boundary = self._room("boundary", grid * (THREADS // WARP) * stride * 8 if several else 0)
+        boundary = self._buffer("boundary", grid * (THREADS // WARP) * stride * 8 if several else 0)
         n_letters = int(letters.sum())
         uploads = [self._upload(str(number), side) for number, side in enumerate(sides)]
         uploads += [
@@ -176,17 +176,17 @@ class ShortPairs(Closeable):
             self._upload("runs start", runs_start), self._upload("order", order),
         ]  # fmt: skip
         table = None if problem.table is None else self._upload("table", _square(problem.table))
-        results = self._room("results", n_pairs * _RESULT.itemsize)
-        runs = self._room("runs", n_letters * 4 if path else 0)
-        counters = self._room("counters", 8)
+        results = self._buffer("results", n_pairs * _RESULT.itemsize)
+        runs = self._buffer("runs", n_letters * 4 if path else 0)
+        counters = self._buffer("counters", 8)
         device.clear(counters, 8, Stream.COMPUTE)
         arguments: list[Argument] = [
             *(np.uint64(buffer.address) for buffer in uploads), np.uint32(n_pairs),
             np.uint64(0 if table is None else table.address), np.int32(problem.match), np.int32(problem.mismatch),
             np.int32(problem.gap_open), np.int32(problem.gap_extend), np.int32(problem.query_free),
             np.int32(problem.subject_free),
-            np.uint64(self._room("decisions", int(words[chosen].sum()) * 4).address),
-            np.uint64(self._room("walked", n_letters * 4 if path else 0).address), np.uint64(boundary.address),
+            np.uint64(self._buffer("decisions", int(words[chosen].sum()) * 4).address),
+            np.uint64(self._buffer("walked", n_letters * 4 if path else 0).address), np.uint64(boundary.address),
             np.uint32(stride), np.uint64(results.address), np.uint64(runs.address),
             np.uint64(counters.address), np.uint64(counters.address + 4),
         ]  # fmt: skip
@@ -196,34 +196,34 @@ class ShortPairs(Closeable):
         found = np.empty(n_pairs, dtype=_RESULT)
         device.download(found, results, Stream.COMPUTE)
         n_runs = found["n_runs"].astype(np.int64)
-        close_together = np.empty(int(n_runs.sum()), dtype=np.uint32)
-        device.download(close_together, runs, Stream.COMPUTE)
+        packed_runs = np.empty(int(n_runs.sum()), dtype=np.uint32)
+        device.download(packed_runs, runs, Stream.COMPUTE)
         ends = np.stack([found[name] for name in ("score", "qe", "se", "qs", "ss")], axis=1).astype(np.int64)
         run_ends = np.cumsum(n_runs)
-        # Warps reserved room for their runs as they ended; here they come back to the order of the pairs.
-        place = np.arange(len(close_together)) - np.repeat(run_ends - n_runs, n_runs)
-        return PairPaths(ends, run_ends, close_together[np.repeat(found["runs"].astype(np.int64), n_runs) + place])
+        # Warps reserved memory for their runs in the order in which they ended; this restores the order of the pairs.
+        offset = np.arange(len(packed_runs)) - np.repeat(run_ends - n_runs, n_runs)
+        return PairPaths(ends, run_ends, packed_runs[np.repeat(found["runs"].astype(np.int64), n_runs) + offset])
 
     def _upload(self, name: str, values: NDArray[np.generic]) -> Buffer:
-        buffer = self._room(name, values.nbytes)
+        buffer = self._buffer(name, values.nbytes)
         self._device.upload(buffer, np.ascontiguousarray(values), Stream.COMPUTE)
         return buffer
 
-    def _room(self, name: str, n_bytes: int) -> Buffer:
-        """Memory kept under a name from launch to launch, at least this large; what it held may be lost."""
-        kept = self._rooms.pop(name, None)
-        if kept is not None and kept.n_bytes < n_bytes:
+    def _buffer(self, name: str, n_bytes: int) -> Buffer:
+        """The buffer of this name, with at least ``n_bytes`` bytes; its earlier contents may be lost."""
+        buffer = self._buffers.pop(name, None)
+        if buffer is not None and buffer.n_bytes < n_bytes:
             self._device.synchronize()
-            kept.free()
-            kept = None
-        if kept is None:
-            kept = self._device.allocate(max(n_bytes, 16))
-        self._rooms[name] = kept
-        return kept
+            buffer.free()
+            buffer = None
+        if buffer is None:
+            buffer = self._device.allocate(max(n_bytes, 16))
+        self._buffers[name] = buffer
+        return buffer
 
 
 def _square(table: NDArray[np.int8]) -> NDArray[np.int8]:
-    """The table as the kernel reads it: 32 rows of 32."""
+    """The table as the kernel reads it: 32 rows of 32 scores."""
     square = np.full((32, 32), -128, dtype=np.int8)
     square[: table.shape[0], : table.shape[1]] = table
     return square

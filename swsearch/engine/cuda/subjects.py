@@ -1,13 +1,14 @@
-"""The database on the device: kept for the run where it fits, else streamed chunk by chunk.
+"""The database on the device: kept between calls if it fits, else streamed chunk by chunk.
 
-On the device subjects lie as in the file, with starts relative to the first residue. :class:`SubjectStore` keeps
-uploaded partitions up to its limit of bytes, the least recently used go first. A partition beyond the limit goes
-through in chunks: while kernels work on one, a thread copies the next from the mapped file to pinned memory. Few
-queries are done with a chunk so soon that its upload counts; then there are two slots on the device, and the copy
-stream uploads into one while kernels work on the other. For many queries there is one slot of twice the size.
+Subjects have the same layout on the device as in the file, with starts relative to the first residue.
+:class:`SubjectStore` keeps uploaded partitions up to its limit of bytes and frees the least recently used one first. A
+partition beyond the limit is streamed in chunks: while kernels work on one, a thread copies the next from the mapped
+file to pinned memory. A few queries finish a chunk so soon that its upload time matters; then there are two slots on
+the device, and the copy stream uploads into one while kernels work on the other. For many queries there is one slot of
+twice the size.
 
-A chunk is made of bands, ranges of stored subjects from all over the partition: so it has short subjects to end a
-launch with, and enough of every length to fill the device.
+A chunk consists of bands, ranges of stored subjects that are spread over the partition. So each chunk has short
+subjects with which a launch ends, and enough subjects of every length to fill the device.
 """
 
 from __future__ import annotations
@@ -30,13 +31,13 @@ from swsearch.errors import EngineError
 from swsearch.hits.score_block import ScoreBlock
 
 BYTES_PER_SUBJECT: Final = 12
-"""A start of eight bytes and a length of four."""
+"""Bytes of a subject's start and length."""
 SMALLEST_CHUNK: Final = 1 << 20
 BANDS: Final = 4
-"""Bands of a chunk. Few, so that most chunks are spared the longest subjects, which are last to end."""
-WHOLE_RESIDUES: Final = 3000
-"""Query residues from which a chunk takes all the room there is: its upload, which nothing then overlaps, takes less
-than a twentieth of its time, and a kernel is faster on a large chunk than on two halves."""
+"""Bands of a chunk. They are few, so that most chunks have none of the longest subjects, which end last."""
+ONE_SLOT_RESIDUES: Final = 3000
+"""Query residues from which there is one slot: an upload, which then overlaps no kernel, takes less than a twentieth of
+the chunk's time, and kernels are faster on one large chunk than on two halves."""
 
 
 def _padded(length: int) -> int:
@@ -44,27 +45,27 @@ def _padded(length: int) -> int:
 
 
 def residue_span(partition: Partition) -> tuple[int, int]:
-    """First byte of a partition's residues, and the byte after the last, its padding included."""
+    """Offsets of a partition's first residue and of the end of its last subject, padding included."""
     if len(partition) == 0:
         return 0, 0
     return int(partition.starts[0]), int(partition.starts[-1]) + _padded(int(partition.lengths[-1]))
 
 
 def chunk_bytes(partition: Partition) -> int:
-    """Device memory that a partition takes."""
+    """Device memory of a partition, in bytes."""
     first, last = residue_span(partition)
     return last - first + len(partition) * BYTES_PER_SUBJECT
 
 
 Chunk = list[slice]
-"""Bands: ranges of stored places, growing."""
+"""Bands: ranges of stored indices, ascending."""
 
 
 def chunks(partition: Partition, max_bytes: int) -> list[Chunk]:
-    """The partition in chunks of at most ``max_bytes`` on the device, or of one subject that has more.
+    """The partition in chunks of at most ``max_bytes`` on the device, or of one larger subject.
 
-    Each subject is in one chunk. Where subjects are short beside a chunk, its bands lie evenly over the partition;
-    elsewhere each chunk is one range.
+    Each subject is in exactly one chunk. If subjects are short in comparison with a chunk, its bands are spread evenly
+    over the partition; else each chunk is one range.
     """
     if len(partition) == 0:
         return []
@@ -84,7 +85,7 @@ def chunks(partition: Partition, max_bytes: int) -> list[Chunk]:
 
 
 def _extents(partition: Partition) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Where each subject begins and ends if the partition lies on the device as it is stored, tables counted in."""
+    """Cumulative device bytes before and after each subject in stored order, table entries included."""
     tables = np.arange(len(partition), dtype=np.int64) * BYTES_PER_SUBJECT
     begins = (partition.starts - partition.starts[0]).astype(np.int64) + tables
     lengths = partition.lengths.astype(np.int64)
@@ -112,7 +113,7 @@ class DeviceSubjects:
     partition : Partition
         The same subjects on the host.
     streamed : bool
-        A streamed piece numbers its subjects (``subject_index``) by their place in the whole partition.
+        Whether this is a chunk, whose ``subject_index`` is the position in the whole partition.
     """
 
     residues: Buffer
@@ -131,7 +132,7 @@ class DeviceSubjects:
 
     @property
     def residue_bytes(self) -> int:
-        """Bytes of residues, padding included: the columns of a boundary."""
+        """Bytes of residues, padding included; a boundary has as many columns."""
         first, last = residue_span(self.partition)
         return last - first
 
@@ -141,7 +142,7 @@ class DeviceSubjects:
         return int(self.partition.lengths[-1]) if len(self.partition) else 0
 
     def prefix(self, n_subjects: int) -> DeviceSubjects:
-        """The first subjects; the memory stays this one's."""
+        """The first subjects, in the same memory."""
         if n_subjects == len(self):
             return self
         return DeviceSubjects(self.residues, self.starts, self.lengths, self.partition[:n_subjects], self.streamed)
@@ -153,11 +154,11 @@ class DeviceSubjects:
 
 
 class _Slot:
-    """Room for one chunk of a streamed partition, on the device and pinned on the host."""
+    """Memory for one chunk of a streamed partition, on the device and pinned on the host."""
 
     def __init__(self, device: Device, residue_bytes: int, n_subjects: int) -> None:
         self._device = device
-        self.room = (residue_bytes, n_subjects)
+        self.capacity = (residue_bytes, n_subjects)
         self.residues = device.allocate(residue_bytes)
         self.starts = device.allocate(n_subjects * 8)
         self.lengths = device.allocate(n_subjects * 4)
@@ -167,11 +168,11 @@ class _Slot:
         self.host_lengths = self._pinned[2].view(np.uint32)
 
     def fill(self, partition: Partition, chunk: Chunk) -> Partition:
-        """Copy a chunk to pinned memory; a partition whose residues are what lies there till the next is filled in."""
+        """Copy a chunk to pinned memory; the returned partition is valid until the next call."""
         n_bytes = 0
         starts = []
-        for place in chunk:
-            band = partition[place]
+        for stored in chunk:
+            band = partition[stored]
             first, last = residue_span(band)
             np.copyto(self.host_residues[n_bytes : n_bytes + last - first], band.residues[first:last])
             starts.append(band.starts - np.uint64(first) + np.uint64(n_bytes))
@@ -184,7 +185,7 @@ class _Slot:
         )
 
     def upload(self, partition: Partition) -> DeviceSubjects:
-        """Begin the copy to the device of what was filled in."""
+        """Begin to copy the filled chunk to the device."""
         host_starts, host_lengths = self.host_starts[: len(partition)], self.host_lengths[: len(partition)]
         np.copyto(host_starts, partition.starts)
         np.copyto(host_lengths, partition.lengths)
@@ -201,7 +202,7 @@ class _Slot:
 
 
 class _Staged:
-    """A chunk on its way: copied to its slot's pinned memory by the thread, then uploaded by the copy stream."""
+    """A chunk in transfer: a thread copies it to its slot's pinned memory, then the copy stream uploads it."""
 
     def __init__(self, slot: _Slot, partition: Partition, chunk: Chunk, copier: ThreadPoolExecutor) -> None:
         self._slot = slot
@@ -213,7 +214,7 @@ class _Staged:
             self.subjects()
 
     def subjects(self) -> DeviceSubjects:
-        """The chunk, its upload begun."""
+        """The chunk on the device, after its upload has begun."""
         if self._subjects is None:
             self._subjects = self._slot.upload(self._filled.result())
         return self._subjects
@@ -223,13 +224,13 @@ _Key = tuple[int, int, int, int]
 
 
 def _key(partition: Partition) -> _Key:
-    """The same for partitions of the same memory; valid while their partition is held."""
+    """Equal for partitions of the same memory; valid while the partition is alive."""
     where = int(partition.residues.__array_interface__["data"][0])
     return (where, *residue_span(partition), len(partition))
 
 
 def _begins(whole: Partition, partition: Partition) -> bool:
-    """Whether a partition is the first subjects of another, as a slice of it is."""
+    """Whether a partition consists of the first subjects of another and shares its memory."""
     where, other = (p.lengths.__array_interface__ for p in (partition, whole))
     plain = partition.lengths.flags.c_contiguous and whole.lengths.flags.c_contiguous
     return plain and where["data"] == other["data"] and len(partition) <= len(whole)
@@ -251,9 +252,9 @@ class SubjectStore:
         self._kept: OrderedDict[_Key, DeviceSubjects] = OrderedDict()
         self._slots: list[_Slot] = []
         self._stage: Callable[[], _Staged] | None = None
-        """Begins the way of the chunk after the one that is worked on."""
+        """Begins the transfer of the next chunk."""
         self._next: _Staged | None = None
-        """That chunk, once begun."""
+        """The next chunk, once its transfer has begun."""
 
     @property
     def kept_bytes(self) -> int:
@@ -261,18 +262,18 @@ class SubjectStore:
         return sum(chunk_bytes(subjects.partition) for subjects in self._kept.values())
 
     def pieces(self, partition: Partition, query_residues: int = 0) -> Generator[DeviceSubjects, None, None]:
-        """The partition's subjects on the device, each once; a piece is valid until the next is asked for.
+        """The partition's subjects on the device, each once; a piece is valid until the next one is requested.
 
         Parameters
         ----------
         partition : Partition
         query_residues : int
-            Of all queries that are scored against each piece.
+            Residues of all queries that are scored against each piece.
 
         Raises
         ------
         OutOfDeviceMemory
-            Not even kept partitions leave room; with a smaller ``limit_bytes`` it may work.
+            The device is full; a smaller ``limit_bytes`` may help.
         """
         if chunk_bytes(partition) <= self.limit_bytes:
             yield self._keep(partition)
@@ -317,14 +318,14 @@ class SubjectStore:
         return DeviceSubjects(buffers[0], buffers[1], buffers[2], partition)
 
     def n_pieces(self, partition: Partition, query_residues: int) -> int:
-        """Pieces that :meth:`pieces` gives."""
+        """Number of pieces that :meth:`pieces` yields."""
         if chunk_bytes(partition) <= self.limit_bytes:
             return 1
         return len(self._chunks(partition, query_residues)[0])
 
     def _chunks(self, partition: Partition, query_residues: int) -> tuple[list[Chunk], int]:
-        """The chunks of a streamed partition, and the slots that they go through."""
-        n_slots = 1 if query_residues >= WHOLE_RESIDUES else 2
+        """The chunks of a streamed partition, and the number of slots."""
+        n_slots = 1 if query_residues >= ONE_SLOT_RESIDUES else 2
         return chunks(partition, max(self.limit_bytes // n_slots, SMALLEST_CHUNK)), n_slots
 
     def _stream(self, partition: Partition, query_residues: int) -> Generator[DeviceSubjects, None, None]:
@@ -336,13 +337,13 @@ class SubjectStore:
         try:
             staged = _Staged(slots[0], partition, parts[0], copier)
             for number in range(len(parts)):
-                # The slot is free on the device: what it held was scored before this was asked for.
+                # The slot is free: its last chunk was scored before this one was requested.
                 subjects = staged.subjects()
                 self._device.follow(Stream.COMPUTE, Stream.COPY)
                 self._next = self._stage = None
                 if number + 1 < len(parts):
                     self._stage = partial(_Staged, slots[(number + 1) % n_slots], partition, parts[number + 1], copier)
-                    if n_slots > 1:  # with one slot, its pinned memory is free when a kernel has waited for its upload
+                    if n_slots > 1:  # a single slot's pinned memory is in use until a kernel has waited for its upload
                         self._next = self._stage()
                 yield subjects
                 if self._stage is not None:
@@ -353,29 +354,29 @@ class SubjectStore:
             self._device.synchronize()
 
     def _slots_for(self, partition: Partition, parts: list[Chunk], n_slots: int) -> list[_Slot]:
-        """Slots with room for every chunk; those of the call before where they have it."""
+        """Slots that can hold every chunk; those of the previous call if they have the right size."""
         residue_bytes = n_subjects = 1
         for chunk in parts:
             spans = [residue_span(partition[band]) for band in chunk]
             residue_bytes = max(residue_bytes, sum(last - first for first, last in spans))
             n_subjects = max(n_subjects, sum(band.stop - band.start for band in chunk))
-        if [slot.room for slot in self._slots] != [(residue_bytes, n_subjects)] * n_slots:
+        if [slot.capacity for slot in self._slots] != [(residue_bytes, n_subjects)] * n_slots:
             self._free_slots()
             for _ in range(n_slots):
                 self._slots.append(_Slot(self._device, residue_bytes, n_subjects))
         return self._slots
 
     def advance(self) -> None:
-        """Go on with the next chunk's way to the device; call it when a kernel on this one has ended."""
+        """Continue the transfer of the next chunk; call this when a kernel on the current one has ended."""
         if self._next is None:
             self._next = None if self._stage is None else self._stage()
         elif len(self._slots) > 1:
             self._next.begin_if_ready()
 
-    def give_way(self) -> bool:
-        """After the device ran out of memory: let go of everything and take half as much from now on.
+    def halve_limit(self) -> bool:
+        """After the device ran out of memory: free all memory and halve the limit.
 
-        False where that is less than a megabyte.
+        Returns False if the limit is a megabyte already.
         """
         self.clear()
         if self.limit_bytes <= SMALLEST_CHUNK:
@@ -384,7 +385,7 @@ class SubjectStore:
         return True
 
     def clear(self) -> None:
-        """Free all kept partitions, and the slots."""
+        """Free all kept partitions and the slots."""
         while self._kept:
             self._kept.popitem()[1].free()
         self._free_slots()
@@ -395,7 +396,7 @@ class SubjectStore:
 
 
 def in_stored_order(block: ScoreBlock, partition: Partition) -> ScoreBlock:
-    """Rows that have their places in the partition for subjects, in stored order with the subjects' own numbers."""
+    """A streamed block in stored order, with its positions in the partition replaced by the subjects' indices."""
     order = np.argsort(block.subject_index)
     return ScoreBlock(
         partition.subject_index[block.subject_index[order]], block.score[order], block.n_rescored, block.n_left_out

@@ -1,4 +1,4 @@
-"""Sizes at which the CUDA engine goes over to another way of working, in one place for who wants others."""
+"""The sizes at which the CUDA engine changes its method, collected so that tests can choose others."""
 
 from __future__ import annotations
 
@@ -9,26 +9,28 @@ from swsearch.engine.cuda import end_positions, tiled_subjects, verified_windows
 
 @dataclass(frozen=True)
 class Thresholds:
-    """The defaults are measured (``docs/design/cuda-engine.md``); no score depends on any of them.
+    """Sizes at which the engine changes its method.
+
+    The defaults are measured (``docs/design/cuda-engine.md``). No score depends on them.
 
     Attributes
     ----------
     window_overlap, window_stride : int
-        Columns that windows of long subjects share, and at least advance by.
+        Columns by which windows of long subjects overlap, and the smallest distance between their starts.
     windowed_residues : int
-        Subjects of no more residues are never scored in windows.
+        Subjects of at most so many residues are never scored in windows.
     windowed_rows : int
-        Queries of more rows are scored by diamonds, rather than in windows, against long subjects.
+        Queries of more rows are scored by diamonds, not in windows, against long subjects.
     diamond_residues : int
-        Subjects of no more residues are never scored by diamonds.
+        Subjects of at most so many residues are never scored by diamonds.
     end_group_bytes, smallest_end_group_bytes : int
-        Residues of the subjects whose ends are looked for together, and how few they may be where memory is short.
+        Residues of the subjects whose ends are searched together, and the smallest such group if memory is short.
     """
 
     window_overlap: int = verified_windows.OVERLAP
-    window_stride: int = verified_windows.LEAST_STRIDE
-    windowed_residues: int = verified_windows.LEAST_LENGTH
-    windowed_rows: int = tiled_subjects.MOST_WINDOW_ROWS
-    diamond_residues: int = tiled_subjects.LEAST_LENGTH
+    window_stride: int = verified_windows.MIN_STRIDE
+    windowed_residues: int = verified_windows.MIN_LENGTH
+    windowed_rows: int = tiled_subjects.MAX_WINDOW_ROWS
+    diamond_residues: int = tiled_subjects.MIN_LENGTH
     end_group_bytes: int = end_positions.GROUP_BYTES
     smallest_end_group_bytes: int = end_positions.SMALLEST_GROUP

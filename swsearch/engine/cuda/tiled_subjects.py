@@ -1,9 +1,10 @@
-"""Queries of many thousand rows against long subjects: by diamonds, apart from the other subjects.
+"""Scores queries of many thousand rows against long subjects by diamonds, separately from the other subjects.
 
-A subject is worked on from its first column to its last, so one of many residues would still be at work when all others
-are done; a genome is one subject. For most queries such subjects are scored in verified windows, before the others
-(:mod:`swsearch.engine.cuda.verified_windows`). For queries of many thousand rows windows have too many strips, one below
-the other; then the subject's matrix is spread over warps in both directions (:mod:`swsearch.engine.cuda.diamonds`).
+The columns of a subject are computed one after another, so a very long subject, such as a genome, would end long after
+all others. For most queries such subjects are scored in verified windows before the others
+(:mod:`swsearch.engine.cuda.verified_windows`). For queries of many thousand rows a window would have too many strips,
+one below the other; then the subject's matrix is divided among warps in both directions
+(:mod:`swsearch.engine.cuda.diamonds`).
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import Final
 import numpy as np
 
 from swsearch.database.partition import Partition
-from swsearch.engine.cuda.diamond_plan import MOST_FIRST, MOST_LINES
+from swsearch.engine.cuda.diamond_plan import MAX_GAP_FIRST, MAX_LINES
 from swsearch.engine.cuda.diamonds import DiamondSweep
 from swsearch.engine.cuda.launches import Timing
 from swsearch.engine.cuda.plan import chain_limit
@@ -25,30 +26,30 @@ from swsearch.query.profile import QueryProfile
 from swsearch.sequences.alphabet import CODE_MASK
 from swsearch.typing import Scores
 
-MOST_WINDOW_ROWS: Final = 16_384
-"""Longest query for verified windows."""
-LEAST_LENGTH: Final = 4096
-"""Residues of the shortest subject that is scored by diamonds."""
+MAX_WINDOW_ROWS: Final = 16_384
+"""Rows of the longest query that is scored in verified windows."""
+MIN_LENGTH: Final = 4096
+"""Subjects of at most so many residues are never scored by diamonds."""
 
 ScoreEach = Callable[
     [Sequence[QueryProfile], Partition, Sequence[int] | None, Progress | None, Sequence[TopKBound | None] | None],
     Generator[Scored, None, None],
 ]
-"""Scores subjects without diamonds, as :meth:`swsearch.engine.cuda.engine.CudaEngine.score_each` is asked to."""
+"""Scores subjects without diamonds; parameters as for :meth:`swsearch.engine.cuda.engine.CudaEngine.score_each`."""
 
 
 def suits_diamonds(profile: QueryProfile) -> bool:
-    """Whether the diamond kernel takes a profile; one with a row for each position may have too many."""
-    return len(profile.table) <= MOST_LINES and 0 < profile.gap.first <= MOST_FIRST
+    """Whether the diamond kernel supports a profile; position-specific profiles may have too many rows."""
+    return len(profile.table) <= MAX_LINES and 0 < profile.gap.first <= MAX_GAP_FIRST
 
 
 def score_by_diamonds(sweep: DiamondSweep, profile: QueryProfile, subjects: Partition, timing: Timing) -> Scores:
-    """The subjects' best scores; the profile suits diamonds, and ``timing`` is told of their seconds."""
+    """The subjects' best scores by diamonds, for which the profile must be suitable; adds their time to ``timing``."""
     problem = AlignmentProblem(
         True, True, True, profile.gap.open, profile.gap.extend, table=np.ascontiguousarray(profile.table)
     )
     rows = profile.rows.astype(np.uint16)
-    pairs = [(rows, (subjects.codes(place) & CODE_MASK).astype(np.uint16)) for place in range(len(subjects))]
+    pairs = [(rows, (subjects.codes(index) & CODE_MASK).astype(np.uint16)) for index in range(len(subjects))]
     before = sweep.seconds
     ends = sweep.ends(pairs, problem)
     timing.seconds += sweep.seconds - before
@@ -56,17 +57,17 @@ def score_by_diamonds(sweep: DiamondSweep, profile: QueryProfile, subjects: Part
 
 
 class TiledSubjects:
-    """Divides partitions for queries that take diamonds, and scores what is long apart.
+    """Divides partitions for very long queries and scores the long subjects by diamonds.
 
     Parameters
     ----------
     sweep : DiamondSweep
     timing : Timing
-        Told of the time of diamonds.
+        The kernel time of diamonds is added to it.
     multiprocessors : int
         Of the device.
-    most_window_rows, least_length : int
-        See :data:`MOST_WINDOW_ROWS` and :data:`LEAST_LENGTH`.
+    max_window_rows, min_length : int
+        See :data:`MAX_WINDOW_ROWS` and :data:`MIN_LENGTH`.
     """
 
     def __init__(
@@ -74,14 +75,14 @@ class TiledSubjects:
         sweep: DiamondSweep,
         timing: Timing,
         multiprocessors: int,
-        most_window_rows: int = MOST_WINDOW_ROWS,
-        least_length: int = LEAST_LENGTH,
+        max_window_rows: int = MAX_WINDOW_ROWS,
+        min_length: int = MIN_LENGTH,
     ) -> None:
         self._sweep = sweep
         self._timing = timing
         self._multiprocessors = multiprocessors
-        self._most_window_rows = most_window_rows
-        self._least_length = least_length
+        self._max_window_rows = max_window_rows
+        self._min_length = min_length
 
     def score_each(
         self,
@@ -92,37 +93,37 @@ class TiledSubjects:
         progress: Progress | None,
         rules: Sequence[TopKBound | None] | None,
     ) -> Generator[Scored, None, None]:
-        """What ``score_each`` gives for the partition, which does all but the long subjects of these queries.
+        """Blocks for the whole partition; ``score_each`` scores all subjects but the long ones of very long queries.
 
-        Where some are apart, rules leave nothing out: what they keep must hold for all subjects together.
+        Rules are not applied to queries with long subjects, since a rule's bound must hold for all subjects together.
         """
         by_first: dict[int, list[int]] = {}
-        for place, profile in enumerate(profiles):
-            by_first.setdefault(self._first(partition, profile), []).append(place)
-        for first, places in by_first.items():
-            chosen = [profiles[place] for place in places]
-            wanted = None if floors is None else [floors[place] for place in places]
+        for index, profile in enumerate(profiles):
+            by_first.setdefault(self._first(partition, profile), []).append(index)
+        for first, indices in by_first.items():
+            chosen = [profiles[index] for index in indices]
+            wanted = None if floors is None else [floors[index] for index in indices]
             if first == len(partition):
-                of_chosen = None if rules is None else [rules[place] for place in places]
+                of_chosen = None if rules is None else [rules[index] for index in indices]
                 for number, block in score_each(chosen, partition, wanted, progress, of_chosen):
-                    yield places[number], block
+                    yield indices[number], block
                 continue
-            apart = []
+            long_blocks = []
             for profile in chosen:
                 long = partition[first:]
                 scores = score_by_diamonds(self._sweep, profile, long, self._timing)
-                apart.append(ScoreBlock(long.subject_index, scores))
+                long_blocks.append(ScoreBlock(long.subject_index, scores))
                 n_cells = profile.length * long.n_residues
                 self._timing.cells += n_cells
                 if progress is not None:
                     progress(n_cells)
             for number, block in score_each(chosen, partition[:first], wanted, progress, None):
-                of_long = apart[number] if wanted is None else apart[number].at_least(wanted[number])
-                yield places[number], ScoreBlock.concatenate([block, of_long])
+                of_long = long_blocks[number] if wanted is None else long_blocks[number].at_least(wanted[number])
+                yield indices[number], ScoreBlock.concatenate([block, of_long])
 
     def _first(self, partition: Partition, profile: QueryProfile) -> int:
-        """Place of the first subject that is scored by diamonds; the partition's length where none is."""
-        if profile.length <= self._most_window_rows or not suits_diamonds(profile):
+        """Index of the first subject that is scored by diamonds; the partition's length where none is."""
+        if profile.length <= self._max_window_rows or not suits_diamonds(profile):
             return len(partition)
         limit = chain_limit(partition.n_residues, [profile.length], self._multiprocessors)
-        return int(np.searchsorted(partition.lengths, max(limit, self._least_length), side="right"))
+        return int(np.searchsorted(partition.lengths, max(limit, self._min_length), side="right"))

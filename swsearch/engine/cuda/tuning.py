@@ -1,9 +1,9 @@
-"""Tiles of the kernels and what they cost: data of ``cuda/tuning/``, one file for a family of architectures.
+"""Tiles of the kernels and their times: the data of ``cuda/tuning/``, one file per family of architectures.
 
-A file names the architectures it is for, and for each pairing its tiles: lanes a group, words a lane, threads a block,
-the blocks that run on a multiprocessor, and a strip's picoseconds for each residue of the subjects: without boundaries
-(``alone``) and with (``edges``), each for the kernel that keeps every score and for the deferred one. The figures are
-of one device (``benchmarks/tune_cuda.py`` measures them); on others of the family their ratios serve.
+A file names its architectures and for each pairing the tiles: lanes per group, words per lane, threads per block,
+blocks per multiprocessor, and a strip's picoseconds per subject residue, without boundaries (``alone``) and with them
+(``edges``), each for the kernel that keeps every score and for the deferred kernel. The times were measured on one
+device of the family (``benchmarks/tune_cuda.py``); on the others only their ratios matter.
 """
 
 from __future__ import annotations
@@ -18,25 +18,25 @@ from swsearch.errors import EngineError
 from swsearch.resources import resource_folder
 
 BLOCK_WORDS: Final = 64
-"""Words of all strips, a lane, that 227 kB of shared memory have room for, for the 28 columns of proteins."""
+"""Words per lane, summed over strips, that fit 227 kB of shared memory with the 28 columns of proteins."""
 FEW_WORDS: Final = 8
 STEP_WORDS: Final = 5.5
-"""What a lane does for each column beside its words, in words: reading scores, handing on, storing the boundary."""
+"""Cost of a column apart from its words, in words: reading scores, passing values on, storing the boundary."""
 
 
 @dataclass(frozen=True)
 class TunedTile:
-    """A tile with its launch shape.
+    """A tile with its launch shape and times.
 
     Attributes
     ----------
     tile : Tile
     threads : int
-        Threads a block.
+        Threads per block.
     blocks : int
-        Blocks a multiprocessor.
+        Blocks per multiprocessor.
     alone, edges : (float, float)
-        Picoseconds a residue, without boundaries and with: of the kernel for every score, and of the deferred one.
+        Picoseconds per subject residue without and with boundaries: of the exact kernel and of the deferred one.
     """
 
     tile: Tile
@@ -55,7 +55,7 @@ def _files() -> tuple[dict[str, Any], ...]:
 
 
 def tuned_for(architecture: int) -> dict[str, Any]:
-    """The file of the nearest architecture that is not newer, or of the oldest."""
+    """The data of the newest architecture that is not newer than this one, else of the oldest."""
     known = [(int(arch), tuning) for tuning in _files() for arch in tuning["architectures"]]
     older = [entry for entry in known if entry[0] <= architecture]
     return max(older, key=lambda e: e[0])[1] if older else min(known, key=lambda e: e[0])[1]
@@ -63,7 +63,7 @@ def tuned_for(architecture: int) -> dict[str, Any]:
 
 @cache
 def tiles(architecture: int, pairing: Pairing, columns: int) -> tuple[TunedTile, ...]:
-    """All tiles of the inter-task kernel, those of the fewest rows first."""
+    """All tiles of the inter-task kernel, ordered by rows."""
     found = tuned_for(architecture)["inter_task"][pairing.value]
     shapes = [
         TunedTile(
@@ -81,9 +81,9 @@ def tiles(architecture: int, pairing: Pairing, columns: int) -> tuple[TunedTile,
 def choose_intra_task_tile(
     architecture: int, pairing: Pairing, columns: int, query_length: int, kernel: str = "intra_task"
 ) -> Tile:
-    """The tile of ``intra_task`` or ``score_windows``, a warp wide, whose strips take the fewest instructions.
+    """The warp-wide tile of ``intra_task`` or ``score_windows`` whose strips take the fewest instructions.
 
-    Where not all strips fit a block's shared memory, it is one of few words: a block then has more warps.
+    If not all strips fit a block's shared memory, it is a tile of few words, with which a block has more warps.
     """
     entries = tuned_for(architecture)[kernel][pairing.value]
     found = [Tile(pairing, WARP, entry["words"], columns) for entry in entries]

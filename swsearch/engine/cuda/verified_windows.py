@@ -1,18 +1,20 @@
-"""Long subjects in windows that prove themselves: scored side by side, and compared where they meet.
+"""Scores long subjects in overlapping windows, side by side, and proves by comparison that the windows suffice.
 
-Each window but a subject's first begins some columns before the one before it ends, with zeros where that one has what
-came before. If, where the earlier window ends, both hold the same in every row, the later one is right from there on,
-and the largest score of all windows is the subject's (``cuda/kernels/checkpoints.cuh``). Alignments of unrelated sequences
-are short, so this is nearly always so; where it is not, the earlier window goes on to the next of a few checkpoints, as far
-as all strips of the query are aligned at once.
+Each window but a subject's first begins some columns before the end of the previous window, with zeros in place of the
+columns before it. A checkpoint is the column at which the previous window ends. If both windows hold the same values
+in every row there, the later window is exact from the checkpoint on; if all checkpoints are proven so, the largest
+score of all windows is the subject's (``cuda/kernels/checkpoints.cuh``). Alignments of unrelated sequences are short,
+so nearly every checkpoint is proven at once. Otherwise the previous window is extended to the next of a few
+checkpoints, provided that the device computes all strips of the query at the same time.
 
-A window whose checkpoint is not proven by then, since an alignment may reach across it, is scored again from some columns
-further back, until all are proven: at least from as far as the best score that was found may be felt, score / extend
-columns, for which gaps alone keep H above 0. Where this would be more work than to score the subject whole, it is
-scored whole, by diamonds if they suit the query.
+If a checkpoint is still not proven, an alignment may extend across it. Its window then starts further back and is
+scored again, until all checkpoints are proven. Gaps alone can keep H above 0 for score / extend columns behind an
+alignment, so the new start is at least so many columns before the checkpoint, for the subject's best score so far. If
+the windows to score again would have more columns than the subject itself, the subject is scored whole, by diamonds if
+they suit the query.
 
-The engine launches them before the inter-task kernel of the other subjects, and reads them when that has ended. Side by
-side they would share multiprocessors, and take longer than one after the other.
+The engine launches the windows before the inter-task kernel of the other subjects and reads their scores after it. If
+both kernels ran at the same time, they would share multiprocessors and take longer than one after the other.
 """
 
 from __future__ import annotations
@@ -48,18 +50,19 @@ from swsearch.query.profile import QueryProfile
 from swsearch.typing import Lengths, Scores
 
 OVERLAP: Final = 256
-FURTHER: Final = (CHECKPOINTS - 1) * CHECKPOINT_STRIDE
-"""Columns by which windows overlap at first, and to which they may go on, or overlap where they cannot;
-``benchmarks/benchmark_window_checkpoints.py`` measures how many are needed."""
-LEAST_STRIDE: Final = 384
-"""Columns between the begins of two windows; with fewer, most of the work is what they overlap by."""
+EXTENSION: Final = (CHECKPOINTS - 1) * CHECKPOINT_STRIDE
+"""Columns by which windows overlap at first, and by which a window can be extended at most. Where windows cannot be
+extended, both are their overlap. ``benchmarks/benchmark_window_checkpoints.py`` measures how many are needed."""
+MIN_STRIDE: Final = 384
+"""Smallest distance in columns between the starts of two windows: below it, most of the work is overlap."""
 GROWTH: Final = 2
-"""How much longer a window's overlap is, at least, each time that its checkpoint is not proven."""
-LEAST_LENGTH: Final = 2048
+"""Factor by which the overlap grows, at least, each time that a checkpoint is not proven."""
+MIN_LENGTH: Final = 2048
+"""Subjects of at most so many residues are never cut into windows."""
 COMPARE_BLOCKS: Final = 16
-"""Blocks a multiprocessor that compare checkpoints at a time."""
+"""Blocks per multiprocessor of the kernel that compares checkpoints."""
 STATE_BYTES: Final = 256 << 20
-"""Memory for what windows hold at their checkpoints; strides grow where it would take more."""
+"""Memory for the states at checkpoints; strides grow if it does not suffice."""
 
 Pack = Callable[[Sequence[QueryProfile], Tile, Arithmetic], Words]
 
@@ -72,7 +75,8 @@ class Size:
     ----------
     overlap, stride : int
     slant : int
-        Columns, at least, that the query's last row is behind its first: a subject's last window goes on for so many.
+        Columns, at least, by which the query's last row lags behind its first. A subject's last window takes so many
+        more steps.
     """
 
     overlap: int
@@ -87,13 +91,13 @@ class Windows:
     Attributes
     ----------
     subject : int64 array, shape (n,)
-        Place of each window's subject among these.
+        Index of each window's subject.
     checkpoint : int64 array, shape (n,)
-        The subject's column from which the window is needed, where the one before it ends; 0 of the first.
+        The subject's column at which the previous window ends and this one is needed; 0 for the first window.
     begin, end : int64 array, shape (n,)
-        The window's own first column, and the column behind its last: the next window's checkpoint, or the subject's length.
+        The window's first column, and the column after its last: the next checkpoint, or the subject's length.
     first : int64 array, shape (n_subjects,)
-        Place of each subject's first window.
+        Index of each subject's first window.
     """
 
     subject: NDArray[np.int64]
@@ -106,27 +110,31 @@ class Windows:
         return len(self.subject)
 
     @property
-    def entries(self) -> Lengths:
-        """Columns before the checkpoint with the window before; 0 where none needs proof."""
+    def warmup_columns(self) -> Lengths:
+        """Columns of each window before its checkpoint; 0 where the window needs no proof."""
         return np.where(self.begin > 0, self.checkpoint - self.begin, 0).astype(np.uint32)
 
-    def steps(self, slant: int) -> Lengths:
-        """Columns before the checkpoint with the next window.
+    def n_columns(self, slant: int) -> Lengths:
+        """Columns of each window before the next window's checkpoint.
 
-        Where there is none, so many that all rows end in them, and that the window before may go on beside this one.
+        A subject's last window has so many that all rows reach the subject's end and that the extension of the
+        previous window ends within it.
 
+        Parameters
+        ----------
         slant : int
-            Columns that the query's last row may be behind its first.
+            Columns by which the query's last row may lag behind its first.
         """
-        followed = np.append(self.subject[1:] == self.subject[:-1], False)
+        has_next = np.append(self.subject[1:] == self.subject[:-1], False)
         columns = self.end - self.begin
-        to_end = np.maximum(columns + slant, self.entries + FURTHER)
-        return np.where(followed, columns, to_end + -to_end % SUBJECT_ALIGNMENT).astype(np.uint32)
+        to_end = np.maximum(columns + slant, self.warmup_columns + EXTENSION)
+        return np.where(has_next, columns, to_end + -to_end % SUBJECT_ALIGNMENT).astype(np.uint32)
 
     def after(self, unproven: NDArray[np.bool_], reach: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """The unproven windows, and those whose checkpoints lie up to a ``reach``, one for each subject, behind theirs.
+        """The unproven windows, and later ones with a checkpoint at most ``reach`` columns behind an unproven one.
 
-        Their own checkpoints may well be proven: both sides miss what comes from before the unproven one.
+        ``reach`` has one number per subject. The checkpoints of these later windows may seem proven although an
+        alignment from before the unproven checkpoint is missing in both windows.
         """
         apart = int(self.end.max() + reach.max()) + 1
         position = self.subject * apart + self.checkpoint
@@ -134,40 +142,40 @@ class Windows:
         return position - last <= reach[self.subject]
 
     def unproven(self, agreed: NDArray[np.uint32], strips: int) -> NDArray[np.bool_]:
-        """The windows that no checkpoint proves, after windows met by themselves.
+        """The windows that no checkpoint proves, after a launch that compared and extended windows itself.
 
         Parameters
         ----------
         agreed : uint32 array, shape (n,)
-            For each checkpoint with the next window a byte: strips that hold the same.
+            One byte per checkpoint with the next window: the number of strips with equal values.
         strips : int
-            Of the query.
+            Strips of the query.
         """
         proven = (agreed.view(np.uint8).reshape(-1, CHECKPOINTS) == strips).any(axis=1)
-        joined = np.append(False, self.subject[1:] == self.subject[:-1])
-        unproven: NDArray[np.bool_] = joined & ~np.append(True, proven[:-1])
+        has_previous = np.append(False, self.subject[1:] == self.subject[:-1])
+        unproven: NDArray[np.bool_] = has_previous & ~np.append(True, proven[:-1])
         return unproven
 
     def begin_earlier(
         self, again: NDArray[np.bool_], overlaps: NDArray[np.int64], lengths: Lengths
     ) -> NDArray[np.bool_]:
-        """Let windows begin some columns before their checkpoints; a number for each subject.
+        """Move the starts of windows ``overlaps`` columns before their checkpoints; one number per subject.
 
-        Returns the subjects whose windows would then have more columns together than the subject has itself: those are
-        to be scored whole, and nothing is asked of their windows any more.
+        Returns the subjects whose windows would then have more columns in total than the subject. They are to be scored
+        whole, and their windows need no proof.
         """
         self.begin[again] = np.maximum(self.checkpoint - overlaps[self.subject], 0)[again]
         columns = np.bincount(self.subject[again], (self.end - self.begin)[again], minlength=len(self.first))
         whole: NDArray[np.bool_] = columns > lengths
-        self.begin[whole[self.subject]] = 0  # a window that begins with its subject needs no proof
+        self.begin[whole[self.subject]] = 0  # a window from the subject's first column needs no proof
         return whole
 
 
 def cut_in_windows(lengths: Lengths, size: Size) -> Windows:
-    """Windows of subjects of at least one residue each, all but the last of a subject of the same length.
+    """Cut subjects, none of them empty, into windows; all windows of a subject but the last have the same length.
 
-    Columns are those of the query's first row. The checkpoint before a subject's last window may lie behind the subject's
-    end, where some rows come to it later.
+    Columns are those of the query's first row. The last checkpoint may lie behind the subject's end, since the other
+    rows lag behind the first.
     """
     whole = lengths.astype(np.int64)
     n_windows = _n_windows(whole, size)
@@ -182,13 +190,13 @@ def cut_in_windows(lengths: Lengths, size: Size) -> Windows:
 
 
 def _n_windows(lengths: NDArray[np.int64], size: Size) -> NDArray[np.int64]:
-    """So many that a subject's last window takes no more steps than the others, and begins before the subject's end."""
+    """Numbers of windows such that the last takes no more steps than the others and begins before the subject's end."""
     behind = min(size.slant, size.overlap)
     return np.maximum(-(-(lengths + behind - size.overlap) // size.stride), 1)
 
 
 class VerifiedWindows:
-    """Scores the long subjects of one device.
+    """Scores long subjects in windows on one device.
 
     Parameters
     ----------
@@ -197,18 +205,18 @@ class VerifiedWindows:
     launcher : IntraTaskLauncher
     sweep : DiamondSweep
     timing : Timing
-        Told of the time of kernels that run after the others.
-    overlap, least_stride : int
-        Columns by which windows overlap at first, and between the begins of two, at least; multiples of 16.
-    least_length : int
-        Subjects of up to so many residues are not worth cutting.
+        The time of kernels that run after the first launch is added to it.
+    overlap, min_stride : int
+        Columns by which windows overlap at first, and smallest distance between their starts; multiples of 16.
+    min_length : int
+        Subjects of at most so many residues are not cut.
 
     Attributes
     ----------
     full_overlap : int
-        Columns from a window's begin to its last checkpoint.
+        Columns from a window's start to its last checkpoint.
     n_again, n_whole : int
-        Windows that were scored again, so far, because a checkpoint was not proven, and subjects that were scored whole.
+        Windows that were scored again so far because a checkpoint was not proven, and subjects scored whole.
     """
 
     def __init__(
@@ -219,8 +227,8 @@ class VerifiedWindows:
         sweep: DiamondSweep,
         timing: Timing,
         overlap: int = OVERLAP,
-        least_stride: int = LEAST_STRIDE,
-        least_length: int = LEAST_LENGTH,
+        min_stride: int = MIN_STRIDE,
+        min_length: int = MIN_LENGTH,
     ) -> None:
         self.device = device
         self.scratch = scratch
@@ -228,20 +236,20 @@ class VerifiedWindows:
         self.sweep = sweep
         self.timing = timing
         self._overlap = overlap
-        self._least_stride = least_stride
-        self._least_length = least_length
-        self.full_overlap = overlap + FURTHER
+        self._min_stride = min_stride
+        self._min_length = min_length
+        self.full_overlap = overlap + EXTENSION
         self.n_again = 0
         self.n_whole = 0
 
     def first(self, partition: Partition, profiles: Sequence[QueryProfile]) -> int:
-        """Place of the first subject to be scored so, for queries that are scored together; past the last for none."""
+        """Index of the first subject to score in windows, for queries scored together; past the last if none."""
         rows = [profile.length for profile in profiles]
         limit = chain_limit(partition.n_residues, rows, self.device.facts.multiprocessors)
-        return int(np.searchsorted(partition.lengths, max(limit, self._least_length), side="right"))
+        return int(np.searchsorted(partition.lengths, max(limit, self._min_length), side="right"))
 
     def kernels(self, profile: QueryProfile) -> list[KernelSpec]:
-        """Those that a query needs at first."""
+        """The kernels of a query's first launch."""
         arithmetic = first_arithmetic(profile)
         tile = plan_intra_task(profile, self.device.facts.architecture, arithmetic, windows=True)
         return [self.launcher.kernel(profile, tile, arithmetic, "score_windows"), COMPARE_CHECKPOINTS_KERNEL]
@@ -253,87 +261,87 @@ class VerifiedWindows:
         first: int,
         pack: Pack,
         name: str,
-        held: contextlib.ExitStack,
+        stack: contextlib.ExitStack,
     ) -> VerifiedWindowsRun:
-        """Get the subjects from place ``first`` on ready; at least one, none of them empty.
+        """Prepare the windows of the subjects from index ``first`` on: at least one subject, none of them empty.
 
         Parameters
         ----------
         pack : callable
-            Packs profiles for a tile.
+            Packs profiles for a tile, as :meth:`swsearch.engine.cuda.profile_cache.ProfileCache.words`.
         name : str
-            Of the run, among those at a time.
-        held : ExitStack
-            Keeps what the kernels use until they have ended.
+            Name of the run, unique among concurrent runs.
+        stack : ExitStack
+            Frees the textures of the run after its kernels have ended.
 
         Raises
         ------
         OutOfDeviceMemory
         """
         size = self.size(profile, subjects.partition[first:])
-        return VerifiedWindowsRun(self, profile, subjects, np.arange(first, len(subjects)), size, pack, name, held)
+        return VerifiedWindowsRun(self, profile, subjects, np.arange(first, len(subjects)), size, pack, name, stack)
 
     def size(self, profile: QueryProfile, partition: Partition) -> Size:
-        """The shortest windows that the device works on all at a time, unless they are very short or far too many."""
+        """The smallest windows that the device scores all at the same time, within the limits of strides and memory."""
         architecture = self.device.facts.architecture
         narrow = first_arithmetic(profile)
         tile = plan_intra_task(profile, architecture, narrow, windows=True)
-        at_a_time = max(self.launcher.at_a_time(profile, tile, narrow), 2 * len(partition))
+        n_concurrent = max(self.launcher.concurrent_windows(profile, tile, narrow), 2 * len(partition))
         wide = plan_intra_task(profile, architecture, Arithmetic.WIDE, windows=True)
-        bytes_a_window = (CHECKPOINTS + 1) * wide.strips(profile.length) * wide.checkpoint_words * WARP * 4
-        overlap = self._overlap if self.launcher.all_strips_at_once(profile, tile) else self._overlap + FURTHER
-        stride = _rounded(max(self._least_stride, partition.n_residues * bytes_a_window // STATE_BYTES))
+        bytes_per_window = (CHECKPOINTS + 1) * wide.strips(profile.length) * wide.checkpoint_words * WARP * 4
+        overlap = self._overlap if self.launcher.all_strips_at_once(profile, tile) else self._overlap + EXTENSION
+        stride = _rounded(max(self._min_stride, partition.n_residues * bytes_per_window // STATE_BYTES))
         lengths = partition.lengths.astype(np.int64)
-        stride = max(stride, _rounded((partition.n_residues - len(partition) * overlap) // at_a_time))
+        stride = max(stride, _rounded((partition.n_residues - len(partition) * overlap) // n_concurrent))
         slant = min(tile.strips(profile.length) * tile.slant, wide.strips(profile.length) * wide.slant)
-        while int(_n_windows(lengths, Size(overlap, stride, slant)).sum()) > at_a_time:
+        while int(_n_windows(lengths, Size(overlap, stride, slant)).sum()) > n_concurrent:
             stride += SUBJECT_ALIGNMENT
         return Size(overlap, stride, slant)
 
 
 class VerifiedWindowsRun:
-    """Long subjects of one query, from the first launch of their windows to their scores."""
+    """The windows of one query's long subjects, from their first launch to the subjects' scores."""
 
     def __init__(
         self,
         of: VerifiedWindows,
         profile: QueryProfile,
         subjects: DeviceSubjects,
-        places: NDArray[np.intp],
+        indices: NDArray[np.intp],
         size: Size,
         pack: Pack,
         name: str,
-        held: contextlib.ExitStack,
+        stack: contextlib.ExitStack,
     ) -> None:
         self._of = of
         self._device = of.device
         self._profile = profile
         self._subjects = subjects
-        self._places = places
+        self._indices = indices
         self._size = size
         self._pack = pack
         self._name = name
-        self._held = held
+        self._stack = stack
         self._tile: Tile
-        self._meet: bool
+        self._extends: bool
         self._zeros: Buffer
         self._scores: Buffer
-        self._prepare(first_arithmetic(profile), np.arange(len(places)))
+        self._prepare(first_arithmetic(profile), np.arange(len(indices)))
 
     def start(self) -> None:
-        """Launch what is to be scored, and the comparison of all checkpoints unless windows meet by themselves."""
+        """Launch the windows and, unless the kernel compares and extends them itself, the comparison of checkpoints."""
         self._launch.start()
-        if self._any_checkpoint and not self._meet:
+        if self._any_checkpoint and not self._extends:
             n = len(self._windows)
             compared: list[Argument] = [
-                self._at_entries, self._states, unsigned(n), unsigned(self._state_words // 4), address(self._zeros),
+                self._at_warmup, self._states, unsigned(n), unsigned(self._state_words // 4), address(self._zeros),
             ]  # fmt: skip
             grid = min(n, self._device.facts.multiprocessors * COMPARE_BLOCKS)
             self._device.launch(COMPARE_CHECKPOINTS_KERNEL, grid, 0, compared, Stream.COMPUTE)
 
     def finish(self) -> tuple[Scores, int]:
-        """The subjects' scores, and how many left the narrowest type; after :meth:`start`, waits for it."""
-        scores = np.zeros(len(self._places), dtype=np.int32)
+        """Wait for :meth:`start`; the subjects' scores, and how many exceed the narrowest type."""
+        scores = np.zeros(len(self._indices), dtype=np.int32)
         n_left = 0
         while True:
             best, beyond = self._proven()
@@ -346,7 +354,7 @@ class VerifiedWindowsRun:
             self._start_timed()
 
     def _proven(self) -> tuple[Scores, NDArray[np.bool_]]:
-        """The best score of each subject, and which of them the type does not hold; all others are proven."""
+        """Repeat launches until all is proven; each subject's best score, and whether it exceeds the type."""
         profile, windows = self._profile, self._windows
         by_diamonds = np.zeros(len(self._chosen), dtype=np.int32)
         while True:
@@ -356,11 +364,11 @@ class VerifiedWindowsRun:
             of_subjects = np.maximum.reduceat(best, windows.first)
             beyond = of_subjects > self._arithmetic.largest_exact(profile.max_score)
             strips = self._tile.strips(profile.length)
-            unproven = windows.unproven(found, strips) if self._meet else found != 0
+            unproven = windows.unproven(found, strips) if self._extends else found != 0
             unproven &= ~beyond[windows.subject]
             again, whole = self._begin_earlier(unproven, of_subjects)
             if whole.any() and suits_diamonds(profile):
-                of_whole = self._subjects.partition[self._places[self._chosen[whole]]]
+                of_whole = self._subjects.partition[self._indices[self._chosen[whole]]]
                 by_diamonds[whole] = score_by_diamonds(self._of.sweep, profile, of_whole, self._of.timing)
             elif whole.any():
                 last = np.append(windows.first[1:], len(windows)) - 1
@@ -368,21 +376,21 @@ class VerifiedWindowsRun:
             if not again.any():
                 return np.maximum(of_subjects, by_diamonds), beyond
             self._again = np.flatnonzero(again)
-            self._meet = False  # with windows that are scored already
-            # The others were proven, and perhaps at a later checkpoint than what windows keep at their ends is of.
+            self._extends = False  # the windows beside them are finished
+            # The others are proven, perhaps at a later checkpoint than the one whose states their windows saved last.
             self._compared = again | np.append(False, again[:-1])
             self._describe()
             self._start_timed()
 
     def _begin_earlier(self, unproven: NDArray[np.bool_], best: Scores) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-        """Which windows are to be scored again, and which subjects whole."""
+        """The windows to score again, which then begin earlier, and the subjects to score whole."""
         if not unproven.any():
             return unproven, np.zeros(len(best), dtype=bool)
         extend = self._profile.gap.extend
-        felt = best.astype(np.int64) // extend if extend else self._lengths.astype(np.int64)
+        reach = best.astype(np.int64) // extend if extend else self._lengths.astype(np.int64)
         self._overlap *= GROWTH
-        again = self._windows.after(unproven, felt)
-        overlaps = np.maximum(self._overlap, felt + self._size.overlap + -felt % SUBJECT_ALIGNMENT)
+        again = self._windows.after(unproven, reach)
+        overlaps = np.maximum(self._overlap, reach + self._size.overlap + -reach % SUBJECT_ALIGNMENT)
         whole = self._windows.begin_earlier(again, overlaps, self._lengths)
         again &= ~whole[self._windows.subject]
         self._of.n_again += int(again.sum())
@@ -395,65 +403,65 @@ class VerifiedWindowsRun:
         self._of.timing.seconds += seconds[0]
 
     def _prepare(self, arithmetic: Arithmetic, chosen: NDArray[np.intp]) -> None:
-        """All windows of some of the subjects, in a type."""
+        """Prepare all windows of the chosen subjects in a type."""
         profile, scratch = self._profile, self._of.scratch
         self._arithmetic = arithmetic
         self._chosen = chosen
-        self._lengths = self._subjects.partition.lengths[self._places[chosen]]
+        self._lengths = self._subjects.partition.lengths[self._indices[chosen]]
         self._windows = cut_in_windows(self._lengths, self._size)
         self._overlap = self._of.full_overlap
         self._again = np.arange(len(self._windows))
         self._compared = np.ones(len(self._windows), dtype=bool)
         self._tile = plan_intra_task(profile, self._device.facts.architecture, arithmetic, windows=True)
-        # A window that is shorter would end before it came to checkpoints at which the one before may wait for it.
-        self._meet = self._size.stride >= FURTHER and self._of.launcher.all_strips_at_once(profile, self._tile)
+        # A shorter window would end before checkpoints at which the previous window may wait for it.
+        self._extends = self._size.stride >= EXTENSION and self._of.launcher.all_strips_at_once(profile, self._tile)
         words = self._pack([profile], self._tile, arithmetic)
-        self._on_device = self._of.launcher.upload_profile(self._named("profile"), words, self._held)
-        # What is not scored again keeps its scores, and its states at checkpoints, from launch to launch.
+        self._on_device = self._of.launcher.upload_profile(self._named("profile"), words, self._stack)
+        # Windows that are not scored again keep their scores and states from launch to launch.
         n = len(self._windows)
         self._state_words = self._tile.strips(profile.length) * self._tile.checkpoint_words * WARP
-        self._states = address(scratch.room(self._named("states"), n * (CHECKPOINTS + 1) * self._state_words * 4))
-        self._scores = scratch.room(self._named("scores"), n * 4)
+        self._states = address(scratch.buffer(self._named("states"), n * (CHECKPOINTS + 1) * self._state_words * 4))
+        self._scores = scratch.buffer(self._named("scores"), n * 4)
         self._describe()
 
     def _describe(self) -> None:
-        """Upload where the windows are and which of them are to be scored, and plan the launch."""
+        """Upload the positions of the windows and the list of those to score, and plan the launch."""
         partition, windows = self._subjects.partition, self._windows
-        starts = (partition.starts[self._places[self._chosen]] - partition.starts[0]).astype(np.int64)
+        starts = (partition.starts[self._indices[self._chosen]] - partition.starts[0]).astype(np.int64)
         slant = self._tile.strips(self._profile.length) * self._tile.slant
         lengths = self._lengths[windows.subject] - windows.begin
-        entries, steps = np.where(self._compared, windows.entries, np.uint32(0)), windows.steps(slant)
+        warmup, n_columns = np.where(self._compared, windows.warmup_columns, np.uint32(0)), windows.n_columns(slant)
         columns: list[NDArray[np.generic]] = [
             (starts[windows.subject] + windows.begin).astype(np.uint64), lengths.astype(np.uint32),
-            np.minimum(windows.begin, slant).astype(np.uint32), np.append(entries, np.uint32(0)), steps,
-            # From last to first: a window waits for the one behind it only when that one is begun.
+            np.minimum(windows.begin, slant).astype(np.uint32), np.append(warmup, np.uint32(0)), n_columns,
+            # From last to first, so that the window behind has begun when a window waits for it.
             self._again[::-1].astype(np.uint32), np.array([len(self._again)], dtype=np.uint32),
         ]  # fmt: skip
         self._described = np.concatenate([column.view(np.uint8) for column in columns])
         n = len(windows)
-        table = self._of.scratch.room(self._named("table"), len(self._described))
+        table = self._of.scratch.buffer(self._named("table"), len(self._described))
         offsets = np.cumsum([0, *(column.nbytes for column in columns[:-1])]).tolist()
-        at_starts, at_lengths, at_before, self._at_entries, at_steps, at_places, at_count = (
+        at_starts, at_lengths, at_before, self._at_warmup, at_n_columns, at_indices, at_count = (
             address(table, offset) for offset in offsets
         )
-        self._any_checkpoint = bool(entries.any())
-        # What is found about checkpoints, a counter, and how far each strip has come.
+        self._any_checkpoint = bool(warmup.any())
+        # Results of the comparisons, a counter, and the progress of each strip.
         reached_at = (n + 2) // 2 * 8
         n_zeros = reached_at + n * self._tile.strips(self._profile.length) * 8
-        self._zeros = self._of.scratch.room(self._named("checkpoints"), n_zeros)
+        self._zeros = self._of.scratch.buffer(self._named("checkpoints"), n_zeros)
         self._device.upload(table, self._described, Stream.COMPUTE)
         self._device.clear(self._zeros, n_zeros, Stream.COMPUTE)
         listed = Listed(
-            address(self._subjects.residues), at_starts, at_lengths, at_places, at_count,
-            len(self._again), int(steps[self._again].max()) + FURTHER + SUBJECT_ALIGNMENT,
+            address(self._subjects.residues), at_starts, at_lengths, at_indices, at_count,
+            len(self._again), int(n_columns[self._again].max()) + EXTENSION + SUBJECT_ALIGNMENT,
         )  # fmt: skip
         self._launch = self._of.launcher.plan(
             self._profile, self._on_device, listed,
             tile=self._tile, arithmetic=self._arithmetic, scores=address(self._scores),
             counter=address(self._zeros, n * 4), stream=Stream.COMPUTE, name=f"windows {self._name}",
             checkpoints=[
-                at_before, self._at_entries, at_steps, self._states,
-                address(self._zeros, reached_at) if self._meet else address(None), address(self._zeros),
+                at_before, self._at_warmup, at_n_columns, self._states,
+                address(self._zeros, reached_at) if self._extends else address(None), address(self._zeros),
             ],
         )  # fmt: skip
 

@@ -1,7 +1,8 @@
-"""Starting the driver and GPUs beside the program's own start, which takes as long.
+"""Starts the driver and creates GPU contexts in a thread while the program starts, which takes as long.
 
-PyCUDA keeps Python's lock while it makes a context, so it cannot do this in a thread; the driver's library can, called
-through ctypes. What it makes is the primary context, which PyCUDA then finds ready. It stays until the process ends.
+PyCUDA holds the global interpreter lock while it creates a context, so it would block the other threads; calls of the
+driver's library through ctypes do not. They create the primary context, which PyCUDA then uses. It lives until the
+process ends.
 """
 
 from __future__ import annotations
@@ -14,14 +15,17 @@ from typing import Final
 LIBRARY: Final = "libcuda.so.1"
 
 
-def wake(ordinals: Sequence[int]) -> threading.Thread:
-    """Begin to make the contexts of GPUs by their CUDA numbers; where that fails, opening the device says why."""
-    thread = threading.Thread(target=_make_contexts, args=(tuple(ordinals),), name="wake-gpu")
+def warm_up(ordinals: Sequence[int]) -> threading.Thread:
+    """Begin to create the contexts of the GPUs with these CUDA numbers.
+
+    Failures are silent here: opening the device reports them.
+    """
+    thread = threading.Thread(target=_create_contexts, args=(tuple(ordinals),), name="warm-up-gpu")
     thread.start()
     return thread
 
 
-def _make_contexts(ordinals: Sequence[int]) -> None:
+def _create_contexts(ordinals: Sequence[int]) -> None:
     try:
         driver = ctypes.CDLL(LIBRARY)
     except OSError:

@@ -1,8 +1,8 @@
-"""Needleman-Wunsch of one pair in a wavefront of 16 by 16 tiles: ``cuda/kernels/wavefront.cuh``, a launch a wave.
+"""Needleman-Wunsch of one pair in a wavefront of 16 by 16 tiles: ``cuda/kernels/wavefront.cuh``, one launch per wave.
 
-The kernel of a published exercise of 2009, in memory that grows with the lengths alone. It gives the score; the path is
-found by the pair aligner. A wave of few tiles leaves most of a GPU idle and every wave is a launch: it is here to be
-compared with, not to be fast.
+This is the algorithm of a published exercise of 2009, in memory linear in the lengths. It computes the score only. A
+wave of few tiles leaves most of a GPU idle, and every wave is a launch: the kernel serves for comparison, not for
+speed.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from swsearch.typing import Letters
 
 TILE: Final = 16
 THREADS: Final = 64
-LARGEST_SUM: Final = 2**30
+MAX_SUM: Final = 2**30
 WAVEFRONT_KERNEL: Final = KernelSpec("wavefront", "wavefront", (("THREADS", str(THREADS)),), THREADS)
 
 
@@ -31,7 +31,7 @@ class WavefrontPairs:
     Parameters
     ----------
     device : Device
-        Open; stays the caller's.
+        An open device, which the caller closes.
     """
 
     name = "cuda wavefront"
@@ -55,7 +55,7 @@ class WavefrontPairs:
         InputError
             A path is asked for, or the problem is not global with linear gaps and compared letters.
         EngineError
-            A side is empty, scores may leave 30 bits, or the device fails.
+            A side is empty, scores may exceed 30 bits, or the device fails.
         """
         if path:
             raise InputError("--kernel wavefront gives scores alone; leave --cigar out, or the kernel")
@@ -84,49 +84,49 @@ def wavefront_score(
     Parameters
     ----------
     device : Device
-        Open; stays the caller's.
+        An open device, which the caller closes.
     query, subject : uint16 array
-        Equal numbers are equal letters; neither is empty.
+        Letters as numbers; neither sequence is empty.
     match, mismatch : int
         Scores of equal and of different letters.
     indel : int
-        What a letter in a gap costs, at least 0.
+        Cost of a letter in a gap, at least 0.
 
     Raises
     ------
     EngineError
-        A sequence is empty, or scores may leave 30 bits.
+        A sequence is empty, or scores may exceed 30 bits.
     """
     rows, columns = len(query), len(subject)
     if not rows or not columns:
         raise EngineError("the wavefront kernel needs at least one letter on both sides")
-    if (rows + columns + TILE) * max(abs(match), abs(mismatch), indel) >= LARGEST_SUM:
+    if (rows + columns + TILE) * max(abs(match), abs(mismatch), indel) >= MAX_SUM:
         raise EngineError(f"{rows:,} and {columns:,} letters may score beyond 30 bits; split them")
     tile_rows, tile_columns = -(-rows // TILE), -(-columns // TILE)
-    with contextlib.ExitStack() as held:
+    with contextlib.ExitStack() as stack:
 
-        def room(n_bytes: int) -> Buffer:
+        def allocate(n_bytes: int) -> Buffer:
             buffer = device.allocate(n_bytes)
-            held.callback(buffer.free)
+            stack.callback(buffer.free)
             return buffer
 
-        sides = [room(side.nbytes) for side in (query, subject)]
+        sides = [allocate(side.nbytes) for side in (query, subject)]
         for buffer, side in zip(sides, (query, subject), strict=True):
             device.upload(buffer, np.ascontiguousarray(side), Stream.COMPUTE)
-        kept = [room(n * 4) for n in (tile_columns * TILE, tile_rows * TILE, tile_rows + tile_columns - 1, 1)]
+        boundaries = [allocate(n * 4) for n in (tile_columns * TILE, tile_rows * TILE, tile_rows + tile_columns - 1, 1)]
         constant: list[Argument] = [
             *(np.uint64(buffer.address) for buffer in sides), np.int32(rows), np.int32(columns), np.int32(match),
             np.int32(mismatch), np.int32(indel),
         ]  # fmt: skip
-        places: list[Argument] = [np.uint64(buffer.address) for buffer in kept]
-        held.callback(device.synchronize)
+        pointers: list[Argument] = [np.uint64(buffer.address) for buffer in boundaries]
+        stack.callback(device.synchronize)
         with device.timed(Stream.COMPUTE) as seconds:
             for wave in range(tile_rows + tile_columns - 1):
                 first = max(0, wave - tile_columns + 1)
                 n_tiles = min(wave, tile_rows - 1) - first + 1
                 grid = -(-n_tiles * TILE // THREADS)
                 where: list[Argument] = [np.int32(wave), np.int32(first), np.int32(n_tiles)]
-                device.launch(WAVEFRONT_KERNEL, grid, 0, [*constant, *where, *places], Stream.COMPUTE)
+                device.launch(WAVEFRONT_KERNEL, grid, 0, [*constant, *where, *pointers], Stream.COMPUTE)
         result = np.empty(1, dtype=np.int32)
-        device.download(result, kept[-1], Stream.COMPUTE)
+        device.download(result, boundaries[-1], Stream.COMPUTE)
     return int(result[0]), seconds[0]

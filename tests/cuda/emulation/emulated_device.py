@@ -93,7 +93,7 @@ class EmulatedDevice:
             pci_bus_id="0000:00:00.0",
         )
         self.used_bytes = 0
-        self.most_bytes = 0
+        self.peak_bytes = 0
         self.launches: list[tuple[str, int]] = []
         self.prepared: list[KernelSpec] = []
         self.launched: list[KernelSpec] = []
@@ -108,7 +108,7 @@ class EmulatedDevice:
         if n_bytes > self.free_bytes():
             raise OutOfDeviceMemory(f"emulated device is out of memory while allocating {n_bytes:,} bytes")
         self.used_bytes += n_bytes
-        self.most_bytes = max(self.most_bytes, self.used_bytes)
+        self.peak_bytes = max(self.peak_bytes, self.used_bytes)
         return HostBuffer(self, n_bytes)
 
     def pinned(self, n_bytes: int) -> NDArray[np.uint8]:
