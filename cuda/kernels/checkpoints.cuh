@@ -23,9 +23,9 @@
 // round, and see the agreement before they use boundary columns that they have read ahead and that the ended strip
 // never wrote. This holds only because they check every round and read no more than one round ahead.
 //
-// Lanes are columns apart. They are compared after the same step rather than at the same column: along the slant at
-// which windows are cut (column_range.cuh). Windows begin at multiples of a round, so the lanes of two windows have
-// the same alignment.
+// Slant. Lanes are columns apart. Their states are compared after the same step, not at the same column: along the
+// slant at which windows are cut (column_range.cuh). Windows begin at multiples of a round, so the same lanes of two
+// windows are at the same columns.
 
 #pragma once
 

@@ -15,8 +15,8 @@
 // residue of the database, padding included, and need not be initialised.
 //
 // Exact up to 2,047 (FastPair), or 32,767 or 2^31 - 1 less the largest profile score (ShortPair, Wide). A larger
-// score shows that it is one (arithmetic.cuh); collect_at_least lists those subjects, and they are scored again in a
-// wider type. With kDeferred the result is a bound (strip.cuh). Subjects are shorter than 2^31.
+// result says that it may be inexact (arithmetic.cuh); collect_at_least lists those subjects, and they are scored
+// again in a wider type. With kDeferred the result is a bound (strip.cuh). Subjects are shorter than 2^31.
 
 #pragma once
 
@@ -50,7 +50,7 @@ SWS_DEVICE void inter_task(uint4* strip, const ProfileSource& profile, const Str
     __syncthreads();
 
     const u32 group = (threadIdx.x % kWarpSize) / Shape::kGroup;
-    const bool writer = threadIdx.x % Shape::kGroup == 0;
+    const bool writes_score = threadIdx.x % Shape::kGroup == 0;
     for (;;) {
         u32 item = 0;
         if (threadIdx.x % kWarpSize == 0) {
@@ -60,17 +60,17 @@ SWS_DEVICE void inter_task(uint4* strip, const ProfileSource& profile, const Str
         if (__all_sync(kWholeWarp, n_taken >= subjects.n_subjects)) {
             return;
         }
-        const bool real = n_taken + group < subjects.n_subjects;
-        const u32 subject = real ? subjects.n_subjects - 1 - n_taken - group : 0;
-        const u64 start = real ? subjects.starts[subject] : 0;
-        const int length = real ? static_cast<int>(subjects.lengths[subject]) : 0;
+        const bool has_subject = n_taken + group < subjects.n_subjects;
+        const u32 subject = has_subject ? subjects.n_subjects - 1 - n_taken - group : 0;
+        const u64 start = has_subject ? subjects.starts[subject] : 0;
+        const int length = has_subject ? static_cast<int>(subjects.lengths[subject]) : 0;
 
         const BoundaryLocation boundary{query.above, query.below, static_cast<u32>(start / kColumnsPerRound)};
         const auto best = align_strip<Arithmetic, Shape, kOpen, kExtend, kDeferred, kEdges>(
             strip, subjects.residues + start / 4, WholeSubject<Shape>(length), boundary, query.has_strip_above != 0,
             query.has_strip_below != 0, NoSync());
 
-        if (writer && real) {
+        if (writes_score && has_subject) {
             const bool has_score = kEdges != Edges::kNone && query.has_strip_above != 0;
             if (Shape::kPairing == Pairing::kTwoQueries) {
                 const int low = low_half(static_cast<u32>(best));

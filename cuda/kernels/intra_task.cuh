@@ -19,8 +19,8 @@
 // (end_positions.cuh).
 //
 // Exact up to 2,047 (FastPair), or 32,767 or 2^31 - 1 less the largest profile score (ShortPair, Wide). A larger
-// score shows that it is one (arithmetic.cuh), and the host scores the subject again in the next wider type. Subjects
-// are shorter than 2^31.
+// result says that it may be inexact (arithmetic.cuh), and the host scores the subject again in the next wider type.
+// Subjects are shorter than 2^31.
 
 #pragma once
 
@@ -32,11 +32,11 @@
 namespace swsearch {
 
 struct SubjectList {
-    const u32* residues;   // packed residues (subject.cuh), 16-byte aligned
-    const u64* starts;     // byte of each subject's first residue, a multiple of 16
-    const u32* lengths;    // residues of each subject
-    const u32* listed;     // indices in starts and lengths of the subjects to score
-    const u32* n_listed;   // length of the list, in device memory because the device may have counted it
+    const u32* residues;  // packed residues (subject.cuh), 16-byte aligned
+    const u64* starts;    // byte of each subject's first residue, a multiple of 16
+    const u32* lengths;   // residues of each subject
+    const u32* listed;    // indices in starts and lengths of the subjects to score
+    const u32* n_listed;  // length of the list, in device memory because the device may have counted it
 };
 
 // Observer data of a kernel that records only scores.
@@ -82,8 +82,8 @@ constexpr int kBoundaryBuffers<Checkpoints> = 2;
 
 constexpr int kMostTeams = 8;  // largest number of teams of several warps in a block
 
-// Data that the warps of a block share. It lies behind the staged strips, in the space that keeps the read of a byte
-// which is no residue inside the block's shared memory.
+// Data that the warps of a block share. It lies behind the staged strips, in the padding that keeps the read for a byte
+// that is no residue code inside the block's shared memory.
 struct ListBlock {
     int scores[kMostTeams];  // best score of each team's subject
     u32 item;                // index in the list of the first team's subject

@@ -53,9 +53,10 @@ struct NoObserver {
 // two queries each half belongs to one query. All lanes of a warp call this together; groups whose subject has ended
 // compute padding until the longest subject of the warp has ended.
 //
-// strip: the staged profile strip. residues: the first residue of the columns. columns: which columns the lanes
-// compute (column_range.cuh). The remaining parameters matter only to kernels with boundaries. boundary: where the
-// strip above wrote its last row and where this strip writes its own. sync: how this strip waits for the strip above.
+// strip: the staged profile strip. residues: the word of the columns' first residue. columns: which columns the lanes
+// compute (column_range.cuh). boundary: where the strip above wrote its last row and where this strip writes its own.
+// sync: how this strip waits for the strip above. boundary, has_strip_above, has_strip_below and sync matter only to
+// kernels with boundaries.
 template <class Arithmetic, class Shape, int kOpen, int kExtend, bool kDeferred, Edges kEdges, class Sync,
           class ColumnRange, class Observer = NoObserver>
 SWS_DEVICE typename Arithmetic::Word align_strip(const uint4* strip, const u32* residues, const ColumnRange& columns,
@@ -69,9 +70,9 @@ SWS_DEVICE typename Arithmetic::Word align_strip(const uint4* strip, const u32* 
 
     const int lane = static_cast<int>(threadIdx.x) % Shape::kGroup;
     const bool top = lane == 0;
-    // Row blocks: lanes exchange H and F of their bottom row in one word. Above a lane's low half is the lane above,
-    // above its high half its own low half. The first lane of a first strip has zeros above: the sign of numbers that
-    // are never negative.
+    // Row blocks: lanes exchange H and F of their bottom row in one word. The row above a lane's low half belongs to
+    // the lane above, the row above its high half to its own low half. In a strip without boundaries the first lane
+    // has zeros above: its selectors take the sign of numbers that are never negative.
     const u32 take_h = top && !kBoundary ? 0x5499u : 0x5410u;
     const u32 take_f = top && !kBoundary ? 0x54BBu : 0x5432u;
     // Boundary columns that this lane writes; 0 in lanes that write none.

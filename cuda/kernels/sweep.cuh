@@ -17,9 +17,9 @@
 // lengths of the sequences, not with their product. The members of Sweep are described below.
 //
 // Ends. In local problems, each strip stores its best score and the state before the diamond that first reached it,
-// from which locate.cuh finds the position. Only diamonds that exceed the strip's best score and reach the best score
-// known of the pair store their state, so most diamonds never do. In the other problems H of the last row and of the
-// last column is stored, and the host chooses the end.
+// from which locate.cuh finds the position. A diamond's state is stored only if the diamond exceeds the strip's best
+// score and reaches the best score known for the pair, so most diamonds store nothing. In the other problems H of the
+// last row and of the last column is stored, and the host chooses the end.
 //
 // Paths. A second sweep of some strips (trace_pairs, kEvery > 0) begins below a row that the first sweep saved: the
 // host copies that row into the horizon. The strips then save their lowest rows and, at checkpoints, the states of
@@ -34,7 +34,7 @@
 
 namespace swsearch {
 
-// One matrix, as swsearch/engine/cuda/sweep.py lays it out.
+// One pair and its matrix, as swsearch/engine/cuda/diamond_launch.py lays it out.
 struct SweepPair {
     u64 query;        // index of the first query letter
     u64 subject;      // byte offset of the first subject letter
@@ -47,6 +47,7 @@ struct SweepPair {
     u32 unused;
 };
 
+// The data of a launch. "local" marks members that only local problems use.
 struct Sweep {
     const SweepPair* pairs;
     u32 n_pairs;
@@ -63,7 +64,7 @@ struct Sweep {
     const int* saved_row_index;     // for each strip, the index of its saved row, or -1; null if no row is saved
     u64* saved_rows;                // saved rows, with entries as in the horizon
     u32 saved_row_columns;          // entries from one saved row to the next
-    u32* work_counter;              // first strip to compute, at launch
+    u32* work_counter;              // next strip to compute
     u32* checkpoints = nullptr;     // kEvery > 0: for each saved row, its strip's states at checkpoints; may be null
     u32 checkpoint_words = 0;       // words of all checkpoints of a strip
 };
@@ -91,8 +92,8 @@ struct StateLayout {
     }
 };
 
-// A diamond's base, which is below all of its scores, but at least 0 in local problems. corner: H at the diamond's
-// corner.
+// A diamond's base (cells.cuh): corner - reach, but at least 0 in local problems; 0 for cells with absolute scores.
+// corner: H at the diamond's corner.
 template <class Cells, bool kLocal>
 SWS_DEVICE int base_below(int corner, int reach) {
     if (!Cells::kRelative) {
