@@ -75,7 +75,8 @@ void call(void (*kernel)(Args...), void** args, Indices<I...>) {
 
 // Launches a kernel with an array of pointers to its arguments, as for cuLaunchKernel.
 template <class... Args>
-int launch(void (*kernel)(Args...), void** args, unsigned grid, unsigned block, std::size_t shared_bytes, bool reversed) {
+int launch(void (*kernel)(Args...), void** args, unsigned grid, unsigned block, std::size_t shared_bytes,
+           bool reversed) {
     const auto invoke = [](void (*one)(), void** values) {
         call(reinterpret_cast<void (*)(Args...)>(one), values, typename IndicesUpTo<sizeof...(Args)>::type{});
     };
@@ -149,12 +150,14 @@ inline unsigned atomicAdd(unsigned* address, unsigned value) {
 
 inline unsigned __vminu2(unsigned a, unsigned b) {
     return emulation::by_halves([=](int at) {
-        return emulation::half_at(a, at) < emulation::half_at(b, at) ? emulation::half_at(a, at) : emulation::half_at(b, at);
+        return emulation::half_at(a, at) < emulation::half_at(b, at) ? emulation::half_at(a, at)
+                                                                     : emulation::half_at(b, at);
     });
 }
 
 inline unsigned __vadd2(unsigned a, unsigned b) {
-    return emulation::by_halves([=](int at) { return (emulation::half_at(a, at) + emulation::half_at(b, at)) & 0xFFFF; });
+    return emulation::by_halves(
+        [=](int at) { return (emulation::half_at(a, at) + emulation::half_at(b, at)) & 0xFFFF; });
 }
 
 inline unsigned __vmaxs2(unsigned a, unsigned b) {
@@ -233,7 +236,9 @@ inline unsigned permute_bytes(unsigned low, unsigned high, unsigned selector) {
     return chosen;
 }
 
-inline unsigned load_if(bool wanted, const unsigned* address, unsigned otherwise) { return wanted ? *address : otherwise; }
+inline unsigned load_if(bool wanted, const unsigned* address, unsigned otherwise) {
+    return wanted ? *address : otherwise;
+}
 
 inline unsigned long long look_in_block(const unsigned long long* address) { return *address; }
 inline void show_in_block(unsigned long long* address, unsigned long long value) { *address = value; }
