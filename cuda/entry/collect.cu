@@ -1,9 +1,9 @@
-// Entry of the kernel that lists subjects by score (kernels/collect.cuh). No compile-time constants.
+// Entry of the kernel that lists subjects by score (kernels/collect.cuh). It has no compile-time constants.
 
 #include "kernels/collect.cuh"
 
 SWS_KERNEL(256, 1)
-collect_at_least(const int* scores, const swsearch::u32* places, swsearch::u32 first, swsearch::u32 n_candidates,
+collect_at_least(const int* scores, const swsearch::u32* candidates, swsearch::u32 first, swsearch::u32 n_candidates,
                  int limit, swsearch::u32* listed, int* listed_scores, swsearch::u32* n_listed) {
-    swsearch::collect_at_least(scores, places, first, n_candidates, limit, listed, listed_scores, n_listed);
+    swsearch::collect_at_least(scores, candidates, first, n_candidates, limit, listed, listed_scores, n_listed);
 }

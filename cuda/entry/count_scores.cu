@@ -1,4 +1,4 @@
-// Entry of the kernel that counts subjects by score (kernels/count_scores.cuh). No compile-time constants.
+// Entry of the kernel that counts subjects by score (kernels/count_scores.cuh). It has no compile-time constants.
 
 #include "kernels/count_scores.cuh"
 

@@ -1,19 +1,21 @@
-// Entry of the kernel for the ends of listed subjects (kernels/intra_task.cuh, kernels/end_positions.cuh).
+// Entry of the kernel for the ends of best alignments (kernels/intra_task.cuh, kernels/end_positions.cuh).
 //
-// Compile-time constants: those of intra_task. `wanted` has each subject's best score; `scores` gets it again, so that
-// a score that is not the subject's best is found out.
+// Compile-time constants: those of intra_task. wanted: the best score of each subject, which the kernel looks for.
+// scores: receives the score that the kernel computes, so that the host detects a wanted score that is not the
+// subject's best.
 
 #include "kernels/intra_task.cuh"
 
 SWS_KERNEL(SWS_THREADS, SWS_BLOCKS)
 end_positions(const uint4* profile, swsearch::u64 texture, int n_strips, const swsearch::u32* residues,
-          const swsearch::u64* starts, const swsearch::u32* lengths, const swsearch::u32* places,
-          const swsearch::u32* n_places, swsearch::u32* boundary, swsearch::u32 boundary_stride,
-          swsearch::u64* counts, int team, int* scores, swsearch::u32* work_counter, const int* wanted, swsearch::u64* ends) {
+              const swsearch::u64* starts, const swsearch::u32* lengths, const swsearch::u32* listed,
+              const swsearch::u32* n_listed, swsearch::u32* boundary, swsearch::u32 boundary_stride,
+              swsearch::u64* counters, int team_size, int* scores, swsearch::u32* work_counter, const int* wanted,
+              swsearch::u64* ends) {
     using namespace swsearch;
     SWS_DYNAMIC_SHARED(uint4, strips);
     using Shape = Tile<kWarpSize, SWS_WORDS, SWS_COLUMNS, Pairing::SWS_PAIRING>;
     swsearch::intra_task<SWS_ARITHMETIC, Shape, SWS_GAP_OPEN, SWS_GAP_EXTEND, Edges::SWS_EDGES, SWS_TEXTURE != 0>(
-        strips, ProfileSource{profile, texture}, n_strips, SubjectList{residues, starts, lengths, places, n_places},
-        boundary, boundary_stride, counts, team, scores, work_counter, WantedEnds{wanted, ends});
+        strips, ProfileSource{profile, texture}, n_strips, SubjectList{residues, starts, lengths, listed, n_listed},
+        boundary, boundary_stride, counters, team_size, scores, work_counter, WantedEnds{wanted, ends});
 }

@@ -1,21 +1,21 @@
-// Entry of the kernel for listed subjects (kernels/intra_task.cuh).
+// Entry of the intra-task kernel, for listed subjects (kernels/intra_task.cuh).
 //
-// Compile-time constants: SWS_ARITHMETIC (FastPair, ShortPair, Wide), SWS_PAIRING (kRowBlocks, or kSingle for Wide),
-// SWS_WORDS, SWS_COLUMNS (the tile, a whole warp wide), SWS_GAP_OPEN, SWS_GAP_EXTEND, SWS_EDGES (kNone for a query of one
-// strip, else kOwn), SWS_TEXTURE (0 or 1), SWS_THREADS and SWS_BLOCKS (most threads of a block, least blocks a
-// multiprocessor).
+// Compile-time constants: SWS_ARITHMETIC (FastPair, ShortPair, Wide); SWS_PAIRING (kRowBlocks, or kSingle for Wide),
+// SWS_WORDS and SWS_COLUMNS (the tile, which is a whole warp wide); SWS_GAP_OPEN; SWS_GAP_EXTEND; SWS_EDGES (kNone
+// for a query of one strip, else kOwn); SWS_TEXTURE (0 or 1); SWS_THREADS and SWS_BLOCKS (maximum of threads a block,
+// minimum of blocks a multiprocessor).
 
 #include "kernels/intra_task.cuh"
 
 SWS_KERNEL(SWS_THREADS, SWS_BLOCKS)
 intra_task(const uint4* profile, swsearch::u64 texture, int n_strips, const swsearch::u32* residues,
-           const swsearch::u64* starts, const swsearch::u32* lengths, const swsearch::u32* places,
-           const swsearch::u32* n_places, swsearch::u32* boundary, swsearch::u32 boundary_stride,
-           swsearch::u64* counts, int team, int* scores, swsearch::u32* work_counter) {
+           const swsearch::u64* starts, const swsearch::u32* lengths, const swsearch::u32* listed,
+           const swsearch::u32* n_listed, swsearch::u32* boundary, swsearch::u32 boundary_stride,
+           swsearch::u64* counters, int team_size, int* scores, swsearch::u32* work_counter) {
     using namespace swsearch;
     SWS_DYNAMIC_SHARED(uint4, strips);
     using Shape = Tile<kWarpSize, SWS_WORDS, SWS_COLUMNS, Pairing::SWS_PAIRING>;
     swsearch::intra_task<SWS_ARITHMETIC, Shape, SWS_GAP_OPEN, SWS_GAP_EXTEND, Edges::SWS_EDGES, SWS_TEXTURE != 0>(
-        strips, ProfileSource{profile, texture}, n_strips, SubjectList{residues, starts, lengths, places, n_places},
-        boundary, boundary_stride, counts, team, scores, work_counter, ScoresAlone());
+        strips, ProfileSource{profile, texture}, n_strips, SubjectList{residues, starts, lengths, listed, n_listed},
+        boundary, boundary_stride, counters, team_size, scores, work_counter, ScoresAlone());
 }

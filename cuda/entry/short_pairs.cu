@@ -1,7 +1,8 @@
 // Entry of the kernel for many short pairs (kernels/short_pairs.cuh).
 //
-// Compile-time constants: SWS_ROWS (query rows a lane: 8 or 16), SWS_AFFINE, SWS_LOCAL, SWS_TABLE, SWS_PATH (0 or 1),
-// SWS_THREADS and SWS_BLOCKS (threads a block, blocks a multiprocessor). Shared memory: the table's 1,024 bytes, or none.
+// Compile-time constants: SWS_ROWS (query rows a lane: 8 or 16); SWS_AFFINE, SWS_LOCAL, SWS_TABLE and SWS_PATH (0 or
+// 1); SWS_THREADS and SWS_BLOCKS (threads a block, minimum of blocks a multiprocessor). Shared memory: the table's
+// 1,024 bytes if SWS_TABLE is 1, else none.
 
 #include "kernels/short_pairs.cuh"
 

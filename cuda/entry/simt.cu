@@ -1,15 +1,15 @@
-// Entry of the kernel that gives a thread to each subject (kernels/simt.cuh).
+// Entry of the SIMT kernel of CUDASW++ 2.0, one thread a subject (kernels/simt.cuh).
 //
-// Compile-time constants: SWS_CELL (NarrowCell or WideCell), SWS_GAP_OPEN, SWS_GAP_EXTEND, SWS_THREADS and SWS_BLOCKS
-// (threads a block, blocks a multiprocessor).
+// Compile-time constants: SWS_CELL (NarrowCell or WideCell); SWS_GAP_OPEN; SWS_GAP_EXTEND; SWS_THREADS and SWS_BLOCKS
+// (threads a block, minimum of blocks a multiprocessor).
 
 #include "kernels/simt.cuh"
 
 SWS_KERNEL(SWS_THREADS, SWS_BLOCKS)
 simt(swsearch::u64 texture, int n_blocks, const swsearch::u32* residues, const swsearch::u64* starts,
-     const swsearch::u32* lengths, const swsearch::u32* places, swsearch::u32 n_subjects,
+     const swsearch::u32* lengths, const swsearch::u32* listed, swsearch::u32 n_subjects,
      swsearch::SWS_CELL::Stored* cells, int* scores, swsearch::u32* counter) {
     using namespace swsearch;
-    score_alone<SWS_GAP_OPEN, SWS_GAP_EXTEND, SWS_CELL>(
-        texture, n_blocks, SubjectQueue{residues, starts, lengths, places, n_subjects}, cells, scores, counter);
+    score_simt<SWS_GAP_OPEN, SWS_GAP_EXTEND, SWS_CELL>(
+        texture, n_blocks, SubjectQueue{residues, starts, lengths, listed, n_subjects}, cells, scores, counter);
 }

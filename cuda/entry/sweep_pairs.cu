@@ -1,7 +1,7 @@
 // Entry of the diamond kernel (kernels/sweep.cuh).
 //
-// Compile-time constants: SWS_CELLS (NarrowCells, WideCells), SWS_WORDS (words a lane), SWS_LOCAL, SWS_AFFINE, SWS_COMPARED
-// (0 or 1), SWS_THREADS and SWS_BLOCKS (threads a block, blocks a multiprocessor).
+// Compile-time constants: SWS_CELLS (NarrowCells, WideCells); SWS_WORDS (words a lane); SWS_LOCAL, SWS_AFFINE and
+// SWS_COMPARED (0 or 1); SWS_THREADS and SWS_BLOCKS (threads a block, minimum of blocks a multiprocessor).
 
 #include "kernels/sweep.cuh"
 

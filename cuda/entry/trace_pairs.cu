@@ -1,6 +1,6 @@
-// Entry of the diamond kernel that sweeps again for a path (kernels/sweep.cuh).
+// Entry of the diamond kernel that sweeps some strips again for a path (kernels/sweep.cuh).
 //
-// Compile-time constants: as sweep_pairs.cu, and SWS_EVERY (diamonds from checkpoint to checkpoint).
+// Compile-time constants: those of sweep_pairs.cu, and SWS_EVERY (diamonds from one checkpoint to the next).
 
 #include "kernels/sweep.cuh"
 

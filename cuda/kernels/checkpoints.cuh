@@ -1,25 +1,31 @@
-// Windows of long subjects that are proven to be exact: what lanes hold where two windows meet, and whether it is the same.
+// Verified windows of long subjects: saves the state of the lanes where two windows meet, and compares the states,
+// which proves that the later window is exact. The kernel itself is intra_task.cuh, with the CheckpointObserver of
+// this file; the exact scores and lengths are those given there.
 //
-// A subject's columns are a chain, so windows of it are scored side by side, each but the first begun some columns early
-// with zeros in place of what came before. Zeros are a lower bound: no cell is larger than the subject's own. Alignments
-// that end in background sequence are short, and within a few hundred columns a window holds, cell for cell, what the one
-// before it held there. From then on the two are the same function of the same values. So a window keeps what its lanes
-// hold at a checkpoint, some columns behind its begin. The window before ends there and compares: if both hold the same, and the
-// earlier window is right, so is the later one. (In other words the columns between the two points, as a map of max-plus
-// algebra, have converged to a constant: Maleki, Musuvathi, Mytkowicz 2014.)
+// Method. The columns of a subject are a chain. To score windows of it at the same time, each window but the first
+// begins some columns early, with zeros in place of the state before it. Zeros are a lower bound: no cell of a window
+// is larger than the subject's own. Alignments that end in background sequence are short, so within a few hundred
+// columns a window holds, cell for cell, the same values as the window before it. From there on both are the same
+// function of the same values. A window therefore saves the state of its lanes at a checkpoint some columns after its
+// beginning, and the window before it ends there and compares. If the states are equal and the earlier window is
+// exact, so is the later one. (In terms of max-plus algebra, the map that the columns between the two points define
+// has converged to a constant: Maleki, Musuvathi, Mytkowicz 2014.)
 //
-// Where they differ, an alignment may reach across. The earlier window goes on then, to the next of a few checkpoints, until both
-// hold the same. It meets the later one in memory: windows are handed out from a subject's last to its first, so the one that
-// is waited for was begun before. All strips must agree on a checkpoint, so this needs a warp for each. Where they have none, or
-// differ at the last checkpoint as well, windows keep what they hold at their end, and the host compares it and asks for longer
-// ones.
+// Extension. Where the states differ, an alignment may cross the checkpoint. The earlier window is then extended to
+// the next of a few checkpoints, until the states are equal. It reads the later window's states from memory: windows
+// are handed out from the last of a subject to the first, so the window that is waited for began earlier. All strips
+// must agree at a checkpoint, so extension requires a warp for each strip. Without these warps, or if the states
+// still differ at the last checkpoint, a window saves its state at its end; compare_checkpoints then compares the
+// states, and the host scores longer windows.
 //
-// Strips come to a checkpoint from the first to the last, so one that sees that all agree may end before those below it, which
-// have voted by then. They look after every round, and see it, before they use columns of the boundary that they have read
-// ahead and that the ended strip never wrote. So they must look each round, and read no more than a round ahead.
+// Votes. Strips reach a checkpoint in order, from the first to the last, so a strip that sees that all strips agree
+// may end before the strips below it, all of which have voted by then. Those strips check the votes after every
+// round, and see the agreement before they use boundary columns that they have read ahead and that the ended strip
+// never wrote. This holds only because they check every round and read no more than one round ahead.
 //
-// Lanes are columns apart, and they are compared after the same step rather than the same column: along the slant at which
-// windows are cut (column_range.cuh). Windows begin at multiples of a round, so their lanes lie alike.
+// Slant. Lanes are columns apart. Their states are compared after the same step, not at the same column: along the
+// slant at which windows are cut (column_range.cuh). Windows begin at multiples of a round, so the same lanes of two
+// windows are at the same columns.
 
 #pragma once
 
@@ -27,95 +33,110 @@
 
 namespace swsearch {
 
-// Checkpoints at which two windows may meet, and columns from one to the next.
+// Number of checkpoints at which two windows may meet, columns from one to the next, and columns from the first to
+// the last.
 constexpr int kCheckpoints = 4;
 constexpr int kCheckpointStride = 64;
-constexpr int kFurtherColumns = (kCheckpoints - 1) * kCheckpointStride;
+constexpr int kExtensionColumns = (kCheckpoints - 1) * kCheckpointStride;
 static_assert(kCheckpoints <= 4, "a word has a byte for the votes on each checkpoint");
 
-// Words that a lane keeps at a checkpoint: H and E of its rows, H above them, and what it hands on.
+// Words that a lane saves at a checkpoint: H and E of its rows, H above its first row, and H and F of its last row.
 template <class Shape>
 constexpr int kCheckpointWords = 2 * Shape::kWords + 3;
 
-// before: of each window, the subject's columns before its first one.
-// entries: its columns before the first checkpoint with the window before, 0 where there is none; of one window more than there
-// are. steps: its columns before the first checkpoint with the next one, or so many that all lanes come to the subject's end
-// (column_range.cuh); where windows meet, kFurtherColumns more than its entry at least, so that it comes to all checkpoints at which the
-// window before may wait for it. All are multiples of 4.
-// words: of each window kCheckpointWords x lanes for each strip at each checkpoint with the window before, then the same at its end.
-// reached: checkpoints that each strip of each window has kept, 0 before the launch; null if windows do not meet.
-// agreed: of each window, for each checkpoint with the next one a byte: strips that hold the same; 0 before the launch.
+// The windows of a launch. All numbers of columns are multiples of 4.
 struct Checkpoints {
+    // For each window, the subject's columns before its first one.
     const u32* before;
+    // For each window, its columns before the first checkpoint that it shares with the window before; 0 if there is no
+    // such window. The array has one entry more than there are windows.
     const u32* entries;
+    // For each window, its columns before the first checkpoint that it shares with the next window, or enough columns
+    // for all lanes to pass the subject's end (column_range.cuh). Where windows are extended, at least
+    // kExtensionColumns more than the window's entry, so that the window reaches every checkpoint at which the window
+    // before it may wait.
     const u32* steps;
+    // For each window, its states at each of the kCheckpoints checkpoints with the window before, then its state at its
+    // end. A state has, for each strip, kCheckpointWords words of each lane: [strip][word][lane].
     u32* words;
+    // For each strip of each window, the number of checkpoints whose states it has saved; 0 before the launch. Null if
+    // windows are not extended.
     u64* reached;
+    // For each window, a word with a byte for each checkpoint that it shares with the next window: the number of strips
+    // whose states are equal there; 0 before the launch.
     u32* agreed;
 };
 
-// Keeps a lane's state at the checkpoints of a window, and lets the window end where it meets the next one.
+// Saves a lane's state at the checkpoints of a window, and ends the window where its state equals that of the next
+// window.
 template <class Shape>
-class AtCheckpoints {
+class CheckpointObserver {
    public:
-    static constexpr bool kRows = false;
-    static constexpr bool kRounds = true;
+    static constexpr bool kObservesWords = false;
+    static constexpr bool kObservesRounds = true;
 
-    SWS_DEVICE AtCheckpoints(const Checkpoints& checkpoints, u32 window, int strip, int n_strips, int lane)
-        : checkpoints_(checkpoints), window_(window), strip_(strip), n_strips_(n_strips), lane_(lane), due_(next_due(0)) {}
+    SWS_DEVICE CheckpointObserver(const Checkpoints& checkpoints, u32 window, int strip, int n_strips, int lane)
+        : checkpoints_(checkpoints),
+          window_(window),
+          strip_(strip),
+          n_strips_(n_strips),
+          lane_(lane),
+          due_(next_due(0)) {}
 
-    // columns: steps that were done; returns how many shall be, `n_steps` or more.
+    // columns: steps done so far. Returns the number of steps to do in all.
     template <class Word>
-    SWS_DEVICE int round(int columns, int n_steps, const Word (&kept)[Shape::kWords], const Word (&e)[Shape::kWords],
-                         Word corner, Word last_h, Word last_f) {
+    SWS_DEVICE int round(int columns, int n_steps, const Word (&diagonal_h)[Shape::kWords],
+                         const Word (&e)[Shape::kWords], Word corner, Word last_h, Word last_f) {
         if (columns != due_) {
             return n_steps;
         }
-        const auto each = [&](auto use) {
+        const auto for_each_word = [&](auto use) {
 #pragma unroll
             for (int k = 0; k < Shape::kWords; ++k) {
-                use(2 * k, static_cast<u32>(kept[k]));
+                use(2 * k, static_cast<u32>(diagonal_h[k]));
                 use(2 * k + 1, static_cast<u32>(e[k]));
             }
             use(2 * Shape::kWords, static_cast<u32>(corner));
             use(2 * Shape::kWords + 1, static_cast<u32>(last_h));
             use(2 * Shape::kWords + 2, static_cast<u32>(last_f));
         };
-        const auto keep = [&](int place) {
-            u32* const to = words_of(window_, place);
-            each([to](int number, u32 word) { to[number * kWarpSize] = word; });
+        const auto save = [&](int index) {
+            u32* const saved = words_of(window_, index);
+            for_each_word([saved](int number, u32 word) { saved[number * kWarpSize] = word; });
         };
-        const int behind_entry = columns - entry();
-        if (has_checkpoint(behind_entry)) {
-            keep(behind_entry / kCheckpointStride);
+        const int past_entry = columns - entry();
+        if (has_checkpoint(past_entry)) {
+            save(past_entry / kCheckpointStride);
             if (checkpoints_.reached != nullptr) {
                 __threadfence();
                 __syncwarp();
                 if (lane_ == 0) {
-                    __threadfence();  // for what the other lanes wrote, which the barrier ordered before
-                    publish(reached_by(window_), static_cast<u64>(behind_entry / kCheckpointStride + 1));
+                    __threadfence();  // also covers the other lanes' writes, which the barrier put before it
+                    publish(reached_by(window_), static_cast<u64>(past_entry / kCheckpointStride + 1));
                 }
             }
         }
-        const int behind_end = columns - end();
-        if (behind_end == 0) {
-            keep(kCheckpoints);
+        const int past_end = columns - end();
+        if (past_end == 0) {
+            save(kCheckpoints);
         }
-        if (behind_end >= 0 && checkpoints_.reached != nullptr && checkpoints_.entries[window_ + 1] != 0) {
+        if (past_end >= 0 && checkpoints_.reached != nullptr && checkpoints_.entries[window_ + 1] != 0) {
             u32 agrees = 0;
-            if (behind_end % kCheckpointStride == 0) {
-                const int checkpoint = behind_end / kCheckpointStride;
+            if (past_end % kCheckpointStride == 0) {
+                const int checkpoint = past_end / kCheckpointStride;
                 const u64* const reached = reached_by(window_ + 1);
                 while (__any_sync(kWholeWarp, look_at(reached) <= static_cast<u64>(checkpoint))) {
                     nap();
                 }
                 __threadfence();
                 const u32* const other = words_of(window_ + 1, checkpoint);
-                u32 unlike = 0;
-                each([other, &unlike](int number, u32 word) { unlike |= other[number * kWarpSize] ^ word; });
-                agrees = __any_sync(kWholeWarp, unlike != 0) ? 0 : 1u << (8 * checkpoint);
+                u32 difference = 0;
+                for_each_word([other, &difference](int number, u32 word) {
+                    difference |= other[number * kWarpSize] ^ word;
+                });
+                agrees = __any_sync(kWholeWarp, difference != 0) ? 0 : 1u << (8 * checkpoint);
             }
-            n_steps = all_agree(agrees) || behind_end == kFurtherColumns ? columns : columns + kColumnsPerRound;
+            n_steps = all_agree(agrees) || past_end == kExtensionColumns ? columns : columns + kColumnsPerRound;
         }
         due_ = next_due(columns);
         return n_steps;
@@ -127,24 +148,27 @@ class AtCheckpoints {
     SWS_DEVICE int entry() const { return static_cast<int>(checkpoints_.entries[window_]); }
     SWS_DEVICE int end() const { return static_cast<int>(checkpoints_.steps[window_]); }
 
-    // Whether there is a checkpoint with the window before so many columns behind the first one.
-    SWS_DEVICE bool has_checkpoint(int behind) const {
-        return entry() != 0 && behind >= 0 && behind <= last_checkpoint() && behind % kCheckpointStride == 0;
+    // Whether a checkpoint with the window before lies `past_entry` columns after the first one.
+    SWS_DEVICE bool has_checkpoint(int past_entry) const {
+        return entry() != 0 && past_entry >= 0 && past_entry <= last_checkpoint() &&
+               past_entry % kCheckpointStride == 0;
     }
-    SWS_DEVICE int last_checkpoint() const { return checkpoints_.reached != nullptr ? kFurtherColumns : 0; }
+    SWS_DEVICE int last_checkpoint() const { return checkpoints_.reached != nullptr ? kExtensionColumns : 0; }
 
-    // The next columns after which something is to be done.
+    // The next number of columns after which this observer has work to do.
     SWS_DEVICE int next_due(int columns) const {
         const int at_end = columns < end() ? end() : columns + kColumnsPerRound;
-        const int behind = columns - entry();
-        if (entry() == 0 || behind >= last_checkpoint()) {
+        const int past_entry = columns - entry();
+        if (entry() == 0 || past_entry >= last_checkpoint()) {
             return at_end;
         }
-        const int at_checkpoint = behind < 0 ? entry() : columns + kCheckpointStride - behind % kCheckpointStride;
+        const int at_checkpoint =
+            past_entry < 0 ? entry() : columns + kCheckpointStride - past_entry % kCheckpointStride;
         return at_checkpoint < at_end ? at_checkpoint : at_end;
     }
 
-    // Whether all strips agree on some checkpoint; `agrees`: 1 in the byte of one that this strip agrees on, or 0.
+    // Adds this strip's vote and returns whether all strips agree at some checkpoint. agrees: 1 in the byte of the
+    // checkpoint at which this strip agrees, or 0.
     SWS_DEVICE bool all_agree(u32 agrees) const {
         u32* const counts = checkpoints_.agreed + window_;
         u32 agreed = 0;
@@ -165,8 +189,11 @@ class AtCheckpoints {
         return checkpoints_.reached + static_cast<u64>(window) * static_cast<u32>(n_strips_) + static_cast<u32>(strip_);
     }
 
-    SWS_DEVICE u32* words_of(u32 window, int place) const {
-        const u64 strips = (static_cast<u64>(window) * (kCheckpoints + 1) + static_cast<u32>(place)) * static_cast<u32>(n_strips_);
+    // This lane's first word of the state that the strip of a window saves at a checkpoint, or at the end for
+    // kCheckpoints.
+    SWS_DEVICE u32* words_of(u32 window, int index) const {
+        const u64 strips =
+            (static_cast<u64>(window) * (kCheckpoints + 1) + static_cast<u32>(index)) * static_cast<u32>(n_strips_);
         return checkpoints_.words + (strips + static_cast<u32>(strip_)) * kStripWords + static_cast<u32>(lane_);
     }
 
@@ -178,22 +205,25 @@ class AtCheckpoints {
     int due_;
 };
 
-// Sets differs[w] where window w does not hold at its entry what window w - 1 held at its end; a block a window.
-SWS_DEVICE void compare_checkpoints(const u32* entries, const uint4* words, u32 n_windows, u32 units_per_checkpoint, int* differs) {
+// Sets differs[w] to 1 where the state of window w at its first checkpoint differs from the state of window w - 1 at
+// its end. A block compares a window; units_per_checkpoint: 16-byte units that the strips of a window save at a
+// checkpoint. differs: 0 before the launch.
+SWS_DEVICE void compare_checkpoints(const u32* entries, const uint4* words, u32 n_windows, u32 units_per_checkpoint,
+                                    int* differs) {
     for (u32 window = blockIdx.x; window < n_windows; window += gridDim.x) {
         if (entries[window] == 0) {
             continue;
         }
         const uint4* const entry = words + static_cast<u64>(window) * (kCheckpoints + 1) * units_per_checkpoint;
         const uint4* const end = entry - units_per_checkpoint;
-        u32 unlike = 0;
+        u32 difference = 0;
 #pragma unroll 4
         for (u32 unit = threadIdx.x; unit < units_per_checkpoint; unit += blockDim.x) {
             const uint4 one = entry[unit];
             const uint4 other = end[unit];
-            unlike |= (one.x ^ other.x) | (one.y ^ other.y) | (one.z ^ other.z) | (one.w ^ other.w);
+            difference |= (one.x ^ other.x) | (one.y ^ other.y) | (one.z ^ other.z) | (one.w ^ other.w);
         }
-        if (unlike != 0) {
+        if (difference != 0) {
             differs[window] = 1;
         }
     }

@@ -1,7 +1,8 @@
-// Picks the subjects whose score is at least a limit: those to score again, and those to hand to the host.
+// Lists the subjects whose score is at least a limit: those to score again, and those to return to the host.
 //
-// One thread a subject of a range, or of an earlier list. The list's order is that in which warps finish, different from
-// run to run; what is done with it is not (scores are written at the subject's place, and the host sorts).
+// Each thread tests every (threads of the grid)-th candidate. The order of the list depends on which warps finish
+// first and differs from run to run; the results do not, because scores are stored by subject and the host sorts.
+// Scores are compared as 32-bit integers; there are fewer than 2^31 subjects.
 
 #pragma once
 
@@ -9,17 +10,18 @@
 
 namespace swsearch {
 
-// places: n_candidates earlier places, or null for first to first + n_candidates - 1. listed, n_listed: the list and its
-// length, to which the kernel appends. listed_scores: the scores beside them, or null.
-SWS_DEVICE void collect_at_least(const int* scores, const u32* places, u32 first, u32 n_candidates, int limit,
+// scores: indexed by subject. candidates: the n_candidates subjects to test, or null for subjects first to first +
+// n_candidates - 1. listed, n_listed: the list, with space for all candidates, and its length, to which the kernel
+// appends. listed_scores: the scores of the listed subjects in the same order, or null.
+SWS_DEVICE void collect_at_least(const int* scores, const u32* candidates, u32 first, u32 n_candidates, int limit,
                                  u32* listed, int* listed_scores, u32* n_listed) {
     const u32 stride = gridDim.x * blockDim.x;
-    for (u32 candidate = blockIdx.x * blockDim.x + threadIdx.x; candidate < n_candidates; candidate += stride) {
-        const u32 place = places == nullptr ? first + candidate : places[candidate];
-        const int score = scores[place];
+    for (u32 index = blockIdx.x * blockDim.x + threadIdx.x; index < n_candidates; index += stride) {
+        const u32 subject = candidates == nullptr ? first + index : candidates[index];
+        const int score = scores[subject];
         if (score >= limit) {
             const u32 entry = atomicAdd(n_listed, 1u);
-            listed[entry] = place;
+            listed[entry] = subject;
             if (listed_scores != nullptr) {
                 listed_scores[entry] = score;
             }

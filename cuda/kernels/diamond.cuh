@@ -1,21 +1,30 @@
-// One diamond: 32 steps of a strip of query rows, a warp's lanes side by side, columns streaming past.
+// The recurrence of the diamond kernels: one diamond, which is 32 steps of a strip of query rows. Common to sweep.cuh
+// and locate.cuh, where the memory is described.
 //
-// The method is that of docs/design/diamond.md and tests/diamond/horizon_model.py. A strip is 32 lanes of kRows rows each, in
-// registers. In step t lane a does column t - kLag * a, so no lane needs what another does in the same step: the cells of
-// a step are a band of independent cells, and the 32 steps of a diamond keep all lanes busy. What a diamond hands to the
-// next of its strip, the rightmost cells of each row, stays in registers; what it hands to the strip below, its lowest row,
-// collects in shared memory and goes to the horizon when the diamond is done.
+// After US patent 9,110,855, matrix-based dynamic programming; docs/design/diamond.md describes the method and
+// tests/diamond/horizon_model.py models it.
 //
-// The recurrence, for query rows i and subject columns j, first = open + extend; E and F are those the next cell may take:
+// Threads and cells. A warp computes a strip; each of its 32 lanes holds kRows rows in registers. In step t lane a
+// computes column t - kLag * a, so no lane needs what another lane computes in the same step: the cells of a step are
+// a band of independent cells, and all lanes are busy in the 32 steps of a diamond. The rightmost cells of each row,
+// which the next diamond of the strip needs, stay in registers. The lowest row, which the strip below needs, is
+// collected in shared memory and written to the horizon (horizon.cuh) after the diamond.
 //
-//     U         = max(H(i-1, j-1) + s(i, j), E(i, j))         and for local problems not below 0
+// The recurrence, for query row i and subject column j, with first = open + extend; E(i, j+1) and F(i+1, j) are the
+// values that the next cells use:
+//
+//     U         = max(H(i-1, j-1) + s(i, j), E(i, j))         and at least 0 in local problems
 //     H(i, j)   = max(U, F(i, j))
 //     E(i, j+1) = max(E - extend, U - first)                  a gap that consumes the subject
 //     F(i+1, j) = max(F - extend, U - first)                  a gap that consumes the query
 //
-// F(i+1, j) could as well open from H: F - first is not above F - extend. E(i, j+1) does not hear of F: a gap in one
-// sequence next to one in the other costs the same in either order, and here the one that consumes the subject comes
-// first. So the chain from row to row is one instruction, not three. With open = 0 both are H - first.
+// F(i+1, j) might open from H instead, with the same result: F - first is not above F - extend. E(i, j+1) ignores F:
+// a gap in one sequence next to a gap in the other costs the same in either order, and in this order the gap that
+// consumes the subject comes first. So the chain from row to row is one instruction, not three. With open = 0 both
+// gaps are H - first.
+//
+// Exact for scores up to 2^30, in local problems up to 2^31 - 2^16; the host refuses pairs whose scores could be
+// larger, and chooses narrow cells only where they hold every score of a diamond (cells.cuh).
 
 #pragma once
 
@@ -27,7 +36,7 @@
 namespace swsearch {
 
 constexpr int kDiamondSteps = 32;
-// 32-bit words of shared memory in which a diamond's lowest row collects.
+// 32-bit words of shared memory in which the lowest row of a diamond is collected.
 constexpr int kLowestRowWords = 2 * kDiamondSteps;
 
 struct PairCosts {
@@ -44,25 +53,30 @@ struct PairCosts {
     SWS_DEVICE int border(int k, bool free) const { return free || k == 0 ? 0 : -(open + k * extend); }
 };
 
-// A row whose scores are written, one a column: H of row `row` of the strip; none where `scores` is null.
+// A row of the strip whose H is written to `scores`, by column; no row if `scores` is null.
 struct WrittenRow {
     int* scores;
     int row;
 };
 
-// kDefinedE: E opens from H, as docs/design/diamond.md defines it, which takes one more instruction. All other values are the
-// same; a path's decisions compare with E.
+// The state of a lane of a strip, and the computation of a diamond. All lanes of a warp call the member functions
+// together.
+//
+// kDefinedE: E opens from H, as docs/design/diamond.md defines it, at the cost of one more instruction. All other
+// values stay the same; the decisions of a path compare with E.
 template <class Cells, class Scores, int kWords, bool kLocal, bool kAffine, bool kDefinedE = false>
 class StripLane {
    public:
     using Word = typename Cells::Word;
     static constexpr int kRows = kWords * Cells::kRowsPerWord;
     static constexpr int kStripRows = kRows * kWarpSize;
-    // Steps from a column's entry in the strip to the one in which lane 0 hears of the strip's lowest row there.
+    // Steps between the computation of a column in the strip's first row and the step in which lane 0 receives the
+    // strip's lowest row at that column.
     static constexpr int kDepth = Cells::kLag * kWarpSize;
     using Edge = u32[Cells::kEdgeWords];
 
-    // above: rows of the matrix above the strip. The state is that of the left border.
+    // Begins at the left border. above: rows of the matrix above the strip. base: see cells.cuh. lowest_row:
+    // kLowestRowWords words of shared memory of the warp.
     SWS_DEVICE StripLane(const Scores& scores, const PairCosts& costs, int above, int base, u32* lowest_row)
         : lane_(static_cast<int>(threadIdx.x) % kWarpSize),
           base_(base),
@@ -82,18 +96,18 @@ class StripLane {
         up_ = Cells::pair(costs.left_border(first_row) - base, costs.left_border(first_row + kWords) - base);
     }
 
-    // Goes on to a diamond: scores count from `base`, and `above` is the node above the strip in this lane's of its
-    // columns.
+    // Enters the next diamond. above: the horizon node above the strip in this lane's column of the diamond. base:
+    // that of the diamond.
     SWS_DEVICE void enter(const HorizonNode& above, int base) {
         if constexpr (Cells::kRelative) {
-            const Word by = Cells::both(base_ - base);
+            const Word shift = Cells::both(base_ - base);
 #pragma unroll
             for (int k = 0; k < kWords; ++k) {
-                h_[k] = Cells::add(h_[k], by);
-                e_[k] = Cells::add(e_[k], by);
+                h_[k] = Cells::add(h_[k], shift);
+                e_[k] = Cells::add(e_[k], shift);
             }
-            f_ = Cells::add(f_, by);
-            up_ = Cells::add(up_, by);
+            f_ = Cells::add(f_, shift);
+            up_ = Cells::add(up_, shift);
             base_ = base;
         }
         Cells::edge_of(above.h - base_, above.f - base_, top_);
@@ -103,25 +117,26 @@ class StripLane {
 
     SWS_DEVICE int base() const { return base_; }
 
-    // Every lane has a column in every step, or does no harm in those beyond the matrix.
+    // Computes a diamond that lies inside the matrix, or whose cells outside it cannot change the result.
     SWS_DEVICE void run() { steps<false>(0, 0, WrittenRow{nullptr, 0}); }
 
-    // The same where columns are missing: halves whose column is not one of 0 to columns - 1 keep their state.
+    // Computes a diamond that reaches beyond the matrix: halves whose column is not one of 0 to columns - 1 keep
+    // their state. first_step: number of the diamond's first step in the strip.
     SWS_DEVICE void run_at_border(int first_step, int columns, const WrittenRow& written) {
         steps<true>(first_step, columns, written);
     }
 
-    // Local: this lane's best score in the diamond just done.
+    // Local problems: this lane's best score in the diamond just computed.
     SWS_DEVICE int reached() const {
         const int low = Cells::row(best_, 0);
         const int high = Cells::row(best_, Cells::kRowsPerWord - 1);
         return base_ + (low > high ? low : high);
     }
 
-    // Local: does a diamond to find where `score` is reached first: (column - first step + kDepth) * kStripRows + row of the
-    // strip, kNowhere where it is not.
+    // Local problems: computes a diamond and returns this lane's first position with `score`:
+    // (column - first step + kDepth) * kStripRows + row of the strip, or kNotFound.
     SWS_DEVICE int find(int score) {
-        int place = kNowhere;
+        int position = kNotFound;
 #pragma unroll 1
         for (int step = 0; step < kDiamondSteps; step += kBlock) {
             scores_.next_four();
@@ -134,15 +149,15 @@ class StripLane {
                     const int column = kDepth + step + i - Cells::kLag * lane_ - row / kWords;
                     const int here = column * kStripRows + lane_ * kRows + row;
                     const bool found = base_ + Cells::row(h_[row % kWords], row / kWords) == score;
-                    place = found && here < place ? here : place;
+                    position = found && here < position ? here : position;
                 }
             }
         }
-        return place;
+        return position;
     }
-    static constexpr int kNowhere = 0x7FFFFFFF;
+    static constexpr int kNotFound = 0x7FFFFFFF;
 
-    // A lane's state between entering a diamond and doing it, as words for memory.
+    // A lane's state at the beginning of a diamond, as words for global memory.
     static constexpr int kStateWords = 2 * kWords + 3;
     SWS_DEVICE void save(u32 (&state)[kStateWords]) const {
 #pragma unroll
@@ -165,7 +180,7 @@ class StripLane {
         base_ = static_cast<int>(state[2 * kWords + 2]);
     }
 
-    // The lowest row at this lane's column of those that left the strip in the diamond.
+    // The lowest row of the strip, at this lane's column of the 32 columns that the diamond has completed.
     SWS_DEVICE HorizonNode lowest() const {
         Edge edge;
 #pragma unroll
@@ -175,19 +190,19 @@ class StripLane {
         return HorizonNode{base_ + Cells::edge_h(edge), base_ + Cells::edge_f(edge)};
     }
 
-    // H of each of the lane's rows at its last column.
+    // Writes H of each of the lane's rows at its last column. column: of the strip's `rows` rows in the matrix.
     SWS_DEVICE void write_column(int* column, int rows) const {
 #pragma unroll
         for (int row = 0; row < kRows; ++row) {
-            const int at = lane_ * kRows + row;
-            if (at < rows) {
-                column[at] = base_ + Cells::row(h_[row % kWords], row / kWords);
+            const int strip_row = lane_ * kRows + row;
+            if (strip_row < rows) {
+                column[strip_row] = base_ + Cells::row(h_[row % kWords], row / kWords);
             }
         }
     }
 
    private:
-    static constexpr int kBlock = 4;  // steps that the compiler sees at once
+    static constexpr int kBlock = 4;  // steps that are unrolled together
 
     template <bool kMasked>
     SWS_DEVICE void steps(int first_step, int columns, const WrittenRow& written) {
@@ -204,12 +219,12 @@ class StripLane {
 
     template <bool kMasked>
     SWS_DEVICE void one_step(int step, int first_step, int columns, const WrittenRow& written) {
-        Edge handed, incoming;
-        Cells::hand_on(h_[kWords - 1], f_, handed);
+        Edge outgoing, incoming;
+        Cells::edge_below(h_[kWords - 1], f_, outgoing);
 #pragma unroll
         for (int i = 0; i < Cells::kEdgeWords; ++i) {
-            // The lanes are a ring: lane 0 gets what the last lane hands on, the strip's lowest row.
-            incoming[i] = __shfl_sync(kWholeWarp, handed[i], (lane_ + kWarpSize - 1) % kWarpSize);
+            // The lanes form a ring: lane 0 receives the edge of the last lane, which is the strip's lowest row.
+            incoming[i] = __shfl_sync(kWholeWarp, outgoing[i], (lane_ + kWarpSize - 1) % kWarpSize);
             const u32 top = __shfl_sync(kWholeWarp, top_[i], step);
             if (lane_ == 0) {
                 lowest_row_[i * kDiamondSteps + step] = incoming[i];
@@ -223,7 +238,7 @@ class StripLane {
 
         const int column = first_step + step - Cells::kLag * lane_;  // of the low half
         const Word mask = kMasked ? Cells::inside(column, columns) : Word{};
-        Word pending = 0;  // H of an even word, which waits for its neighbour to be compared together
+        Word pending = 0;  // H of an even word, compared together with the next word's
 #pragma unroll
         for (int k = 0; k < kWords; ++k) {
             const Word u = Cells::add_max_floor(diagonal, scores_.score(k), e_[k]);
@@ -259,15 +274,15 @@ class StripLane {
             return;
         }
         const int half = row / kWords;
-        const int at = column - half;
-        // By masks: an index that is not known to the compiler would put the lane's whole state in memory.
+        const int score_column = column - half;
+        // By masks, because an index that the compiler does not know would move the lane's whole state to memory.
         Word word = 0;
 #pragma unroll
         for (int k = 0; k < kWords; ++k) {
             word |= h_[k] & -static_cast<Word>(k == row % kWords);
         }
-        if (at >= 0 && at < columns) {
-            written.scores[at] = base_ + Cells::row(word, half);
+        if (score_column >= 0 && score_column < columns) {
+            written.scores[score_column] = base_ + Cells::row(word, half);
         }
     }
 
@@ -281,8 +296,8 @@ class StripLane {
     Word h_[kWords];
     Word e_[kWords];
     Word f_;      // of the last word
-    Word up_;     // H above the first word, a column back
-    Word best_ = 0;  // local: the best score of each half in a diamond
+    Word up_;     // H above the first word, of the previous column
+    Word best_ = 0;  // local problems: the best score of each half in the diamond
 };
 
 }  // namespace swsearch

@@ -1,11 +1,14 @@
-// Where the best score of a listed subject is reached: the row of the query and the column of the subject.
+// The ends of best alignments: for each listed subject of known best score, the column of the subject and the row of
+// the query at which an alignment of that score ends. The kernel itself is intra_task.cuh, with the EndObserver of
+// this file; the exact scores and lengths are those given there.
 //
-// The score is known, from an exact kernel; so a cell is an end where its H is the score, and a lane need only look at each
-// word of H that it makes. Of several such cells the end is the one in the smallest column and, in this column, in the
-// smallest row (docs/design/traceback.md). A place is one number that grows by column, then by row; memory keeps the largest
-// complement, so that zeros say that there is none, and the order in which strips and lanes find ends changes nothing.
+// The score is known from an exact kernel, so a cell is an end if its H equals the score, and a lane only compares
+// each word of H. Of several such cells the result is the one in the smallest column and, within this column, in the
+// smallest row (docs/design/traceback.md). A position is one number that grows by column, then by row. Memory keeps
+// the largest complement of it by an atomic maximum, so zero means that no end was found, and the result does not
+// depend on the order in which strips and lanes find ends.
 //
-// H in a padding column or row is below the best score, which is above 0: padding scores -128 and a gap costs something.
+// H in a padding column or row is below the best score, which is above 0: padding scores -128, and a gap has a cost.
 
 #pragma once
 
@@ -13,49 +16,50 @@
 
 namespace swsearch {
 
-// scores: of each subject the best score, above 0; ends: of each subject the complement of (column << 32 | row), counted from
-// 0, zero before the launch.
+// scores: the best score of each subject, above 0. ends: for each subject the complement of (column << 32 | row), both
+// counted from 0; zero before the launch. Both are indexed by subject.
 struct WantedEnds {
     const int* scores;
     u64* ends;
 };
 
-// Looks for cells of a known score while a lane aligns its rows of a strip.
+// Finds the cells of a known score among the rows that a lane aligns.
 template <class Shape>
-class AtEnds {
+class EndObserver {
    public:
-    static constexpr bool kRows = true;
-    static constexpr bool kRounds = false;
+    static constexpr bool kObservesWords = true;
+    static constexpr bool kObservesRounds = false;
 
-    SWS_DEVICE AtEnds(const WantedEnds& wanted, u32 subject, int strip, int lane)
+    SWS_DEVICE EndObserver(const WantedEnds& wanted, u32 subject, int strip, int lane)
         : score_(kRowBlocks ? both_halves(static_cast<u32>(wanted.scores[subject]))
                             : static_cast<u32>(wanted.scores[subject])),
           end_(wanted.ends + subject),
           first_row_(strip * Shape::kRows + lane * Shape::kRows / Shape::kGroup),
           lag_(Shape::kLag * lane) {}
 
-    // h: H of the lane's word k, made in a step; of row blocks the high half's row is kWords further down, a column behind.
+    // h: H of the lane's word k, computed in `step`. For row blocks, the row of the high half is kWords rows further
+    // down and one column behind.
     template <class Word>
-    SWS_DEVICE void row(int k, int step, Word h) {
+    SWS_DEVICE void word(int k, int step, Word h) {
         const u32 differs = static_cast<u32>(h) ^ score_;
         if constexpr (kRowBlocks) {
             if ((differs & 0xFFFFu) == 0) {
-                found(k, step);
+                add_end(k, step);
             }
             if (differs >> 16 == 0) {
-                found(k + Shape::kWords, step - 1);
+                add_end(k + Shape::kWords, step - 1);
             }
         } else if (differs == 0) {
-            found(k, step);
+            add_end(k, step);
         }
     }
 
    private:
-    static_assert(Shape::kPairing != Pairing::kTwoQueries, "the ends of one query");
+    static_assert(Shape::kPairing != Pairing::kTwoQueries, "ends are those of one query");
     static constexpr bool kRowBlocks = Shape::kPairing == Pairing::kRowBlocks;
 
-    // Seldom called: atomics cost nothing.
-    SWS_DEVICE void found(int row, int step) {
+    // Called so seldom that the cost of the atomic does not matter.
+    SWS_DEVICE void add_end(int row, int step) {
         const u64 column = static_cast<u64>(static_cast<u32>(step - lag_));
         atomicMax(end_, ~(column << 32 | static_cast<u64>(static_cast<u32>(first_row_ + row))));
     }

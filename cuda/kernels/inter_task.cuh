@@ -1,11 +1,22 @@
-// Inter-task kernel: one strip of one query, or of two, against a range of subjects, a group of lanes to each.
+// Inter-task kernel: the best local score of one strip of a query, or of two queries, against each subject of a
+// range. The recurrence is that of strip.cuh.
 //
-// Blocks are persistent: each stages the strip into shared memory once, then its warps take work from a counter, one item
-// for as many subjects side by side as the warp has groups, the longest first (the database is stored by length), so that
-// the groups of a warp end together and short subjects fill the end. A query longer than a strip is one launch a strip;
-// H and F of a strip's last row wait in global memory, a column's at its residue's place (boundary.cuh).
+// Threads and cells. A group of 4 to 32 lanes aligns one subject, so a warp aligns as many subjects as it has groups.
+// Blocks are persistent: each stages the strip in shared memory once, then its warps take items from a counter, the
+// longest subjects first (the database is sorted by length). The groups of a warp therefore end at about the same
+// time, and short subjects fill the end of the launch.
 //
-// Best scores of more than one strip are combined in place; all launches of a query run in order.
+// Several strips. A query longer than a strip takes one launch for each strip. H and F of a strip's last row are
+// stored in global memory, those of a column at the offset of its residue (boundary.cuh). Each launch replaces a
+// subject's score by the maximum of that score and its own, so all launches of a query must run in order.
+//
+// Memory. The packed profile has its strips one after another in the layout of tile.cuh; rows past the query's end
+// and column 0 score -128. Residues are packed as in subject.cuh. A boundary has kBoundaryWords words for each
+// residue of the database, padding included, and need not be initialised.
+//
+// Exact up to 2,047 (FastPair), or 32,767 or 2^31 - 1 less the largest profile score (ShortPair, Wide). A larger
+// result says that it may be inexact (arithmetic.cuh); collect_at_least lists those subjects, and they are scored
+// again in a wider type. With kDeferred the result is a bound (strip.cuh). Subjects are shorter than 2^31.
 
 #pragma once
 
@@ -16,57 +27,59 @@ namespace swsearch {
 struct SubjectRange {
     const u32* residues;  // packed residues, 16-byte aligned
     const u64* starts;    // byte of each subject's first residue, a multiple of 16
-    const u32* lengths;   // residues of each subject, growing
+    const u32* lengths;   // residues of each subject, in ascending order
     u32 n_subjects;
 };
 
-// A strip of the query and what lies around it.
+// A strip of the query and its neighbours.
 struct StripOfQuery {
-    int first_unit;  // of its packed profile
-    int further;     // whether a strip lies above
-    int followed;    // whether one lies below
-    const u32* above;
-    u32* below;
+    int first_unit;       // index of its first unit in the packed profile
+    int has_strip_above;  // 0 or 1
+    int has_strip_below;  // 0 or 1
+    const u32* above;     // boundary of the strip above
+    u32* below;           // boundary that this strip writes
 };
 
+// strip: shared memory for one staged strip. scores_low: the score of each subject; with two queries that of the
+// query in the low halves, and scores_high that of the other. work_counter: 0 before the launch.
 template <class Arithmetic, class Shape, int kOpen, int kExtend, bool kDeferred, Edges kEdges, bool kTexture>
 SWS_DEVICE void inter_task(uint4* strip, const ProfileSource& profile, const StripOfQuery& query,
-                            const SubjectRange& subjects, int* scores_low, int* scores_high, u32* work_counter) {
+                           const SubjectRange& subjects, int* scores_low, int* scores_high, u32* work_counter) {
     stage_strip<kTexture>(strip, profile, query.first_unit, Shape::kStripUnits, static_cast<int>(threadIdx.x),
                           static_cast<int>(blockDim.x));
     __syncthreads();
 
     const u32 group = (threadIdx.x % kWarpSize) / Shape::kGroup;
-    const bool writer = threadIdx.x % Shape::kGroup == 0;
+    const bool writes_score = threadIdx.x % Shape::kGroup == 0;
     for (;;) {
         u32 item = 0;
         if (threadIdx.x % kWarpSize == 0) {
             item = atomicAdd(work_counter, 1u);
         }
-        const u32 taken = __shfl_sync(kWholeWarp, item, 0) * Shape::kGroupsPerWarp;
-        if (__all_sync(kWholeWarp, taken >= subjects.n_subjects)) {
+        const u32 n_taken = __shfl_sync(kWholeWarp, item, 0) * Shape::kGroupsPerWarp;
+        if (__all_sync(kWholeWarp, n_taken >= subjects.n_subjects)) {
             return;
         }
-        const bool real = taken + group < subjects.n_subjects;
-        const u32 place = real ? subjects.n_subjects - 1 - taken - group : 0;
-        const u64 start = real ? subjects.starts[place] : 0;
-        const int length = real ? static_cast<int>(subjects.lengths[place]) : 0;
+        const bool has_subject = n_taken + group < subjects.n_subjects;
+        const u32 subject = has_subject ? subjects.n_subjects - 1 - n_taken - group : 0;
+        const u64 start = has_subject ? subjects.starts[subject] : 0;
+        const int length = has_subject ? static_cast<int>(subjects.lengths[subject]) : 0;
 
-        const EdgePlace edges{query.above, query.below, static_cast<u32>(start / kColumnsPerRound)};
+        const BoundaryLocation boundary{query.above, query.below, static_cast<u32>(start / kColumnsPerRound)};
         const auto best = align_strip<Arithmetic, Shape, kOpen, kExtend, kDeferred, kEdges>(
-            strip, subjects.residues + start / 4, WholeSubject<Shape>(length), edges, query.further != 0,
-            query.followed != 0, Finished());
+            strip, subjects.residues + start / 4, WholeSubject<Shape>(length), boundary, query.has_strip_above != 0,
+            query.has_strip_below != 0, NoSync());
 
-        if (writer && real) {
-            const bool further = kEdges != Edges::kNone && query.further != 0;
+        if (writes_score && has_subject) {
+            const bool has_score = kEdges != Edges::kNone && query.has_strip_above != 0;
             if (Shape::kPairing == Pairing::kTwoQueries) {
                 const int low = low_half(static_cast<u32>(best));
                 const int high = high_half(static_cast<u32>(best));
-                scores_low[place] = further && scores_low[place] > low ? scores_low[place] : low;
-                scores_high[place] = further && scores_high[place] > high ? scores_high[place] : high;
+                scores_low[subject] = has_score && scores_low[subject] > low ? scores_low[subject] : low;
+                scores_high[subject] = has_score && scores_high[subject] > high ? scores_high[subject] : high;
             } else {
                 const int score = single_score<Arithmetic>(best);
-                scores_low[place] = further && scores_low[place] > score ? scores_low[place] : score;
+                scores_low[subject] = has_score && scores_low[subject] > score ? scores_low[subject] : score;
             }
         }
     }

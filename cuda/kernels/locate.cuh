@@ -1,8 +1,13 @@
-// Where a strip of a local sweep first reaches its best score: the smallest column, then the smallest row.
+// The position at which each listed strip of a local sweep (sweep.cuh) first reaches its best score: the smallest
+// column, then the smallest row.
 //
-// A warp takes a strip of a list, restores the state that the sweep left (sweep.cuh), and does that diamond and the next
-// ones again, looking at every cell. A diamond begins kDepth columns further left in the last lane than in the first, so
-// the same score in a smaller column can be in that one or in the kDepth / 32 after it, and in none later.
+// Threads and cells. A warp takes a strip of the list, restores the state that the sweep saved (StateLayout), and
+// computes that diamond and the following ones again, this time comparing every cell. A diamond begins kDepth columns
+// further left in the last lane than in the first, so the score may be reached in a smaller column in the kDepth / 32
+// diamonds after the one that reached it first, and in none later.
+//
+// The list has strips with the best score of their pair. The pointers are those of sweep.cuh, and so are the exact
+// scores and lengths (diamond.cuh).
 
 #pragma once
 
@@ -10,11 +15,13 @@
 
 namespace swsearch {
 
+// The smallest value of all lanes, in all lanes.
 SWS_DEVICE int shared_min(int value) { return -shared_max(-value); }
 
-// places: of each strip of the list, column and row counted from 1.
+// strips: the n_strips listed strips. positions: for each of them column and row, counted from 1. shared: the warp's
+// shared memory.
 template <class Cells, int kWords, bool kAffine, bool kCompared>
-SWS_DEVICE void locate_best(u32* shared, const Sweep& sweep, const u32* strips, u32 n_strips, int* places) {
+SWS_DEVICE void locate_best(u32* shared, const Sweep& sweep, const u32* strips, u32 n_strips, int* positions) {
     using Scores = typename ScoresFor<kCompared>::template Type<Cells, kWords>;
     using Lane = StripLane<Cells, Scores, kWords, true, kAffine>;
     using Layout = StateLayout<Lane>;
@@ -52,20 +59,20 @@ SWS_DEVICE void locate_best(u32* shared, const Sweep& sweep, const u32* strips, 
             base = base_below<Cells, true>(__shfl_sync(kWholeWarp, node.h, 0), sweep.reach);
         }
         lane.enter(node, base);
-        const int place = shared_min(lane.find(score));
-        if (place != Lane::kNowhere) {
-            const int here = place / Lane::kStripRows - Lane::kDepth + (first + since) * kDiamondSteps;
-            const int below = place % Lane::kStripRows;
-            if (!found || here < column || (here == column && below < row)) {
+        const int position = shared_min(lane.find(score));
+        if (position != Lane::kNotFound) {
+            const int found_column = position / Lane::kStripRows - Lane::kDepth + (first + since) * kDiamondSteps;
+            const int found_row = position % Lane::kStripRows;
+            if (!found || found_column < column || (found_column == column && found_row < row)) {
                 found = true;
-                column = here;
-                row = below;
+                column = found_column;
+                row = found_row;
             }
         }
     }
     if (lane_number == 0) {
-        places[2 * item] = column + 1;
-        places[2 * item + 1] = static_cast<int>(above) + row + 1;
+        positions[2 * item] = column + 1;
+        positions[2 * item + 1] = static_cast<int>(above) + row + 1;
     }
 }
 

@@ -1,18 +1,22 @@
-// A warp for each subject, the query in partitions whose H and E stay in registers: the partitioned vectorized kernel of
-// CUDASW++ 2.0 (Liu, Schmidt, Maskell 2010).
+// The best local score of each subject, one warp a subject, with the query in partitions whose H and E stay in
+// registers: the partitioned vectorized kernel of CUDASW++ 2.0 (Liu, Schmidt, Maskell 2010).
 //
-// A partition is 32 stripes of kVectors rows, striped as in striped.cuh; but a lane keeps its rows' H and E in registers
-// while the warp goes through all columns of the subject, and only then takes the next partition. Between two partitions
-// stand, for each column, H of the upper one's last row and the F that the lower one's first row takes.
+// Threads and cells. A partition has 32 stripes of kVectors rows, one stripe a lane, as in striped.cuh. A lane keeps
+// H and E of its rows in registers while the warp computes all columns of the subject, then the warp takes the next
+// partition. Warps take subjects from a counter, the longest first.
 //
-// That F is right although the lazy loop stops early. Where the loop stops, what is left of it is in no lane better than
-// the gap that the pass over the column opened from H at that row, so F of every later row of the stripe is the pass's own;
-// F of the last row is the larger of what the pass and each full round of the loop left there. As every H is right, so is
-// the F that it hands on.
+// Boundary. Between two partitions, global memory holds for each column H of the upper partition's last row and the F
+// that the lower partition's first row uses. This F is exact although the lazy loop stops early. Where the loop
+// stops, the F that it still carries is in no lane better than the gap that the pass over the column opened from H at
+// that row, so F of every later row of the stripe is that of the pass; F of the last row is the maximum of what the
+// pass and each complete round of the loop gave there. As every H is exact, so is the F below it.
 //
-// What differs from 2010: H and E are 32-bit registers, exact to 2^31 - 1 less the largest score, where 16 bits had to do;
-// lanes exchange by shuffles; the 32 columns at hand of what stands between partitions lie in the lanes, a column each, so
-// that global memory is read and written 32 columns at a time.
+// Differences from 2010: H and E are 32-bit registers instead of 16-bit ones; lanes exchange values by shuffles; the
+// boundary is read and written 32 columns at a time, one column a lane.
+//
+// Exact up to 2^31 - 1 less the largest profile score. Scores are at most 127, so a query of up to 16.9 million rows
+// cannot exceed this. Subjects are shorter than 2^31. Rows past the query's end and column 0 of the profile score
+// -128.
 
 #pragma once
 
@@ -20,12 +24,13 @@
 
 namespace swsearch {
 
-// Best score of one partition against one subject, of this lane.
-// texels: this lane's texel of profile column 0; the next column's lies 32 texels on. boundary: H and F of every subject
-// column, in place; `reads` and `writes` say whether a partition lies above and below.
+// Returns this lane's best score of one partition against one subject. texels: index of this lane's texel of profile
+// column 0; the next column's is 32 larger. residues, length: the subject, padded to whole words. boundary: H and F
+// of every subject column, read from the partition above and overwritten in place for the partition below, where
+// these exist.
 template <int kOpen, int kExtend, int kVectors>
-SWS_DEVICE int align_partition(u64 texture, int texels, const u32* residues, int length, uint2* boundary, bool reads,
-                               bool writes) {
+SWS_DEVICE int align_partition(u64 texture, int texels, const u32* residues, int length, uint2* boundary,
+                               bool has_partition_above, bool has_partition_below) {
     static_assert(kVectors >= 1 && kVectors <= kTexelVectors, "a lane reads one texel a column");
     constexpr int kFirst = kOpen + kExtend;
     constexpr int kLastLane = kWarpSize - 1;
@@ -33,10 +38,10 @@ SWS_DEVICE int align_partition(u64 texture, int texels, const u32* residues, int
     int h[kVectors] = {};
     int e[kVectors] = {};
     int best = 0;
-    int corner = 0;  // H of the row above the partition, one column before
+    int corner = 0;  // H of the row above the partition, of the previous column
     for (int begin = 0; begin < length; begin += kWarpSize) {
-        const bool mine = begin + lane < length;
-        const uint2 above = reads && mine ? boundary[begin + lane] : uint2{0, 0};
+        const bool has_column = begin + lane < length;
+        const uint2 above = has_partition_above && has_column ? boundary[begin + lane] : uint2{0, 0};
         uint2 below = {0, 0};
         const int n_words = (length - begin + 3) / 4;
         const u32 word = lane < 8 && lane < n_words ? profile_columns(residues[begin / 4 + lane]) : 0;
@@ -63,7 +68,7 @@ SWS_DEVICE int align_partition(u64 texture, int texels, const u32* residues, int
                 e[i] = __viaddmax_s32_relu(e[i], -kExtend, opened);
                 f = __viaddmax_s32_relu(f, -kExtend, opened);
             }
-            int handed_on = f;  // in the last lane: F for the row below the partition
+            int outgoing_f = f;  // in the last lane, F of the row below the partition
             bool busy = true;
             while (busy) {
                 f = from_above(f);
@@ -78,16 +83,16 @@ SWS_DEVICE int align_partition(u64 texture, int texels, const u32* residues, int
                     }
                 }
                 if (busy) {
-                    handed_on = larger(handed_on, f);
+                    outgoing_f = larger(outgoing_f, f);
                 }
             }
-            if (writes) {
+            if (has_partition_below) {
                 const u32 last_h = __shfl_sync(kWholeWarp, static_cast<u32>(h[kVectors - 1]), kLastLane);
-                const u32 last_f = __shfl_sync(kWholeWarp, static_cast<u32>(handed_on), kLastLane);
+                const u32 last_f = __shfl_sync(kWholeWarp, static_cast<u32>(outgoing_f), kLastLane);
                 below = lane == column ? uint2{last_h, last_f} : below;
             }
         }
-        if (writes && mine) {
+        if (has_partition_below && has_column) {
             boundary[begin + lane] = below;
         }
     }
@@ -95,7 +100,8 @@ SWS_DEVICE int align_partition(u64 texture, int texels, const u32* residues, int
 }
 
 // texture: texel (partition * 32 + column) * 32 + lane has the scores of a lane's rows.
-// boundary: `boundary_stride` columns for each warp of the grid; null where there is one partition.
+// boundary: boundary_stride columns, at least the longest subject's length, for each warp of the grid; need not be
+// initialised, and is null if there is one partition. scores: indexed by subject. counter: 0 before the launch.
 template <int kOpen, int kExtend, int kVectors>
 SWS_DEVICE void score_partitioned(u64 texture, int n_partitions, const SubjectQueue& subjects, uint2* boundary,
                                   u32 boundary_stride, int* scores, u32* counter) {
@@ -107,17 +113,17 @@ SWS_DEVICE void score_partitioned(u64 texture, int n_partitions, const SubjectQu
         if (turn >= subjects.n_subjects) {
             return;
         }
-        const u32 place = subjects.place(turn);
+        const u32 subject = subjects.subject(turn);
         int best = 0;
         for (int partition = 0; partition < n_partitions; ++partition) {
             const int found = align_partition<kOpen, kExtend, kVectors>(
-                texture, partition * 32 * kWarpSize + lane, subjects.words(place),
-                static_cast<int>(subjects.lengths[place]), own, partition > 0, partition + 1 < n_partitions);
+                texture, partition * 32 * kWarpSize + lane, subjects.words(subject),
+                static_cast<int>(subjects.lengths[subject]), own, partition > 0, partition + 1 < n_partitions);
             best = larger(best, found);
         }
         best = best_of_warp(best);
         if (lane == 0) {
-            scores[place] = best;
+            scores[subject] = best;
         }
     }
 }

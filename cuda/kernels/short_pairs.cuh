@@ -1,29 +1,33 @@
-// Thousands of short pairs at once, a warp for each: score, ends, and the path by decisions kept for every cell.
+// Alignments of thousands of short pairs, one warp a pair: score, end positions and, on request, the path, which is
+// found from a decision that is stored for every cell.
 //
 // For query row i and subject column j, with a gap of k letters at open + k * extend:
 //
-//     H(i, j)   = max(H(i-1, j-1) + s(i, j), E(i, j), F(i, j))      and not below 0 where the problem is local
+//     H(i, j)   = max(H(i-1, j-1) + s(i, j), E(i, j), F(i, j))      and at least 0 where the problem is local
 //     E(i, j+1) = max(E(i, j) - extend, H(i, j) - open - extend)    a gap that consumes the subject (D)
 //     F(i+1, j) = max(F(i, j) - extend, H(i, j) - open - extend)    a gap that consumes the query (I)
 //
-// Sweep. A lane owns kRows consecutive query rows in registers and is a column behind the lane above it, so what it needs
-// from there was made one step before and comes by a shuffle of H and one of F. A query of more than 32 * kRows rows takes
-// several strips; H and F of a strip's last row wait in global memory. Every cell leaves its decision: which of the three
-// made H (or that a local path stops there), and, with affine gaps, whether the gaps that go on from it are opened there.
-// A lane's decisions of one step are one or two words, those of a warp lie side by side.
+// Threads and cells. A lane holds kRows consecutive query rows in registers and is one column behind the lane above
+// it. What it needs from that lane was computed one step before and arrives by a shuffle of H and one of F. A query
+// of more than 32 * kRows rows takes several strips; H and F of a strip's last row are stored in global memory. Every
+// cell stores its decision: which of the three terms gave H (or that a local path stops there) and, with affine gaps,
+// whether the gaps that leave the cell open there. A lane's decisions of one step are one or two words; those of a
+// warp are adjacent.
 //
-// Maximum. Each lane keeps its best allowed end; the warp reduces them to the best score, of these the smallest column,
-// then the smallest row.
+// Maximum. Each lane keeps its best allowed end. The warp reduces these to the best score and, among equal scores, the
+// smallest column, then the smallest row.
 //
-// Path. The same warp walks back: diagonal where that made H, else the gap that consumes the subject, else the other; a gap
-// is left as soon as it may have been opened. Its lanes read the decisions of 32 columns of the current rows at a time, so
-// that one memory access serves all steps up to where the path leaves them. Runs are written from the end of the path on,
-// then copied, from its start on, to where all pairs' runs lie close together.
+// Path. The same warp walks back from the end: diagonally where that gave H, else along the gap that consumes the
+// subject, else along the other gap; a gap ends as soon as it may have been opened. The lanes load the decisions of
+// 32 columns of the current rows at a time, so one memory access serves all steps until the path leaves them. Runs
+// are written from the end of the path on, then copied, in order from its start, to an array that all pairs share.
 //
-// Exact in 32 bits: no score passes 2^30 with scores and costs of at most 16,383 and sequences of at most 8,192 letters.
+// Limits. Sequences have 1 to 8,192 letters; scores and costs are at most 16,383 in magnitude. No score then passes
+// 2^30, and all scores are exact in 32 bits. The host refuses other pairs.
 //
-// After "Smith-Waterman speed-up in CUDA" (2023), which gave a block to each pair, walked its anti-diagonals through shared
-// memory with a barrier each, and traced back one thread a pair. Here no barrier and no shared memory is needed.
+// After "Smith-Waterman speed-up in CUDA" (2023), which gave a block to each pair, computed its anti-diagonals in
+// shared memory with a barrier after each, and traced back with one thread a pair. This kernel needs neither barriers
+// nor shared memory, except for a table of scores.
 
 #pragma once
 
@@ -34,25 +38,25 @@ namespace swsearch {
 constexpr int kNever = -(1 << 30);
 constexpr int kTableColumns = 32;
 
-// Pairs side by side in the arrays that all of them share.
+// The pairs of a launch. Their letters are stored in arrays that all pairs share.
 struct ShortPairs {
-    const unsigned short* query;
-    const unsigned short* subject;
-    const uint4* jobs;            // first query letter, their number, first subject letter, their number; none is empty
-    const u64* decisions_start;   // of each pair: its first word in `decisions`
-    const u32* runs_start;        // of each pair: its first entry in `walked`, with room for one run a letter
+    const unsigned short* query;    // letters of all queries; below 32 where a table scores them
+    const unsigned short* subject;  // letters of all subjects, likewise
+    const uint4* jobs;              // for each pair: first letter and length of the query, then of the subject
+    const u64* decisions_start;     // for each pair: index of its first word in `decisions`
+    const u32* runs_start;          // for each pair: index of its first entry in `walked`, one entry a letter
     u32 n_pairs;
 };
 
 struct ShortScoring {
-    const signed char* table;  // score of query letter (row of 32) and subject letter, or null: letters are compared
+    const signed char* table;  // [query letter][32]: scores of subject letters; null if letters are compared
     int match;
     int mismatch;
     int gap_open;
     int gap_extend;
 };
 
-// What every cell of the border and every end depends on.
+// Whether end gaps are free, which decides the scores of the border and the allowed ends.
 struct ShortEnds {
     bool query_free;    // end gaps that consume the query cost nothing
     bool subject_free;  // end gaps that consume the subject cost nothing
@@ -63,13 +67,15 @@ struct ShortResult {
     int query_end, subject_end;
     int query_start, subject_start;
     int n_runs;
-    u32 runs;  // where they begin among the runs of all pairs
+    u32 runs;  // index of the first run among the runs of all pairs
     u32 unused;
 };
 
+// Low two bits: the term that gave H. Bits 2 and 3: whether the gap to the right (E) and the gap below (F) open at
+// this cell.
 enum Decision : u32 { kStop = 0, kDiagonal = 1, kFromE = 2, kFromF = 3, kEOpened = 4, kFOpened = 8 };
 
-// An end: the larger `order` wins at equal scores, which is the smaller column, then the smaller row.
+// An end. Among equal scores the larger `order` wins: the smaller column, then the smaller row.
 struct ShortEnd {
     int score;
     u32 order;
@@ -86,12 +92,12 @@ struct ShortEnd {
     }
 };
 
-// Sizes that the host computes as well (swsearch/engine/cuda/pairs.py).
+// Sizes of decisions, which the host computes as well (swsearch/engine/cuda/short_pairs.py).
 template <int kRows, bool kAffine>
 struct DecisionWords {
     static constexpr int kBits = kAffine ? 4 : 2;
-    static constexpr int kCells = 32 / kBits < kRows ? 32 / kBits : kRows;  // in a word
-    static constexpr int kWords = kRows / kCells;                          // a lane and step
+    static constexpr int kCells = 32 / kBits < kRows ? 32 / kBits : kRows;  // cells a word
+    static constexpr int kWords = kRows / kCells;                           // words a lane and step
     static_assert(kRows % kCells == 0, "words are full");
 };
 
@@ -102,8 +108,8 @@ class ShortPairAligner {
     static constexpr int kLastLane = kWarpSize - 1;
 
    public:
-    // boundary: H and F of a strip's last row, of this warp, for as many columns as the longest subject has; shared_table:
-    // the table where one is used.
+    // shared_table: the table in shared memory, if one is used. boundary: this warp's buffer for H and F of a strip's
+    // last row, as many columns as the longest subject has.
     SWS_DEVICE ShortPairAligner(const ShortScoring& scoring, const ShortEnds& ends, const signed char* shared_table,
                                 uint2* boundary)
         : scoring_(scoring),
@@ -113,6 +119,8 @@ class ShortPairAligner {
           first_(scoring.gap_open + scoring.gap_extend),
           lane_(static_cast<int>(threadIdx.x % kWarpSize)) {}
 
+    // decisions, walked: the pair's own parts of these arrays. all_runs, n_all_runs: the runs of all pairs and their
+    // number.
     SWS_DEVICE void align(const unsigned short* query, int rows, const unsigned short* subject, int columns,
                           u32* decisions, u32* walked, ShortResult* result, u32* all_runs, u32* n_all_runs) {
         rows_ = rows;
@@ -122,7 +130,7 @@ class ShortPairAligner {
         const u64 strip_words = static_cast<u64>(columns + kLastLane) * kWarpSize * Words::kWords;
         for (int strip = 0; strip < n_strips; ++strip) {
             sweep(query, subject, strip, strip + 1 < n_strips, decisions + static_cast<u64>(strip) * strip_words, best);
-            __syncwarp();  // what the last lane left for the next strip is seen by the first
+            __syncwarp();  // makes the last lane's boundary visible to the first lane of the next strip
         }
 #pragma unroll
         for (int distance = kWarpSize / 2; distance > 0; distance /= 2) {
@@ -155,7 +163,7 @@ class ShortPairAligner {
     SWS_DEVICE int left_border(int row) const { return border(row, kLocal || ends_.query_free); }
     SWS_DEVICE int top_border(int column) const { return border(column, kLocal || ends_.subject_free); }
 
-    // The best end that needs no cell.
+    // The best end on the border of the matrix.
     SWS_DEVICE ShortEnd border_end() const {
         if constexpr (kLocal) {
             return ShortEnd::at(0, 0, 0);
@@ -177,9 +185,10 @@ class ShortPairAligner {
         return query_letter == subject_letter ? scoring_.match : scoring_.mismatch;
     }
 
-    SWS_DEVICE void sweep(const unsigned short* query, const unsigned short* subject, int strip, bool further,
+    // Computes all cells of a strip, and offers its ends to `best`.
+    SWS_DEVICE void sweep(const unsigned short* query, const unsigned short* subject, int strip, bool has_strip_below,
                           u32* decisions, ShortEnd& best) {
-        const int top = strip * kStripRows + lane_ * kRows;  // rows above this lane's
+        const int top = strip * kStripRows + lane_ * kRows;  // rows above this lane's rows
         const int open_cost = first_;
         const int extend = scoring_.gap_extend;
         u32 letters[kRows];
@@ -194,8 +203,8 @@ class ShortPairAligner {
         int diagonal = left_border(top);
         int last_h = 0;
         int last_f = 0;
-        ShortEnd mine = {kLocal ? 0 : kNever, 0};
-        uint2 above = {0, 0};  // of the strip above: this lane's column of the 32 at hand
+        ShortEnd lane_best = {kLocal ? 0 : kNever, 0};
+        uint2 above = {0, 0};  // boundary of the strip above: this lane's column of the current 32
         u32 letter_ahead = lane_ == 0 ? subject[0] : 0;
         const int n_steps = columns_ + kLastLane;
         for (int step = 0; step < n_steps; ++step) {
@@ -250,7 +259,7 @@ class ShortPairAligner {
                     words[r / Words::kCells] |= cell << (r % Words::kCells * Words::kBits);
                 }
                 if constexpr (kLocal) {
-                    // Rows past the query's end are below every row that counts, and no end.
+                    // Rows past the query's end lie below all real rows and are no ends.
                     highest = top + r < rows_ && now > highest ? now : highest;
                 }
             }
@@ -264,21 +273,21 @@ class ShortPairAligner {
                     out[0] = words[0];
                 }
             }
-            if (further && lane_ == kLastLane) {
+            if (has_strip_below && lane_ == kLastLane) {
                 boundary_[column] = uint2{static_cast<u32>(last_h), static_cast<u32>(last_f)};
             }
             if constexpr (kLocal) {
-                if (highest > mine.score) {
-                    offer_rows(h, top, column, highest, mine);
+                if (highest > lane_best.score) {
+                    offer_rows(h, top, column, highest, lane_best);
                 }
             } else if (column + 1 == columns_ || ends_.subject_free) {
-                offer_ends(h, top, column, mine);
+                offer_ends(h, top, column, lane_best);
             }
         }
-        best.offer(mine);
+        best.offer(lane_best);
     }
 
-    // The first row of this lane that has the column's highest score.
+    // Offers the first row of this lane that has the column's highest score.
     SWS_DEVICE static void offer_rows(const int (&h)[kRows], int top, int column, int highest, ShortEnd& best) {
 #pragma unroll
         for (int r = kRows - 1; r >= 0; --r) {
@@ -288,7 +297,7 @@ class ShortPairAligner {
         }
     }
 
-    // The ends that a global or semi-global problem allows in this column.
+    // Offers the ends that a global or semi-global problem allows in this column.
     SWS_DEVICE void offer_ends(const int (&h)[kRows], int top, int column, ShortEnd& best) const {
         const bool all_rows = ends_.query_free && column + 1 == columns_;
 #pragma unroll
@@ -300,14 +309,14 @@ class ShortPairAligner {
         }
     }
 
-    // From the end back to the start; leaves the runs, last one first, in `walked`.
+    // Walks from the end back to the start, and writes the runs, last one first, to `walked`.
     SWS_DEVICE void walk(const u32* decisions, u64 strip_words, u32* walked, ShortResult& found) const {
         int row = found.query_end;
         int column = found.subject_end;
         u32 state = kDiagonal;  // H; kFromE and kFromF inside a gap
         u32 run_operation = 0;
         u32 run_length = 0;
-        const auto push = [&](u32 operation, u32 length) {
+        const auto append = [&](u32 operation, u32 length) {
             if (run_length > 0 && operation != run_operation) {
                 if (lane_ == 0) {
                     walked[found.n_runs] = run_length << 2 | run_operation;
@@ -318,65 +327,65 @@ class ShortPairAligner {
             run_operation = operation;
             run_length += length;
         };
-        int held_group = -1;    // rows whose decisions the lanes hold
-        int held_column = 0;    // the column that lane 0 holds; lane k has the one k columns before
-        u32 held[Words::kWords] = {};
+        int loaded_group = -1;  // group of kRows rows whose decisions the lanes have loaded
+        int loaded_column = 0;  // column that lane 0 has loaded; lane k has the one k columns before
+        u32 loaded[Words::kWords] = {};
         bool stopped = false;
         while (row > 0 && column > 0 && !stopped) {
             const int i = row - 1;
             const int j = column - 1;
             const int group = i / kRows;
-            if (group != held_group || held_column - j >= kWarpSize) {
-                held_group = group;
-                held_column = j;
+            if (group != loaded_group || loaded_column - j >= kWarpSize) {
+                loaded_group = group;
+                loaded_column = j;
                 const int step = j - lane_ + group % kWarpSize;
                 const u32* const words = decisions + static_cast<u64>(group / kWarpSize) * strip_words +
                                          static_cast<u64>(step * kWarpSize + group % kWarpSize) * Words::kWords;
 #pragma unroll
                 for (int w = 0; w < Words::kWords; ++w) {
-                    held[w] = j - lane_ >= 0 ? words[w] : 0;
+                    loaded[w] = j - lane_ >= 0 ? words[w] : 0;
                 }
             }
             const int r = i % kRows;
-            u32 word = held[0];
+            u32 word = loaded[0];
             if (Words::kWords == 2 && r >= Words::kCells) {
-                word = held[Words::kWords - 1];
+                word = loaded[Words::kWords - 1];
             }
-            word = __shfl_sync(kWholeWarp, word, held_column - j);
+            word = __shfl_sync(kWholeWarp, word, loaded_column - j);
             const u32 cell = word >> (r % Words::kCells * Words::kBits);
             if (state == kDiagonal) {
                 switch (cell & 3u) {
                     case kStop: stopped = true; break;
-                    case kDiagonal: push(0, 1); --row; --column; break;
-                    case kFromE: state = kFromE; push(2, 1); --column; break;
-                    default: state = kFromF; push(1, 1); --row; break;
+                    case kDiagonal: append(0, 1); --row; --column; break;
+                    case kFromE: state = kFromE; append(2, 1); --column; break;
+                    default: state = kFromF; append(1, 1); --row; break;
                 }
             } else {
-                // The cell before the gap's last letter: does the gap open here, or go on?
+                // The cell before the gap's last letter: the gap opens here or continues.
                 const u32 opened = state == kFromE ? kEOpened : kFOpened;
                 if (!kAffine || (cell & opened) != 0) {
                     state = kDiagonal;
                 } else if (state == kFromE) {
-                    push(2, 1);
+                    append(2, 1);
                     --column;
                 } else {
-                    push(1, 1);
+                    append(1, 1);
                     --row;
                 }
             }
         }
         if (!stopped && !kLocal) {
-            // On the border what is left is one gap, or nothing where that end is free.
+            // On the border the rest of the path is one gap, or nothing where that end is free.
             if (row == 0 && column > 0 && !ends_.subject_free) {
-                push(2, static_cast<u32>(column));
+                append(2, static_cast<u32>(column));
                 column = 0;
             }
             if (column == 0 && row > 0 && !ends_.query_free) {
-                push(1, static_cast<u32>(row));
+                append(1, static_cast<u32>(row));
                 row = 0;
             }
         }
-        push(3, 0);  // writes the run at hand
+        append(3, 0);  // writes the current run
         found.query_start = row;
         found.subject_start = column;
     }
@@ -391,7 +400,9 @@ class ShortPairAligner {
     int columns_ = 0;
 };
 
-// Warps take pairs from a counter in the order of `order`, the largest first.
+// Warps take pairs from a counter in the order of `order`, the largest first. shared_table: shared memory for a
+// table, or unused. boundary: boundary_stride columns for each warp of the grid. results: indexed by pair.
+// n_all_runs, counter: 0 before the launch.
 template <int kRows, bool kAffine, bool kLocal, bool kTable, bool kPath>
 SWS_DEVICE void align_short_pairs(const ShortPairs& pairs, const u32* order, const ShortScoring& scoring,
                                   const ShortEnds& ends, signed char* shared_table, u32* decisions, u32* walked,

@@ -1,17 +1,22 @@
-// A thread for each subject: the optimized SIMT kernel of CUDASW++ 2.0 (Liu, Schmidt, Maskell 2010).
+// The best local score of each subject, one thread a subject: the optimized SIMT kernel of CUDASW++ 2.0 (Liu, Schmidt,
+// Maskell 2010).
 //
-// The matrix of a pair is done in cell blocks of 16 query rows by 4 subject columns. Residues come four to a word and
-// scores four to a word (the sequential query profile: the scores of four query rows in a row against one residue), so one
-// read of each serves 16 cells. H and E of the block's last column wait in global memory for the block to its right, one
-// cell for each query row and thread, side by side for the threads of a warp; H and F of its last row stay in registers
-// for the block below.
+// Threads and cells. A thread computes the matrix of its pair in cell blocks of 16 query rows by 4 subject columns,
+// from the top to the bottom of four columns, then the next four. Warps take subjects from a counter, 32 at a time,
+// the longest first.
 //
-// What differs from 2010: a texel is 128 bits wide, so the profile is read 16 rows at a time; the recurrence runs in
-// 32-bit registers with fused add-and-maximum instructions where the device has them (compute capability 9.0 and later);
-// warps take subjects from a counter, the longest first, instead of one launch a group.
+// Memory. Residues come four to a word and scores four to a word (the sequential query profile: the scores of four
+// consecutive query rows against one residue), so one read of each serves 16 cells. H and E of a block's last column
+// are stored in global memory for the block to its right, one cell for each query row and thread; the cells of a
+// warp's threads are adjacent. H and F of a block's last row stay in registers for the block below.
 //
-// Exact up to the largest score that a cell can store (cell_store.cuh); a larger best score says so. Rows past the
-// query's end and columns past the subject's score -128, so H only falls there.
+// Differences from 2010: a texel has 128 bits, so the profile is read 16 rows at a time; the recurrence runs in
+// 32-bit registers, with fused add-and-maximum instructions where the device has them (compute capability 9.0 and
+// later); warps take subjects from a counter instead of one launch for each group of subjects.
+//
+// Exact up to 65,535 with NarrowCell, which a larger best score reveals (cell_store.cuh); the host then scores the
+// subject with WideCell, which is exact up to 2^31 - 1 less the largest profile score. Subjects are shorter than
+// 2^31. Rows past the query's end and columns past the subject's end score -128, so H only falls there.
 
 #pragma once
 
@@ -23,14 +28,15 @@ namespace swsearch {
 
 constexpr int kBlockColumns = 4;
 constexpr int kTexelRows = 16;
-constexpr int kCodes = 32;  // profile columns
+constexpr int kCodes = 32;  // columns of the profile, one for each residue code
 
-// Best score of one subject.
-// texture: texel block * 32 + column has the scores of 16 rows. cells: this thread's cell of row 0; the next row's lies
-// `stride` cells on.
+// Returns the best score of one subject. texture: texel block * 32 + column has the scores of the block's 16 rows.
+// n_blocks: cell blocks of 16 rows of the query. residues, length: the subject, padded to whole words. cells: this
+// thread's cell of row 0; those of the next rows follow at a distance of `stride` cells. They need not be
+// initialised.
 template <int kOpen, int kExtend, class Cell>
-SWS_DEVICE int align_alone(u64 texture, int n_blocks, const u32* residues, int length, typename Cell::Stored* cells,
-                           u32 stride) {
+SWS_DEVICE int score_subject(u64 texture, int n_blocks, const u32* residues, int length, typename Cell::Stored* cells,
+                             u32 stride) {
     int best = 0;
     for (int column = 0; column < length; column += kBlockColumns) {
         const u32 codes = profile_columns(residues[column / 4]);
@@ -55,7 +61,7 @@ SWS_DEVICE int align_alone(u64 texture, int n_blocks, const u32* residues, int l
                 const int left_h = Cell::h(left[row]);
                 int e = Cell::e(left[row]);
                 int diagonal = corner;
-                int pending = 0;  // H that waits for its neighbour to be compared together
+                int pending = 0;  // H of an even column, compared together with the next column's
 #pragma unroll
                 for (int c = 0; c < kBlockColumns; ++c) {
                     const u32 four = row < 4 ? texel[c].x : row < 8 ? texel[c].y : row < 12 ? texel[c].z : texel[c].w;
@@ -79,10 +85,11 @@ SWS_DEVICE int align_alone(u64 texture, int n_blocks, const u32* residues, int l
     return best;
 }
 
-// cells: rows * (threads of the grid) of them.
+// cells: one for each of the n_blocks * 16 rows and each thread of the grid. scores: indexed by subject. counter: 0
+// before the launch.
 template <int kOpen, int kExtend, class Cell>
-SWS_DEVICE void score_alone(u64 texture, int n_blocks, const SubjectQueue& subjects, typename Cell::Stored* cells,
-                            int* scores, u32* counter) {
+SWS_DEVICE void score_simt(u64 texture, int n_blocks, const SubjectQueue& subjects, typename Cell::Stored* cells,
+                           int* scores, u32* counter) {
     const u32 stride = gridDim.x * blockDim.x;
     typename Cell::Stored* const own = cells + blockIdx.x * blockDim.x + threadIdx.x;
     for (;;) {
@@ -92,9 +99,10 @@ SWS_DEVICE void score_alone(u64 texture, int n_blocks, const SubjectQueue& subje
         }
         const u32 mine = turn + threadIdx.x % kWarpSize;
         if (mine < subjects.n_subjects) {
-            const u32 place = subjects.place(mine);
-            scores[place] = align_alone<kOpen, kExtend, Cell>(texture, n_blocks, subjects.words(place),
-                                                              static_cast<int>(subjects.lengths[place]), own, stride);
+            const u32 subject = subjects.subject(mine);
+            scores[subject] = score_subject<kOpen, kExtend, Cell>(texture, n_blocks, subjects.words(subject),
+                                                                  static_cast<int>(subjects.lengths[subject]), own,
+                                                                  stride);
         }
     }
 }

@@ -1,26 +1,31 @@
-// One strip of the query against the subjects of a warp: the recurrence, and how threads map to cells.
+// The recurrence: one strip of the query against the subjects of a warp. Common to inter_task.cuh and intra_task.cuh.
 //
-// Smith-Waterman with affine gaps after Gotoh (1982), a gap of k residues at open + k * extend:
+// Smith-Waterman with affine gaps after Gotoh (1982); a gap of k residues costs open + k * extend:
 //
 //     t = H(i-1, j-1) + s(i, j)
 //     H = max(t, E, F, 0)
 //     E(i, j+1) = max(E - extend, H - open - extend, 0)      a gap that consumes the subject
 //     F(i+1, j) = max(F - extend, H - open - extend, 0)      a gap that consumes the query
 //
-// E and F may be floored at zero because H is. The maxima run on the integer units and the sums on the multiply-add units
-// (arithmetic.cuh). A group of lanes walks down the subject, each lane behind the one above it by kLag columns, so that what
-// it needs from its neighbour was made in the neighbour's previous step and comes by one shuffle of H and one of F.
+// E and F may be floored at zero because H is. The maxima run on the integer units and the sums on the multiply-add
+// units (arithmetic.cuh, which also gives the largest exact scores).
 //
-// Row blocks: the two halves of a word are one column apart, so the word of scores of column j serves the low half now
-// and the high half a step later. Instead of permuting score words, the diagonal that a word keeps for its next step takes
-// its high half's score already now (`add_high`) and its low half's score then (`add_low`).
+// Threads and cells. A group of lanes aligns one subject; each lane holds its query rows in registers (tile.cuh) and
+// walks along the subject, kLag columns behind the lane above it. What it needs from that lane was computed there in
+// the previous step and arrives by one shuffle of H and one of F.
 //
-// Lanes that are before the subject's first column or past its last read padding, which scores -128: before, everything
-// stays zero; past, H can only fall, so neither the best score nor a boundary column is touched.
+// Row blocks. The two halves of a word are one column apart, so the score word of column j serves the low half in one
+// step and the high half in the next. Score words are not permuted for this: the diagonal H that a word stores for
+// its next step already includes the score of its high half (`add_high`), and the score of its low half is added in
+// that step (`add_low`).
 //
-// Deferred maximum (kDeferred): the best H is not kept. After every four columns the largest E is, and E is at least
-// h - open - 4 * extend for every h of these columns. So a result below T - open - 4 * extend says that no score reaches
-// T, and nothing else is said: the subject is scored again by an exact kernel if it does not pass.
+// Padding. Lanes before the subject's first column or past its last column read padding, which scores -128. Before
+// the first column everything stays zero; past the last column H can only fall, so neither the best score nor a
+// boundary column changes.
+//
+// Deferred maximum (kDeferred). The best H is not computed. Instead, the largest E is taken after every four columns;
+// E is at least h - open - 4 * extend for every h of these columns. So a result below T - open - 4 * extend proves
+// that no score reaches T. It proves nothing else: the other subjects are scored again by an exact kernel.
 
 #pragma once
 
@@ -34,26 +39,29 @@
 
 namespace swsearch {
 
-// Looks on while a strip is aligned, for kernels that want more of it than its best score: `row` at each word of H as it
-// is made, `round` at all that a lane keeps after each round of columns, before the next one's scores are added; it says how
-// far the strip goes. This one does not look.
+// An observer sees the state of a lane while a strip is aligned, for kernels that need more than the best score. If
+// kObservesWords, word() is called with each word of H. If kObservesRounds, round() is called after each round of
+// four columns with all values that the lane stores for the next round, and it returns the number of steps to do.
+// This observer does nothing.
 struct NoObserver {
-    static constexpr bool kRows = false;
-    static constexpr bool kRounds = false;
+    static constexpr bool kObservesWords = false;
+    static constexpr bool kObservesRounds = false;
 };
 
-// Best score of the columns of a subject that `course` leads through against the staged strip, in every lane of the group
-// that has the subject. residues: the first of these columns. All lanes of a warp call this together; groups whose subject
-// has ended run on in padding until the last one has.
+// Returns the best score of some columns of a subject against the staged strip, in every lane of the group that has
+// the subject. With paired scores the result has a score in each half: for row blocks the larger is the strip's, for
+// two queries each half belongs to one query. All lanes of a warp call this together; groups whose subject has ended
+// compute padding until the longest subject of the warp has ended.
 //
-// Of pairs, the result has a score in each half: for row blocks the larger is the strip's, for two queries each is one's.
-// edges: where the strip above left its columns and this one leaves its own; reads and writes: whether there are strips
-// above and below; order: how this strip waits for the one above. All four matter only to kernels with boundaries.
-template <class Arithmetic, class Shape, int kOpen, int kExtend, bool kDeferred, Edges kEdges, class Order,
-          class Course, class Observer = NoObserver>
-SWS_DEVICE typename Arithmetic::Word align_strip(const uint4* strip, const u32* residues, const Course& course,
-                                                 const EdgePlace& edges, bool reads, bool writes, Order order,
-                                                 Observer observer = Observer()) {
+// strip: the staged profile strip. residues: the word of the columns' first residue. columns: which columns the lanes
+// compute (column_range.cuh). boundary: where the strip above wrote its last row and where this strip writes its own.
+// sync: how this strip waits for the strip above. boundary, has_strip_above, has_strip_below and sync matter only to
+// kernels with boundaries.
+template <class Arithmetic, class Shape, int kOpen, int kExtend, bool kDeferred, Edges kEdges, class Sync,
+          class ColumnRange, class Observer = NoObserver>
+SWS_DEVICE typename Arithmetic::Word align_strip(const uint4* strip, const u32* residues, const ColumnRange& columns,
+                                                 const BoundaryLocation& boundary, bool has_strip_above,
+                                                 bool has_strip_below, Sync sync, Observer observer = Observer()) {
     using Word = typename Arithmetic::Word;
     constexpr int kWords = Shape::kWords;
     constexpr bool kBoundary = kEdges != Edges::kNone;
@@ -62,47 +70,51 @@ SWS_DEVICE typename Arithmetic::Word align_strip(const uint4* strip, const u32* 
 
     const int lane = static_cast<int>(threadIdx.x) % Shape::kGroup;
     const bool top = lane == 0;
-    // Row blocks: the bottom row's H and F are handed on in one word, and a lane's upper neighbours are the lane above for
-    // its low half, its own low half for the high one. The first lane of a first strip has zeros above: the sign of numbers
-    // that are never negative.
+    // Row blocks: lanes exchange H and F of their bottom row in one word. The row above a lane's low half belongs to
+    // the lane above, the row above its high half to its own low half. In a strip without boundaries the first lane
+    // has zeros above: its selectors take the sign of numbers that are never negative.
     const u32 take_h = top && !kBoundary ? 0x5499u : 0x5410u;
     const u32 take_f = top && !kBoundary ? 0x54BBu : 0x5432u;
-    // Columns that this lane writes to the boundary; 0 for lanes that do not.
-    const u32 writes_to = kBoundary && lane == Shape::kGroup - 1 && writes ? course.n_below() : 0;
+    // Boundary columns that this lane writes; 0 in lanes that write none.
+    const u32 n_written = kBoundary && lane == Shape::kGroup - 1 && has_strip_below ? columns.n_below() : 0;
 
-    // What a row keeps for its next step. Row blocks: H above it, the high half's score added already. Else the row's own H,
-    // diagonal to the row below: that row's t is made just before this H is replaced, so that both may share a register.
-    Word kept[kWords];
+    // The diagonal H of each word's next step. Row blocks: H above the row, with the high half's score added. Other
+    // pairings: the row's own H, which is diagonal to the row below; t of that row is computed just before this H is
+    // replaced, so that both may share a register.
+    Word diagonal_h[kWords];
     Word e[kWords];
 #pragma unroll
     for (int k = 0; k < kWords; ++k) {
-        kept[k] = 0;
+        diagonal_h[k] = 0;
         e[k] = 0;
     }
-    Word corner = 0;  // H above the first row, a step ago
+    Word corner = 0;  // H above the first row, of the previous step
     Word best = 0;
     Word last_h = 0;
     Word last_f = 0;
 
     const StagedScores<Shape> staged(strip, static_cast<int>(threadIdx.x) % Shape::kSlots);
-    ResidueStream stream = course.residues(residues, lane);
-    if (kBoundary && reads) {
-        order.wait_for(kColumnsPerRound);
+    ResidueStream stream = columns.residues(residues, lane);
+    if (kBoundary && has_strip_above) {
+        sync.wait_for(kColumnsPerRound);
     }
-    BoundaryAbove<Shape, kEdges, Course::kFirstLeft> above(edges, kBoundary && reads && top ? course.n_above() : 0);
+    BoundaryAbove<Shape, kEdges, ColumnRange::kFirstWritten> above(
+        boundary, kBoundary && has_strip_above && top ? columns.n_above() : 0);
 
-    // A vote, since its outcome is known to be the same in all lanes: the compiler then keeps no second copy of the loop
-    // for warps that have come apart.
-    int n_steps = course.n_steps(kBoundary && writes);
+    // The loop condition is a vote, so the compiler knows that its outcome is the same in all lanes and generates no
+    // second copy of the loop for diverged warps.
+    int n_steps = columns.n_steps(kBoundary && has_strip_below);
     for (int step = 0; __any_sync(kWholeWarp, step < n_steps); step += kColumnsPerRound) {
         const u32 codes = stream.next();
-        if (kBoundary && reads) {
-            order.wait_for(step + 2 * kColumnsPerRound);
+        if (kBoundary && has_strip_above) {
+            sync.wait_for(step + 2 * kColumnsPerRound);
         }
-        // Where the bottom row's columns of this round go; before the boundary's first column, not to be written to.
+        // Address of the bottom row's columns of this round. Before the boundary's first column it is invalid and not
+        // used.
+        const u32 round = boundary.first_round + static_cast<u32>(step) / kColumnsPerRound;
         u32* const below = words_from(
-            edges.below, (static_cast<long long>(edges.first_round + static_cast<u32>(step) / kColumnsPerRound) *
-                              kColumnsPerRound + Course::kFirstLeft) * Shape::kBoundaryWords);
+            boundary.below, (static_cast<long long>(round) * kColumnsPerRound + ColumnRange::kFirstWritten) *
+                                Shape::kBoundaryWords);
 #pragma unroll
         for (int column = 0; column < kColumnsPerRound; ++column) {
             const uint4* const scores = staged.column(codes, column);
@@ -111,12 +123,12 @@ SWS_DEVICE typename Arithmetic::Word align_strip(const uint4* strip, const u32* 
 
             u32 edge[2] = {0, 0};
             if constexpr (kBoundary) {
-                above.take(edges, step, column, edge);
+                above.take(boundary, step, column, edge);
             }
             Word h, f;
             if constexpr (kRowBlocks) {
-                const u32 handed_on = permute_bytes(last_h, last_f, kHighHalves);
-                u32 incoming = __shfl_up_sync(kWholeWarp, handed_on, 1, Shape::kGroup);
+                const u32 outgoing = permute_bytes(last_h, last_f, kHighHalves);
+                u32 incoming = __shfl_up_sync(kWholeWarp, outgoing, 1, Shape::kGroup);
                 if constexpr (kBoundary) {
                     incoming = top ? edge[0] : incoming;
                 }
@@ -129,26 +141,26 @@ SWS_DEVICE typename Arithmetic::Word align_strip(const uint4* strip, const u32* 
                 f = static_cast<Word>(top ? edge[1] : incoming_f);
             }
 
-            Word t = Arithmetic::add(corner, score[0]);  // of the row at hand; row blocks keep none of the row above
+            Word t = Arithmetic::add(corner, score[0]);  // of the current row; row blocks compute it below
             corner = h;
-            Word pending = 0;  // H of an even row, which waits for its neighbour to be compared together
+            Word pending = 0;  // H of an even row, compared together with the next row's
 #pragma unroll
             for (int k = 0; k < kWords; ++k) {
                 if (k % 4 == 3 && k + 1 < kWords) {
                     StagedScores<Shape>::load(scores, k / 4 + 1, score + k + 1);
                 }
                 if constexpr (kRowBlocks) {
-                    t = Arithmetic::add_low(kept[k], score[k]);
-                    kept[k] = Arithmetic::add_high(h, score[k]);
+                    t = Arithmetic::add_low(diagonal_h[k], score[k]);
+                    diagonal_h[k] = Arithmetic::add_high(h, score[k]);
                     h = Arithmetic::max3_floor(t, e[k], f);
                 } else {
-                    const Word below_t = k + 1 < kWords ? Arithmetic::add(kept[k], score[k + 1]) : 0;
+                    const Word below_t = k + 1 < kWords ? Arithmetic::add(diagonal_h[k], score[k + 1]) : 0;
                     h = Arithmetic::max3_floor(t, e[k], f);
-                    kept[k] = h;
+                    diagonal_h[k] = h;
                     t = below_t;
                 }
-                if constexpr (Observer::kRows) {
-                    observer.row(k, step + column, h);
+                if constexpr (Observer::kObservesWords) {
+                    observer.word(k, step + column, h);
                 }
                 const Word opened = Arithmetic::add(h, kFirstGap);
                 e[k] = Arithmetic::template decay_or<kExtend>(e[k], opened);
@@ -166,19 +178,21 @@ SWS_DEVICE typename Arithmetic::Word align_strip(const uint4* strip, const u32* 
             last_h = h;
             last_f = f;
             if constexpr (kBoundary) {
-                // The first column left is one past whole rounds: three columns are of one round, the fourth is of the next.
-                static_assert((Course::kFirstLeft - 1) % kColumnsPerRound == 0, "lanes lie whole rounds deep");
+                // The first written column is one past a multiple of four: three columns of a step belong to one
+                // round of the boundary, the fourth to the next.
+                static_assert((ColumnRange::kFirstWritten - 1) % kColumnsPerRound == 0, "lanes lie whole rounds deep");
                 const int first = column < kColumnsPerRound - 1 ? 0 : kColumnsPerRound - 1;
-                const bool wanted = static_cast<u32>(step + Course::kFirstLeft + first) < writes_to;
+                const bool wanted = static_cast<u32>(step + ColumnRange::kFirstWritten + first) < n_written;
                 if constexpr (kRowBlocks) {
                     store_if(wanted, words_from(below, column), permute_bytes(last_h, last_f, kHighHalves));
                 } else {
-                    store_pair_if(wanted, words_from(below, 2 * column), static_cast<u32>(last_h), static_cast<u32>(last_f));
+                    store_pair_if(wanted, words_from(below, 2 * column), static_cast<u32>(last_h),
+                                  static_cast<u32>(last_f));
                 }
             }
         }
-        if (kBoundary && writes && lane == Shape::kGroup - 1) {
-            order.have_left(step + Course::kFirstLeft + kColumnsPerRound - 1);  // whole rounds
+        if (kBoundary && has_strip_below && lane == Shape::kGroup - 1) {
+            sync.report(step + ColumnRange::kFirstWritten + kColumnsPerRound - 1);  // whole rounds
         }
         if constexpr (kDeferred) {
 #pragma unroll
@@ -186,8 +200,8 @@ SWS_DEVICE typename Arithmetic::Word align_strip(const uint4* strip, const u32* 
                 best = Arithmetic::max3(best, e[k], e[k + 1 < kWords ? k + 1 : k]);
             }
         }
-        if constexpr (Observer::kRounds) {
-            n_steps = observer.round(step + kColumnsPerRound, n_steps, kept, e, corner, last_h, last_f);
+        if constexpr (Observer::kObservesRounds) {
+            n_steps = observer.round(step + kColumnsPerRound, n_steps, diagonal_h, e, corner, last_h, last_f);
         }
     }
 

@@ -1,19 +1,26 @@
-// A warp for each subject, as one vector of 32 lanes over a striped query: the basic vectorized kernel of CUDASW++ 2.0
-// (Liu, Schmidt, Maskell 2010), which carries Farrar's striped method (Bioinformatics 23:156, 2007) to a warp.
+// The best local score of each subject, one warp a subject: the basic vectorized kernel of CUDASW++ 2.0 (Liu, Schmidt,
+// Maskell 2010), which carries Farrar's striped method (Bioinformatics 23:156, 2007) over to a warp.
 //
-// The query is cut into 32 stripes of n_vectors rows, one a lane: vector i holds row lane * n_vectors + i of every stripe.
-// A column is done vector after vector; within a lane F runs down its stripe, and what passes from the end of one stripe to
-// the beginning of the next is left out at first. The lazy loop then carries it on: F of each stripe's end goes to the
-// lane below, again vector after vector, until a vote says that no lane has anything left that its stripe does not have
-// from its own cells already. That is the case as soon as F - extend is at most H - open - extend in every lane, for H as
-// it was before the loop: the pass over the column opened a gap there that is at least as good from there on.
+// Threads and cells. The query is cut into 32 stripes of n_vectors rows, one stripe a lane: vector i holds row lane *
+// n_vectors + i of every stripe. The warp computes a column vector after vector, then the next column. Warps take
+// subjects from a counter, the longest first.
 //
-// E need not hear of what the lazy loop raises. An H that F made and E goes on from is a gap in one sequence next to a gap in
-// the other; taken in the other order it costs the same and is found.
+// Lazy F. Within a lane F runs down its stripe; the F that passes from the end of one stripe to the beginning of the
+// next is ignored at first. The lazy loop then adds it: F of each stripe's end goes to the lane below, again vector
+// after vector, until a vote shows that no lane changes anything. That is the case as soon as F - extend is at most H
+// - open - extend in every lane, for H before the loop: the pass over the column opened a gap there, which is at
+// least as good from there on. E need not be updated after the lazy loop. An H that comes from F and is continued by
+// E is a gap in one sequence next to a gap in the other; in the other order it costs the same, and that order is
+// found.
 //
-// H and E of all rows lie in global memory, a vector side by side, as 16 bits each (cell_store.cuh). What differs from
-// 2010: the shift from lane to lane is a shuffle and the vote an instruction, where shared memory did both; a texel holds
-// the scores of 16 vectors; recurrence and best score are in 32 bits, so a score that 16 bits cannot hold is seen.
+// Memory. H and E of all rows are stored in global memory, 16 bits each (cell_store.cuh); the cells of a vector are
+// adjacent. The profile is striped likewise; rows past the query's end and column 0 score -128.
+//
+// Differences from 2010: shifting a vector is a shuffle and the vote an instruction, where shared memory did both; a
+// texel holds the scores of 16 vectors; the recurrence and the best score have 32 bits.
+//
+// Exact up to 65,535 with NarrowCell, which a larger best score reveals; the host then scores the subject with
+// WideCell, which is exact up to 2^31 - 1 less the largest profile score. Subjects are shorter than 2^31.
 
 #pragma once
 
@@ -28,13 +35,13 @@ constexpr int kTexelVectors = 16;
 // The larger of two.
 SWS_DEVICE int larger(int a, int b) { return a > b ? a : b; }
 
-// A value from the lane above; 0 in the first lane.
+// The value of the lane above; 0 in the first lane.
 SWS_DEVICE int from_above(int value) {
     const int moved = __shfl_up_sync(kWholeWarp, value, 1, kWarpSize);
     return threadIdx.x % kWarpSize == 0 ? 0 : moved;
 }
 
-// The best of all lanes, in all lanes.
+// The largest value of all lanes, in all lanes.
 SWS_DEVICE int best_of_warp(int best) {
 #pragma unroll
     for (int distance = kWarpSize / 2; distance > 0; distance /= 2) {
@@ -43,8 +50,10 @@ SWS_DEVICE int best_of_warp(int best) {
     return best;
 }
 
-// One column: all vectors of the query against one residue. Returns the best H seen by this lane.
-// cells: vector 0's cell of this lane; the next vector's lies 32 cells on. texels: of this residue, this lane's first one.
+// Computes one column: all vectors of the query against one residue. Returns the larger of `best` and this lane's
+// best H. texels: index of this lane's first texel of the residue's column; the next texel's is 32 larger. cells:
+// this lane's cell of vector 0; those of the next vectors follow at a distance of 32 cells. They need not be
+// initialised before the first column.
 template <int kOpen, int kExtend, class Cell>
 SWS_DEVICE int striped_column(u64 texture, int texels, int n_vectors, typename Cell::Stored* cells, bool first_column,
                               int best) {
@@ -79,7 +88,8 @@ SWS_DEVICE int striped_column(u64 texture, int texels, int n_vectors, typename C
             }
         }
     }
-    // F that enters a stripe is at most the best H less a gap, so the lazy loop raises no best score.
+    // F that enters a stripe is at most the best H less the cost of a gap, so the lazy loop cannot raise the best
+    // score.
     for (;;) {
         f = from_above(f);
         for (int vector = 0; vector < n_vectors; ++vector) {
@@ -94,8 +104,9 @@ SWS_DEVICE int striped_column(u64 texture, int texels, int n_vectors, typename C
     }
 }
 
-// cells: n_vectors, rounded up to a multiple of 4, times 32 for each warp of the grid.
-// texture: texel (column * n_texels + vector / 16) * 32 + lane has the scores of 16 vectors.
+// texture: texel (column * n_texels + vector / 16) * 32 + lane has the scores of 16 vectors. n_vectors: rows a lane.
+// cells: for each warp of the grid, 32 * (n_vectors rounded up to a multiple of 4). scores: indexed by subject.
+// counter: 0 before the launch.
 template <int kOpen, int kExtend, class Cell>
 SWS_DEVICE void score_striped(u64 texture, int n_vectors, const SubjectQueue& subjects, typename Cell::Stored* cells,
                               int* scores, u32* counter) {
@@ -109,9 +120,9 @@ SWS_DEVICE void score_striped(u64 texture, int n_vectors, const SubjectQueue& su
         if (turn >= subjects.n_subjects) {
             return;
         }
-        const u32 place = subjects.place(turn);
-        const u32* const residues = subjects.words(place);
-        const int length = static_cast<int>(subjects.lengths[place]);
+        const u32 subject = subjects.subject(turn);
+        const u32* const residues = subjects.words(subject);
+        const int length = static_cast<int>(subjects.lengths[subject]);
         int best = 0;
         u32 codes = 0;
         for (int column = 0; column < length; ++column) {
@@ -121,7 +132,7 @@ SWS_DEVICE void score_striped(u64 texture, int n_vectors, const SubjectQueue& su
         }
         best = best_of_warp(best);
         if (lane == 0) {
-            scores[place] = best;
+            scores[subject] = best;
         }
     }
 }

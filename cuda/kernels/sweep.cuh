@@ -1,20 +1,31 @@
-// Sweeps whole matrices by diamonds: pairs of long sequences, or many pairs, each spread over the whole GPU.
+// The diamond kernel: the score of pairs of long sequences, or of many pairs, each spread over the whole GPU. Local,
+// global and semi-global problems, edit distance and longest common subsequence. The recurrence is that of
+// diamond.cuh.
 //
-// A matrix is cut into strips of query rows, a strip into diamonds of 32 steps (diamond.cuh). A diamond is ready when the
-// one to its left is done and, in the strip above, the ones whose lowest row lies over it. A warp takes a strip and does
-// its diamonds from left to right with the rightmost cells in registers, and waits where the horizon above is not yet
-// written. Strips are taken from a counter in order, so a strip waits only for one that a running warp has taken, and the
-// kernel always gets on: no more blocks are started than fit the device at a time.
+// After US patent 9,110,855, matrix-based dynamic programming: a matrix is cut into diamonds over a linear horizon
+// (docs/design/diamond.md).
 //
-// The horizon (horizon.cuh) is overwritten in place by the strip below, whose writes are kDepth columns behind its reads.
-// Memory grows with the lengths, not with their product.
+// Threads and cells. A matrix is cut into strips of query rows, and a strip into diamonds of 32 steps. A warp
+// computes the diamonds of a strip from left to right, with the rightmost cells in registers, and waits where the
+// horizon above has not been written. A diamond is ready when the one to its left is complete and so are, in the
+// strip above, those whose lowest row lies above it. Strips are taken from a counter in order, so a strip waits only
+// for one that a running warp has taken; and no more blocks are started than the device can run at the same time. So
+// the kernel always makes progress.
 //
-// Ends. Local: for each strip the best score, and the state before the diamond that reached it first, from which
-// locate.cuh finds the place. Only diamonds that exceed the strip's best and reach the best score known anywhere leave
-// theirs, so most never do. Others: H of the last row and of the last column, from which the host picks.
+// Memory. The horizon (horizon.cuh) has an entry for each column, padded to whole diamonds. The strip below
+// overwrites it in place, because it writes columns kDepth columns behind those it reads. Memory grows with the
+// lengths of the sequences, not with their product. The members of Sweep are described below.
 //
-// Paths. A second sweep of some strips begins below a row that the first one kept: the host puts it into the horizon as it
-// was written. The strips then leave their lowest rows and, at checkpoints, the states of their lanes (kEvery).
+// Ends. In local problems, each strip stores its best score and the state before the diamond that first reached it,
+// from which locate.cuh finds the position. A diamond's state is stored only if the diamond exceeds the strip's best
+// score and reaches the best score known for the pair, so most diamonds store nothing. In the other problems H of the
+// last row and of the last column is stored, and the host chooses the end.
+//
+// Paths. A second sweep of some strips (trace_pairs, kEvery > 0) begins below a row that the first sweep saved: the
+// host copies that row into the horizon. The strips then save their lowest rows and, at checkpoints, the states of
+// their lanes.
+//
+// Exact scores and lengths: see diamond.cuh. Lengths are below 2^31.
 
 #pragma once
 
@@ -23,40 +34,42 @@
 
 namespace swsearch {
 
-// One matrix, as swsearch/engine/cuda/sweep.py lays it out.
+// One pair and its matrix, as swsearch/engine/cuda/diamond_launch.py lays it out.
 struct SweepPair {
-    u64 query;        // place of the first query letter
-    u64 subject;      // byte of the first subject letter
-    u64 horizon;      // its first column in the horizon, a multiple of 32
-    u64 last_row;     // where H of the last row goes, in 32-bit words
-    u64 last_column;  // where H of the last column goes
+    u64 query;        // index of the first query letter
+    u64 subject;      // byte offset of the first subject letter
+    u64 horizon;      // index of its first column in the horizon, a multiple of 32
+    u64 last_row;     // index in border_scores of H of the last row
+    u64 last_column;  // index in border_scores of H of the last column
     u32 rows;
     u32 columns;
-    u32 first_strip;  // strips of the pairs before
+    u32 first_strip;  // number of strips of the pairs before it
     u32 unused;
 };
 
+// The data of a launch. "local" marks members that only local problems use.
 struct Sweep {
     const SweepPair* pairs;
     u32 n_pairs;
-    u32 n_strips;           // of all pairs
-    QueryLetters query;
-    const unsigned char* subjects;
+    u32 n_strips;                   // of all pairs
+    QueryLetters query;             // letters of all queries, each padded to whole strips
+    const unsigned char* subjects;  // letters of all subjects: bytes, or 16-bit letters where they are compared
     PairCosts costs;
-    int reach;              // from a diamond's corner to its base
-    u64* horizon;           // zero at the start
-    int* known;             // of each pair, the best score reached so far, zero at the start (local)
-    u32* states;            // of each strip, StateLayout::kWords words (local)
-    int* found;             // of each strip: best score, or 0; and the diamond that reached it first (local)
-    int* lasts;             // last rows and columns (others)
-    const int* kept_place;  // of each strip, the number of the row kept for it, or -1; null where none is kept
-    u64* kept;              // kept rows, entries as the horizon's
-    u32 kept_columns;       // from row to row
-    u32* work_counter;
-    u32* checkpoints = nullptr;  // of each kept row's strip, the lanes' states at checkpoints (kEvery > 0); may be null
-    u32 checkpoint_words = 0;    // of all checkpoints of a strip
+    int reach;                      // difference between a diamond's corner and its base (cells.cuh)
+    u64* horizon;                   // one entry a column, zero before the first launch
+    int* best_known;                // local: for each pair, the best score reached so far; zero before the first launch
+    u32* states;                    // local: for each strip, StateLayout::kWords words
+    int* found;                     // local: for each strip, its best score or 0, and the diamond that reached it first
+    int* border_scores;             // other problems: H of last rows and last columns
+    const int* saved_row_index;     // for each strip, the index of its saved row, or -1; null if no row is saved
+    u64* saved_rows;                // saved rows, with entries as in the horizon
+    u32 saved_row_columns;          // entries from one saved row to the next
+    u32* work_counter;              // next strip to compute
+    u32* checkpoints = nullptr;     // kEvery > 0: for each saved row, its strip's states at checkpoints; may be null
+    u32 checkpoint_words = 0;       // words of all checkpoints of a strip
 };
 
+// The largest value of all lanes, in all lanes.
 SWS_DEVICE int shared_max(int value) {
 #pragma unroll
     for (int distance = kWarpSize / 2; distance > 0; distance /= 2) {
@@ -66,12 +79,12 @@ SWS_DEVICE int shared_max(int value) {
     return value;
 }
 
-// How the state of a strip lies in memory: words of all lanes side by side, then the nodes above the diamond and above those
-// after it in which the same score may yet be reached in a smaller column.
+// The layout of a strip's state in memory: the words of all lanes, [word][lane], then the horizon nodes above the
+// diamond and above those diamonds after it in which the same score may still be reached in a smaller column.
 template <class Lane>
 struct StateLayout {
     static constexpr int kDiamonds = 1 + Lane::kDepth / kDiamondSteps;
-    static constexpr int kAbove = Lane::kStateWords * kWarpSize;  // where the nodes begin
+    static constexpr int kAbove = Lane::kStateWords * kWarpSize;  // offset of the nodes
     static constexpr int kWords = kAbove + 2 * kDiamonds * kWarpSize;
 
     static SWS_DEVICE u64* above(u32* state, int diamond, int lane) {
@@ -79,7 +92,8 @@ struct StateLayout {
     }
 };
 
-// A diamond's base: below all of its scores; in local problems 0 where that is.
+// A diamond's base (cells.cuh): corner - reach, but at least 0 in local problems; 0 for cells with absolute scores.
+// corner: H at the diamond's corner.
 template <class Cells, bool kLocal>
 SWS_DEVICE int base_below(int corner, int reach) {
     if (!Cells::kRelative) {
@@ -89,8 +103,11 @@ SWS_DEVICE int base_below(int corner, int reach) {
     return kLocal && base < 0 ? 0 : base;
 }
 
-// kEvery: 0, or the sweep is for a path alone: it looks for no end, and strips whose rows are kept leave their lanes' states
-// before every kEvery-th diamond, from the kEvery-th on; it is more than Cells::kLag, so that all lanes have begun.
+// The sweep of one strip.
+//
+// kEvery: 0 to find ends. Otherwise the sweep is for a path only: it finds no ends, and strips whose rows are saved
+// store their lanes' states before every kEvery-th diamond, from the kEvery-th on. kEvery is larger than Cells::kLag,
+// so that all lanes have begun.
 template <class Cells, class Scores, int kWords, bool kLocal, bool kAffine, int kEvery = 0>
 class StripSweep {
    public:
@@ -102,37 +119,39 @@ class StripSweep {
     SWS_DEVICE StripSweep(const Sweep& sweep, const SweepPair& pair, u32 pair_number, u32 strip)
         : sweep_(sweep),
           horizon_(sweep.horizon + pair.horizon + threadIdx.x % kWarpSize),
-          known_(sweep.known + pair_number),
+          best_known_(sweep.best_known + pair_number),
           state_(sweep.states + static_cast<u64>(strip) * Layout::kWords),
           lane_(static_cast<int>(threadIdx.x) % kWarpSize),
           strip_(static_cast<int>(strip - pair.first_strip)),
           above_(strip_ * Lane::kStripRows),
           columns_(static_cast<int>(pair.columns)),
           n_groups_((columns_ + kDiamondSteps - 1) / kDiamondSteps) {
-        if (sweep.kept_place != nullptr && sweep.kept_place[strip] >= 0) {
-            kept_ = sweep.kept + static_cast<u64>(sweep.kept_place[strip]) * sweep.kept_columns + lane_;
+        if (sweep.saved_row_index != nullptr && sweep.saved_row_index[strip] >= 0) {
+            saved_row_ =
+                sweep.saved_rows + static_cast<u64>(sweep.saved_row_index[strip]) * sweep.saved_row_columns + lane_;
             if constexpr (!kFindsEnds) {
                 if (sweep.checkpoints != nullptr) {
-                    const u64 place = static_cast<u64>(sweep.kept_place[strip]) * sweep.checkpoint_words;
-                    checkpoint_ = sweep.checkpoints + place + lane_;
+                    const u64 offset = static_cast<u64>(sweep.saved_row_index[strip]) * sweep.checkpoint_words;
+                    checkpoint_ = sweep.checkpoints + offset + lane_;
                 }
             }
         }
     }
 
-    // found: where the strip's best score goes. last_column: where H of the last column goes from this strip's first row on.
-    // rows: rows of the matrix from there on.
+    // lowest_row: shared memory for StripLane. found: receives the strip's best score and its diamond. last_row:
+    // receives H of the last row. last_column: receives H of the last column from this strip's first row on. rows:
+    // rows of the matrix from there on.
     SWS_DEVICE void run(const Scores& scores, u32* lowest_row, int* found, int* last_row, int* last_column, int rows) {
-        const bool writes = kFindsEnds && !kLocal && sweep_.costs.subject_free && rows <= Lane::kStripRows;
-        const WrittenRow written{writes ? last_row : nullptr, rows - 1};
-        Lane lane(scores, sweep_.costs, above_, base_below<Cells, kLocal>(sweep_.costs.left_border(above_), sweep_.reach),
-                  lowest_row);
+        const bool writes_last_row = kFindsEnds && !kLocal && sweep_.costs.subject_free && rows <= Lane::kStripRows;
+        const WrittenRow written{writes_last_row ? last_row : nullptr, rows - 1};
+        const int base = base_below<Cells, kLocal>(sweep_.costs.left_border(above_), sweep_.reach);
+        Lane lane(scores, sweep_.costs, above_, base, lowest_row);
         const int n_diamonds = n_groups_ + Cells::kLag;
         for (int number = 0; number < n_diamonds; ++number) {
-            const HorizonNode above = wait(lane, number);
+            const HorizonNode above = node_above(lane, number);
             if constexpr (!kFindsEnds) {
                 if (checkpoint_ != nullptr && number > 0 && number % kEvery == 0 && number < n_groups_) {
-                    leave_state(lane);
+                    save_state(lane);
                 }
             }
             const int corner = __shfl_sync(kWholeWarp, above.h, 0);
@@ -140,19 +159,19 @@ class StripSweep {
             if constexpr (kLocal && kFindsEnds) {
                 const Lane before = lane;
                 lane.run();
-                look(lane, before, above, number);
+                record_best(lane, before, above, number);
             } else if constexpr (kLocal) {
                 lane.run();
             } else {
                 const int first_step = number * kDiamondSteps;
                 const bool triangle = number < Cells::kLag || first_step + kDiamondSteps > columns_;
-                if (triangle || writes) {
+                if (triangle || writes_last_row) {
                     lane.run_at_border(first_step, columns_, written);
                 } else {
                     lane.run();
                 }
             }
-            leave(lane, number - Cells::kLag);
+            write_lowest_row(lane, number - Cells::kLag);
         }
         if constexpr (kLocal && kFindsEnds) {
             if (lane_ == 0) {
@@ -165,8 +184,9 @@ class StripSweep {
     }
 
    private:
-    // The row above a diamond, a column a lane, when it is there; lane 0's is the corner.
-    SWS_DEVICE HorizonNode wait(const Lane& lane, int group) {
+    // Waits for the row above a group of 32 columns and returns this lane's node of it. Lane 0's H is the diamond's
+    // corner.
+    SWS_DEVICE HorizonNode node_above(const Lane& lane, int group) {
         if (group >= n_groups_) {
             return HorizonNode{lane.base(), lane.base()};  // lane 0 is past the last column
         }
@@ -187,22 +207,22 @@ class StripSweep {
         return node_of(entry);
     }
 
-    // Hands the lowest row of a group of columns on.
-    SWS_DEVICE void leave(const Lane& lane, int group) {
+    // Writes the strip's lowest row in a group of 32 columns to the horizon.
+    SWS_DEVICE void write_lowest_row(const Lane& lane, int group) {
         __syncwarp();
         if (group >= 0) {
             const u64 entry = horizon_entry(lane.lowest(), strip_tag(strip_));
             const u64 column = static_cast<u64>(group) * kDiamondSteps;
             publish(horizon_ + column, entry);
-            if (kept_ != nullptr) {
-                kept_[column] = entry;
+            if (saved_row_ != nullptr) {
+                saved_row_[column] = entry;
             }
         }
         __syncwarp();
     }
 
-    // Leaves the state of all lanes, word by word, at the next checkpoint.
-    SWS_DEVICE void leave_state(const Lane& lane) {
+    // Saves the state of all lanes, [word][lane], as the next checkpoint.
+    SWS_DEVICE void save_state(const Lane& lane) {
         u32 state[Lane::kStateWords];
         lane.save(state);
 #pragma unroll
@@ -212,10 +232,11 @@ class StripSweep {
         checkpoint_ += Lane::kStateWords * kWarpSize;
     }
 
-    // Local: takes note of a best score, and leaves what is needed to find its place.
-    SWS_DEVICE void look(const Lane& lane, const Lane& before, const HorizonNode& above, int number) {
-        const int known = __shfl_sync(kWholeWarp, known_ahead_, 0);
-        known_ahead_ = load_now(known_);  // used for the next diamond: it need not be new
+    // Local problems: records a best score and saves the data from which its position is found. before: the lane's
+    // state before the diamond. above: this lane's node above the diamond.
+    SWS_DEVICE void record_best(const Lane& lane, const Lane& before, const HorizonNode& above, int number) {
+        const int known = __shfl_sync(kWholeWarp, best_known_ahead_, 0);
+        best_known_ahead_ = load_now(best_known_);  // used for the next diamond; it may be outdated
         const int reached = lane.reached();
         if (__any_sync(kWholeWarp, reached > best_ && reached >= known)) {
             best_ = shared_max(reached);
@@ -227,7 +248,7 @@ class StripSweep {
                 state_[i * kWarpSize + lane_] = state[i];
             }
             if (lane_ == 0) {
-                atomicMax(known_, best_);
+                atomicMax(best_known_, best_);
             }
         }
         const int since = number - best_diamond_;
@@ -237,18 +258,18 @@ class StripSweep {
     }
 
     const Sweep& sweep_;
-    u64* horizon_;  // this lane's column of the first group
-    int* known_;
+    u64* horizon_;  // entry of this lane's column in the first group
+    int* best_known_;
     u32* state_;
-    u64* kept_ = nullptr;
-    u32* checkpoint_ = nullptr;  // this lane's word of the next one
+    u64* saved_row_ = nullptr;
+    u32* checkpoint_ = nullptr;  // this lane's first word of the next checkpoint
     int lane_;
-    int strip_;  // of the pair
+    int strip_;  // number of the strip in its pair
     int above_;  // rows above the strip
     int columns_;
-    int n_groups_;   // of 32 columns
-    u64 ahead_ = 0;  // what this lane saw of the next group
-    int known_ahead_ = 0;
+    int n_groups_;   // groups of 32 columns
+    u64 ahead_ = 0;  // this lane's entry of the next group, as last read
+    int best_known_ahead_ = 0;
     int best_ = 0;
     int best_diamond_ = 0;
 };
@@ -268,6 +289,7 @@ SWS_DEVICE u32 pair_of(const Sweep& sweep, u32 strip) {
     return first;
 }
 
+// The class that scores letters (pair_scores.cuh).
 template <bool kCompared>
 struct ScoresFor {
     template <class Cells, int kWords>
@@ -280,11 +302,13 @@ struct ScoresFor<true> {
     using Type = ComparedScores<Cells, kWords>;
 };
 
-// What a warp works in: the lowest row of a diamond, then what its scores need. Warps of a block work on their own; they
-// share one only so that they spread over the multiprocessor's four schedulers.
-SWS_DEVICE u32* shared_of_warp(u32* shared, u32 words_a_warp) { return shared + threadIdx.x / kWarpSize * words_a_warp; }
+// The shared memory of a warp: the lowest row of a diamond, then the letter window and table of its scores. The warps
+// of a block are independent; they form a block only to be distributed over the four schedulers of a multiprocessor.
+SWS_DEVICE u32* shared_of_warp(u32* shared, u32 words_a_warp) {
+    return shared + threadIdx.x / kWarpSize * words_a_warp;
+}
 
-// kCompared: letters are compared; else a table scores them.
+// shared: the warp's shared memory. kCompared: letters are compared; else a table scores them.
 template <class Cells, int kWords, bool kLocal, bool kAffine, bool kCompared, int kEvery = 0>
 SWS_DEVICE void sweep_pairs(u32* shared, const Sweep& sweep) {
     using Scores = typename ScoresFor<kCompared>::template Type<Cells, kWords>;
@@ -305,8 +329,8 @@ SWS_DEVICE void sweep_pairs(u32* shared, const Sweep& sweep) {
         StripSweep<Cells, Scores, kWords, kLocal, kAffine, kEvery>(sweep, pair, number, strip)
             .run(Scores(shared + kLowestRowWords, sweep.query, pair.query + above, sweep.subjects + pair.subject,
                         static_cast<int>(pair.columns), 0, lane),
-                 shared, sweep.found + static_cast<u64>(strip) * 2, sweep.lasts + pair.last_row,
-                 sweep.lasts + pair.last_column + above, static_cast<int>(pair.rows - above));
+                 shared, sweep.found + static_cast<u64>(strip) * 2, sweep.border_scores + pair.last_row,
+                 sweep.border_scores + pair.last_column + above, static_cast<int>(pair.rows - above));
     }
 }
 

@@ -1,16 +1,20 @@
-// Needleman-Wunsch in tiles of 16 by 16 cells, an anti-diagonal of tiles a launch: the block wavefront of "Parallel gene
-// sequence alignment" (2009).
+// The score of a global alignment with linear gaps (Needleman-Wunsch), in tiles of 16 by 16 cells, one anti-diagonal
+// of tiles a launch: the block wavefront of "Parallel gene sequence alignment" (2009).
 //
 //     H(i, j) = max(H(i-1, j-1) + s(i, j), H(i-1, j) - indel, H(i, j-1) - indel)
 //
-// A tile is worked on by 16 lanes, one a row, each a column behind the one above it. What differs from 2009: there a block
-// of threads kept its tile in shared memory with a barrier for each of its 31 anti-diagonals, and the whole matrix was
-// written out, so that 30,368 letters did not fit; here the neighbours' cells come by shuffles, and only the tiles' borders
-// are kept: one row of H as long as the subject, one column as long as the query, and a corner for each diagonal of tiles,
-// each overwritten by the tile that has read it. Lengths need not be multiples of 16: a tile at the edge computes cells that
-// nothing reads.
+// Threads and cells. 16 lanes compute a tile, one row each, each lane one column behind the lane above it, from which
+// it gets H by a shuffle.
 //
-// Exact while (rows + columns) times the largest score or cost stays below 2^30.
+// Memory. Only the borders of the tiles are stored: one row of H as long as the subject, one column as long as the
+// query, and a corner for each diagonal of tiles. Row and column are padded to whole tiles. Each tile overwrites the
+// borders that it has read. Lengths need not be multiples of 16: a tile at the edge computes cells that nothing
+// reads.
+//
+// In 2009 a block of threads kept its tile in shared memory, with a barrier after each of its 31 anti-diagonals, and
+// the whole matrix was written to memory, in which 30,368 letters did not fit.
+//
+// Exact while (rows + columns + 16) times the largest score or cost is below 2^30; the host refuses other pairs.
 
 #pragma once
 
@@ -21,8 +25,8 @@ namespace swsearch {
 constexpr int kTileCells = 16;  // rows and columns of a tile
 
 struct WavefrontPair {
-    const unsigned short* query;
-    const unsigned short* subject;
+    const unsigned short* query;    // `rows` letters, not padded
+    const unsigned short* subject;  // `columns` letters, not padded
     int rows;
     int columns;
 };
@@ -30,29 +34,32 @@ struct WavefrontPair {
 struct WavefrontCosts {
     int match;
     int mismatch;
-    int indel;  // what a letter in a gap costs, at least 0
+    int indel;  // cost of a letter in a gap, at least 0
 };
 
-// Tile `first + t` of tile anti-diagonal `wave`, t counting groups of 16 lanes over the grid: tile row a, tile column
-// wave - a. bottom: H of the lowest row done in each column; right: H of the rightmost column done in each row; corners:
-// H of the last cell of each diagonal of tiles, [tile column - tile row + tile rows - 1]; result: H of the last cell.
+// Computes n_tiles tiles of the tile anti-diagonal `wave`. Group t of 16 lanes, counted over the grid, computes the
+// tile in tile row a = first + t and tile column wave - a.
+//
+// bottom: H of the lowest row computed so far, by column. right: H of the rightmost column computed so far, by row.
+// corners: H of the last cell computed so far on each diagonal of tiles, indexed by tile column - tile row + tile
+// rows - 1. result: H of the last cell of the matrix.
 SWS_DEVICE void wavefront_tile(const WavefrontPair& pair, const WavefrontCosts& costs, int wave, int first, int n_tiles,
                                int* bottom, int* right, int* corners, int* result) {
     const int group = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x) / kTileCells;
     const int lane = static_cast<int>(threadIdx.x) % kTileCells;
-    const bool real = group < n_tiles;
-    const int a = real ? first + group : first;
-    const int b = wave - a;
+    const bool has_tile = group < n_tiles;
+    const int a = has_tile ? first + group : first;  // tile row
+    const int b = wave - a;                          // tile column
     const int row = a * kTileCells + lane;
     const int own_column = b * kTileCells + lane;
     const int tile_rows = (pair.rows + kTileCells - 1) / kTileCells;
-    int* const corner_place = corners + (b - a + tile_rows - 1);
+    int* const stored_corner = corners + (b - a + tile_rows - 1);
 
     const u32 query_letter = row < pair.rows ? pair.query[row] : 0;
     const u32 subject_letter = own_column < pair.columns ? pair.subject[own_column] : 0;
     const int above = a == 0 ? -(own_column + 1) * costs.indel : bottom[own_column];
     int h = b == 0 ? -(row + 1) * costs.indel : right[row];  // the cell to the left
-    const int corner = a == 0 ? -b * kTileCells * costs.indel : b == 0 ? -row * costs.indel : *corner_place;
+    const int corner = a == 0 ? -b * kTileCells * costs.indel : b == 0 ? -row * costs.indel : *stored_corner;
     int diagonal = __shfl_up_sync(kWholeWarp, h, 1, kTileCells);
     if (lane == 0) {
         diagonal = corner;
@@ -69,18 +76,18 @@ SWS_DEVICE void wavefront_tile(const WavefrontPair& pair, const WavefrontCosts& 
         const int matched = diagonal + (query_letter == letter ? costs.match : costs.mismatch);
         h = __vimax3_s32(matched, up - costs.indel, h - costs.indel);
         diagonal = up;
-        const int at = b * kTileCells + column;
-        if (real && lane == kTileCells - 1) {
-            bottom[at] = h;
+        const int matrix_column = b * kTileCells + column;
+        if (has_tile && lane == kTileCells - 1) {
+            bottom[matrix_column] = h;
         }
-        if (real && row == pair.rows - 1 && at == pair.columns - 1) {
+        if (has_tile && row == pair.rows - 1 && matrix_column == pair.columns - 1) {
             *result = h;
         }
     }
-    if (real) {
+    if (has_tile) {
         right[row] = h;
         if (lane == kTileCells - 1) {
-            *corner_place = h;
+            *stored_corner = h;
         }
     }
 }

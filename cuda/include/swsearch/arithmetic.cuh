@@ -1,18 +1,20 @@
-// Score arithmetic: one type for each way to hold scores in a 32-bit word, all with the same members, so that the
-// recurrence reads the same for each.
+// Score arithmetic: one type for each way to hold scores in a 32-bit word. All types have the same members, so the
+// recurrence (kernels/strip.cuh) is written once.
 //
-//   type      scores a word   exact while every score is at most   how
-//   FastPair  2               2,047                                fp16 sums of small integers, 16-bit integer maxima
-//   ShortPair 2               32,767 - largest profile score       16-bit integers
-//   Wide      1               2^31 - 1 - largest profile score     32-bit integers
+//   type       scores a word   exact while every score is at most    by
+//   FastPair   2               2,047                                 fp16 sums of small integers, 16-bit integer maxima
+//   ShortPair  2               32,767 - largest profile score        16-bit integers
+//   Wide       1               2^31 - 1 - largest profile score      32-bit integers
+//
+// The types cannot overflow unnoticed: a best score above the limit means that the subject must be scored again in the
+// next wider type.
 //
 // FastPair rests on a property of half precision: the bit patterns 0x0000 to 0x07FF are the integers 0 to 2,047 times
-// 2^-24 (subnormals and the first binade have the same step), so an fp16 addition of two such patterns is the exact
-// integer sum and runs on the multiply-add units, which leaves the integer unit to the maxima, the scarce resource. A
-// negative addend has the sign bit and the magnitude. A negative sum is then a pattern of 0x8000 or more, a very negative
-// 16-bit integer, and every maximum here is also one with zero. A sum beyond 2,047 rounds but never below 2,048, and
-// maxima only grow; so a best score of at most 2,047 says that nothing was rounded, and one above it that the subject is
-// to be scored again in a wider type.
+// 2^-24 (subnormals and the first binade have the same step). The fp16 sum of two such patterns is therefore the exact
+// integer sum, and it runs on the multiply-add units; the integer unit, the scarce resource, is left to the maxima. A
+// negative addend has the sign bit and the magnitude. A negative sum has a pattern of 0x8000 or more, which is a very
+// negative 16-bit integer, and every maximum here includes zero. A sum beyond 2,047 is rounded, but never to less than
+// 2,048, and maxima only grow. So a best score of at most 2,047 proves that nothing was rounded.
 
 #pragma once
 
@@ -20,15 +22,17 @@
 
 namespace swsearch {
 
-// Addends with the sign kept apart from the magnitude, as fp16 has it.
-SWS_CONSTANT u32 sign_magnitude(int value) { return value < 0 ? 0x8000u | static_cast<u32>(-value) : static_cast<u32>(value); }
+// An addend as sign bit and magnitude, the form of fp16.
+SWS_CONSTANT u32 sign_magnitude(int value) {
+    return value < 0 ? 0x8000u | static_cast<u32>(-value) : static_cast<u32>(value);
+}
 
 SWS_CONSTANT u32 both_halves(u32 half) { return half | (half << 16); }
 
-// Selector that makes one word of the high halves of two.
+// Selector of permute_bytes that joins the high halves of two words.
 constexpr u32 kHighHalves = 0x7632u;
 
-// 1.0 in one half or both: factors that let a multiply-add take that half of a word alone.
+// 1.0 in one half or in both: as a factor of a multiply-add, it adds that half of a word only.
 constexpr u32 kHalfOneLow = 0x00003C00u;
 constexpr u32 kHalfOneHigh = 0x3C000000u;
 constexpr u32 kHalfOnes = 0x3C003C00u;
@@ -37,17 +41,17 @@ struct FastPair {
     using Word = u32;
     static constexpr bool kPair = true;
 
-    // A constant addend in the form `add` takes.
+    // A constant in the form that `add` takes.
     static SWS_CONSTANT Word addend(int value) { return both_halves(sign_magnitude(value)); }
 
     static SWS_DEVICE Word add(Word a, Word b) { return half2_add(a, b); }
 
-    // a with the low (high) half of b added to its low (high) half.
+    // Adds the low (high) half of b to the low (high) half of a; the other half of a stays.
     static SWS_DEVICE Word add_low(Word a, Word b) { return half2_fma(b, kHalfOneLow, a); }
     static SWS_DEVICE Word add_high(Word a, Word b) { return half2_fma(b, kHalfOneHigh, a); }
 
 #if defined(SWS_HALF_MAXIMA)
-    // Ampere and Ada have no 16-bit integer maxima, but fp16 ones, which order these patterns the same way.
+    // Ampere and Ada have no 16-bit integer maxima. Their fp16 maxima order these patterns in the same way.
     static SWS_DEVICE Word max3_floor(Word a, Word b, Word c) { return half2_max(half2_max(a, b), c); }
     static SWS_DEVICE Word max3(Word a, Word b, Word c) { return half2_max(half2_max(a, b), c); }
 
@@ -59,7 +63,7 @@ struct FastPair {
     // max(a, b, c, 0)
     static SWS_DEVICE Word max3_floor(Word a, Word b, Word c) { return __vimax3_s16x2_relu(a, b, c); }
 
-    // max(a, b, c) of words that are not negative.
+    // max(a, b, c) of halves that are not negative.
     static SWS_DEVICE Word max3(Word a, Word b, Word c) { return __vimax3_s16x2(a, b, c); }
 
     // max(a - kStep, b, 0)

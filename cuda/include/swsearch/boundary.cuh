@@ -1,14 +1,17 @@
-// What one strip of the query hands to the next: H and F of its last row, for every subject column, in global memory.
+// The boundary between two strips of the query: H and F of a strip's last row, for every subject column, in global
+// memory.
 //
-// A strip could write where it reads, since the first lane needs column j a whole tile depth before the last lane writes
-// it. With groups of a few lanes both fall into one cache line then, and a store soon after a load that misses this line
-// holds up the multiprocessor's whole memory pipeline (seen as a third of the speed in some tiles, by where the compiler
-// put the loads). So strips of the inter-task kernel read one array and write another, in turns. (Those of windows do as
-// well, since they follow each other too closely for one.) Row blocks pack H (low)
-// and F (high) of a column in one word, as the lanes hand them on; the other pairings have a word of H, then one of F.
+// Row blocks pack H (low half) and F (high half) of a column in one word, the form in which lanes exchange them. The
+// other pairings have a word of H, then a word of F. Columns are read and written in rounds of four, also where the
+// subject ends within a round; the padding columns then hold what the recurrence gives there, which is no larger than
+// what the columns before them hold.
 //
-// Columns are read and written in rounds of four, also where the subject ends within a round: what the padding columns hold
-// is the recurrence's own, and no larger than what was there before.
+// A strip could overwrite the boundary that it reads, since the first lane needs column j a whole tile depth before
+// the last lane writes it. But with groups of a few lanes both accesses fall into one cache line, and a store soon
+// after a load that misses this line stalls the whole memory pipeline of the multiprocessor (some tiles lost a third
+// of their speed, depending on where the compiler put the loads). So the strips of the inter-task kernel read one
+// array and write another, alternately. The strips of windows do so as well, because they follow one another too
+// closely for one array.
 
 #pragma once
 
@@ -20,56 +23,58 @@ namespace swsearch {
 
 constexpr int kColumnsPerRound = 4;
 
-// Columns of a subject, the padding of its last round included.
+// Columns of a subject, including the padding of its last round.
 SWS_DEVICE u32 whole_rounds(int columns) {
     return static_cast<u32>(columns + kColumnsPerRound - 1) / kColumnsPerRound * kColumnsPerRound;
 }
 
-// Which boundaries a strip has. kReadsPair: row blocks below a strip of two queries, whose longer one, the high half, they
-// go on with.
+// The boundaries of a strip: none, its own, or those of a pair. kReadsPair: the strip continues, in row blocks, the
+// longer query of a strip of two queries. That query is the high half of the words above.
 enum class Edges { kNone, kOwn, kReadsPair };
 
-// Where the boundaries of a subject are: arrays for whole databases or single subjects, and the round in them that is the
-// subject's first. (One number and two addresses that all subjects share take fewer registers than two of its own.)
-struct EdgePlace {
-    const u32* above;
-    u32* below;
-    u32 first_round;
+// Where the boundaries of a subject lie. One index and two addresses that all subjects share take fewer registers than
+// two addresses for each subject.
+struct BoundaryLocation {
+    const u32* above;  // array that the strip reads, of a whole database or of one subject
+    u32* below;        // array that the strip writes, likewise
+    u32 first_round;   // index in both arrays of the subject's first round of four columns
 };
 
-// The boundary above a strip, as a group's first lane reads it: a round before its use, since a column is done sooner than
-// memory answers (3 % of the speed of 26 words, a fifth of that of 8). In other lanes, and where there is no strip above,
-// it is zero. Past the last round it stays what it was: H and F below then are no larger than in the columns before, so no
-// best score is touched. (Of windows that go on, the round read ahead may be one that nobody wrote: checkpoints.cuh tells why it
-// is not used.)
+// The boundary above a strip, as the first lane of a group reads it: one round ahead of its use, because a column
+// takes less time than a memory access (reading it late costs 3 % of the speed with 26 words a lane, a fifth with 8).
+// In other lanes, and where there is no strip above, the boundary is zero. After the last round the words keep their
+// last values: H and F below them are then no larger than in the columns before, so no best score changes. (In
+// windows that are extended, the round read ahead may never have been written; checkpoints.cuh explains why it is not
+// used.)
 //
-// kFirst: the first column that the strip above leaves, if that is not its own first one; those before it are zero.
+// kFirst: first column that the strip above writes, counted in this strip's columns; earlier columns are zero.
 template <class Shape, Edges kEdges, int kFirst>
 class BoundaryAbove {
    public:
-    // columns: how many there are, in whole rounds; 0 in lanes that shall have none.
-    SWS_DEVICE BoundaryAbove(const EdgePlace& edges, u32 columns) : columns_(static_cast<int>(columns)) {
+    // columns: length of the boundary, in whole rounds; 0 in lanes that do not read it.
+    SWS_DEVICE BoundaryAbove(const BoundaryLocation& boundary, u32 columns) : columns_(static_cast<int>(columns)) {
 #pragma unroll
         for (int column = kFirst > 0 ? kFirst : 0; column < kColumnsPerRound; ++column) {
-            load(edges, 0, column);
+            load(boundary, 0, column);
         }
     }
 
-    // Takes column `column` of the round that begins at `step`: H and F, or both in the first word for row blocks.
-    SWS_DEVICE void take(const EdgePlace& edges, int step, int column, u32 (&words)[2]) {
+    // Returns column `column` of the round that begins at `step`, and loads the same column of the next round. words:
+    // H and F; for row blocks, both in the first word.
+    SWS_DEVICE void take(const BoundaryLocation& boundary, int step, int column, u32 (&words)[2]) {
         const u32(&now)[2] = ahead_[column];
         words[0] = kEdges == Edges::kReadsPair ? permute_bytes(now[0], now[1], kHighHalves) : now[0];
         words[1] = now[1];
-        load(edges, step + kColumnsPerRound, column);
+        load(boundary, step + kColumnsPerRound, column);
     }
 
    private:
     static constexpr int kWords = kEdges == Edges::kReadsPair ? 2 : Shape::kBoundaryWords;
 
-    SWS_DEVICE void load(const EdgePlace& edges, int step, int column) {
-        const u32 round = edges.first_round + static_cast<u32>(step) / kColumnsPerRound;
+    SWS_DEVICE void load(const BoundaryLocation& boundary, int step, int column) {
+        const u32 round = boundary.first_round + static_cast<u32>(step) / kColumnsPerRound;
         const u32* const address =
-            words_from(edges.above, (static_cast<long long>(round) * kColumnsPerRound + column) * kWords);
+            words_from(boundary.above, (static_cast<long long>(round) * kColumnsPerRound + column) * kWords);
         u32(&words)[2] = ahead_[column];
         if constexpr (kWords == 2) {
             load_pair_over(step < columns_, address, words[0], words[1]);

@@ -1,7 +1,9 @@
-// H and E of a query row as they wait in global memory between two columns: 16 bits each in one word, or 32 bits each.
+// H and E of a query row as they are stored in global memory between two columns: 16 bits each in one word, or 32 bits
+// each.
 //
-// Both are at least 0 in local alignment. The recurrence itself runs in 32 bits, so a score that 16 bits cannot hold is
-// seen, as a best score above 65,535, before anything is lost through its storage.
+// Both are at least 0 in local alignment. The recurrence itself runs in 32 bits, so a score that 16 bits cannot hold
+// shows as a best score above kLargest = 65,535, whatever its storage does to later cells. The host then scores the
+// subject again with WideCell.
 
 #pragma once
 
@@ -13,7 +15,9 @@ struct NarrowCell {
     using Stored = u32;
     static constexpr int kLargest = 0xFFFF;
 
-    static SWS_DEVICE Stored pack(int h, int e) { return permute_bytes(static_cast<u32>(h), static_cast<u32>(e), 0x5410u); }
+    static SWS_DEVICE Stored pack(int h, int e) {
+        return permute_bytes(static_cast<u32>(h), static_cast<u32>(e), 0x5410u);
+    }
     static SWS_DEVICE int h(Stored cell) { return static_cast<int>(cell & 0xFFFFu); }
     static SWS_DEVICE int e(Stored cell) { return static_cast<int>(cell >> 16); }
     static SWS_DEVICE Stored zero() { return 0; }

@@ -1,17 +1,20 @@
-// Cells of a diamond: how H, E and F of a lane's rows lie in words, relative to the diamond's base.
+// Cell types of the diamond kernels: how H, E and F of a lane's rows are stored in 32-bit words.
 //
-//   type         rows a word   scores                                     exact
-//   NarrowCells  2             16 bits, relative to a base of the diamond  where all nodes of a diamond lie within kRange
-//   WideCells    1             32 bits, as they are                        to 2^30
+//   type         rows a word   scores                            exact
+//   NarrowCells  2             16 bits, relative to a base       where the scores of a diamond fit 16 bits (see below)
+//   WideCells    1             32 bits, absolute                 up to 2^30, in local problems up to 2^31 - 2^16
 //
-// Neighbouring nodes differ by at most a step known from the costs (docs/design/diamond.md), so all scores of a diamond lie
-// within a reach S of its corner. Narrow cells count from a base of corner - S: no H of the diamond is below it, even less
-// what opening a gap costs, so a maximum with zero, which comes for nothing, changes no H. In local problems the
-// base is not below 0; where it is 0, that same maximum is the recurrence's own.
+// Neighbouring nodes differ by at most a step that follows from the costs (docs/design/diamond.md), so all scores of
+// a diamond lie within a reach S of its corner. Narrow cells hold scores relative to a base of corner - S. No H of
+// the diamond is then below the base, and neither is an H less the cost of opening a gap; so the maximum with zero,
+// which the hardware instructions include at no cost, changes no H. In local problems the base is not below 0; where
+// it is 0, that maximum is the zero of the recurrence. The host chooses narrow cells only where 2 * S plus the
+// largest score is at most 32,767 (SweepShape.fits in swsearch/engine/cuda/diamond_plan.py), else wider cells, and
+// refuses scores beyond those.
 //
 // The two rows of a narrow word are kWords rows and one column apart: the low half is at column j, the high half at
-// column j - 1, and lanes are two columns apart. So both halves do independent work, and a lane needs of its
-// neighbours only what was done a step before.
+// column j - 1, and neighbouring lanes are two columns apart. So the halves are independent of each other, and a lane
+// needs only values that its neighbour computed in an earlier step.
 
 #pragma once
 
@@ -22,8 +25,8 @@ namespace swsearch {
 struct NarrowCells {
     using Word = u32;
     static constexpr int kRowsPerWord = 2;
-    static constexpr int kLag = 2;        // columns that a lane is behind the one above
-    static constexpr int kEdgeWords = 1;  // 32-bit words of H and F of one node
+    static constexpr int kLag = 2;        // columns by which a lane is behind the lane above
+    static constexpr int kEdgeWords = 1;  // 32-bit words that hold H and F of one node
     static constexpr bool kRelative = true;
 
     static SWS_DEVICE Word both(int value) {
@@ -39,19 +42,19 @@ struct NarrowCells {
     static SWS_DEVICE Word max3(Word a, Word b, Word c) { return __vimax3_s16x2(a, b, c); }
     // max(a + b, c)
     static SWS_DEVICE Word add_max(Word a, Word b, Word c) { return __viaddmax_s16x2(a, b, c); }
-    // max(a + b, c), and not below the floor: 0
+    // max(a + b, c, 0)
     static SWS_DEVICE Word add_max_floor(Word a, Word b, Word c) { return __viaddmax_s16x2_relu(a, b, c); }
 
-    // What the lane below needs of this one's last row, at the column that its own first row is to do next.
-    static SWS_DEVICE void hand_on(Word h, Word f, u32 (&edge)[1]) { edge[0] = permute_bytes(h, f, 0x7632u); }
+    // H and F of this lane's last row, at the column that the first row of the lane below computes next.
+    static SWS_DEVICE void edge_below(Word h, Word f, u32 (&edge)[1]) { edge[0] = permute_bytes(h, f, 0x7632u); }
     static SWS_DEVICE void edge_of(int h, int f, u32 (&edge)[1]) { edge[0] = pair(h, f); }
     static SWS_DEVICE int edge_h(const u32 (&edge)[1]) { return row(edge[0], 0); }
     static SWS_DEVICE int edge_f(const u32 (&edge)[1]) { return row(edge[0], 1); }
-    // H and F above a lane's first word: of the lane above for the low half, of its own low half for the high one.
+    // H and F above a lane's first word: from the lane above for the low half, from its own low half for the high half.
     static SWS_DEVICE Word take_h(const u32 (&edge)[1], Word last_h) { return permute_bytes(edge[0], last_h, 0x5410u); }
     static SWS_DEVICE Word take_f(const u32 (&edge)[1], Word last_f) { return permute_bytes(edge[0], last_f, 0x5432u); }
 
-    // All bits of the halves whose column is one of the matrix; `column` is the low half's.
+    // A mask with all bits set in the halves whose column lies in the matrix. column: that of the low half.
     static SWS_DEVICE Word inside(int column, int columns) {
         return (static_cast<u32>(column) < static_cast<u32>(columns) ? 0x0000FFFFu : 0u) |
                (static_cast<u32>(column - 1) < static_cast<u32>(columns) ? 0xFFFF0000u : 0u);
@@ -79,11 +82,11 @@ struct WideCells {
         return kLocal ? __viaddmax_s32_relu(a, b, c) : __viaddmax_s32(a, b, c);
     }
 
-    static SWS_DEVICE void hand_on(Word h, Word f, u32 (&edge)[2]) {
+    static SWS_DEVICE void edge_below(Word h, Word f, u32 (&edge)[2]) {
         edge[0] = static_cast<u32>(h);
         edge[1] = static_cast<u32>(f);
     }
-    static SWS_DEVICE void edge_of(int h, int f, u32 (&edge)[2]) { hand_on(h, f, edge); }
+    static SWS_DEVICE void edge_of(int h, int f, u32 (&edge)[2]) { edge_below(h, f, edge); }
     static SWS_DEVICE int edge_h(const u32 (&edge)[2]) { return static_cast<int>(edge[0]); }
     static SWS_DEVICE int edge_f(const u32 (&edge)[2]) { return static_cast<int>(edge[1]); }
     static SWS_DEVICE Word take_h(const u32 (&edge)[2], Word) { return static_cast<int>(edge[0]); }

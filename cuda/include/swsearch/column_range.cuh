@@ -1,10 +1,14 @@
-// Which columns of a subject the lanes of a strip go through, and where the strips above and below meet it.
+// The columns of a subject that the lanes of a strip compute, and where the boundaries of the strips above and below
+// meet them.
 //
-// Lanes lie apart, each kLag columns behind the one above, so what they hold after a step is a slanted cut through the
-// matrix. A whole subject begins with padding in all lanes but the first and ends with padding in all but the last: every cell
-// is met, which costs a tile's depth of steps. A part of a subject has neighbours that meet what lies beside it. It is cut
-// along the slant, at both ends, so that no lane waits for another. A strip's first lane lies one lag behind the last lane of
-// the strip above, so that all strips together are cut as a single tall tile would be.
+// Neighbouring lanes are kLag columns apart, so the cells that the lanes compute in one step form a slanted cut
+// through the matrix. A whole subject begins with padding in all lanes but the first and ends with padding in all
+// lanes but the last: every cell is computed, at the cost of a tile depth of additional steps. A part of a subject
+// has neighbouring parts that compute the columns beside it. It is cut along the slant at both ends, so that no lane
+// is ever idle. The first lane of a strip is one lag behind the last lane of the strip above, so all strips together
+// are cut as one tall tile would be.
+//
+// Both classes have the same members and are the ColumnRange of align_strip (kernels/strip.cuh).
 
 #pragma once
 
@@ -14,12 +18,12 @@
 
 namespace swsearch {
 
-// From the first column to the last.
+// All columns of a subject.
 template <class Shape>
 class WholeSubject {
    public:
-    // The boundary's column that a strip's last lane leaves in step 0.
-    static constexpr int kFirstLeft = -Shape::kDepth;
+    // Boundary column that the last lane of a strip writes in step 0.
+    static constexpr int kFirstWritten = -Shape::kDepth;
 
     SWS_DEVICE explicit WholeSubject(int length) : length_(length) {}
 
@@ -27,12 +31,12 @@ class WholeSubject {
         return ResidueStream(first, length_, Shape::kLag * lane);
     }
 
-    // Steps of a strip; `writes`: there is a strip below, which reads columns in whole rounds.
-    SWS_DEVICE int n_steps(bool writes) const {
-        return (writes ? static_cast<int>(whole_rounds(length_)) : length_) + Shape::kDepth;
+    // Steps of a strip. A strip below reads columns in whole rounds.
+    SWS_DEVICE int n_steps(bool has_strip_below) const {
+        return (has_strip_below ? static_cast<int>(whole_rounds(length_)) : length_) + Shape::kDepth;
     }
 
-    // Columns of the boundary above that there are, and of the one below that are wanted.
+    // Columns of the boundary above, which exist, and of the boundary below, which are to be written.
     SWS_DEVICE u32 n_above() const { return whole_rounds(length_); }
     SWS_DEVICE u32 n_below() const { return whole_rounds(length_); }
 
@@ -40,44 +44,48 @@ class WholeSubject {
     int length_;
 };
 
-// Some columns: those of the query's first row, and of all others the ones along the slant.
+// A part of the columns: a range of columns of the query's first row, and of every other row the columns that lie along
+// the slant below it.
 //
-// A column of the boundary is counted from the strip's own step 0, and the lane above is a step ahead: what it makes in
-// a step is column step + 1, and column 0 is what came before the cut, zero.
+// Boundary columns are counted from step 0 of the strip itself. The lane above is a step ahead: what it computes in a
+// step belongs to column step + 1, and column 0 stands for what comes before the cut, which is zero.
 template <class Shape>
 class SlantedPart {
    public:
-    static constexpr int kFirstLeft = 1;
-    // Columns that a strip is behind the one above: a lane more than it has.
-    static constexpr int kBehind = Shape::kDepth + 1;
+    static constexpr int kFirstWritten = 1;
+    // Columns by which a strip is behind the strip above: the lag of all of its lanes.
+    static constexpr int kStripLag = Shape::kDepth + 1;
 
-    // length: columns to the subject's end or further than the part goes; before: the subject's columns before the part's first
-    // one, a multiple of 4; n_steps: columns of the part, a multiple of 4, or so many that all lanes of all strips come to the
-    // subject's end; most_steps: where it may be made longer, how long.
-    SWS_DEVICE SlantedPart(int length, int before, int n_steps, int most_steps, int strip)
+    // length: columns from the part's first one to the subject's end, or to a column past all that the part reads.
+    // before: the subject's columns before the part's first one, a multiple of 4.
+    // n_steps: columns of the part, a multiple of 4; if the part ends with the subject, enough for all lanes of all
+    // strips to pass its end.
+    // max_steps: largest number of steps to which the part may be extended while it is computed.
+    SWS_DEVICE SlantedPart(int length, int before, int n_steps, int max_steps, int strip)
         : length_(length),
-          // No lane of the strip looks further back than this.
-          before_(before < (strip + 1) * kBehind ? before : (strip + 1) * kBehind),
-          behind_(strip * kBehind),
+          // No lane of the strip reads columns further back than this.
+          before_(before < (strip + 1) * kStripLag ? before : (strip + 1) * kStripLag),
+          strip_lag_(strip * kStripLag),
           n_steps_(n_steps),
-          most_steps_(most_steps) {}
+          max_steps_(max_steps) {}
 
     SWS_DEVICE ResidueStream residues(const u32* first, int lane) const {
-        return ResidueStream(words_from(first, -before_ / 4), length_ + before_, Shape::kLag * lane, (before_ - behind_) / 4);
+        return ResidueStream(words_from(first, -before_ / 4), length_ + before_, Shape::kLag * lane,
+                             (before_ - strip_lag_) / 4);
     }
 
     SWS_DEVICE int n_steps(bool) const { return n_steps_; }
-    SWS_DEVICE u32 n_above() const { return static_cast<u32>(most_steps_); }
-    SWS_DEVICE u32 n_below() const { return static_cast<u32>(most_steps_ + 1); }
+    SWS_DEVICE u32 n_above() const { return static_cast<u32>(max_steps_); }
+    SWS_DEVICE u32 n_below() const { return static_cast<u32>(max_steps_ + 1); }
 
    private:
-    static_assert(kBehind % kColumnsPerRound == 0, "strips are whole rounds apart");
+    static_assert(kStripLag % kColumnsPerRound == 0, "strips are whole rounds apart");
 
     int length_;
     int before_;
-    int behind_;
+    int strip_lag_;
     int n_steps_;
-    int most_steps_;
+    int max_steps_;
 };
 
 }  // namespace swsearch

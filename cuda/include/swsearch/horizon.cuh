@@ -1,9 +1,11 @@
-// The horizon: H and F of the lowest row that is done in each column, in global memory, handed from strip to strip.
+// The horizon: H and F below the lowest row that has been computed in each column, in global memory. Each strip of a
+// sweep (kernels/sweep.cuh) reads it from the strip above and overwrites it for the strip below.
 //
-// An entry is 64 bits: H, how much less the F is that the row below may take (0 to a gap's first cost), and the number of
-// the strip that wrote it. Entries are written and read whole, so a reader that finds the number it waits for has the
-// values that belong to it: no flag, no fence, and no memory but this is shared while a sweep runs. Numbers are taken
-// modulo 2^16: an entry is never older than the strips that run at a time.
+// An entry has 64 bits: H (32 bits), H - F for the F that the row below uses (16 bits; it lies between 0 and the cost
+// of a gap's first letter, which the host limits to 32,766), and the tag of the strip that wrote the entry (16 bits).
+// Entries are written and read as a whole, so a reader that sees the tag it waits for also has the values that belong
+// to it. No flag or fence is needed, and warps share no other memory while a sweep runs. Tags are strip numbers
+// modulo 2^16, which is unambiguous: an entry is never older than the strips that run at the same time.
 
 #pragma once
 

@@ -1,9 +1,10 @@
-// The subject's letters that a warp's lanes are at: a window of 128 columns in shared memory, moved 32 at a time.
+// The subject letters that the lanes of a warp are reading: a window of 128 columns in shared memory, which advances
+// by 32 columns at a time.
 //
-// Lanes are kLag columns apart, so they are at 32 * kLag columns at once. For each 32 columns every lane fetches one letter,
-// a group ahead of its use, and writes it where all can read it. A lane reads four letters at a time with one load, four
-// ahead of their use too. The load must be aligned; therefore the window is there in 4 / kLag copies, each shifted by kLag
-// letters more.
+// Neighbouring lanes are kLag columns apart, so together they span 32 * kLag columns. For every 32 columns each lane
+// fetches one letter from global memory, one group ahead of its use, and writes it to shared memory, where all lanes
+// can read it. A lane reads four letters with one load, also four ahead of their use. That load must be aligned;
+// therefore the window is stored in 4 / kLag copies, each shifted by kLag more letters.
 
 #pragma once
 
@@ -22,15 +23,15 @@ class LetterWindow {
     using Four = u32[kFourWords];  // four letters, lowest bits first
     using Code = u32 (*)(u32);
 
-    // shared: kSharedWords words, aligned to 8 bytes. letters: of the subject; code makes of each what is kept. Columns beside
-    // the subject hold `fill`. Lane 0 begins at column `start`, a multiple of 32.
+    // shared: kSharedWords words, aligned to 8 bytes. letters: `columns` letters of the subject; the window holds
+    // code(letter), and `fill` in columns outside the subject. start: first column of lane 0, a multiple of 32.
     SWS_DEVICE LetterWindow(u32* shared, const Letter* letters, int columns, u32 fill, Code code, int start, int lane)
         : window_(reinterpret_cast<Letter*>(shared)),
           letters_(letters),
           columns_(columns),
           column_(start - 3 * kWarpSize + lane),
           copy_(lane % kCopies),
-          place_(start - kLag * lane + kLag * (lane % kCopies)),
+          position_(start - kLag * lane + kLag * (lane % kCopies)),
           fill_(fill) {
 #pragma unroll 1
         for (int group = 0; group < 4; ++group) {
@@ -42,13 +43,13 @@ class LetterWindow {
         read();
     }
 
-    // The letter that the lane had before its first.
+    // The letter one column before the lane's first.
     SWS_DEVICE u32 letter_before() const {
-        // The first four are read ahead, so the lane's place is at the second.
-        return window_[copy_ * kWindowColumns + static_cast<int>(static_cast<u32>(place_ - 5) % kWindowColumns)];
+        // The first four letters have been read ahead, so position_ is already that of the second four.
+        return window_[copy_ * kWindowColumns + static_cast<int>(static_cast<u32>(position_ - 5) % kWindowColumns)];
     }
 
-    // Makes 32 more columns readable, the ones after those that lane 0 comes to next.
+    // Adds the 32 columns that follow those which lane 0 reads next.
     SWS_DEVICE void next_group(Code code) {
         __syncwarp();
         store(code);
@@ -56,7 +57,7 @@ class LetterWindow {
         fetch();
     }
 
-    // The lane's next four letters.
+    // Returns the lane's next four letters.
     SWS_DEVICE void next_four(Four& four) {
 #pragma unroll
         for (int i = 0; i < kFourWords; ++i) {
@@ -75,16 +76,17 @@ class LetterWindow {
     }
 
     SWS_DEVICE void store(Code code) {
-        const Letter kept = static_cast<Letter>(inside() ? code(ahead_) : fill_);
+        const Letter stored = static_cast<Letter>(inside() ? code(ahead_) : fill_);
 #pragma unroll
         for (int copy = 0; copy < kCopies; ++copy) {
-            window_[copy * kWindowColumns + static_cast<int>(static_cast<u32>(column_ + kLag * copy) % kWindowColumns)] = kept;
+            const int offset = static_cast<int>(static_cast<u32>(column_ + kLag * copy) % kWindowColumns);
+            window_[copy * kWindowColumns + offset] = stored;
         }
         column_ += kWarpSize;
     }
 
     SWS_DEVICE void read() {
-        const int at = copy_ * kWindowColumns + static_cast<int>(static_cast<u32>(place_) % kWindowColumns);
+        const int at = copy_ * kWindowColumns + static_cast<int>(static_cast<u32>(position_) % kWindowColumns);
         if constexpr (kFourWords == 1) {
             four_ahead_[0] = *reinterpret_cast<const u32*>(window_ + at);
         } else {
@@ -92,15 +94,15 @@ class LetterWindow {
             four_ahead_[0] = two.x;
             four_ahead_[1] = two.y;
         }
-        place_ += 4;
+        position_ += 4;
     }
 
     Letter* window_;
     const Letter* letters_;
     int columns_;
-    int column_;  // that this lane fetches
-    int copy_;
-    int place_;   // of the next four in the lane's copy
+    int column_;    // that this lane fetches next
+    int copy_;      // that this lane reads
+    int position_;  // in that copy, of the next four letters to read ahead
     u32 fill_;
     u32 ahead_ = 0;
     Four four_ahead_ = {};

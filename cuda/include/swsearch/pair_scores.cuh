@@ -1,8 +1,9 @@
-// Where the scores of a diamond's cells come from: a table in shared memory, or letters that are compared.
+// Substitution scores for the cells of a diamond (kernels/diamond.cuh): from a table in shared memory, or by comparing
+// letters.
 //
-// Both give a lane the scores of its rows at its next column, a word at a time as its cells lie in words (cells.cuh): for
-// narrow cells the low half at column j and the high half at column j - 1, so what belongs to a column is kept for one
-// step.
+// Both classes give a lane the scores of its rows at its next column, in the order in which its cells are stored in
+// words (cells.cuh). Of a narrow word the low half is at column j and the high half at column j - 1, so the scores of
+// a column are kept for one more step.
 
 #pragma once
 
@@ -11,39 +12,42 @@
 
 namespace swsearch {
 
-// The query as strips read it; rows past its end are fill.
+// The query as the strips read it, filled up to whole strips.
 struct QueryLetters {
-    const unsigned char* classes;  // table: the line of each row
-    const signed char* lines;      // table: [line][32] scores of a line against each subject letter; the first is padding's
+    const unsigned char* classes;   // table: the line of each row, 0 for padding
+    const signed char* lines;       // table: [line][subject letter], 32 scores a line; line 0 is padding's
     const unsigned short* letters;  // compared: the letter of each row
-    int n_columns;                 // table: columns of a line that are in use
-    int match;
-    int mismatch;
+    int n_columns;                  // table: number of columns of a line that are in use
+    int match;                      // compared: score of equal letters
+    int mismatch;                   // compared: score of different letters
 };
 
 constexpr int kLineColumns = 32;
 
-// 32-bit words of shared memory that a window takes at most; a table lies behind it.
+// Largest number of 32-bit words that a letter window takes in shared memory; the table follows it.
 constexpr int kWindowWords = 256;
 
-// 8-bit scores, staged in shared memory for a strip: [subject letter][lane][row]. A lane reads all of its rows at once, and
-// only what it has written itself. The words hold, for narrow cells, two rows of the low halves and the two of the high
-// halves that share words with them; for wide cells, four rows.
+// 8-bit scores, staged in shared memory for one strip as [subject letter][lane][row]. A lane reads the scores of all
+// its rows with one load, and reads only what it has written itself. With narrow cells, a word holds the scores of
+// two rows of low halves and of the two rows of high halves that share cell words with them; with wide cells, of four
+// rows.
 template <class Cells, int kWords>
 class TableScores {
    public:
     static constexpr int kRows = kWords * Cells::kRowsPerWord;
-    static constexpr int kHeld = (kRows + 3) / 4;
-    static_assert(kHeld == 1 || kHeld == 2 || kHeld == 4, "a lane reads its rows in one load");
+    static constexpr int kScoreWords = (kRows + 3) / 4;
+    static_assert(kScoreWords == 1 || kScoreWords == 2 || kScoreWords == 4, "a lane reads its rows in one load");
 
-    // first: place of the strip's first query letter. start: lane 0's first column, a multiple of 32.
+    // first: index of the strip's first query letter. columns: length of the subject. start: first column of lane 0, a
+    // multiple of 32.
     SWS_DEVICE TableScores(u32* shared, const QueryLetters& query, u64 first, const unsigned char* subject, int columns,
                            int start, int lane)
-        : table_(shared + kWindowWords + lane * kHeld), window_(shared, subject, columns, 0, line_column, start, lane) {
+        : table_(shared + kWindowWords + lane * kScoreWords),
+          window_(shared, subject, columns, 0, line_column, start, lane) {
         const unsigned char* const rows = query.classes + first + lane * kRows;
         for (int letter = 0; letter < query.n_columns; ++letter) {
 #pragma unroll
-            for (int i = 0; i < kHeld; ++i) {
+            for (int i = 0; i < kScoreWords; ++i) {
                 u32 word = 0;
 #pragma unroll
                 for (int byte = 0; byte < 4; ++byte) {
@@ -53,23 +57,23 @@ class TableScores {
                         word |= (static_cast<u32>(score) & 0xFFu) << (8 * byte);
                     }
                 }
-                table_[letter * kWarpSize * kHeld + i] = word;
+                table_[letter * kWarpSize * kScoreWords + i] = word;
             }
         }
         load(window_.letter_before());
     }
 
-    // Makes the letters of 32 more columns readable.
+    // Adds the letters of 32 more columns to the window.
     SWS_DEVICE void next_group() { window_.next_group(line_column); }
 
-    // Goes on to the lane's next four columns.
+    // Advances to the lane's next four columns.
     SWS_DEVICE void next_four() { window_.next_four(four_); }
 
-    // Goes on to column `column` of the four.
+    // Advances to column `column` of the four.
     SWS_DEVICE void next(int column) {
 #pragma unroll
-        for (int i = 0; i < kHeld; ++i) {
-            before_[i] = now_[i];
+        for (int i = 0; i < kScoreWords; ++i) {
+            previous_[i] = current_[i];
         }
         load(permute_bytes(four_[0], 0, 0x4440u + static_cast<u32>(column)));
     }
@@ -77,33 +81,33 @@ class TableScores {
     // The scores of word k.
     SWS_DEVICE typename Cells::Word score(int k) const {
         if constexpr (Cells::kRowsPerWord == 2) {
-            return permute_bytes(now_[k / 2], before_[k / 2], k % 2 == 0 ? 0xE680u : 0xF791u);
+            return permute_bytes(current_[k / 2], previous_[k / 2], k % 2 == 0 ? 0xE680u : 0xF791u);
         } else {
             const u32 byte = static_cast<u32>(k % 4);
-            return static_cast<int>(permute_bytes(now_[k / 4], 0, 0x8880u + 0x1111u * byte));
+            return static_cast<int>(permute_bytes(current_[k / 4], 0, 0x8880u + 0x1111u * byte));
         }
     }
 
    private:
-    // Scores of the lane's rows against a column of the lines.
+    // Loads the scores of the lane's rows in a column of the lines.
     SWS_DEVICE void load(u32 code) {
-        const u32* const from = table_ + code * (kWarpSize * kHeld);
-        if constexpr (kHeld == 4) {
-            const uint4 four = *reinterpret_cast<const uint4*>(from);
-            now_[0] = four.x;
-            now_[1] = four.y;
-            now_[2] = four.z;
-            now_[3] = four.w;
-        } else if constexpr (kHeld == 2) {
-            const uint2 two = *reinterpret_cast<const uint2*>(from);
-            now_[0] = two.x;
-            now_[1] = two.y;
+        const u32* const entry = table_ + code * (kWarpSize * kScoreWords);
+        if constexpr (kScoreWords == 4) {
+            const uint4 four = *reinterpret_cast<const uint4*>(entry);
+            current_[0] = four.x;
+            current_[1] = four.y;
+            current_[2] = four.z;
+            current_[3] = four.w;
+        } else if constexpr (kScoreWords == 2) {
+            const uint2 two = *reinterpret_cast<const uint2*>(entry);
+            current_[0] = two.x;
+            current_[1] = two.y;
         } else {
-            now_[0] = *from;
+            current_[0] = *entry;
         }
     }
 
-    // A letter's column in the lines, whatever its soft mask.
+    // The column of a letter in the lines; the soft mask is dropped.
     static SWS_DEVICE u32 line_column(u32 letter) { return (letter + 1) & 31u; }
 
     static SWS_CONSTANT int row_of(int word, int byte) {
@@ -119,63 +123,64 @@ class TableScores {
     u32* table_;
     Window window_;
     typename Window::Four four_ = {};
-    u32 now_[kHeld] = {};
-    u32 before_[kHeld] = {};
+    u32 current_[kScoreWords] = {};
+    u32 previous_[kScoreWords] = {};
 };
 
-// 16-bit letters, of which any two are equal or not: texts, and scores beyond 8 bits.
+// Scores of 16-bit letters by comparison, one score for equal and one for different letters: for texts, and for
+// scores that 8 bits cannot hold.
 template <class Cells, int kWords>
 class ComparedScores {
    public:
     static constexpr int kRows = kWords * Cells::kRowsPerWord;
     static constexpr u32 kFill = 0xFFFEu;  // equal to no letter of the query
 
-    SWS_DEVICE ComparedScores(u32* shared, const QueryLetters& query, u64 first, const unsigned char* subject, int columns,
-                              int start, int lane)
-        : window_(shared, reinterpret_cast<const unsigned short*>(subject), columns, kFill, as_it_is, start, lane),
+    SWS_DEVICE ComparedScores(u32* shared, const QueryLetters& query, u64 first, const unsigned char* subject,
+                              int columns, int start, int lane)
+        : window_(shared, reinterpret_cast<const unsigned short*>(subject), columns, kFill, unchanged, start, lane),
           match_(Cells::both(query.match)),
-          less_(query.mismatch - query.match) {
+          mismatch_delta_(query.mismatch - query.match) {
         const unsigned short* const rows = query.letters + first + lane * kRows;
 #pragma unroll
         for (int k = 0; k < kWords; ++k) {
             rows_[k] = Cells::pair(rows[k], Cells::kRowsPerWord == 2 ? rows[kWords + k] : 0);
         }
-        last_ = window_.letter_before();
+        previous_letter_ = window_.letter_before();
     }
 
-    SWS_DEVICE void next_group() { window_.next_group(as_it_is); }
+    SWS_DEVICE void next_group() { window_.next_group(unchanged); }
 
     SWS_DEVICE void next_four() { window_.next_four(four_); }
 
     SWS_DEVICE void next(int column) {
         const u32 letter = (four_[column / 2] >> (16 * (column % 2))) & 0xFFFFu;
-        letters_ = Cells::kRowsPerWord == 2 ? (letter | (last_ << 16)) : letter;
-        last_ = letter;
+        letters_ = Cells::kRowsPerWord == 2 ? (letter | (previous_letter_ << 16)) : letter;
+        previous_letter_ = letter;
     }
 
     SWS_DEVICE typename Cells::Word score(int k) const {
         if constexpr (Cells::kRowsPerWord == 2) {
-            // 1 in the halves whose letters differ; times the low 16 bits of a number no half carries into the other.
+            // 1 in each half whose letters differ. The product with a 16-bit number does not carry between the halves.
             const u32 differ = __vminu2(rows_[k] ^ letters_, 0x00010001u);
-            return Cells::add(match_, differ * (static_cast<u32>(less_) & 0xFFFFu));
+            return Cells::add(match_, differ * (static_cast<u32>(mismatch_delta_) & 0xFFFFu));
         } else {
-            return match_ + (static_cast<u32>(rows_[k]) == letters_ ? 0 : less_);
+            return match_ + (static_cast<u32>(rows_[k]) == letters_ ? 0 : mismatch_delta_);
         }
     }
 
    private:
-    static SWS_DEVICE u32 as_it_is(u32 letter) { return letter; }
+    static SWS_DEVICE u32 unchanged(u32 letter) { return letter; }
 
     using Window = LetterWindow<unsigned short, Cells::kLag>;
     static_assert(Window::kSharedWords <= kWindowWords, "the window has room");
 
     Window window_;
     typename Cells::Word match_;
-    int less_;
+    int mismatch_delta_;
     typename Cells::Word rows_[kWords];
     typename Window::Four four_ = {};
     u32 letters_ = 0;
-    u32 last_;
+    u32 previous_letter_;
 };
 
 }  // namespace swsearch

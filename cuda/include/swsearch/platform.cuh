@@ -1,7 +1,8 @@
-// What the kernels ask of the machine, under one name each, so that the same sources run on a GPU (nvcc or NVRTC) and,
-// through a small emulation, under an ordinary C++ compiler.
+// The operations that differ between a GPU (nvcc or NVRTC) and the emulation under an ordinary C++ compiler, one name
+// for each, so that both compile the same kernel sources.
 //
-// No header is included on the device side: NVRTC then needs none, and a kernel compiles from these files alone.
+// No header is included on the device side: NVRTC needs none, and a kernel compiles from the files of this folder
+// alone.
 
 #pragma once
 
@@ -31,7 +32,7 @@ using u64 = unsigned long long;
 constexpr u32 kWholeWarp = 0xFFFFFFFFu;
 constexpr int kWarpSize = 32;
 
-// The address `words` from another, which may lie outside what that points into as long as it is not used.
+// An address plus `words` words. The result may lie outside the array as long as it is not dereferenced.
 template <class Word>
 SWS_DEVICE Word* words_from(Word* address, long long words) {
     return reinterpret_cast<Word*>(reinterpret_cast<u64>(address) + static_cast<u64>(words) * sizeof(Word));
@@ -39,14 +40,14 @@ SWS_DEVICE Word* words_from(Word* address, long long words) {
 
 #if defined(__CUDACC__)
 
-// Sum of two pairs of half-precision numbers, subnormals kept.
+// a + b of pairs of half-precision numbers; subnormals are not flushed to zero.
 SWS_DEVICE u32 half2_add(u32 a, u32 b) {
     u32 sum;
     asm("add.rn.f16x2 %0, %1, %2;" : "=r"(sum) : "r"(a), "r"(b));
     return sum;
 }
 
-// a * b + c of pairs of half-precision numbers, rounded once, subnormals kept.
+// a * b + c of pairs of half-precision numbers, rounded once; subnormals are not flushed to zero.
 SWS_DEVICE u32 half2_fma(u32 a, u32 b, u32 c) {
     u32 sum;
     asm("fma.rn.f16x2 %0, %1, %2, %3;" : "=r"(sum) : "r"(a), "r"(b), "r"(c));
@@ -55,7 +56,7 @@ SWS_DEVICE u32 half2_fma(u32 a, u32 b, u32 c) {
 
 #if __CUDA_ARCH__ >= 800
 
-// max(a * b + c, 0) of pairs.
+// max(a * b + c, 0) of pairs of half-precision numbers.
 SWS_DEVICE u32 half2_fma_relu(u32 a, u32 b, u32 c) {
     u32 sum;
     asm("fma.rn.relu.f16x2 %0, %1, %2, %3;" : "=r"(sum) : "r"(a), "r"(b), "r"(c));
@@ -71,16 +72,17 @@ SWS_DEVICE u32 half2_max(u32 a, u32 b) {
 
 #endif
 
-// Four bytes of the eight in low and high, chosen by the nibbles of selector, lowest first; a nibble with its top bit set
-// takes the byte's sign, eight times. (`__byte_perm` does not promise the signs.)
+// Selects four of the eight bytes of low and high by the nibbles of selector, lowest first. A nibble with its top bit
+// set gives eight copies of the byte's sign bit. (The documentation of `__byte_perm` does not promise this.)
 SWS_DEVICE u32 permute_bytes(u32 low, u32 high, u32 selector) {
     u32 chosen;
     asm("prmt.b32 %0, %1, %2, %3;" : "=r"(chosen) : "r"(low), "r"(high), "r"(selector));
     return chosen;
 }
 
-// A load, and stores, that happen where `wanted` holds. As predicated instructions they leave no branch in the inner loop;
-// around branches the compiler copies a lane's whole state from register to register.
+// Loads and stores that are executed only where `wanted` is true. They are predicated instructions, so the inner loop
+// has no branch; around a branch the compiler copies a lane's whole state from register to register. load_if returns
+// `otherwise` where nothing is loaded.
 SWS_DEVICE u32 load_if(bool wanted, const u32* address, u32 otherwise) {
     u32 value = otherwise;
     asm volatile("{ .reg .pred p; setp.ne.s32 p, %1, 0; @p ld.global.u32 %0, [%2]; }"
@@ -90,7 +92,7 @@ SWS_DEVICE u32 load_if(bool wanted, const u32* address, u32 otherwise) {
     return value;
 }
 
-// Loads that leave what was there where nothing is wanted.
+// Loads that leave their destination unchanged where `wanted` is false.
 SWS_DEVICE void load_over(bool wanted, const u32* address, u32& value) {
     asm volatile("{ .reg .pred p; setp.ne.s32 p, %1, 0; @p ld.global.u32 %0, [%2]; }"
                  : "+r"(value)
@@ -118,19 +120,20 @@ SWS_DEVICE void store_pair_if(bool wanted, u32* address, u32 first, u32 second) 
                  : "memory");
 }
 
-// A number that another warp of the block may be changing, and its change, seen by others only after all that was written before.
+// Reads a number that another warp of the block may change.
 SWS_DEVICE u64 look_in_block(const u64* address) { return *const_cast<const volatile u64*>(address); }
 
+// Changes such a number. The other warps of the block see the change after everything that this thread wrote before it.
 SWS_DEVICE void show_in_block(u64* address, u64 value) {
     __threadfence_block();
     *const_cast<volatile u64*>(address) = value;
 }
 
-// Called by a warp that waits for another of its block.
+// Called in the loop of a warp that waits for another warp of its block.
 SWS_DEVICE void let_others_run() { __nanosleep(40); }
 
-// 64 bits that one thread writes and another, on any multiprocessor, waits for: they are seen whole or not at all, and
-// order nothing else.
+// Writes, and reads, 64 bits that a thread of any multiprocessor may wait for. The access is atomic as a whole and
+// orders no other memory access.
 SWS_DEVICE void publish(u64* address, u64 value) {
     asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" ::"l"(address), "l"(value) : "memory");
 }
@@ -141,22 +144,22 @@ SWS_DEVICE u64 look_at(const u64* address) {
     return value;
 }
 
-// A value that others may raise meanwhile, as it is now; orders nothing.
+// Reads the current value of a number that other threads may raise. The access orders no other memory access.
 SWS_DEVICE int load_now(const int* address) {
     int value;
     asm volatile("ld.relaxed.gpu.global.s32 %0, [%1];" : "=r"(value) : "l"(address) : "memory");
     return value;
 }
 
-// Leaves the multiprocessor to others for a moment.
+// Pauses the calling thread for some 60 ns, so that other warps of the multiprocessor run.
 SWS_DEVICE void nap() { asm volatile("nanosleep.u32 60;"); }
 
 // One element of a texture over linear memory of uint4.
-SWS_DEVICE uint4 texture_element(u64 texture, int place) {
+SWS_DEVICE uint4 texture_element(u64 texture, int index) {
     uint4 element;
     asm("tex.1d.v4.u32.s32 {%0, %1, %2, %3}, [%4, {%5}];"
         : "=r"(element.x), "=r"(element.y), "=r"(element.z), "=r"(element.w)
-        : "l"(texture), "r"(place));
+        : "l"(texture), "r"(index));
     return element;
 }
 

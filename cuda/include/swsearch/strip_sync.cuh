@@ -1,7 +1,8 @@
-// How a strip waits for the one above where both are worked on at a time, by two warps of a block.
+// Synchronisation between two strips of a query that two warps of a block compute at the same time.
 //
-// Each warp counts the columns that it has left for the strip below, in a number of its own: the strip's number in the upper
-// half, its columns in the lower, so that the count only grows while the warp goes from strip to strip of a subject.
+// Each warp has a counter of its own in memory, with which it reports the columns that it has written for the strip
+// below: the number of its strip in the upper 32 bits, the number of columns in the lower 32 bits. So the counter
+// only grows while the warp proceeds from strip to strip of a subject.
 
 #pragma once
 
@@ -9,26 +10,27 @@
 
 namespace swsearch {
 
-// The strip above was finished before: nothing to wait for, nothing to tell.
-struct Finished {
+// No synchronisation: the strip above was complete before this one began.
+struct NoSync {
     SWS_DEVICE void wait_for(int) {}
-    SWS_DEVICE void have_left(int) {}
+    SWS_DEVICE void report(int) {}
 };
 
 class StripSync {
    public:
-    // above, own: the counts of the warps that have the strip above and this one, or null where nobody waits; number: this
-    // strip's.
+    // above, own: counters of the warps that compute the strip above and this strip; null where no synchronisation is
+    // needed. number: this strip's.
     SWS_DEVICE StripSync(const u64* above, u64* own, int number)
         : above_(above), own_(own), number_(static_cast<u64>(static_cast<u32>(number)) << 32) {}
 
-    // Returns when the strip above has left its first `columns` columns; all lanes of the warp call it together.
+    // Returns when the strip above has written its first `columns` columns. All lanes of the warp call it together.
     SWS_DEVICE void wait_for(int columns) {
         const u64 wanted = number_ - kNextStrip + static_cast<u32>(columns);
         if (above_ == nullptr) {
             return;
         }
-        // The fence waits for all that the warp has asked memory for, so it stays out of the way where nothing is new.
+        // The fence waits for every outstanding memory access of the warp, so it is skipped where the columns are
+        // known.
         if (__any_sync(kWholeWarp, seen_ < wanted)) {
             do {
                 let_others_run();
@@ -38,14 +40,15 @@ class StripSync {
         }
     }
 
-    // Tells the strip below of `columns` columns; the lane that wrote them calls it. It is enough to tell now and then.
-    SWS_DEVICE void have_left(int columns) {
-        if (own_ != nullptr && columns > 0 && columns % kTold == 0) {
+    // Reports to the strip below that `columns` columns have been written. The lane that wrote them calls it. Only
+    // every kReportInterval-th column is reported, which is often enough.
+    SWS_DEVICE void report(int columns) {
+        if (own_ != nullptr && columns > 0 && columns % kReportInterval == 0) {
             show_in_block(own_, number_ + static_cast<u32>(columns));
         }
     }
 
-    // Tells it of all columns.
+    // Reports that all columns have been written.
     SWS_DEVICE void finish() {
         if (own_ != nullptr) {
             show_in_block(own_, number_ + 0xFFFFFFFFu);
@@ -53,7 +56,7 @@ class StripSync {
     }
 
    private:
-    static constexpr int kTold = 16;
+    static constexpr int kReportInterval = 16;
     static constexpr u64 kNextStrip = 1ull << 32;
 
     const u64* above_;

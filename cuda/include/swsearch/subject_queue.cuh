@@ -1,7 +1,8 @@
-// Subjects that warps take one turn after another: the database's own arrays, and which of them are to be scored.
+// The subjects of a launch, which warps take one turn after another: the arrays of the packed database, and an
+// optional list of the subjects to score.
 //
-// The database is stored by length, so turns run from its end: the longest subjects begin first and the shortest fill
-// the end of a launch. A list of places (subjects to score again) grows by length likewise.
+// The database is sorted by length, so turns run from its end: the longest subjects begin first, and the shortest
+// fill the end of a launch. A list of subjects is sorted by length likewise.
 
 #pragma once
 
@@ -13,19 +14,19 @@ struct SubjectQueue {
     const u32* residues;  // packed residues, four a word, 16-byte aligned
     const u64* starts;    // byte of each subject's first residue, a multiple of 16
     const u32* lengths;   // residues of each subject
-    const u32* places;    // places of the subjects to score, or null for all from 0 on
-    u32 n_subjects;       // how many are to be scored
+    const u32* listed;    // indices of the subjects to score, or null for subjects 0 to n_subjects - 1
+    u32 n_subjects;       // number of subjects to score
 
-    // The place of subject `turn` of the launch, which is below n_subjects.
-    SWS_DEVICE u32 place(u32 turn) const {
+    // The index of the subject of turn `turn`, which is below n_subjects.
+    SWS_DEVICE u32 subject(u32 turn) const {
         const u32 entry = n_subjects - 1 - turn;
-        return places == nullptr ? entry : places[entry];
+        return listed == nullptr ? entry : listed[entry];
     }
 
-    SWS_DEVICE const u32* words(u32 at) const { return residues + starts[at] / 4; }
+    SWS_DEVICE const u32* words(u32 subject) const { return residues + starts[subject] / 4; }
 };
 
-// The warp's next turn, the same in all lanes; all of them call it together.
+// The warp's next turn, the same in all lanes. All lanes call it together.
 SWS_DEVICE u32 next_turn(u32* counter) {
     u32 turn = 0;
     if (threadIdx.x % kWarpSize == 0) {
@@ -34,11 +35,10 @@ SWS_DEVICE u32 next_turn(u32* counter) {
     return __shfl_sync(kWholeWarp, turn, 0);
 }
 
-// Profile columns of the four residues of a word, lowest byte first: (byte + 1) & 31, so that padding is column 0 and the
-// soft mask drops out.
+// Profile columns of the four residues of a word, lowest byte first: (byte + 1) & 31, as in subject.cuh.
 SWS_DEVICE u32 profile_columns(u32 residues) { return (residues + 0x01010101u) & 0x1F1F1F1Fu; }
 
-// Byte `which` of a word, unsigned; byte `which` as a signed score.
+// Byte `which` of a word, as an unsigned number and as a signed score.
 SWS_DEVICE u32 byte_of(u32 word, int which) { return permute_bytes(word, 0, 0x4440u + static_cast<u32>(which)); }
 SWS_DEVICE int score_of(u32 word, int which) {
     return static_cast<int>(permute_bytes(word, 0, 0x8880u + 0x1111u * static_cast<u32>(which)));

@@ -1,19 +1,24 @@
-// The shape of a tile, and how a strip of the query profile lies in memory for it.
+// The shape of a tile, and the layout of a strip of the query profile in memory.
 //
-// A group of kGroup lanes of a warp aligns one subject with a strip of kRows query rows; each lane holds kWords words of H
-// and of E in registers. What the two halves of a word are is the pairing:
+// A group of kGroup lanes of a warp aligns one subject with a strip of kRows query rows. Each lane holds kWords words
+// of H and of E in registers. The pairing says what the two halves of a word are:
 //
-//   kRowBlocks   one query. Lane l owns rows l * 2 * kWords and on; the low halves are the first kWords of them, at
-//                column j, the high halves the other kWords, at column j - 1. Lanes are two columns apart.
-//   kTwoQueries  two queries of like length, row for row, low and high. Lanes are one column apart.
-//   kSingle      one query, one 32-bit score a word. Lanes are one column apart.
+//   kRowBlocks   One query. Lane l has the 2 * kWords rows from l * 2 * kWords on: the low halves are the first kWords
+//                of them, at column j, and the high halves the other kWords, at column j - 1. Lanes are two columns
+//                apart.
+//   kTwoQueries  Two queries of similar length, row for row, one in the low halves and one in the high halves. Lanes
+//                are one column apart.
+//   kSingle      One query, one 32-bit score a word. Lanes are one column apart.
 //
-// A strip of the profile is an array of 16-byte units, each a lane's four words (a chunk) of one residue column. Chunks are
-// in order, within a chunk the kSlots lanes that have words of their own; these units are dealt 16 at a time to planes, and
-// a plane holds, for each residue column, its 16 units: 256 bytes. So the address of a lane's first chunk is one byte
-// permutation of the residue's column and the lane's place, and all others lie at constant distances. Eight lanes side by
-// side read eight different groups of four banks, whatever the residue of each (groups of four lanes have their words
-// twice). A last chunk that is not full takes as much room.
+// A strip of the profile is an array of 16-byte units; a unit holds four words (a chunk) of one lane for one residue
+// column. Units are ordered by chunk and, within a chunk, by lane (kSlots lanes have words of their own). Every 16
+// consecutive units form a plane, and a plane holds, for each residue column, its 16 units: 256 bytes. So the address
+// of a lane's first chunk is one byte permutation of the residue column and the lane's slot, and all other chunks lie
+// at constant distances from it. Eight neighbouring lanes read eight different groups of four banks, whatever the
+// residue of each (groups of four lanes store their words twice for this). A last chunk that is not full takes the
+// same space.
+//
+// swsearch/engine/cuda/kernels.py (Tile) computes the same layout, and profile.py fills it.
 
 #pragma once
 
@@ -31,11 +36,11 @@ struct Tile {
     static constexpr Pairing kPairing = kHalves;
 
     static constexpr int kLag = kPairing == Pairing::kRowBlocks ? 2 : 1;
-    // Steps from a column's entry in the first row to its exit from the last one.
+    // Steps between the computation of a column in the first row and in the last row.
     static constexpr int kDepth = kLag * kGroup - 1;
     static constexpr int kRows = kGroup * kWords * (kPairing == Pairing::kRowBlocks ? 2 : 1);
     static constexpr int kGroupsPerWarp = kWarpSize / kGroup;
-    // 32-bit words of the boundary between strips for each column: H and F, in one word where 16 bits hold each.
+    // 32-bit words a column of the boundary between strips: H and F, in one word where 16 bits hold each.
     static constexpr int kBoundaryWords = kPairing == Pairing::kRowBlocks ? 1 : 2;
 
     static constexpr int kSlots = kGroup < 8 ? 8 : kGroup;
@@ -47,22 +52,22 @@ struct Tile {
     static_assert(kWords >= 1 && kColumns >= 1 && kColumns <= 32, "a tile has words and residue columns");
 };
 
-// A lane's view of a staged strip: the words of one residue column at a time, read from shared memory a chunk at a time.
+// A lane's view of a staged strip: the words of one residue column, read from shared memory a chunk at a time.
 template <class Shape>
 class StagedScores {
    public:
     // strip: the staged profile; slot: the lane's.
     SWS_DEVICE StagedScores(const uint4* strip, int slot)
         : plane_(reinterpret_cast<const char*>(strip + slot / 16 * Shape::kPlaneUnits)),
-          place_(static_cast<u32>(slot % 16) * 16) {}
+          slot_offset_(static_cast<u32>(slot % 16) * 16) {}
 
-    // Goes to the residue column in byte `which` of `codes`.
+    // The address of the residue column in byte `which` of `codes`.
     SWS_DEVICE const uint4* column(u32 codes, int which) const {
-        const u32 offset = permute_bytes(codes, place_, 0x5504u | static_cast<u32>(which) << 4);
+        const u32 offset = permute_bytes(codes, slot_offset_, 0x5504u | static_cast<u32>(which) << 4);
         return reinterpret_cast<const uint4*>(plane_ + offset);
     }
 
-    // The four words of one chunk of a column.
+    // Loads the four words of one chunk of a column.
     template <class Word>
     static SWS_DEVICE void load(const uint4* column, int chunk, Word* words) {
         const int unit = chunk * Shape::kSlots;
@@ -75,16 +80,17 @@ class StagedScores {
 
    private:
     const char* plane_;
-    u32 place_;
+    u32 slot_offset_;
 };
 
-// Where a profile is read from when a block stages a strip of it.
+// The packed profile in global memory and as a texture over it; kTexture chooses which one is read.
 struct ProfileSource {
     const uint4* memory;
     u64 texture;
 };
 
-// Copies units first to first + count - 1 of the profile to shared memory, `threads` threads together.
+// Copies units first to first + count - 1 of the profile to shared memory. `threads` threads call it together;
+// `thread` is the calling thread's index among them.
 template <bool kTexture>
 SWS_DEVICE void stage_strip(uint4* strip, const ProfileSource& profile, int first, int count, int thread, int threads) {
     for (int unit = thread; unit < count; unit += threads) {

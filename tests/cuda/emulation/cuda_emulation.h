@@ -1,14 +1,14 @@
-// A CUDA device small enough to read: blocks, barriers, warp shuffles, shared memory and the instructions the kernels use,
-// on one thread of the host, so that the kernels' own sources run under an ordinary compiler and its sanitizers.
+// An emulation of a CUDA device on one thread of the host: blocks, barriers, warp shuffles, shared memory and the
+// instructions that the kernels use, so that an ordinary compiler and its sanitizers can test the kernels' own sources.
 //
-// Every CUDA thread is a fiber with a stack of its own (machine.cpp). A fiber runs until it meets a collective (shuffle,
-// barrier), then the next one runs; all blocks of a grid are in flight together. The order in which fibers run can be
-// reversed: a kernel whose result depends on it has a race. Shared memory is one heap block a CUDA block, of exactly the
-// size of the launch, so that the address sanitizer sees an access beside it. Values follow NVIDIA's documentation of each
-// intrinsic, not the kernels' use of them.
+// Every CUDA thread is a fiber with a stack of its own (machine.cpp). A fiber runs until it reaches a collective
+// operation (shuffle, vote, barrier), then the next fiber runs. All blocks of a grid run concurrently. The order in
+// which fibers run can be reversed: a kernel whose result depends on the order has a race. The shared memory of a
+// block is a heap block of exactly the size of the launch, so the address sanitizer detects an access outside it.
+// Each intrinsic returns what NVIDIA's documentation says, independently of how the kernels use it.
 //
-// Of the standard library this header takes the integer types alone: it is compiled once for every kernel, and most of
-// the time went into reading headers.
+// Every kernel compiles this header, and most of the time was spent on headers, so it includes only the integer types
+// of the standard library.
 
 #pragma once
 
@@ -29,7 +29,7 @@ namespace emulation {
 
 constexpr int kWarp = 32;
 
-// What a thread knows of itself.
+// The indices of a thread, and its block's shared memory.
 struct Place {
     dim3 thread, block;
     char* shared = nullptr;
@@ -38,13 +38,13 @@ struct Place {
 extern const Place* running;
 extern dim3 block_dim, grid_dim;
 
-// Lets the other fibers run.
+// Suspends the calling fiber so that the others run.
 void give_way();
 
 void meet_block();
 void meet_warp();
 
-// The values of all lanes of the warp; to be read before the next collective.
+// Returns the values of all lanes of the warp. They are valid until the next collective operation.
 const unsigned* gather(unsigned value);
 
 inline unsigned exchange(unsigned value, int from) { return gather(value)[from]; }
@@ -54,8 +54,8 @@ T* dynamic_shared() {
     return reinterpret_cast<T*>(running->shared);
 }
 
-// Runs a grid to its end: each thread calls `invoke(kernel, args)`. Returns 0, or 1 when no fiber can go on: threads wait
-// at different barriers.
+// Runs a grid to its end; each thread calls `invoke(kernel, args)`. Returns 0, or 1 if no fiber can continue because
+// threads wait at different barriers.
 int run(void (*invoke)(void (*)(), void**), void (*kernel)(), void** args, unsigned grid, unsigned block,
         std::size_t shared_bytes, bool reversed);
 
@@ -73,16 +73,18 @@ void call(void (*kernel)(Args...), void** args, Indices<I...>) {
     kernel(*static_cast<Args*>(args[I])...);
 }
 
-// Launches a kernel with an array of pointers to its arguments, as cuLaunchKernel takes them.
+// Launches a kernel with an array of pointers to its arguments, as for cuLaunchKernel.
 template <class... Args>
-int launch(void (*kernel)(Args...), void** args, unsigned grid, unsigned block, std::size_t shared_bytes, bool reversed) {
+int launch(void (*kernel)(Args...), void** args, unsigned grid, unsigned block, std::size_t shared_bytes,
+           bool reversed) {
     const auto invoke = [](void (*one)(), void** values) {
         call(reinterpret_cast<void (*)(Args...)>(one), values, typename IndicesUpTo<sizeof...(Args)>::type{});
     };
     return run(invoke, reinterpret_cast<void (*)()>(kernel), args, grid, block, shared_bytes, reversed);
 }
 
-// Half precision: every finite pattern is a multiple of 2^-24, so a double holds it and any sum or product exactly.
+// Half precision. Every finite pattern is a multiple of 2^-24, so a double represents it and any sum or product
+// exactly.
 double from_half(unsigned pattern);
 unsigned to_half(double value);
 
@@ -148,12 +150,14 @@ inline unsigned atomicAdd(unsigned* address, unsigned value) {
 
 inline unsigned __vminu2(unsigned a, unsigned b) {
     return emulation::by_halves([=](int at) {
-        return emulation::half_at(a, at) < emulation::half_at(b, at) ? emulation::half_at(a, at) : emulation::half_at(b, at);
+        return emulation::half_at(a, at) < emulation::half_at(b, at) ? emulation::half_at(a, at)
+                                                                     : emulation::half_at(b, at);
     });
 }
 
 inline unsigned __vadd2(unsigned a, unsigned b) {
-    return emulation::by_halves([=](int at) { return (emulation::half_at(a, at) + emulation::half_at(b, at)) & 0xFFFF; });
+    return emulation::by_halves(
+        [=](int at) { return (emulation::half_at(a, at) + emulation::half_at(b, at)) & 0xFFFF; });
 }
 
 inline unsigned __vmaxs2(unsigned a, unsigned b) {
@@ -232,7 +236,9 @@ inline unsigned permute_bytes(unsigned low, unsigned high, unsigned selector) {
     return chosen;
 }
 
-inline unsigned load_if(bool wanted, const unsigned* address, unsigned otherwise) { return wanted ? *address : otherwise; }
+inline unsigned load_if(bool wanted, const unsigned* address, unsigned otherwise) {
+    return wanted ? *address : otherwise;
+}
 
 inline unsigned long long look_in_block(const unsigned long long* address) { return *address; }
 inline void show_in_block(unsigned long long* address, unsigned long long value) { *address = value; }
@@ -256,7 +262,7 @@ inline void store_pair_if(bool wanted, unsigned* address, unsigned first, unsign
     if (wanted) *reinterpret_cast<uint2*>(address) = uint2{first, second};
 }
 
-// A thread that waits for a value lets the others run before it looks again.
+// A thread that waits for a value calls nap, so that the other threads run before it reads the value again.
 inline void publish(unsigned long long* address, unsigned long long value) { *address = value; }
 inline unsigned long long look_at(const unsigned long long* address) { return *address; }
 inline int load_now(const int* address) { return *address; }

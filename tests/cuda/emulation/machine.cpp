@@ -1,5 +1,5 @@
-// The machine of cuda_emulation.h: fibers, the order in which they run, and half precision. Compiled once, and linked with
-// every kernel.
+// The implementation of cuda_emulation.h: fibers, their scheduler, and half precision. It is compiled once and linked
+// with every kernel.
 
 #include <ucontext.h>
 
@@ -23,8 +23,8 @@ namespace {
 
 constexpr std::size_t kStackBytes = 256 * 1024;
 
-// A collective of a warp or block: it completes when every member has come, and keeps the values of two rounds, since
-// a fast member may enter the next round before a slow one has read this one.
+// A collective operation of a warp or block. It completes when every member has arrived. It stores the values of two
+// rounds, since a fast member may enter the next round before a slow one has read the values of this round.
 struct Meeting {
     int members = 0;
     int arrived = 0;
@@ -40,10 +40,11 @@ struct Meeting {
 #define NOT_SANITIZED __attribute__((noinline))
 #endif
 
-// Where to go on, and with which stack.
+// The suspended state of a fiber: where it continues, and its stack.
 //
-// A switch is a jump of GCC's own. `swapcontext` would ask the system for the signal mask each time, which was most of an
-// emulated shuffle's time; and under the address sanitizer it, and `longjmp`, clear what is known of a whole stack.
+// Fibers are switched by GCC's built-in setjmp and longjmp. `swapcontext` makes a system call for the signal mask
+// each time, which took most of the time of an emulated shuffle. Under the address sanitizer, `swapcontext` and the
+// library's `longjmp` also discard the sanitizer's records of a whole stack.
 struct Context {
     void* place[5];
     ucontext_t first{};
@@ -74,7 +75,7 @@ struct Context {
 #endif
     }
 
-    // The first words of a fiber that `from` has switched to.
+    // Called first by a new fiber, to which `from` has switched.
     static void begun([[maybe_unused]] Context& from) {
 #if defined(__SANITIZE_ADDRESS__)
         __sanitizer_finish_switch_fiber(nullptr, &from.stack, &from.stack_bytes);
@@ -119,7 +120,7 @@ void fiber_main() {
     invoke_kernel(kernel_of_grid, arguments);
     Fiber& fiber = self();
     fiber.done = true;
-    // A thread that returns leaves its collectives: those that wait are complete without it.
+    // A thread that returns is no longer a member of its collectives, so threads that wait there need not wait for it.
     --fiber.warp->members;
     --fiber.whole_block->members;
     fiber.context.switch_to(scheduler, true);
@@ -233,12 +234,12 @@ unsigned to_half(double value) {
     const unsigned sign = std::signbit(value) ? 0x8000 : 0;
     const double magnitude = std::fabs(value);
     if (magnitude >= 65520.0) return sign | 0x7C00;
-    // Below 2^-14 patterns count multiples of 2^-24.
+    // Below 2^-14, the pattern is the number of multiples of 2^-24.
     if (magnitude < 0x1p-14) return sign | static_cast<unsigned>(std::nearbyint(magnitude * 0x1p24));
     std::uint64_t bits;
     std::memcpy(&bits, &magnitude, sizeof bits);
-    // The double's exponent and the upper ten bits of its fraction, rounded to nearest, ties to even; a carry out of the
-    // fraction goes into the exponent, as it should.
+    // The double's exponent and the upper ten bits of its fraction, rounded to nearest, ties to even. A carry out of
+    // the fraction correctly increments the exponent.
     constexpr int kDropped = 52 - 10;
     bits += (std::uint64_t{1} << (kDropped - 1)) - 1 + ((bits >> kDropped) & 1);
     return sign | static_cast<unsigned>((bits >> kDropped) - (std::uint64_t{1023 - 15} << 10));
