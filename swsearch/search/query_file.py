@@ -1,7 +1,7 @@
-"""Files of queries in whatever form they come: sequences, or profiles with scores of their own at each position.
+"""Files of queries: sequences, or profiles with scores of their own at each position.
 
-A search takes one file and holds what is in it (:func:`read_queries_as`); a batch takes many and reads them as often as
-it needs, a record at a time (:class:`QueryFiles`).
+``swsearch query`` reads one file into memory (:func:`read_queries_as`); ``swsearch batch`` takes many files and reads
+them several times, one record at a time (:class:`QueryFiles`).
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ from swsearch.sequences.source import refuse_repeated_pipes, seekable, shown_nam
 
 @dataclass(frozen=True)
 class QueryFile:
-    """What a file held.
+    """The queries of a file.
 
     Attributes
     ----------
     records : sequence of SequenceRecord
-        Profiles are :class:`swsearch.query.position_specific.PositionSpecificQuery`.
+        The queries; profiles are :class:`swsearch.query.position_specific.PositionSpecificQuery`.
     parameters : dict of str to str
-        What a run must keep of it: the format and a digest of the scores, which a sequence's letters do not tell;
-        empty for sequences.
+        For profiles, the parameters that a run stores: the format, and a digest of the scores, which the consensus
+        letters do not determine. Empty for sequences.
     notes : tuple of str
-        What a person should hear of it.
+        Messages for the user.
     """
 
     records: Sequence[SequenceRecord]
@@ -60,36 +60,37 @@ def read_queries_as(
     ----------
     path : path
     query_format : str
-        One of :data:`swsearch.pssm.read.QUERY_FORMATS`; ``auto`` knows a PSSM and Stockholm by their first line and
-        takes everything else for FASTA or FASTQ.
+        One of :data:`swsearch.pssm.read.QUERY_FORMATS`; ``auto`` recognizes a PSSM and Stockholm by their first line
+        and takes every other file for FASTA or FASTQ.
     scheme : ScoringScheme
-        Of the search: its matrix gives a profile its scale.
+        The search's scheme; its matrix determines the scale of a profile.
     alphabet : Alphabet, optional
-        Of sequences that are translated before they are aligned; else they are of the scheme's, as profiles always are.
+        The alphabet of sequences that are translated before they are aligned. By default, and always for profiles, it
+        is the scheme's.
     force_alphabet : bool
         As for :func:`swsearch.search.api.read_queries`.
     needs : QueryNeeds, optional
-        Of the search, so that messages say what would work.
+        The search's needs; error messages then name the options that would work.
 
     Raises
     ------
     InputError
-        The format is unknown, or the file cannot be read in it.
+        The format is unknown, or the file cannot be read in this format.
     AlphabetMismatch
-        The file is not of what is searched with; so are profiles that read like DNA, unless ``force_alphabet``.
+        The file is of the wrong alphabet, or holds profiles that look like DNA and ``force_alphabet`` is False.
     """
     path = seekable(path)
-    found = _format_of(path, query_format)
-    if found == "fasta":
+    detected = _format_of(path, query_format)
+    if detected == "fasta":
         return QueryFile(
             read_queries(path, alphabet or scheme.alphabet, force_alphabet=force_alphabet, needs=needs), {}, ()
         )
     refuse_profiles(path, needs)
-    profiles = read_profiles(path, found, scheme.matrix)
+    profiles = read_profiles(path, detected, scheme.matrix)
     if needs is not None and not force_alphabet:
         needs.refuse_dna(path, "".join(map(known_letters, profiles)), profiles=True)
     notes = [note for profile in profiles if (note := scale_note(profile, scheme.matrix)) is not None]
-    return QueryFile(profiles, _kept([found], profiles), tuple(notes))
+    return QueryFile(profiles, _stored_parameters([detected], profiles), tuple(notes))
 
 
 @dataclass(frozen=True)
@@ -99,9 +100,9 @@ class QueryFiles:
     Attributes
     ----------
     paths : tuple of paths
-        Of a pipe or standard input the path of a copy, for a batch reads its files more than once.
+        For a pipe or standard input, the path of a copy, because a batch reads its files more than once.
     formats : tuple of str
-        The format of each, found out where that was asked for.
+        The format of each file, detected where the caller gave ``auto``.
     """
 
     paths: tuple[str | os.PathLike[str], ...]
@@ -109,7 +110,7 @@ class QueryFiles:
 
     @classmethod
     def of(cls, paths: Sequence[str | os.PathLike[str]], query_format: str) -> Self:
-        """Files, in a format of :data:`swsearch.pssm.read.QUERY_FORMATS`.
+        """The files of some paths, in a format of :data:`swsearch.pssm.read.QUERY_FORMATS`.
 
         Raises
         ------
@@ -129,7 +130,7 @@ class QueryFiles:
 
     @property
     def hold_profiles(self) -> bool:
-        """Whether their queries are profiles."""
+        """Whether the queries are profiles."""
         return any(form != "fasta" for form in self.formats)
 
     def by_file(
@@ -140,12 +141,12 @@ class QueryFiles:
             yield path, form, _records(path, form, scheme, needs)
 
     def records(self, scheme: ScoringScheme, needs: QueryNeeds) -> Iterator[SequenceRecord | RefusedRecord]:
-        """All queries in order; a record that is no sequence of the needed alphabet stands as refused.
+        """All queries in order; a record that is not a sequence of the needed alphabet comes as a refused record.
 
         Raises
         ------
         InputError
-            A file cannot be read; records before the damage have been given.
+            A file cannot be read; the records before the damage have been yielded.
         AlphabetMismatch
             A file holds profiles, and queries must be DNA.
         """
@@ -153,7 +154,7 @@ class QueryFiles:
             yield from records
 
     def parameters(self, scheme: ScoringScheme) -> dict[str, str]:
-        """What a run must keep of them, as :attr:`QueryFile.parameters`; reads profiles once.
+        """The parameters that a run stores, as :attr:`QueryFile.parameters`; reads profiles once.
 
         Raises
         ------
@@ -164,7 +165,7 @@ class QueryFiles:
             return {}
         read = zip(self.paths, self.formats, strict=True)
         profiles = (profile for path, form in read for profile in read_profiles(path, form, scheme.matrix))
-        return _kept(sorted(set(self.formats)), profiles)
+        return _stored_parameters(sorted(set(self.formats)), profiles)
 
 
 def _records(
@@ -191,12 +192,12 @@ def _format_of(path: str | os.PathLike[str], query_format: str) -> str:
 
 
 def refuse_profiles(path: str | os.PathLike[str], needs: QueryNeeds | None) -> None:
-    """Refuse profiles, which are of proteins, where queries must be DNA.
+    """Refuse profiles, which are protein, where queries must be DNA.
 
     Raises
     ------
     AlphabetMismatch
-        They must.
+        Queries must be DNA.
     """
     if needs is not None and needs.alphabet is not PROTEIN:
         advice = f"{needs.advice(PROTEIN)}; profiles of DNA are not read"
@@ -204,12 +205,12 @@ def refuse_profiles(path: str | os.PathLike[str], needs: QueryNeeds | None) -> N
 
 
 def known_letters(profile: SequenceRecord) -> str:
-    """The consensus of a profile without X, which stands where no letter is known."""
+    """The consensus of a profile without X, which marks positions without a known letter."""
     return profile.letters.replace("X", "")
 
 
-def _kept(formats: Sequence[str], profiles: Iterable[PositionSpecificQuery]) -> dict[str, str]:
-    """Formats, and the SHA-256 of all scores."""
+def _stored_parameters(formats: Sequence[str], profiles: Iterable[PositionSpecificQuery]) -> dict[str, str]:
+    """The formats, and the SHA-256 of all scores."""
     digest = hashlib.sha256()
     for profile in profiles:
         digest.update(len(profile).to_bytes(8, "little") + profile.scores.tobytes())
