@@ -158,7 +158,7 @@ class SearchOptions:
             raise InputError(f"--composition {self.composition!r}: choose {' or '.join(COMPOSITIONS)}")
 
     def _check_types(self) -> None:
-        """Refuse values that are not numbers where numbers are needed; convert NumPy's numbers to Python's, for JSON."""
+        """Refuse values that are not numbers where numbers are needed; convert NumPy's to Python's, for JSON."""
         for field in fields(self):
             value = getattr(self, field.name)
             if value is None or "str" in str(field.type):
