@@ -1,7 +1,7 @@
-"""Runs put together: the shares of one batch into one run, or one run copied into another store.
+"""Merging of runs: the shares of one batch become one run; and copying of a run into another store.
 
-Shares are known by what runs keep of the queries they were asked to search. A merged run is asked for all of them, so
-what is not there can be told, and searched by `swsearch batch --resume`.
+Shares of a batch are recognized by the description of its queries that each run stores. A merged run stores the
+description of all queries of the batch, so that missing queries are known, and `swsearch batch --resume` searches them.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from swsearch.hits.share import AskedQueries, FailedQuery, Shard
 from swsearch.store.models import FINISHED
 from swsearch.store.repository import HitStore, StoredRun
 
-MOST_NAMED: Final = 8
-"""Missing shares that a message names."""
+MAX_NAMED: Final = 8
+"""Largest number of missing shares that a message names."""
 ADVICE: Final = "`swsearch runs merge --partial` merges what is there"
 
 
@@ -32,24 +32,25 @@ class Source:
 
     @property
     def shard(self) -> Shard | None:
-        """Its share; None where an older program wrote it."""
+        """The run's share; None where an older program wrote the run."""
         return None if self.run.asked is None else self.run.asked.shard
 
 
 @dataclass(frozen=True)
 class MergeReport:
-    """A merged run.
+    """The outcome of a merge.
 
     Attributes
     ----------
     run_id : int
+        Id of the merged run.
     n_queries, n_failed : int
-        Queries that it holds, and that could not be searched.
+        Queries that it holds, and queries that could not be searched.
     missing : list of int
-        Numbers of the queries that are in no source; complete where ``is_exact``.
+        Numbers of the queries that are in no source; complete only where ``is_exact``.
     missing_shares : list of Shard
     is_exact : bool
-        Whether the sources say which queries there are; runs of older programs do not.
+        Whether the sources describe the batch's queries; runs of older programs do not.
     """
 
     run_id: int
@@ -61,11 +62,12 @@ class MergeReport:
 
 
 def choose_runs(stores: Sequence[HitStore], notify: Callable[[str], None]) -> list[Source]:
-    """The runs that are shares of one batch, from several stores or one.
+    """The runs that are shares of one batch, from one or several stores.
 
-    The batch is that of the first store's newest run that is a share; where none is, its newest run is taken. Of each
-    store, every run that is a share of the batch is taken: the same search, queries and number of shares. Of several
-    runs of one share, one that is finished stands for those that are not, and ``notify`` takes a sentence on each.
+    The batch is that of the newest run of the first store that is a share, or else of its newest run. From each store,
+    all runs that are shares of the batch are chosen, and its newest run where there are none; shares of one batch have
+    the same search, queries and number of shares. Of several runs of one share, unfinished ones are left out if exactly
+    one is finished; ``notify`` is called with a message about each run that is left out.
 
     Raises
     ------
@@ -95,7 +97,7 @@ def _newest_share(store: HitStore) -> StoredRun:
 
 
 def _same_batch(one: StoredRun, other: StoredRun) -> bool:
-    """Whether two runs are shares of one batch; a run that is no share is of none but its own."""
+    """Whether two runs are shares of one batch; False for runs of a whole batch."""
     if one.asked is None or other.asked is None or one.asked.shard.count == 1:
         return False
     if one.asked.shard.count != other.asked.shard.count or one.info.differences(other.info):
@@ -104,14 +106,14 @@ def _same_batch(one: StoredRun, other: StoredRun) -> bool:
 
 
 def _other_queries(one: StoredRun, other: StoredRun) -> bool:
-    """Whether two runs were asked for shares of different queries, as far as is known."""
+    """Whether two runs are known to be shares of different queries."""
     digests = {run.asked.digest for run in (one, other) if run.asked is not None} - {None}
     return len(digests) == 2
 
 
 @dataclass(frozen=True)
 class MergePlan:
-    """What is going to be merged, checked.
+    """A checked plan of a merge.
 
     Attributes
     ----------
@@ -119,13 +121,14 @@ class MergePlan:
     numbers : tuple of set of int
         Numbers of the queries to take from each source.
     failures : tuple of FailedQuery
-        Queries that could not be searched, by number.
+        Queries that could not be searched, ascending by number.
     missing : list of int
         Numbers of the queries that are in no source.
     missing_shares : list of Shard
     asked : AskedQueries or None
-        All queries of the batch; None where no source says which there are.
+        Description of all queries of the batch; None where no source has it.
     partial : bool
+        Whether shares may be missing or unfinished; the merged run then gets a remark.
     """
 
     sources: tuple[Source, ...]
@@ -137,7 +140,7 @@ class MergePlan:
     partial: bool
 
     def carry_out(self, target: HitStore, command: str) -> MergeReport:
-        """One new run with the queries of all sources; ``command`` is how the merge was asked for.
+        """Write one new run with the queries of all sources; ``command`` is the command line of the merge.
 
         It is finished where every query that the batch has is there or could not be searched, and interrupted
         otherwise. It is one transaction: where an error or a kill stops it, nothing of it stays.
@@ -166,20 +169,20 @@ class MergePlan:
 
 
 def plan_merge(sources: Sequence[Source], *, partial: bool = False) -> MergePlan:
-    """What is to be merged from ``sources``; nothing is written.
+    """Check a merge of ``sources`` and plan it; nothing is written.
 
     Parameters
     ----------
     sources : sequence of Source
     partial : bool
-        Merge what is there: shares may be missing, unfinished, there twice or of different numbers of shares. A query
-        that is there twice is taken once.
+        Whether shares may be missing, unfinished, present twice or of different numbers of shares. A query that is
+        present twice is taken once.
 
     Raises
     ------
     StoreError
-        The runs are of different searches or of different queries; or, unless ``partial``, they are not the shares of
-        one batch, each finished and there once.
+        The runs are of different searches or of different queries; or, unless ``partial``, they are not all shares of
+        one batch, each finished and present once.
     """
     if not sources:
         raise StoreError("there is nothing to merge; name the stores of the shards")
@@ -229,7 +232,7 @@ def copy_run(target: HitStore, source: Source) -> int:
 
 
 def _check_same(sources: Sequence[Source]) -> None:
-    """Refuse runs whose queries cannot stand in one list."""
+    """Refuse runs of different searches or of different queries."""
     first = sources[0]
     for source in sources[1:]:
         difference = first.run.info.differences(source.run.info)
@@ -242,7 +245,7 @@ def _check_same(sources: Sequence[Source]) -> None:
 
 
 def _check_shares(sources: Sequence[Source], n_queries: int | None) -> None:
-    """Refuse what is not all shares of one batch, each finished and there once."""
+    """Refuse sources that are not all shares of one batch, each finished and present once."""
     for source in sources:
         if source.run.state != FINISHED:
             share = "" if source.shard is None else f", share {source.shard},"
@@ -269,7 +272,7 @@ def _check_shares(sources: Sequence[Source], n_queries: int | None) -> None:
 
 
 def _missing_shares(sources: Sequence[Source]) -> list[Shard]:
-    """Shares that no source is; none where that cannot be said."""
+    """The shares that are missing among the sources; empty where this is unknown."""
     shards = {source.shard for source in sources}
     counts = {shard.count for shard in shards if shard is not None}
     if None in shards or len(counts) != 1:
@@ -280,17 +283,17 @@ def _missing_shares(sources: Sequence[Source]) -> list[Shard]:
 
 
 def shares_named(shards: Sequence[Shard]) -> str:
-    """Shares with the verb that belongs to them.
+    """A list of shares followed by the verb in the matching number.
 
     >>> shares_named([Shard(3, 3)]), shares_named([Shard(1, 3), Shard(3, 3)])
     ('share 3/3 is', 'shares 1/3, 3/3 are')
     """
-    named = ", ".join(map(str, shards[:MOST_NAMED])) + (", …" if len(shards) > MOST_NAMED else "")
+    named = ", ".join(map(str, shards[:MAX_NAMED])) + (", …" if len(shards) > MAX_NAMED else "")
     return f"share {named} is" if len(shards) == 1 else f"shares {named} are"
 
 
 def _numbers(sources: Sequence[Source], partial: bool) -> tuple[list[set[int]], dict[int, FailedQuery]]:
-    """Numbers of the queries to take from each source, and the queries that failed in all that have them."""
+    """Numbers of the queries to take from each source, and the queries that failed in every source that has them."""
     taken: dict[int, tuple[str, Source]] = {}
     numbers: list[set[int]] = []
     failures: dict[int, FailedQuery] = {}
@@ -309,7 +312,7 @@ def _numbers(sources: Sequence[Source], partial: bool) -> tuple[list[set[int]], 
 
 
 def _remark(sources: Sequence[Source], missing_shares: Sequence[Shard]) -> str:
-    """What a run says of how it was merged from what was there."""
+    """The remark that a partial merge stores with its run."""
     shards = [source.shard for source in sources if source.shard is not None]
     merged = f"merged from {len(sources)} runs" + (f", shares {', '.join(map(str, shards))}" if shards else "")
     if not missing_shares:

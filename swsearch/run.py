@@ -1,10 +1,10 @@
-"""A run: queries searched against a database, stored as they end, and written as a report.
+"""A run: a search of many queries against a database, with its results stored and written as a report.
 
-A run numbers the queries of its files from 0 and searches each that the store lacks. With a store, each query is
-committed with its hits as it ends. So a run that was killed goes on where it stopped, and the shares of one run, each a
-part of the queries, are put together into one run (:mod:`swsearch.merge`); both end with the same bytes as a run that
-was not interrupted. Queries with the same letters are searched once. Queries may be profiles; their scores are part of
-what makes a run the same search.
+A run numbers the queries of its files from 0 and searches those that the store does not have yet. With a store, each
+query is committed with its hits as soon as it is searched. A run that was killed can therefore be resumed where it
+stopped, and the shares of a batch, each with a part of the queries, can be merged into one run (:mod:`swsearch.merge`);
+both give the same bytes as one uninterrupted run. Queries with the same letters are searched once. Queries may be
+profiles; a run is then resumed only with profiles of the same scores.
 
 :func:`survey` reads the query files once, before anything is computed or stored; :func:`run_search` does the work.
 """
@@ -33,21 +33,21 @@ from swsearch.sequences.record import SequenceRecord
 from swsearch.store.repository import HitStore, StoredRun, query_digest
 
 WHOLE: Final = Shard()
-"""The share that is all queries."""
+"""The share that holds all queries."""
 SAMPLE_QUERIES: Final = 256
-"""Queries that a survey keeps, for a forecast of the kernels that they need."""
+"""Largest number of queries that a survey keeps, for the engine's forecast."""
 
 
 class WriteReport(Protocol):
-    """Writes the results of a run, each as it comes, such as a report format on its stream."""
+    """Writes the results of a run one by one, for example a report format to its stream."""
 
     def __call__(self, run: RunInfo, results: Iterator[QueryResult], /) -> None:
-        """Take all results."""
+        """Write the results."""
 
 
 @dataclass
 class RunOutcome:
-    """What a call of :func:`run_search` did.
+    """The outcome of a call of :func:`run_search`.
 
     Attributes
     ----------
@@ -56,13 +56,13 @@ class RunOutcome:
     store : str
         Name of the store, without a password; empty where nothing is stored.
     resumed : bool
-        Whether the run was in the store before.
+        Whether the run was already in the store.
     n_done : int
         Queries searched or copied in this call.
     n_before : int
-        Queries that the run held before.
+        Queries that the run had before this call.
     n_repeated : int
-        Queries among ``n_done`` whose letters the run had searched before.
+        Queries among ``n_done`` whose results were copied from a query with the same letters.
     failed : list of RefusedRecord
         Records that could not be searched, with the reason.
     """
@@ -77,7 +77,7 @@ class RunOutcome:
 
 
 class EventLog:
-    """JSON lines for scripts, one an event, written through at once; without a stream nothing is written.
+    """JSON lines for scripts, one per event, each flushed at once; without a stream nothing is written.
 
     Every line has ``event`` (``start``, ``query``, ``failed``, ``end``) and ``seconds`` since the start.
     """
@@ -101,13 +101,13 @@ class Survey:
     Attributes
     ----------
     cells : int
-        Cells of the share's queries.
+        Cells of the share's queries with all subjects.
     asked : AskedQueries
-        The queries of the files.
+        Description of the files' queries and the share.
     sample : tuple of SequenceRecord
-        The first queries of the share.
+        The first queries of the share, at most :data:`SAMPLE_QUERIES`.
     notes : tuple of str
-        Messages for the user: profiles that are not on the scale of the search's matrix.
+        Messages for the user, about profiles whose scores are not on the scale of the search's matrix.
     """
 
     cells: int
@@ -133,9 +133,9 @@ def survey(
     shard : Shard
         The share of the queries that is searched.
     force_alphabet : bool
-        Take a file that reads like DNA for protein.
+        Whether a file that looks like DNA is accepted as protein.
     skip_refused : bool
-        Go on at a record that cannot be searched; otherwise it is an error.
+        Whether a record that cannot be searched is skipped; otherwise it raises an error.
 
     Raises
     ------
@@ -143,7 +143,7 @@ def survey(
         A file cannot be read, holds profiles that this search cannot take, or holds no query at all; or a record cannot
         be searched and ``skip_refused`` is False.
     AlphabetMismatch
-        The database is of proteins and a file reads like DNA.
+        Queries must be protein, and a file looks like DNA.
     """
     cells = 0
     count = QueryCount()
@@ -171,10 +171,10 @@ def survey(
             _count(count, record)
         if not force_alphabet:
             searcher.needs.refuse_dna(path, "".join(letters), profiles=form != "fasta")
-    told: tuple[str, ...] = ()
+    shown: tuple[str, ...] = ()
     if notes:
-        told = (notes[0] + (f" (so it is with {len(notes):,} of the profiles)" if len(notes) > 1 else ""),)
-    return Survey(cells, count.asked(shard), tuple(first), told)
+        shown = (notes[0] + (f" (so it is with {len(notes):,} of the profiles)" if len(notes) > 1 else ""),)
+    return Survey(cells, count.asked(shard), tuple(first), shown)
 
 
 def run_search(
@@ -195,7 +195,7 @@ def run_search(
     on_query_done: Callable[[RunOutcome], None] | None = None,
     on_run_open: Callable[[RunOutcome], None] | None = None,
 ) -> RunOutcome:
-    """Search every query that the run lacks; commit each as it ends, and hand all results to the report in order.
+    """Search every query that the run does not have; commit each query at its end, and report all results in order.
 
     Parameters
     ----------
@@ -203,37 +203,38 @@ def run_search(
         Query files or records, in an order that stays the same when the run is resumed or sharded.
     searcher : Searcher
     command : str
-        The command line, for the record.
+        The command line, stored with the run.
     store : HitStore or callable, optional
-        Where the run is kept, or what opens it, called when the engine is at work; without one nothing is stored.
+        The store of the run, or a function that opens it and is called after the engine has started; without it nothing
+        is stored.
     resume : str, optional
-        The id of a run of the same search; or ``latest``: the newest unfinished run of the same search, a new one where
-        there is none. Needs a store.
+        The id of a run of the same search; or ``latest`` for the newest unfinished run of the same search, or a new run
+        where there is none. Needs a store.
     shard : Shard
         The share of the queries to search.
     asked : AskedQueries, optional
-        The queries that :func:`survey` found in these files; without it they are read once more.
+        The result of :func:`survey` for these files; without it the files are read once more.
     report : callable, optional
-        Takes the record of the run and the results of all its queries in their order, those stored before among them.
+        Writes the record of the run and the results of all its queries in order, including those stored earlier.
     skip_refused : bool
-        Note records that cannot be searched as failed and go on; otherwise they are errors.
+        Whether records that cannot be searched are recorded as failed; otherwise they raise an error.
     search_repeated : bool
-        Search a query again although another one has the same letters.
+        Whether a query is searched although another query has the same letters.
     events : text stream, optional
-        Takes a line of JSON for each event.
+        Receives a line of JSON for each event.
     progress : callable, optional
-        Called with cells done; cells of queries that need no search are counted as well.
+        Called with the cells done since the last call, including those of queries that need no search.
     notify : callable, optional
-        Takes a message for the user before the run begins, such as that another process works on it.
+        Called with messages for the user before the run begins, for example that another process works on it.
     on_query_done : callable, optional
         Called with the outcome so far after each query.
     on_run_open : callable, optional
-        Called with the outcome when the run is open in the store, before the first query.
+        Called with the outcome once the run is open in the store, before the first query.
 
     Raises
     ------
     InputError
-        A query file cannot be read, or changed since it was surveyed; what was committed stays.
+        A query file cannot be read, or changed since it was surveyed; committed queries stay in the store.
     StoreError
         The store cannot be written, or the run to resume is of another search or of other queries.
     """
@@ -246,7 +247,7 @@ def run_search(
 
 @dataclass(frozen=True)
 class _Entry:
-    """A query in the order of the run: searched (neither of the others), stored before, or a copy of another."""
+    """A query in the order of the run: stored earlier, a copy of another query, or (if neither) searched."""
 
     number: int
     stored: bool = False
@@ -382,8 +383,8 @@ class Run:
         store, run_id = self._store, self.outcome.run_id
         if store is None or run_id is None:
             return
-        # The error that ends the run is the one to report; without the mark, a run whose process is gone counts as
-        # interrupted too.
+        # The error that ends the run is reported, not one from here; a run whose process has ended counts as
+        # interrupted even without this mark.
         with suppress(StoreError):
             (store.finish_run if store.run(run_id).n_missing == 0 else store.interrupt_run)(run_id)
 
@@ -458,7 +459,7 @@ class Run:
             self._counted = None
 
     def _results(self, found: Iterator[QueryResult]) -> Generator[QueryResult, None, None]:
-        """All results in the order of their numbers; each new one is committed before it is given."""
+        """All results in the order of their numbers; each new one is committed before it is yielded."""
         for result in found:
             while self._entries[0].stored or self._entries[0].copy_of is not None:
                 yield self._from_store(self._entries.popleft())
@@ -510,15 +511,15 @@ def _open_run(
     notify: Callable[[str], None],
     check: Callable[[StoredRun], None],
 ) -> tuple[int, bool]:
-    """The run to add to, marked as worked on by this process, and whether it was there before.
+    """The run to write to, marked as in use by this process, and whether it existed before.
 
-    ``former_digests`` are those that the database had before compactions, which change no hit. ``check`` raises
-    StoreError where a run has other queries than those of this search, before anything of the run is changed.
+    ``former_digests`` are the digests that the database had before compactions, which do not change hits. ``check``
+    raises StoreError for a run of other queries than those of this search; it is called before the run is changed.
     """
     shard = asked.shard
 
     def obstacle(run: StoredRun) -> str | None:
-        """Why this search cannot go on with a run."""
+        """The reason why this search cannot resume a run; None if it can."""
         found = run.info
         if found.database.digest in former_digests:
             found = replace(found, database=info.database)
@@ -533,7 +534,7 @@ def _open_run(
         return None
 
     def has_these(run: StoredRun) -> bool:
-        """Whether the queries that the run has are of this search."""
+        """Whether the run's queries are those of this search."""
         try:
             check(run)
         except StoreError:
@@ -552,7 +553,7 @@ def _open_run(
                 notify(_at_work(unfinished[-1]))
             resume = None
             break
-        with suppress(RunTaken):  # by another process that was started with this one, say: look again
+        with suppress(RunTaken):  # another process, such as one started with this one, was faster: look again
             store.resume_run(left[-1].id, left[-1])
             if asked.digest is not None:
                 store.note_asked(left[-1].id, asked)
@@ -566,7 +567,8 @@ def _open_run(
     if run.state == "running":
         if run.worker.is_here:
             raise StoreError(f"run {run.id} of {store.name} is being worked on by {run.worker}; wait for it or stop it")
-        # Two at one run would do no harm: a query is stored once, and the second to store one ends with an error.
+        # Two processes on one run do no harm: a query is stored once, and the second process to store it ends with an
+        # error.
         notify(f"run {run.id} was left to {run.worker}, which cannot be seen from here; going on with it")
     check(run)
     store.resume_run(run.id, run)
@@ -576,7 +578,7 @@ def _open_run(
 
 
 def _is_asked(run: StoredRun, asked: AskedQueries) -> bool:
-    """Whether a run was asked for the very queries of this search, as far as is known."""
+    """Whether a run has the same share and is not known to have other queries."""
     if run.asked is None:
         return True
     digests = {run.asked.digest, asked.digest} - {None}
@@ -584,7 +586,7 @@ def _is_asked(run: StoredRun, asked: AskedQueries) -> bool:
 
 
 def _at_work(run: StoredRun) -> str:
-    """What to say where a run of the same search is not taken up because a process is at work on it."""
+    """The message where a run of the same search is not resumed because another process works on it."""
     known = f"run {run.id} of the same search is being worked on by {run.worker}; this is a new run"
     return known if run.worker.is_here else f"{known}; if that process is gone, `--resume {run.id}` goes on with it"
 
@@ -618,7 +620,7 @@ def _check_queries(files: Queries, searcher: Searcher, store: HitStore, run_id: 
 def _check_query(
     searcher: Searcher, store: HitStore, run_id: int, number: int, record: SequenceRecord, digest: str
 ) -> None:
-    """Raise StoreError where a run has another query of this number."""
+    """Raise StoreError where a run has another query with this number."""
     if digest != query_digest(record.header, searcher.as_searched(record).letters):
         problem = f"query {number} of run {run_id} of {store.name} is not {record.identifier!r}"
         raise StoreError(f"{problem}; give the files that the run began with")
@@ -633,7 +635,7 @@ def _check_number(store: HitStore, run_id: int, committed: Collection[int], n_re
 
 
 def _refused(searcher: Searcher, number: int, record: SequenceRecord) -> RefusedRecord | None:
-    """Why a readable sequence cannot be searched, if it cannot."""
+    """A readable sequence as a refused record with its reason; None if it can be searched."""
     try:
         searcher.check(record)
     except InputError as error:
@@ -642,7 +644,7 @@ def _refused(searcher: Searcher, number: int, record: SequenceRecord) -> Refused
 
 
 def _query_key(record: SequenceRecord, searcher: Searcher) -> bytes:
-    """The same for queries that have the same hits: where case does not score, it does not count."""
+    """A key that is equal for queries with equal hits; case counts only where it affects the scores."""
     key = hashlib.blake2b((record.letters if searcher.case_counts else record.letters.upper()).encode(), digest_size=16)
     if isinstance(record, PositionSpecificQuery):
         key.update(record.scores.tobytes())

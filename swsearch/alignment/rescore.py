@@ -1,6 +1,6 @@
-"""The check of an alignment: its score from the coordinates and the CIGAR, letter by letter.
+"""An independent check of an alignment: its score, computed letter by letter from the coordinates and the CIGAR.
 
-Shares no code with the traceback, nor with :mod:`swsearch.hits.cigar`, so that an error there cannot hide here.
+The module shares no code with the traceback or :mod:`swsearch.hits.cigar`, so that an error there is detected here.
 """
 
 from __future__ import annotations
@@ -22,26 +22,26 @@ def rescore(
     strand: str = "plus",
     position_scores: ScoreTable | None = None,
 ) -> int:
-    """The raw score that the alignment has.
+    """The raw score of an alignment.
 
     Parameters
     ----------
     query : uint8 array, shape (query_length,)
-        Codes of the query as given, for both strands.
+        Codes of the query as given, also for the minus strand.
     subject : uint8 array, shape (subject_length,)
     alignment : Alignment
     scheme : ScoringScheme
     strand : str
         ``plus`` or ``minus``.
     position_scores : int8 array, shape (query_length, 32), optional
-        What a position-specific query scores in place of the scheme's matrix; for the plus strand.
+        Scores of a position-specific query, used instead of the scheme's matrix; for the plus strand only.
 
     Raises
     ------
     InputError
-        The alignment is none: an operation that is not known or has no length, a gap at an end, ``=`` on different
-        letters or ``X`` on equal ones, coordinates that leave the sequences or that the CIGAR does not fill, subject
-        letters or counts that are not those of the columns.
+        The alignment is not valid: an operation is unknown or has length 0, a gap is at an end, ``=`` is on different
+        letters or ``X`` on equal ones, coordinates are outside the sequences or do not fit the CIGAR, or the subject
+        letters or the counts do not fit the columns.
     """
 
     def wrong(why: str) -> InputError:

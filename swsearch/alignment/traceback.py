@@ -1,8 +1,8 @@
 """Alignments of the subjects that a search reports, from the native traceback.
 
-The engines give scores alone; this finds for one query and a few hundred subjects where each alignment lies and its
-CIGAR. Which of several optimal alignments is given is fixed by docs/design/traceback.md, so it never depends on
-threads, memory or instruction set.
+The engines return only scores; the traceback then finds the coordinates and the CIGAR of each alignment, for one query
+and a few hundred subjects. docs/design/traceback.md defines which of several optimal alignments is returned; the choice
+does not depend on threads, memory or instruction set.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ from swsearch.sequences.alphabet import CODE_MASK, Alphabet
 from swsearch.typing import Codes, Lengths, Offsets, Scores
 
 MEMORY_BYTES: Final = 64 << 20
-"""Bytes that one thread takes for decisions, beyond what grows with the lengths; the alignment is the same for all."""
+"""Bytes per thread for traceback decisions, in addition to memory linear in the lengths. Alignments do not depend on
+this limit."""
 
 
 def align_hits(
@@ -44,8 +45,8 @@ def align_hits(
 ) -> list[Alignment]:
     """The optimal local alignment of one query with each of some subjects, in their order.
 
-    As :func:`align_several`, of each subject the first; one that does not align with the query at all (its score is 0)
-    is an :class:`InputError`.
+    Parameters and errors are those of :func:`align_several`. In addition, a subject that does not align with the query
+    at all (its score is 0) raises an :class:`InputError`.
     """
     found = align_several(
         query,
@@ -62,8 +63,8 @@ def align_hits(
         progress=progress,
     )
     if [] in found:
-        place = found.index([])
-        raise InputError(f"subject {place} does not align with the query: no pair of residues scores above 0")
+        subject = found.index([])
+        raise InputError(f"subject {subject} does not align with the query: no pair of residues scores above 0")
     return [of_subject[0][1] for of_subject in found]
 
 
@@ -87,38 +88,39 @@ def align_several(
 ) -> list[list[tuple[int, Alignment]]]:
     """The best local alignments of one query with each of some subjects, in their order.
 
-    The first of a subject is its optimal one, and each further one is the best that aligns no pair of residues which
-    one before it aligned (Waterman and Eggert, J. Mol. Biol. 197:723, 1987). Parts of query or subject may be in
-    several: copies of a repeat are found one after another.
+    The first alignment of a subject is its optimal one. Each further one is the best among those that align no pair of
+    residues which an earlier one aligned (Waterman and Eggert, J. Mol. Biol. 197:723, 1987). A part of query or subject
+    may occur in several alignments: the copies of a repeat are found one after another.
 
     Parameters
     ----------
     query : uint8 array, shape (query_length,)
-        Codes along the strand that ``profile`` scores: of the reverse complement for the minus strand.
+        Codes along the strand that ``profile`` scores: for the minus strand, of the reverse complement.
     profile : QueryProfile
     alphabet : Alphabet
-        Of query and subjects; decides which letters are equal and how the subject is written.
+        The alphabet of query and subjects; it defines which letters are equal and how the subject is written.
     residues : uint8 array
         Residue codes that hold all subjects, as a partition maps them.
     starts : uint64 array, shape (n_subjects,)
-        First byte of each subject in ``residues``.
+        Index of each subject's first residue in ``residues``.
     lengths : uint32 array, shape (n_subjects,)
         Residues of each subject.
     most : int
-        Alignments of a subject, at least 1.
+        Largest number of alignments of a subject, at least 1.
     floor : int
-        Least score of an alignment, at least 1.
+        Lowest score of an alignment, at least 1.
     n_threads : int
-        Threads, each on a subject of its own; at least 1.
+        Threads, at least 1; each aligns one subject at a time.
     strand : str
         ``plus`` or ``minus``. For ``minus``, query coordinates are those of the query as given.
     scores : int32 array, shape (n_subjects,), optional
-        The engine's scores; a difference is an error, never a silent choice.
+        The engine's scores. The best alignment of each subject must have this score; a difference raises an error.
     ends : Ends, optional
-        The ends of these scores, where the engine knows them and ``most`` is 1. The alignments are the same; of
-        each subject only the columns before the end are gone through that an alignment of its score can span.
+        The ends of the alignments with these scores, where the engine reports them; requires ``most`` to be 1. The
+        alignments are the same, but the traceback computes only the columns that an alignment of this score and end can
+        span.
     matrix : SubstitutionMatrix, optional
-        Decides which columns are positive, where that should not be the profile, whose scores may be corrected.
+        Decides which columns are positive; by default the profile does, whose scores may be corrected.
     memory_bytes : int
         See :data:`MEMORY_BYTES`.
     progress : callable, optional
@@ -127,8 +129,7 @@ def align_several(
     Returns
     -------
     list of list of (int, Alignment)
-        For each subject its alignments with their scores, which do not grow along the list; none where none reaches
-        ``floor``.
+        For each subject its alignments with their scores, by descending score; empty where no score reaches ``floor``.
 
     Raises
     ------
@@ -166,17 +167,17 @@ def align_several(
         ends=known,
     )
     alignments = []
-    for place, (start, of_subject) in enumerate(zip(starts.tolist(), found, strict=True)):
+    for subject, (start, of_subject) in enumerate(zip(starts.tolist(), found, strict=True)):
         best = of_subject[0][0] if of_subject else 0
-        if scores is not None and best != scores[place]:
-            raise EngineError(f"subject {place}: the engine's score is {scores[place]}, its alignment's {best}")
+        if scores is not None and best != scores[subject]:
+            raise EngineError(f"subject {subject}: the engine's score is {scores[subject]}, its alignment's {best}")
         several = []
         for row in of_subject:
             score, first, last, subject_start, subject_end, cigar = row[:6]
-            if known is not None and [last, subject_end] != (given := known[place, 1:].tolist()):
+            if known is not None and [last, subject_end] != (given := known[subject, 1:].tolist()):
                 mine = [last, subject_end]
                 raise EngineError(
-                    f"subject {place}: the engine's end is {given}, its alignment's {mine} (query, subject)"
+                    f"subject {subject}: the engine's end is {given}, its alignment's {mine} (query, subject)"
                 )
             query_part = (first, last) if strand == "plus" else (len(query) - last, len(query) - first)
             subject_part = residues[start + subject_start : start + subject_end]
@@ -191,12 +192,12 @@ def align_several(
 
 
 def count_positives(query: Codes, subject: Codes, cigar: str, matrix: SubstitutionMatrix) -> int:
-    """Columns of an alignment whose pair scores above 0 in ``matrix``.
+    """Number of alignment columns whose pair of residues scores above 0 in ``matrix``.
 
     Parameters
     ----------
     query, subject : uint8 array
-        Codes of the aligned parts.
+        Codes of the aligned parts, without gaps.
     cigar : str
     matrix : SubstitutionMatrix
     """

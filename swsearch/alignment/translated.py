@@ -1,4 +1,4 @@
-"""Alignments of translated sequences, put on the bases of the DNA that was given."""
+"""Coordinates of alignments of translated sequences, converted from residues to bases of the DNA as given."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from swsearch.typing import Codes
 def on_bases(
     alignment: Alignment, query: Codes, query_frame: int, n_query_bases: int, subject_frame: int, n_subject_bases: int
 ) -> Alignment:
-    """An alignment of frames, its coordinates those of bases where a sequence was translated.
+    """An alignment of two frames, with coordinates in bases on each side that was translated.
 
     Parameters
     ----------
     alignment : Alignment
-        Of residues; its coordinates are places in the frames.
+        The alignment of residues; its coordinates are residues of the frames.
     query : uint8 array
-        The residues that aligned, of the query or of its frame.
+        Residue codes of the query, or of its frame.
     query_frame, subject_frame : int
-        0 where that sequence was not translated, and its coordinates stay as they are.
+        The frame that was translated; 0 where the sequence was not, and its coordinates stay as they are.
     n_query_bases, n_subject_bases : int
         Lengths of the sequences as given.
     """

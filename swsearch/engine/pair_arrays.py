@@ -1,8 +1,8 @@
-"""Pairs of sequences as arrays, the alignment problem, and its outcome: what every pair backend takes and returns.
+"""The input and output of every pair backend: pairs of sequences as arrays, the alignment problem, and its outcome.
 
-Sequence i of a batch ends at ``ends[i]`` and begins where the one before it ends. Letters are numbers: equal numbers
-are equal letters, or they are rows and columns of a score table. Coordinates are 0-based and half-open. Of several
-optimal alignments every kernel gives the same one (docs/design/diamond.md).
+Sequence i of a batch ends at ``ends[i]`` and begins where the one before it ends. Letters are numbers: they are
+compared for equality, or are rows and columns of a score table. Coordinates are 0-based and half-open. Of several
+optimal alignments every backend returns the same one (docs/design/diamond.md).
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ Runs = NDArray[np.uint32]
 
 @dataclass(frozen=True, eq=False)
 class Sequences:
-    """Sequences one after another.
+    """Sequences one after another in one array.
 
     Attributes
     ----------
-    letters : uint16 array
+    letters : uint16 array, shape (n_letters,)
     ends : int64 array, shape (n,)
-        Where each ends, growing; the last is the number of letters.
+        Index behind the last letter of each sequence, ascending; the last is ``n_letters``.
     """
 
     letters: Letters
@@ -40,17 +40,17 @@ class Sequences:
 
     @cached_property
     def starts(self) -> Offsets:
-        """Where each begins."""
+        """Index of each sequence's first letter."""
         return np.concatenate(([0], self.ends[:-1])).astype(np.int64)
 
     @cached_property
     def lengths(self) -> Offsets:
-        """Letters of each."""
+        """Number of letters of each sequence."""
         return self.ends - self.starts
 
     @classmethod
     def of(cls, parts: Sequence[Letters]) -> Sequences:
-        """Sequences from one array of letters each."""
+        """Sequences from one array of letters per sequence."""
         ends = np.cumsum([len(part) for part in parts], dtype=np.int64)
         return cls(np.concatenate(parts) if parts else np.empty(0, np.uint16), ends)
 
@@ -65,12 +65,12 @@ class Sequences:
 
 @dataclass(frozen=True, eq=False)
 class AlignmentProblem:
-    """What is optimised in every pair of a call; a gap of k letters costs ``gap_open + k * gap_extend``.
+    """The optimisation problem of every pair of a call; a gap of k letters costs ``gap_open + k * gap_extend``.
 
     Attributes
     ----------
     local : bool
-        An alignment begins and ends anywhere, and no score is below 0.
+        Whether an alignment may begin and end anywhere, so that no score is below 0.
     query_free, subject_free : bool
         Whether end gaps that consume the query, or the subject, cost nothing.
     gap_open, gap_extend : int
@@ -102,27 +102,28 @@ class AlignmentProblem:
 
     @property
     def max_step(self) -> int:
-        """Largest difference between the scores of two neighbouring nodes."""
+        """Largest difference of H between two neighbouring nodes."""
         return max(self.max_score, 0) + self.gap_first
 
     def border(self, k: NDArray[np.int64], *, free: bool) -> NDArray[np.int32]:
-        """H of the border nodes that are ``k`` letters from the corner; ``free``: these letters cost nothing."""
+        """H of the border nodes ``k`` letters from the corner; with ``free``, these letters cost nothing."""
         cost = np.where(k == 0, 0, self.gap_open + k * self.gap_extend)
         return (np.zeros_like(k) if free or self.local else -cost).astype(np.int32)
 
 
 @dataclass(frozen=True, eq=False)
 class PairPaths:
-    """The outcome of the pairs of a call, one row a pair.
+    """The outcome of the pairs of a call, one row per pair.
 
     Attributes
     ----------
     ends : int64 array, shape (n, 5)
-        Score, query end, subject end, query start, subject start; the starts are 0 where no path was asked for.
+        Score, query end, subject end, query start, subject start; the starts are 0 where no path was requested.
     run_ends : int64 array, shape (n,)
-        Where the runs of each pair end in ``runs``.
+        Index in ``runs`` behind the last run of each pair.
     runs : uint32 array
-        Length * 4 + operation: 0 for M, 1 for I (consumes the query), 2 for D (consumes the subject); start to end.
+        Runs from the start of the path to its end, each encoded as length * 4 + operation: 0 for M, 1 for I (consumes
+        the query), 2 for D (consumes the subject).
     """
 
     ends: Offsets
@@ -131,7 +132,7 @@ class PairPaths:
 
     @classmethod
     def concatenate(cls, parts: Sequence[PairPaths]) -> PairPaths:
-        """The outcomes of several calls as that of one call with all their pairs."""
+        """The outcomes of several calls, combined as if one call had aligned all pairs."""
         if not parts:
             return cls(np.empty((0, 5), np.int64), np.empty(0, np.int64), np.empty(0, np.uint32))
         before = np.cumsum([0, *(len(part.runs) for part in parts[:-1])])
@@ -149,7 +150,7 @@ class PairPaths:
 
 
 class PairBackend(Protocol):
-    """Aligns pairs of sequences. Every backend gives the same outcome; they differ in speed and limits.
+    """Aligns pairs of sequences. Every backend returns the same outcome; they differ in speed and limits.
 
     Attributes
     ----------
@@ -173,12 +174,12 @@ class PairBackend(Protocol):
         Parameters
         ----------
         queries, subjects : Sequences
-            As many of one as of the other.
+            The same number of sequences each.
         problem : AlignmentProblem
         path : bool
-            Whether the alignments are wanted; else scores and ends alone.
+            Whether paths are computed; if not, the outcome has scores and ends only.
         progress : callable, optional
-            Called from this thread with the cells done since the last call; in all at most the cells of the pairs.
+            Called from this thread with the cells done since the last call; the sum is at most the cells of the pairs.
 
         Raises
         ------
@@ -193,7 +194,10 @@ class PairBackend(Protocol):
 
 
 def limited(progress: Callable[[int], None] | None, cells: int) -> Callable[[int], None] | None:
-    """``progress`` that ends at ``cells``: kernels also count padding, and cells that a path computes again."""
+    """A callback that reports at most ``cells`` in total to ``progress``.
+
+    Kernels also count padding, and cells that the traceback computes again.
+    """
     if progress is None:
         return None
     left = cells

@@ -1,7 +1,7 @@
-"""What an engine is: it scores query profiles against a partition of the database. Nothing else.
+"""The interface of an engine, which scores query profiles against partitions of the database.
 
-Statistics, ranking and alignments come after and are the same for all engines; so an engine that returns the exact
-scores gives the same bytes as any other.
+Statistics, ranking and alignments come after the engine and are the same for all engines. Every engine returns exact
+scores, so results do not depend on the engine.
 """
 
 from __future__ import annotations
@@ -18,23 +18,25 @@ from swsearch.query.profile import QueryProfile
 from swsearch.typing import Lengths, Scores
 
 Progress = Callable[[int], None]
-"""Called now and then from the calling thread with the cells scored since the last call."""
+"""Called repeatedly, from the thread that called the engine, with the number of cells scored since the last call."""
 
 
 @dataclass(frozen=True)
 class EngineInfo:
-    """What is built, what is usable here, and why not.
+    """One engine: whether it is built, whether it is usable on this machine, and if not, why.
 
     Attributes
     ----------
     name : str
         ``cuda``, ``cpu`` or ``reference``.
-    built, usable : bool
-        Two facts: the program has it; this machine can run it.
+    built : bool
+        Whether this installation includes the engine.
+    usable : bool
+        Whether this machine can run it.
     detail : str
         Instruction set and threads, or device and memory.
     reason : str
-        Why it is not usable and what would mend that; empty where it is.
+        Why the engine is not usable, and what to do about it; empty where it is usable.
     """
 
     name: str
@@ -49,24 +51,24 @@ class ScoreEngine(Protocol):
     """Scores profiles against partitions. A context manager; not shared between threads.
 
     An engine returns for each profile the subjects that score at least the profile's floor, with their exact optimal
-    local scores, in stored order. A floor is a promise of the caller that lower scores are of no use; an engine may use
-    it to do less.
+    local scores, in stored order. The caller does not need scores below the floor; an engine may use this to save work.
 
     Attributes
     ----------
     name : str
+        ``cuda``, ``cpu`` or ``reference``.
     """
 
     name: str
 
     @property
     def profiles_per_call(self) -> int:
-        """Profiles that a call gains from being given together; one with fewer is as exact."""
+        """Largest number of profiles in one call that still increases speed; scores do not depend on the number."""
         ...
 
     @property
     def rows_per_call(self) -> int:
-        """Positions of all profiles together beyond which a call gains nothing from one profile more."""
+        """Sum of all profiles' lengths beyond which further profiles in a call do not increase speed."""
         ...
 
     def score(
@@ -81,28 +83,28 @@ class ScoreEngine(Protocol):
         Parameters
         ----------
         profiles : sequence of QueryProfile
-            Queries, or both strands of one; an engine may work on several at once.
+            Profiles of one or several queries; an engine may score several at once.
         partition : Partition
-        floors : sequence of int, one a profile, optional
-            Lowest score that is wanted, at least 1. Without it every subject is returned, 0 scores included.
+        floors : sequence of int, one per profile, optional
+            Lowest score that is wanted, at least 1. Without floors every subject is returned, including scores of 0.
         progress : callable, optional
 
         Returns
         -------
         list of ScoreBlock
-            One a profile.
+            One per profile.
 
         Raises
         ------
         EngineError
-            The engine failed; nothing is returned of a partition that was not finished.
+            The engine failed; no scores of the partition are returned.
         KeyboardInterrupt
             The user stopped the search; worker threads have ended when this is raised.
         """
         ...
 
     def close(self) -> None:
-        """Give back threads and device memory; the engine cannot be used after."""
+        """Release threads and device memory; the engine cannot be used afterwards."""
         ...
 
     def __enter__(self) -> Self: ...
@@ -113,50 +115,53 @@ class ScoreEngine(Protocol):
 
 
 Scored = tuple[int, ScoreBlock]
-"""A profile's place in the caller's list, and its block."""
+"""A profile's index in the caller's list, and its block."""
 
 
 class TopKBound(Protocol):
-    """Which subjects can be among the best of a query; what they score less than :meth:`lowest` is of no use."""
+    """A lower bound on the scores of the subjects that can be among the best N of a query."""
 
     @property
     def top(self) -> int:
-        """How many the best are."""
+        """N, the number of subjects that are wanted."""
         ...
 
     def lowest(self, scores: Scores, lengths: Lengths) -> int:
-        """Lowest score that a subject may have, given the exact scores and the lengths of some; 1 if they are few."""
+        """Lowest score with which a subject can be among the best N.
+
+        The bound is derived from the exact scores and the lengths of some of the subjects; with fewer than N it is 1.
+        """
         ...
 
 
 class Scoring(Protocol):
-    """Scores on their way."""
+    """Scores that an engine computes in the background."""
 
     def wait_until_prepared(self) -> None:
-        """Returns when the engine knows what it needs and is at work by itself, or when it failed.
+        """Return when the engine has finished its preparations and computes by itself, or when it has failed.
 
-        What a caller loads meanwhile holds it up less from then on.
+        Before that, other work of the calling process slows the preparations down.
         """
         ...
 
     def results(self, progress: Progress | None = None) -> Generator[Scored, None, None]:
-        """Each profile's block as soon as it is there, in an order of the engine's; to be taken once.
+        """Each profile's block as soon as it is complete, in any order; may be called once.
 
-        Raises what :meth:`ScoreEngine.score` raises. Where it ends early, the engine stops working on it.
+        Raises the errors of :meth:`ScoreEngine.score`. If the generator is closed early, the engine stops this work.
         """
         ...
 
     def cancel(self) -> None:
-        """Give up what is not done; on return the engine is idle. Does nothing where all is done."""
+        """Cancel the remaining work; on return the engine is idle. Has no effect where all work is done."""
         ...
 
 
 class Forecast(Protocol):
-    """How an engine is going to do a search; prints as one line."""
+    """How an engine is going to score a search; ``str`` gives it as one line."""
 
     @property
     def seconds(self) -> float:
-        """About how long the scores take."""
+        """Estimated time of scoring, in seconds."""
         ...
 
     def __str__(self) -> str: ...
@@ -164,7 +169,7 @@ class Forecast(Protocol):
 
 @runtime_checkable
 class BackgroundEngine(ScoreEngine, Protocol):
-    """An engine that works beside this thread: what it has scored can be used while it scores the rest."""
+    """An engine that works in the background: its results can be used while it scores the rest."""
 
     def begin(
         self,
@@ -173,46 +178,47 @@ class BackgroundEngine(ScoreEngine, Protocol):
         floors: Sequence[int],
         rules: Sequence[TopKBound | None],
     ) -> Scoring:
-        """Begin what :meth:`ScoreEngine.score` does. What was begun earlier is done first.
+        """Start the work of :meth:`ScoreEngine.score`; it is done after all work that was started earlier.
 
-        Of a profile that has a rule, the blocks may leave out what the rule makes useless, and count it.
+        For a profile with a rule, the block may leave out subjects that score below the rule's bound; it then counts
+        them (``n_left_out``).
         """
         ...
 
     def forecast(
         self, batches: Iterable[Sequence[QueryProfile]], partitions: Sequence[Partition], n_cells: int
     ) -> Forecast:
-        """How batches of profiles are going to be scored against all partitions, ``n_cells`` in all."""
+        """How batches of profiles are going to be scored against all partitions, ``n_cells`` cells in total."""
         ...
 
 
 @runtime_checkable
 class EndsEngine(ScoreEngine, Protocol):
-    """An engine that also tells where the best alignments of subjects end, given their scores."""
+    """An engine that can also report where the best alignments of subjects end, given their scores."""
 
     def ends(self, profile: QueryProfile, subjects: Partition, scores: Scores) -> Ends | None:
         """The ends of the best alignments of a profile with some subjects.
 
-        May be called while the engine works on what was begun, by the thread that began it.
+        May be called during background work, from the thread that started it.
 
         Parameters
         ----------
         profile : QueryProfile
         subjects : Partition
-            In any order, and as few as are reported: they are uploaded for this call.
+            Subjects in any order; they are uploaded for this call, so there should be few, such as those reported.
         scores : int32 array, shape (n_subjects,)
-            The best score of each, as the engine found it.
+            The best score of each subject, as the engine computed it.
 
         Returns
         -------
         Ends or None
-            None where the device has no memory left for this now.
+            None where the device has too little free memory at the moment.
 
         Raises
         ------
         InputError
             The arrays do not fit together.
         EngineError
-            A score is not the subject's best, or the engine failed.
+            A score is not the subject's best score, or the engine failed.
         """
         ...

@@ -1,6 +1,6 @@
-"""The reference engine: Gotoh's recurrence (1982) for one pair at a time, in NumPy, a row at a time.
+"""The reference engine: Gotoh's recurrence (1982) for one pair at a time, row by row, in NumPy.
 
-Slow, obvious, the judge of the others.
+It is slow and simple; the scores of the other engines are tested against it.
 
 For query row i and subject column j, with s the profile's score and gaps as in :mod:`swsearch.scoring.gap`::
 
@@ -8,9 +8,9 @@ For query row i and subject column j, with s the profile's score and gaps as in 
     F[i, j] = max(H[i-1, j] - first, F[i-1, j] - extend)      a gap that consumes the query
     H[i, j] = max(0, H[i-1, j-1] + s[i, j], E[i, j], F[i, j])
 
-A row is vectorised over its columns. E runs along the row; since a gap that opens inside another gap of the same kind
-is never better than extending that one, E needs only the H that E did not make, and becomes a running maximum:
-``E[j] = max over k < j of (H'[k] + k * extend) - open - j * extend``.
+A row is vectorised over its columns. E depends on earlier columns of the same row. A gap that opens directly after
+another gap of the same kind never scores better than an extension of the first, so E needs only H', the H without the
+term E, and is a running maximum: ``E[j] = max over k < j of (H'[k] + k * extend) - open - j * extend``.
 """
 
 from __future__ import annotations
@@ -74,16 +74,16 @@ class ReferenceEngine(Closeable):
         blocks = []
         for number, profile in enumerate(profiles):
             scores = np.zeros(len(partition), dtype=np.int32)
-            for place in range(len(partition)):
-                scores[place] = local_score(profile, partition.codes(place))
+            for row in range(len(partition)):
+                scores[row] = local_score(profile, partition.codes(row))
                 if progress is not None:
-                    progress(profile.length * int(partition.lengths[place]))
+                    progress(profile.length * int(partition.lengths[row]))
             block = ScoreBlock(partition.subject_index, scores)
             blocks.append(block if floors is None else block.at_least(floors[number]))
         return blocks
 
     def close(self) -> None:
-        """Nothing to give back."""
+        """Do nothing: the engine holds no resources."""
 
 
 def reference_info() -> EngineInfo:

@@ -1,8 +1,8 @@
-"""Pairs by definition, for checking: the whole matrices, filled a row at a time in NumPy, and the path walked back.
+"""The reference pair backend, for checking: whole matrices, filled row by row in NumPy, and a traceback through them.
 
-The recurrences are those of docs/design/diamond.md. A row is vectorised over its columns; E, which runs along the row,
-becomes a running maximum, since a gap that opens inside another of the same kind is never better than extending that
-one. Memory and time grow with the product of the lengths, so there is a limit.
+The recurrences are those of docs/design/diamond.md. A row is vectorised over its columns; E, which depends on earlier
+columns of the row, is a running maximum, because a gap that opens directly after another of the same kind never scores
+better than an extension of the first. Memory and time grow with the product of the lengths, so there is a limit.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from swsearch.errors import InputError
 from swsearch.typing import Letters
 
 MAX_CELLS: Final = 25_000_000
-"""Cells of the largest pair: three matrices of 8 bytes a cell."""
+"""Cells of the largest pair; three matrices take 8 bytes per cell each."""
 _NEVER: Final = -(2**40)
 
 Matrix = NDArray[np.int64]
@@ -133,7 +133,7 @@ def _best_end(h: Matrix, problem: AlignmentProblem) -> tuple[int, int]:
 
 
 def _walk(matrices: Matrices, scores: Matrix, problem: AlignmentProblem, i: int, j: int) -> tuple[int, int, str]:
-    """From an end back: where the path begins, and its columns as ``M``, ``I`` and ``D``."""
+    """The path that ends at node (i, j): the node where it begins, and its columns as ``M``, ``I`` and ``D``."""
     h, e, f = matrices.h, matrices.e, matrices.f
     first = problem.gap_first
     columns: list[str] = []

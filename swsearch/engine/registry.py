@@ -1,4 +1,4 @@
-"""Which engines there are, which can be used here, and opening one by name."""
+"""The list of engines: which of them can be used on this machine, and how one is opened by name."""
 
 from __future__ import annotations
 
@@ -15,11 +15,19 @@ ENGINES: Final = ("auto", "cuda", "cpu", "reference")
 KERNELS: Final = ("strip", "simt", "striped", "partitioned")
 """Kernels of the CUDA engine; the first is the default, the others are CUDASW++ 2.0's."""
 MIN_GPU_SUBJECTS: Final = 1000
-"""Fewer subjects leave most of a GPU idle: it works on thousands at a time, and a genome is one subject."""
+"""Fewer subjects leave most of a GPU idle, because it scores thousands at a time. (A genome is one subject.)"""
 
 
 def engine_info(name: str, *, gpus: GpuProbe | None = None) -> EngineInfo:
-    """What one engine is and whether it can be used here; ``name`` is not ``auto``, ``gpus`` what is known of GPUs."""
+    """One engine, and whether it can be used here.
+
+    Parameters
+    ----------
+    name : str
+        One of :data:`ENGINES` except ``auto``.
+    gpus : GpuProbe, optional
+        The GPUs of this machine, if they were probed before.
+    """
     if name == "cuda":
         from swsearch.engine.cuda.info import cuda_info
 
@@ -47,33 +55,34 @@ def open_engine(
     *,
     gpus: GpuProbe | None = None,
 ) -> tuple[ScoreEngine, str]:
-    """The engine that ``name`` means here, open, and a sentence that says which and why.
+    """The engine that ``name`` denotes on this machine, open, and a sentence that says which engine it is and why.
 
-    Where ``auto`` passes over a GPU that is there, or that PyCUDA was installed for, the sentence says why; a machine
-    without one is no reason to speak of GPUs.
+    Where ``auto`` does not use a GPU although there is one, or although PyCUDA is installed, the sentence gives the
+    reason; otherwise it does not mention GPUs.
 
     Parameters
     ----------
     name : str
-        One of :data:`ENGINES`; ``auto`` takes the first that can be used and suits the database.
+        One of :data:`ENGINES`; ``auto`` denotes the first engine that can be used and suits the database.
     threads : int, optional
-        CPU threads, at least 1; the cores this process may use where it is not given.
+        CPU threads, at least 1; by default one per core that this process may use.
     devices : sequence of int, optional
-        GPUs by their CUDA numbers, each once; the CUDA engine uses all of them. The first where it is not given; the
-        other engines have none.
+        CUDA numbers of the GPUs that the CUDA engine uses, each once; by default the first GPU. The other engines do
+        not take devices.
     n_subjects : int, optional
-        Subjects of the database; ``auto`` leaves one of few to the CPU.
+        Subjects of the database; with few of them ``auto`` does not use a GPU.
     kernel : str
-        One of :data:`KERNELS`; another than the default asks for the CUDA engine on one device.
+        One of :data:`KERNELS`; all but the default require the CUDA engine on one device.
     gpus : GpuProbe, optional
-        What is known of GPUs before one is opened; this machine's where it is not given.
+        The GPUs of this machine; probed by default.
 
     Raises
     ------
     InputError
-        There is no engine or kernel of that name, kernel or devices are not its own, or ``threads`` is out of range.
+        There is no engine or kernel of that name, the engine does not take this kernel or these devices, or ``threads``
+        is out of range.
     EngineUnavailable
-        The engine was named and cannot be used here.
+        The named engine cannot be used here.
     """
     if name not in ENGINES:
         raise InputError(f"--engine {name!r}: choose {', '.join(ENGINES)}")
@@ -96,7 +105,7 @@ def open_engine(
     for candidate in (engine for engine in ENGINES if engine != "auto"):
         if candidate == "cuda":
             if n_subjects is not None and n_subjects < MIN_GPU_SUBJECTS:
-                if gpus.plugged_in and gpus.pycuda:  # the driver need not start for this
+                if gpus.plugged_in and gpus.pycuda:  # known without starting the driver
                     passed_over.append(f"cuda: too few subjects ({n_subjects:,}) to fill a GPU")
                 continue
             if not gpus.expected and not named:
@@ -112,7 +121,7 @@ def open_engine(
 
 
 def warm_up_gpus(name: str, devices: Sequence[int], n_subjects: int) -> bool:
-    """Let the GPUs that :func:`open_engine` is going to use for these arguments start meanwhile; whether it is any."""
+    """Start, in the background, the GPUs that :func:`open_engine` is going to use; return whether there are any."""
     wanted = name == "cuda" or (name == "auto" and n_subjects >= MIN_GPU_SUBJECTS)
     if not wanted or importlib.util.find_spec("pycuda") is None:
         return False
@@ -139,13 +148,16 @@ def _open_kernel(kernel: str, name: str, devices: Sequence[int], gpus: GpuProbe)
 
 
 def _require_gpu(gpus: GpuProbe) -> None:
-    """Say what is missing before modules are loaded and threads started that need a GPU."""
+    """Raise an error that names what is missing, before modules that need a GPU are loaded."""
     if gpus.missing:
         raise EngineUnavailable("cuda", gpus.missing)
 
 
 def open_named(name: str, threads: int | None, devices: Sequence[int], gpus: GpuProbe) -> tuple[ScoreEngine, str]:
-    """One engine, open, and what it runs on. A GPU is opened once: opening is most of a short search's time."""
+    """One engine, open, and a description of what it runs on.
+
+    A GPU is opened only once, because opening takes most of the time of a short search.
+    """
     if name == "cuda":
         _require_gpu(gpus)
         from swsearch.engine.cuda.devices import CudaDevices

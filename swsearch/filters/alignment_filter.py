@@ -1,7 +1,7 @@
-"""Filters on alignments: which hits are good enough by identity, coverage and length.
+"""Filters on alignments, by identity, coverage and length.
 
-They can be judged when an alignment is there, and before the list is cut: the ranking is aligned from its best
-candidate down until enough of them pass. Shares are those that reports print (``pident``, ``qcovs``), unrounded.
+They are applied to computed alignments before the list is cut: candidates are aligned from the best downwards until
+enough of them pass. Percentages are those that reports print (``pident``, ``qcovs``), unrounded.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from swsearch.hits.hit import Alignment
 
 @dataclass(frozen=True)
 class AlignmentFilter:
-    """The least that an alignment must have.
+    """Lower bounds on an alignment.
 
     Attributes
     ----------
@@ -22,7 +22,7 @@ class AlignmentFilter:
     min_query_coverage, min_subject_coverage : float
         Residues between the alignment's ends, in percent of the whole query or subject.
     min_columns : int
-        Columns, gaps included.
+        Columns, including gaps.
     """
 
     min_identity: float = 0.0
@@ -34,7 +34,7 @@ class AlignmentFilter:
         return self != AlignmentFilter()
 
     def passes(self, alignment: Alignment, query_length: int, subject_length: int) -> bool:
-        """Whether an alignment of sequences of these lengths has all of it."""
+        """Whether an alignment of two sequences of these lengths meets all bounds."""
         on_query = alignment.query_end - alignment.query_start
         on_subject = alignment.subject_end - alignment.subject_start
         return (

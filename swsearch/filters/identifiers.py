@@ -1,9 +1,9 @@
-"""Lists of identifiers: which subjects a line of a file names.
+"""Files of identifiers, and the subjects that an identifier names.
 
-A subject goes by the first word of its header, and by the parts of it that bars separate, database tags left out:
-``sp|P02232|LGB1_VICFA`` is also ``P02232`` and ``LGB1_VICFA``. An accession with a version, capitals and digits with
-``.1`` behind them, also goes by the accession alone: a list with ``NP_000537`` names ``NP_000537.3``. The reverse does
-not hold: who gives a version means that version. Case counts.
+The names of a subject are the first word of its header and the parts of this word between bars, without database tags:
+``sp|P02232|LGB1_VICFA`` is also named ``P02232`` and ``LGB1_VICFA``. An accession with a version (capital letters and
+digits followed by ``.1``, for example) is also named by the accession alone: ``NP_000537`` in a list names the subject
+``NP_000537.3``. The reverse does not hold: an identifier with a version names only that version. Case is significant.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from swsearch.words import counted
 _TAG: Final = re.compile("bbm|bbs|dbj|emb|gb|gi|gim|gnl|gp|lcl|oth|pat|pdb|pgp|pir|prf|ref|sp|tpd|tpe|tpg|tr")
 """Database tags in headers of UniProt and NCBI."""
 _VERSIONED: Final = re.compile(r"((?=[A-Z_]*+[0-9])[A-Z]++_?+[A-Z0-9]*+)\.[0-9]{1,3}")
-"""Nothing in it gives back what it took, so a word of a megabyte takes no longer than its letters."""
+"""The quantifiers are possessive: without backtracking, the time is linear in the length of the word."""
 
 
 def names_of(identifier: str) -> Iterator[str]:
-    """Every name that a subject goes by, from the first word of its header; some may come twice.
+    """Every name of a subject, from the first word of its header; a name may occur twice.
 
     >>> list(names_of("sp|P02232.2|LGB1_VICFA"))
     ['sp|P02232.2|LGB1_VICFA', 'P02232.2', 'P02232', 'LGB1_VICFA']
@@ -39,7 +39,9 @@ def names_of(identifier: str) -> Iterator[str]:
 
 
 class IdentifierList:
-    """The identifiers of a file, first word of each line, compressed or not; empty lines and ``#`` lines name nothing.
+    """The identifiers of a file: the first word of each line, without empty lines and lines that begin with ``#``.
+
+    The file may be compressed.
 
     Parameters
     ----------
@@ -69,7 +71,7 @@ class IdentifierList:
         return bool(known)
 
     def note(self) -> str | None:
-        """What to tell of identifiers that named no subject so far."""
+        """A message about the identifiers that have named no subject so far; None if there are none."""
         missing = sorted(self.wanted - self._found)
         if not missing:
             return None

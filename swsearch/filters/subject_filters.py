@@ -1,7 +1,6 @@
-"""Filters on subjects: which subjects of a database a search aligns, decided before anything is scored.
+"""Filters on subjects, applied before scoring: they select the subjects of the database that a search aligns.
 
-Subjects that do not pass are not aligned and cannot be hits. E-values are those of the whole database, so the filters
-do not change the E-value of a hit.
+E-values are those of the whole database, so the filters do not change the E-value of a hit.
 """
 
 from __future__ import annotations
@@ -29,11 +28,11 @@ class SubjectFilters:
     Attributes
     ----------
     min_length, max_length : int or None
-        Residues that a subject must have at least, and may have at most; at least 1.
+        Smallest and largest number of residues of a subject, at least 1.
     id_pattern : str or None
-        Regular expression that is found in the first word of the subject's header.
+        Regular expression that must match somewhere in the first word of the subject's header.
     include, exclude : str or None
-        Files of identifiers (:mod:`swsearch.filters.identifiers`): the subjects that are aligned, or are not.
+        Files of identifiers (:mod:`swsearch.filters.identifiers`): the subjects that are, or are not, aligned.
     taxid : str or None
         NCBI taxonomy ids separated by commas; subjects of other organisms are not aligned.
     taxid_map, taxonomy : str or None
@@ -51,7 +50,7 @@ class SubjectFilters:
     taxonomy: str | None = None
 
     def __bool__(self) -> bool:
-        """Whether any condition is set; the two files for ``taxid`` are none by themselves."""
+        """Whether any condition is set; the two files for ``taxid`` are not conditions by themselves."""
         return bool(self._conditions())
 
     def __str__(self) -> str:
@@ -80,17 +79,17 @@ class SubjectSelection:
 
     @property
     def n_subjects(self) -> int:
-        """Subjects that are searched."""
+        """Number of subjects that pass."""
         return int(np.count_nonzero(self.chosen))
 
     @property
     def subject_index(self) -> SubjectIndex:
-        """Their ``subject_index``, increasing; uint32."""
+        """The ``subject_index`` of the subjects that pass, ascending; uint32."""
         return np.flatnonzero(self.chosen).astype(np.uint32)
 
     @property
     def digest(self) -> str:
-        """SHA-256 that is the same for the same subjects of the same database, whatever chose them."""
+        """SHA-256 that depends only on which subjects of the database pass, not on the filters that chose them."""
         return hashlib.sha256(np.packbits(self.chosen).tobytes()).hexdigest()
 
 

@@ -1,8 +1,8 @@
-"""Taxonomy ids: which organism a subject is of, and which ids lie below one in NCBI's tree.
+"""The filter by taxonomy id: the organism of each subject, and the descendants of an id in NCBI's tree.
 
-A subject's id is what its header states (``OX=``, as UniProt writes it), or what a map says: a file of two columns,
-identifier and id, or NCBI's ``accession2taxid`` files with their heading. With a map the headers do not count. The tree
-is ``nodes.dmp`` of NCBI's ``taxdump``; without it an id stands for itself alone.
+A subject's id is read from its header (``OX=``, as UniProt writes it) or from a map: a file of two columns, identifier
+and id, or one of NCBI's ``accession2taxid`` files with its header line. With a map, the headers are ignored. The tree
+is ``nodes.dmp`` of NCBI's ``taxdump``; without it an id has no descendants.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ class TaxonFilter:
     Attributes
     ----------
     taxids : frozenset of int
-        Every id that counts, descendants among them.
+        The ids that pass, including descendants.
     members : frozenset of str or None
-        Identifiers that the map gives one of these ids; None where headers tell.
+        Identifiers to which the map assigns one of these ids; None where ids are read from headers.
     """
 
     taxids: frozenset[int]
@@ -37,12 +37,12 @@ class TaxonFilter:
 
     @staticmethod
     def read(taxid: str, taxid_map: str | None, taxonomy: str | None) -> TaxonFilter:
-        """From the options of these names.
+        """The filter of the options with these names.
 
         Raises
         ------
         InputError
-            ``taxid`` is no list of ids, a file cannot be read or is no such file, or the tree lacks an id.
+            ``taxid`` is not a list of ids, a file cannot be read or has another format, or the tree lacks an id.
         """
         taxids = parse_taxids(taxid)
         if taxonomy is not None:
@@ -50,7 +50,7 @@ class TaxonFilter:
         return TaxonFilter(taxids, None if taxid_map is None else mapped_members(taxids, taxid_map))
 
     def holds(self, header: str) -> bool:
-        """Whether the subject with this header is of one of the organisms."""
+        """Whether the subject with this header belongs to one of the organisms."""
         if self.members is None:
             return header_taxid(header) in self.taxids
         return any(name in self.members for name in names_of(split_header(header)[0]))
@@ -70,12 +70,12 @@ def parse_taxids(text: str) -> frozenset[int]:
 
 
 def with_descendants(taxids: frozenset[int], path: str) -> frozenset[int]:
-    """The ids and all below them in the tree of a ``nodes.dmp``.
+    """The ids and all their descendants in the tree of a ``nodes.dmp`` file.
 
     Raises
     ------
     InputError
-        The file is no ``nodes.dmp``, or an id is not in it.
+        The file is not a ``nodes.dmp``, or an id is not in it.
     """
     children: dict[int, list[int]] = {}
     known = set()
@@ -103,12 +103,12 @@ def with_descendants(taxids: frozenset[int], path: str) -> frozenset[int]:
 
 
 def mapped_members(taxids: frozenset[int], path: str) -> frozenset[str]:
-    """The identifiers to which a map gives one of the ids; only these are held in memory.
+    """The identifiers to which a map assigns one of the ids; only these are held in memory.
 
     Raises
     ------
     InputError
-        The file is no map.
+        The file is not a map.
     """
     members = set()
     n_names = 1
@@ -117,7 +117,7 @@ def mapped_members(taxids: frozenset[int], path: str) -> frozenset[str]:
         if not fields or fields[0].startswith("#"):
             continue
         if number == 1 and "taxid" in fields[1:]:
-            n_names = fields.index("taxid")  # NCBI's heading: accession, accession.version or both come before it
+            n_names = fields.index("taxid")  # NCBI's columns before it: accession, accession.version or both
             continue
         try:
             if whole_number(fields[n_names]) in taxids:

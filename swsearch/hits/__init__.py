@@ -1,1 +1,1 @@
-"""What a search finds, as plain records: columns while there are many, hits with alignments once few."""
+"""The results of a search as plain records: columns of scores for all subjects, hits with alignments for the best."""

@@ -1,8 +1,8 @@
-"""CIGAR strings: reading, counting, and the alignment rows and BTOP strings that reports print from them.
+"""CIGAR strings: parsing, counting, and the alignment rows and BTOP strings that reports print from them.
 
-An operation is a count and a letter: ``=`` a column of equal letters, ``X`` of different ones, ``I`` consumes the query
-alone, ``D`` the subject alone. Letters are given without gaps, for the aligned part only, along the strand that
-aligned. Needs nothing but the records, so a stored hit can be shown where nothing can be computed.
+An operation is a count and a letter: ``=`` for columns of equal letters, ``X`` for columns of different ones, ``I`` for
+gaps that consume the query alone, ``D`` the subject alone. Letters are those of the aligned part, without gaps, along
+the strand that aligned. No sequence or database is needed, so stored hits can be printed on any machine.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _COUNT: Final = re.compile(r"[0-9]+")
 
 @dataclass(frozen=True)
 class CigarCounts:
-    """What a CIGAR holds: columns of each kind, and the number of gaps."""
+    """The contents of a CIGAR: columns of each kind, and the number of gaps."""
 
     identities: int
     mismatches: int
@@ -38,7 +38,7 @@ class CigarCounts:
 
     @property
     def columns(self) -> int:
-        """Length of the alignment, gaps included."""
+        """Length of the alignment, including gaps."""
         return self.identities + self.mismatches + self.insertions + self.deletions
 
     @property
@@ -58,7 +58,7 @@ def parse(cigar: str) -> list[tuple[int, str]]:
     Raises
     ------
     InputError
-        Something in the string is no operation, or two neighbours are of one kind and should be one.
+        A part of the string is not an operation, or two adjacent operations are of the same kind.
 
     >>> parse("12=1X3D")
     [(12, '='), (1, 'X'), (3, 'D')]
@@ -68,23 +68,23 @@ def parse(cigar: str) -> list[tuple[int, str]]:
 
 
 def _check(cigar: str) -> None:
-    """Raise what :func:`parse` says."""
+    """Raise the errors of :func:`parse`."""
     if _WHOLE.fullmatch(cigar) is None:
         raise InputError(f"CIGAR {_short(cigar)}: {_flaw(cigar)}")
 
 
 def _flaw(cigar: str) -> str:
-    """What is wrong with a string that is no CIGAR, and where."""
-    place, before = 0, ""
-    while found := _OPERATION.match(cigar, place):
+    """The first problem of a string that is not a CIGAR, and its position."""
+    position, before = 0, ""
+    while found := _OPERATION.match(cigar, position):
         if found[2] == before:
-            return f"two runs of {before} meet at character {place + 1}; join them"
-        place, before = found.end(), found[2]
-    return f"no operation at character {place + 1}; give counts with =, X, I, D"
+            return f"two runs of {before} meet at character {position + 1}; join them"
+        position, before = found.end(), found[2]
+    return f"no operation at character {position + 1}; give counts with =, X, I, D"
 
 
 def run_length(operations: str) -> str:
-    """The CIGAR of one operation letter a column.
+    """The CIGAR of a string with one operation letter per column.
 
     >>> run_length("===XDD=")
     '3=1X2D1='
@@ -93,7 +93,7 @@ def run_length(operations: str) -> str:
 
 
 def count(cigar: str) -> CigarCounts:
-    """Columns by kind, and gaps.
+    """The number of columns of each kind, and of gaps.
 
     >>> count("5=1X2D3=").columns
     11
@@ -120,7 +120,7 @@ def gapped(query_letters: str, subject_letters: str, cigar: str) -> tuple[str, s
     _check(cigar)
     rows: tuple[list[str], list[str]] = ([], [])
     query = subject = 0
-    # Gaps are few: what lies between two of them, whatever its = and X, is copied at once.
+    # Gaps are few: everything between two gaps, whether = or X, is copied at once.
     parts = _GAP_RUN.split(cigar)
     for between, gap, operation in zip(parts[::3], [*parts[1::3], ""], [*parts[2::3], ""], strict=True):
         n_pairs = sum(map(int, _COUNT.findall(between)))
@@ -143,7 +143,7 @@ def gapped(query_letters: str, subject_letters: str, cigar: str) -> tuple[str, s
 
 
 def _refuse_cover(cigar: str, n_query: int, n_subject: int) -> None:
-    """Say which of two sequences of these lengths a CIGAR covers more or less of."""
+    """Raise an error that names the sequence, of two with these lengths, that the CIGAR does not cover exactly."""
     totals = count(cigar)
     for name, covered, given in (
         ("query", totals.query_residues, n_query),
@@ -154,25 +154,25 @@ def _refuse_cover(cigar: str, n_query: int, n_subject: int) -> None:
 
 
 def midline(query_letters: str, subject_letters: str, cigar: str, matrix: SubstitutionMatrix) -> str:
-    """The row between the two, as BLAST prints it.
+    """The row between the two sequences, as BLAST prints it.
 
-    Protein: the letter where both are the same, ``+`` where the pair scores above 0. DNA: ``|`` where both are the
-    same. A blank elsewhere.
+    For protein it has the letter where both are equal, and ``+`` where the pair scores above 0; for DNA it has ``|``
+    where both are equal. All other columns are blank.
     """
     return row_midline(*gapped(query_letters, subject_letters, cigar), matrix)
 
 
 def row_midline(query_row: str, subject_row: str, matrix: SubstitutionMatrix) -> str:
-    """:func:`midline` of rows that :func:`gapped` made."""
+    """The :func:`midline` of two rows of :func:`gapped`."""
     top, bottom = (np.frombuffer(row.upper().encode("ascii"), np.uint8) for row in (query_row, subject_row))
     return _marks(matrix)[top, bottom].tobytes().decode("ascii")
 
 
 @lru_cache(maxsize=4)
 def _marks(matrix: SubstitutionMatrix) -> Codes:
-    """uint8, shape (128, 128): the midline's mark between a letter of the query (row) and one of the subject.
+    """The midline's mark of each query letter (row) and subject letter (column); uint8, shape (128, 128).
 
-    Looking columns up here took 1 ns each; asking the matrix for each pair in turn took a microsecond.
+    A look-up in this table takes 1 ns per column; a call of the matrix for each pair took a microsecond.
     """
     marks = np.full((128, 128), ord(" "), np.uint8)
     letters, same = matrix.alphabet.letters, matrix.alphabet.identity_table
@@ -187,7 +187,7 @@ def _marks(matrix: SubstitutionMatrix) -> Codes:
 
 
 def btop(query_letters: str, subject_letters: str, cigar: str) -> str:
-    """BLAST's trace-back operations: counts of equal letters, and the two letters of each other column.
+    """BLAST's traceback operations (BTOP): counts of equal letters, and the two letters of each other column.
 
     >>> btop("ACGTA", "ATGA", "1=1X1=1I1=")
     '1CT1T-1'
@@ -206,5 +206,5 @@ def btop(query_letters: str, subject_letters: str, cigar: str) -> str:
 
 
 def _short(cigar: str) -> str:
-    """A CIGAR as a message can hold it."""
+    """A CIGAR, shortened for a message."""
     return repr(cigar if len(cigar) <= 40 else cigar[:37] + "...")

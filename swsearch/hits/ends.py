@@ -1,4 +1,4 @@
-"""Where optimal local alignments end, as an engine may know it of subjects whose scores it found."""
+"""The ends of optimal local alignments, as an engine may report them for subjects that it has scored."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True, eq=False)
 class Ends:
-    """The ends of one query's best alignments, by docs/design/traceback.md: smallest subject end, then query end.
+    """The ends of one query's best alignments; of several, the smallest subject end, then the smallest query end.
 
     Attributes
     ----------
     query_end : int64 array, shape (n_subjects,)
-        Query residues before the end, 1 to the query's length, along the strand of the profile; 0 where nothing aligns.
+        Query residues up to the end, 1 to the query's length, along the strand of the profile; 0 where nothing aligns.
     subject_end : int64 array, shape (n_subjects,)
-        Subject residues before the end, likewise.
+        Subject residues up to the end, 1 to the subject's length; 0 where nothing aligns.
     """
 
     query_end: NDArray[np.int64]

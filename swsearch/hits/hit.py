@@ -1,10 +1,10 @@
-"""A hit: a local alignment of a query with a subject, its best one or one of several, and what it is worth.
+"""A hit: a local alignment of a query with a subject, with its scores and E-value.
 
-Coordinates are 0-based and half-open, as Python slices; reports that want them 1-based and inclusive convert. On the
-minus strand of a DNA query the alignment runs along the reverse complement, and ``query_start`` and ``query_end`` are
-still places on the query as given, ``query_start < query_end``; the reports print them as their format demands.
+Coordinates are 0-based and half-open, as Python slices; reports convert them where their format is 1-based and
+inclusive. On the minus strand of a DNA query the alignment runs along the reverse complement, but ``query_start`` and
+``query_end`` are positions on the query as given, ``query_start < query_end``.
 
-Where query or subject was translated, its coordinates are those of bases on the DNA as given, again start < end, its
+Where query or subject was translated, its coordinates are bases of the DNA as given, again with start < end; its
 letters are residues, and the CIGAR counts residues: one column is three bases.
 """
 
@@ -30,15 +30,15 @@ class Alignment:
     identities : int
         Columns of equal letters; case does not count, and ``U`` of RNA equals ``T``.
     positives : int
-        Columns whose pair scores above 0, identities among them where they do.
+        Columns whose pair of residues scores above 0, including such identities.
     columns : int
-        Length of the alignment, gaps included.
+        Length of the alignment, including gaps.
     gap_openings, gap_residues : int
-        Number of gaps, and columns that they fill.
+        Number of gaps, and number of gap columns.
     subject_letters : str
-        The aligned part of the subject as written, or as translated, without gaps, so that a stored hit can be shown.
+        The aligned part of the subject, as written or translated, without gaps; with it a stored hit can be printed.
     query_letters : str
-        The aligned part of a translated query; empty where the query was not translated and its own letters are shown.
+        The aligned part of a translated query; empty where the query was not translated.
     """
 
     query_start: int
@@ -62,30 +62,30 @@ class Alignment:
 
 @dataclass(frozen=True)
 class Hit:
-    """One alignment of one subject found by one query; the alignments of a subject stand together in a list.
+    """One alignment of one query with one subject; the alignments of a subject are adjacent in the list of hits.
 
     Attributes
     ----------
     rank : int
-        The subject's place in the query's list, from 1: smaller E-value, then higher score, then smaller subject
-        index, each of its best alignment.
+        The subject's rank in the query's list, from 1: by ascending E-value, descending score and ascending subject
+        index, all of the subject's best alignment.
     subject_index : int
-        Place in the database's FASTA order, from 0.
+        Index in the database's FASTA order, from 0.
     subject_header : str
         Whole header without ``>``.
     subject_length : int
-        Residues.
+        Length of the subject as given, in residues or bases.
     score : int
         Raw score.
     bits : float or None
         Bit score; None where the scoring scheme has no statistics.
     evalue : float or None
-        Expected number of subjects with a score as good by chance; None where there are no statistics.
+        Expected number of subjects that reach the score by chance; None where there are no statistics.
     strand : str
         ``plus`` or ``minus``: the strand of a DNA query that aligned; ``plus`` for protein.
     alignment : Alignment
     hsp : int
-        The alignment's place among those of its subject, from 1, best first.
+        The alignment's rank among those of its subject, from 1.
     query_frame, subject_frame : int
         1, 2, 3, -1, -2 or -3 of what was translated (:mod:`swsearch.sequences.genetic_code`); 0 of what was not.
     query_header : str
@@ -173,5 +173,5 @@ class Hit:
 
     @property
     def is_turned(self) -> bool:
-        """Whether reports show the subject turned: DNA against DNA, the query's minus strand."""
+        """Whether reports show the subject reversed: for DNA against DNA on the query's minus strand."""
         return self.strand == "minus" and self.query_frame == 0

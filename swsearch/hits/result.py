@@ -1,4 +1,4 @@
-"""The outcome of a search and what it took, as plain records that the store keeps and the reports print."""
+"""The results of a search and its costs, as plain records that the store saves and the reports print."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from swsearch.sequences.genetic_code import STANDARD_CODE
 
 @dataclass(frozen=True)
 class SearchStats:
-    """What one query cost.
+    """The costs of one query.
 
     Attributes
     ----------
     cells : int
-        Cells of the alignment matrices that were scored, both strands counted.
+        Cells of the alignment matrices that were scored, over all strands or frames.
     score_seconds, total_seconds : float
-        Wall time of the engine, and of everything for this query.
+        Wall time of the engine, and of all steps for this query.
     n_rescored : int
-        Subjects scored again in a wider type.
+        Subjects scored again in a wider integer type.
     """
 
     cells: int
@@ -44,15 +44,15 @@ class QueryResult:
     Attributes
     ----------
     number : int
-        Place of the query in the run, from 0.
+        Index of the query in the run, from 0.
     header : str
         The query's header without ``>``.
     letters : str
         The query as written.
     hits : tuple of Hit
-        In rank order, the alignments of one subject by ``hsp``.
+        Hits by ``rank``, and those of one subject by ``hsp``.
     n_passed : int
-        Subjects that passed the filters on subjects, scores and E-values, before alignments were judged and the list
+        Subjects that passed the filters on subjects, scores and E-values, before alignments were filtered and the list
         was cut at the top N.
     stats : SearchStats
     """
@@ -71,30 +71,31 @@ class QueryResult:
 
     @property
     def n_subjects(self) -> int:
-        """Subjects among the hits."""
+        """Number of subjects among the hits."""
         return self.hits[-1].rank if self.hits else 0
 
     def alignments(self, rank: int) -> tuple[Hit, ...]:
-        """The alignments of the subject of that rank, best first."""
+        """The alignments of the subject with this rank, best first."""
         first = bisect_left(self.hits, rank, key=lambda hit: hit.rank)
         return self.hits[first : bisect_right(self.hits, rank, lo=first, key=lambda hit: hit.rank)]
 
 
 CHOICE_FILES: Final = ("include", "exclude", "taxid_map", "taxonomy")
-"""Parameters that name files which choose subjects; what they chose is in the parameter ``chosen_digest``."""
+"""Parameters that name files for filters on subjects; the parameter ``chosen_digest`` identifies the subjects that
+passed."""
 
 
 @dataclass(frozen=True)
 class DatabaseInfo:
-    """The database a run searched: enough to know it again.
+    """The database that a run searched.
 
     Attributes
     ----------
     path : str
-        Where it lay: absolute and without symbolic links, of runs of older programs as it was typed. For the record
-        only; reports print :attr:`name`.
+        The database's path, absolute and without symbolic links; in runs of older programs, as it was typed. Reports
+        print only :attr:`name`.
     digest : str
-        SHA-256 that is the same for the same content.
+        SHA-256 of the content.
     generation : int
     alphabet : str
         ``protein`` or ``dna``.
@@ -110,7 +111,7 @@ class DatabaseInfo:
 
     @property
     def name(self) -> str:
-        """The last part of its path, as reports print it: the same however the path was written.
+        """The last part of the path, which reports print because it does not depend on how the path was written.
 
         >>> DatabaseInfo("/data/proteins.db", "0af3", 1, "protein", 2, 700).name
         'proteins.db'
@@ -120,28 +121,29 @@ class DatabaseInfo:
 
 @dataclass(frozen=True)
 class RunInfo:
-    """One run: what was searched, with what, by what.
+    """The record of one run: the search's parameters, scoring, statistics, database and program.
 
-    Everything that decides the hits is here, so that a stored hit can be reproduced. ``engine`` and ``threads`` do not
-    decide them and are kept for the record only; no report of hits prints them.
+    It determines the hits completely, so that a stored hit can be reproduced. ``engine`` and ``threads`` do not affect
+    the hits; they are stored for information, and no report of hits prints them.
 
     Attributes
     ----------
     command : str
         The command line, or ``python`` for a call from a script.
     parameters : dict of str to str, int, float, bool or None
-        Search options by their names, as JSON can hold them.
+        Search options by their names, as values that JSON can represent.
     matrix : str
         Name of the substitution matrix.
     matrix_scores : str
-        The matrix as text in NCBI's format, so that positives can be shown without the file it came from.
+        The matrix as text in NCBI's format, so that positives can be shown without the matrix file.
     gap_open, gap_extend : int
     lam, k : float or None
-        Karlin-Altschul λ and K that made the bit scores.
+        Karlin-Altschul λ and K of the bit scores; None where there are none.
     statistics : str
-        Where λ and K come from, or why there are none.
+        The source of λ and K, or the reason why there are none.
     search_space : int
-        Residues that E-values are scaled to, both strands or all frames counted where they are searched.
+        Residues that E-values are scaled to, multiplied by the comparisons (strands or frames) of a query and a
+        subject.
     database : DatabaseInfo
     program : str
         Name and version.
@@ -165,12 +167,13 @@ class RunInfo:
     threads: int
 
     def differences(self, found: RunInfo) -> str:
-        """What makes ``found`` another search than this one; empty where nothing does.
+        """The differences that make ``found`` another search than this one; empty where there are none.
 
-        Engine, threads, command and the places of files make no difference.
+        Engine, threads, command and paths of files make no difference.
         """
+        # Instead of these parameters, the values that they determine are compared.
         decided = {"matrix", "match", "mismatch", "gap_open", "gap_extend", *CHOICE_FILES}
-        names = sorted({*self.parameters, *found.parameters} - decided)  # what these mean is compared in their stead
+        names = sorted({*self.parameters, *found.parameters} - decided)
         pairs: dict[str, tuple[object, object]] = {
             "database": (self.database.digest[:12], found.database.digest[:12]),
             "matrix": (self.matrix_scores, found.matrix_scores),
@@ -190,9 +193,10 @@ class RunInfo:
 
     @property
     def reported_parameters(self) -> dict[str, str | int | float | bool | None]:
-        """The parameters without the paths among them, which depend on where a search was started.
+        """The parameters without paths, which depend on where a search was started.
 
-        A matrix file goes by its name. Files that choose subjects are left out: ``chosen_digest`` says what they chose.
+        Of a matrix file, the name is given. Files for filters on subjects are left out; ``chosen_digest`` stands for
+        them.
         """
         shown = {name: value for name, value in self.parameters.items() if name not in CHOICE_FILES}
         if isinstance(matrix := shown.get("matrix"), str):
@@ -201,21 +205,21 @@ class RunInfo:
 
     @property
     def translates(self) -> str | None:
-        """What was translated: ``query``, ``subject``, ``both`` or None."""
+        """Which side was translated: ``query``, ``subject``, ``both`` or None."""
         translate = self.parameters.get("translate")
         return None if translate is None else str(translate)
 
     @property
     def genetic_code(self) -> int | None:
-        """NCBI's number of the code that translated; None where nothing was translated."""
+        """NCBI's number of the genetic code of the translation; None where nothing was translated."""
         return int(self.parameters.get("genetic_code") or STANDARD_CODE) if self.translates else None
 
     @property
     def query_alphabet(self) -> str:
-        """``protein`` or ``dna``: what the queries are."""
+        """The alphabet of the queries, ``protein`` or ``dna``."""
         return "dna" if self.translates in ("query", "both") else self.aligned_alphabet
 
     @property
     def aligned_alphabet(self) -> str:
-        """``protein`` or ``dna``: what was aligned, after any translation."""
+        """The alphabet of the aligned sequences after any translation, ``protein`` or ``dna``."""
         return "protein" if self.translates else self.database.alphabet

@@ -1,4 +1,4 @@
-"""Scores as an engine hands them on: columns, one row a subject."""
+"""Scores as an engine returns them: columns with one row per subject."""
 
 from __future__ import annotations
 
@@ -16,14 +16,13 @@ class ScoreBlock:
     Attributes
     ----------
     subject_index : uint32 array, shape (n,)
-        Place of each subject in the database's FASTA order.
+        Index of each subject in the database's FASTA order.
     score : int32 array, shape (n,)
         Optimal local score, 0 where nothing aligns.
     n_rescored : int
-        Subjects whose score left the narrow type and was computed again in a wider one.
+        Subjects whose score exceeded the narrow integer type and was computed again in a wider one.
     n_left_out : int
-        Subjects that have no row although they score what was asked for: they cannot be among the best that were asked
-        for.
+        Subjects that reach the floor but have no row, because a top-N bound excludes them from the best N.
     """
 
     subject_index: SubjectIndex
@@ -46,7 +45,7 @@ class ScoreBlock:
 
     @staticmethod
     def concatenate(blocks: list[ScoreBlock]) -> ScoreBlock:
-        """Rows of all blocks, in their order."""
+        """The rows of all blocks, in the order of the blocks."""
         if not blocks:
             return ScoreBlock(np.empty(0, np.uint32), np.empty(0, np.int32))
         return ScoreBlock(

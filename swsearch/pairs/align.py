@@ -1,7 +1,7 @@
-"""The best alignments of pairs: what a mode means, pairs as arrays for a backend, and outcomes as records.
+"""The best alignments of pairs: translates modes and pairs into a backend's arrays, and its outcomes into records.
 
-All cells are computed. Of several optimal alignments the same one is given whatever the backend, the threads, the
-memory and the instruction set (docs/design/diamond.md). Coordinates are 0-based and half-open.
+All cells are computed. Which of several optimal alignments is returned does not depend on the backend, threads, memory
+or instruction set (docs/design/diamond.md). Coordinates are 0-based and half-open.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from swsearch.typing import Letters
 MODES: Final = ("local", "global", "semiglobal", "edit", "lcs")
 FREE_ENDS: Final = ("both", "query", "subject")
 CIGAR_CELLS: Final = 25_000_000
-"""Cells of the largest pair whose alignment is found without being asked for: 5,000 by 5,000."""
+"""Cells of the largest pair whose alignment is computed by default: 5,000 by 5,000."""
 
 Pair = tuple[PairSequence, PairSequence]
 """Query and subject."""
@@ -44,9 +44,9 @@ class PairAlignment:
     query_end, subject_end : int
         Letters before the end of the alignment.
     query_start, subject_start : int or None
-        Letters before its start; None where only the score was asked for and the mode leaves the start open.
+        Letters before its start; None where only the score was requested and the mode does not determine the start.
     cigar : str or None
-        None where only the score was asked for; empty where nothing aligns.
+        None where only the score was requested; empty where nothing aligns.
     """
 
     mode: str
@@ -67,7 +67,7 @@ class PairAlignment:
 
     @property
     def aligned(self) -> tuple[str, str]:
-        """The aligned letters of both sides, without gaps; only with a CIGAR."""
+        """The aligned letters of query and subject, without gaps; defined only with a CIGAR."""
         return (
             self.query.letters[self.query_start : self.query_end],
             self.subject.letters[self.subject_start : self.subject_end],
@@ -75,12 +75,12 @@ class PairAlignment:
 
 
 def mode_scoring(mode: str, scoring: PairScoring | None) -> PairScoring:
-    """The scoring that a mode has of its own, or the one given.
+    """The scoring of a mode: its own for ``edit`` and ``lcs``, otherwise the one given.
 
     Raises
     ------
     InputError
-        The mode is unknown, or lacks a scoring or has one too many.
+        The mode is unknown, needs a scoring and has none, or has its own and another one is given.
     """
     if mode not in MODES:
         raise InputError(f"--mode {mode!r} is unknown; choose {', '.join(MODES)}")
@@ -135,27 +135,27 @@ def align_pairs(
     Parameters
     ----------
     pairs : sequence of (query, subject)
-        All residues of one alphabet, or all texts.
+        All are residues of one alphabet, or all are texts.
     mode : str
         ``local``, ``global``, ``semiglobal``, ``edit`` or ``lcs``.
     scoring : PairScoring, optional
         Needed for the first three modes; the other two have their own.
     free_ends : str
-        For ``semiglobal``: whose end gaps cost nothing. ``both``; ``subject``: the query is aligned whole, the subject
-        may hang over at either end; ``query``: the reverse.
+        For ``semiglobal``: the side whose end gaps cost nothing. With ``subject`` the whole query is aligned, and the
+        subject may extend beyond it at both ends; ``query`` is the reverse; ``both`` frees the end gaps of both sides.
     path : bool
-        Whether the alignments are wanted; else scores and ends alone.
+        Whether alignments are computed; if not, only scores and ends are.
     backend : PairBackend, optional
-        Computes the alignments; the CPU on ``n_threads`` threads by default.
+        Computes the alignments; by default the CPU on ``n_threads`` threads.
     n_threads : int
-        Threads that write CIGARs, and of the default backend; at least 1.
+        Threads of the default backend, and for writing CIGARs; at least 1.
     progress : callable, optional
         Called from this thread with the cells done since the last call.
 
     Raises
     ------
     InputError
-        Parameters that do not fit, or sequences too long for 30-bit scores.
+        The parameters do not fit, or the sequences are too long for 30-bit scores.
     EngineError
         The backend's device fails.
     KeyboardInterrupt
@@ -189,7 +189,7 @@ def free_ends_of_mode(mode: str, free_ends: str) -> tuple[bool, bool, bool]:
     Raises
     ------
     InputError
-        ``free_ends`` is none of :data:`FREE_ENDS`, or given for a mode that it changes nothing in.
+        ``free_ends`` is none of :data:`FREE_ENDS`, or is set for a mode that it does not apply to.
     """
     if free_ends not in FREE_ENDS:
         raise InputError(f"--free-ends {free_ends!r} is unknown; choose {', '.join(FREE_ENDS)}")
@@ -203,10 +203,10 @@ def free_ends_of_mode(mode: str, free_ends: str) -> tuple[bool, bool, bool]:
 def pair_arrays(
     pairs: Sequence[Pair], mode: str, scoring: PairScoring, free_ends: str = "both"
 ) -> tuple[AlignmentProblem, tuple[Sequences, Sequences], tuple[Sequences, Sequences]]:
-    """Pairs as the backends take them.
+    """Pairs as the arrays that backends take.
 
-    Comparing letters is faster than looking scores up. Where the matrix has one score for all equal and one for all
-    different letters of the pairs, as for unambiguous DNA, the letters are compared.
+    Comparing letters is faster than looking scores up. So letters are compared where the matrix has one score for all
+    equal and one for all different letters of the pairs, as for unambiguous DNA.
 
     Returns
     -------
@@ -214,7 +214,7 @@ def pair_arrays(
     scored : (Sequences, Sequences)
         Queries and subjects with the letters that ``problem`` scores.
     compared : (Sequences, Sequences)
-        The same with equal numbers for letters that are reported as equal.
+        The same sequences, with equal numbers for letters that are reported as equal.
 
     Raises
     ------
@@ -245,7 +245,7 @@ def pair_arrays(
 
 
 def match_mismatch_of(matrix: SubstitutionMatrix, query: Letters, subject: Letters) -> tuple[int, int] | None:
-    """The one score of equal and the one score of different letters that the matrix has for these codes, or None."""
+    """The score of all equal and that of all different letters among these codes; None where there is more than one."""
     rows, columns = np.unique(query), np.unique(subject)
     used = matrix.scores[np.ix_(rows, columns)].astype(int)
     identity = matrix.alphabet.identity_table

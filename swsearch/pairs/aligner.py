@@ -1,8 +1,8 @@
-"""Pairs as a command or a script has them, one after another: each goes to the backend that suits it, in order.
+"""Alignment of a stream of pairs, in order, each by the backend that suits it; the caller is a command or a script.
 
-Short pairs go in batches, over all threads or, where there are enough of them to be worth it, to a GPU; a long pair has
-all threads, or a GPU, to itself. ``reference`` takes whole matrices, and the kernel ``wavefront`` the GPU's block
-wavefront. The backend changes no alignment.
+Short pairs are aligned in batches, on all threads or, where a batch is large enough, on a GPU. A long pair is aligned
+alone, on all threads or on a GPU. The engine ``reference`` computes whole matrices, and the kernel ``wavefront`` is the
+GPU's block wavefront. Alignments do not depend on the backend.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ ENGINES: Final = ("auto", "cuda", "cpu", "reference")
 PAIR_KERNELS: Final = ("diamond", "wavefront")
 BATCH_PAIRS: Final = 16_384
 BATCH_CELLS: Final = 8_000_000_000
-"""What a batch holds at most: results come after each batch."""
+"""Largest batch, in pairs and in cells: results are returned after each batch."""
 GPU_BATCH_CELLS: Final = 4_000_000_000
-"""Cells of a batch that make ``auto`` open a GPU: fewer are done on the CPU before it is open."""
+"""Cells of a batch from which on ``auto`` opens a GPU; the CPU finishes smaller batches before a GPU is open."""
 GPU_PAIR_CELLS: Final = 10_000_000_000
-"""Cells of one pair that make ``auto`` open a GPU: opening one and loading a kernel takes about a second."""
+"""Cells of one pair from which on ``auto`` opens a GPU; opening it and loading a kernel takes about a second."""
 
 
 class PairAligner(Closeable):
@@ -41,25 +41,25 @@ class PairAligner(Closeable):
     mode, scoring, free_ends
         As :func:`swsearch.pairs.align.align_pair` takes them.
     path : bool, optional
-        Whether alignments are wanted; where it is not given, for pairs of up to 25 million cells.
+        Whether alignments are wanted; by default they are for pairs of up to 25 million cells.
     engine : str
         ``auto``, ``cuda``, ``cpu``, or ``reference``: whole matrices in NumPy.
     kernel : str
         ``diamond``, or ``wavefront``: scores of a global problem with linear gaps, on a GPU.
     n_threads : int
     open_device : callable, optional
-        Opens the GPU; the first one by default.
+        Opens the GPU; by default the first GPU.
     batch_pairs : int
-        Short pairs of a batch at most.
+        Largest number of short pairs in a batch.
     gpu_batch_cells, gpu_pair_cells : int
-        Cells of a batch, and of one pair, from which on ``auto`` takes a GPU.
+        Cells of a batch, and of one pair, from which on ``auto`` uses a GPU.
 
     Raises
     ------
     InputError
-        Parameters that do not fit each other.
+        The parameters do not fit each other.
     EngineUnavailable
-        A GPU is asked for and cannot be used.
+        The parameters require a GPU, and none can be used.
     """
 
     def __init__(
@@ -106,7 +106,7 @@ class PairAligner(Closeable):
 
     @property
     def leaves_large_pairs(self) -> bool:
-        """Whether pairs of more than 25 million cells get score and end alone, though nobody asked for these alone."""
+        """Whether pairs of more than 25 million cells get only score and end, although ``path`` was not set."""
         return self.path is None and self.engine != "reference" and self.kernel != "wavefront"
 
     def _check_wavefront(self) -> None:
@@ -120,7 +120,7 @@ class PairAligner(Closeable):
             raise InputError("--kernel wavefront gives scores alone; leave --cigar out, or the kernel")
 
     def align(self, pairs: Iterable[Pair], progress: Callable[[int], None] | None = None) -> Iterator[PairAlignment]:
-        """The alignment of each pair, in order; a batch is filled before its first alignment is given."""
+        """The alignment of each pair, in order; a batch is filled before its first alignment is yielded."""
         batch: list[Pair] = []
         cells = 0
         for pair in pairs:
@@ -148,7 +148,7 @@ class PairAligner(Closeable):
         self._device = None
 
     def _is_short(self, pair: Pair) -> bool:
-        """Whether a pair goes into a batch: it has letters on both sides, and not too many."""
+        """Whether a pair is aligned in a batch: both sequences have at least one letter and at most SHORT_LETTERS."""
         if self.engine == "reference" or self.kernel == "wavefront":
             return False
         return all(1 <= len(side) <= SHORT_LETTERS for side in pair)
@@ -171,7 +171,7 @@ class PairAligner(Closeable):
             try:
                 return self._aligned([pair], self._gpu_backend("diamond"), path, progress)[0]
             except (InputError, OutOfDeviceMemory):
-                # The CPU has more memory and takes a few costs that the GPU does not; or it raises the same error.
+                # The CPU has more memory and supports a few costs that the GPU does not, or raises the same error.
                 if self.engine == "cuda":
                     raise
         return self._aligned([pair], self._on_host, path, progress)[0]
@@ -190,11 +190,11 @@ class PairAligner(Closeable):
             progress=progress,
         )
 
-    def _takes_gpu(self, cells: int, least: int) -> bool:
-        """Whether so many cells go to a GPU; ``auto`` takes one that can be opened where there are ``least``."""
+    def _takes_gpu(self, cells: int, min_cells: int) -> bool:
+        """Whether ``cells`` cells go to a GPU; with ``auto`` from ``min_cells`` on, if a GPU can be opened."""
         if self.engine != "auto":
             return self.engine == "cuda"
-        if cells < least or self._without_gpu:
+        if cells < min_cells or self._without_gpu:
             return False
         try:
             self._shared_device()
@@ -203,7 +203,7 @@ class PairAligner(Closeable):
         return not self._without_gpu
 
     def _shared_device(self) -> Device:
-        """The GPU, opened once; closed with this."""
+        """The GPU, opened on the first call; :meth:`close` closes it."""
         if self._device is None:
             self._device = self._open_device()
         return self._device

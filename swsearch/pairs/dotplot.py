@@ -1,7 +1,9 @@
-"""A dot-plot: words that both sequences have, and over them the alignment's way. Needs matplotlib (extra ``plot``).
+"""A dot-plot of a pair: the words that both sequences share, and the path of the alignment. Needs matplotlib
+(``plot``).
 
-A dot stands where the same k letters begin in both; k is the smallest with which no more dots than :data:`MAX_DOTS` are
-left, so that a plot of two genomes is as readable as one of two words. Query down, subject across.
+A dot marks positions where the same k letters begin in both sequences. k is the smallest word length with at most
+:data:`MAX_DOTS` dots, so that a plot of two genomes is as readable as one of two short sequences. The query runs down,
+the subject across.
 """
 
 from __future__ import annotations
@@ -24,7 +26,7 @@ Positions = NDArray[np.int64]
 
 
 def common_words(query: Letters, subject: Letters, max_dots: int = MAX_DOTS) -> tuple[int, Positions, Positions]:
-    """Word length, and where the same word begins in the query and in the subject, one entry a dot.
+    """Word length, and the positions in query and subject where the same word begins, one entry per dot.
 
     >>> number = np.array([0, 1, 2, 0, 1], dtype=np.uint16)
     >>> k, rows, columns = common_words(number, number[:3], max_dots=3)
@@ -46,7 +48,7 @@ def common_words(query: Letters, subject: Letters, max_dots: int = MAX_DOTS) -> 
             rows = np.repeat(np.arange(lengths[0]), n_dots)
             offset = np.arange(total) - np.repeat(np.cumsum(n_dots) - n_dots, n_dots)
             return k, rows, order[np.repeat(first, n_dots) + offset]
-        # Words of k + 1 letters: a word of k and the next letter, numbered anew so that the numbers stay small.
+        # A word of k + 1 letters is one of k letters and the next letter; words are renumbered to keep numbers small.
         n_numbers = 1 + int(max(query.max(), subject.max()))
         longer = [word[:-1] * n_numbers + side[k:] for word, side in zip(words, (query, subject), strict=True)]
         _, numbers = np.unique(np.concatenate(longer), return_inverse=True)
@@ -55,7 +57,7 @@ def common_words(query: Letters, subject: Letters, max_dots: int = MAX_DOTS) -> 
 
 
 def write_plot(pair: PairAlignment, path: Path) -> None:
-    """Draw the dot-plot of a pair into a file that appears whole or not at all."""
+    """Draw the dot-plot of a pair into a file, which appears complete or not at all."""
     check_plot(path)
     from matplotlib.figure import Figure
 
@@ -64,7 +66,7 @@ def write_plot(pair: PairAlignment, path: Path) -> None:
     axes = figure.add_subplot()
     axes.plot(columns + 1, rows + 1, ",", color="0.45", rasterized=True)
     if pair.cigar:
-        axes.plot(*_way(pair), color="tab:red", linewidth=1)
+        axes.plot(*_path(pair), color="tab:red", linewidth=1)
     axes.set_xlim(0.5, max(len(pair.subject), 1) + 0.5)
     axes.set_ylim(max(len(pair.query), 1) + 0.5, 0.5)
     axes.xaxis.tick_top()
@@ -76,12 +78,12 @@ def write_plot(pair: PairAlignment, path: Path) -> None:
 
 
 def _plain(name: str) -> str:
-    """A name that matplotlib does not read as a formula."""
+    """A name with ``$`` escaped, which would begin a formula in matplotlib."""
     return name.replace("$", r"\$")
 
 
-def _way(pair: PairAlignment) -> tuple[list[int], list[int]]:
-    """Subject and query places at which the alignment turns."""
+def _path(pair: PairAlignment) -> tuple[list[int], list[int]]:
+    """Subject and query coordinates of the corners of the alignment's path."""
     assert pair.cigar is not None
     assert pair.query_start is not None
     assert pair.subject_start is not None

@@ -8,7 +8,7 @@ from swsearch.hits.cigar import parse
 
 
 def edits(query: str, subject: str, cigar: str) -> Iterator[str]:
-    """The edits in order, one a letter; letters that stay are not named.
+    """The edits in order, one per letter; unchanged letters are left out.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ def edits(query: str, subject: str, cigar: str) -> Iterator[str]:
 
 
 def common_letters(query: str, cigar: str) -> str:
-    """The letters of the columns marked ``=``: of an LCS alignment, the longest common subsequence.
+    """The letters of the columns marked ``=``; for an LCS alignment, they are the longest common subsequence.
 
     >>> common_letters("RISOTTO", "1D1=1X1=1I1=1I1=")
     'RSTO'
@@ -50,5 +50,5 @@ def common_letters(query: str, cigar: str) -> str:
 
 
 def _shown(letter: str) -> str:
-    """A letter as a line can hold it."""
+    """A letter, escaped where a line cannot show it."""
     return letter if letter.isprintable() and not letter.isspace() else repr(letter)

@@ -1,4 +1,4 @@
-"""The table of a small pair: the matrix H of all nodes, written as tab-separated values."""
+"""The matrix H of all nodes of a small pair, written as a file of tab-separated values."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ MAX_CELLS: Final = 4_000_000
 def score_matrix(
     pair: Pair, mode: str = "local", scoring: PairScoring | None = None, free_ends: str = "both"
 ) -> Matrix:
-    """H of all nodes of a pair, shape (query length + 1, subject length + 1), int64; for ``edit`` distances.
+    """H of all nodes of a pair, int64 of shape (query length + 1, subject length + 1); distances for ``edit``.
 
     Parameters as for :func:`swsearch.pairs.align.align_pairs`.
 
     Raises
     ------
     InputError
-        Parameters that do not fit, or more cells than 25 million.
+        The parameters do not fit, or the pair has more than 25 million cells.
 
     >>> from swsearch.pairs.sequence import PairSequence
     >>> int(score_matrix((PairSequence("", "RISOTTO"), PairSequence("", "PRESTO")), "edit")[7, 6])
@@ -42,7 +42,7 @@ def check_matrix_size(pair: Pair) -> None:
     Raises
     ------
     InputError
-        It has more than 4 million cells.
+        The matrix has more than 4 million cells.
     """
     rows, columns = len(pair[0]), len(pair[1])
     if rows * columns > MAX_CELLS:
@@ -53,16 +53,16 @@ def check_matrix_size(pair: Pair) -> None:
 
 
 def write_matrix(path: Path, pair: Pair, h: Matrix) -> None:
-    """Write a matrix: the subject's letters across, the query's down, the border first.
+    """Write a matrix, with the subject's letters across, the query's down, and the border first.
 
-    The file appears whole or not at all, compressed as its name says.
+    The file appears complete or not at all; it is compressed where its name ends in ``.gz``, for example.
 
     Raises
     ------
     InputError
         The file cannot be created.
     OSError
-        It cannot take what is written, for example because the disk is full.
+        The file cannot be written, for example because the disk is full.
     """
     query, subject = pair
     with text_file(path, "--matrix-out") as stream:
@@ -72,5 +72,5 @@ def write_matrix(path: Path, pair: Pair, h: Matrix) -> None:
 
 
 def _cell(letter: str) -> str:
-    """A letter as a cell of the table can hold it."""
+    """A letter, escaped where a cell of the table cannot show it."""
     return letter if letter.isprintable() else repr(letter)

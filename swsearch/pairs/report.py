@@ -1,7 +1,7 @@
 """Reports of pairs: ``table``, ``tsv``, ``json``, ``jsonl``, ``pairwise``.
 
 Coordinates are 1-based and inclusive, as in the reports of searches; unknown values are empty, or null in JSON. Columns
-have BLAST's names where BLAST has them. ``score`` is the distance for ``edit`` and the length for ``lcs``.
+that BLAST also has carry BLAST's names. ``score`` is the distance for ``edit`` and the length for ``lcs``.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def row(pair: PairAlignment) -> dict[str, Value]:
 
 
 def write(format_name: str, pairs: Iterable[PairAlignment], stream: TextIO) -> None:
-    """Write pairs as they come."""
+    """Write a report of pairs; all formats but ``json`` write each pair as soon as it comes."""
     check_format(format_name)
     if format_name == "tsv":
         stream.write("\t".join(FIELDS) + "\n")
@@ -88,7 +88,7 @@ def _cell(name: str, value: Value) -> str:
 
 
 def _document(pair: PairAlignment) -> dict[str, object]:
-    """A pair for JSON: its row, and what a mode has to say beyond it."""
+    """A pair for JSON: its row, and the edits or the common subsequence where the mode has them."""
     document: dict[str, object] = {**row(pair), "scoring": pair.scoring.name}
     if pair.cigar is not None and pair.mode == "edit":
         document["edits"] = list(edits(*pair.aligned, pair.cigar))
@@ -131,22 +131,22 @@ def _write_summary(pair: PairAlignment, stream: TextIO) -> None:
 
 
 def _write_blocks(pair: PairAlignment, stream: TextIO) -> None:
-    """The rows in blocks, ``|`` between equal letters. A block without letters of a side repeats its last place."""
+    """The rows in blocks, with ``|`` between equal letters. A row without letters repeats its last position."""
     if not pair.cigar:
         return
     assert pair.query_start is not None
     assert pair.subject_start is not None
     rows = ["".join(x if x.isprintable() else " " for x in side) for side in gapped(*pair.aligned, pair.cigar)]
     marks = "".join(("|" if operation == "=" else " ") * length for length, operation in parse(pair.cigar))
-    places = [pair.query_start, pair.subject_start]
+    positions = [pair.query_start, pair.subject_start]
     width = len(str(max(pair.query_end, pair.subject_end)))
     for start in range(0, len(marks), BLOCK):
         shown = [text[start : start + BLOCK] for text in rows]
         counts = [len(text) - text.count(GAP) for text in shown]
         lines = []
         for side, name in enumerate(("Query", "Sbjct")):
-            first = places[side] + 1 if counts[side] else places[side]
-            places[side] += counts[side]
-            lines.append(f"{name}  {first:<{width}}  {shown[side]}  {places[side]}\n")
+            first = positions[side] + 1 if counts[side] else positions[side]
+            positions[side] += counts[side]
+            lines.append(f"{name}  {first:<{width}}  {shown[side]}  {positions[side]}\n")
         between = f"       {'':<{width}}  {marks[start : start + BLOCK]}".rstrip() + "\n"
         stream.write("\n" + lines[0] + between + lines[1])

@@ -1,4 +1,4 @@
-"""What letters and gaps are worth in a pair: a search's scoring scheme, a named cost set, edit distance, LCS."""
+"""Scores of letters and costs of gaps in a pair: a search's scoring scheme, a named cost set, edit distance, LCS."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ class PairScoring:
     Attributes
     ----------
     name : str
-        As reports print it.
+        The name that reports print.
     match, mismatch : int
         Scores of equal and of different letters, where there is no matrix.
     gap_open, gap_extend : int
         Costs, from 0 to 16,383.
     matrix : SubstitutionMatrix or None
-        Scores of the letters of an alphabet.
+        Scores of the letters of an alphabet; None where letters are compared.
     """
 
     name: str
@@ -37,13 +37,13 @@ class PairScoring:
 
 
 def scheme_scoring(scheme: ScoringScheme) -> PairScoring:
-    """The scoring of a search."""
+    """The pair scoring of a search's scheme."""
     return PairScoring(str(scheme), 0, 0, scheme.gap.open, scheme.gap.extend, scheme.matrix)
 
 
 EDIT: Final = PairScoring("edit distance: insertion, deletion and substitution cost 1", 0, -1, 0, 1)
 LCS: Final = PairScoring("longest common subsequence: equal letters count 1", 1, -1, 0, 0)
-"""With free gaps, two different letters (-1) are always worse than one of each in a gap."""
+"""Gaps cost nothing, so aligning two different letters (-1) always scores less than putting each in a gap."""
 
 COST_SETS: Final[Mapping[str, PairScoring]] = MappingProxyType(
     {
@@ -51,7 +51,7 @@ COST_SETS: Final[Mapping[str, PairScoring]] = MappingProxyType(
         "sw2023": PairScoring("match 1, substitution -1, gap -2", 1, -1, 0, 2),
     }
 )
-"""Cost sets by name. A cost is a score with its sign turned."""
+"""Cost sets by name. A cost is a score with the opposite sign."""
 
 
 def cost_set(name: str) -> PairScoring:

@@ -1,7 +1,7 @@
-"""What is aligned: residues of an alphabet, or a text whose letters are compared as they are written.
+"""The sequences of a pair: residues of an alphabet, or texts whose letters are compared as they are written.
 
-A text file that begins with ``>`` is FASTA, each record a text without its line ends; any other file is one text, and
-only the line end at its very end does not belong to it. Texts are UTF-8, one letter a code point, case counts.
+A text file that begins with ``>`` is FASTA, and each record is a text without its line ends. Any other file is one
+text, without the line end at its very end. Texts are UTF-8; a letter is one code point, and case is significant.
 """
 
 from __future__ import annotations
@@ -21,10 +21,8 @@ from swsearch.sequences.source import refuse_repeated_pipes, seekable, shown_nam
 from swsearch.typing import Letters
 from swsearch.words import counted
 
-"""Numbers of letters, shape ``(length,)``; equal numbers are equal letters."""
-
 MAX_LETTERS: Final = 65_000
-"""Different letters of a pair of texts: more do not fit the kernels' numbers."""
+"""Largest number of different letters of a pair of texts; the kernels' letters are 16-bit numbers."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,14 +52,14 @@ class PairSequence:
 
 
 def from_record(record: SequenceRecord) -> PairSequence:
-    """The side that a record of a sequence file is."""
+    """The pair sequence of a record of a sequence file."""
     return PairSequence(record.header, record.letters, record)
 
 
 def read_pairs(
     query_path: str, subject_path: str | None, alphabet: Alphabet | None
 ) -> list[tuple[PairSequence, PairSequence]]:
-    """Residues of two files, the first record of one with the first of the other, and so on; or of one, in turns.
+    """Pairs of residue sequences: record i of one file with record i of the other, or successive records of one file.
 
     Raises
     ------
@@ -89,7 +87,7 @@ def read_pairs(
 
 
 def read_text_pairs(query_path: str, subject_path: str | None) -> list[tuple[PairSequence, PairSequence]]:
-    """Texts of two files, pair by pair, or of one in turns; errors as for :func:`read_pairs`."""
+    """Pairs of texts, as :func:`read_pairs` forms them and with its errors."""
     refuse_repeated_pipes([path for path in (query_path, subject_path) if path is not None])
     if subject_path is None:
         return _in_turns(_read_texts(query_path), query_path)
@@ -140,9 +138,10 @@ def _read_texts(path: str) -> list[PairSequence]:
 
 
 def number_letters(query: PairSequence, subject: PairSequence) -> tuple[Letters, Letters]:
-    """The letters of both sides as numbers, equal where they count as equal.
+    """The letters of both sides as numbers, equal where the letters count as equal.
 
-    Residues: codes without the soft-mask flag, U of DNA as T. Texts: one number a code point.
+    For residues, the numbers are codes without the soft-mask flag, with U of DNA as T. For texts, there is one number
+    per code point.
 
     >>> [side.tolist() for side in number_letters(PairSequence("", "aba"), PairSequence("", "cb"))]
     [[0, 1, 0], [2, 1]]
@@ -155,12 +154,12 @@ def number_letters(query: PairSequence, subject: PairSequence) -> tuple[Letters,
 
 
 def number_texts(texts: Sequence[str]) -> list[Letters]:
-    """The letters of texts as numbers, one a code point, equal in all of them where they are equal.
+    """The letters of texts as numbers, one per code point; equal letters have equal numbers in all texts.
 
     Raises
     ------
     InputError
-        They have more different letters than the kernels can tell apart.
+        The texts have more than :data:`MAX_LETTERS` different letters.
     """
     points = np.frombuffer("".join(texts).encode("utf-32-le"), dtype="<u4")
     different, numbers = np.unique(points, return_inverse=True)

@@ -1,8 +1,12 @@
-"""The alignments of ranked subjects: of the best reading alone, or the best of all readings where several are wanted.
+"""The alignments of ranked subjects, with coordinates on the sequences as given.
 
-Comes after ranking. An engine that tells where alignments end is asked of subjects far longer than the query, a genome
-say, whose matrix is then gone through before the end alone. A *comparison* is a reading of the query with a frame of
-the subjects; each has a matrix of its own, so alignments of two comparisons never use the same pair of residues.
+The step after ranking. A *comparison* is one query frame (or strand) with one frame of the subjects. Each comparison
+has its own alignment matrix, so alignments of two comparisons never share a pair of residues. Where one alignment of a
+subject is wanted, only its best comparison is aligned; where several are wanted, all its comparisons are, and the best
+alignments are kept.
+
+For a subject far longer than the query, such as a genome, an engine that can report alignment ends is asked for the end
+first; the traceback then computes only the columns before it.
 """
 
 from __future__ import annotations
@@ -23,25 +27,25 @@ from swsearch.hits.hit import Alignment
 from swsearch.hits.score_block import ScoreBlock
 from swsearch.query.profile import QueryProfile
 from swsearch.scoring.matrix import SubstitutionMatrix
-from swsearch.search.query_frames import Reading
+from swsearch.search.query_frames import QueryFrame
 from swsearch.search.search_subjects import SearchSubjects
 from swsearch.sequences.alphabet import Alphabet
 from swsearch.typing import Codes, Lengths, Offsets, Scores
 
 SPARED_CELLS: Final = 1 << 28
-"""The engine is asked for an end that spares at least so many cells, 20 ms of a core: an answer waits until the engine
-has ended what it is at (``benchmarks/benchmark_ends.py``)."""
+"""Cells that an end must spare the traceback before the engine is asked for it: about 20 ms of one core. The answer
+waits until the engine has finished its current work (``benchmarks/benchmark_ends.py``)."""
 
 MOST_ALIGNMENTS: Final = 2**31 - 1
 """Alignments of a subject that the native door can be asked for; no subject has as many."""
 
-Comparison = tuple[Reading, int]
-"""A reading of the query, and the frame of the subjects, 0 where they are not translated."""
+Comparison = tuple[QueryFrame, int]
+"""A query frame, and the frame of the subjects, which is 0 where they are not translated."""
 
 
 @dataclass(frozen=True)
-class Found:
-    """One alignment, on the letters of query and subject as given, with its score and how both were read."""
+class SubjectAlignment:
+    """One alignment of a subject: coordinates on query and subject as given, raw score, strand and frames."""
 
     score: int
     alignment: Alignment
@@ -58,14 +62,15 @@ class SubjectAligner:
     ----------
     search_subjects : SearchSubjects
     alphabet : Alphabet
-        Of what is aligned.
+        The alphabet of the aligned sequences, after any translation.
     matrix : SubstitutionMatrix or None
-        Decides which columns are positive where profiles do not.
+        Decides which columns are positive; None where the query's profile does.
     max_hsps : int
-        Alignments of one subject, at least 1.
+        Largest number of alignments of one subject, at least 1.
     threads : int
+        Threads of the traceback.
     engine : EndsEngine or None
-        Asked for ends; its scores are those that are aligned.
+        The engine that computed the scores, where it can report ends.
     """
 
     search_subjects: SearchSubjects
@@ -77,19 +82,22 @@ class SubjectAligner:
 
     def align(
         self, n_letters: int, scored: Iterable[tuple[Comparison, ScoreBlock]], floor: int
-    ) -> dict[int, list[Found]]:
-        """The best alignments of each subject by its index: by higher score, then comparison, then as they were found.
+    ) -> dict[int, list[SubjectAlignment]]:
+        """The best alignments of each subject, keyed by ``subject_index``.
+
+        A subject's alignments are ordered by descending score; those of equal score by comparison, then in the order in
+        which the traceback gives them.
 
         Parameters
         ----------
         n_letters : int
             Length of the query as given.
         scored : iterable of (comparison, ScoreBlock)
-            What to align, with the engine's scores, all of at least ``floor``.
+            The subjects to align in each comparison, with the engine's scores, all of at least ``floor``.
         floor : int
-            Least score of an alignment.
+            Lowest score of an alignment.
         """
-        found: dict[int, list[Found]] = {}
+        found: dict[int, list[SubjectAlignment]] = {}
         for comparison, block in scored:
             for subject, several in self._align_comparison(n_letters, comparison, block, floor):
                 found.setdefault(subject, []).extend(several)
@@ -100,14 +108,15 @@ class SubjectAligner:
 
     def _align_comparison(
         self, n_letters: int, comparison: Comparison, block: ScoreBlock, floor: int
-    ) -> Iterator[tuple[int, list[Found]]]:
-        reading, frame = comparison
-        for places, residues, starts, lengths in self.search_subjects.stored_ranges(block.subject_index, frame):
-            scores = block.score[places]
-            for rows, ends in self._with_ends(reading.profile, residues, starts, lengths, scores):
+    ) -> Iterator[tuple[int, list[SubjectAlignment]]]:
+        query_frame, subject_frame = comparison
+        ranges = self.search_subjects.stored_ranges(block.subject_index, subject_frame)
+        for in_block, residues, starts, lengths in ranges:
+            scores = block.score[in_block]
+            for rows, ends in self._with_ends(query_frame.profile, residues, starts, lengths, scores):
                 aligned = align_several(
-                    reading.codes,
-                    reading.profile,
+                    query_frame.codes,
+                    query_frame.profile,
                     self.alphabet,
                     residues=residues,
                     starts=starts[rows],
@@ -118,22 +127,26 @@ class SubjectAligner:
                     most=min(self.max_hsps, MOST_ALIGNMENTS),
                     floor=floor,
                     n_threads=self.threads,
-                    strand="plus" if reading.frame else reading.strand,
+                    strand="plus" if query_frame.frame else query_frame.strand,
                 )
-                for subject, several in zip(block.subject_index[places[rows]].tolist(), aligned, strict=True):
-                    yield subject, [self._found(*one, comparison, n_letters, subject) for one in several]
+                for subject, several in zip(block.subject_index[in_block[rows]].tolist(), aligned, strict=True):
+                    yield subject, [self._as_given(*one, comparison, n_letters, subject) for one in several]
 
-    def _found(self, score: int, alignment: Alignment, comparison: Comparison, n_letters: int, subject: int) -> Found:
-        reading, frame = comparison
-        on_letters = on_bases(
-            alignment, reading.codes, reading.frame, n_letters, frame, self.search_subjects.database.length(subject)
+    def _as_given(
+        self, score: int, alignment: Alignment, comparison: Comparison, n_letters: int, subject: int
+    ) -> SubjectAlignment:
+        """An alignment with its coordinates on the sequences as given."""
+        query_frame, subject_frame = comparison
+        n_subject_letters = self.search_subjects.database.length(subject)
+        as_given = on_bases(
+            alignment, query_frame.codes, query_frame.frame, n_letters, subject_frame, n_subject_letters
         )
-        return Found(score, on_letters, reading.strand, reading.frame, frame)
+        return SubjectAlignment(score, as_given, query_frame.strand, query_frame.frame, subject_frame)
 
     def _with_ends(
         self, profile: QueryProfile, residues: Codes, starts: Offsets, lengths: Lengths, scores: Scores
     ) -> Iterator[tuple[NDArray[np.intp], Ends | None]]:
-        """All rows of some subjects in groups, with the ends of those that the engine was asked for."""
+        """The rows of ``lengths`` in at most two groups: those whose ends the engine reported, and the others."""
         rows = np.arange(len(lengths))
         columns = profile.most_columns(scores)
         if self.engine is not None and self.max_hsps == 1 and columns is not None:

@@ -1,4 +1,4 @@
-"""What queries a search takes, and what to say of others: what they are, what the database is, what would work."""
+"""Which queries a search takes, by database and ``--translate``, and the messages that refuse others with advice."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ _OPTION = {
     (PROTEIN.name, DNA.name): "to translate the database say --translate subject",
     (DNA.name, DNA.name): "to search with DNA leave --translate out, or say --translate both",
 }
-"""By the alphabets of queries and database."""
+"""The advice for each pair of alphabets, of queries and database."""
 
 
 @dataclass(frozen=True)
 class QueryNeeds:
-    """The queries that a database with an option ``--translate`` takes.
+    """The queries that a search of one database with one value of ``--translate`` takes.
 
     Attributes
     ----------
     database : str
-        Its name, for messages.
+        Name of the database, for messages.
     holds : Alphabet
-        What it holds.
+        The database's alphabet.
     translate : str or None
-        As :class:`swsearch.search.options.SearchOptions` has it.
+        The field of :class:`swsearch.search.options.SearchOptions`.
     """
 
     database: str
@@ -38,16 +38,16 @@ class QueryNeeds:
 
     @property
     def alphabet(self) -> Alphabet:
-        """What queries must be."""
+        """The alphabet that queries must have."""
         return self.holds if self.translate is None else PROTEIN if self.translate == "subject" else DNA
 
     def check_database(self) -> None:
-        """Refuse a database that is not what the option translates, or does not need it.
+        """Refuse a database whose alphabet does not fit ``--translate``.
 
         Raises
         ------
         AlphabetMismatch
-            It is the other alphabet.
+            The database is of the other alphabet.
         """
         needed = {"query": PROTEIN, "subject": DNA, "both": DNA}.get(self.translate or "")
         if needed is None or needed is self.holds:
@@ -60,24 +60,26 @@ class QueryNeeds:
         raise AlphabetMismatch(needed.name, self.holds.name, self.database, advice)
 
     def advice(self, queries: Alphabet) -> str:
-        """The option with which queries of that alphabet search the database."""
+        """The options with which queries of that alphabet can search the database."""
         return f"{_OPTION[queries.name, self.holds.name]} ({self.database} is {self.holds.name})"
 
     def refusal(self, what: str, found: Alphabet) -> AlphabetMismatch:
-        """The error for ``what``, which is of another alphabet than is needed."""
+        """The error for the query or file ``what``, whose alphabet ``found`` is not the one needed."""
         return AlphabetMismatch(self.alphabet.name, found.name, what, self.advice(found))
 
     def of_this_search(self, problem: str) -> str:
-        """What is wrong with a letter of a query; where it may be a protein's, with the option that it needs here."""
+        """The problem with a query's letter, where its advice on protein names the option that this search needs."""
         return problem.replace(PROTEIN_ADVICE, self.advice(PROTEIN))
 
     def refuse_dna(self, path: str | os.PathLike[str], letters: str, *, profiles: bool = False) -> None:
-        """Refuse letters of a file that read like DNA where protein is needed.
+        """Refuse letters of a file that look like DNA where protein is needed.
+
+        With ``profiles`` they are the consensus letters of profiles, and the message says that profiles are protein.
 
         Raises
         ------
         AlphabetMismatch
-            They do, and they are 30 or more.
+            There are 30 letters or more, and they look like DNA.
         """
         meant = "profiles are of proteins alone, search with the sequences themselves" if profiles else self.advice(DNA)
         refuse_dna(shown_name(path), letters, self.alphabet, advice=f"{meant}; ")

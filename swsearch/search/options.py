@@ -1,5 +1,5 @@
-"""What a search is asked to do, as one frozen object made at the edge. Flags, function arguments and stored parameters
-carry the names of its fields.
+"""The options of a search, as one frozen object. Its field names are the names of the command-line options, of function
+arguments and of the parameters stored with a run.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ STRANDS: Final = ("both", "plus", "minus")
 TIES: Final = ("cut", "all")
 TRANSLATE: Final = ("query", "subject", "both")
 _LARGEST: Final = 2**31 - 1
-"""Largest score and length there is."""
+"""Largest score, length and number of subjects."""
 _LARGEST_DBSIZE: Final = 10**17
-"""Times the comparisons of a query with a subject, 36 at most, it is kept in 64 bits."""
+"""Multiplied by the comparisons of a query with a subject, at most 36, it still fits 64 bits."""
 TRANSLATE_ADVICE: Final = "to translate it say --translate query; "
-"""What a file that reads like DNA may be meant for where queries are protein."""
+"""Advice for a query file that looks like DNA where queries must be protein."""
 
 
 def _is_missing_path(name: str) -> bool:
-    """Whether a name is of a file that is not there: matrices' names have no folder."""
+    """Whether a name is a path to a missing file: it has a folder, which names of matrices do not."""
     return os.sep in name and not os.path.exists(name)
 
 
@@ -48,48 +48,49 @@ class SearchOptions:
     top : int
         Subjects reported for each query, at least 1: the best ones of the whole database.
     evalue : float
-        Largest E-value reported, above 0; ``inf`` reports every subject that scores at all.
+        Largest E-value reported, above 0; ``inf`` reports every subject with a score above 0.
     ties : str
         ``cut`` keeps exactly ``top`` subjects, ``all`` also those that equal the last in E-value and score.
     strand : str
-        Strands of a DNA query that are searched: ``both``, ``plus`` or ``minus``; where it is translated, their
-        frames. Of protein queries none can be chosen.
+        Strands of a DNA query that are searched: ``both``, ``plus`` or ``minus``; of a translated query, the strands
+        whose frames are searched. Protein queries allow only ``both``, the default.
     translate : str, optional
-        What is DNA and searched as protein, in six frames: ``query`` (against a protein database), ``subject`` (with
+        Which side is DNA and translated in six frames: ``query`` (against a protein database), ``subject`` (with
         protein queries) or ``both``.
     genetic_code : int, optional
-        NCBI's number of the code to translate with; 1 where it is not given.
+        NCBI's number of the genetic code; 1 by default.
     max_hsps : int
         Alignments reported of one subject, at least 1; no two use the same pair of residues.
     matrix : str, optional
-        Name of an NCBI matrix, or a file; BLOSUM62 for protein where it is not given.
+        Name of an NCBI matrix, or a file; BLOSUM62 for protein by default.
     match, mismatch : int, optional
-        Scores of equal and of different bases in DNA; 2 and -3 where they are not given.
+        Scores of equal and of different bases in DNA; 2 and -3 by default.
     gap_open, gap_extend : int, optional
-        A gap of k residues costs ``gap_open + k * gap_extend``; 11/1 for protein, 5/2 for DNA where not given.
+        A gap of k residues costs ``gap_open + k * gap_extend``; 11/1 for protein and 5/2 for DNA by default.
     dbsize : int, optional
-        Residues that E-values are scaled to, bases for a DNA database; those of the database where it is not given.
+        Residues that E-values are scaled to, bases for a DNA database; by default the size of the database.
     mask : str
         What masks queries: ``none``, or maskers separated by commas (:mod:`swsearch.query.masking`).
     mask_mode : str
-        ``soft``: masked residues find nothing, but score and align in what the others find; ``hard``: they are X or N.
+        ``soft``: masked residues do not count in deciding which subjects are reported, but score and align in these;
+        ``hard``: masked residues become X or N.
     composition : str
-        ``bias`` lowers scores of letters that are frequent around a query position
-        (:mod:`swsearch.query.composition`); ``none`` does not. For protein.
+        ``bias`` lowers the scores of letters that are frequent around a query position
+        (:mod:`swsearch.query.composition`); ``none`` does not. For protein only.
     min_score : int, optional
         Lowest raw score reported, at least 1.
     min_bits : float, optional
         Lowest bit score reported; needs a scoring scheme with statistics.
     min_identity, min_query_coverage, min_subject_coverage : float, optional
-        Percent, 0 to 100, that an alignment must have (:mod:`swsearch.filters.alignment_filter`).
+        Lowest percentages, 0 to 100, of a reported alignment (:mod:`swsearch.filters.alignment_filter`).
     min_alignment_length : int, optional
-        Columns that an alignment must have, at least 1.
+        Smallest number of columns of a reported alignment, at least 1.
     min_length, max_length : int, optional
-        Residues that a subject must, and may, have; at least 1.
+        Smallest and largest number of residues of a subject that is searched, at least 1.
     id_pattern : str, optional
-        Regular expression of Python that is found in the first word of a subject's header.
+        Python regular expression that must match somewhere in the first word of a subject's header.
     include, exclude : str, optional
-        Files of identifiers (:mod:`swsearch.filters.identifiers`): the subjects that are searched, or that are not.
+        Files of identifiers (:mod:`swsearch.filters.identifiers`): the subjects that are, or are not, searched.
     taxid : str, optional
         NCBI taxonomy ids separated by commas; subjects of other organisms are not searched.
     taxid_map, taxonomy : str, optional
@@ -157,7 +158,7 @@ class SearchOptions:
             raise InputError(f"--composition {self.composition!r}: choose {' or '.join(COMPOSITIONS)}")
 
     def _check_types(self) -> None:
-        """Refuse what is no number where one is needed; a number of NumPy becomes Python's, which JSON can hold."""
+        """Refuse values that are not numbers where numbers are needed; convert NumPy's to Python's, for JSON."""
         for field in fields(self):
             value = getattr(self, field.name)
             if value is None or "str" in str(field.type):
@@ -203,7 +204,7 @@ class SearchOptions:
 
     @property
     def alignment_filter(self) -> AlignmentFilter:
-        """What a reported alignment must have; false where nothing is asked."""
+        """The conditions on reported alignments; false where there are none."""
         return AlignmentFilter(
             self.min_identity or 0.0,
             self.min_query_coverage or 0.0,
@@ -224,7 +225,7 @@ class SearchOptions:
             raise InputError(f"--max-hsps {self.max_hsps}: {_LARGEST:,} alignments of a subject at most")
 
     def scheme(self, alphabet: Alphabet) -> ScoringScheme:
-        """The scoring scheme these options mean for sequences of ``alphabet``.
+        """The scoring scheme of these options for sequences of ``alphabet``.
 
         Raises
         ------
@@ -251,7 +252,7 @@ class SearchOptions:
 
     @staticmethod
     def _matrix(name: str, alphabet: Alphabet) -> SubstitutionMatrix:
-        """A matrix by its name, or from a file; a file of a matrix's name comes first."""
+        """A matrix by its name, or from a file; a file takes precedence over a matrix of the same name."""
         known = name.upper() in matrix_names()
         if os.path.isfile(name) or (not known and (os.path.isdir(name) or _is_missing_path(name))):
             return matrix_file(name, alphabet)
@@ -265,12 +266,13 @@ class SearchOptions:
         raise ScoringError(f"matrix {name!r} is no file; {advice}")
 
     def strands(self, alphabet: Alphabet) -> tuple[str, ...]:
-        """The strands that are searched for sequences of ``alphabet``, in the order that breaks ties.
+        """The strands that are searched for sequences of ``alphabet``; of equal scores the earlier strand's is
+        reported.
 
         Raises
         ------
         InputError
-            A strand of proteins is asked for.
+            ``strand`` names one strand, and queries are protein.
         """
         if alphabet is PROTEIN:
             if self.strand != "both" and self.query_frames == (0,):
@@ -285,20 +287,20 @@ class SearchOptions:
 
     @property
     def query_frames(self) -> tuple[int, ...]:
-        """The frames that queries are searched in; 0 alone where they are not translated."""
+        """The frames in which queries are searched; ``(0,)`` where they are not translated."""
         return frames_of_strand(self.strand) if self.translate in ("query", "both") else (0,)
 
     @property
     def subject_frames(self) -> tuple[int, ...]:
-        """The frames that subjects are searched in; 0 alone where they are not translated."""
+        """The frames in which subjects are searched; ``(0,)`` where they are not translated."""
         return FRAMES if self.translate in ("subject", "both") else (0,)
 
     def aligned_alphabet(self, database: Alphabet) -> Alphabet:
-        """What is aligned: what the database holds, or its translation."""
+        """The alphabet of the aligned sequences, for a database of the alphabet ``database``."""
         return PROTEIN if self.translate else database
 
     def as_parameters(self) -> dict[str, str | int | float | bool | None]:
-        """The fields as a run keeps them; an infinite E-value is the word ``inf``, which JSON can hold."""
+        """The fields as a run stores them; an infinite E-value becomes the string ``inf``, because JSON lacks it."""
         parameters = asdict(self)
         if math.isinf(self.evalue):
             parameters["evalue"] = "inf"

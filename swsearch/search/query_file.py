@@ -80,7 +80,7 @@ class QueryRecords:
     def parameters(self, scheme: ScoringScheme) -> dict[str, str]:
         """The digest of profiles, which their letters do not tell; nothing of sequences."""
         profiles = [record for record in self.held if isinstance(record, PositionSpecificQuery)]
-        return _kept(["records"], profiles) if profiles else {}
+        return _stored_parameters(["records"], profiles) if profiles else {}
 
 
 @dataclass(frozen=True)
@@ -90,9 +90,9 @@ class QueryFiles:
     Attributes
     ----------
     paths : tuple of paths
-        Of a pipe or standard input the path of a copy, for a batch reads its files more than once.
+        For a pipe or standard input, the path of a copy, because a batch reads its files more than once.
     formats : tuple of str
-        The format of each, found out where that was asked for.
+        The format of each file, detected where the caller gave ``auto``.
     """
 
     paths: tuple[str | os.PathLike[str], ...]
@@ -100,7 +100,7 @@ class QueryFiles:
 
     @classmethod
     def of(cls, paths: Sequence[str | os.PathLike[str]], query_format: str) -> Self:
-        """Files, in a format of :data:`swsearch.pssm.read.QUERY_FORMATS`.
+        """The files of some paths, in a format of :data:`swsearch.pssm.read.QUERY_FORMATS`.
 
         Raises
         ------
@@ -120,7 +120,7 @@ class QueryFiles:
 
     @property
     def hold_profiles(self) -> bool:
-        """Whether their queries are profiles."""
+        """Whether the queries are profiles."""
         return any(form != "fasta" for form in self.formats)
 
     def by_file(
@@ -131,12 +131,12 @@ class QueryFiles:
             yield path, form, _records(path, form, scheme, needs)
 
     def records(self, scheme: ScoringScheme, needs: QueryNeeds) -> Iterator[SequenceRecord | RefusedRecord]:
-        """All queries in order; a record that is no sequence of the needed alphabet stands as refused.
+        """All queries in order; a record that is not a sequence of the needed alphabet comes as a refused record.
 
         Raises
         ------
         InputError
-            A file cannot be read; records before the damage have been given.
+            A file cannot be read; the records before the damage have been yielded.
         AlphabetMismatch
             A file holds profiles, and queries must be DNA.
         """
@@ -155,7 +155,7 @@ class QueryFiles:
             return {}
         read = zip(self.paths, self.formats, strict=True)
         profiles = (profile for path, form in read for profile in read_profiles(path, form, scheme.matrix))
-        return _kept(sorted(set(self.formats)), profiles)
+        return _stored_parameters(sorted(set(self.formats)), profiles)
 
 
 def _records(
@@ -182,12 +182,12 @@ def _format_of(path: str | os.PathLike[str], query_format: str) -> str:
 
 
 def refuse_profiles(path: str | os.PathLike[str], needs: QueryNeeds | None) -> None:
-    """Refuse profiles, which are of proteins, where queries must be DNA.
+    """Refuse profiles, which are protein, where queries must be DNA.
 
     Raises
     ------
     AlphabetMismatch
-        They must.
+        Queries must be DNA.
     """
     if needs is not None and needs.alphabet is not PROTEIN:
         advice = f"{needs.advice(PROTEIN)}; profiles of DNA are not read"
@@ -195,12 +195,12 @@ def refuse_profiles(path: str | os.PathLike[str], needs: QueryNeeds | None) -> N
 
 
 def known_letters(profile: SequenceRecord) -> str:
-    """The consensus of a profile without X, which stands where no letter is known."""
+    """The consensus of a profile without X, which marks positions without a known letter."""
     return profile.letters.replace("X", "")
 
 
-def _kept(formats: Sequence[str], profiles: Iterable[PositionSpecificQuery]) -> dict[str, str]:
-    """Formats, and the SHA-256 of all scores."""
+def _stored_parameters(formats: Sequence[str], profiles: Iterable[PositionSpecificQuery]) -> dict[str, str]:
+    """The formats, and the SHA-256 of all scores."""
     digest = hashlib.sha256()
     for profile in profiles:
         digest.update(len(profile).to_bytes(8, "little") + profile.scores.tobytes())

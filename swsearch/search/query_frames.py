@@ -1,7 +1,8 @@
-"""Readings: the ways in which a query is searched. Each strand of DNA is one, each frame of a translated query is one.
+"""Query frames: each strand of a DNA query, and each reading frame of a translated query, is searched on its own.
 
-What comes after sees no difference: a reading has codes and profiles, and engines score profiles. Masks and composition
-are those of what is aligned: a translated query is masked frame by frame, any other as it is given.
+A protein query has one frame. The steps after this one treat strands and frames alike: a query frame has codes and
+profiles, and engines score profiles. Masking and composition correction apply to the aligned residues: a translated
+query is masked frame by frame, any other query as it is given.
 """
 
 from __future__ import annotations
@@ -20,21 +21,21 @@ from swsearch.typing import Codes
 
 
 @dataclass(frozen=True, eq=False)
-class Reading:
-    """A query in one reading direction.
+class QueryFrame:
+    """A query on one strand or in one reading frame.
 
     Attributes
     ----------
     strand : str
         ``plus`` or ``minus``.
     frame : int
-        Frame that was translated, 0 where none was.
+        Reading frame, 1 to 3 or -1 to -3; 0 where the query is not translated.
     codes : uint8 array, shape (length,)
-        Along the reading, of the alphabet that is aligned.
+        Residue codes along the strand or frame, of the alphabet that is aligned.
     profile : QueryProfile
-        Of these codes.
+        The profile of ``codes``; it gives the scores that are reported.
     screen : QueryProfile or None
-        With which the reading seeks subjects, where a soft mask makes that another one.
+        Where residues are softly masked, the profile that decides which subjects are reported; None otherwise.
     """
 
     strand: str
@@ -44,28 +45,28 @@ class Reading:
     screen: QueryProfile | None
 
 
-def reading_lengths(n_letters: int, options: SearchOptions, strands: tuple[str, ...]) -> list[int]:
-    """Residues of each reading of a query of ``n_letters``, the empty ones left out."""
+def frame_lengths(n_letters: int, options: SearchOptions, strands: tuple[str, ...]) -> list[int]:
+    """Residues of each strand or frame of a query of ``n_letters``; frames without a whole codon are left out."""
     if options.query_frames == (0,):
         return [n_letters] * len(strands)
     return [length for frame in options.query_frames if (length := frame_length(n_letters, frame))]
 
 
-class Reader:
-    """Makes the readings of a search's queries.
+class QueryFrames:
+    """Makes the query frames of a search's queries.
 
     Parameters
     ----------
     options : SearchOptions
     strands : tuple of str
-        Those searched where queries are not translated.
+        The strands that are searched where queries are not translated.
     scheme : ScoringScheme
-        Of the alphabet that is aligned.
+        A scheme for the alphabet that is aligned.
 
     Attributes
     ----------
-    n_readings : int
-        Readings of a query that is long enough for all frames.
+    n_frames : int
+        Strands or frames of a query that is long enough for all of them.
     profiles : QueryProfiles
 
     Raises
@@ -79,36 +80,36 @@ class Reader:
         self._strands = strands
         self._scheme = scheme
         self._translates = options.query_frames != (0,)
-        self.n_readings = len(options.query_frames) if self._translates else len(strands)
+        self.n_frames = len(options.query_frames) if self._translates else len(strands)
         self.profiles = QueryProfiles(options, scheme)
 
     def as_searched(self, query: SequenceRecord) -> SequenceRecord:
-        """The query as it is reported, its mask written into its letters; of a translated query as it is given."""
+        """The query as it is reported: with its mask written into its letters, or unchanged where it is translated."""
         if self._translates or isinstance(query, PositionSpecificQuery):
             return query
         return self.profiles.masked(query)
 
-    def readings(self, query: SequenceRecord) -> list[Reading]:
-        """The readings of a query of :meth:`as_searched`, in the order that breaks ties.
+    def frames(self, query: SequenceRecord) -> list[QueryFrame]:
+        """The frames of a query that :meth:`as_searched` returned; of equal scores the earlier frame's is reported.
 
         Frames without a whole codon are left out.
         """
         if isinstance(query, PositionSpecificQuery):
-            return [Reading("plus", 0, query.codes, query.profile(self._scheme.gap), None)]
+            return [QueryFrame("plus", 0, query.codes, query.profile(self._scheme.gap), None)]
         if not self._translates:
-            return [self._reading(strand, 0, self._along(query, strand)) for strand in self._strands]
+            return [self._frame(strand, 0, self._along(query, strand)) for strand in self._strands]
         assert self._options.code is not None
-        found = []
+        frames = []
         for frame in self._options.query_frames:
             codes = self._options.code.translate(query.codes, frame)
             if len(codes):
                 masked = self.profiles.masked(SequenceRecord(query.header, codes, PROTEIN))
-                found.append(self._reading("plus" if frame > 0 else "minus", frame, masked.codes))
-        return found
+                frames.append(self._frame("plus" if frame > 0 else "minus", frame, masked.codes))
+        return frames
 
     @staticmethod
     def _along(query: SequenceRecord, strand: str) -> Codes:
         return reverse_complement(query.codes) if strand == "minus" else query.codes
 
-    def _reading(self, strand: str, frame: int, codes: Codes) -> Reading:
-        return Reading(strand, frame, codes, self.profiles.profile(codes), self.profiles.screen(codes))
+    def _frame(self, strand: str, frame: int, codes: Codes) -> QueryFrame:
+        return QueryFrame(strand, frame, codes, self.profiles.profile(codes), self.profiles.screen(codes))

@@ -1,6 +1,6 @@
 """From a query to the profiles that are scored: masking, composition correction, and the screen of a soft mask.
 
-The options that change what a query scores, in one place: engines, ranking and traceback see profiles alone.
+All options that change a query's scores take effect here; engines, ranking and traceback see only profiles.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class QueryProfiles:
 
     @property
     def corrected(self) -> bool:
-        """Whether the profiles' scores are not those of the matrix."""
+        """Whether the profiles' scores differ from the matrix's."""
         return self._lam is not None
 
     @property
@@ -55,13 +55,13 @@ class QueryProfiles:
         return mask_record(query, self._maskers, self._mode)
 
     def profile(self, codes: Codes) -> QueryProfile:
-        """Scores of a masked query, or of its other strand, in scores and alignments that are reported."""
+        """The profile that gives the reported scores and alignments of a masked query, or of its other strand."""
         if self._lam is None:
             return sequence_profile(codes, self._scheme)
         return corrected_profile(codes, self._scheme.matrix, self._scheme.gap, self._lam)
 
     def screen(self, codes: Codes) -> QueryProfile | None:
-        """Scores with which a softly masked query seeks subjects; None where it seeks with :meth:`profile`."""
+        """The profile that decides which subjects a softly masked query finds; None where :meth:`profile` does."""
         if not self._maskers or self._mode != "soft":
             return None
         screening = screening_codes(codes, self._scheme.alphabet)

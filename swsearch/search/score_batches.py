@@ -1,7 +1,8 @@
-"""Scores of many queries from an engine: batches begun ahead, and the scores of each query as soon as they are there.
+"""Scores of many queries from an engine, batch by batch, and of each query as soon as all its profiles are scored.
 
-A query is a group of profiles: its strands or frames, and their screens. An engine that works in the background scores
-on while the caller ranks and aligns what it has scored; any other scores a batch when its results are asked for.
+A query is a group of profiles: its strands or frames, and their screens. An engine that works in the background starts
+a batch in :func:`begin` and keeps scoring while the caller ranks and aligns earlier results; any other engine scores a
+batch when :func:`results` is iterated.
 """
 
 from __future__ import annotations
@@ -24,13 +25,13 @@ class ScoreBatch:
     Attributes
     ----------
     profiles : list of QueryProfile
-        Of all queries, one after another.
+        The profiles of all queries, query by query.
     group_of : list of int
-        The query of each profile.
+        Index of each profile's query in the batch.
     floors : list of int or None
-        Of each profile; None where every score is wanted.
+        Lowest score wanted of each profile; None where every score is wanted.
     begun : list of Scoring
-        One a partition, where the engine works in the background; else empty.
+        One per partition where the engine works in the background, otherwise empty.
     """
 
     profiles: list[QueryProfile]
@@ -39,7 +40,7 @@ class ScoreBatch:
     begun: list[Scoring] = field(default_factory=list)
 
     def wait_until_prepared(self) -> None:
-        """Returns when the engine is at work, if it works in the background."""
+        """Return when the engine has started, if it works in the background."""
         for scoring in self.begun[:1]:
             scoring.wait_until_prepared()
 
@@ -56,19 +57,19 @@ def begin(
     floors: Sequence[int] | None,
     rules: Sequence[TopKBound | None],
 ) -> ScoreBatch:
-    """Hand queries to an engine; one that works in the background begins.
+    """Pass queries to an engine; one that works in the background starts to score them.
 
     Parameters
     ----------
     engine : ScoreEngine
     partitions : sequence of Partition
     groups : sequence of sequences of QueryProfile
-        One a query.
+        The profiles of each query.
     floors : sequence of int or None
-        Lowest score that is wanted of each query; None where every score is.
+        Lowest score wanted of each query; None where every score is wanted.
     rules : sequence of TopKBound or None
-        One a query. A rule of a query with several profiles is not for the engine: a subject is found with the best of
-        them, and those that several leave out could not be counted.
+        The rule of each query. It is passed to the engine only for queries with one profile: a subject is ranked by the
+        best of its query's profiles, and of subjects that several profiles leave out the number would be unknown.
     """
     profiles = [profile for group in groups for profile in group]
     group_of = [number for number, group in enumerate(groups) for _ in group]
@@ -93,26 +94,26 @@ def results(
     Parameters
     ----------
     idle_since : float
-        When an engine that works in the background could begin with them, by ``time.perf_counter``.
+        The time, by ``time.perf_counter``, from which an engine that works in the background could score these queries.
 
     Yields
     ------
-    number : int
-        Of the query in its batch.
+    index : int
+        Index of the query in its batch.
     blocks : list of ScoreBlock
-        One a profile of the query: its scores in all partitions.
+        One per profile of the query: its scores in all partitions.
     seconds : float
-        The engine's time a cell so far.
+        The engine's mean time per cell so far.
     """
     waiting: dict[int, dict[int, ScoreBlock]] = {number: {} for number in batch.group_of}
     size = {number: batch.group_of.count(number) for number in waiting}
     order = iter(list(waiting))
     wanted = next(order, None)
-    for place, block, seconds in _score(engine, partitions, batch, progress, idle_since):
-        waiting[batch.group_of[place]][place] = block
+    for index, block, seconds in _score(engine, partitions, batch, progress, idle_since):
+        waiting[batch.group_of[index]][index] = block
         while wanted is not None and len(waiting[wanted]) == size[wanted]:
             found = waiting.pop(wanted)
-            yield wanted, [found[place] for place in sorted(found)], seconds
+            yield wanted, [found[index] for index in sorted(found)], seconds
             wanted = next(order, None)
 
 
@@ -123,14 +124,14 @@ def _score(
     progress: Progress | None,
     idle_since: float,
 ) -> Iterator[tuple[int, ScoreBlock, float]]:
-    """Each profile's place and its scores in all partitions, as soon as they are there, and the time a cell.
+    """Each profile's index and its scores in all partitions, as soon as they are complete, and the time per cell.
 
-    That is the time since the engine could begin, over the cells it has told of till then.
+    The time per cell is the time since the engine could start, divided by the cells it has reported by then.
     """
     began = idle_since if batch.begun else time.perf_counter()
     n_cells = 0
 
-    def tell(cells: int) -> None:
+    def count(cells: int) -> None:
         nonlocal n_cells
         n_cells += cells
         if progress is not None:
@@ -138,34 +139,37 @@ def _score(
 
     parts: list[list[ScoreBlock]] = [[] for _ in batch.profiles]
     if not partitions:
-        yield from ((place, ScoreBlock.concatenate([]), 0.0) for place in range(len(parts)))
+        yield from ((index, ScoreBlock.concatenate([]), 0.0) for index in range(len(parts)))
     for number, partition in enumerate(partitions):
         if batch.begun:
-            found: Iterable[tuple[int, ScoreBlock]] = batch.begun[number].results(tell)
+            found: Iterable[tuple[int, ScoreBlock]] = batch.begun[number].results(count)
         else:
-            found = enumerate(engine.score(batch.profiles, partition, batch.floors, tell))
+            found = enumerate(engine.score(batch.profiles, partition, batch.floors, count))
         scored = time.perf_counter()
-        for place, block in found:
-            parts[place].append(block)
+        for index, block in found:
+            parts[index].append(block)
             if number == len(partitions) - 1:
                 seconds = (time.perf_counter() if batch.begun else scored) - began
-                whole = ScoreBlock.concatenate(parts[place])
-                parts[place].clear()
-                yield place, whole, seconds / n_cells if n_cells else 0.0
+                whole = ScoreBlock.concatenate(parts[index])
+                parts[index].clear()
+                yield index, whole, seconds / n_cells if n_cells else 0.0
 
 
 def in_proportion(progress: Progress | None, part: int, whole: int) -> Progress | None:
-    """A progress that tells ``progress`` of ``part`` cells for each ``whole`` done; no cell is lost in rounding."""
+    """A callback that reports ``part`` cells to ``progress`` for every ``whole`` cells done.
+
+    Fractions are carried over, so that the sum is exact.
+    """
     if progress is None or part == whole:
         return progress
-    tell = progress
-    done = told = 0
+    report = progress
+    done = reported = 0
 
     def advance(cells: int) -> None:
-        nonlocal done, told
+        nonlocal done, reported
         done += cells
-        new = done * part // whole - told
-        told += new
-        tell(new)
+        new = done * part // whole - reported
+        reported += new
+        report(new)
 
     return advance

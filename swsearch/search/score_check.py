@@ -1,14 +1,14 @@
-"""Do the E-values of a run hold? All scores of a search beside the distribution that its statistics expect.
+"""A check of a run's E-values: all scores of a search compared with the distribution that its statistics predict.
 
-The scores of different queries and subjects are made comparable by what they mean: the *reduced score*
-``x = -ln(E within this one subject)``, for which chance follows the standard extreme-value distribution,
-``P(x >= t) = 1 - exp(-exp(-t))``, if the statistics are right. :class:`ScoreCheck` counts the reduced scores of every
-query with every subject and fits such a distribution to the upper half of them, leaving out those above :data:`TOP`,
-where relatives of the query are more than chance. Where the fit expects more than twice, or less than half, as many
-hits at the E-value cut as the statistics do, E-values are off by as much; the usual reasons are a query of unusual
-composition, repeats, and a database full of the query's relatives.
+The scores of different queries and subjects are made comparable by the *reduced score* ``x = -ln(E within this one
+subject)``. If the statistics are right, reduced scores of unrelated sequences follow the standard extreme-value
+distribution, ``P(x >= t) = 1 - exp(-exp(-t))``. :class:`ScoreCheck` counts the reduced scores of every query with every
+subject and fits an extreme-value distribution to the upper half of them. Scores above :data:`TOP` are not fitted,
+because there relatives of the query outnumber chance scores. Where the fit predicts more than twice, or less than half,
+as many hits at the E-value cut as the statistics do, the E-values are wrong by that factor. The usual reasons are a
+query of unusual composition, repeats, and a database with many relatives of the query.
 
-A whole-numbered score stands for an interval of reduced scores; it is counted at its middle.
+An integer score represents an interval of reduced scores; it is counted at the middle of this interval.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ TOP: Final = float(log(1000.0))
 
 MIN_SCORES: Final = 1000
 MIN_CELLS: Final = 10
-"""Fewer scores, or scores that are all alike, tell nothing."""
+"""With fewer scores, or fewer cells that hold any, nothing is fitted."""
 
 TOLERANCE: Final = 2.0
 """A ratio of expected hits beyond this, either way, is worth a warning."""
@@ -46,20 +46,21 @@ _LARGEST_SHARE: Final = 0.01
 
 @dataclass(frozen=True, eq=False)
 class CheckedScores:
-    """The counted scores of a run and what was fitted to them.
+    """The counted scores of a run and the distribution fitted to them.
 
     Attributes
     ----------
     edges : float64 array, shape (n,)
-        Reduced scores between which scores are counted.
+        Edges of the cells in which reduced scores are counted, ascending.
     counts : int array, shape (n + 1,)
-        Scores below the first edge, between neighbours, and from the last edge on.
+        Scores below the first edge, between neighbouring edges, and from the last edge on.
     fit : ExtremeValueFit or None
         None where there are too few scores to fit.
     cut : float
-        The reduced score, of a subject of average length, that has the E-value ``evalue``.
+        The reduced score that has the E-value ``evalue`` with a subject of average length.
     evalue : float
-        The E-value of the comparison: the run's cut, at most 10 and at most a hundredth of the subjects.
+        The E-value at which fit and statistics are compared: the run's cut, at most 10 and at most a hundredth of the
+        number of subjects.
     """
 
     edges: Floats
@@ -70,12 +71,12 @@ class CheckedScores:
 
     @property
     def n_scores(self) -> int:
-        """Scores that were counted."""
+        """Number of scores that were counted."""
         return int(self.counts.sum(dtype=np.int64))
 
     @property
     def ratio(self) -> float | None:
-        """Hits that the fit expects at the cut, by those that the statistics expect; None without a fit."""
+        """Hits that the fit predicts at the cut, divided by those that the statistics predict; None without a fit."""
         if self.fit is None:
             return None
         return float(exp(self.fit.log_k - self.fit.lam * self.cut + self.cut))
@@ -131,7 +132,7 @@ class ScoreCheck:
         self._counts += np.bincount(np.searchsorted(self._edges, reduced, side="right"), minlength=len(self._counts))
 
     def result(self) -> CheckedScores:
-        """What was counted so far, with the fit."""
+        """The scores counted so far, and the fit to them."""
         cut = float(log(self._subjects.database.n_subjects * self._scale / self._evalue))
         return CheckedScores(self._edges, self._counts.copy(), _fit(self._edges, self._counts), cut, self._evalue)
 

@@ -12,13 +12,13 @@ from swsearch.typing import Floats
 
 
 def expected_counts(checked: CheckedScores, lam: float = 1.0, log_k: float = 0.0) -> Floats:
-    """How many of the scores an extreme-value distribution expects in each cell between two edges.
+    """How many of the scores an extreme-value distribution predicts in each cell between two edges.
 
     Parameters
     ----------
     checked : CheckedScores
     lam, log_k : float
-        1 and 0 are what the run's statistics expect.
+        Parameters of the distribution; by default those that the run's statistics imply for reduced scores.
     """
     below = np.exp(-np.exp(np.minimum(log_k - lam * checked.edges, 500.0)))
     counts: Floats = checked.n_scores * np.diff(below)

@@ -1,8 +1,8 @@
-"""What queries are aligned with: the subjects of a database that pass the filters, as they are or in their frames.
+"""The subjects of a search: those of the database that pass the filters, as they are or translated in six frames.
 
-The searcher asks :class:`SearchSubjects` for partitions to score, for the lengths that the statistics count, and for the
-residues of subjects to align; whether subjects are chosen or translated is known here alone. Lengths and residues of
-translated subjects are a third of their bases, as in blastx and tblastn.
+The searcher takes from :class:`SearchSubjects` the partitions to score, the lengths that the statistics use, and the
+residues of subjects to align. No other module knows whether subjects are filtered or translated. A translated subject
+counts a third of its bases as residues, as in blastx and tblastn.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ class SearchSubjects:
     Parameters
     ----------
     database : PackedDatabase
-        Open; stays the caller's.
+        An open database; the caller closes it.
     options : SearchOptions
     partition_residues : int, optional
-        Residues of a partition at most, but for a single subject.
+        Largest number of residues of a partition; a longer subject has a partition of its own.
     translating : callable, optional
         Called with the bases translated since the last call, where subjects are translated.
 
@@ -39,24 +39,26 @@ class SearchSubjects:
     ----------
     database : PackedDatabase
     frames : tuple of int
-        Frames of a subject in the order that breaks ties; ``(0,)`` where subjects are not translated.
+        Frames of a subject; of equal scores the earlier frame's is reported. ``(0,)`` where subjects are not
+        translated.
     partitions : list of Partition
-        All that is scored.
+        All subjects that are scored.
     n_residues : int
         Residues of all partitions.
     distinct_lengths : uint32 array
-        Lengths, as the statistics count them, of the subjects that are searched.
+        Different lengths of the subjects that are searched, as the statistics use them, ascending.
     notes : tuple of str
-        What a person should hear of the choice.
+        Messages for the user about the filters.
     parameters : dict
-        What a run keeps of the choice: files of identifiers may change between two searches.
+        Number and digest of the filtered subjects, stored with the run: a file of identifiers may change between two
+        searches. Empty without filters.
 
     Raises
     ------
     InputError
         No subject passes the filters, or a file that they name cannot be read.
     DatabaseError
-        There is no room for the translated subjects.
+        There is no disk space for the translated subjects.
     """
 
     def __init__(
@@ -90,33 +92,33 @@ class SearchSubjects:
             yield from source.partitions(partition_residues)
             return
         for whole in source.partitions():
-            places = np.flatnonzero(chosen[self._subjects(whole.subject_index)])
+            rows = np.flatnonzero(chosen[self._subjects(whole.subject_index)])
             if partition_residues is not None:
-                yield from whole[places].split(partition_residues)
-            elif places.size:
-                yield whole[places]
+                yield from whole[rows].split(partition_residues)
+            elif rows.size:
+                yield whole[rows]
 
     def _subjects(self, rows: SubjectIndex) -> SubjectIndex:
-        """``subject_index`` of a partition's rows, which number subjects in frames where they are translated."""
+        """The subjects of a partition's rows; a row of a translated partition is one frame of a subject."""
         return rows if self._translated is None else rows // np.uint32(len(FRAMES))
 
-    # --- lengths as the statistics count them ---
+    # --- lengths as the statistics use them ---
 
     def _counted(self, lengths: Lengths) -> Lengths:
         return lengths if self._translated is None else np.maximum(lengths // np.uint32(CODON), np.uint32(1))
 
     def lengths(self, subject_index: SubjectIndex) -> Lengths:
-        """Lengths of some subjects."""
+        """Lengths of some subjects, in residues."""
         return self._counted(self.database.lengths(subject_index))
 
     def residues(self, n_letters: int) -> int:
-        """Residues that ``n_letters`` of a database stand for, in one frame; at least 1."""
+        """Residues of ``n_letters`` letters of a database, in one frame; at least 1."""
         return n_letters if self._translated is None else max(1, n_letters // CODON)
 
     # --- scores and alignments ---
 
     def by_frame(self, block: ScoreBlock) -> list[ScoreBlock]:
-        """Scores of partitions' rows, one block a frame, each with its ``subject_index``."""
+        """The scores of the partitions' rows as one block per frame, whose ``subject_index`` numbers subjects."""
         return [block] if self._translated is None else self._translated.by_frame(block)
 
     def stored_ranges(

@@ -1,8 +1,8 @@
 """The search, step by step: profiles, scores, candidates, statistics, the top N, alignments, hits.
 
 :class:`Searcher` holds what all queries of a run share (subjects, scheme, statistics, engine) and turns one query after
-another into a :class:`swsearch.hits.result.QueryResult`. It computes; it neither stores nor prints. The steps stand in
-modules of their own: ``search_subjects`` (the subjects), ``readings`` (the query's profiles), ``scoring`` (the engine),
+another into a :class:`swsearch.hits.result.QueryResult`. It computes; it neither stores nor prints. Each step has its
+own module: ``search_subjects`` (the subjects), ``query_frames`` (the query's profiles), ``score_batches`` (the engine),
 ``ranking`` and ``significance`` (the list), ``alignments``.
 """
 
@@ -29,11 +29,11 @@ from swsearch.hits.score_block import ScoreBlock
 from swsearch.query.position_specific import PositionSpecificQuery
 from swsearch.query.profile import QueryProfile
 from swsearch.scoring.matrix import matrix_text
-from swsearch.search.alignments import Found, SubjectAligner
+from swsearch.search.alignments import SubjectAligner, SubjectAlignment
 from swsearch.search.needs import QueryNeeds
 from swsearch.search.options import SearchOptions
-from swsearch.search.query_frames import Reader, Reading, reading_lengths
-from swsearch.search.ranking import RankedCandidates, cut, cut_passing, in_order, merge_readings
+from swsearch.search.query_frames import QueryFrame, QueryFrames, frame_lengths
+from swsearch.search.ranking import RankedCandidates, cut, cut_passing, in_order, merge_frames
 from swsearch.search.score_batches import ScoreBatch, begin, in_proportion, results
 from swsearch.search.search_subjects import SearchSubjects
 from swsearch.search.significance import Significance
@@ -49,33 +49,33 @@ MAX_QUERY_LENGTH = 2**24
 """Longest query in residues: a score stays below 127 * 2**24, inside signed 32 bits."""
 
 Observer = Callable[[int, RankedCandidates], None]
-"""Takes a query's length and the score of every subject in its best reading."""
+"""Takes a query's length, and every subject with the score of its best comparison."""
 
 
 @dataclass(frozen=True, eq=False)
-class _Asked:
-    """One query on its way.
+class _PreparedQuery:
+    """One query, ready to be scored.
 
     Attributes
     ----------
     number : int
-        Its place in the run.
+        Its index in the run.
     query : SequenceRecord
-        As it is searched and reported.
-    readings : list of Reading
+        The query as it is searched and reported.
+    frames : list of QueryFrame
     rule : TopKBound or None
     """
 
     number: int
     query: SequenceRecord
-    readings: list[Reading]
+    frames: list[QueryFrame]
     rule: TopKBound | None
 
     @property
     def profiles(self) -> list[QueryProfile]:
-        """What the engine scores: the readings, then the screens of those that have one."""
-        screens = [reading.screen for reading in self.readings if reading.screen is not None]
-        return [reading.profile for reading in self.readings] + screens
+        """The profiles that the engine scores: one per frame, then the screens of the frames that have one."""
+        screens = [frame.screen for frame in self.frames if frame.screen is not None]
+        return [frame.profile for frame in self.frames] + screens
 
     @property
     def rows(self) -> int:
@@ -89,41 +89,42 @@ class Searcher:
     Parameters
     ----------
     database : PackedDatabase
-        Open; stays the caller's.
+        An open database; the caller closes it.
     engine : ScoreEngine
-        Open; stays the caller's.
+        An open engine; the caller closes it.
     options : SearchOptions
     threads : int
-        Threads that make alignments, at least 1.
+        Threads that compute alignments, at least 1.
     partition_residues : int, optional
-        Residues handed to the engine at a time; decides memory and how often progress is told, never the hits.
+        Residues passed to the engine at a time. It affects memory and how often progress is reported, never the hits.
     translating : callable, optional
-        Called with the bases translated since the last call, where subjects are translated: before the first query.
+        Called with the bases translated since the last call. Subjects are translated before the first query.
     engine_choice : str
-        Which engine this is, and why it was taken.
+        Which engine this is, and why it was chosen.
 
     Attributes
     ----------
     needs : QueryNeeds
-        What queries must be, and what to say of others.
+        The queries that this search takes, and the messages about others.
     query_alphabet : Alphabet
-        What queries must be.
+        The alphabet that queries must have.
     scheme : ScoringScheme
     significance : Significance
     search_subjects : SearchSubjects
     observe : callable or None
-        Set it to have it called for each query with its length and the scores of all subjects, those that decide what
-        is found. The engine then cannot pass over subjects that score too little to be reported, and takes longer.
+        If set, it is called for each query with the query's length and the scores of all subjects; for a softly masked
+        query these are the scores of its screen. The engine then cannot skip subjects that score too low to be
+        reported, and takes longer.
 
     Raises
     ------
     AlphabetMismatch
-        The database is not of what the options translate.
+        The options translate another alphabet than the database's.
     ScoringError
-        The options do not fit what is aligned.
+        The options do not fit the alphabet that is aligned.
     InputError
         No subject passes the filters, a file that they name cannot be read, a filter needs statistics that the scoring
-        scheme has not, or a masker is not for this alphabet or not installed.
+        scheme does not have, or a masker is not for this alphabet or not installed.
     """
 
     def __init__(
@@ -149,30 +150,30 @@ class Searcher:
         aligned = options.aligned_alphabet(database.alphabet)
         self.scheme = options.scheme(aligned)
         self._strands = options.strands(aligned)
-        self._reader = Reader(options, self._strands, self.scheme)
+        self._query_frames = QueryFrames(options, self._strands, self.scheme)
         self.search_subjects = SearchSubjects(database, options, partition_residues, translating)
-        n_comparisons = self._reader.n_readings * len(self.search_subjects.frames)
+        n_comparisons = self._query_frames.n_frames * len(self.search_subjects.frames)
         statistics = scheme_statistics(self.scheme, threads)
         self.significance = Significance(statistics, self.search_subjects, options, n_comparisons)
-        matrix = self.scheme.matrix if self._reader.profiles.corrected else None
-        tells_ends = engine if isinstance(engine, EndsEngine) else None
-        self._aligner = SubjectAligner(self.search_subjects, aligned, matrix, options.max_hsps, threads, tells_ends)
+        matrix = self.scheme.matrix if self._query_frames.profiles.corrected else None
+        ends_engine = engine if isinstance(engine, EndsEngine) else None
+        self._aligner = SubjectAligner(self.search_subjects, aligned, matrix, options.max_hsps, threads, ends_engine)
 
-    # --- what is searched ---
+    # --- queries and the run ---
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What a person should hear before the search: identifiers of a list that named no subject, say."""
+        """Messages for the user before the search, such as identifiers of a list that named no subject."""
         return self.search_subjects.notes
 
     @property
     def case_counts(self) -> bool:
         """Whether queries that differ in case alone may have different hits."""
-        return self._reader.profiles.case_counts
+        return self._query_frames.profiles.case_counts
 
     def as_searched(self, query: SequenceRecord) -> SequenceRecord:
-        """The query as it is reported: masked, where that is asked for."""
-        return self._reader.as_searched(query)
+        """The query as it is reported: masked, where the options say so."""
+        return self._query_frames.as_searched(query)
 
     def check(self, query: SequenceRecord) -> None:
         """Refuse a query that this search cannot take.
@@ -180,12 +181,12 @@ class Searcher:
         Raises
         ------
         AlphabetMismatch
-            The query's alphabet is not the one that is searched with.
+            The query is of another alphabet than :attr:`query_alphabet`.
         InputError
             The query is empty, shorter than a codon where it is translated, or longer than 16,777,216 residues; or it
             has scores of its own that cannot be masked or corrected.
         TypeError
-            It is no record.
+            The query is not a :class:`SequenceRecord`.
         """
         if not isinstance(query, SequenceRecord):
             advice = "swsearch.sequence makes a record of letters, swsearch.search_database takes other kinds too"
@@ -202,11 +203,11 @@ class Searcher:
             raise InputError(f"{name} has scores of its own; leave --mask and --composition out")
 
     def cells(self, query: SequenceRecord) -> int:
-        """Cells of the alignment matrices that the query's scores take, all strands and frames counted."""
-        return sum(reading_lengths(len(query), self.options, self._strands)) * self.search_subjects.n_residues
+        """Cells of the alignment matrices of the query with all subjects, over all strands and frames."""
+        return sum(frame_lengths(len(query), self.options, self._strands)) * self.search_subjects.n_residues
 
     def run_info(self, command: str) -> RunInfo:
-        """The record of this run; ``command`` is how it was asked for."""
+        """The record of this run; ``command`` is the command line or call that started it."""
         statistics = self.significance.statistics
         known = statistics if isinstance(statistics, Statistics) else None
         return RunInfo(
@@ -234,10 +235,10 @@ class Searcher:
         )
 
     def forecast(self, n_cells: int, queries: Sequence[SequenceRecord] = ()) -> Forecast | None:
-        """How the engine is going to score ``n_cells``, of ``queries`` if they are known; None where it cannot say."""
+        """A forecast of scoring ``n_cells`` cells, of ``queries`` if they are known; None if the engine gives none."""
         if not isinstance(self.engine, BackgroundEngine):
             return None
-        batches = ([p for asked in batch for p in asked.profiles] for batch in self._batches(queries))
+        batches = ([p for prepared in batch for p in prepared.profiles] for batch in self._batches(queries))
         return self.engine.forecast(batches, self.search_subjects.partitions, n_cells)
 
     # --- the steps ---
@@ -245,25 +246,25 @@ class Searcher:
     def search(
         self, queries: Iterable[SequenceRecord], progress: Progress | None = None
     ) -> Generator[QueryResult, None, None]:
-        """Results of the queries, in their order, each as soon as it is there.
+        """Results of the queries, in their order, each as soon as it is computed.
 
         The queries of a sequence are checked before the first is searched. Those of any other iterable must have been
-        checked; they are read a batch ahead. Queries are scored in batches of as many as the engine gains from; the
-        batches never change a result. An engine that works in the background has begun when this returns,
-        scores on while what it has scored is ranked and aligned, and finds the next batch begun when it ends one.
-        Closeable the results gives up what was begun.
+        checked by the caller; they are read one batch ahead. The engine scores a batch of queries together; batches
+        never change a result. An engine that works in the background has started when this method returns. It keeps
+        scoring while the results it has delivered are ranked and aligned, and its next batch is queued before it
+        finishes one. Closing the generator cancels all scoring that was started.
         """
         if isinstance(queries, Sequence):
             for query in queries:
                 self.check(query)
         results = self._search(queries, progress)
-        next(results)  # the first batch is begun
+        next(results)  # starts the first batch
         return cast(Generator[QueryResult, None, None], results)
 
     def _search(
         self, queries: Iterable[SequenceRecord], progress: Progress | None
     ) -> Generator[QueryResult | None, None, None]:
-        """None when the first batch is begun, then the results."""
+        """None when the first batch has started, then the results."""
         batches = ((batch, self._begin(batch)) for batch in self._batches(queries))
         idle_since = time.perf_counter()
         begun = deque(islice(batches, 1))
@@ -280,46 +281,48 @@ class Searcher:
             for _, scores in begun:
                 scores.cancel()
 
-    def _batches(self, queries: Iterable[SequenceRecord]) -> Iterator[list[_Asked]]:
-        """Queries that the engine gains from scoring together: at least one, not too many, not too long."""
-        most = max(1, self.engine.profiles_per_call // self._reader.n_readings)
-        batch: list[_Asked] = []
+    def _batches(self, queries: Iterable[SequenceRecord]) -> Iterator[list[_PreparedQuery]]:
+        """Batches of queries within the engine's limits on profiles and rows; each holds at least one query."""
+        max_queries = max(1, self.engine.profiles_per_call // self._query_frames.n_frames)
+        batch: list[_PreparedQuery] = []
         n_rows = 0
         for number, query in enumerate(queries):
             searched = self.as_searched(query)
             rule = self.significance.top_k_bound(len(query))
-            asked = _Asked(number, searched, self._reader.readings(searched), rule)
-            if batch and (len(batch) == most or n_rows + asked.rows > self.engine.rows_per_call):
+            prepared = _PreparedQuery(number, searched, self._query_frames.frames(searched), rule)
+            if batch and (len(batch) == max_queries or n_rows + prepared.rows > self.engine.rows_per_call):
                 yield batch
                 batch, n_rows = [], 0
-            batch.append(asked)
-            n_rows += asked.rows
+            batch.append(prepared)
+            n_rows += prepared.rows
         if batch:
             yield batch
 
-    def _begin(self, batch: list[_Asked]) -> ScoreBatch:
-        floors = None if self.observe is not None else [self.significance.floor(len(asked.query)) for asked in batch]
-        rules = [asked.rule if len(self.search_subjects.frames) == 1 else None for asked in batch]
-        groups = [asked.profiles for asked in batch]
+    def _begin(self, batch: list[_PreparedQuery]) -> ScoreBatch:
+        floors = None
+        if self.observe is None:
+            floors = [self.significance.floor(len(prepared.query)) for prepared in batch]
+        rules = [prepared.rule if len(self.search_subjects.frames) == 1 else None for prepared in batch]
+        groups = [prepared.profiles for prepared in batch]
         return begin(self.engine, self.search_subjects.partitions, groups, floors, rules)
 
     def _results(
-        self, batch: list[_Asked], scores: ScoreBatch, progress: Progress | None, idle_since: float
+        self, batch: list[_PreparedQuery], scores: ScoreBatch, progress: Progress | None, idle_since: float
     ) -> Iterator[QueryResult]:
-        n_plain = sum(reading.profile.length for asked in batch for reading in asked.readings)
-        told = in_proportion(progress, n_plain, sum(asked.rows for asked in batch))
-        for place, blocks, seconds in results(self.engine, self.search_subjects.partitions, scores, told, idle_since):
-            yield self._result(batch[place], blocks, seconds)
+        n_plain = sum(frame.profile.length for prepared in batch for frame in prepared.frames)
+        scaled = in_proportion(progress, n_plain, sum(prepared.rows for prepared in batch))
+        for index, blocks, seconds in results(self.engine, self.search_subjects.partitions, scores, scaled, idle_since):
+            yield self._result(batch[index], blocks, seconds)
 
-    def _result(self, asked: _Asked, blocks: list[ScoreBlock], seconds_a_cell: float) -> QueryResult:
-        """One query's result from its scores, one block a profile."""
+    def _result(self, prepared: _PreparedQuery, blocks: list[ScoreBlock], seconds_a_cell: float) -> QueryResult:
+        """One query's result from its scores, one block per profile."""
         began = time.perf_counter()
-        query = asked.query
-        compared = self._compared(asked, blocks)
-        passed = merge_readings(compared)
-        candidates = self._promising(passed, asked.rule)
-        ranked, n_passed, found = self._best(asked, compared, candidates)
-        cells = asked.rows * self.search_subjects.n_residues
+        query = prepared.query
+        compared = self._compared(prepared, blocks)
+        passed = merge_frames(compared)
+        candidates = self._promising(passed, prepared.rule)
+        ranked, n_passed, found = self._best(prepared, compared, candidates)
+        cells = prepared.rows * self.search_subjects.n_residues
         stats = SearchStats(
             cells=cells,
             score_seconds=cells * seconds_a_cell,
@@ -328,31 +331,32 @@ class Searcher:
         )
         hits = self._hits(query, ranked, found)
         n_left_out = sum(block.n_left_out for block in blocks) + len(passed) - len(candidates)
-        return QueryResult(asked.number, query.header, query.letters, hits, n_passed + n_left_out, stats)
+        return QueryResult(prepared.number, query.header, query.letters, hits, n_passed + n_left_out, stats)
 
     # --- from scores to candidates ---
 
-    def _compared(self, asked: _Asked, blocks: list[ScoreBlock]) -> list[ScoreBlock]:
-        """One block a comparison (readings, and frames of the subjects within one): the subjects that are found.
+    def _compared(self, prepared: _PreparedQuery, blocks: list[ScoreBlock]) -> list[ScoreBlock]:
+        """The candidates of each comparison, with their scores; by query frame and, within one, by subject frame.
 
-        A reading with a screen finds those whose score with the screen could be reported, with their whole scores.
+        Where a frame has a screen, the candidates are the subjects whose score with the screen could be reported; their
+        scores are those of the frame's own profile.
         """
-        n_letters = len(asked.query)
+        n_letters = len(prepared.query)
         whole = [self.search_subjects.by_frame(block) for block in blocks]
-        screens = iter(whole[len(asked.readings) :])
+        screens = iter(whole[len(prepared.frames) :])
         pairs = [
             pair
-            for reading, of_frames in zip(asked.readings, whole, strict=False)
-            for pair in zip(of_frames, of_frames if reading.screen is None else next(screens), strict=True)
+            for frame, of_frames in zip(prepared.frames, whole, strict=False)
+            for pair in zip(of_frames, of_frames if frame.screen is None else next(screens), strict=True)
         ]
         if self.observe is not None:
-            self.observe(n_letters, merge_readings([screen for _, screen in pairs]))
+            self.observe(n_letters, merge_frames([screen for _, screen in pairs]))
             floor = self.significance.floor(n_letters)
             pairs = [
                 (block.at_least(floor), screen if screen is block else screen.at_least(floor))
                 for block, screen in pairs
             ]
-        screened = [reading.screen is not None for reading in asked.readings for _ in self.search_subjects.frames]
+        screened = [frame.screen is not None for frame in prepared.frames for _ in self.search_subjects.frames]
         return [
             self._screened(block, screen, n_letters) if has_screen else block
             for has_screen, (block, screen) in zip(screened, pairs, strict=True)
@@ -365,7 +369,7 @@ class Searcher:
         return block.among(found if evalues is None else found[evalues <= self.options.evalue])
 
     def _promising(self, candidates: RankedCandidates, rule: TopKBound | None) -> RankedCandidates:
-        """The candidates that can be among the best, so that not all of them need E-values and an order."""
+        """The candidates that can be among the top N, so that only these need E-values and sorting."""
         if rule is None or len(candidates) <= rule.top:
             return candidates
         return candidates.at_least(
@@ -375,21 +379,21 @@ class Searcher:
     # --- from candidates to hits ---
 
     def _best(
-        self, asked: _Asked, compared: list[ScoreBlock], candidates: RankedCandidates
-    ) -> tuple[list[int], int, dict[int, list[Found]]]:
+        self, prepared: _PreparedQuery, compared: list[ScoreBlock], candidates: RankedCandidates
+    ) -> tuple[list[int], int, dict[int, list[SubjectAlignment]]]:
         """The subjects that are reported, best first, how many passed the E-value cut, and the alignments of each."""
         options = self.options
-        n_letters = len(asked.query)
+        n_letters = len(prepared.query)
         evalues = self.significance.evalues(candidates.subject_index, candidates.score, n_letters)
         ordered = in_order(candidates, evalues, options.evalue)
         if not options.alignment_filter:
             ranking = cut(candidates, ordered, options.top, options.ties)
-            alignments = self._align(asked, compared, candidates, ranking.rows)
+            alignments = self._align(prepared, compared, candidates, ranking.rows)
             return candidates.subject_index[ranking.rows].tolist(), ranking.n_passed, alignments
-        passing: dict[int, list[Found]] = {}
+        passing: dict[int, list[SubjectAlignment]] = {}
 
         def judge(rows: NDArray[np.intp]) -> tuple[RankedCandidates, Floats | None]:
-            passing.update(self._passing(n_letters, self._align(asked, compared, candidates, rows)))
+            passing.update(self._passing(n_letters, self._align(prepared, compared, candidates, rows)))
             judged = candidates.rows(rows[[subject in passing for subject in candidates.subject_index[rows].tolist()]])
             scores = np.array([passing[subject][0].score for subject in judged.subject_index.tolist()], dtype=np.int32)
             evalues = self.significance.evalues(judged.subject_index, scores, n_letters)
@@ -398,23 +402,25 @@ class Searcher:
         passed, ranking = cut_passing(candidates, ordered, options.top, options.ties, judge, options.evalue)
         return passed.subject_index[ranking.rows].tolist(), ranking.n_passed, passing
 
-    def _passing(self, n_letters: int, alignments: dict[int, list[Found]]) -> dict[int, list[Found]]:
-        """Of the subjects' alignments those that pass the filter, and only subjects that have one."""
+    def _passing(
+        self, n_letters: int, alignments: dict[int, list[SubjectAlignment]]
+    ) -> dict[int, list[SubjectAlignment]]:
+        """The alignments that pass the filter, of each subject that has any."""
         alignment_filter = self.options.alignment_filter
         passing = {}
         for subject, several in alignments.items():
             length = self.database.length(subject)
-            kept = [one for one in several if alignment_filter.passes(one.alignment, n_letters, length)]
-            if kept:
-                passing[subject] = kept
+            accepted = [one for one in several if alignment_filter.passes(one.alignment, n_letters, length)]
+            if accepted:
+                passing[subject] = accepted
         return passing
 
     def _align(
-        self, asked: _Asked, compared: list[ScoreBlock], candidates: RankedCandidates, rows: NDArray[np.intp]
-    ) -> dict[int, list[Found]]:
-        """The alignments of some candidates: that of the best comparison, or the best of all comparisons."""
-        comparisons = list(product(asked.readings, self.search_subjects.frames))
-        n_letters = len(asked.query)
+        self, prepared: _PreparedQuery, compared: list[ScoreBlock], candidates: RankedCandidates, rows: NDArray[np.intp]
+    ) -> dict[int, list[SubjectAlignment]]:
+        """The alignments of some candidates: one of the best comparison, or ``max_hsps`` of all comparisons."""
+        comparisons = list(product(prepared.frames, self.search_subjects.frames))
+        n_letters = len(prepared.query)
         if self.options.max_hsps > 1:
             subjects = candidates.subject_index[rows]
             chosen = [block.among(subjects) for block in compared]
@@ -422,15 +428,17 @@ class Searcher:
             return self._aligner.align(n_letters, zip(comparisons, chosen, strict=True), floor)
         best = []
         for number in range(len(comparisons)):
-            of_comparison = rows[candidates.reading[rows] == number]
+            of_comparison = rows[candidates.comparison[rows] == number]
             best.append(ScoreBlock(candidates.subject_index[of_comparison], candidates.score[of_comparison]))
         return self._aligner.align(n_letters, zip(comparisons, best, strict=True), floor=1)
 
-    def _hits(self, query: SequenceRecord, ranked: list[int], found: dict[int, list[Found]]) -> tuple[Hit, ...]:
-        """The alignments of the ranked subjects; of a subject's further ones those that pass the E-value cut."""
+    def _hits(
+        self, query: SequenceRecord, ranked: list[int], found: dict[int, list[SubjectAlignment]]
+    ) -> tuple[Hit, ...]:
+        """The hits: of each ranked subject the first alignment, and further ones that pass the E-value cut."""
         listed = [
-            (place, subject, hsp, one)
-            for place, subject in enumerate(ranked, 1)
+            (rank, subject, hsp, one)
+            for rank, subject in enumerate(ranked, 1)
             for hsp, one in enumerate(found[subject], 1)
         ]
         scores = np.array([one.score for *_, one in listed], dtype=np.int32)
@@ -439,7 +447,7 @@ class Searcher:
         evalues = self.significance.evalues(subjects, scores, len(query))
         return tuple(
             Hit(
-                rank=place,
+                rank=rank,
                 subject_index=subject,
                 subject_header=self.database.header(subject),
                 subject_length=self.database.length(subject),
@@ -453,6 +461,6 @@ class Searcher:
                 subject_frame=one.subject_frame,
                 query_header=query.header,
             )
-            for row, (place, subject, hsp, one) in enumerate(listed)
+            for row, (rank, subject, hsp, one) in enumerate(listed)
             if hsp == 1 or evalues is None or evalues[row] <= self.options.evalue
         )

@@ -1,7 +1,8 @@
-"""What scores of one search are worth: bit scores and E-values, and the lowest score that can be reported.
+"""Bit scores and E-values of one search, and the lowest score that can be reported.
 
-Joins the statistics of the scoring scheme to what is compared: lengths of queries and subjects as they are counted, the
-search space, and the number of comparisons of a query with a subject (strands, or frames times frames).
+Applies the statistics of the scoring scheme to the sequences of the search: lengths of queries and subjects in aligned
+residues, the search space, and the number of comparisons of a query with a subject (strands, or query frames times
+subject frames).
 """
 
 from __future__ import annotations
@@ -24,21 +25,21 @@ class Significance:
     Parameters
     ----------
     statistics : Statistics or NoStatistics
-        Of the scoring scheme.
+        The statistics of the scoring scheme.
     search_subjects : SearchSubjects
     options : SearchOptions
     n_comparisons : int
-        Ways in which a query and a subject are compared.
+        Comparisons of a query with a subject.
 
     Attributes
     ----------
     search_space : int
-        Residues that E-values are scaled to, of one comparison.
+        Residues that E-values are scaled to, in one comparison.
 
     Raises
     ------
     InputError
-        A filter needs statistics that the scoring scheme has not.
+        A filter needs statistics that the scoring scheme does not have.
     """
 
     def __init__(
@@ -53,17 +54,17 @@ class Significance:
         self.search_space = search_subjects.residues(options.dbsize or search_subjects.database.n_residues)
         self._subjects = search_subjects
         self._options = options
-        self._least_score = self._lowest_allowed_score()
+        self._lowest_score = self._lowest_allowed_score()
         self._floors: dict[int, int] = {}
 
     def _lowest_allowed_score(self) -> int:
-        least = self._options.min_score or 1
+        lowest = self._options.min_score or 1
         if not isinstance(self.statistics, Statistics):
             self._refuse_what_needs_statistics(self.statistics.reason)
-            return least
+            return lowest
         if self._options.min_bits is None:
-            return least
-        return max(least, self.statistics.min_score_of_bits(self._options.min_bits))
+            return lowest
+        return max(lowest, self.statistics.min_score_of_bits(self._options.min_bits))
 
     def _refuse_what_needs_statistics(self, reason: str) -> None:
         options = self._options
@@ -75,11 +76,11 @@ class Significance:
             raise InputError(f"--dbsize {options.dbsize}: there are no E-values to scale, {reason}; leave it out")
 
     def query_residues(self, n_letters: int) -> int:
-        """Length of a query as it is counted: codons where it is translated."""
+        """Length of a query as the statistics use it: in codons where it is translated."""
         return n_letters if self._options.query_frames == (0,) else n_letters // CODON
 
     def floor(self, n_letters: int) -> int:
-        """Lowest score that any subject could be reported with for a query of ``n_letters``."""
+        """Lowest score with which any subject can be reported for a query of ``n_letters``."""
         if n_letters not in self._floors:
             lowest = 1
             if isinstance(self.statistics, Statistics):
@@ -90,11 +91,11 @@ class Significance:
                     self.search_space,
                     self.n_comparisons,
                 )
-            self._floors[n_letters] = max(self._least_score, lowest)
+            self._floors[n_letters] = max(self._lowest_score, lowest)
         return self._floors[n_letters]
 
     def evalues(self, subject_index: SubjectIndex, scores: Scores, n_letters: int) -> Floats | None:
-        """E-value of each score with its subject; None where the scoring scheme has no statistics."""
+        """The E-value of each score, by its subject; None where the scoring scheme has no statistics."""
         if not isinstance(self.statistics, Statistics):
             return None
         lengths = self._subjects.lengths(subject_index)
@@ -106,10 +107,10 @@ class Significance:
         return self.statistics.bits(scores).tolist() if isinstance(self.statistics, Statistics) else None
 
     def top_k_bound(self, n_letters: int) -> TopKBound | None:
-        """The rule by which subjects can be left out before they are ranked.
+        """The bound by which subjects are left out before they are ranked, or None where it cannot be used.
 
-        None where an E-value cuts the list, for then it takes each subject's E-value to count those that pass; and
-        where alignments are judged, for then any subject may be needed.
+        It cannot be used with an E-value cut, since counting the subjects that pass takes the E-value of each; nor with
+        a filter on alignments, since then any subject may be needed to fill the list.
         """
         statistics = self.statistics if isinstance(self.statistics, Statistics) else None
         if self._options.alignment_filter or (statistics is not None and not math.isinf(self._options.evalue)):

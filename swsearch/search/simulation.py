@@ -1,17 +1,18 @@
-"""λ and K of scoring schemes that no table has, from the scores of random sequences.
+"""λ and K of scoring schemes without published parameters, estimated from the scores of random sequences.
 
-:func:`scheme_statistics` is what a search asks: the published parameters where there are any
-(:mod:`swsearch.statistics.parameters`), exact theory where gaps cost too much to occur, and simulation otherwise.
+A search calls :func:`scheme_statistics`. It returns the published parameters where there are any
+(:mod:`swsearch.statistics.parameters`), those of the exact theory where gaps cost too much to occur, and simulated ones
+otherwise.
 
 The simulation scores 256 random queries against 256 random subjects of 1,000 residues of natural composition, and fits
-the extreme-value distribution, with the finite-size area that E-values are computed with, to the 65,536 scores. The
-mean length of an alignment comes from alignments of some of the pairs. The random letters come from a generator that
-is written out here and the scores are exact, so every machine finds the same parameters; they are rounded to the digits
-that mean something, as published ones are. A scheme whose scores grow with the length instead of its logarithm (the
-linear phase: gaps so cheap that everything aligns with everything) has no such distribution and is refused.
+the extreme-value distribution, with the same finite-size area as E-values, to the 65,536 scores. The mean length of an
+alignment comes from alignments of some of the pairs. The random letters come from a generator defined in this module
+and the scores are exact, so every machine finds the same parameters; they are rounded to their significant digits, as
+published ones are. A scheme whose scores grow with the length instead of its logarithm (the linear phase: gaps so cheap
+that any two sequences align over their whole length) has no such distribution and is refused.
 
-Found parameters are kept in memory and in ``$XDG_CACHE_HOME/swsearch/statistics`` (``~/.cache`` where that is not set);
-the folder may be deleted at any time.
+Simulated parameters are cached in memory and in ``$XDG_CACHE_HOME/swsearch/statistics`` (``~/.cache`` where that is not
+set); the folder may be deleted at any time.
 """
 
 from __future__ import annotations
@@ -44,35 +45,35 @@ from swsearch.statistics.ungapped import Ungapped, matrix_parameters
 from swsearch.typing import Codes, Floats
 
 METHOD: Final = 2
-"""Number of the method, part of the key in the cache: another number where anything below changes a result."""
+"""Version of the method, part of the cache's key; to be increased with every change below that changes a result."""
 
 LENGTH: Final = 1000
 N_SEQUENCES: Final = 256
 SHORT_LENGTH: Final = 250
 N_SHORT: Final = 64
 LOGARITHMIC_GROWTH: Final = 1.7
-"""Mean scores at 1,000 residues by those at 250: 1.28 to 1.43 for published schemes, 4 where scores grow with the
-length; BLOSUM62 has 1.53 with gaps 8/1 and 1.92 with 7/1."""
+"""Largest accepted ratio of the mean score at 1,000 residues to that at 250. It is 1.28 to 1.43 for published schemes,
+and 4 where scores grow in proportion to the length; BLOSUM62 has 1.53 with gaps 8/1 and 1.92 with 7/1."""
 
 _N_ALIGNED_QUERIES: Final = 32
 _RARE_GAPS: Final = 1e-3
-_ROOM_FOR_GAPS: Final = 200.0  # places, in either sequence, where an alignment of a hundred columns may have a gap
+_ROOM_FOR_GAPS: Final = 200.0  # positions, in both sequences, where an alignment of a hundred columns may have a gap
 _UNIFORM_STEP: Final = 1.0 / 2**53
 _SEEDS: Final = {"query": 1, "subject": 2}
 
 
 @dataclass(frozen=True)
 class Simulated:
-    """What a simulation found.
+    """The result of a simulation.
 
     Attributes
     ----------
     growth : float
-        Mean score at 1,000 residues by the mean score at 250.
+        Ratio of the mean score at 1,000 residues to the mean score at 250.
     lam, k : float
-        λ and K; 0 where ``growth`` says that there are none.
+        λ and K; 0 where ``growth`` is above :data:`LOGARITHMIC_GROWTH`, so that they do not exist.
     a : float
-        Mean aligned length a score unit.
+        Mean aligned length per unit of score.
     lam_error : float
         Relative standard error of λ.
     """
@@ -87,13 +88,13 @@ class Simulated:
 def scheme_statistics(scheme: ScoringScheme, threads: int | None = None) -> Statistics | NoStatistics:
     """Statistics of a scoring scheme: published, by theory, or simulated; or the reason why there are none.
 
-    ``source`` of the result says which. A simulation takes some seconds of CPU time, once for a scheme.
+    ``source`` of the result says which. A simulation takes some seconds of CPU time, once per scheme.
 
     Parameters
     ----------
     scheme : ScoringScheme
     threads : int, optional
-        CPU threads of a simulation, which do not change its result; as many as there are cores by default.
+        CPU threads of a simulation, by default one per core; they do not change its result.
     """
     published = find_statistics(scheme)
     return published if isinstance(published, Statistics) else _estimate(scheme, published.reason, threads)
@@ -124,7 +125,7 @@ def _estimate(scheme: ScoringScheme, unpublished: str, threads: int | None) -> S
 
 
 def _gaps_are_rare(scheme: ScoringScheme, ungapped: Ungapped) -> bool:
-    """Whether all gaps together would change K by less than a thousandth."""
+    """Whether gaps change K by less than one part in a thousand."""
     chance = float(exp(-ungapped.lam * scheme.gap.first))
     longer = -float(expm1(-ungapped.lam * scheme.gap.extend))
     return longer > 0 and _ROOM_FOR_GAPS * chance / longer < _RARE_GAPS
@@ -136,8 +137,8 @@ def _gaps_are_rare(scheme: ScoringScheme, ungapped: Ungapped) -> bool:
 def random_letters(seed: int, n: int, frequencies: Floats) -> Codes:
     """``n`` independent letters, the same on every machine and with every version of NumPy.
 
-    SplitMix64 (Steele, Lea and Flood 2014, doi 10.1145/2714064.2660195): the i-th number is a mixing of
-    ``seed * 2**32 + i``; its upper 53 bits are a uniform number in [0, 1).
+    The generator is SplitMix64 (Steele, Lea and Flood 2014, doi 10.1145/2714064.2660195): the i-th number is a hash of
+    ``seed * 2**32 + i``, and its upper 53 bits are a uniform number in [0, 1).
 
     >>> random_letters(1, 8, np.array([0.25, 0.25, 0.25, 0.25])).tolist()
     [1, 3, 2, 0, 2, 2, 0, 1]
@@ -158,9 +159,9 @@ def score_all(profiles: list[QueryProfile], subjects: Partition, threads: int | 
     """Scores of every profile with every subject, shape (n_profiles, n_subjects), subjects in stored order."""
     scores = np.empty((len(profiles), len(subjects)), dtype=np.int64)
     with CpuEngine(threads) as engine:
-        for place, profile in enumerate(profiles):
+        for row, profile in enumerate(profiles):
             (block,) = engine.score([profile], subjects)
-            scores[place] = block.score[np.argsort(block.subject_index)][subjects.subject_index]
+            scores[row] = block.score[np.argsort(block.subject_index)][subjects.subject_index]
     return scores
 
 
@@ -168,7 +169,7 @@ def score_all(profiles: list[QueryProfile], subjects: Partition, threads: int | 
 
 
 def simulate(scheme: ScoringScheme, threads: int | None = None) -> Simulated:
-    """Simulate a scheme now, whatever is known of it.
+    """Simulate a scheme, without a look at published parameters or the cache.
 
     Raises
     ------
@@ -188,19 +189,19 @@ def simulate(scheme: ScoringScheme, threads: int | None = None) -> Simulated:
     profiles = [sequence_profile(query, scheme) for query in queries]
     few = score_all(profiles[:N_SHORT], Partition.pack(sequences[:N_SHORT]), threads)
     fewer = score_all(short_queries, short_subjects, threads)
-    growth = int(few.sum(dtype=np.int64)) / int(fewer.sum(dtype=np.int64))  # as many scores of both
+    growth = int(few.sum(dtype=np.int64)) / int(fewer.sum(dtype=np.int64))  # both have the same number of scores
     if growth > LOGARITHMIC_GROWTH:
         return Simulated(_digits(growth, 3), 0.0, 0.0, 0.0, 0.0)
 
     scores = score_all(profiles, subjects, threads)
-    a = _length_a_score_unit(queries, profiles, scores, subjects, scheme, ungapped)
+    a = _length_per_score(queries, profiles, scores, subjects, scheme, ungapped)
     fit = _fit(scores, scheme, ungapped, a)
     return Simulated(
         _digits(growth, 3), _digits(fit.lam, 4), _digits(float(exp(fit.log_k)), 3), a, _digits(fit.lam_error, 2)
     )
 
 
-def _length_a_score_unit(
+def _length_per_score(
     queries: list[Codes],
     profiles: list[QueryProfile],
     scores: NDArray[np.int64],
@@ -208,34 +209,35 @@ def _length_a_score_unit(
     scheme: ScoringScheme,
     ungapped: Ungapped,
 ) -> float:
-    """Mean aligned length a score unit, from alignments of pairs that score above the median.
+    """Mean aligned length per unit of score, from alignments of pairs that score above the median.
 
-    The length of a score S is ``a * S + 2 G (a_u - a)``, G the cost of a gap's first residue; solved for a at the mean
-    score. Where the mean score lies too near 2 G for that, gaps are rare and the length is in proportion to the score.
+    The mean length at score S is ``a * S + 2 G (a_u - a)``, with G the cost of a gap's first residue; this equation is
+    solved for a at the mean score. Where the mean score is too close to 2 G for that, gaps are rare and the length is
+    taken as proportional to the score.
     """
     median = float(np.median(scores))
     twice_lengths: list[int] = []
-    reached: list[int] = []
-    for place in range(_N_ALIGNED_QUERIES):
-        high = np.flatnonzero(scores[place] > median)
+    aligned_scores: list[int] = []
+    for row in range(_N_ALIGNED_QUERIES):
+        high = np.flatnonzero(scores[row] > median)
         alignments = align_hits(
-            queries[place],
-            profiles[place],
+            queries[row],
+            profiles[row],
             scheme.alphabet,
             residues=subjects.residues,
             starts=subjects.starts[high],
             lengths=subjects.lengths[high],
         )
         twice_lengths += [one.query_end - one.query_start + one.subject_end - one.subject_start for one in alignments]
-        reached += scores[place, high].tolist()
-    length, score = sum(twice_lengths) / (2 * len(twice_lengths)), sum(reached) / len(reached)
+        aligned_scores += scores[row, high].tolist()
+    length, score = sum(twice_lengths) / (2 * len(twice_lengths)), sum(aligned_scores) / len(aligned_scores)
     both = 2.0 * scheme.gap.first
     a = (length - both * ungapped.a) / (score - both) if score > 1.5 * both else length / score
     return _digits(max(a, ungapped.a), 3)
 
 
 def _fit(scores: NDArray[np.int64], scheme: ScoringScheme, ungapped: Ungapped, a: float) -> ExtremeValueFit:
-    """λ and K, with the area of E-values; the area's floors hold λ, so a few rounds are needed."""
+    """λ and K, fitted with the area of E-values; the area's lower bounds depend on λ, so the fit is iterated."""
     counts = np.bincount(scores.ravel())
     lowest = int(np.flatnonzero(counts)[0])
     edges = np.arange(lowest + 1, len(counts))
@@ -243,7 +245,7 @@ def _fit(scores: NDArray[np.int64], scheme: ScoringScheme, ungapped: Ungapped, a
     lam = ungapped.lam
     while True:
         trial = estimated_statistics(scheme, ungapped, lam, 1.0, a, "")
-        # E within one subject is K * area * exp(-lam * S); with K = 1 the logarithm of the area is what is left.
+        # E within one subject is K * area * exp(-lam * S); with K = 1, log(E) + lam * S is the logarithm of the area.
         log_area = log(trial.evalue(edges, LENGTH, LENGTH, LENGTH)) + lam * edges
         fit = fit_extreme_value(edges.astype(np.float64), cells, log_area)
         if abs(fit.lam - lam) < 1e-6 * lam:
@@ -252,7 +254,7 @@ def _fit(scores: NDArray[np.int64], scheme: ScoringScheme, ungapped: Ungapped, a
 
 
 def _digits(value: float, digits: int) -> float:
-    """``value`` rounded to so many significant digits."""
+    """``value`` rounded to ``digits`` significant digits."""
     return float(f"{value:.{digits}g}")
 
 
@@ -260,7 +262,7 @@ def _digits(value: float, digits: int) -> float:
 
 
 def cache_folder() -> Path:
-    """Where simulated parameters are kept (see above)."""
+    """The folder of the cached parameters."""
     return user_cache("statistics")
 
 
@@ -272,7 +274,7 @@ def _cache_path(scheme: ScoringScheme) -> Path:
 
 @lru_cache(maxsize=64)
 def _simulated(scheme: ScoringScheme, threads: int | None) -> Simulated:
-    """:func:`simulate`, from memory or disk where it was done before; a cache that cannot be used is no error."""
+    """The result of :func:`simulate`, from the cache where it is there; a cache that cannot be used is not an error."""
     path = _cache_path(scheme)
     with contextlib.suppress(OSError, ValueError, TypeError):  # missing, or not what was written
         return Simulated(**json.loads(path.read_text("utf-8")))

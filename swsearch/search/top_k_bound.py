@@ -1,8 +1,9 @@
-"""Which subjects can be among the best N: a lowest score, from the scores of some, that loses none.
+"""A lower bound on the score of a subject among the best N, derived from the scores of some of the subjects.
 
-E-values of one query do not follow its scores, for they depend on the subject's length as well. But N subjects whose
-E-values are at most E keep every subject of a larger one off the list; and no subject that scores less than the score
-that ``Statistics.min_score`` gives for E has an E-value of E or less, at any length that is there.
+It lets engines and ranking leave out subjects with lower scores without losing a hit. The E-values of one query are not
+ordered as its scores are, because they depend on the subject's length as well. But N subjects whose E-values are at
+most E keep every subject with a larger E-value off the list; and by definition of ``Statistics.min_score``, no subject
+of any length in the database that scores less than the minimum for E has an E-value of E or less.
 """
 
 from __future__ import annotations
@@ -22,15 +23,17 @@ class TopKBound:
     Attributes
     ----------
     top : int
-        Length of the list, at least 1.
+        N, the length of the list, at least 1.
     statistics : Statistics or None
-        Without them the score alone decides.
+        If None, subjects are ordered by score alone.
     query_length : int
+        Residues, as for :meth:`Statistics.evalue`.
     distinct_lengths : uint32 array
-        Lengths of the database's subjects.
+        The different lengths of the database's subjects.
     search_space : int
         Residues that E-values are scaled to.
     strands : int
+        Comparisons of a query with a subject, as for :meth:`Statistics.evalue`.
     """
 
     top: int
@@ -41,14 +44,14 @@ class TopKBound:
     strands: int
 
     def lowest(self, scores: Scores, lengths: Lengths) -> int:
-        """Lowest score with which any subject of the database may still be listed, beside these or as one of them.
+        """Lowest score with which a subject of the database, one of those given or another, may still be listed.
 
         Parameters
         ----------
         scores : int32 array
-            Exact scores of some subjects; those with the best scores bound the list best.
+            Exact scores of some subjects. The bound is the tighter, the higher these scores are.
         lengths : uint32 array
-            Their lengths.
+            Lengths of these subjects.
         """
         if len(scores) < self.top:
             return 1

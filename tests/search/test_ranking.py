@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from swsearch.hits.score_block import ScoreBlock
-from swsearch.search.ranking import RankedCandidates, Ranking, cut, cut_passing, in_order, merge_readings
+from swsearch.search.ranking import RankedCandidates, Ranking, cut, cut_passing, in_order, merge_frames
 
 
 def block(rows: list[tuple[int, int]]) -> ScoreBlock:
@@ -26,14 +26,14 @@ def rank(scored: RankedCandidates, evalues: np.ndarray | None, largest: float, t
 
 def test_a_subject_is_kept_on_its_better_strand_and_on_the_first_among_equals():
     """Hand-made: subject 3 is better on the second strand, 5 ties, 7 and 9 are on one strand alone."""
-    merged = merge_readings([block([(3, 10), (5, 20), (7, 4)]), block([(9, 1), (3, 11), (5, 20)])])
+    merged = merge_frames([block([(3, 10), (5, 20), (7, 4)]), block([(9, 1), (3, 11), (5, 20)])])
     assert merged.subject_index.tolist() == [3, 5, 7, 9]
     assert merged.score.tolist() == [11, 20, 4, 1]
-    assert merged.reading.tolist() == [1, 0, 0, 1]
+    assert merged.comparison.tolist() == [1, 0, 0, 1]
 
 
 def test_no_rows_at_all_merge_and_rank_to_nothing():
-    merged = merge_readings([block([]), block([])])
+    merged = merge_frames([block([]), block([])])
     ranking = rank(merged, np.empty(0), 10.0, 5, "all")
     assert len(merged) == 0
     assert ranking.rows.size == 0

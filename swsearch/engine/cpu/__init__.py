@@ -1,1 +1,1 @@
-"""The CPU engine: one subject a SIMD lane, several threads."""
+"""The CPU engine: one subject per SIMD lane, several threads."""

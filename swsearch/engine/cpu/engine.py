@@ -1,9 +1,10 @@
-"""The CPU engine: many subjects at once in the lanes of the processor's vectors, on several threads.
+"""The CPU engine: scores many subjects at once, one per SIMD lane, on several threads.
 
-The kernels are C++ (``simd/score``), the same source for every instruction set; the best one this processor has is
-taken unless another is asked for. Scores do not depend on it, nor on the number of threads: 8-bit lanes come first, and
-subjects that leave their range are scored again in 16 and 32 bits. Floors save work: subjects that are proved to stay
-below theirs are not scored to the last point. ``docs/design/cpu-engine.md`` tells how it works and how fast it is.
+The kernels are written in C++ (``simd/score``), from one source for all instruction sets; by default the best set of
+this processor is used. Scores depend neither on the instruction set nor on the number of threads: scores are computed
+in 8 bits first, and subjects that exceed this range again in 16 or 32 bits. Floors save work: a subject whose score is
+proved to be below its floor is not computed to the end. ``docs/design/cpu-engine.md`` describes the method and its
+speed.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from swsearch.query.profile import QueryProfile
 
 _LARGEST_FLOOR: Final = 2**31 - 1
 SCORES_PER_CALL: Final = 2**23
-"""Scores that are held at a time: 32 MB, enough for the threads to share."""
+"""Scores that are held in memory at a time: 32 MB, enough work for all threads."""
 
 
 def usable_instruction_sets() -> list[str]:
@@ -38,11 +39,11 @@ class CpuEngine(Closeable):
     Parameters
     ----------
     threads : int, optional
-        Worker threads, at least 1; as many as there are cores by default.
+        Worker threads, at least 1; by default one per usable core.
     instruction_set : str, optional
         One of :func:`usable_instruction_sets`; the best by default.
     scores_per_call : int
-        Scores of all profiles that are held at a time, at least one a profile; no score depends on it.
+        Scores of all profiles together that are held at a time, at least one per profile; it does not change any score.
 
     Raises
     ------
@@ -99,7 +100,7 @@ class CpuEngine(Closeable):
     ) -> list[ScoreBlock]:
         scores = np.empty((len(profiles), len(partition)), dtype=np.int32)
         n_rescored = [0] * len(profiles)
-        # The native door takes one gap cost a call; profiles of a search share theirs.
+        # The native function takes one gap cost per call; usually all profiles share it.
         for gap in dict.fromkeys(profile.gap for profile in profiles):
             chosen = [i for i, profile in enumerate(profiles) if profile.gap == gap]
             out = scores if len(chosen) == len(profiles) else np.empty((len(chosen), len(partition)), dtype=np.int32)
@@ -116,8 +117,8 @@ class CpuEngine(Closeable):
                 self.threads,
                 progress,
             )
-            for place, count in zip(chosen, counts, strict=True):
-                n_rescored[place] = count
+            for i, count in zip(chosen, counts, strict=True):
+                n_rescored[i] = count
             if out is not scores:
                 scores[chosen] = out
         blocks = []
@@ -127,12 +128,12 @@ class CpuEngine(Closeable):
         return blocks
 
     def close(self) -> None:
-        """Nothing is held between calls; scoring after this is an error."""
+        """Mark the engine as closed; it holds nothing between calls, but scoring after this raises an error."""
         self._closed = True
 
 
 def cpu_info() -> EngineInfo:
-    """The instruction set that would be taken here, the others that could be, and the cores."""
+    """The instruction set that is used here by default, the other usable ones, and the number of cores."""
     best, *others = usable_instruction_sets()
     cores = usable_cores()
     also = f" (also {', '.join(others)})" if others else ""

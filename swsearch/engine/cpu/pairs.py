@@ -1,4 +1,4 @@
-"""Pairs on the CPU (``simd/pair``): short pairs one a thread; a long pair by diamonds over all threads."""
+"""The pair backend of the CPU (``simd/pair``): one short pair per thread; a long pair in diamonds over all threads."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from swsearch.engine.pair_arrays import AlignmentProblem, PairPaths, Sequences, 
 from swsearch.errors import InputError
 
 SHORT_LETTERS: Final = 2048
-"""Letters of the longest sequence of a short pair; a pair of longer ones keeps all threads busy by itself."""
+"""Most letters of either sequence of a short pair; a longer pair keeps all threads busy by itself."""
 MEMORY_BYTES: Final = 256 << 20
-"""Bytes of rows that are kept for a path, beyond what grows with the lengths; shared by all threads."""
+"""Bytes of matrix rows saved for the traceback, in addition to memory linear in the lengths; shared by all threads."""
 
 
 class CpuPairs:
@@ -27,9 +27,10 @@ class CpuPairs:
     n_threads : int
         At least 1.
     memory_bytes : int
-        Bytes of rows that are kept for a path.
+        Bytes of matrix rows saved for the traceback.
     instruction_set : str, optional
-        One of :func:`swsearch.engine.cpu.engine.usable_instruction_sets`; by default the fastest for each kind of pair.
+        One of :func:`swsearch.engine.cpu.engine.usable_instruction_sets`; by default the fastest for short and for long
+        pairs.
 
     Raises
     ------
@@ -67,12 +68,15 @@ class CpuPairs:
             raise InputError(f"there are not as many queries ({len(queries)}) as subjects ({len(subjects)})")
         lengths = np.stack((queries.lengths, subjects.lengths))
         short = (lengths.min(axis=0) >= 1) & (lengths.max(axis=0) <= SHORT_LETTERS)
-        told = limited(progress, int(queries.lengths @ subjects.lengths))
+        limited_progress = limited(progress, int(queries.lengths @ subjects.lengths))
         try:
             if len(short) > 1 and short.all():
-                return self._align_short(queries, subjects, problem, path, told)
+                return self._align_short(queries, subjects, problem, path, limited_progress)
             return PairPaths.concatenate(
-                [self._align_one(queries, subjects, index, problem, path, told) for index in range(len(queries))]
+                [
+                    self._align_one(queries, subjects, index, problem, path, limited_progress)
+                    for index in range(len(queries))
+                ]
             )
         except ValueError as error:
             raise InputError(str(error)) from error
@@ -85,7 +89,7 @@ class CpuPairs:
         path: bool,
         progress: Callable[[int], None] | None,
     ) -> PairPaths:
-        """All pairs in one native call: a thread takes one pair after another."""
+        """All pairs in one native call, in which each thread aligns one pair after another."""
         ends, run_ends, runs = _native.align_pairs(
             queries.letters, queries.ends, subjects.letters, subjects.ends,
             problem.table, problem.match, problem.mismatch, problem.gap_open, problem.gap_extend,
@@ -103,7 +107,7 @@ class CpuPairs:
         path: bool,
         progress: Callable[[int], None] | None,
     ) -> PairPaths:
-        """One pair over all threads."""
+        """One pair on all threads."""
         *ends, runs = _native.align_pair(
             queries[index], subjects[index],
             problem.table, problem.match, problem.mismatch, problem.gap_open, problem.gap_extend,
@@ -116,7 +120,7 @@ class CpuPairs:
 def _fastest_for_short(*, path: bool) -> str:
     """The instruction set for short pairs.
 
-    Narrow vectors make low strips: less of a short pair is padding, and fewer decisions are kept for its path.
+    Narrow vectors make strips of few rows: a short pair then needs less padding, and stores fewer traceback decisions.
     """
     usable = usable_instruction_sets()
     return next((name for name in (("sse41", "avx2") if path else ("avx2", "sse41")) if name in usable), "auto")
@@ -128,9 +132,9 @@ def cigars(paths: PairPaths, queries: Sequences, subjects: Sequences, n_threads:
     Parameters
     ----------
     paths : PairPaths
-        With paths.
+        Outcomes that include paths.
     queries, subjects : Sequences
-        Letters whose equal numbers are written ``=`` and whose different numbers are written ``X``.
+        Columns with equal numbers are written ``=``, columns with different numbers ``X``.
 
     Raises
     ------
