@@ -1,6 +1,6 @@
 """Exhaustive Smith-Waterman search of protein and DNA databases.
 
-The data's way, and the folder of each step:
+The steps of a search, and the package of each:
 
 ===============  ===============================================================================
 FASTA            ``sequences``  alphabets, records, reading
@@ -9,7 +9,7 @@ packed database  ``database``   the format, building, memory-mapped reading, par
 query profile    ``query``      scores of every query position against every letter
 engine           ``engine``     scores of every subject: ``reference``, ``cpu``, ``cuda``
 top hits         ``hits``       the records: score columns, hits, alignments, results
-profile queries  ``profiles``   PSSMs, and scores estimated from multiple alignments
+profile queries  ``pssm``       PSSMs, and scores estimated from multiple alignments
 traceback        ``alignment``  coordinates and CIGAR of reported hits, and the check that rescores them
 statistics       ``statistics`` bit scores and E-values
 pairs            ``pairs``      two sequences over all their cells: local to edit distance
