@@ -3,8 +3,8 @@
     python benchmarks/benchmark_ends.py DATABASE QUERIES [--top 100] [--repeats 5] [--json FILE]
 
 Searches on the CPU, then aligns each query's hits again, without ends and with them, and compares every alignment. The
-ends are those of the CPU's forward pass, made beforehand, in place of a device's (``end_positions``): only what the CPU is
-left with is timed, not the device's answer. Times are the least of some repeats, and count no reading and no search.
+ends are those of the CPU's forward pass, computed beforehand, in place of a device's (``end_positions``). So only the
+work that is left to the CPU is timed, not the answer of the device. Times are the least of some repeats, and count no reading and no search.
 """
 
 from __future__ import annotations

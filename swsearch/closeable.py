@@ -1,4 +1,4 @@
-"""What can be closed, as a context manager."""
+"""The base class of objects that are closed by a ``with`` block."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Self
 
 
 class Closeable(ABC):
-    """Closed at the end of a with-block, however that ends."""
+    """A context manager that calls :meth:`close` at the end of its block, also after an exception."""
 
     @abstractmethod
     def close(self) -> None:
-        """Give back what is held; closing again does no harm."""
+        """Release all resources; further calls have no effect."""
 
     def __enter__(self) -> Self:
         return self

@@ -1,4 +1,4 @@
-"""Threads: how many are of use here, and how many may be asked for."""
+"""Numbers of threads: the default on this machine, and the range that ``--threads`` allows."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Final
 from swsearch.errors import InputError
 
 MAX_THREADS: Final = 1024
-"""Threads that may be asked for."""
+"""Largest number of threads."""
 
 
 def usable_cores() -> int:
-    """Cores this process may run on, which a container or a batch system may have cut down; at least 1."""
+    """Number of cores that this process may use, at least 1; a container or a batch system may limit them."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
@@ -22,7 +22,7 @@ def check_threads(threads: int) -> None:
     Raises
     ------
     InputError
-        It is below 1, or above 1,024.
+        The number is below 1, or above 1,024.
     """
     if threads < 1:
         raise InputError(f"--threads {threads}: at least 1 thread is needed")
@@ -33,7 +33,7 @@ def check_threads(threads: int) -> None:
 
 
 def threads_to_use(asked: int | None) -> int:
-    """As many threads as are asked for, or one for each usable core where no number is given.
+    """The number of threads that the user gave, or one per usable core where none is given.
 
     Raises
     ------

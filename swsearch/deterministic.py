@@ -1,16 +1,17 @@
-"""Functions of real numbers from basic arithmetic, so that every machine computes the same bytes: their one home.
+"""Mathematical functions built from basic arithmetic, so that every machine computes the same bytes.
 
-The C library's and NumPy's ``exp``, ``log`` and ``erf`` pick an implementation by the processor (AVX2, AVX-512, fused
-multiply-add) and differ in the last bit from one machine, or one place in an array, to another. So do sums and
-products whose order depends on the width of a vector register, as that of NumPy's ``sum`` and of BLAS's ``dot`` does;
-and Python's own ``sum`` of floats changed with version 3.12. IEEE 754 fixes the result of ``+ - * /``, of ``sqrt``, of
-rounding to a whole number and of scaling by a power of two; NumPy applies them one at a time, without fusing.
-Everything here is made of these alone, element by element: a value does not depend on its neighbours in the array.
+The C library's and NumPy's ``exp``, ``log`` and ``erf`` choose an implementation by the processor (AVX2, AVX-512, fused
+multiply-add), and their results differ in the last bit between machines, or between positions in an array. The same
+holds for sums and products whose order depends on the width of a vector register, as in NumPy's ``sum`` and BLAS's
+``dot``; and Python's ``sum`` of floats changed with version 3.12. IEEE 754 defines the results of ``+ - * /``, of
+``sqrt``, of rounding to an integer and of scaling by a power of two, and NumPy applies these operations one at a time,
+without fusing. The functions of this module use only these operations, element by element, so a value does not depend
+on its neighbours in the array.
 
-Whatever decides a result (λ, K, E-values, corrected and estimated scores, simulations) takes its functions and its sums
-of real numbers from here; ``scripts/lint_arithmetic.py`` sees to it. Sums of whole numbers are exact in any order.
+All code that affects results (λ, K, E-values, corrected and estimated scores, simulations) uses the functions and the
+sums of this module; ``scripts/lint_arithmetic.py`` checks this. Sums of integers are exact in any order.
 
-Relative errors, measured against mpmath: at most 4e-16 for exp and log, 5e-16 for expm1, 1e-12 for the normal
+Relative errors, measured against mpmath, are at most 4e-16 for exp and log, 5e-16 for expm1, and 1e-12 for the normal
 distribution. A total is the exact sum, rounded once.
 """
 
@@ -34,28 +35,28 @@ _INVERSE_SQRT_TAU: Final = 0.3989422804014327
 _SERIES_LIMIT: Final = 2.5  # the series converges fast below, the continued fraction above
 _SERIES_TERMS: Final = 40
 _FRACTION_LEVELS: Final = 80
-_LEAST_EXPONENT: Final = -1e8
-"""Smaller arguments of exp are taken as this one: zero beyond any factor that a float64 can hold."""
-_LARGEST_EXPONENT: Final = 1e8
-"""Likewise larger ones: infinite."""
+_MIN_EXPONENT: Final = -1e8
+"""Smaller arguments of exp are replaced by this one; the result times any float64 is still 0."""
+_MAX_EXPONENT: Final = 1e8
+"""Larger arguments are replaced by this one; the result is infinite."""
 _NO_DIGITS_LEFT: Final = 64
 """From 2**64 on, exp(x) - 1 is exp(x)."""
 
 
 def _reduced(x: Floats) -> tuple[Floats, NDArray[np.int32]]:
     """``(rest, power)`` with ``exp(x) = exp(rest) * 2**power``, ``|rest| <= ln 2 / 2``; NaN stays in ``rest``."""
-    x = np.minimum(np.maximum(x, _LEAST_EXPONENT), _LARGEST_EXPONENT)
+    x = np.minimum(np.maximum(x, _MIN_EXPONENT), _MAX_EXPONENT)
     power = np.rint(np.where(np.isnan(x), 0.0, x) * _LOG2_E)
     return (x - power * _LN2_HIGH) - power * _LN2_LOW, power.astype(np.int32)
 
 
 def exp_parts(x: Floats) -> tuple[Floats, NDArray[np.int32]]:
-    """``exp(x)`` as ``(mantissa, exponent)``, ``exp(x) = mantissa * 2**exponent``, so that it cannot underflow yet.
+    """``exp(x)`` as ``mantissa * 2**exponent``, which neither underflows nor overflows.
 
     Parameters
     ----------
     x : float64 array
-        Taken as -1e8 and 1e8 where it is beyond them.
+        Values outside -1e8 … 1e8 are replaced by the nearer bound.
 
     Returns
     -------
@@ -171,7 +172,7 @@ def normal(z: Floats) -> tuple[Floats, Floats]:
 
 
 def total(values: ArrayLike) -> float:
-    """The sum of all values, exact and rounded once, so that their order does not matter; some 50 ns a value.
+    """The exact sum of all values, rounded once, so that their order does not matter; about 50 ns per value.
 
     >>> total([1e16, 1.0, -1e16])
     1.0
@@ -185,6 +186,6 @@ def sum_in_order(values: Floats, axis: int = 0) -> Floats:
     >>> sum_in_order(np.array([[1.0, 2.0], [3.0, 4.0]])).tolist()
     [4.0, 6.0]
     """
-    running: Floats = np.cumsum(values, axis=axis)  # each is the one before plus one more, by definition
+    running: Floats = np.cumsum(values, axis=axis)  # each sum is the previous one plus one value, by definition
     sums: Floats = np.take(running, -1, axis=axis)
     return sums

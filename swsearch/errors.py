@@ -1,23 +1,23 @@
-"""Every error this package raises on purpose, as one tree.
+"""The errors that this package raises on purpose, as one tree.
 
     SwSearchError
-    ├── InputError (ValueError)        sequences or parameters a person gave
+    ├── InputError (ValueError)        sequences or parameters from the user that cannot be used
     │   ├── FastaFormatError           a record that cannot be read: file, record, line, column
     │   ├── AlphabetMismatch           protein where DNA is needed, or the reverse
     │   └── ScoringError               a matrix, gap cost or profile that cannot be used
     ├── DatabaseError                  a packed database that is missing, foreign, damaged or in the way
-    ├── EngineError                    an engine that fails while it works
-    │   ├── EngineUnavailable          an engine that cannot be used here, with the reason
-    │   └── KernelCompileError         a kernel the compiler rejects, with its log
+    ├── EngineError                    an engine that fails during its work
+    │   ├── EngineUnavailable          an engine that cannot be used on this machine, with the reason
+    │   └── KernelCompileError         a kernel that the compiler rejects, with its log
     └── StoreError                     a store of hits that cannot be read or written
         ├── RunNotFound                no such run
-        ├── RunTaken                   a run that another process has just taken up
-        └── SchemaOutdated             a store of another program version, with the command that mends it
+        ├── RunTaken                   a run that another process has just resumed
+        └── SchemaOutdated             a store of another program version, with the command that upgrades it
 
-:class:`OutputClosed` stands beside it: it ends a command whose results nobody reads any more.
+:class:`OutputClosed` is not part of the tree: it ends a command when the reader of its results has gone.
 
-The first line of ``str(error)`` says what is wrong, where, and what to do. The command line prints that line alone
-(:mod:`swsearch.cli`) and exits with 1; a script catches :class:`SwSearchError`.
+The first line of ``str(error)`` says what is wrong, where, and what to do. The command line (:mod:`swsearch.cli`)
+prints only this line and exits with 1; a script catches :class:`SwSearchError`.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def writing_to(place: str) -> Iterator[None]:
-    """Name ``place`` in the system's errors that name no file: those of a disk that is full, above all."""
+    """Add ``place`` as the file name to the system's errors that have none, such as those of a full disk."""
     try:
         yield
     except OSError as error:
@@ -37,7 +37,7 @@ def writing_to(place: str) -> Iterator[None]:
 
 
 class OutputClosed(Exception):
-    """Whoever read the results reads no more, as after ``| head``; nothing is wrong with the command."""
+    """The reader of the results has closed the pipe, as ``head`` does; this is not an error of the command."""
 
 
 class SwSearchError(Exception):
@@ -60,7 +60,7 @@ class FastaFormatError(InputError):
     identifier : str or None
         First word of that record's header.
     line, column : int or None
-        Where in the (decompressed) file, counted from 1.
+        Location in the (decompressed) file, counted from 1.
     """
 
     def __init__(
@@ -89,13 +89,13 @@ class FastaFormatError(InputError):
         super().__init__(f"{', '.join(place)}: {problem}")
 
     def with_problem(self, problem: str) -> FastaFormatError:
-        """The same place with other words for what is wrong there."""
+        """The error with the same location and another description of the problem."""
         place = {name: getattr(self, name) for name in ("record", "identifier", "line", "column")}
         return FastaFormatError(problem, self.path, **place)
 
 
 class AlphabetMismatch(InputError):
-    """Query, database and scoring scheme do not speak the same alphabet.
+    """Query, database and scoring scheme do not have the same alphabet.
 
     Attributes
     ----------
@@ -118,7 +118,7 @@ class DatabaseError(SwSearchError):
 
 
 class EngineError(SwSearchError):
-    """An engine failed while it worked."""
+    """An engine failed during its work."""
 
 
 class EngineUnavailable(EngineError):
@@ -136,7 +136,7 @@ class EngineUnavailable(EngineError):
 
 
 class KernelCompileError(EngineError):
-    """The compiler rejected a kernel; ``log`` is what it printed."""
+    """The compiler rejected a kernel; ``log`` is the compiler's output."""
 
     def __init__(self, kernel: str, log: str) -> None:
         self.kernel = kernel
@@ -158,7 +158,7 @@ class RunNotFound(StoreError):
 
 
 class RunTaken(StoreError):
-    """Another process has taken up a run since it was looked at."""
+    """Another process has resumed a run since its state was read."""
 
 
 class SchemaOutdated(StoreError):

@@ -65,9 +65,9 @@ def choose_runs(stores: Sequence[HitStore], notify: Callable[[str], None]) -> li
     """The runs that are shares of one batch, from one or several stores.
 
     The batch is that of the newest run of the first store that is a share, or else of its newest run. From each store,
-    all runs that are shares of the batch are chosen, and its newest run where there are none; shares of one batch have
-    the same search, queries and number of shares. Of several runs of one share, unfinished ones are left out if exactly
-    one is finished; ``notify`` is called with a message about each run that is left out.
+    all runs that are shares of the batch are chosen, or its newest share or run where there are none; shares of one
+    batch have the same search, queries and number of shares. Of several runs of one share, unfinished ones are left out
+    if exactly one is finished; ``notify`` is called with a message about each run that is left out.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Files that results are written to: each appears whole, by one rename, or not at all; compressed as its name says."""
+"""Output files, which appear complete by one rename or not at all, and are compressed according to their names."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from typing import Any, BinaryIO, Final, TextIO, cast
 from swsearch.errors import InputError, writing_to
 
 COMPRESSED: Final = (".gz", ".bz2", ".xz", ".zst")
-"""Suffixes by which a file is compressed while it is written."""
+"""Suffixes of the names of files that are compressed."""
 _LONGEST_STEM: Final = 100
-"""Bytes of a file's name that the unfinished file's name repeats; the longest names of a file system are full."""
+"""Bytes of a file's name in the name of its unfinished file, which must not exceed the file system's limit either."""
 _DESCRIPTOR: Final = re.compile(r"/dev/(?:std(in|out|err)|fd/(\d+))|/proc/self/fd/(\d+)")
 
 
@@ -39,7 +39,7 @@ def descriptor_of(path: str | os.PathLike[str]) -> int | None:
 
 
 def refuse_compressed(path: Path | None, option: str, what: str) -> None:
-    """Refuse a name that asks for compression where ``what`` is written, which cannot be compressed as a whole.
+    """Refuse a name with a suffix of compression for an output, described by ``what``, that cannot be compressed.
 
     Raises
     ------
@@ -52,23 +52,23 @@ def refuse_compressed(path: Path | None, option: str, what: str) -> None:
 
 @contextmanager
 def binary_file(path: Path, option: str) -> Iterator[BinaryIO]:
-    """A stream of bytes into a file that is made visible by one rename; where the block raises, none is left.
+    """A stream of bytes into a new file, which one rename makes visible; if the block raises, no file is left.
 
-    A link is followed, and a file that is replaced hands on its permissions. A device, a pipe or a socket cannot be
-    replaced and takes the bytes as they come.
+    Links are followed, and the permissions of a replaced file are kept. A device, a pipe or a socket cannot be
+    replaced; it is written to directly.
 
     Parameters
     ----------
     path : Path
     option : str
-        What asked for the file, such as ``--out``, for messages.
+        The option that named the file, such as ``--out``, for messages.
 
     Raises
     ------
     InputError
         The file cannot be created.
     OSError
-        It cannot take what is written, say because the disk is full; its ``filename`` is ``path``.
+        The file cannot be written, for example because the disk is full; ``filename`` of the error is ``path``.
     """
     descriptor = descriptor_of(path)
     try:
@@ -102,10 +102,10 @@ def binary_file(path: Path, option: str) -> Iterator[BinaryIO]:
 
 @contextmanager
 def text_file(path: Path, option: str) -> Iterator[TextIO]:
-    r"""A text stream into a file as :func:`binary_file` makes it, compressed where the name ends in :data:`COMPRESSED`.
+    r"""A text stream into a file of :func:`binary_file`, compressed where the name ends in one of :data:`COMPRESSED`.
 
-    UTF-8 with ``\n`` line ends; surrogate escapes are written as the bytes that they stand for. Archives hold neither
-    a time nor a name, so that the same text gives the same bytes.
+    The text is UTF-8 with ``\n`` line ends; surrogate escapes are written as the bytes that they represent. Archives
+    contain neither a time nor a name, so that the same text gives the same bytes.
     """
     with (
         binary_file(path, option) as file,
@@ -142,7 +142,7 @@ def log_file(path: Path, option: str) -> Iterator[TextIO]:
 
 @contextmanager
 def _compressor(file: BinaryIO, suffix: str) -> Iterator[BinaryIO]:
-    """The stream that compresses into ``file``, which is left open, whole at the end of the block."""
+    """The stream that compresses into ``file``; at the end of the block all data is written and ``file`` still open."""
     stream: Any
     if suffix == ".gz":
         stream = gzip.GzipFile(filename="", mode="wb", compresslevel=6, fileobj=file, mtime=0)
@@ -155,13 +155,13 @@ def _compressor(file: BinaryIO, suffix: str) -> Iterator[BinaryIO]:
 
         stream = xopen(file, "wb", format="zst", threads=0)
     else:
-        stream = _Kept(file)
+        stream = _Unclosed(file)
     with stream:
         yield cast("BinaryIO", stream)
 
 
-class _Kept(io.BufferedIOBase):
-    """A file that the text layer above it may close while its owner has something to do with it still."""
+class _Unclosed(io.BufferedIOBase):
+    """A wrapper that leaves its file open when the text layer above closes it."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file

@@ -1,4 +1,4 @@
-"""Files that plots are written to. Drawing needs matplotlib, the extra ``plot``."""
+"""Output files of plots. Plots need matplotlib, the extra ``plot``."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ def check_plot(path: Path) -> None:
     Raises
     ------
     InputError
-        The name does not end in a known suffix, there is no such folder or nothing can be written to it, or matplotlib
-        is not installed.
+        The name does not end in a known suffix, its folder does not exist or is not writable, or matplotlib is not
+        installed.
     """
     if path.suffix.lower() not in SUFFIXES:
         raise InputError(f"--plot {path}: choose a name that ends in {', '.join(SUFFIXES)}")
@@ -38,14 +38,14 @@ def check_plot(path: Path) -> None:
 
 
 def save_figure(figure: Figure, path: Path) -> None:
-    """Write a figure into a file that appears whole or not at all.
+    """Write a figure into a file, which appears complete or not at all.
 
     Raises
     ------
     InputError
         The file cannot be created.
     OSError
-        It cannot take what is written, say because the disk is full.
+        The file cannot be written, for example because the disk is full.
     """
     with binary_file(path, "--plot") as stream:
         figure.savefig(stream, format=path.suffix.lower().removeprefix("."), dpi=150)

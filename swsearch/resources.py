@@ -1,4 +1,4 @@
-"""Where files are: ``migrations/`` and ``cuda/`` beside the package, in a checkout or in an installed one; caches."""
+"""Locations of files: the folders ``migrations`` and ``cuda`` of a checkout or an installed package, and caches."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ _PACKAGE = Path(__file__).resolve().parent
 
 @cache
 def resource_folder(name: str) -> Path:
-    """The folder ``name`` that the build copies into the package as ``_name``.
+    """The folder ``name`` of the checkout, or else the copy ``_name`` that the build puts into the package.
 
-    A checkout comes first, so that an editable install sees the files as they are edited.
+    The checkout comes first, so that an editable install uses the edited files.
 
     Parameters
     ----------
@@ -25,12 +25,12 @@ def resource_folder(name: str) -> Path:
     Raises
     ------
     SwSearchError
-        The folder is in neither place: the installation is damaged.
+        The folder is in neither location, so the installation is damaged.
     """
     checkout = _PACKAGE.parent
     if (checkout / "pyproject.toml").is_file() and (checkout / name).is_dir():
         return checkout / name
-    # An editable install keeps what the build copied beside the compiled module, which lies on the package's path too.
+    # An editable install has the copies beside the compiled module, whose folder is on the package's path too.
     import swsearch
 
     for folder in swsearch.__path__:
@@ -42,8 +42,8 @@ def resource_folder(name: str) -> Path:
 def user_cache(name: str) -> Path:
     """The folder ``swsearch/name`` under ``$XDG_CACHE_HOME`` or ``~/.cache``; it need not exist.
 
-    A relative ``$XDG_CACHE_HOME`` does not count, as its specification has it. For a user without a home, as in some
-    containers, the folder is one that nobody can create: caches then keep nothing.
+    A relative ``$XDG_CACHE_HOME`` is ignored, as its specification demands. For a user without a home folder, as in
+    some containers, the returned folder cannot be created, and nothing is cached.
     """
     given = Path(os.environ.get("XDG_CACHE_HOME", ""))
     if given.is_absolute():

@@ -1,7 +1,4 @@
-"""Array types by what their axes mean.
-
-NumPy's annotations name a dtype, not axes; these aliases name both, so that a signature reads like its documentation.
-"""
+"""Aliases of array types, named by content, with the dtype and the meaning of the axes."""
 
 from __future__ import annotations
 
@@ -18,7 +15,7 @@ Scores = NDArray[np.int32]
 """Raw scores, shape ``(n_subjects,)``."""
 
 SubjectIndex = NDArray[np.uint32]
-"""Subjects by their place in the FASTA, counted from 0, shape ``(n_subjects,)``."""
+"""Indices of subjects in the FASTA, from 0, shape ``(n_subjects,)``."""
 
 Lengths = NDArray[np.uint32]
 """Lengths in residues, shape ``(n_sequences,)``."""

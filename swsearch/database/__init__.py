@@ -1,1 +1,1 @@
-"""The packed database: its format, building it from FASTA, reading it mapped into memory, cutting it up."""
+"""The packed database: its format, its construction from FASTA, memory-mapped reading, changes, and partitions."""

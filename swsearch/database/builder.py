@@ -1,8 +1,8 @@
-"""Building a packed database from FASTA: a stream in, a folder of arrays out, in bounded memory.
+"""Construction of a packed database, a folder of arrays, from a stream of FASTA records, in bounded memory.
 
-The sequences become one segment (:mod:`swsearch.database.segment_writer`). The catalogue comes last;
-:mod:`swsearch.database.staging` makes the whole visible by one rename. The same input gives the same bytes in every
-file but the catalogue's ``created``.
+The sequences become one segment (:mod:`swsearch.database.segment_writer`). The catalogue is written last, and
+:mod:`swsearch.database.staging` publishes the folder by one rename. The same input gives the same bytes in all files,
+except for the catalogue's ``created``.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from swsearch.sequences.alphabet import Alphabet
 
 @dataclass(frozen=True)
 class BuildReport:
-    """What a build or an addition made.
+    """The result of a build or an addition.
 
     Attributes
     ----------
@@ -55,9 +55,9 @@ def build_database(
     paths : path or sequence of paths
         Sequence files in order (:mod:`swsearch.sequences.fasta`); ``-`` is standard input.
     target : path
-        Folder to make. It appears whole, at the end, or not at all.
+        Folder to make. It appears complete, at the end, or not at all.
     alphabet : Alphabet, optional
-        Told by the first million letters where it is not given.
+        By default it is detected from the first million letters.
     overwrite : bool
         Whether a database at ``target`` is replaced.
     progress : callable, optional
@@ -93,7 +93,7 @@ def build_database(
 
 
 def program_name() -> str:
-    """Name and version of this program, as a catalogue gives them."""
+    """Name and version of this program, as in a catalogue."""
     return f"swsearch {version('swsearch')}"
 
 

@@ -1,12 +1,12 @@
-"""Changing a packed database: sequences added or removed, what is left compacted. Each change is a new generation.
+"""Changes of a packed database: addition and removal of sequences, and compaction. Each change is a new generation.
 
-A change writes new files beside those there are and makes them the database by replacing the catalogue, in one rename.
-Until that rename the database is the old one, from it on the new one, whatever stops the program; an open reader keeps
-the generation that it opened. What a stopped change left is removed at once where the program lives on, otherwise by
-the next change. One process changes a database at a time (:mod:`swsearch.database.lock`).
+A change writes new files beside the existing ones and publishes them by replacing the catalogue in one rename. Before
+the rename the database is the old generation, after it the new one, even if the program is stopped at any time; an open
+reader keeps the generation that it opened. Files of a stopped change are removed at once if the program continues, and
+otherwise by the next change. One process at a time changes a database (:mod:`swsearch.database.lock`).
 
-Disk: an addition takes what an index of the added files would; a removal four bytes a removed subject; a compaction,
-for as long as it works and beside the old files, twice the residues that are left.
+An addition takes the disk space of an index of the added files; a removal takes four bytes per removed subject; a
+compaction takes, while it works, twice the residues that remain, in addition to the old files.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ _TOMBSTONES: Final = re.compile(r"removed-([0-9]{6,})\.bin")
 
 @dataclass(frozen=True)
 class RemovalReport:
-    """What a removal did: the new catalogue, and the subjects and residues that are gone."""
+    """The result of a removal: the new catalogue, and the numbers of removed subjects and residues."""
 
     path: Path
     catalogue: Catalogue
@@ -68,13 +68,13 @@ class RemovalReport:
 
 @dataclass(frozen=True)
 class CompactionReport:
-    """What a compaction did.
+    """The result of a compaction.
 
     Attributes
     ----------
     path : Path
     before, catalogue : Catalogue
-        The generation it found, and the one it made; the same where there was nothing to do.
+        The generations before and after; the same where there was nothing to do.
     """
 
     path: Path
@@ -89,7 +89,7 @@ def add_to_database(
     force_alphabet: bool = False,
     progress: Progress | None = None,
 ) -> BuildReport:
-    r"""Add the sequences of FASTA or FASTQ files behind those of a database, all or none.
+    r"""Append the sequences of FASTA or FASTQ files to a database, all or none.
 
     Parameters
     ----------
@@ -97,22 +97,22 @@ def add_to_database(
     paths : path or sequence of paths
         Sequence files of the database's alphabet, in order; ``-`` is standard input.
     force_alphabet : bool
-        Take a file that reads like DNA for protein, whose letters are protein's as well.
+        Whether a file that looks like DNA is accepted as protein, which has these letters as well.
     progress : callable, optional
 
     Returns
     -------
     BuildReport
-        Its duplicates are added identifiers that the database has already, or that come again in the files.
+        Its duplicates are added identifiers that the database already has, or that are repeated in the files.
 
     Raises
     ------
     FastaFormatError
         A file cannot be read as sequences of the alphabet.
     AlphabetMismatch
-        The database is of proteins and a file reads like DNA.
+        The database is protein, and a file looks like DNA.
     DatabaseError
-        There is no database, somebody else is changing it, or the disk is full.
+        There is no database, another process is changing it, or the disk is full.
 
     >>> import tempfile
     >>> from swsearch.database.builder import build_database
@@ -142,21 +142,21 @@ def add_to_database(
 def remove_from_database(database: str | os.PathLike[str], identifiers: Iterable[str]) -> RemovalReport:
     r"""Remove every subject that has one of these identifiers, or none of them if one is unknown.
 
-    From the new generation on they are not searched, not counted in the database's size, and not exported; their bytes
-    stay until a compaction.
+    From the new generation on, the removed subjects are not searched, not counted in the database's size, and not
+    exported; their bytes remain until a compaction.
 
     Parameters
     ----------
     database : path
     identifiers : iterable of str
-        First words of headers; bytes that are not UTF-8 as surrogate escapes. One that comes again counts once.
+        First words of headers, with bytes that are not UTF-8 as surrogate escapes. Repeated identifiers count once.
 
     Raises
     ------
     InputError
         No subject has one of the identifiers, there are no identifiers, or nothing would be left.
     DatabaseError
-        There is no database, somebody else is changing it, or the disk is full.
+        There is no database, another process is changing it, or the disk is full.
 
     >>> import tempfile
     >>> from swsearch.database.builder import build_database
@@ -191,22 +191,22 @@ def remove_from_database(database: str | os.PathLike[str], identifiers: Iterable
 
 
 def compact_database(database: str | os.PathLike[str], *, progress: Progress | None = None) -> CompactionReport:
-    """Rewrite what is left of a database as one segment and free the room of the rest.
+    """Rewrite the remaining subjects of a database as one segment, and free the disk space of the removed ones.
 
-    The result has the bytes, and so the digest, of a fresh build from the exported FASTA. No search finds anything else
-    than before. A database that is one segment without removals is left as it is.
+    The result has the bytes, and so the digest, of a fresh build from the exported FASTA. The results of searches stay
+    the same. A database that is one segment without removals is not changed.
 
     Raises
     ------
     DatabaseError
-        There is no database, it is damaged, somebody else is changing it, or the disk is full.
+        There is no database, it is damaged, another process is changing it, or the disk is full.
     """
     folder = Path(database)
     with _change(folder) as before:
         if len(before.segments) == 1 and not before.n_removed:
             return CompactionReport(folder, before, before)
         with PackedDatabase.open(folder) as opened:
-            # New files get new digests: what has changed since it was written would pass for whole from then on.
+            # New files get new digests, so damage of the old files would no longer be detected.
             if problems := verify(opened):
                 raise DatabaseError(f"{folder} is damaged: {'; '.join(problems)}; index its FASTA again")
             segment = folder / segment_name(before.generation + 1)
@@ -219,8 +219,8 @@ def compact_database(database: str | os.PathLike[str], *, progress: Progress | N
 
 @contextmanager
 def _change(folder: Path) -> Iterator[Catalogue]:
-    """The catalogue, for whoever alone may change the database while the block runs."""
-    load_catalogue(folder)  # what is no database gets no lock file
+    """The catalogue, with the lock of the database held while the block runs."""
+    load_catalogue(folder)  # first, so that no lock file is made in a folder that is not a database
     try:
         with termination_as_exception(), writer_lock(folder):
             catalogue = load_catalogue(folder)
@@ -228,7 +228,7 @@ def _change(folder: Path) -> Iterator[Catalogue]:
             try:
                 yield catalogue
             except BaseException:
-                # An interrupt may come just behind the rename: what is on the disk says which files are in use.
+                # An interrupt may follow the rename directly, so the catalogue on disk says which files are used.
                 _sweep(folder, load_catalogue(folder))
                 raise
     except OSError as error:
@@ -238,7 +238,7 @@ def _change(folder: Path) -> Iterator[Catalogue]:
 def _publish(
     folder: Path, before: Catalogue, segments: Sequence[SegmentEntry], former_digests: tuple[str, ...] = ()
 ) -> Catalogue:
-    """Make these segments the database's next generation; ``former_digests`` had the same content."""
+    """Make these segments the next generation; ``former_digests`` are earlier digests of the same content."""
     catalogue = replace(
         before,
         digest=content_digest(before.alphabet, tuple(segments)),
@@ -255,9 +255,10 @@ def _publish(
 
 
 def _sweep(folder: Path, catalogue: Catalogue) -> None:
-    """Remove what belongs to no generation that a reader may open: leftovers, and what a compaction replaced.
+    """Remove files of no generation that a reader may open: leftovers, and segments that a compaction replaced.
 
-    Removals that later ones replaced stay until then, for a reader that has read the catalogue and maps its files now.
+    A ``removed-G.bin`` that a later one replaced stays until a compaction, for a reader that has read the old catalogue
+    and is about to map its files.
     """
     in_use = {entry.name for entry in catalogue.segments}
     for path in folder.iterdir():
@@ -303,7 +304,7 @@ def _places(database: PackedDatabase, wanted: dict[str, None]) -> list[SubjectIn
 
 
 def _with_part(database: PackedDatabase, part: str) -> str | None:
-    """An identifier of which ``part`` stands between two bars, or behind the last; None where there is none."""
+    """An identifier that has ``part`` as one of its parts between bars; None where there is none."""
     for _, headers in database.header_blocks():
         for header in headers:
             identifier = split_header(header)[0]
@@ -313,7 +314,7 @@ def _with_part(database: PackedDatabase, part: str) -> str | None:
 
 
 def _with_tombstones(folder: Path, segment: Segment, places: SubjectIndex, generation: int) -> SegmentEntry:
-    """The segment's entry with these places removed as well; their file is on the disk when this returns."""
+    """The segment's entry with the subjects at these places removed too; writes their file to the disk."""
     if not len(places):
         return segment.entry
     removed = np.union1d(segment.removed, places).astype(TOMBSTONE_DTYPE)
@@ -329,7 +330,7 @@ def _with_tombstones(folder: Path, segment: Segment, places: SubjectIndex, gener
 def _added_chunks(
     paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]], alphabet: Alphabet, *, force_alphabet: bool
 ) -> Iterator[tuple[str, SequenceChunk]]:
-    """The chunks of the files; the first of each tells whether the file reads like DNA."""
+    """The chunks of the files; a file is refused if its first chunk looks like DNA where protein is needed."""
     before = None
     for name, chunk in sequence_chunks(paths, alphabet):
         if name != before and not force_alphabet:
@@ -339,7 +340,7 @@ def _added_chunks(
 
 
 def _remaining_chunks(database: PackedDatabase) -> Iterator[tuple[str, SequenceChunk]]:
-    """The subjects that are left, in order, as if they were read from an export."""
+    """The remaining subjects, in order, as chunks of an exported FASTA."""
     for segment in database.segments:
         is_left = segment.is_left()
         stored = segment.stored_at(np.arange(segment.entry.n_subjects, dtype=np.uint32))

@@ -1,4 +1,4 @@
-"""Writing a packed database back as FASTA: headers and letters as they were read, case included, in their old order."""
+"""Export of a packed database as FASTA: headers and letters as they were read, with their case, in the old order."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ def export(database: PackedDatabase, out: TextIO, width: int = LINE_WIDTH) -> No
     ----------
     database : PackedDatabase
     out : text stream
-        Its encoding must be UTF-8 with ``errors="surrogateescape"``, so that headers of other bytes come out as they
-        were read, and ``newline="\n"``.
+        Its encoding must be UTF-8 with ``errors="surrogateescape"``, so that headers with other bytes are written as
+        they were read, and ``newline="\n"``.
     width : int
-        Residues a line, at least 1; 0 writes each sequence on one line.
+        Residues per line, at least 1; 0 writes each sequence on one line.
 
     Raises
     ------

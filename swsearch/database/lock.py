@@ -1,8 +1,8 @@
-"""One writer at a time: the lock that whoever changes a database holds, and the message for whoever comes second.
+"""The lock that a process holds while it changes a database, so that there is one writer at a time.
 
-The lock is ``flock`` on ``writer.lock`` in the database's folder. The system drops it when its holder dies, however it
-dies; the file stays. What is written in it, the holder's process id and host, serves the message alone. Readers take no
-lock.
+The lock is ``flock`` on ``writer.lock`` in the database's folder. The system releases it when the process that holds it
+ends, however it ends; the file remains. The file contains the process id and host of the holder, which are only used in
+the message for a second writer. Readers take no lock.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ def writer_lock(folder: Path, *, wait: bool = False) -> Iterator[None]:
     Parameters
     ----------
     folder : path
-        The database.
+        The database's folder.
     wait : bool
         Whether to wait for another writer.
 
     Raises
     ------
     DatabaseError
-        Another process holds it and ``wait`` is false; the message names that process.
+        Another process holds the lock and ``wait`` is false; the message names that process.
     OSError
         The folder cannot be written to.
     """
@@ -51,7 +51,7 @@ def _take(folder: Path, *, wait: bool) -> int:
     """The descriptor of the locked file."""
     path = folder / LOCK
     while True:
-        # No link is followed: what it leads to would be emptied.
+        # Links are not followed, because the file that they point to would be emptied.
         lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK, 0o666)
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
@@ -70,7 +70,7 @@ def _take(folder: Path, *, wait: bool) -> int:
 
 
 def _lies_at(lock: int, path: Path) -> bool:
-    """Whether a locked file is still that of the database; another database may have been put in its place."""
+    """Whether a locked file is still the database's; the database may have been replaced by another one."""
     try:
         return os.path.samestat(os.fstat(lock), os.stat(path))
     except FileNotFoundError:

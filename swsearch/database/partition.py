@@ -1,7 +1,7 @@
-"""Partitions: ranges of stored subjects, of like length because the database is stored by length.
+"""Partitions: ranges of stored subjects, which have similar lengths because the database is stored by length.
 
-A partition is what one call of an engine works on. It holds views of the mapped arrays, no copies. How a database is
-cut changes when results come, never which: hits carry the subject's place in the FASTA.
+One call of an engine scores one partition. A partition has views of the mapped arrays, no copies. The division of a
+database into partitions affects when results come, but not the results: hits have the subject's index in the FASTA.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ class Partition:
     Attributes
     ----------
     residues : uint8 array
-        The whole segment's residues, with the padding the format promises.
+        The residues of the whole segment, with the format's padding.
     starts : uint64 array, shape (n_subjects,)
-        First byte of each subject in ``residues``; a multiple of 16, growing.
+        Index of each subject's first residue in ``residues``; a multiple of 16, ascending.
     lengths : uint32 array, shape (n_subjects,)
-        Residues of each subject, growing.
+        Residues of each subject, ascending.
     subject_index : uint32 array, shape (n_subjects,)
-        Place of each subject in the database's FASTA order.
+        Index of each subject in the database's FASTA order.
     """
 
     residues: Codes
@@ -40,7 +40,7 @@ class Partition:
 
     @classmethod
     def pack(cls, subjects: Sequence[Codes]) -> Partition:
-        """A partition in memory, in the order and layout of the packed format: by length, then as given.
+        """A partition in memory with the order and layout of the packed format: by length, then in the order given.
 
         Parameters
         ----------
@@ -61,16 +61,16 @@ class Partition:
 
     @property
     def n_residues(self) -> int:
-        """Residues of all subjects, padding left out."""
+        """Residues of all subjects, without padding."""
         return int(self.lengths.sum(dtype=np.uint64))
 
-    def codes(self, place: int) -> Codes:
-        """Residue codes of the subject at ``place`` in this partition, 0 ≤ place < len(self)."""
-        start = int(self.starts[place])
-        return self.residues[start : start + int(self.lengths[place])]
+    def codes(self, row: int) -> Codes:
+        """Residue codes of the subject at ``row`` of this partition, 0 ≤ row < len(self)."""
+        start = int(self.starts[row])
+        return self.residues[start : start + int(self.lengths[row])]
 
     def split(self, max_residues: int) -> Iterator[Partition]:
-        """This partition in pieces of at most ``max_residues`` residues, or of one subject where that has more."""
+        """This partition in pieces of at most ``max_residues`` residues; a longer subject is a piece of its own."""
         ends = np.cumsum(self.lengths, dtype=np.uint64)
         first = 0
         while first < len(self):
@@ -79,6 +79,6 @@ class Partition:
             yield self[first:stop]
             first = stop
 
-    def __getitem__(self, places: slice | NDArray[np.intp]) -> Partition:
-        """A range of the subjects, or those at growing places: the rest is passed over."""
-        return Partition(self.residues, self.starts[places], self.lengths[places], self.subject_index[places])
+    def __getitem__(self, rows: slice | NDArray[np.intp]) -> Partition:
+        """The subjects of a range of rows, or of an ascending array of rows."""
+        return Partition(self.residues, self.starts[rows], self.lengths[rows], self.subject_index[rows])

@@ -1,12 +1,12 @@
-"""Writing one segment: records in, a folder of arrays out, in bounded memory.
+"""Writes one segment, a folder of arrays, from a stream of records, in bounded memory.
 
-First pass: chunks of records are appended, in the order of the FASTA, to ``headers.bin`` and to a spool of residues.
-Then the subjects are sorted by length and their residues gathered from the spool in stored order, a block at a time.
-Each file's SHA-256 is taken while it is written. A build writes its only segment here, an addition and a compaction one
-more; whether it becomes part of a database is theirs to say, in the catalogue.
+In a first pass, chunks of records are appended in FASTA order to ``headers.bin`` and to a spool of residues. Then the
+subjects are sorted by length, and their residues are gathered from the spool in stored order, block by block. The
+SHA-256 of each file is computed while it is written. A build writes its only segment with this module, an addition or a
+compaction a further one; each of them then adds the segment to the catalogue.
 
-Memory: one chunk, one block, and about 60 bytes a subject. Disk: twice the residues while it writes. The same records
-give the same bytes in every file.
+Memory is one chunk, one block, and about 60 bytes per subject; disk space is twice the residues during the writing. The
+same records give the same bytes in every file.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from swsearch.sequences.source import refuse_repeated_pipes, shown_name, source_
 from swsearch.typing import Lengths, Offsets
 
 BLOCK_BYTES: Final = 16 << 20
-"""Residues are gathered in blocks of about this many bytes; an interrupt waits for one block at most."""
+"""Approximate size of the blocks in which residues are gathered; an interrupt waits for at most one block."""
 
 Progress = Callable[[int, int], None]
 """Called with subjects and residues read so far, after each chunk."""
@@ -52,7 +52,7 @@ IdentifierHashes = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class WrittenSegment:
-    """What was written.
+    """A segment that was written.
 
     Attributes
     ----------
@@ -73,7 +73,7 @@ class WrittenSegment:
 def sequence_chunks(
     paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]], alphabet: Alphabet | None
 ) -> Iterator[tuple[str, SequenceChunk]]:
-    """The records of sequence files, many at a time, each with the name that messages call its file by.
+    """The records of sequence files in chunks, each with the file's name for messages.
 
     Raises
     ------
@@ -91,7 +91,7 @@ def sequence_chunks(
 
 
 def source_names(paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) -> tuple[str, ...]:
-    """What the catalogue calls sequence files: their names without folders, ``<stdin>``, or ``<pipe>``."""
+    """The names of sequence files for the catalogue: without folders, ``<stdin>``, or ``<pipe>``."""
     several = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
     return tuple(map(source_name, several))
 
@@ -104,18 +104,18 @@ def write_segment(
     hashes_before: IdentifierHashes | None = None,
     progress: Progress | None = None,
 ) -> WrittenSegment:
-    """Make a folder with the arrays of the records; all of it is on the disk when this returns.
+    """Make a folder with the arrays of the records; all data is on the disk when the function returns.
 
     Parameters
     ----------
     segment : path
-        Folder to make. What an exception leaves of it is the caller's to remove.
+        Folder to make. After an exception, the caller removes it.
     chunks : iterable of (str, SequenceChunk)
         At least one chunk, all of one alphabet, each with the name of its source for messages.
     n_before : int
-        Subjects that the database has already; with these they must be few enough to be counted in 32 bits.
+        Subjects that the database already has; together with the new ones they must not exceed 32 bits.
     hashes_before : int64 array, optional
-        :func:`identifier_hashes` of those, to find identifiers that come again.
+        :func:`identifier_hashes` of these subjects, to find repeated identifiers.
     progress : callable, optional
 
     Raises
@@ -140,7 +140,7 @@ def identifier_hashes(headers: Sequence[bytes]) -> IdentifierHashes:
 
 @dataclass(frozen=True, eq=False)
 class _Intake:
-    """What the first pass found, in the order of the FASTA; the residues are in the spool."""
+    """The results of the first pass, in FASTA order; the residues are in the spool."""
 
     alphabet: Alphabet
     lengths: Lengths
@@ -151,7 +151,7 @@ class _Intake:
 
 
 class HashingFile:
-    """A new file, its SHA-256 taken as it is written; on the disk after :meth:`finish`. A context manager."""
+    """A new file whose SHA-256 is computed while it is written; a context manager."""
 
     def __init__(self, path: Path) -> None:
         self._file = open(path, "xb", buffering=0)  # noqa: SIM115
@@ -167,7 +167,7 @@ class HashingFile:
         self._size += len(data)
 
     def finish(self) -> FileEntry:
-        """Wait until all is on the disk; returns the file's size and SHA-256."""
+        """Wait until all data is on the disk; return the file's size and SHA-256."""
         os.fsync(self._file.fileno())
         return FileEntry(self._size, self._sha256.hexdigest())
 
@@ -216,9 +216,9 @@ def _take_in(
 
 def _check_limits(lengths: Lengths, headers: list[bytes], n_before: int, name: str) -> None:
     if int(lengths.max()) > MAX_SUBJECT_LENGTH:
-        place = int(lengths.argmax())
-        identifier = _first_word(headers[place]).decode("utf-8", "replace")
-        problem = f"{int(lengths[place])} residues, at most {MAX_SUBJECT_LENGTH} are possible; cut the sequence"
+        longest = int(lengths.argmax())
+        identifier = _first_word(headers[longest]).decode("utf-8", "replace")
+        problem = f"{int(lengths[longest])} residues, at most {MAX_SUBJECT_LENGTH} are possible; cut the sequence"
         raise FastaFormatError(problem, name, identifier=identifier)
     if n_before + len(lengths) > MAX_SUBJECTS:
         raise FastaFormatError(f"more than {MAX_SUBJECTS} sequences; build several databases", name)
@@ -260,13 +260,13 @@ def _write_arrays(segment: Path, intake: _Intake) -> SegmentEntry:
 
 @dataclass(frozen=True, eq=False)
 class _Plan:
-    """Where the residues of each stored subject come from and go to."""
+    """Source and target offsets of the residues of each stored subject."""
 
     spool_starts: Offsets
     lengths: Lengths
     starts: Offsets
     ends: Offsets
-    """Byte behind each subject and its padding; the next one's start."""
+    """Offset behind each subject and its padding, which is the next one's start."""
 
 
 def _write_residues(path: Path, spool: Path, plan: _Plan) -> FileEntry:
@@ -289,10 +289,10 @@ def _write_residues(path: Path, spool: Path, plan: _Plan) -> FileEntry:
 
 
 def _duplicates(hashes: IdentifierHashes, before: IdentifierHashes | None) -> tuple[int, int | None]:
-    """How many identifiers came before, and the place of the first that did.
+    """The number of repeated identifiers, and the index of the first repeated one.
 
-    Identifiers are told apart by 64-bit hashes: among a million, two differing ones are taken for the same with a
-    chance of 3 in 10^8.
+    Identifiers are compared by 64-bit hashes: among a million, two different ones have the same hash with a probability
+    of 3 in 10^8.
     """
     n_before = 0 if before is None else len(before)
     every = hashes if before is None else np.concatenate((before, hashes))

@@ -1,8 +1,8 @@
-"""A database folder in the making: hidden beside its target, made visible by one rename, removed on any failure.
+"""The folder of a database under construction: hidden beside its target, published by one rename, removed on failure.
 
-The folder is ``.NAME.building-HOST-PID-RANDOM`` in the target's own parent, so that the rename stays in one file
-system. Its builder holds a lock (``flock``) on it for as long as it lives; the system drops the lock when the process
-dies, even by ``kill -9``, so the next build of the same target tells a dead leftover from a build that is under way.
+The folder is ``.NAME.building-HOST-PID-RANDOM`` in the target's parent folder, so that the rename stays within one file
+system. Its builder holds a lock (``flock``) on it as long as it runs. The system releases the lock when the process
+ends, even by ``kill -9``, so that the next build of the same target can distinguish a leftover from a running build.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from swsearch.errors import DatabaseError
 
 _MARK = ".building-"
 _GRACE_SECONDS = 60.0
-"""A folder this young may be one whose builder has not locked it yet."""
+"""The builder of a folder younger than this may not have locked it yet."""
 
 
 def is_staging(path: Path) -> bool:
-    """Whether a folder's name is that of a database in the making, finished or not."""
+    """Whether a folder's name is that of a database under construction, running or abandoned."""
     return path.name.startswith(".") and _MARK in path.name
 
 
@@ -40,14 +40,14 @@ def is_staging(path: Path) -> bool:
 def staged_folder(target: Path, *, overwrite: bool) -> Iterator[Path]:
     """An empty folder to build in; it becomes ``target`` when the block ends without an exception.
 
-    While the block runs, SIGTERM raises ``SystemExit(143)`` where the program has no handler of its own and this is the
-    main thread, so that the folder is removed then too.
+    While the block runs, SIGTERM raises ``SystemExit(143)`` if the program has no handler of its own and this is the
+    main thread, so that the folder is removed in this case too.
 
     Parameters
     ----------
     target : path
     overwrite : bool
-        Whether a database that lies at ``target`` is exchanged for the new one, in one step where the file system can.
+        Whether a database at ``target`` is replaced by the new one, in one step if the file system supports it.
 
     Raises
     ------
@@ -102,12 +102,12 @@ def _make_folder(target: Path) -> tuple[Path, int]:
 
 
 def _remove_leftovers(target: Path) -> None:
-    """Remove folders that dead builds of the same target on this machine left behind."""
+    """Remove the folders of ended builds of the same target on this machine."""
     pattern = re.compile(re.escape(f".{target.name}{_MARK}{_host()}-") + r"(\d+)-[0-9a-f]{8}")
     try:
         siblings = os.listdir(target.parent)
     except OSError:
-        return  # making the new folder says what is wrong with the parent
+        return  # making the new folder reports the problem with the parent
     for name in siblings:
         match = pattern.fullmatch(name)
         if match and not _is_alive(target.with_name(name), int(match[1])):
@@ -134,9 +134,9 @@ def _host() -> str:
 
 
 def _publish(folder: Path, target: Path, *, overwrite: bool) -> None:
-    """Rename the folder to the target; what lay there is at ``folder`` afterwards, and removed with it."""
+    """Rename the folder to the target; a replaced database is at ``folder`` afterwards, and removed with it."""
     if overwrite and os.path.lexists(target):
-        # A change of the old database that is under way would finish in the new one.
+        # Without the lock, a running change of the old database would finish in the new one.
         with writer_lock(target, wait=True):
             _exchange(folder, target)
         return
@@ -166,7 +166,7 @@ def _exchange(folder: Path, target: Path) -> None:
 
 
 def disk_error(error: OSError, target: Path) -> DatabaseError:
-    """What the system's error means for the database at ``target``, which is as it was before."""
+    """The error for the database at ``target``, which is unchanged, from an error of the system."""
     place = target.parent
     if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
         return DatabaseError(
@@ -176,7 +176,7 @@ def disk_error(error: OSError, target: Path) -> DatabaseError:
 
 
 def write_catalogue_file(folder: Path, catalogue: Catalogue) -> None:
-    """Put ``catalogue.json`` into a folder by one rename, after everything it names is on the disk."""
+    """Write ``catalogue.json`` into a folder by one rename; all files that it names must be on the disk already."""
     unfinished = folder / f".{CATALOGUE}"
     with open(unfinished, "w", encoding="utf-8") as file:
         file.write(write_catalogue(catalogue))
@@ -196,7 +196,7 @@ def sync_folder(path: Path) -> None:
 
 @contextmanager
 def termination_as_exception() -> Iterator[None]:
-    """SIGTERM raises ``SystemExit(143)`` in the block, where the program has no handler and this is the main thread."""
+    """Let SIGTERM raise ``SystemExit(143)`` in the block, if it has no handler and this is the main thread."""
 
     def stop(_signal: int, _frame: FrameType | None) -> None:
         raise SystemExit(128 + signal.SIGTERM)

@@ -1,14 +1,14 @@
-"""A DNA database read as protein: every subject in its six frames, laid out as partitions that engines take.
+"""A DNA database translated to protein: every subject in six frames, as partitions that engines take.
 
-The search builds it once, after opening the database, and hands its partitions to the engine like any others; so every
-engine searches translated subjects, and none knows of it. What an engine takes for a subject is a subject in one frame:
-its number, in place of a ``subject_index``, is ``6 * subject_index + place of the frame in FRAMES``, and
-:meth:`TranslatedSubjects.by_frame` takes the scores apart again. All frames of a segment are one partition, so that the
-frames of a single long subject are work for several threads.
+The search translates once, after opening the database, and passes the partitions to the engine like any others; engines
+do not know of translation. Each row of such a partition is one frame of a subject. Its number, in place of a
+``subject_index``, is ``6 * subject_index + index of the frame in FRAMES``, and :meth:`TranslatedSubjects.by_frame`
+separates the scores by frame. All frames of a segment are in one partition, so that several threads can share the
+frames of a single long subject.
 
-The residues, about two bytes a base, lie in a temporary file without a name (in ``TMPDIR``) that is mapped into memory:
-the system keeps in memory what there is room for, and the file is gone with the process, however that ends. Translating
-takes memory for one block of bases, whatever the length of a subject.
+The residues, about two bytes per base, are in a temporary file without a name (in ``TMPDIR``) that is mapped into
+memory. The system keeps as much of it in memory as possible, and removes it when the process ends, however it ends.
+Translation takes memory for one block of bases, independent of the length of subjects.
 """
 
 from __future__ import annotations
@@ -47,11 +47,11 @@ class _TranslatedSegment:
     ----------
     segment : Segment
     partition : Partition
-        Its subjects in all frames that have a codon, shortest first.
+        The subjects in all frames with at least one codon, by ascending length.
     positions : uint32 array, shape (n_subjects,)
-        Row of each subject in ``starts`` and ``lengths``, by ``subject_index - segment.base``.
+        Row of each subject in ``starts`` and ``lengths``, indexed by ``subject_index - segment.base``.
     starts, lengths : uint64 and uint32 arrays, shape (n_subjects, 6)
-        Where each subject lies in each frame, in the partition's residues.
+        Index of the first residue, and number of residues, of each subject in each frame, in the partition's residues.
     """
 
     segment: Segment
@@ -67,17 +67,17 @@ class TranslatedSubjects:
     Parameters
     ----------
     database : PackedDatabase
-        Of DNA; must stay open.
+        A DNA database; it must stay open.
     code : GeneticCode
     block_bases : int
-        Bases translated at a time, at least 3; decides memory and how often progress is told.
+        Bases translated at a time, at least 3; affects memory and how often progress is reported.
     progress : callable, optional
-        Called after each block with the bases translated since the last call; those of the database in all.
+        Called after each block with the bases translated since the last call; the sum is the database's bases.
 
     Raises
     ------
     DatabaseError
-        There is no room for the temporary file, there are more than 715,827,882 subjects, or a residue is no letter.
+        There is no disk space for the temporary file, there are more than 715,827,882 subjects, or a residue is no base.
     """
 
     def __init__(
@@ -117,9 +117,9 @@ class TranslatedSubjects:
         return sum(segment.partition.n_residues for segment in self._segments)
 
     def partitions(self, max_residues: int | None = None) -> Iterator[Partition]:
-        """The subjects in all frames, as :meth:`PackedDatabase.partitions` gives those of a database.
+        """The subjects in all frames, divided as by :meth:`PackedDatabase.partitions`.
 
-        Subjects without a whole codon in a frame are left out of it.
+        Frames without a whole codon are left out.
         """
         for segment in self._segments:
             if max_residues is not None:
@@ -129,9 +129,9 @@ class TranslatedSubjects:
 
     @staticmethod
     def by_frame(block: ScoreBlock) -> list[ScoreBlock]:
-        """Scores of a partition's rows, apart by frame in the order of ``FRAMES``, each with its ``subject_index``.
+        """The scores of a partition's rows, one block per frame of ``FRAMES``, with the subjects' ``subject_index``.
 
-        How many were scored again is told with the first frame, for all.
+        The first block has the number of rescored rows of all frames.
         """
         subject_index, frame = np.divmod(block.subject_index, np.uint32(len(FRAMES)))
         blocks = []
@@ -143,26 +143,26 @@ class TranslatedSubjects:
     def stored_ranges(
         self, subject_index: SubjectIndex, frame: int
     ) -> Iterator[tuple[NDArray[np.intp], Codes, Offsets, Lengths]]:
-        """As :meth:`PackedDatabase.stored_ranges`, in a frame."""
+        """As :meth:`PackedDatabase.stored_ranges`, for the subjects in one frame."""
         number = FRAMES.index(frame)
         for translated in self._segments:
-            places = np.flatnonzero(translated.segment.holds(subject_index))
-            if places.size:
-                rows = translated.positions[subject_index[places] - np.uint32(translated.segment.base)]
+            inside = np.flatnonzero(translated.segment.holds(subject_index))
+            if inside.size:
+                rows = translated.positions[subject_index[inside] - np.uint32(translated.segment.base)]
                 starts, lengths = translated.starts[rows, number], translated.lengths[rows, number]
-                yield places, translated.partition.residues, starts, lengths
+                yield inside, translated.partition.residues, starts, lengths
 
 
 def _layout(whole: Partition) -> tuple[Offsets, Lengths, NDArray[np.intp], int]:
-    """Where a partition's subjects lie in all frames.
+    """The layout of a partition's subjects in all frames.
 
     Returns
     -------
     starts, lengths : uint64 and uint32 arrays, shape (n, 6)
     order : int array
-        The rows of these, flat, that have a codon: by length, then subject, then frame.
+        Flat indices of those frames that have a codon: by length, then subject, then frame.
     n_bytes : int
-        Of all of them, padding included.
+        Bytes of all frames, including padding.
     """
     bases = whole.lengths[:, None]
     lengths = (np.maximum(bases, _OFFSETS) - _OFFSETS) // np.uint32(CODON)
@@ -177,7 +177,7 @@ def _layout(whole: Partition) -> tuple[Offsets, Lengths, NDArray[np.intp], int]:
 
 
 def _temporary_array(n_bytes: int) -> Codes:
-    """Bytes of a file without a name, its room on the disk taken."""
+    """The mapped bytes of a file without a name, with its disk space allocated."""
     try:
         with tempfile.TemporaryFile(prefix="swsearch-translated-") as file:
             os.posix_fallocate(file.fileno(), 0, max(n_bytes, 1))
@@ -197,14 +197,14 @@ def _translate(
     block_bases: int,
     progress: Callable[[int], None] | None,
 ) -> None:
-    """Write all frames of all subjects into ``residues``, each at its place in ``to``, shape (n, 6)."""
+    """Write all frames of all subjects into ``residues``, each at its start in ``to``, shape (n, 6)."""
     if not len(whole):
         return
     starts, ends = whole.starts.astype(np.int64), whole.starts.astype(np.int64) + whole.lengths
     begun = int(starts[0])
     n_done, n_bases = 0, whole.n_residues
     for first in range(begun, int(ends[-1]), block_bases):
-        # Codons that begin in this block; the last of them ends two bases after it.
+        # The codons that begin in this block; the last of them ends two bases after it.
         stop = min(first + block_bases, int(ends[-1]) - CODON + 1)
         window = whole.residues[first : stop + CODON - 1]
         segment.check_letters(window, DNA, padded=True)
@@ -216,7 +216,7 @@ def _translate(
                 continue
             for frame, target in zip(FRAMES, to[place].tolist(), strict=True):
                 offset = abs(frame) - 1
-                # Codons of a frame begin at every third base from its first, to the left in the minus frames.
+                # The codons of a frame begin at every third base from its first; in minus frames, from right to left.
                 if frame > 0:
                     skipped = max(0, -(-(low - begin - offset) // CODON))
                     codons = forward[begin + offset + CODON * skipped - first : high - first + 1 : CODON]
@@ -226,7 +226,7 @@ def _translate(
                     codons = backward[low - first : rightmost - first + 1][::-1][::CODON]
                 residues[target + skipped : target + skipped + len(codons)] = codons
         if progress is not None:
-            # Blocks also hold padding and removed subjects; what is told adds up to the bases that are translated.
+            # Blocks also contain padding and removed subjects; the reported numbers sum to the translated bases.
             reached = n_bases * (min(first + block_bases, int(ends[-1])) - begun) // (int(ends[-1]) - begun)
             progress(reached - n_done)
             n_done = reached

@@ -1,4 +1,4 @@
-"""Checking a packed database: every byte against its SHA-256, every array against what the format promises."""
+"""Verification of a packed database: every file against its SHA-256, every array against the format's rules."""
 
 from __future__ import annotations
 
@@ -27,9 +27,8 @@ _BLOCK_BYTES: Final = 16 << 20
 def verify(database: PackedDatabase) -> list[str]:
     """All problems of an open database, one line each; an empty list where there are none.
 
-    A byte that changed in any file is found: in the arrays here, in the catalogue when the database is opened, but for
-    white space in its JSON.
-    Memory: one block of residues and a few bytes a subject.
+    Every changed byte is detected: in the arrays by this function, and in the catalogue, except white space in its
+    JSON, when the database is opened. Memory is one block of residues and a few bytes per subject.
     """
     catalogue = database.catalogue
     problems: list[str] = []
@@ -60,7 +59,7 @@ def _changed_files(folder: Path, entry: SegmentEntry) -> Iterator[str]:
 
 
 def _structure_problems(segment: Segment, where: str, alphabet: Alphabet) -> list[str]:
-    """What whole files of a faulty writer would break."""
+    """Violations of the format in files with correct digests, which only a faulty writer can produce."""
     entry = segment.entry
     lengths = segment.lengths.astype(np.int64)
     starts = segment.starts.astype(np.int64)

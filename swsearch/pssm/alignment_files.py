@@ -1,8 +1,9 @@
 """Multiple alignments from files: aligned FASTA, A2M and A3M, Stockholm.
 
-*Aligned FASTA*: all records of one length, ``-`` or ``.`` for gaps. *A2M and A3M*: lower case and ``.`` are insertions
-between the columns of the alignment, and dropped. *Stockholm*: one alignment or many (Pfam), each ended by ``//``; a
-sequence may go on in a later block, ``#=GF ID`` names the alignment, other marks are passed over.
+In *aligned FASTA* all records have the same length, and gaps are ``-`` or ``.``. In *A2M and A3M*, lower-case letters
+and ``.`` are insertions between the columns of the alignment; they are dropped. A *Stockholm* file holds one or several
+alignments, each ended by ``//``; a sequence may be continued in a later block, ``#=GF ID`` names the alignment, and
+other annotation is ignored.
 """
 
 from __future__ import annotations
@@ -36,11 +37,12 @@ class MultipleAlignment:
     Attributes
     ----------
     name : str
-        Its name in the file, or the first sequence's header; empty where there is none.
+        The alignment's name in the file, or the first sequence's header; empty where there is none.
     codes : uint8 array, shape (n_sequences, n_columns)
         Residue codes without soft-mask flags; 31 for a gap.
     all_columns : bool
-        Every column is a position of the profile, as in A2M and A3M; else those that few sequences fill are not.
+        Whether every column is a position of the profile, as in A2M and A3M; otherwise columns with few residues are
+        not.
     """
 
     name: str
@@ -54,7 +56,7 @@ def read_aligned_fasta(path: str | os.PathLike[str], *, insertions: bool) -> Mul
     Raises
     ------
     InputError
-        The file is none; the message names the record or the line.
+        The file is not in this format; the message names the record or the line.
     """
     name = shown_name(path)
     headers: list[str] = []
@@ -83,7 +85,7 @@ def read_stockholm(path: str | os.PathLike[str]) -> Iterator[MultipleAlignment]:
     Raises
     ------
     InputError
-        The file is none; the message names the line, or the alignment and the sequence.
+        The file is not in this format; the message names the line, or the alignment and the sequence.
     """
     name = shown_name(path)
     rows: dict[str, list[str]] = {}
@@ -120,7 +122,7 @@ def read_stockholm(path: str | os.PathLike[str]) -> Iterator[MultipleAlignment]:
 
 
 def _alignment(title: str, rows: list[tuple[str, bytes]], name: str, *, all_columns: bool) -> MultipleAlignment:
-    """The alignment of named rows, which must be of one length and of protein letters and gaps."""
+    """The alignment of named rows, which must have the same length and consist of protein letters and gaps."""
     if not rows or not rows[0][1]:
         raise InputError(f"{name}: there is no aligned sequence")
     n_columns = len(rows[0][1])
@@ -140,5 +142,5 @@ def _alignment(title: str, rows: list[tuple[str, bytes]], name: str, *, all_colu
 
 
 def _which(name: str, number: int, header: str) -> str:
-    """The row of a file as messages name it."""
+    """The name of a file's row in messages."""
     return f"{name}, sequence {number + 1} ({header.split(None, 1)[0] if header.strip() else 'unnamed'})"

@@ -1,21 +1,22 @@
-"""Position-specific scores from a multiple alignment, in the manner of PSI-BLAST (Altschul and others 1997).
+"""Position-specific scores estimated from a multiple alignment, in the manner of PSI-BLAST (Altschul and others 1997).
 
-*Positions* are the columns that at least half of the sequences fill (all columns of A2M and A3M). *Weights*, so that
-many like sequences do not outvote few others: a sequence gets 1/(k n) in each position that it fills, where k amino
-acids occur in the column and n sequences share its own; its weight is the mean over these positions (Henikoff and
-Henikoff 1994), so that a fragment counts fully where it is. *Frequencies* f are the weights' shares in a column.
-*Pseudocounts* stand for the amino acids that more sequences would show::
+*Positions* are the columns in which at least half of the sequences have a residue (all columns of A2M and A3M).
+*Weights* prevent many similar sequences from dominating few others: in each position where a sequence has a residue it
+gets 1/(k n), where k different amino acids occur in the column and n sequences share its own; its weight is the mean
+over these positions (Henikoff and Henikoff 1994), so that a fragment counts fully where it is present. *Frequencies* f
+are the weighted shares of the amino acids in a column. *Pseudocounts* account for amino acids that further sequences
+would show::
 
     Q(i) / p(i) = (α f(i) / p(i) + β Σ_j f(j) exp(λ s(j, i))) / (α + β)
 
 with p the composition of natural proteins, s and λ the search's substitution matrix and its ungapped λ, α the mean
-number of different amino acids in a position less 1, and β = 10. *Scores* are ln(Q / p) / λ, rounded: in the matrix's
-own units, so half bits for BLOSUM62, and with its statistics. An alignment of one sequence (α = 0) has the matrix's
-scores.
+number of different amino acids in a position minus 1, and β = 10. *Scores* are ln(Q / p) / λ, rounded; they have the
+units of the matrix (half bits for BLOSUM62), so that its statistics apply. An alignment of one sequence (α = 0) has the
+matrix's scores.
 
-Letters that are no amino acid (B, Z, X, ``*``, U, O, J) fill a column and count no further. A position that has no
-other is X. The *consensus* is the amino acid with the largest frequency, among equals the first of
-``ARNDCQEGHILKMFPSTWYV``.
+Letters that are not amino acids (B, Z, X, ``*``, U, O, J) count as residues of a column, but not in its frequencies. A
+position with no other letters is X. The *consensus* is the amino acid with the largest frequency, and among equal ones
+the first of ``ARNDCQEGHILKMFPSTWYV``.
 """
 
 from __future__ import annotations
@@ -36,22 +37,22 @@ from swsearch.statistics.ungapped import matrix_lambda
 from swsearch.typing import Codes, Floats
 
 PSEUDOCOUNT: Final = 10.0
-"""β of the formula: the weight of what the matrix expects against what the alignment shows."""
+"""β of the formula: the weight of the frequencies that the matrix predicts, relative to the observed ones."""
 MIN_FILLED: Final = 0.5
-"""Share of the sequences that must fill a column that is a position."""
+"""Smallest share of the sequences with a residue in a column that is a position."""
 
 
 def position_specific_query(
     alignment: MultipleAlignment, matrix: SubstitutionMatrix, header: str
 ) -> PositionSpecificQuery:
-    """The query that an alignment stands for.
+    """The query that is estimated from an alignment.
 
     Raises
     ------
     InputError
         No column is a position.
     ScoringError
-        The matrix has no ungapped λ, so it says nothing of frequencies.
+        The matrix has no ungapped λ, so its scores do not imply frequencies.
     """
     lam = matrix_lambda(matrix)
     if lam is None:
@@ -75,15 +76,15 @@ def column_frequencies(codes: Codes) -> Floats:
     Parameters
     ----------
     codes : uint8 array, shape (n_sequences, n_columns)
-        Residue codes; what is no amino acid does not count.
+        Residue codes; codes other than amino acids do not count.
     """
     counts = _counts(codes, np.ones(len(codes)))
     kinds = np.count_nonzero(counts, axis=1)
     weights = np.zeros(len(codes))
     for number, row in enumerate(codes):
-        places = np.flatnonzero(row < N_AMINO_ACIDS)
-        if places.size:
-            weights[number] = total(1.0 / (kinds[places] * counts[places, row[places]])) / places.size
+        columns = np.flatnonzero(row < N_AMINO_ACIDS)
+        if columns.size:
+            weights[number] = total(1.0 / (kinds[columns] * counts[columns, row[columns]])) / columns.size
     weighted = _counts(codes, weights)
     whole = sum_in_order(weighted, axis=1)[:, None]
     return weighted / np.where(whole > 0, whole, 1.0)
@@ -93,13 +94,13 @@ def _counts(codes: Codes, weights: Floats) -> Floats:
     """Sum of the weights of the sequences that have each amino acid in each column, shape (n_columns, 20)."""
     counts = np.zeros((codes.shape[1], N_AMINO_ACIDS))
     for row, weight in zip(codes, weights.tolist(), strict=True):
-        places = np.flatnonzero(row < N_AMINO_ACIDS)
-        counts[places, row[places]] += weight
+        columns = np.flatnonzero(row < N_AMINO_ACIDS)
+        counts[columns, row[columns]] += weight
     return counts
 
 
 def _mean_kinds(codes: Codes) -> float:
-    """Different amino acids in a column, on average over the columns that have any."""
+    """Mean number of different amino acids per column, over the columns that have any."""
     kinds = np.count_nonzero(_counts(codes, np.ones(len(codes))), axis=1)
     return int(kinds.sum(dtype=np.int64)) / max(1, int(np.count_nonzero(kinds)))
 
@@ -109,7 +110,7 @@ def _scores(frequencies: Floats, alpha: float, matrix: SubstitutionMatrix, lam: 
     odds = exp(lam * matrix.scores[:N_AMINO_ACIDS, :N_AMINO_ACIDS].astype(np.float64))
     expected = sum_in_order(frequencies[:, :, None] * odds[None, :, :], axis=1)
     ratios = (alpha * frequencies / background(PROTEIN) + PSEUDOCOUNT * expected) / (alpha + PSEUDOCOUNT)
-    # The score is where the ratio stands among exp(λ (s - 1/2)).
+    # The score is the largest s with exp(λ (s - 1/2)) <= ratio, that is, ln(ratio) / λ rounded.
     steps = exp(lam * (np.arange(MIN_SCORE + 1, MAX_SCORE + 1, dtype=np.float64) - 0.5))
     scores: NDArray[np.int64] = MIN_SCORE + np.searchsorted(steps, ratios, side="right").astype(np.int64)
     return scores

@@ -1,8 +1,8 @@
-"""NCBI's PSSMs as text: what ``psiblast -out_ascii_pssm`` writes.
+"""NCBI's PSSMs as text, as ``psiblast -out_ascii_pssm`` writes them.
 
-A title, a line of column letters, then a line a position: its number, its letter, and a score for each of the first
-twenty column letters. Weighted percentages and what else may follow on the line, and the lines of statistics at the
-end, are passed over.
+The file has a title, a line of column letters, and one line per position: its number, its letter, and a score for each
+of the first twenty column letters. Everything after the scores, such as weighted percentages, and the lines of
+statistics at the end are ignored.
 """
 
 from __future__ import annotations
@@ -24,21 +24,21 @@ _AMINO_ACIDS: Final = frozenset(PROTEIN.letters[:N_AMINO_ACIDS])
 
 
 def read_pssm(path: str | os.PathLike[str], matrix: SubstitutionMatrix, header: str) -> PositionSpecificQuery:
-    """The query that a PSSM is.
+    """The query of a PSSM file.
 
     Parameters
     ----------
     path : path
         The file; ``-`` is standard input.
     matrix : SubstitutionMatrix
-        Scores letters that the PSSM has no column for.
+        Gives the scores of letters without a column in the PSSM.
     header : str
-        The query's header; the file has none.
+        The query's header, because the file has none.
 
     Raises
     ------
     InputError
-        The file is no such PSSM; the message names the line.
+        The file is not such a PSSM; the message names the line.
     """
     name = shown_name(path)
     columns: list[int] = []

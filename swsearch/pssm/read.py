@@ -1,4 +1,4 @@
-"""Queries that are profiles, by their file format."""
+"""Readers of query profiles, and the detection of their file format."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from swsearch.sequences.source import shown_name, source_name
 from swsearch.words import counted
 
 QUERY_FORMATS: Final = ("auto", "fasta", "pssm", "aligned", "a3m", "stockholm")
-_LOOKED_AT: Final = 4096
-"""Bytes."""
+_SAMPLE_BYTES: Final = 4096
+"""Bytes at the start of a file from which its format is detected."""
 
 
 def detect_query_format(path: str | os.PathLike[str]) -> str:
-    """``pssm`` or ``stockholm`` where the first line says so, else ``fasta``.
+    """``pssm`` or ``stockholm`` where the first line says so, otherwise ``fasta``.
 
-    The file is one that can be read again (:func:`swsearch.sequences.source.seekable`).
+    The path must be one that can be read again (:func:`swsearch.sequences.source.seekable`).
 
     Raises
     ------
@@ -43,14 +43,14 @@ def detect_query_format(path: str | os.PathLike[str]) -> str:
 
 
 def _start_of(path: str | os.PathLike[str]) -> bytes:
-    """The first lines of a file, decompressed; none where it cannot be read."""
+    """The first lines of a file, decompressed; empty where it cannot be read."""
     start: list[bytes] = []
     size = 0
-    with suppress(InputError):  # whoever reads the whole file says what is wrong with it
+    with suppress(InputError):  # the reader of the whole file reports the error
         for line in text_lines(path, ""):
             start.append(line.encode("utf-8", "surrogateescape"))
             size += len(start[-1])
-            if size >= _LOOKED_AT:
+            if size >= _SAMPLE_BYTES:
                 break
     return b"".join(start)
 
@@ -65,9 +65,9 @@ def read_profiles(
     path : path
         ``-`` is standard input.
     query_format : str
-        One of :data:`QUERY_FORMATS`, but for ``auto`` and ``fasta``.
+        One of :data:`QUERY_FORMATS` except ``auto`` and ``fasta``.
     matrix : SubstitutionMatrix
-        Of proteins; gives the scale, the pseudocounts, and the scores of letters that are no amino acid.
+        A matrix for proteins; it gives the scale, the pseudocounts, and the scores of letters other than amino acids.
 
     Raises
     ------
@@ -96,6 +96,6 @@ def read_profiles(
 
 
 def _header(alignment: MultipleAlignment, stem: str, number: int, n_alignments: int) -> str:
-    """Name and description of a profile; the file's name where the alignment has none."""
+    """The header of a profile: the alignment's name, or else the file's, and a description."""
     name = (alignment.name.split(None, 1) or [stem if n_alignments == 1 else f"{stem}_{number}"])[0]
     return f"{name} profile of {counted(len(alignment.codes), 'aligned sequence')}"

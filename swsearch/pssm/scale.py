@@ -1,8 +1,9 @@
-"""The scale of position-specific scores: the ungapped λ that makes them worth what a matrix's scores are.
+"""The scale of position-specific scores: their ungapped λ, compared with the λ of the search's matrix.
 
-E-values of a position-specific query are those of the substitution matrix and gap cost of the search. That holds, as
-in PSI-BLAST, where its scores have the matrix's scale: the same λ in ``mean over positions of Σ p(a) exp(λ s(a)) = 1``
-(Karlin and Altschul 1990; Altschul and others 1997), with p the composition of natural proteins.
+E-values of a position-specific query are computed with the statistics of the search's substitution matrix and gap cost.
+As in PSI-BLAST, this is correct if its scores have the matrix's scale: the same λ, the solution of ``mean over
+positions of Σ p(a) exp(λ s(a)) = 1`` (Karlin and Altschul 1990; Altschul and others 1997), with p the composition of
+natural proteins.
 """
 
 from __future__ import annotations
@@ -19,11 +20,11 @@ from swsearch.sequences.alphabet import PROTEIN
 from swsearch.statistics.ungapped import find_lambda, matrix_lambda, score_distribution
 
 TOLERANCE: Final = 0.2
-"""Relative difference from the matrix's λ from which E-values are called into question."""
+"""Largest relative difference from the matrix's λ without a warning about E-values."""
 
 
 def query_lambda(scores: NDArray[np.int8]) -> float | None:
-    """λ of score rows of equal shares against natural proteins.
+    """λ of equally likely score rows against letters of natural composition.
 
     Parameters
     ----------
@@ -39,7 +40,7 @@ def query_lambda(scores: NDArray[np.int8]) -> float | None:
 
 
 def scale_note(query: PositionSpecificQuery, matrix: SubstitutionMatrix) -> str | None:
-    """What a person should hear where the query's scores do not have the matrix's scale."""
+    """A message for the user where the query's scores do not have the matrix's scale; None where they do."""
     of_matrix, of_query = matrix_lambda(matrix), query_lambda(query.scores[:, :N_AMINO_ACIDS])
     if of_matrix is None or (of_query is not None and abs(of_query / of_matrix - 1) <= TOLERANCE):
         return None

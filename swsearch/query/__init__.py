@@ -1,1 +1,1 @@
-"""Queries as the engines see them: the profile of scores against every subject letter."""
+"""Queries as profiles of scores against every subject letter; masking and composition correction."""

@@ -1,20 +1,20 @@
 """Correction of a query's scores for its local composition, so that E-values of biased regions are not too small.
 
-A region of a query that is rich in some amino acids scores well with any subject rich in the same ones, related or not.
-Against the composition around each position, such a match is less surprising than the matrix, made for the average
-composition, takes it for. With n_b the count of amino acid b among the N within 20 residues of position i, p_b its
-background frequency and λ the matrix's without gaps::
+A region of a query that is rich in some amino acids scores high with any subject that is rich in the same ones, related
+or not. Given the composition around a position, such a match is more likely by chance than the matrix assumes, which
+was made for the average composition. Let n_b be the count of amino acid b among the N residues within 20 residues of
+position i, p_b its background frequency, and λ the matrix's ungapped λ. Then::
 
     f_b     = (n_b + 40 p_b) / (N + 40)
     S'(i,b) = S(q_i, b) - round(strength · max(0, ln(f_b / p_b)) / λ)
 
-The logarithm of a letter's local over its usual frequency, in the matrix's units, is what a match with it owes to
-composition. The idea of a window correction is that of kClust, HHsuite and MMseqs2 (Hauser, Mayer and Söding 2013,
-doi 10.1186/1471-2105-14-248), which shift all scores of a position by one number, up or down; here each letter is
-lowered by its own, and nothing is raised. ``benchmarks/benchmark_composition.py`` measures what it does, and
-``docs/design/statistics.md`` tells.
+ln(f_b / p_b) / λ is the part of a match's score that is due to composition, in the matrix's units. Correction by a
+window was introduced by kClust, HHsuite and MMseqs2 (Hauser, Mayer and Söding 2013, doi 10.1186/1471-2105-14-248),
+which shift all scores of a position by the same number, up or down; here the score of each letter is lowered by a
+number of its own, and no score is raised. ``benchmarks/benchmark_composition.py`` measures the effect, which
+``docs/design/statistics.md`` describes.
 
-The corrected scores are a query profile like any other: every engine, and the traceback, compute with them.
+The corrected scores are an ordinary query profile, with which all engines and the traceback compute.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ from swsearch.typing import Codes
 
 COMPOSITIONS: Final = ("none", "bias")
 STRENGTH: Final = 0.25
-"""The strength that brings errors at E <= 1 and 10 nearest to 1 and 10 on SCOPe40."""
+"""The strength for which the numbers of false hits at E <= 1 and 10 on SCOPe40 are closest to 1 and 10."""
 
 WINDOW: Final = 20
-"""Residues on each side of a position that are its surroundings."""
+"""Residues on each side of a position that count for its local composition."""
 
 PSEUDOCOUNTS: Final = 40.0
-"""Residues of background composition that are counted with those of the window."""
+"""Residues of background composition that are added to those of the window."""
 
 
 def local_counts(codes: Codes, n_letters: int, window: int = WINDOW) -> NDArray[np.int64]:
@@ -63,8 +63,8 @@ def local_counts(codes: Codes, n_letters: int, window: int = WINDOW) -> NDArray[
     before = np.zeros((len(codes) + 1, n_letters), dtype=np.int64)
     before[counted + 1, letters[counted]] = 1
     before = np.cumsum(before, axis=0)
-    places = np.arange(len(codes))
-    first, stop = np.maximum(places - window, 0), np.minimum(places + window + 1, len(codes))
+    positions = np.arange(len(codes))
+    first, stop = np.maximum(positions - window, 0), np.minimum(positions + window + 1, len(codes))
     counts: NDArray[np.int64] = before[stop] - before[first]
     return counts
 
@@ -72,7 +72,7 @@ def local_counts(codes: Codes, n_letters: int, window: int = WINDOW) -> NDArray[
 def corrected_profile(
     codes: Codes, matrix: SubstitutionMatrix, gap: GapPenalty, lam: float, strength: float = STRENGTH
 ) -> QueryProfile:
-    """The profile of a sequence with its scores corrected for local composition; takes about 2 kB a residue.
+    """The profile of a sequence with scores corrected for local composition; takes about 2 kB of memory per residue.
 
     Parameters
     ----------

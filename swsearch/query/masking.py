@@ -1,14 +1,14 @@
-"""Masking of queries: which residues are of low complexity or repeats, and how the query's letters say so.
+"""Masking of queries: finds residues of low complexity and repeats, and marks them in the query's letters.
 
-The step between reading a query and scoring it. Maskers find places; the mode decides what becomes of them:
+Masking comes between reading a query and scoring it. Maskers find the residues; the mode decides how they are treated:
 
 ``hard``
-    Masked residues become ``X`` (protein) or ``N`` (DNA), as if the file had them.
+    Masked residues become ``X`` (protein) or ``N`` (DNA), as if the file contained these letters.
 ``soft``
-    Masked residues are written in lower case. They count as ``X`` or ``N`` where subjects are sought, and as
-    themselves in the score and the alignment of those that are found; :mod:`swsearch.search.searcher` does that.
+    Masked residues are written in lower case. They count as ``X`` or ``N`` in deciding which subjects are reported, and
+    as themselves in the scores and alignments of these; :mod:`swsearch.search.searcher` implements that.
 
-Either way the letters of a masked query show what was masked: all others are in upper case.
+In both modes the letters of a query show what was masked: all other letters are in upper case.
 
 Maskers
 -------
@@ -21,7 +21,7 @@ Maskers
 ``lower``
     The letters that are in lower case in the file.
 
-Each runs with its published defaults, so the same letters are masked on every machine.
+Each masker runs with its published defaults, so the same letters are masked on every machine.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ def _seg(letters: str, alphabet: Alphabet) -> Iterable[tuple[int, int]]:
 
 @dataclass(frozen=True)
 class _Masker:
-    """How a masker is run: the alphabets it knows, what it needs, and its intervals, 0-based and half-open."""
+    """A masker: its alphabets, a check that it is installed, and a function that returns its half-open intervals."""
 
     alphabets: tuple[Alphabet, ...]
     require: Callable[[], object]
@@ -113,7 +113,7 @@ MASKERS: Final = (*_MASKERS, LOWER)
 
 
 def parse_maskers(text: str) -> tuple[str, ...]:
-    """The maskers that ``--mask`` names, separated by commas; their masks are joined.
+    """The maskers in the value of ``--mask``, separated by commas; a residue is masked where any of them masks it.
 
     Raises
     ------
@@ -135,12 +135,12 @@ def parse_maskers(text: str) -> tuple[str, ...]:
 
 
 def require_maskers(names: tuple[str, ...], alphabet: Alphabet) -> None:
-    """Refuse maskers that cannot work on ``alphabet`` or are not installed, before anything is searched.
+    """Refuse maskers that are not for ``alphabet`` or not installed, before anything is searched.
 
     Raises
     ------
     InputError
-        With what to do.
+        A masker is not for the alphabet, or not installed.
     """
     for name in names:
         masker = _MASKERS.get(name)
@@ -152,8 +152,8 @@ def require_maskers(names: tuple[str, ...], alphabet: Alphabet) -> None:
         masker.require()
 
 
-def masked_places(codes: Codes, alphabet: Alphabet, names: tuple[str, ...]) -> Mask:
-    """Which residues the maskers mask.
+def masked_residues(codes: Codes, alphabet: Alphabet, names: tuple[str, ...]) -> Mask:
+    """The residues that the maskers mask, as a bool array of shape (length,).
 
     Parameters
     ----------
@@ -180,7 +180,7 @@ def masked_places(codes: Codes, alphabet: Alphabet, names: tuple[str, ...]) -> M
 
 
 def scored_letters(codes: Codes, alphabet: Alphabet) -> str:
-    """The letters in upper case, those that score as another as that one.
+    """The letters in upper case, with each letter that scores as another replaced by that one.
 
     >>> scored_letters(PROTEIN.encode("MkUw"), PROTEIN)
     'MKXW'
@@ -192,7 +192,7 @@ def scored_letters(codes: Codes, alphabet: Alphabet) -> str:
 
 
 def unknown_code(alphabet: Alphabet) -> int:
-    """Code of the letter that stands for any residue: ``X`` or ``N``."""
+    """The code of the letter for an unknown residue, ``X`` or ``N``."""
     return alphabet.code("X" if alphabet is PROTEIN else "N")
 
 
@@ -205,7 +205,7 @@ def mask_record(record: SequenceRecord, names: tuple[str, ...], mode: str) -> Se
     """
     if not names:
         return record
-    masked = masked_places(record.codes, record.alphabet, names)
+    masked = masked_residues(record.codes, record.alphabet, names)
     codes = record.codes & np.uint8(CODE_MASK)
     if mode == "hard":
         codes[masked] = unknown_code(record.alphabet)
@@ -215,7 +215,7 @@ def mask_record(record: SequenceRecord, names: tuple[str, ...], mode: str) -> Se
 
 
 def screening_codes(codes: Codes, alphabet: Alphabet) -> Codes | None:
-    """Codes that a softly masked query is sought with: lower case as ``X`` or ``N``; None where nothing is masked."""
+    """The codes of a softly masked query with masked residues as ``X`` or ``N``; None where nothing is masked."""
     masked = (codes & SOFT_MASK_BIT) != 0
     if not masked.any():
         return None

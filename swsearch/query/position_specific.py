@@ -1,7 +1,7 @@
-"""A query with scores of its own at every position, as a PSSM or a multiple alignment gives them.
+"""A query with scores of its own at every position, made from a PSSM or a multiple alignment.
 
-Everything that takes a :class:`swsearch.sequences.record.SequenceRecord` takes it: its letters are the consensus that
-reports show, its header names where it comes from. The search alone looks at the scores.
+It is a :class:`swsearch.sequences.record.SequenceRecord` whose letters are the consensus, which reports show, and whose
+header names its source. Only the search uses the scores.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from swsearch.sequences.record import SequenceRecord
 from swsearch.typing import Codes, ScoreTable
 
 N_AMINO_ACIDS = 20
-"""Letters that a position-specific score belongs to: the first codes of the protein alphabet."""
+"""Letters with position-specific scores: the first codes of the protein alphabet."""
 
 
 @dataclass(frozen=True, eq=False)
 class PositionSpecificQuery(SequenceRecord):
-    """A protein query whose positions have scores.
+    """A protein query with a score for each position and letter.
 
     Attributes
     ----------
@@ -35,20 +35,20 @@ class PositionSpecificQuery(SequenceRecord):
     scores: ScoreTable
 
     def profile(self, gap: GapPenalty) -> QueryProfile:
-        """What an engine needs of it: a table row for each position."""
+        """The query's profile, with one table row per position."""
         return QueryProfile(np.arange(len(self), dtype=np.int32), self.scores, gap)
 
 
 def with_other_letters(scores: NDArray[np.int64], consensus: Codes, matrix: SubstitutionMatrix) -> ScoreTable:
-    """The whole table of a query from its scores for the twenty amino acids.
+    """The score table of a query, from its scores for the twenty amino acids.
 
-    The other letters (B, Z, X, ``*``, U, O, J) score as the matrix scores them against the consensus, which is what
-    PSI-BLAST does for X and ``*``. So a PSSM that repeats a matrix's rows is that matrix in every letter.
+    The other letters (B, Z, X, ``*``, U, O, J) get the matrix's scores against the consensus, as PSI-BLAST does for X
+    and ``*``. A PSSM that repeats the rows of a matrix therefore has the matrix's scores for all letters.
 
     Parameters
     ----------
     scores : int array, shape (length, 20)
-        In the order of the alphabet, ``ARNDCQEGHILKMFPSTWYV``.
+        Scores in the order of the alphabet, ``ARNDCQEGHILKMFPSTWYV``.
     consensus : uint8 array, shape (length,)
     matrix : SubstitutionMatrix
 

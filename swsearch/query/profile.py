@@ -1,8 +1,8 @@
-"""The query profile: what an engine needs to know of a query.
+"""The query profile: the scores of every query position against every subject letter, as engines take them.
 
-Row ``i`` of the query scores ``table[rows[i], subject code & 31]``. A plain query has one table row for each different
-letter it holds, so an engine may build one score vector a row and reuse it at every position with that row; a
-position-specific matrix has a row of its own for each position. The engines see no other difference.
+Position ``i`` of the query scores ``table[rows[i], subject code & 31]``. The profile of a sequence has one table row
+per different letter, so an engine may build one score vector per row and reuse it at all positions with this row. A
+position-specific query has one row per position. For engines there is no other difference.
 """
 
 from __future__ import annotations
@@ -53,9 +53,9 @@ class QueryProfile:
         return int(self.table.max())
 
     def most_columns(self, scores: Scores) -> NDArray[np.int64] | None:
-        """Most subject columns that alignments of these scores can span; None where gaps cost nothing to extend.
+        """Upper bound on the subject columns that alignments with these scores span; None where gap extension is free.
 
-        Their gaps cost at most what the scores leave of the sum of every position's best.
+        The sum of the best scores of all positions, less an alignment's score, bounds the cost of its gaps.
         """
         if self.gap.extend == 0:
             return None

@@ -1,1 +1,1 @@
-"""Scoring: substitution matrices, gap costs, and the scheme that holds both."""
+"""Scoring: substitution matrices, gap costs, and the scheme that combines both."""

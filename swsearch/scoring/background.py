@@ -1,4 +1,4 @@
-"""How often each letter occurs by chance: what statistics, simulations and composition corrections compare with."""
+"""Background frequencies of letters, used by statistics, simulations and composition correction."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ _AMINO_ACIDS_PER_HUNDRED_THOUSAND: Final = (
     7805, 5129, 4487, 5364, 1925, 4264, 6295, 7377, 2199, 5142,
     9019, 5744, 2243, 3856, 5203, 7120, 5841, 1330, 3216, 6441,
 )  # fmt: skip
-"""Residues in 100,000 of natural proteins, in the order ARNDCQEGHILKMFPSTWYV (Robinson and Robinson 1991, as BLAST's
-parameters were computed with)."""
+"""Residues per 100,000 in natural proteins, in the order ARNDCQEGHILKMFPSTWYV (Robinson and Robinson 1991; BLAST's
+parameters were computed with the same numbers)."""
 
 
 def background(alphabet: Alphabet) -> Floats:

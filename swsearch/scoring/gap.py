@@ -1,7 +1,7 @@
-"""Gap costs. The one place that says what a gap costs: ``open + k * extend`` for a gap of ``k`` residues.
+"""Gap costs: a gap of ``k`` residues costs ``open + k * extend``. This module is the only definition.
 
-This is what BLAST, SSEARCH, SWIPE and DIAMOND print: under "11/1" the first residue of a gap costs 12. Opal, parasail
-and CUDASW++4 charge ``open + (k - 1) * extend``; give them ``open + extend`` as their open.
+BLAST, SSEARCH, SWIPE and DIAMOND use the same convention: with "11/1" the first residue of a gap costs 12. Opal,
+parasail and CUDASW++4 charge ``open + (k - 1) * extend``, so their open corresponds to ``open + extend`` here.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Final
 from swsearch.errors import ScoringError
 
 MAX_GAP_COST: Final = 16_383
-"""Largest open and largest extend: their sum and a doubled step stay in 16 bits, so every engine can hold them."""
+"""Largest open and largest extend cost; their sum, and twice either of them, fit signed 16 bits in every engine."""
 
 
 @dataclass(frozen=True)

@@ -1,11 +1,11 @@
 """Substitution matrices: NCBI's by name, a file in NCBI's format, or match and mismatch for DNA.
 
-A matrix is held for the 32 codes of an alphabet (:mod:`swsearch.sequences.alphabet`), rows the query's letter, columns
-the subject's. Letters that score as another (``U`` as ``X`` in protein, ``U`` as ``T`` in DNA) have that letter's row
-and column; codes that are no letter, padding above all, score -128 against everything.
+A matrix has 32 rows and columns, for the codes of an alphabet (:mod:`swsearch.sequences.alphabet`): rows for the
+query's letter, columns for the subject's. Letters that score as another (``U`` as ``X`` in protein, ``U`` as ``T`` in
+DNA) have the row and column of that letter; codes that are not letters, such as padding, score -128 against everything.
 
-DNA letters that stand for several bases score the mean over the pairs of bases they stand for, rounded down: with
-2/-3, ``N`` against ``A`` is ``floor((2 - 3 - 3 - 3) / 4) = -2``.
+A DNA letter for several bases scores the mean over the pairs of bases that it represents, rounded down: with 2/-3,
+``N`` against ``A`` scores ``floor((2 - 3 - 3 - 3) / 4) = -2``.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ PAD_SCORE: Final = -128
 MIN_SCORE: Final = -127
 MAX_SCORE: Final = 127
 MAX_FILE_BYTES: Final = 1 << 20
-"""Largest matrix file; a matrix of 27 letters has some 3,000 bytes."""
+"""Largest matrix file; a matrix of 27 letters has about 3,000 bytes."""
 _WHOLE: Final = re.compile(r"[+-]?[0-9]+(\.0*)?")
 _LONGEST_SCORE: Final = 16
 
 
 class SubstitutionMatrix:
-    """Scores of letter pairs. Immutable, hashable by content.
+    """Scores of pairs of letters. Immutable; hashable by content.
 
     Parameters
     ----------
@@ -80,23 +80,23 @@ class SubstitutionMatrix:
 
 
 def _from_letters(name: str, alphabet: Alphabet, letters: str, values: np.ndarray) -> SubstitutionMatrix:
-    """A matrix from the letters that label ``values``; letters the file lacks score as ``scored_as``, X or N say."""
+    """A matrix from scores and their letters; missing letters score as ``scored_as`` says, or else as X or N."""
     if not np.all(values == np.rint(values)):
         raise ScoringError(f"matrix {name} has scores that are not whole numbers; scale and round it first")
     if values.min() < MIN_SCORE or values.max() > MAX_SCORE:
         raise ScoringError(f"matrix {name} has scores outside {MIN_SCORE} … {MAX_SCORE}; scale it down")
-    place = {letter: i for i, letter in enumerate(letters.upper())}
+    index = {letter: i for i, letter in enumerate(letters.upper())}
     fallback = "X" if alphabet is PROTEIN else "N"
     chosen: list[tuple[int, int]] = []
     missing: list[str] = []
     for code, letter in enumerate(alphabet.letters):
-        source = next((x for x in (letter, alphabet.scored_as.get(letter, ""), fallback) if x in place), None)
-        if letter in alphabet.scored_as and alphabet.scored_as[letter] in place:
+        source = next((x for x in (letter, alphabet.scored_as.get(letter, ""), fallback) if x in index), None)
+        if letter in alphabet.scored_as and alphabet.scored_as[letter] in index:
             source = alphabet.scored_as[letter]  # U, O and J always score as X, whatever the file says of them
         if source is None:
             missing.append(letter)
         else:
-            chosen.append((code, place[source]))
+            chosen.append((code, index[source]))
     if missing:
         raise ScoringError(f"matrix {name} has no row for {''.join(missing)} and none for {fallback}; add one of them")
     scores = np.full((N_CODES, N_CODES), PAD_SCORE, dtype=np.int8)
@@ -107,7 +107,7 @@ def _from_letters(name: str, alphabet: Alphabet, letters: str, values: np.ndarra
 
 
 def matrix_names() -> list[str]:
-    """Names that :func:`named_matrix` takes: the BLOSUM and PAM matrices that Biopython carries."""
+    """The names that :func:`named_matrix` takes: the BLOSUM and PAM matrices of Biopython."""
     from Bio.Align import substitution_matrices
 
     return [name for name in substitution_matrices.load() if name.startswith(("BLOSUM", "PAM"))]
@@ -115,12 +115,12 @@ def matrix_names() -> list[str]:
 
 @cache
 def named_matrix(name: str) -> SubstitutionMatrix:
-    """One of NCBI's protein matrices, through Biopython.
+    """One of NCBI's protein matrices, from Biopython.
 
     Raises
     ------
     ScoringError
-        There is no such matrix; the message lists those there are.
+        There is no such matrix; the message lists all matrices.
     """
     from Bio.Align import substitution_matrices
 
@@ -132,12 +132,14 @@ def named_matrix(name: str) -> SubstitutionMatrix:
 
 
 def matrix_file(path: str | os.PathLike[str], alphabet: Alphabet) -> SubstitutionMatrix:
-    """A matrix from a text file in NCBI's format: ``#`` comments, a line of column letters, a labelled line a row.
+    """A matrix from a text file in NCBI's format: ``#`` comments, a line of column letters, and one labelled line per
+    row.
 
     Raises
     ------
     ScoringError
-        The file cannot be read as a matrix, with the line and what is wrong there; or it lacks letters of ``alphabet``.
+        The file cannot be read as a matrix (the message names the line and the problem), or lacks letters of
+        ``alphabet``.
     """
     name = f"matrix file {os.fspath(path)}"
     table = _MatrixTable(name, alphabet)
@@ -169,7 +171,7 @@ def _matrix_lines(path: str | os.PathLike[str], name: str) -> list[str]:
 
 
 class _MatrixTable:
-    """The columns and rows of a matrix file, as they are read."""
+    """The columns and rows of a matrix file, collected line by line."""
 
     def __init__(self, name: str, alphabet: Alphabet) -> None:
         self.name = name
@@ -178,12 +180,12 @@ class _MatrixTable:
         self.rows: dict[str, list[int]] = {}
 
     def add(self, number: int, line: str) -> None:
-        """Take a line that is no comment: the column letters first, then rows."""
+        """Add a line that is not a comment: first the column letters, then the rows."""
         where = f"{self.name}, line {number}"
         fields = line.split()
         if not self.columns:
-            for place, field in enumerate(fields, 1):
-                self._check_letter(f"{where}, column letter {place}", field)
+            for position, field in enumerate(fields, 1):
+                self._check_letter(f"{where}, column letter {position}", field)
             self.columns = "".join(fields).upper()
             twice = next((letter for letter in self.columns if self.columns.count(letter) > 1), None)
             if twice is not None:
@@ -201,7 +203,7 @@ class _MatrixTable:
         for column, field in zip(self.columns, fields[1:], strict=True):
             if not _WHOLE.fullmatch(field):
                 raise ScoringError(f"{where}: score {field!r} of {letter} with {column} is no whole number; round it")
-            # Digits beyond the third cannot be in range, and int() refuses too many of them.
+            # int() refuses numbers of thousands of digits, so longer fields are refused before.
             if len(field) > _LONGEST_SCORE or not MIN_SCORE <= int(float(field)) <= MAX_SCORE:
                 problem = (
                     f"score {field[:_LONGEST_SCORE]} of {letter} with {column} is outside {MIN_SCORE} … {MAX_SCORE}"
@@ -217,7 +219,7 @@ class _MatrixTable:
             raise ScoringError(f"{where}: {field!r} is no letter of {self.alphabet.name}; give a matrix for it")
 
     def square(self) -> tuple[str, np.ndarray]:
-        """The letters, and the scores with rows in the order of the columns."""
+        """The letters, and the scores with the rows in the order of the columns."""
         if not self.columns:
             raise ScoringError(f"{self.name} has no line of column letters; it is empty, or holds comments alone")
         missing = [letter for letter in self.columns if letter not in self.rows]
@@ -247,7 +249,7 @@ def match_mismatch(match: int, mismatch: int) -> SubstitutionMatrix:
 
 
 def matrix_text(matrix: SubstitutionMatrix) -> str:
-    """A matrix in NCBI's text format: all letters of its alphabet, rows the query's.
+    """A matrix in NCBI's text format, with all letters of its alphabet; rows are the query's letters.
 
     >>> matrix_text(match_mismatch(2, -3)).splitlines()[0]
     '#  match 2, mismatch -3'
@@ -261,7 +263,7 @@ def matrix_text(matrix: SubstitutionMatrix) -> str:
 
 
 def parse_matrix_text(text: str, name: str, alphabet: Alphabet) -> SubstitutionMatrix:
-    """The matrix that :func:`matrix_text` wrote.
+    """The matrix of a text that :func:`matrix_text` wrote.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""The scoring scheme: a substitution matrix and a gap cost, the two things that define every score of a search."""
+"""The scoring scheme: a substitution matrix and a gap cost, which together define all scores of a search."""
 
 from __future__ import annotations
 

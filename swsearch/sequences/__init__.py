@@ -1,1 +1,1 @@
-"""Sequences: alphabets, records, and reading them from FASTA or FASTQ."""
+"""Sequences: alphabets, records, translation, and readers of FASTA and FASTQ."""

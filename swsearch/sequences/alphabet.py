@@ -1,8 +1,9 @@
-"""Alphabets: which letters a sequence may have, and the code each has in memory, on disk and in the kernels.
+"""Alphabets: the letters that a sequence may have, and their codes in memory, on disk and in the kernels.
 
-A residue is one byte. Bits 0-4 are the letter's code, bit 5 says that the letter was written in lower case (soft
-masking); bits 6 and 7 are zero. Code 31 pads: it is no letter, and every engine scores it so that no alignment crosses
-it. So a byte decodes to exactly the letter that was read, and ``byte & 31`` is its column in a score table.
+A residue is one byte. Bits 0-4 are the letter's code, and bit 5 is set if the letter was in lower case (soft masking);
+bits 6 and 7 are zero. Code 31 is padding: it is not a letter, and every engine scores it such that no alignment
+contains it. A byte therefore decodes to exactly the letter that was read, and ``byte & 31`` is its column in a score
+table.
 
 Protein letters are those of the NCBI matrices, ``ARNDCQEGHILKMFPSTWYVBZX*``, then ``U``, ``O`` and ``J``, which score
 as ``X`` but are kept as they are. DNA letters are ``ACGT``, the IUPAC codes for several bases, and ``U``, which scores
@@ -30,7 +31,7 @@ PAD_CODE: Final = 31
 N_CODES: Final = 32
 INVALID: Final = 0xFF
 MIN_TELLING_RESIDUES: Final = 30
-"""Fewer residues do not tell DNA from protein: GATTACA is a peptide as well."""
+"""With fewer residues, DNA cannot be distinguished from protein: GATTACA is a peptide as well."""
 
 
 @dataclass(frozen=True)
@@ -42,9 +43,9 @@ class Alphabet:
     name : str
         ``protein`` or ``dna``.
     letters : str
-        Upper-case letters; a letter's code is its place.
+        Upper-case letters; a letter's code is its index.
     scored_as : mapping of str to str
-        Letters that have the scores of another letter.
+        Letters that have the scores of another letter, with that letter.
     """
 
     name: str
@@ -53,7 +54,7 @@ class Alphabet:
 
     @cached_property
     def encode_table(self) -> Codes:
-        """uint8, shape (256,): a letter's byte to its code with the soft-mask bit, 255 for other bytes."""
+        """The code of each byte with the soft-mask bit, and 255 for bytes that are not letters; uint8, shape (256,)."""
         table = np.full(256, INVALID, dtype=np.uint8)
         for code, letter in enumerate(self.letters):
             table[ord(letter.lower())] = code | SOFT_MASK_BIT
@@ -63,7 +64,7 @@ class Alphabet:
 
     @cached_property
     def decode_table(self) -> Codes:
-        """uint8, shape (64,): code with soft-mask bit to the byte of its letter; 0 for codes that are no letter."""
+        """The byte of the letter of each code with soft-mask bit, and 0 for other codes; uint8, shape (64,)."""
         table = np.zeros(64, dtype=np.uint8)
         for code, letter in enumerate(self.letters):
             table[code] = ord(letter)
@@ -73,7 +74,7 @@ class Alphabet:
 
     @cached_property
     def is_letter(self) -> NDArray[np.bool_]:
-        """bool, shape (256,): whether a byte is the code of a letter, soft-masked or not."""
+        """Whether each byte is the code of a letter, softly masked or not; bool, shape (256,)."""
         table = np.zeros(256, dtype=np.bool_)
         table[: len(self.decode_table)] = self.decode_table != 0
         table.setflags(write=False)
@@ -81,9 +82,9 @@ class Alphabet:
 
     @cached_property
     def identity_table(self) -> Codes:
-        """uint8, shape (32,): codes that count as the same letter in ``=`` and ``X`` have the same value.
+        """A number for each code, equal for letters that count as equal in a CIGAR; uint8, shape (32,).
 
-        Each letter equals itself alone, but for ``U`` of DNA, which is ``T``.
+        Each letter equals only itself, except that ``U`` of DNA equals ``T``.
         """
         table = np.arange(N_CODES, dtype=np.uint8)
         if self.name == "dna":
@@ -97,7 +98,7 @@ class Alphabet:
         Raises
         ------
         InputError
-            A letter is not in the alphabet; the message names it and its place.
+            A letter is not in the alphabet; the message names the letter and its position.
 
         >>> PROTEIN.encode("ARNd").tolist()
         [0, 1, 2, 35]
@@ -105,12 +106,12 @@ class Alphabet:
         raw = letters.encode("utf-8", "surrogateescape") if isinstance(letters, str) else letters
         codes: Codes = self.encode_table[np.frombuffer(raw, dtype=np.uint8)]
         if codes.size and int(codes.max()) == INVALID:
-            place = int(np.argmax(codes == INVALID))
-            raise InputError(f"residue {place + 1}: {self.reject(raw[place])}")
+            index = int(np.argmax(codes == INVALID))
+            raise InputError(f"residue {index + 1}: {self.reject(raw[index])}")
         return codes
 
     def decode(self, codes: Codes) -> str:
-        """The letters, in the case they were written.
+        """The letters, in the case in which they were written.
 
         >>> PROTEIN.decode(PROTEIN.encode("MKUo"))
         'MKUo'
@@ -122,7 +123,7 @@ class Alphabet:
         return self.letters.index(letter)
 
     def reject(self, byte: int) -> str:
-        """Why ``byte`` cannot stand in a sequence, and what to do about it."""
+        """The message why ``byte`` cannot be in a sequence, and what to do about it."""
         shown = repr(chr(byte)) if 0x20 < byte < 0x7F else f"byte 0x{byte:02X}"
         if chr(byte) in "-.":
             profile = ", or search with the alignment as a profile (query --query-format aligned)"
@@ -152,13 +153,13 @@ IUPAC_BASES: Final[Mapping[str, str]] = MappingProxyType(
 """The bases that each DNA letter stands for (IUPAC-IUB 1984)."""
 
 PROTEIN_ADVICE: Final = "--alphabet protein indexes proteins, --translate subject searches DNA with them"
-"""What a protein's letter among DNA may ask for; where more is known, other advice takes its place."""
+"""Advice for letters of protein in DNA; a caller that knows the search replaces it by more specific advice."""
 
 _COMPLEMENT = dict(zip("ACGTRYSWKMBDHVNU", "TGCAYRSWMKVHDBNA", strict=True))
 
 
 def reverse_complement(codes: Codes) -> Codes:
-    """The other strand of a DNA sequence, read in its own direction; soft-mask flags stay with their residues.
+    """The reverse complement of a DNA sequence; soft-mask flags stay with their residues.
 
     >>> DNA.decode(reverse_complement(DNA.encode("AACgN")))
     'NcGTT'
@@ -171,10 +172,10 @@ def reverse_complement(codes: Codes) -> Codes:
 
 
 def detect_alphabet(letters: bytes) -> Alphabet:
-    """The alphabet a sample of letters most likely has.
+    """The most likely alphabet of a sample of letters.
 
-    DNA where every letter is an IUPAC base code and at least nine in ten are ``ACGTUN``; protein otherwise. Bytes that
-    are no letters are passed over: the reader names them. An empty sample is protein.
+    It is DNA if every letter is an IUPAC base code and at least nine in ten are ``ACGTUN``, and protein otherwise, also
+    for an empty sample. Bytes that are not letters are ignored, since readers report them.
     """
     counts = np.bincount(np.frombuffer(letters.upper(), dtype=np.uint8), minlength=256)
     total = int(sum(counts[ord(letter)] for letter in "ABCDEFGHIJKLMNOPQRSTUVWXYZ*"))
@@ -184,22 +185,22 @@ def detect_alphabet(letters: bytes) -> Alphabet:
 
 
 def refuse_dna(path: str | os.PathLike[str], letters: str, alphabet: Alphabet, *, advice: str = "") -> None:
-    """Refuse ``letters`` of a file that read like DNA where ``alphabet`` is protein, whose letters they are as well.
+    """Refuse letters of a file that look like DNA where ``alphabet`` is protein, which has these letters as well.
 
     Parameters
     ----------
     path : path
-        For the message.
+        Name of the file, for the message.
     letters : str
-        Some of the file's.
+        A sample of the file's letters.
     alphabet : Alphabet
     advice : str
-        What else could be meant, put before the advice that the message has.
+        Further advice, placed before the advice to give ``--alphabet protein``.
 
     Raises
     ------
     AlphabetMismatch
-        They do, and they are 30 or more.
+        There are 30 letters or more, and they look like DNA.
     """
     if alphabet is not PROTEIN or len(letters) < MIN_TELLING_RESIDUES:
         return

@@ -1,7 +1,7 @@
-"""Compressed files: gzip, bzip2, xz and zstd, told by their first bytes and read to the last one.
+"""Compressed files: gzip, bzip2, xz and zstd, recognized by their first bytes and read to the last one.
 
-Decompression is xopen's, for bzip2 and xz the standard library's. Whoever reads must take any exception for damage:
-each decompressor has exceptions of its own.
+xopen decompresses gzip and zstd, the standard library bzip2 and xz. A reader must treat every exception as damage to
+the file, because each decompressor has exceptions of its own.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from xopen import xopen
 _MAGIC: Final = {b"\x1f\x8b": "gz", b"BZh": "bz2", b"\xfd7zXZ\x00": "xz", b"\x28\xb5\x2f\xfd": "zst"}
 ARCHIVE_FORMATS: Final = frozenset(_MAGIC.values())
 MAGIC_BYTES: Final = 6
-"""Bytes that tell the format."""
+"""Bytes at the start of a file that determine the format."""
 _BLOCK_BYTES: Final = 1 << 20
 
 
 class Readable(Protocol):
-    """Bytes in their order."""
+    """A stream of bytes that can be read once."""
 
     def read(self, size: int, /) -> bytes:
         """Up to ``size`` bytes; empty at the end."""
@@ -30,12 +30,15 @@ class Readable(Protocol):
 
 
 def archive_format(start: bytes) -> str | None:
-    """``gz``, ``bz2``, ``xz`` or ``zst`` of a file that begins so; None where it is no archive."""
+    """The format of a file with these first bytes: ``gz``, ``bz2``, ``xz`` or ``zst``, or None if not compressed."""
     return next((name for magic, name in _MAGIC.items() if start.startswith(magic)), None)
 
 
 def decompressed(file: BinaryIO | io.RawIOBase, name: str | None) -> Readable:
-    """What a file of a format that :func:`archive_format` gave holds, from where it stands; it stays the caller's."""
+    """The decompressed content of ``file`` from its current position; ``name`` is from :func:`archive_format`.
+
+    The caller closes ``file``.
+    """
     if name is None:
         return cast(Readable, file)
     if name in _STRICT:
@@ -44,10 +47,10 @@ def decompressed(file: BinaryIO | io.RawIOBase, name: str | None) -> Readable:
 
 
 class _StrictArchive:
-    """A bzip2 or xz archive of one or several streams, in which everything up to the end of the file must be a stream.
+    """A bzip2 or xz archive of one or several streams, without any other bytes between the streams or after them.
 
-    The standard library's file classes, which xopen opens, take any damage between streams for the end of the file: an
-    archive that ``pbzip2`` or ``xz -T`` wrote would lose records in silence.
+    The standard library's file classes, which xopen uses, treat damage between streams as the end of the file: an
+    archive written by ``pbzip2`` or ``xz -T`` would then lose records without an error.
     """
 
     def __init__(self, file: Readable, new: Callable[[], bz2.BZ2Decompressor | lzma.LZMADecompressor]) -> None:

@@ -1,23 +1,23 @@
-"""Reading FASTA and FASTQ: from files or standard input, compressed or not, as records or as chunks of many records.
+"""Readers of FASTA and FASTQ: from files or standard input, compressed or not, as records or chunks of many records.
 
-Parsing is dnaio's and decompression xopen's (bzip2 and xz: the standard library's); this module adds what a search
-must have: letters are checked against an alphabet, an error names file, record, line and column, and no record is lost
-in silence. It stands before the database builder, which takes chunks, and before a search, which takes records.
+dnaio parses, and xopen (for bzip2 and xz the standard library) decompresses. In addition, this module checks letters
+against an alphabet, names file, record, line and column in errors, and makes sure that no record is lost without an
+error. The database builder takes chunks from it, and a search takes records.
 
 What a file may hold
 --------------------
-- FASTA (``>``) or FASTQ (``@``, four lines a record; qualities are dropped), told apart by the first byte.
-- gzip, bzip2, xz or zstd, told by the first bytes. An archive that is damaged or ends early is an error.
+- FASTA (``>``) or FASTQ (``@``, four lines per record; qualities are dropped), distinguished by the first byte.
+- gzip, bzip2, xz or zstd, recognized by the first bytes. An archive that is damaged or ends early is an error.
 - Lines ending in LF, CRLF or CR (FASTQ: LF or CRLF); blank lines; blanks at either end of a FASTA line; a UTF-8 byte
   order mark. Headers may have any bytes but NUL, VT, FF and FS to US; trailing white space is not part of a header.
-- An empty header: the record's identifier is then the empty word.
+- An empty header: the record's identifier is then empty.
 
-What is an error: a file without records, a record without residues, a comment line (``#`` or ``;``), a letter outside
-the alphabet, white space within a line of residues, UTF-16, a directory. The first problem in the file is the one
-reported: dnaio does not tell where it is, so the file is read a second time to find it. Pipes are copied to a temporary
-file for that reason, and because an archive is told by its first bytes (:mod:`swsearch.sequences.source`).
+Errors are a file without records, a record without residues, a comment line (``#`` or ``;``), a letter outside the
+alphabet, white space within a line of residues, UTF-16, and a directory. The first problem in the file is reported.
+dnaio does not give its position, so the file is read a second time to find it. For that reason, and because an archive
+is recognized by its first bytes, pipes are copied to a temporary file (:mod:`swsearch.sequences.source`).
 
-Memory: one chunk, or the longest record where that is longer; records of more than 4 GiB are refused.
+Memory is one chunk, or the longest record if that is longer; records of more than 4 GiB are refused.
 """
 
 from __future__ import annotations
@@ -41,22 +41,22 @@ from swsearch.sequences.source import seekable, shown_name
 from swsearch.typing import Codes, Lengths
 
 CHUNK_RESIDUES: Final = 4 << 20
-"""Residues after which a chunk ends; the last record is always whole."""
+"""Residues after which a chunk ends; its last record is always complete."""
 SAMPLE_RESIDUES: Final = 1 << 20
-"""Residues of the first chunk by which the alphabet is told."""
+"""Residues of the first chunk from which the alphabet is detected."""
 
 _BLOCK_BYTES: Final = 1 << 20
 _MAX_RECORD_BYTES: Final = 1 << 32
-"""A record is held whole, so one that has no end must not be; no database takes sequences of half as many residues."""
+"""Longest record. Records are held in memory, so their length must be bounded; databases take only shorter ones."""
 _UTF8_MARK: Final = b"\xef\xbb\xbf"
 _FORBIDDEN: Final = tuple(bytes([byte]) for byte in (0, 0x0B, 0x0C, 0x1C, 0x1D, 0x1E, 0x1F))
-"""Bytes that no line may have: NUL, and those that ``str.strip`` would take from the end of a line unseen."""
+"""Bytes that no line may contain: NUL, and those that ``str.strip`` would silently remove from the end of a line."""
 _COMMENT: Final = re.compile(rb"[\r\n][ \t]*[#;]")
 
 
 @dataclass(frozen=True, eq=False)
 class SequenceChunk:
-    """Records that stand one after another in the input.
+    """Consecutive records of an input.
 
     Attributes
     ----------
@@ -88,7 +88,7 @@ def read_sequences(
     paths : path or sequence of paths
         Files; ``-`` is standard input.
     alphabet : Alphabet, optional
-        What the letters must belong to; told by the first million letters where it is not given.
+        The alphabet of the letters; by default it is detected from the first million letters.
 
     Raises
     ------
@@ -111,16 +111,16 @@ def read_sequences(
 
 @dataclass(frozen=True)
 class RefusedRecord:
-    """A record that is no sequence of the alphabet, while the file it stands in can be read on.
+    """A record that is not a sequence of the alphabet, in a file that can be read further.
 
     Attributes
     ----------
     path : str
     record : int
-        Its number in the file, from 1.
+        Number of the record in the file, from 1.
     identifier : str
     reason : str
-        What is wrong with it and what to do, without its place.
+        The problem and what to do, without the location.
     """
 
     path: str
@@ -135,12 +135,12 @@ class RefusedRecord:
 def read_each(
     paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]], alphabet: Alphabet
 ) -> Iterator[SequenceRecord | RefusedRecord]:
-    """The records of one or several files, in order; one that is no sequence of ``alphabet`` stands as refused.
+    """The records of one or several files, in order; a record that is not a sequence of ``alphabet`` comes as refused.
 
     Raises
     ------
     FastaFormatError
-        A file that cannot be read as FASTA or FASTQ at all; records before the damage have been given.
+        A file cannot be read as FASTA or FASTQ; the records before the damage have been yielded.
     """
     several = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
     for path in several:
@@ -167,7 +167,7 @@ def read_chunks(
 
 
 class _SequenceFile:
-    """One source, which can be read from its beginning as often as needed. A context manager; not for two threads."""
+    """One source, which can be read repeatedly from its beginning. A context manager; not shared between threads."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.name = shown_name(path)
@@ -192,7 +192,7 @@ class _SequenceFile:
         self._raw.close()
 
     def chunks(self, alphabet: Alphabet | None, chunk_residues: int) -> Iterator[SequenceChunk]:
-        """All records of the file; ``alphabet`` None: told by the first chunk."""
+        """All records of the file; if ``alphabet`` is None, it is detected from the first chunk."""
         headers: list[str] = []
         letters: list[str] = []
         n_residues = n_before = 0
@@ -214,7 +214,7 @@ class _SequenceFile:
             raise FastaFormatError("no sequences; a FASTA file begins with '>'", self.name)
 
     def each(self, alphabet: Alphabet) -> Iterator[SequenceRecord | RefusedRecord]:
-        """All records of the file, each by itself."""
+        """All records of the file, one by one."""
         number = 0
         for number, (text, letters) in enumerate(self._records(alphabet), 1):
             header = text.encode("ascii", "surrogateescape").decode("utf-8", "surrogateescape")
@@ -244,7 +244,7 @@ class _SequenceFile:
         return SequenceChunk(alphabet, np.frombuffer(codes, dtype=np.uint8), lengths.astype(np.uint32), names)
 
     def _records(self, alphabet: Alphabet | None) -> Iterator[tuple[str, str]]:
-        """Header and letters of each record; bytes over 127 as surrogate escapes."""
+        """Header and letters of each record; bytes above 127 are surrogate escapes."""
         stream = io.BufferedReader(self._open(), _BLOCK_BYTES)
         try:
             self.is_fastq = stream.peek(1).startswith(b"@")
@@ -266,7 +266,7 @@ class _SequenceFile:
         return _CheckedStream(decompressed(self._raw, self._format), self.name)
 
     def _fail(self, alphabet: Alphabet | None, record: int | None, problem: str, column: int | None = None) -> NoReturn:
-        """Raise the file's first problem with its place."""
+        """Raise an error for the file's first problem, with its location."""
         if self.is_fastq and record is not None:
             line = 4 * record - 2
             header = next(h for n, (h, _) in enumerate(self._records(alphabet), 1) if n == record)
@@ -298,11 +298,11 @@ def _detect(letters: Iterable[str]) -> Alphabet:
 
 
 class _Refused(Exception):
-    """A block has bytes that dnaio would pass over in silence."""
+    """A block contains bytes that dnaio would ignore without an error."""
 
 
 class _CheckedStream(io.RawIOBase):
-    """A decompressed file that drops a UTF-8 mark, names damage to the archive, refuses what dnaio would not see."""
+    """A decompressed file without its byte order mark; reports damage, and bytes that dnaio would ignore."""
 
     def __init__(self, file: Readable, name: str) -> None:
         self._file = file
@@ -327,7 +327,7 @@ class _CheckedStream(io.RawIOBase):
         if self._at_start and (block.startswith((b"\xff\xfe", b"\xfe\xff")) or 0 in block[:4]):
             raise FastaFormatError("the text is UTF-16 or no text at all; save it as UTF-8", self._name, line=1)
         if self._at_start and block.startswith(b"@"):
-            self.refuses = False  # a line of qualities may begin with any sign
+            self.refuses = False  # a line of qualities may begin with any character
         self._at_start = False
         if self.refuses:
             for byte in _FORBIDDEN:
@@ -336,7 +336,7 @@ class _CheckedStream(io.RawIOBase):
             if (b"#" in block or b";" in block) and _COMMENT.search(self._last + block):
                 raise _Refused("a line is a comment")
             self._last = block[-1:]
-        end = max(block.rfind(b">"), block.rfind(b"@"))  # of the record at hand, if it ends
+        end = max(block.rfind(b">"), block.rfind(b"@"))  # the end of the current record, if it ends in this block
         self._record_bytes = len(block) - end if end >= 0 else self._record_bytes + len(block)
         if self._record_bytes > _MAX_RECORD_BYTES:
             raise FastaFormatError(f"a record of more than {_MAX_RECORD_BYTES:,} bytes; cut it", self._name)
@@ -345,10 +345,10 @@ class _CheckedStream(io.RawIOBase):
 
 
 class _EscapingFastaReader(FastaReader):
-    """dnaio's reader, with one change: its text layer keeps every byte of a header.
+    """dnaio's reader with a text layer that keeps every byte of a header.
 
-    dnaio decodes by the locale. ASCII with surrogate escapes gives each byte over 127 a character of its own, which no
-    ``strip`` takes for white space, and is the fastest decoder there is.
+    dnaio decodes with the locale's encoding. ASCII with surrogate escapes maps each byte above 127 to a character that
+    ``strip`` does not treat as white space; it is also the fastest decoder.
     """
 
     def __init__(self, stream: BinaryIO) -> None:
@@ -362,7 +362,7 @@ def _header_and_letters(header: str, letters: str, _qualities: None) -> tuple[st
 
 
 def _first_problem(lines: Iterable[str], name: str, alphabet: Alphabet | None) -> FastaFormatError | None:
-    """The first problem of a FASTA text with its place, by the rules of this module; None where there is none."""
+    """The first problem of a FASTA text with its location, by the rules of this module; None where there is none."""
     record = header_line = 0
     identifier: str | None = None
     n_residues = 0

@@ -1,9 +1,9 @@
-"""Translation: NCBI's genetic codes, the six reading frames, and the way back from residues to bases.
+"""Translation: NCBI's genetic codes, the six reading frames, and the conversion of residue coordinates to bases.
 
 Frames 1, 2 and 3 begin at the first, second and third base of a sequence; frames -1, -2 and -3 at those of its reverse
-complement, as BLAST numbers them. A frame holds the whole codons that fit. Stops are ``*``, and the first codon is read
-like any other. A codon with ambiguous bases is the amino acid that all codons it stands for share, else ``X``: BLAST's
-rule. A residue is in lower case (soft mask) where one of its bases is.
+complement, as in BLAST. A frame consists of whole codons. Stops are ``*``, and the first codon is translated like any
+other. A codon with ambiguous bases becomes the amino acid that all codons it represents have in common, or else ``X``,
+as in BLAST. A residue is in lower case (softly masked) where one of its bases is.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from swsearch.sequences.alphabet import DNA, IUPAC_BASES, PROTEIN, SOFT_MASK_BIT
 from swsearch.typing import Codes
 
 FRAMES: Final = (1, 2, 3, -1, -2, -3)
-"""All frames, in the order that breaks ties."""
+"""All frames; of equal scores, the earlier frame's is reported."""
 STANDARD_CODE: Final = 1
 CODON: Final = 3
 """Bases of a codon."""
@@ -49,7 +49,7 @@ def frame_length(n_bases: int, frame: int) -> int:
 
 
 def base_range(start: int, end: int, frame: int, n_bases: int) -> tuple[int, int]:
-    """Where residues ``start`` to ``end`` of a frame lie on the sequence as given; all 0-based, half-open.
+    """The bases of the sequence as given that residues ``start`` to ``end`` of a frame cover; all 0-based, half-open.
 
     >>> base_range(0, 2, 2, 10), base_range(0, 2, -2, 10)
     ((1, 7), (3, 9))
@@ -61,14 +61,14 @@ def base_range(start: int, end: int, frame: int, n_bases: int) -> tuple[int, int
 
 @dataclass(frozen=True, eq=False)
 class GeneticCode:
-    """One genetic code. Immutable; :func:`genetic_code` makes it.
+    """One genetic code. Immutable; made by :func:`genetic_code`.
 
     Attributes
     ----------
     number, name : int, str
-        As NCBI lists it.
+        Number and name in NCBI's list.
     residues : uint8 array, shape (4096,)
-        Protein code of the codon with base codes a, b, c, at ``a << 8 | b << 4 | c``.
+        Protein code of the codon with base codes a, b, c at index ``a << 8 | b << 4 | c``.
     """
 
     number: int
@@ -76,9 +76,9 @@ class GeneticCode:
     residues: Codes
 
     def codons(self, bases: Codes) -> Codes:
-        """Residue of the codon that begins at each base but the last two; uint8, shape (max(0, n - 2),).
+        """The residue of the codon that begins at each base except the last two; uint8, shape (max(0, n - 2),).
 
-        Bases that are padding give residues without a meaning.
+        Residues of codons with padding are meaningless.
         """
         if len(bases) < CODON:
             return np.empty(0, dtype=np.uint8)
@@ -92,7 +92,7 @@ class GeneticCode:
         return translated
 
     def translate(self, bases: Codes, frame: int) -> Codes:
-        """A frame of a DNA sequence, as protein codes.
+        """The translation of one frame of a DNA sequence, as protein codes.
 
         >>> PROTEIN.decode(genetic_code(1).translate(DNA.encode("ATGGCNTRATAa"), 1))
         'MA**'
@@ -102,7 +102,7 @@ class GeneticCode:
 
 
 def genetic_code_numbers() -> list[int]:
-    """Numbers that :func:`genetic_code` takes."""
+    """The numbers that :func:`genetic_code` takes, ascending."""
     from Bio.Data.CodonTable import unambiguous_dna_by_id
 
     return sorted(unambiguous_dna_by_id)
@@ -110,9 +110,9 @@ def genetic_code_numbers() -> list[int]:
 
 @cache
 def genetic_code(number: int) -> GeneticCode:
-    """NCBI's genetic code of that number, from Biopython's tables.
+    """NCBI's genetic code with this number, from Biopython's tables.
 
-    A codon that a code reads as an amino acid or as a stop is the amino acid.
+    A codon that may be either an amino acid or a stop is translated as the amino acid.
 
     Raises
     ------
@@ -125,13 +125,13 @@ def genetic_code(number: int) -> GeneticCode:
     if table is None:
         raise InputError(f"--genetic-code {number}: NCBI's codes are {', '.join(map(str, genetic_code_numbers()))}")
     residues = np.empty(_N_BASE_CODES**CODON, dtype=np.uint8)
-    for place, codon in enumerate(product(DNA.letters, repeat=CODON)):
-        read = {table.forward_table.get(plain, "*") for plain in _plain_codons(codon)}
-        residues[place] = PROTEIN.code(read.pop() if len(read) == 1 else "X")
+    for index, codon in enumerate(product(DNA.letters, repeat=CODON)):
+        translations = {table.forward_table.get(plain, "*") for plain in _plain_codons(codon)}
+        residues[index] = PROTEIN.code(translations.pop() if len(translations) == 1 else "X")
     residues.setflags(write=False)
     return GeneticCode(number, str(table.names[0]), residues)
 
 
 def _plain_codons(codon: tuple[str, ...]) -> Iterator[str]:
-    """Every codon of ACGT that one with IUPAC letters stands for."""
+    """All codons of A, C, G and T that a codon with IUPAC letters represents."""
     return map("".join, product(*(IUPAC_BASES[letter] for letter in codon)))

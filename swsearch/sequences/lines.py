@@ -1,4 +1,4 @@
-"""Text files by lines: from disk, pipes or standard input, compressed or not, any bytes."""
+"""The lines of text files: from disk, pipes or standard input, compressed or not, with any bytes."""
 
 from __future__ import annotations
 
@@ -14,29 +14,30 @@ from swsearch.sequences.archives import MAGIC_BYTES, archive_format, decompresse
 from swsearch.sequences.source import seekable
 
 MAX_LINE_BYTES: Final = 1 << 28
-"""A line is held whole, so one that has no end must not be."""
+"""Longest line. Lines are held in memory, so their length must be bounded."""
 _WHOLE_NUMBER: Final = re.compile(r"[+-]?[0-9]{1,18}", re.ASCII)
 _BLOCK_BYTES: Final = 1 << 16
 
 
 def text_lines(path: str | os.PathLike[str], name: str) -> Iterator[str]:
-    """The lines of a text file with their ends, bytes that are not UTF-8 as surrogate escapes; ``-`` is standard input.
+    """The lines of a text file with their line ends; bytes that are not UTF-8 become surrogate escapes.
 
     Parameters
     ----------
     path : path
+        ``-`` is standard input.
     name : str
-        What messages call the file.
+        The file's name in messages.
 
     Raises
     ------
     InputError
         The file cannot be read, its archive is damaged, or a line has more than 268,435,456 bytes.
     """
-    with ExitStack() as opened:
-        source = seekable(path)  # held until the end: a pipe's copy goes with it
+    with ExitStack() as stack:
+        source = seekable(path)  # keeps a pipe's copy open to the end
         try:
-            raw = opened.enter_context(open(source, "rb"))
+            raw = stack.enter_context(open(source, "rb"))
         except (OSError, ValueError) as error:
             reason = getattr(error, "strerror", None) or error
             raise InputError(f"{name}: {reason}; choose another file") from error
@@ -50,14 +51,14 @@ def text_lines(path: str | os.PathLike[str], name: str) -> Iterator[str]:
 
 
 def whole_number(text: str) -> int:
-    """The whole number that a field of a text file is: a sign or none, then ASCII digits.
+    """The integer in a field of a text file: an optional sign and ASCII digits.
 
-    ``int`` alone would take ``1_000`` and digits of other scripts for numbers as well.
+    ``int`` alone would also accept ``1_000`` and digits of other scripts.
 
     Raises
     ------
     ValueError
-        It is none, or has more than 18 digits.
+        The field is not of this form, or has more than 18 digits.
 
     >>> whole_number("-12")
     -12
@@ -68,7 +69,7 @@ def whole_number(text: str) -> int:
 
 
 class _Text(io.RawIOBase):
-    """A file, decompressed, whose damage is an :class:`InputError`. It need not be one that can be gone back in."""
+    """A file, decompressed, whose damage raises an :class:`InputError`. The file need not be seekable."""
 
     def __init__(self, file: BinaryIO, name: str) -> None:
         self._name = name
@@ -97,7 +98,7 @@ class _Text(io.RawIOBase):
 
 
 class _Begun(io.RawIOBase):
-    """A file of which the first bytes were read, from its beginning."""
+    """A file from its beginning, although its first bytes (``start``) have been read already."""
 
     def __init__(self, start: bytes, rest: BinaryIO) -> None:
         self._start = start

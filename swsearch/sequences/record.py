@@ -1,4 +1,4 @@
-"""One sequence as it was read: its name, the rest of its header, and its residues as codes."""
+"""The record of one sequence: its header and its residues as codes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class SequenceRecord:
     ----------
     header : str
         The header without ``>`` and without trailing white space. Bytes that are not UTF-8 are kept as surrogate
-        escapes, so that ``header.encode("utf-8", "surrogateescape")`` gives back what was read.
+        escapes, so that ``header.encode("utf-8", "surrogateescape")`` restores the bytes that were read.
     codes : uint8 array, shape (length,)
         Residue codes with soft-mask flags (:mod:`swsearch.sequences.alphabet`).
     alphabet : Alphabet
@@ -28,7 +28,7 @@ class SequenceRecord:
 
     @property
     def identifier(self) -> str:
-        """First word of the header; empty where the header is."""
+        """First word of the header; empty where the header is empty."""
         return split_header(self.header)[0]
 
     @property

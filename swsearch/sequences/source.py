@@ -1,8 +1,8 @@
-"""Inputs that can be read from their beginning as often as needed: files as they are, pipes and standard input copied.
+"""Inputs that can be read several times from the beginning: files as they are, copies of pipes and standard input.
 
-What comes through a pipe comes once, while a reader looks at the first bytes to tell the format and at the whole file
-to find the place of an error. So a pipe is copied to a temporary file that has no name, which the system removes with
-the process, however it ends.
+A pipe can be read only once, but a reader needs the first bytes to detect the format and the whole file to locate an
+error. So a pipe is copied to a temporary file without a name, which the system removes when the process ends, however
+it ends.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Spooled(os.PathLike[str]):
     Attributes
     ----------
     given : str
-        The path that the copy was made of, ``-`` for standard input.
+        The path that was copied, ``-`` for standard input.
     """
 
     def __init__(self, given: str, source: BinaryIO) -> None:
@@ -44,7 +44,7 @@ class Spooled(os.PathLike[str]):
 
 
 class _Named:
-    """A temporary file whose errors name the folder that it is in, for the pipe is not to blame."""
+    """A temporary file whose errors name its folder, because the pipe is not their cause."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
@@ -57,9 +57,9 @@ class _Named:
 
 
 def seekable(path: str | os.PathLike[str]) -> str | os.PathLike[str]:
-    """The path, or a copy of what comes through it where that is a pipe, a terminal or standard input (``-``).
+    """The path itself, or a copy of its content where it is a pipe, a terminal or standard input (``-``).
 
-    A path that cannot be opened is given back: whoever reads it says what is wrong.
+    A path that cannot be opened is returned unchanged; the reader then reports the error.
 
     Raises
     ------
@@ -84,7 +84,7 @@ def standard_input() -> BinaryIO:
     Raises
     ------
     InputError
-        It is closed.
+        Standard input is closed.
     """
     if sys.stdin is None:
         raise InputError("stdin is closed, so - cannot be read; name a file")
@@ -92,18 +92,18 @@ def standard_input() -> BinaryIO:
 
 
 def given_name(path: str | os.PathLike[str]) -> str:
-    """The path as it was given, also that of a copy."""
+    """The path as it was given; for a copy, the path that was copied."""
     return path.given if isinstance(path, Spooled) else os.fspath(path)
 
 
 def shown_name(path: str | os.PathLike[str]) -> str:
-    """How messages call a source: ``<stdin>`` for ``-``."""
+    """The name of a source in messages: the path as given, or ``<stdin>`` for ``-``."""
     name = given_name(path)
     return "<stdin>" if name == STDIN else name
 
 
 def source_name(path: str | os.PathLike[str]) -> str:
-    """What a source is called where its folder is not: ``<stdin>``, ``<pipe>`` for ``/dev/fd/63``, or a name."""
+    """The name of a source without its folder; ``<stdin>`` for standard input and ``<pipe>`` for ``/dev/fd/63``."""
     name = given_name(path)
     if name in (STDIN, "/dev/stdin"):
         return "<stdin>"
@@ -111,12 +111,12 @@ def source_name(path: str | os.PathLike[str]) -> str:
 
 
 def refuse_repeated_pipes(paths: Sequence[str | os.PathLike[str]]) -> None:
-    """Refuse a pipe that is named twice: the second reader would find nothing, or wait for ever.
+    """Refuse a pipe that is named twice: its second reader would get no data, or wait forever.
 
     Raises
     ------
     InputError
-        One is.
+        A pipe is named twice.
     """
     seen: set[tuple[int, int]] = set()
     for path in paths:
@@ -125,7 +125,7 @@ def refuse_repeated_pipes(paths: Sequence[str | os.PathLike[str]]) -> None:
             found = os.stat(0 if name == STDIN else name)
         except (OSError, ValueError):
             continue
-        # What - has read of a file that is standard input is gone too.
+        # Reading - moves the position of standard input, even if it is a regular file.
         if not stat.S_ISFIFO(found.st_mode) and name != STDIN:
             continue
         if (found.st_dev, found.st_ino) in seen:

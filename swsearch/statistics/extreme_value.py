@@ -1,9 +1,9 @@
 """The extreme-value distribution of optimal local scores, fitted to counted scores by maximum likelihood.
 
-Of scores x the chance to stay below an edge e is ``F(e) = exp(-exp(log_k + log_area(e) - lam * e))``: Gumbel's
-distribution where the area is constant. Scores are counted in cells between edges, so whole-numbered scores and
-scores cut off at either end are fitted as what they are. The maximum is found by Fisher's scoring, which gives the
-standard errors as well.
+A score is below an edge e with probability ``F(e) = exp(-exp(log_k + log_area(e) - lam * e))``, which is Gumbel's
+distribution where the area is constant. Scores are counted in cells between edges, so the likelihood is exact for
+integer scores and for scores that are cut off at either end. The maximum is found by Fisher scoring, which also gives
+the standard errors.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from swsearch.typing import Floats
 
 _ROUNDS: Final = 200
 _CONVERGED: Final = 1e-9
-_LEAST_CHANCE: Final = 1e-300
+_MIN_PROBABILITY: Final = 1e-300
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class ExtremeValueFit:
     Attributes
     ----------
     lam : float
-        λ, decay of the upper tail, a unit of score.
+        λ, the decay rate of the upper tail per unit of score.
     log_k : float
         Logarithm of the scale.
     lam_error : float
@@ -51,19 +51,20 @@ def fit_extreme_value(
     Parameters
     ----------
     edges : float64 array, shape (n,)
-        Growing, at least 3.
+        Ascending, at least 3.
     counts : int array, shape (n + 1,)
-        Scores below the first edge, between neighbours (the lower one included), and from the last edge on.
+        Number of scores below the first edge, between neighbouring edges (including the lower one), and from the last
+        edge on.
     log_area : float64 array, shape (n,), or float
         Logarithm of the area at each edge.
     top_unknown : bool
-        Leave out the scores from the last edge on: nothing is said of how many they should be. For samples whose
-        highest scores are not chance.
+        Leave out the scores from the last edge on, whose number is then unknown to the fit; for samples whose highest
+        scores are not due to chance.
 
     Raises
     ------
     InputError
-        The scores lie in fewer than three cells, so that two parameters cannot be told from them.
+        The scores lie in fewer than three cells, which do not determine two parameters.
     """
     used = np.asarray(counts, dtype=np.float64)
     if top_unknown:
@@ -93,7 +94,7 @@ def fit_extreme_value(
                 break
             step = step / 2
         else:
-            break  # no step leads up: this is the maximum
+            break  # no step increases the likelihood: this is the maximum
         theta, (value, gradient, information) = candidate, found
     error = math.sqrt(float(_solved(information, np.array([0.0, 1.0]))[1]))
     return ExtremeValueFit(float(theta[1]), float(theta[0] + theta[1] * centre), error / float(theta[1]))
@@ -108,21 +109,21 @@ def _solved(matrix: Floats, right: Floats) -> Floats:
 
 
 def _likelihood(
-    theta: Floats, places: Floats, counts: Floats, area: Floats, top_unknown: bool
+    theta: Floats, offsets: Floats, counts: Floats, area: Floats, top_unknown: bool
 ) -> tuple[float, Floats, Floats]:
-    """Logarithm of the likelihood, its gradient, and the information, for edges at ``places`` from the centre."""
-    rate = exp(np.minimum(theta[0] + area - theta[1] * places, 500.0))
-    chance = exp(-rate)
-    slope = -rate * chance
-    derivative = np.stack((slope, -places * slope))  # of F at the edges, by both parameters
-    cells = np.diff(np.concatenate(([0.0], chance, [1.0])))
+    """Log-likelihood, its gradient, and the Fisher information; ``offsets`` are the edges less the centre."""
+    rate = exp(np.minimum(theta[0] + area - theta[1] * offsets, 500.0))
+    below = exp(-rate)
+    slope = -rate * below
+    derivative = np.stack((slope, -offsets * slope))  # of F at the edges, by both parameters
+    cells = np.diff(np.concatenate(([0.0], below, [1.0])))
     changes = np.diff(np.pad(derivative, ((0, 0), (1, 1))), axis=1)
     if top_unknown:
         cells, changes, counts = cells[:-1], changes[:, :-1], counts[:-1]
         known = total(cells)
         changes = (changes - cells / known * sum_in_order(changes, axis=1)[:, None]) / known
         cells = cells / known
-    cells = np.maximum(cells, _LEAST_CHANCE)
+    cells = np.maximum(cells, _MIN_PROBABILITY)
     value = total(counts * log(cells))
     gradient = np.array([total(change * (counts / cells)) for change in changes])
     n_scores = total(counts)

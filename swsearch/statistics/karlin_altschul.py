@@ -1,26 +1,27 @@
 """Bit scores and E-values of raw scores: Karlin-Altschul statistics with Spouge's finite-size correction.
 
-Called once for a search, after all scores are merged, with the residues of the whole database: so an E-value does not
-depend on how the database was cut. For a raw score S, a query of m and a subject of n residues, and a search space of
-D residues::
+E-values are computed after the scores of all partitions are merged, with the residues of the whole database, so they do
+not depend on the partitions. For a raw score S, a query of m and a subject of n residues, and a search space of D
+residues::
 
     E = k * area(S, m, n) * exp(-lam * S) * (D / n) * strands
     bits = (lam * S - ln k) / ln 2
 
-where E takes S rounded down to a multiple of ``score_step`` and bits take it as it is, as BLAST prints both::
+where E uses S rounded down to a multiple of ``score_step``, and bits use S itself, as in BLAST, and::
 
     area = P(m) * P(n) + C * Phi(m) * Phi(n)
     P(m) = mean of max(0, room),  Phi(m) = probability of room > 0,  where room is normal with
            mean m - (a * S + b)  and variance max(2 * alpha / lam, alpha * S + beta, 1/12)
     C    = max(2 * sigma / lam, sigma * S + tau, 1/12)
 
-``room`` is the part of a sequence where an alignment of score S can still begin: a * S + b residues is its mean length.
-The floors matter: without them a subject of ten residues gets E near 1e-298 (Park, Sheetlin, Ma, Madden & Spouge 2012,
-doi 10.1186/1756-0500-5-286, give the theory). That of 1/12, the variance of a whole number's rounding, is for schemes
-whose mismatches cost so much that a score leaves one length: their alpha and sigma are 0, and 0/0 is no room.
+``room`` is the number of positions of a sequence at which an alignment of score S can still begin; the alignment has
+a * S + b residues on average. The lower bounds of variance and C are necessary: without them a subject of ten residues
+gets E near 1e-298. Park, Sheetlin, Ma, Madden & Spouge 2012 (doi 10.1186/1756-0500-5-286) give the theory. The bound of
+1/12, the variance of rounding to whole numbers, serves schemes whose mismatches cost so much that a score determines
+the length: their alpha and sigma are 0.
 
-E falls as S grows, for each length of the subject; across lengths it does not follow S. All arithmetic is that of
-:mod:`swsearch.deterministic`: the same bytes on every machine, alone or in an array.
+For subjects of one length, E decreases as S increases; subjects of different lengths are not ordered by S. All
+arithmetic is that of :mod:`swsearch.deterministic`, so E has the same bytes on every machine, alone or in an array.
 """
 
 from __future__ import annotations
@@ -39,13 +40,13 @@ from swsearch.errors import InputError
 from swsearch.typing import Floats
 
 _LN2: Final = 0.6931471805599453
-_LEAST_POWER: Final = -100_000
-_HIGHEST_POWER: Final = 40
+_MIN_POWER: Final = -100_000
+_MAX_POWER: Final = 40
 """E of a score of 2**40 is 0 for every scheme whose λ is above 1e-7."""
-_LEAST_VARIANCE: Final = 1 / 12
+_MIN_VARIANCE: Final = 1 / 12
 _SOME_LENGTHS: Final = 8
 _GRID: Final = 64
-"""Scores tried at a time: a call of NumPy costs as much for them as for one."""
+"""Scores tried at a time; a NumPy call takes as long for these as for one."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +56,7 @@ class Statistics:
     Attributes
     ----------
     lam : float
-        λ, decay of the score distribution, nats a score unit.
+        λ, the decay rate of the score distribution, in nats per unit of score.
     k : float
         Scale of the score distribution.
     a, b : float
@@ -65,10 +66,11 @@ class Statistics:
     sigma, tau : float
         Covariance of the lengths in query and subject is ``sigma * S + tau``.
     score_step : int
-        Scores are rounded down to a multiple of this before their E-value is computed: 2 for DNA pairs whose odd
-        scores are so rare that NCBI's parameters hold for even ones only; 1 otherwise. Bit scores are of the raw score.
+        Scores are rounded down to a multiple of this number before their E-value is computed. It is 2 for
+        match/mismatch pairs whose odd scores are so rare that NCBI's parameters hold only for even ones, and 1
+        otherwise. Bit scores are computed from the raw score.
     source : str
-        Where the parameters come from, a sentence for reports.
+        The source of the parameters, a sentence for reports.
     """
 
     lam: float
@@ -86,12 +88,12 @@ class Statistics:
     def _log_k(self) -> float:
         return float(Decimal(self.k).ln(Context(prec=28)))  # correctly rounded, unlike the C library's logarithm
 
-    def _judged(self, scores: ArrayLike) -> Floats:
+    def _rounded(self, scores: ArrayLike) -> Floats:
         raw = np.asarray(scores, dtype=np.int64)
         return np.asarray(raw // self.score_step * self.score_step, dtype=np.float64)
 
     def bits(self, scores: ArrayLike) -> Floats:
-        """Bit scores, of the raw scores as they are: blastn prints 209 for 231 of 2/-3, and 208 for 230.
+        """Bit scores of raw scores, without rounding: with 2/-3, blastn prints 209 for 231 and 208 for 230.
 
         Parameters
         ----------
@@ -132,42 +134,42 @@ class Statistics:
         subject_lengths : int array, of a shape that broadcasts with ``scores``
             Residues of each score's subject, at least 1.
         search_space_residues : int
-            Residues of the whole database, or those the user set for it; at least 1.
+            Residues of the whole database, or the number that the user set instead; at least 1.
         strands : int
-            Ways in which query and subject are read, at least 1: 2 where both strands of DNA are searched, 6 where one
-            of them is translated in six frames, 36 where both are. Each is a chance more.
+            Number of comparisons of the query with a subject, at least 1: 2 where both strands of DNA are searched, 6
+            where one side is translated in six frames, 36 where both are. E is multiplied by it.
 
         Returns
         -------
         float64 array
-            At least 0, finite; 0 where the value is below 5e-324.
+            Finite, at least 0; 0 where the value is below 5e-324.
 
         Raises
         ------
         InputError
             A score is negative, or a length, the search space or ``strands`` is below 1.
         """
-        judged = self._judged(scores)
+        rounded = self._rounded(scores)
         lengths = np.asarray(subject_lengths, dtype=np.float64)
-        if judged.size and judged.min() < 0:
-            raise InputError(f"a raw score of {int(judged.min())} has no E-value; scores are at least 0")
+        if rounded.size and rounded.min() < 0:
+            raise InputError(f"a raw score of {int(rounded.min())} has no E-value; scores are at least 0")
         if query_length < 1 or search_space_residues < 1 or (lengths.size and lengths.min() < 1):
             raise InputError("E-values need a query, subjects and a search space of at least 1 residue")
         if strands < 1:
             raise InputError(f"strands is {strands}; at least one strand or frame is searched")
 
         mean = self.a * judged + self.b
-        least_variance = max(2.0 * self.alpha / self.lam, _LEAST_VARIANCE)
+        least_variance = max(2.0 * self.alpha / self.lam, _MIN_VARIANCE)
         spread = np.sqrt(np.maximum(least_variance, self.alpha * judged + self.beta))
-        least_covariance = max(2.0 * self.sigma / self.lam, _LEAST_VARIANCE)
+        least_covariance = max(2.0 * self.sigma / self.lam, _MIN_VARIANCE)
         covariance = np.maximum(least_covariance, self.sigma * judged + self.tau)
         query_some, query_excess = normal((float(query_length) - mean) / spread)
         subject_some, subject_excess = normal((lengths - mean) / spread)
         area = (spread * query_excess) * (spread * subject_excess) + covariance * (query_some * subject_some)
 
-        tail, power = exp_parts(-self.lam * judged)
+        tail, power = exp_parts(-self.lam * rounded)
         factor = self.k * area * (float(search_space_residues) * strands / lengths) * tail
-        value: Floats = np.ldexp(factor, np.maximum(power, _LEAST_POWER))
+        value: Floats = np.ldexp(factor, np.maximum(power, _MIN_POWER))
         return value
 
     def min_score(
@@ -180,13 +182,13 @@ class Statistics:
     ) -> int:
         """The smallest raw score with which some subject can have an E-value of at most ``evalue``.
 
-        A search may drop lower scores and lose no hit: at that score and below, the bound is taken over every length
-        that is there, and E falls with the score at each.
+        A search may discard lower scores without losing a hit: the minimum is taken over all lengths of subjects, and
+        for each length E decreases as the score increases.
 
         Parameters
         ----------
         evalue : float
-            Cut-off, at least 0; infinity lets every score from 1 pass.
+            Cut-off, at least 0; with infinity every score from 1 passes.
         query_length, search_space_residues, strands
             As for :meth:`evalue`.
         subject_lengths : int array
@@ -214,25 +216,26 @@ class Statistics:
             )
             return found
 
-        # A few lengths give a score that suffices; the next lower one is then asked of all lengths.
+        # A few lengths give a score that passes; then it is checked that the next lower score fails at all lengths.
         some = lengths[np.linspace(0, lengths.size - 1, min(lengths.size, _SOME_LENGTHS)).astype(np.intp)]
-        passing = 2**_HIGHEST_POWER
+        passing = 2**_MAX_POWER
         while True:
-            passing = _least_passing(passes, some, passing)
+            passing = _min_passing(passes, some, passing)
             lower = np.array([passing - 1])
             if passing == 1 or not (reach := passes(lower, lengths)[0]).any():
                 return passing
             some, passing = lengths[reach], passing - 1
 
 
-def _least_passing(
+def _min_passing(
     passes: Callable[[NDArray[np.int64], NDArray[np.generic]], NDArray[np.bool_]],
     lengths: NDArray[np.generic],
     known: int,
 ) -> int:
-    """The smallest score from 1 that passes at one of ``lengths``, as ``known`` does and all above the smallest do.
+    """The smallest score, at least 1, that passes at one of ``lengths``.
 
-    ``passes`` takes scores and lengths and gives an array with a row a score.
+    All scores above it pass too, among them ``known``. ``passes`` takes scores and lengths, and returns a bool array
+    with one row per score and one column per length.
     """
     failing, passing = 0, known
     while passing - failing > 1:

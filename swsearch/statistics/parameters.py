@@ -1,22 +1,22 @@
-"""Which published parameters belong to a scoring scheme: the way from a scheme to its :class:`Statistics`.
+"""The published Karlin-Altschul parameters: finds the :class:`Statistics` of a scoring scheme in NCBI's tables.
 
-The table ``karlin_altschul.tsv`` beside this file states its source and columns. A scheme outside it has no statistics
-and gets a sentence why, never a neighbour's numbers.
+The table ``karlin_altschul.tsv`` beside this file states its source and columns. For a scheme outside the table, the
+result is the reason why it has no statistics; parameters of a similar scheme are never used.
 
-Protein matrices are known by content, not by name: the scores of the 20 amino acids among each other, on which the
-parameters depend. So BLOSUM62 read from a file is BLOSUM62, and one with a changed score is not. Beware BLOSUM80: NCBI
-distributes one in thirds of a bit (A with A scores 7; Biopython has this one) and uses another, in half bits (A with A
-scores 5), in BLAST. The published parameters are those of the second.
+Protein matrices are identified by content, not by name: by the scores of pairs of the 20 amino acids, on which the
+parameters depend. So BLOSUM62 read from a file is BLOSUM62, and one with a changed score is not. There are two versions
+of BLOSUM80: NCBI distributes one in thirds of a bit (A with A scores 7; Biopython has this one), and BLAST uses
+another, in half bits (A with A scores 5). The published parameters are those of the second.
 
-DNA follows BLAST's rules. Match and mismatch are reduced by their common factor, gap costs with them; a pair's own
-rows come first; from the pair's thresholds on gaps do not matter and the ungapped values apply; for 2/-3, 2/-5 and
-2/-7 scores are rounded down to even ones. NCBI's linear rows ("0/0") are stored with the costs they mean, open 0 and
-extend match/2 - mismatch, and apply to those alone.
+DNA follows BLAST's rules. Match and mismatch are divided by their greatest common divisor, and gap costs with them. The
+rows of a match/mismatch pair come first; for gap costs from the pair's thresholds on, gaps do not matter and the
+ungapped values apply; for 2/-3, 2/-5 and 2/-7, scores are rounded down to even ones. NCBI's linear rows ("0/0") are
+stored with the costs that they denote, open 0 and extend match/2 - mismatch, and apply only to these.
 
-Variances of the aligned length are published for protein only. For DNA, ungapped ones are exact, α_u = s²/μ³ with μ and
-s² the mean and variance of a column's score in a true alignment; with gaps they are scaled as the mean length is,
-``alpha = α_u * max(1, a/a_u) ** 2.5``: the exponent that fits the protein rows (2.48). The true
-covariance lies close to the variance (within 3 % in most protein rows) and is taken as equal.
+Variances of the aligned length are published for protein only. For DNA, the ungapped ones are exact, α_u = s²/μ³, with
+μ and s² the mean and variance of a column's score in a true alignment. With gaps they are extrapolated from the mean
+length, ``alpha = α_u * max(1, a/a_u) ** 2.5``; the exponent is close to the one fitted to the protein rows (2.48). The
+true covariance is close to the variance (within 3 % in most protein rows) and is assumed to be equal to it.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class NoStatistics:
     Attributes
     ----------
     reason : str
-        Why, and which schemes close to this one have them.
+        Why there are none, and which similar schemes have statistics.
     """
 
     reason: str
@@ -87,9 +87,9 @@ class _Row:
 
 @dataclass(frozen=True)
 class _System:
-    """Rows of one matrix or one reduced match/mismatch pair.
+    """The rows of one matrix or one reduced match/mismatch pair.
 
-    ``ungapped_from`` holds the gap costs from which the ungapped row applies, None for protein, where it never does.
+    ``ungapped_from`` are the gap costs from which on the ungapped row applies; None for protein, where it never does.
     """
 
     name: str
@@ -98,7 +98,7 @@ class _System:
     ungapped_from: tuple[float, float] | None
 
     def gaps(self, factor: int, near: tuple[int, int]) -> str:
-        """Gap pairs that scores of ``factor`` times this system can take, nearest to ``near`` first."""
+        """The gap costs with parameters for scores of ``factor`` times this system, nearest to ``near`` first."""
         pairs = [(row.gap[0] * factor, row.gap[1] * factor) for row in self.gapped]
         whole = [pair for pair in pairs if pair[1] == int(pair[1])]
         whole.sort(key=lambda pair: (abs(pair[0] - near[0]) + 2 * abs(pair[1] - near[1]), pair))
@@ -129,7 +129,7 @@ def _systems() -> dict[str, _System]:
 
 
 def find_statistics(scheme: ScoringScheme) -> Statistics | NoStatistics:
-    """Statistics of a scoring scheme, or the reason why there are none.
+    """The published statistics of a scoring scheme, or the reason why there are none.
 
     >>> from swsearch.scoring.scheme import default_scheme
     >>> found = find_statistics(default_scheme(PROTEIN))
@@ -210,7 +210,7 @@ def estimated_statistics(
 ) -> Statistics:
     """Statistics of a scheme outside the table, from an estimate of its λ, K and mean aligned length.
 
-    The variances of the aligned length follow from those without gaps as they do for DNA (see above).
+    The variances of the aligned length are extrapolated from those without gaps, as for DNA (see above).
 
     Parameters
     ----------
@@ -219,9 +219,9 @@ def estimated_statistics(
         Exact parameters of the same scores without gaps.
     lam, k : float
     a : float
-        Mean aligned length a score unit.
+        Mean aligned length per unit of score.
     source : str
-        How the estimate was made.
+        A sentence on how the estimate was made.
     gapped : bool
         False where the estimate is the ungapped parameters themselves.
     """
@@ -234,7 +234,7 @@ def estimated_statistics(
 def _statistics(
     row: _Row, ungapped: _Row, scheme: ScoringScheme, factor: int, score_step: int, source: str
 ) -> Statistics:
-    """Statistics from a table row; ``factor`` is what the scheme's scores are of the row's."""
+    """Statistics from a table row; the scheme's scores are ``factor`` times those of the row."""
     free = ungapped.alpha
     if free is None:
         raise ValueError(f"the ungapped row for {scheme} has no variance")
@@ -258,6 +258,6 @@ def _statistics(
 
 
 def _to_the_5_halves(ratio: float) -> float:
-    """``ratio ** 2.5``, the nearest float64; in decimal numbers, since the C library's ``pow`` differs by machine."""
+    """``ratio ** 2.5`` as the nearest float64, computed in decimal because the C library's ``pow`` is not portable."""
     exact = Decimal(ratio)
     return float(_DECIMAL.multiply(_DECIMAL.multiply(exact, exact), _DECIMAL.sqrt(exact)))

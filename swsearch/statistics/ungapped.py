@@ -1,9 +1,9 @@
 """Karlin-Altschul theory of alignments without gaps: exact parameters from scores and letter frequencies.
 
-Karlin and Altschul 1990 (doi 10.1073/pnas.87.6.2264). With p the frequencies and s the scores, λ is the positive root
-of ``Σ p_i p_j exp(λ s_ij) = 1``; every λ without gaps, of a matrix or of a profile, is found by :func:`find_lambda`. K
-comes from the distributions of sums of independent scores. The aligned length of a score S has the mean S/μ and the
-variance S·s²/μ³, with μ and s² the mean and the variance of a column's score in a true alignment.
+The theory is that of Karlin and Altschul 1990 (doi 10.1073/pnas.87.6.2264). With p the frequencies and s the scores, λ
+is the positive root of ``Σ p_i p_j exp(λ s_ij) = 1``; :func:`find_lambda` computes it for matrices and profiles. K
+follows from the distributions of sums of independent scores. The length of an alignment of score S has the mean S/μ and
+the variance S·s²/μ³, with μ and s² the mean and the variance of a column's score in a true alignment.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ class Ungapped:
     Attributes
     ----------
     lam, k : float
-        λ in nats a score unit, and K.
+        λ in nats per unit of score, and K.
     a, alpha : float
-        Mean and variance of the aligned length, each a score unit.
+        Mean and variance of the aligned length, both per unit of score.
     """
 
     lam: float
@@ -55,7 +55,7 @@ def matrix_parameters(matrix: SubstitutionMatrix) -> Ungapped | None:
 
 
 def matrix_lambda(matrix: SubstitutionMatrix) -> float | None:
-    """λ of a matrix for letters of background frequencies, the one of :func:`matrix_parameters`, or None likewise.
+    """λ of a matrix for letters of background frequencies, as in :func:`matrix_parameters`, or None where it has none.
 
     >>> from swsearch.scoring.matrix import named_matrix
     >>> round(matrix_lambda(named_matrix("BLOSUM62")), 4)
@@ -73,7 +73,7 @@ def _matrix_distribution(matrix: SubstitutionMatrix) -> tuple[int, Floats]:
 def score_distribution(
     scores: NDArray[np.int64], row_frequencies: Floats, column_frequencies: Floats
 ) -> tuple[int, Floats]:
-    """Lowest score, and the probability of each score from it on, for letters drawn independently.
+    """The lowest score, and the probability of each score from the lowest on, for letters drawn independently.
 
     Parameters
     ----------
@@ -96,7 +96,7 @@ def ungapped_parameters(lowest: int, probabilities: Floats) -> Ungapped | None:
     lowest : int
         Score of the first entry of ``probabilities``.
     probabilities : float64 array
-        Of the scores ``lowest``, ``lowest + 1``, …; sums to 1.
+        Probabilities of the scores ``lowest``, ``lowest + 1``, …; they sum to 1.
     """
     lam = find_lambda(lowest, probabilities)
     if lam is None:
@@ -112,9 +112,9 @@ def ungapped_parameters(lowest: int, probabilities: Floats) -> Ungapped | None:
 
 
 def find_lambda(lowest: int, probabilities: Floats) -> float | None:
-    """λ of a score distribution, to the last bit but one; None as for :func:`ungapped_parameters`, which see.
+    """λ of a score distribution, to one unit in the last place; None where :func:`ungapped_parameters` is None.
 
-    By bisection: ``Σ p exp(λ s) - 1`` is convex, 0 at 0 with a negative slope, and 0 again at λ.
+    λ is found by bisection: ``Σ p exp(λ s) - 1`` is convex, 0 at 0 with a negative slope, and 0 again at λ.
     """
     scores, probabilities = _possible(lowest, probabilities)
     if total(scores * probabilities) >= 0 or scores[-1] <= 0:
@@ -123,7 +123,7 @@ def find_lambda(lowest: int, probabilities: Floats) -> float | None:
     def excess(lam: float) -> float:
         return total(probabilities * expm1(lam * scores))
 
-    # The highest score alone makes the sum positive here.
+    # Here the term of the highest score alone makes the sum positive.
     high = float(log(1.0 + 1.0 / probabilities[-1])) / float(scores[-1])
     while excess(high / 2) > 0:
         high /= 2
@@ -137,13 +137,13 @@ def find_lambda(lowest: int, probabilities: Floats) -> float | None:
 
 
 def _possible(lowest: int, probabilities: Floats) -> tuple[NDArray[np.int64], Floats]:
-    """Scores that occur, growing, and their probabilities."""
-    places = np.flatnonzero(probabilities > 0)
-    return places + lowest, probabilities[places]
+    """The scores that occur, ascending, and their probabilities."""
+    indices = np.flatnonzero(probabilities > 0)
+    return indices + lowest, probabilities[indices]
 
 
 def _scale(scores: NDArray[np.int64], probabilities: Floats, lam: float, column_mean: float) -> float:
-    """K for scores on the lattice of whole numbers.
+    """K for integer scores whose greatest common divisor is 1.
 
     ``K = λ exp(-2σ) / (λ μ (1 - exp(-λ)))`` with
     ``σ = Σ_n (P(S_n >= 0) + E[exp(λ S_n); S_n < 0]) / n``, S_n the sum of n independent scores.

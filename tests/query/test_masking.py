@@ -10,7 +10,7 @@ import pytantan
 import pytest
 
 from swsearch.errors import InputError
-from swsearch.query.masking import mask_record, masked_places, parse_maskers, require_maskers, screening_codes
+from swsearch.query.masking import mask_record, masked_residues, parse_maskers, require_maskers, screening_codes
 from swsearch.sequences.alphabet import DNA, PROTEIN
 from swsearch.sequences.fasta import read_sequences
 from swsearch.sequences.record import SequenceRecord
@@ -43,7 +43,7 @@ def test_tantan_masks_dna_as_dna():
     letters = DNA.decode(random_dna(rng, 300)) + "ACCGTATTGCATG" * 9 + DNA.decode(random_dna(rng, 300))
     record = SequenceRecord("repeat", DNA.encode(letters), DNA)
     assert lower_case(record, ("tantan",)) == pytantan.mask_repeats(letters)
-    assert masked_places(record.codes, DNA, ("tantan",))[330:410].all()
+    assert masked_residues(record.codes, DNA, ("tantan",))[330:410].all()
 
 
 @pytest.mark.skipif(shutil.which("dustmasker") is None, reason="needs NCBI's dustmasker (Debian: ncbi-blast+)")
@@ -58,7 +58,7 @@ def test_dust_masks_what_dustmasker_masks():
     expected = np.zeros(len(letters), dtype=bool)
     for first, last in INTERVAL.findall(ran.stdout):
         expected[int(first) : int(last) + 1] = True
-    found = masked_places(DNA.encode(letters), DNA, ("dust",))
+    found = masked_residues(DNA.encode(letters), DNA, ("dust",))
     assert expected.sum() > 200
     np.testing.assert_array_equal(found, expected)
 
@@ -99,7 +99,7 @@ def test_screening_codes_stand_for_lower_case():
 def test_sequences_too_short_to_repeat_are_not_masked():
     for letters in ("A", "AC", "ACG"):
         codes = DNA.encode(letters)
-        assert not masked_places(codes, DNA, ("dust", "tantan")).any()
+        assert not masked_residues(codes, DNA, ("dust", "tantan")).any()
 
 
 @pytest.mark.parametrize("text", ["dusty", "", "none,tantan", "tantan,,seg", "soft"])
@@ -135,4 +135,4 @@ def test_a_masker_that_fails_is_an_error_with_its_words(monkeypatch, tmp_path):
     program.chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(InputError, match="exit code 3: no memory left"):
-        masked_places(PROTEIN.encode("MKV"), PROTEIN, ("seg",))
+        masked_residues(PROTEIN.encode("MKV"), PROTEIN, ("seg",))

@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 from backports import zstd
-from swsearch.pssm.read import detect_query_format
 
 from swsearch.errors import FastaFormatError, InputError
+from swsearch.pssm.read import detect_query_format
 from swsearch.sequences import fasta, lines
 from swsearch.sequences.fasta import read_sequences
 from swsearch.sequences.lines import text_lines, whole_number
