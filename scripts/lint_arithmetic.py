@@ -24,7 +24,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 HOME = "swsearch/deterministic.py"
-DECIDING = tuple(f"swsearch/{name}/" for name in ("profiles", "query", "scoring", "search", "statistics"))
+DECIDING = tuple(f"swsearch/{name}/" for name in ("pssm", "query", "scoring", "search", "statistics"))
 
 EXACT_MATH = frozenset({
     "fsum", "sqrt", "isqrt", "fabs", "copysign", "floor", "ceil", "trunc", "fmod", "modf", "frexp", "ldexp",
@@ -55,18 +55,18 @@ LIBRARIES = frozenset({"scipy", "random", "statistics", "cmath", "numba", "numex
 BENCHMARK = "makes up the sequences of a benchmark, which decide no search"
 COUNTS = "adds whole numbers"
 ALLOWED = {
-    ("swsearch/search/bench.py", "numpy.exp"): BENCHMARK,
-    ("swsearch/search/bench.py", "numpy.random"): BENCHMARK,
-    ("swsearch/search/bench.py", ".sum"): COUNTS + ", in a benchmark",
-    ("swsearch/search/bench.py", "sum"): "processor times and lengths of a benchmark",
-    ("swsearch/search/kernel_bench.py", "numpy.random"): BENCHMARK,
-    ("swsearch/search/kernel_bench.py", "sum"): COUNTS,
-    ("swsearch/search/kernel_bench.py", "**"): "squares of lengths, whole numbers",
+    ("swsearch/bench/workloads.py", "numpy.exp"): BENCHMARK,
+    ("swsearch/bench/workloads.py", "numpy.random"): BENCHMARK,
+    ("swsearch/bench/workloads.py", ".sum"): COUNTS + ", in a benchmark",
+    ("swsearch/bench/workloads.py", "sum"): "processor times and lengths of a benchmark",
+    ("swsearch/bench/kernels.py", "numpy.random"): BENCHMARK,
+    ("swsearch/bench/kernels.py", "sum"): COUNTS,
+    ("swsearch/bench/kernels.py", "**"): "squares of lengths, whole numbers",
     ("swsearch/search/score_plot.py", "numpy.exp"): "a curve that is only drawn",
     ("swsearch/search/searcher.py", "sum"): COUNTS + ": residues, rows and subjects",
     ("swsearch/search/simulation.py", "sum"): COUNTS + ": lengths and scores",
     ("swsearch/search/simulation.py", "numpy.median"): "of scores, whole numbers: their middle, or half of two",
-    ("swsearch/search/targets.py", "sum"): COUNTS + ": residues",
+    ("swsearch/search/search_subjects.py", "sum"): COUNTS + ": residues",
     ("swsearch/scoring/matrix.py", "sum"): COUNTS + ": scores",
 }
 """File and name of what stays, and why."""

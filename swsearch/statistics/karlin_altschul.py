@@ -158,11 +158,11 @@ class Statistics:
         if strands < 1:
             raise InputError(f"strands is {strands}; at least one strand or frame is searched")
 
-        mean = self.a * judged + self.b
+        mean = self.a * rounded + self.b
         least_variance = max(2.0 * self.alpha / self.lam, _MIN_VARIANCE)
-        spread = np.sqrt(np.maximum(least_variance, self.alpha * judged + self.beta))
+        spread = np.sqrt(np.maximum(least_variance, self.alpha * rounded + self.beta))
         least_covariance = max(2.0 * self.sigma / self.lam, _MIN_VARIANCE)
-        covariance = np.maximum(least_covariance, self.sigma * judged + self.tau)
+        covariance = np.maximum(least_covariance, self.sigma * rounded + self.tau)
         query_some, query_excess = normal((float(query_length) - mean) / spread)
         subject_some, subject_excess = normal((lengths - mean) / spread)
         area = (spread * query_excess) * (spread * subject_excess) + covariance * (query_some * subject_some)
