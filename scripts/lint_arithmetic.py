@@ -57,11 +57,7 @@ COUNTS = "adds whole numbers"
 ALLOWED = {
     ("swsearch/bench/workloads.py", "numpy.exp"): BENCHMARK,
     ("swsearch/bench/workloads.py", "numpy.random"): BENCHMARK,
-    ("swsearch/bench/workloads.py", ".sum"): COUNTS + ", in a benchmark",
-    ("swsearch/bench/workloads.py", "sum"): "processor times and lengths of a benchmark",
     ("swsearch/bench/kernels.py", "numpy.random"): BENCHMARK,
-    ("swsearch/bench/kernels.py", "sum"): COUNTS,
-    ("swsearch/bench/kernels.py", "**"): "squares of lengths, whole numbers",
     ("swsearch/search/score_plot.py", "numpy.exp"): "a curve that is only drawn",
     ("swsearch/search/searcher.py", "sum"): COUNTS + ": residues, rows and subjects",
     ("swsearch/search/simulation.py", "sum"): COUNTS + ": lengths and scores",

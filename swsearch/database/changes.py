@@ -228,7 +228,7 @@ def _change(folder: Path) -> Iterator[Catalogue]:
             try:
                 yield catalogue
             except BaseException:
-                # An interrupt may follow the rename directly, so the catalogue on disk says which files are used.
+                # An interrupt may come directly after the rename: the catalogue on the disk names the files in use.
                 _sweep(folder, load_catalogue(folder))
                 raise
     except OSError as error:
@@ -238,7 +238,7 @@ def _change(folder: Path) -> Iterator[Catalogue]:
 def _publish(
     folder: Path, before: Catalogue, segments: Sequence[SegmentEntry], former_digests: tuple[str, ...] = ()
 ) -> Catalogue:
-    """Make these segments the next generation; ``former_digests`` are earlier digests of the same content."""
+    """Publish these segments as the next generation; ``former_digests`` are earlier digests of the same content."""
     catalogue = replace(
         before,
         digest=content_digest(before.alphabet, tuple(segments)),

@@ -1,4 +1,4 @@
-"""Export of a packed database as FASTA: headers and letters as they were read, with their case, in the old order."""
+"""Export of a packed database as FASTA: headers and letters as they were read, with case, in the original order."""
 
 from __future__ import annotations
 

@@ -103,7 +103,7 @@ class FileEntry:
 
 @dataclass(frozen=True)
 class Tombstones:
-    """Subjects of a segment that were removed: how many, the residues they have, and the file that names them."""
+    """The removed subjects of a segment: their number, their residues, and the file of their places."""
 
     name: str
     n_subjects: int
@@ -113,7 +113,7 @@ class Tombstones:
 
 @dataclass(frozen=True)
 class SegmentEntry:
-    """One segment: its folder's name, what its arrays hold (the removed counted), its files by array name."""
+    """One segment: its folder's name, the contents of its arrays (including removed subjects), its files by array."""
 
     name: str
     n_subjects: int
@@ -125,34 +125,34 @@ class SegmentEntry:
 
     @property
     def n_removed(self) -> int:
-        """Subjects in the arrays that are no part of the database any more."""
+        """Subjects in the arrays that were removed from the database."""
         return 0 if self.removed is None else self.removed.n_subjects
 
     @property
     def n_removed_residues(self) -> int:
-        """Residues of those."""
+        """Residues of the removed subjects."""
         return 0 if self.removed is None else self.removed.n_residues
 
 
 @dataclass(frozen=True)
 class Catalogue:
-    """What ``catalogue.json`` says.
+    """The content of ``catalogue.json``.
 
     Attributes
     ----------
     alphabet : str
         ``protein`` or ``dna``.
     digest : str
-        SHA-256 over the files' own digests: equal digests are equal content, whoever built it, whenever. Content that
-        came by additions and removals has another digest than a fresh build until it is compacted.
+        SHA-256 over the files' digests; equal digests mean equal content. After additions and removals, the digest
+        differs from that of a fresh build until the database is compacted.
     generation : int
-        1 for a fresh build; grows by one with each change to the database.
+        1 for a fresh build; increased by one with each change of the database.
     sources : tuple of str
         Names of the files the sequences came from, without folders.
     program : str
         Name and version of the program that wrote this generation.
     created : str
-        UTC time of that in ISO 8601; not part of the digest.
+        UTC time of writing in ISO 8601; not part of the digest.
     segments : tuple of SegmentEntry
     former_digests : tuple of str
         Digests that this content had before it was compacted, oldest first: runs that name one searched the same.
@@ -169,17 +169,17 @@ class Catalogue:
 
     @property
     def n_subjects(self) -> int:
-        """Subjects in all segments, without the removed."""
+        """Subjects in all segments, without removed ones."""
         return sum(segment.n_subjects - segment.n_removed for segment in self.segments)
 
     @property
     def n_residues(self) -> int:
-        """Residues in all segments, without padding and the removed."""
+        """Residues in all segments, without padding and removed subjects."""
         return sum(segment.n_residues - segment.n_removed_residues for segment in self.segments)
 
     @property
     def n_removed(self) -> int:
-        """Subjects in the arrays that are no part of the database any more."""
+        """Subjects in the arrays that were removed from the database."""
         return sum(segment.n_removed for segment in self.segments)
 
     @property
@@ -191,7 +191,7 @@ class Catalogue:
 
 def content_digest(alphabet: str, segments: tuple[SegmentEntry, ...]) -> str:
     """The database's identity: SHA-256 over alphabet and file digests, in a fixed order."""
-    # The 1 is that of the digest's own recipe; it stays, so that a database keeps its digest.
+    # The 1 is the version of this recipe, not of the format; it stays, so that databases keep their digests.
     digest = hashlib.sha256(f"{FORMAT_NAME} 1 {alphabet}\n".encode())
     for segment in segments:
         for name in ARRAY_DTYPES:
@@ -216,7 +216,7 @@ def segment_name(generation: int) -> str:
 
 
 def tombstones_name(generation: int) -> str:
-    """The file of a segment that names the removed ones from a generation on.
+    """The file of a segment with the places of its removed subjects, from a generation on.
 
     >>> tombstones_name(3)
     'removed-000003.bin'
@@ -248,10 +248,10 @@ def catalogue_text(folder: Path) -> str:
     OSError
         There is none, or it cannot be read.
     ValueError
-        It is no regular file, too long, or no UTF-8; the message says which.
+        It is not a regular file, too long, or not UTF-8; the message says which.
     """
     path = folder / CATALOGUE
-    # Opened without waiting: a pipe without a writer would hold the program for good.
+    # O_NONBLOCK: opening a pipe without a writer would otherwise block forever.
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
@@ -300,7 +300,7 @@ def _no_constant(name: str) -> NoReturn:
 
 
 def _shown(value: object) -> str:
-    """A value as a message can hold it."""
+    """A value, shortened for a message."""
     text = repr(value)
     return text if len(text) <= 40 else text[:37] + "..."
 
@@ -308,12 +308,12 @@ def _shown(value: object) -> str:
 _SHA256: Final = re.compile(r"[0-9a-f]{64}")
 _SEGMENT_NAME: Final = re.compile(r"segment-[0-9]{6,18}")
 _TOMBSTONES_NAME: Final = re.compile(r"removed-[0-9]{6,18}\.bin")
-_MOST: Final = 2**62
+_MAX_NUMBER: Final = 2**62
 """Largest count or size, so that sums of them stay in signed 64 bits."""
 
 
 class _Entry:
-    """An object of the catalogue's JSON, whose fields are taken out checked; ``where`` begins messages on them."""
+    """An object of the catalogue's JSON, with methods that check and return its fields; ``where`` begins messages."""
 
     def __init__(self, fields: object, where: str) -> None:
         if not isinstance(fields, dict):
@@ -350,7 +350,7 @@ class _Entry:
         return SegmentEntry(
             name=self._text("name", _SEGMENT_NAME),
             n_subjects=n_subjects,
-            n_residues=self._number("n_residues", n_subjects, _MOST),
+            n_residues=self._number("n_residues", n_subjects, _MAX_NUMBER),
             shortest=self._number("shortest", 1, longest),
             longest=longest,
             files={name: files._entry(name)._file() for name in ARRAY_DTYPES},
@@ -361,12 +361,12 @@ class _Entry:
         return Tombstones(
             name=self._text("name", _TOMBSTONES_NAME),
             n_subjects=self._number("n_subjects", 1, n_subjects),
-            n_residues=self._number("n_residues", 1, _MOST),
+            n_residues=self._number("n_residues", 1, _MAX_NUMBER),
             file=self._entry("file")._file(),
         )
 
     def _file(self) -> FileEntry:
-        return FileEntry(size=self._number("size", 0, _MOST), sha256=self._text("sha256", _SHA256))
+        return FileEntry(size=self._number("size", 0, _MAX_NUMBER), sha256=self._text("sha256", _SHA256))
 
     def _entry(self, name: str) -> _Entry:
         return _Entry(self._fields.get(name), f"{self._where}{name}, ")

@@ -1,11 +1,11 @@
-"""Reading a packed database: arrays mapped into memory as they lie on disk, headers fetched one by one.
+"""The reader of a packed database: arrays mapped into memory as they are on disk, headers read one by one.
 
-A search opens a database here, takes partitions for its engines and looks up headers and residues of the hits.
-``subject_index`` is a subject's place in the FASTA, counted from 0 over all segments, removed ones left out: the place
-that it has in an export.
+A search opens a database, takes partitions for its engines, and looks up headers and residues of the hits.
+``subject_index`` is a subject's index in the FASTA, from 0 over all segments and without removed subjects; it is also
+its index in an export.
 
-A database may change while it is open (:mod:`swsearch.database.changes`). Whoever opened it keeps the generation that
-was there, whole, until it is closed: the files stay mapped, and no change writes to a file that is in use.
+A database may be changed while it is open (:mod:`swsearch.database.changes`). An open database keeps its generation
+until it is closed: the files stay mapped, and no change writes to a file in use.
 """
 
 from __future__ import annotations
@@ -44,11 +44,11 @@ from swsearch.typing import Codes, Lengths, Offsets, SubjectIndex
 from swsearch.words import counted
 
 _MAX_ATTEMPTS: Final = 20
-"""How often a database is opened anew because it changed while it was opened."""
+"""Largest number of attempts to open a database that changes meanwhile."""
 _BLOCK_HEADERS: Final = 1 << 16
 """Headers that are read together."""
 _BLOCK_SUBJECTS: Final = 1 << 20
-"""Subjects whose places are checked together."""
+"""Subjects whose layout is checked together."""
 _BLOCK_LETTERS: Final = 1 << 20
 """Residues that are checked together."""
 _SEQUENCE_STARTS: Final = (b">", b"@", b"\x1f\x8b", b"BZh", b"\xfd7zXZ", b"\x28\xb5\x2f\xfd")
@@ -57,10 +57,11 @@ _SEQUENCE_STARTS: Final = (b">", b"@", b"\x1f\x8b", b"BZh", b"\xfd7zXZ", b"\x28\
 class Segment:
     """One segment's arrays, mapped read-only; dtypes and shapes are those of :mod:`swsearch.database.format`.
 
-    A *place* is one in the FASTA that the segment was built from; the subjects that are left have a ``subject_index``.
+    A *place* is an index in the FASTA that the segment was built from, including removed subjects; only the remaining
+    subjects have a ``subject_index``.
 
-    Methods check what they read, as :mod:`swsearch.database.format` says, so that no array of a damaged file leads
-    outside another one, and raise :class:`DatabaseError`. The arrays themselves are as they lie on disk.
+    Methods check what they read, as :mod:`swsearch.database.format` specifies, and raise :class:`DatabaseError`, so
+    that no array of a damaged file leads to an index outside another array. The arrays themselves are unchanged.
     """
 
     def __init__(self, folder: Path, entry: SegmentEntry, base: int) -> None:
@@ -69,7 +70,7 @@ class Segment:
         self.base = base
         """``subject_index`` of the segment's first subject."""
         self.n_subjects = entry.n_subjects - entry.n_removed
-        """Subjects that are left."""
+        """Subjects that were not removed."""
         self.residues: Codes = _array(folder, entry, "residues")
         self.starts: Offsets = _array(folder, entry, "starts", entry.n_subjects)
         self.lengths: Lengths = _array(folder, entry, "lengths", entry.n_subjects)
@@ -78,31 +79,31 @@ class Segment:
         self.headers: Codes = _array(folder, entry, "headers")
         self.header_ends: Offsets = _array(folder, entry, "header_ends", entry.n_subjects)
         self.removed: SubjectIndex = _removed(folder, entry)
-        """Places of the removed subjects, growing; uint32, empty where there are none."""
-        # The subject with index i of those left is at place i + r, where r is how many of these are at most i.
+        """Places of the removed subjects, ascending; uint32, empty where there are none."""
+        # The i-th remaining subject is at place i + r, where r is the number of elements of this array up to i.
         self._left_before = self.removed - np.arange(len(self.removed), dtype=np.uint32)
         self._has_checked_layout = False
 
     def holds(self, subject_index: SubjectIndex) -> NDArray[np.bool_]:
-        """Which of the subjects lie in this segment."""
+        """Which of the subjects are in this segment."""
         return (subject_index >= self.base) & (subject_index < self.base + self.n_subjects)
 
     def place(self, subject_index: int) -> int:
-        """Place of one subject of this segment."""
+        """The place of one subject of this segment."""
         number = subject_index - self.base
         if len(self.removed):
             number += int(np.searchsorted(self._left_before, np.uint32(number), side="right"))
         return number
 
     def stored(self, subject_index: SubjectIndex) -> SubjectIndex:
-        """Stored places of subjects of this segment, in the shape of ``subject_index``."""
+        """Stored positions of subjects of this segment, in the shape of ``subject_index``."""
         places = subject_index - np.uint32(self.base)
         if len(self.removed):
             places = places + np.searchsorted(self._left_before, places, side="right").astype(np.uint32)
         return self.stored_at(places)
 
     def stored_at(self, places: SubjectIndex) -> SubjectIndex:
-        """Stored places of the subjects at places in the FASTA, in the shape of ``places``."""
+        """Stored positions of the subjects at some places, in the shape of ``places``."""
         self._check_layout()
         stored: SubjectIndex = self.positions[places]
         if stored.size and (
@@ -112,7 +113,7 @@ class Segment:
         return stored
 
     def stored_range(self, place: int) -> tuple[Codes, int, int]:
-        """As :meth:`PackedDatabase.stored_range`, of the subject at a place in the FASTA."""
+        """As :meth:`PackedDatabase.stored_range`, for the subject at ``place``."""
         stored = int(self.stored_at(np.array(place, dtype=np.uint32)))
         return self.residues, int(self.starts[stored]), int(self.lengths[stored])
 
@@ -123,7 +124,7 @@ class Segment:
         return left
 
     def partition(self) -> Partition:
-        """The subjects that are left, in stored order: views of the maps, or copies of the small arrays."""
+        """The remaining subjects in stored order; residues are a view, the small arrays views or copies."""
         self._check_layout()
         if not len(self.removed):
             subject_index = self.order if self.base == 0 else self.order + np.uint32(self.base)
@@ -138,7 +139,7 @@ class Segment:
         return self.raw_headers(place, place + 1)[0]
 
     def raw_headers(self, first: int, stop: int) -> list[bytes]:
-        """The headers of places side by side, removed subjects' among them, as they were read."""
+        """The headers at places ``first`` to ``stop`` - 1 as they were read, including those of removed subjects."""
         begin = int(self.header_ends[first - 1]) if first else 0
         ends = [begin, *self.header_ends[first:stop].tolist()]
         if ends[-1] > len(self.headers) or any(end < start for start, end in pairwise(ends)):
@@ -147,12 +148,12 @@ class Segment:
         return [raw[start - begin : end - begin] for start, end in pairwise(ends)]
 
     def header_blocks(self) -> Iterator[tuple[int, list[bytes]]]:
-        """All headers, removed subjects' among them, some thousands at a time, each time with the first one's place."""
+        """All headers, including those of removed subjects, in blocks, each with the place of its first header."""
         for first in range(0, self.entry.n_subjects, _BLOCK_HEADERS):
             yield first, self.raw_headers(first, min(first + _BLOCK_HEADERS, self.entry.n_subjects))
 
     def _check_layout(self) -> None:
-        """Make sure, once, that every subject lies where the format has it, and so inside the residues."""
+        """Check, once, that every subject is stored where the format demands, and so inside the residues."""
         if self._has_checked_layout:
             return
         begin, shortest = 0, 1
@@ -190,9 +191,9 @@ class Segment:
 class PackedDatabase(Closeable):
     r"""A packed database, open for reading. A context manager.
 
-    Promises: nothing is read but the catalogue until it is asked for; threads may share it; arrays that it gave out
-    stay valid after :meth:`close`, which only lets go of the maps. It pickles as its path and digest, and opens again
-    elsewhere if the content is still the same. Changes of the database on disk do not reach an open one.
+    Opening reads only the catalogue; arrays are read when they are used. Threads may share the object. Returned arrays
+    stay valid after :meth:`close`, which only drops the maps. Pickling saves path and digest, and unpickling opens the
+    database again if its content is still the same. Changes of the database on disk do not affect an open one.
 
     >>> import tempfile
     >>> from swsearch.database.builder import build_database
@@ -209,7 +210,7 @@ class PackedDatabase(Closeable):
         self.catalogue = catalogue
         self.segments = segments
         self.n_subjects = catalogue.n_subjects
-        """Subjects, the removed left out."""
+        """Number of subjects, without removed ones."""
         self._bases = [segment.base for segment in segments]
 
     @classmethod
@@ -229,7 +230,7 @@ class PackedDatabase(Closeable):
                 segments = _map_segments(folder, catalogue)
             except DatabaseError as error:
                 failure = error
-            # A change in the meantime would have mixed two generations, or taken files away.
+            # A change in the meantime may have mixed two generations, or removed files.
             before, catalogue = catalogue, load_catalogue(folder)
             if catalogue == before:
                 if failure is not None:
@@ -239,12 +240,12 @@ class PackedDatabase(Closeable):
 
     @classmethod
     def open_content(cls, path: str | os.PathLike[str], digest: str) -> PackedDatabase:
-        """Map a database that must still have the content of that digest.
+        """Map a database whose content must still have this digest.
 
         Raises
         ------
         DatabaseError
-            It has another, or cannot be opened.
+            The database has another digest, or cannot be opened.
         """
         database = cls.open(path)
         if database.digest != digest:
@@ -252,7 +253,7 @@ class PackedDatabase(Closeable):
         return database
 
     def close(self) -> None:
-        """Let go of the maps; the database cannot be read through this object any more."""
+        """Drop the maps; the database cannot be read through this object afterwards."""
         self.segments = ()
         self._bases = []
 
@@ -266,7 +267,7 @@ class PackedDatabase(Closeable):
 
     @property
     def n_residues(self) -> int:
-        """Residues of these subjects."""
+        """Number of residues, without those of removed subjects."""
         return self.catalogue.n_residues
 
     @property
@@ -278,12 +279,12 @@ class PackedDatabase(Closeable):
         return self.n_subjects
 
     def header(self, subject_index: int) -> str:
-        """Header of a subject without ``>``; bytes that are not UTF-8 as surrogate escapes."""
+        """The header of a subject without ``>``; bytes that are not UTF-8 are surrogate escapes."""
         segment, place = self._find(subject_index)
         return segment.header(place).decode("utf-8", "surrogateescape")
 
     def header_blocks(self) -> Iterator[tuple[int, list[str]]]:
-        """All headers in the order of the FASTA, some thousands at a time, each time with the first one's index."""
+        """All headers in FASTA order, in blocks, each with the ``subject_index`` of its first header."""
         for segment in self.segments:
             index = segment.base
             is_left = segment.is_left()
@@ -305,7 +306,7 @@ class PackedDatabase(Closeable):
         return lengths
 
     def distinct_lengths(self) -> Lengths:
-        """Every length that some subject has, once, growing; uint32."""
+        """The different lengths of subjects, ascending; uint32."""
         found = [np.empty(0, dtype=np.uint32)]
         for segment in self.segments:
             lengths = segment.partition().lengths
@@ -313,7 +314,7 @@ class PackedDatabase(Closeable):
         return np.unique(np.concatenate(found))
 
     def codes(self, subject_index: int) -> Codes:
-        """Residue codes of a subject, uint8, shape (length,); a read-only view of the map, all of it letters."""
+        """Residue codes of a subject, uint8, shape (length,); a read-only view of the map, checked to be letters."""
         segment, place = self._find(subject_index)
         residues, start, length = segment.stored_range(place)
         codes = residues[start : start + length]
@@ -321,34 +322,34 @@ class PackedDatabase(Closeable):
         return codes
 
     def stored_range(self, subject_index: int) -> tuple[Codes, int, int]:
-        """A subject's segment's whole residues, its first byte there, and its length.
+        """All residues of a subject's segment, the index of the subject's first residue there, and its length.
 
-        The bytes around it are what the format promises: padding up to the next multiple of 16, other subjects beyond.
+        The subject is followed by padding up to the next multiple of 16, and then by other subjects.
         """
         segment, place = self._find(subject_index)
         return segment.stored_range(place)
 
     def stored_ranges(self, subject_index: SubjectIndex) -> Iterator[tuple[NDArray[np.intp], Codes, Offsets, Lengths]]:
-        """:meth:`stored_range` of many subjects, all of them letters, for each segment that holds some of them.
+        """:meth:`stored_range` of many subjects, checked to be letters, for each segment with some of them.
 
         Yields
         ------
-        places : int array
-            Which of ``subject_index`` lie in the segment, growing.
+        inside : int array
+            Indices in ``subject_index`` of the subjects in the segment, ascending.
         residues : uint8 array
-            The segment's whole residues.
+            All residues of the segment.
         starts : uint64 array
-            First byte of each of these subjects in ``residues``.
+            Index of each of these subjects' first residue in ``residues``.
         lengths : uint32 array
         """
         for segment in self.segments:
-            places = np.flatnonzero(segment.holds(subject_index))
-            if places.size:
-                stored = segment.stored(subject_index[places])
+            inside = np.flatnonzero(segment.holds(subject_index))
+            if inside.size:
+                stored = segment.stored(subject_index[inside])
                 starts, lengths = segment.starts[stored], segment.lengths[stored]
                 for start, length in zip(starts.tolist(), lengths.tolist(), strict=True):
                     segment.check_letters(segment.residues[start : start + length], self.alphabet)
-                yield places, segment.residues, starts, lengths
+                yield inside, segment.residues, starts, lengths
 
     def record(self, subject_index: int) -> SequenceRecord:
         """A subject as a record."""
@@ -359,12 +360,13 @@ class PackedDatabase(Closeable):
         return map(self.record, range(self.n_subjects))
 
     def partitions(self, max_residues: int | None = None) -> Iterator[Partition]:
-        """All subjects in stored order, in pieces of like length; a piece never spans two segments.
+        """All subjects in stored order, as partitions of subjects of similar length; none spans two segments.
 
         Parameters
         ----------
         max_residues : int, optional
-            Residues a piece may have; one subject that has more is a piece of its own. None: a segment is one piece.
+            Largest number of residues of a partition; a longer subject is a partition of its own. By default each
+            segment is one partition.
         """
         for segment in self.segments:
             whole = segment.partition()
@@ -392,12 +394,12 @@ def _map_segments(folder: Path, catalogue: Catalogue) -> tuple[Segment, ...]:
 
 
 def load_catalogue(folder: Path) -> Catalogue:
-    """What a database's catalogue says.
+    """The catalogue of a database.
 
     Raises
     ------
     DatabaseError
-        There is none, or none of this program's format; the message tells what is there instead.
+        There is none, or none of this program's format; the message says what is there instead.
     """
     if is_staging(Path(os.path.abspath(folder))):
         raise DatabaseError(f"{folder} is the leftover of an unfinished build, no database; index the FASTA again")

@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 
 from swsearch.scoring.scheme import default_scheme
-from swsearch.search.ranking import Candidates, Ranking, cut, in_order
+from swsearch.search.ranking import RankedCandidates, Ranking, cut, in_order
 from swsearch.search.top_k_bound import TopKBound
 from swsearch.sequences.alphabet import DNA, PROTEIN
 from swsearch.statistics.karlin_altschul import Statistics
 from swsearch.statistics.parameters import find_statistics
 
 
-def rank(candidates: Candidates, evalues: np.ndarray | None, largest: float, top: int, ties: str) -> Ranking:
+def rank(candidates: RankedCandidates, evalues: np.ndarray | None, largest: float, top: int, ties: str) -> Ranking:
     return cut(candidates, in_order(candidates, evalues, largest), top, ties)
 
 
@@ -21,9 +21,9 @@ def statistics_of(alphabet) -> Statistics:
     return found
 
 
-def candidates_of(scores) -> Candidates:
+def candidates_of(scores) -> RankedCandidates:
     n = len(scores)
-    return Candidates(np.arange(n, dtype=np.uint32), scores.astype(np.int32), np.zeros(n, dtype=np.uint8))
+    return RankedCandidates(np.arange(n, dtype=np.uint32), scores.astype(np.int32), np.zeros(n, dtype=np.uint8))
 
 
 @pytest.mark.parametrize("alphabet", [PROTEIN, DNA, None], ids=["protein", "dna", "no statistics"])
