@@ -4,7 +4,8 @@
 
 Searches on the CPU, then aligns each query's hits again, without ends and with them, and compares every alignment. The
 ends are those of the CPU's forward pass, computed beforehand, in place of a device's (``end_positions``). So only the
-work that is left to the CPU is timed, not the answer of the device. Times are the least of some repeats, and count no reading and no search.
+work that is left to the CPU is timed, not the answer of the device. A time is the smallest of several repeats and
+includes neither reading nor searching.
 """
 
 from __future__ import annotations

@@ -77,7 +77,7 @@ class TranslatedSubjects:
     Raises
     ------
     DatabaseError
-        There is no disk space for the temporary file, there are more than 715,827,882 subjects, or a residue is no base.
+        There is no disk space for the temporary file, more than 715,827,882 subjects, or a residue that is no base.
     """
 
     def __init__(
