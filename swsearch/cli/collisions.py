@@ -1,8 +1,8 @@
-"""Refusing outputs that would overwrite what a command reads or keeps, before anything is opened or created.
+"""Refuses outputs that would overwrite inputs or stored data, before anything is opened or created.
 
 No output may be an input, a store or one of its side files, another SQLite database, a file of a packed database or a
-place inside one, or a second output's file. Files are compared by device and inode, so that neither a link nor another
-spelling of a path hides one; names of files that do not exist yet, by their folder's.
+place inside one, or a second output's file. Files are compared by device and inode, so that links and
+different spellings of a path are recognised; a file that does not exist yet is identified by its folder and name.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Identity = tuple[object, ...]
 
 _SQLITE_MAGIC: Final = b"SQLite format 3\0"
 _SIDE_FILES: Final = ("-wal", "-shm", "-journal")
-"""What SQLite puts behind the name of a database for the files that it keeps beside it."""
+"""Suffixes of the side files of an SQLite database."""
 _READ_BYTES: Final = 1 << 16
 
 
@@ -41,15 +41,15 @@ def refuse_collisions(
     Parameters
     ----------
     outputs : mapping of str to path
-        By the option that names each; ``-`` is standard output, None is nothing.
+        The key is the option that names the output; ``-`` is standard output, None is no output.
     inputs : iterable of paths
-        Files that the command reads; ``-`` is standard input. What does not exist is left to whoever reads it.
+        Files that the command reads; ``-`` is standard input. Files that do not exist are ignored here.
     databases : iterable of paths
         Packed databases that the command reads.
     store : str, optional
-        The store that the command writes, ``none`` for none: an output too.
+        The store that the command writes, which is an output too; ``none`` for none.
     store_option : str
-        What names it.
+        The option that names it.
     stores : iterable of str
         Stores that the command reads.
 
@@ -81,7 +81,7 @@ def refuse_collisions(
 
 
 def refuse_database(option: str, folder: Path, inputs: Iterable[str | os.PathLike[str]]) -> None:
-    """Refuse a folder for a new packed database in which, or in whose place, something lies that must stay.
+    """Refuse a folder for a new packed database whose creation would replace an input, a store or part of a database.
 
     Raises
     ------
@@ -111,7 +111,7 @@ def _refuse_one(
     *,
     is_store: bool = False,
 ) -> None:
-    """Refuse one output for what it is; adds it to those ``written``."""
+    """Refuse one output if it must not be written; otherwise add it to ``written``."""
     is_stdout = option == "stdout"
     shown = option if is_stdout else f"{option} {path}"
     identity = _identity(path, existing=is_stdout)
@@ -138,8 +138,8 @@ def _refuse_one(
 def _sqlite_at(path: Path) -> Path | None:
     """The SQLite database that ``path`` is or is a side file of; None where there is none.
 
-    No result is one, so none is meant to be overwritten. What begins as SQLite's files do is one: the table that makes
-    it a store may be in the write-ahead log alone.
+    Results are never SQLite databases, so an existing one must not be overwritten. The first bytes of the file decide,
+    since the table that identifies a store may still be in the write-ahead log only.
     """
     for name in (str(path), os.path.realpath(path)):
         for end in ("", *_SIDE_FILES):
@@ -149,9 +149,9 @@ def _sqlite_at(path: Path) -> Path | None:
 
 
 def _identity(path: str | os.PathLike[str], *, existing: bool = False) -> Identity | None:
-    """What tells a file from all others; None for a device, for which it is no harm to be named twice.
+    """The identity of a file; None for a device, which may be named twice.
 
-    With ``existing``, None also for what does not exist.
+    With ``existing``, None also for a file that does not exist.
     """
     try:
         found = os.stat(path)
@@ -183,7 +183,7 @@ def _store_file(store: str) -> Path | None:
 
 
 def _store_identities(store: str) -> Iterator[Identity]:
-    """The store's file and those that SQLite keeps beside it, whether they exist or not."""
+    """The identities of the store's file and of its side files, whether they exist or not."""
     file = _store_file(store)
     if file is None:
         return
@@ -194,7 +194,7 @@ def _store_identities(store: str) -> Iterator[Identity]:
 
 
 def _files_of(folder: str | os.PathLike[str]) -> Iterator[Identity]:
-    """A packed database and every file in it, which may have a second name outside."""
+    """A packed database and all its files, which may have hard links outside."""
     if (identity := _identity(folder, existing=True)) is not None:
         yield identity
     for parent, _, names in os.walk(folder):

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 DEFAULT_STORE: Final = "hits.sqlite"
 STORE_VARIABLE: Final = "SWSEARCH_STORE"
-"""Environment variable that names the store where --store does not."""
+"""Environment variable that names the store if --store is not given."""
 
 _SCORING = "Scoring"
 _CHOICE = "Which hits"
@@ -207,19 +207,19 @@ Out = Annotated[Path | None, typer.Option("--out", help="File for the results. [
 
 
 def _store_or_none(store: str) -> str:
-    """A store as it is given; ``none`` in any case of letters is ``none``."""
+    """The name of a store; ``none`` is recognised in upper and lower case."""
     if not store.strip():
         raise InputError("--store has an empty name; give a file or a database URL, or none")
     return "none" if store.lower() == "none" else store
 
 
 def kept_store(store: str) -> str:
-    """A store that a command cannot do without.
+    """The name of a store, for commands that need one.
 
     Raises
     ------
     InputError
-        It is ``none``, from the option or the environment.
+        The name is ``none``, from the option or the environment.
     """
     if _store_or_none(store) != "none":
         return store
@@ -250,12 +250,12 @@ Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but erro
 
 
 def check_alphabet(alphabet: str | None, needs: QueryNeeds) -> None:
-    """Refuse an ``--alphabet`` that is not what queries of a search must be.
+    """Refuse an ``--alphabet`` that is not the alphabet of the queries of this search.
 
     Raises
     ------
     InputError
-        It is another; the message says which options search with it.
+        The alphabets differ; the message names the options that would search with the one given.
     """
     from swsearch.sequences.alphabet import ALPHABETS
 
@@ -272,7 +272,7 @@ def check_alphabet(alphabet: str | None, needs: QueryNeeds) -> None:
 
 
 def device_list(devices: str | None) -> list[int] | None:
-    """Device numbers from ``--devices``; None where it is not given.
+    """Device numbers from ``--devices``; None if it is not given.
 
     Raises
     ------
@@ -291,7 +291,7 @@ def device_list(devices: str | None) -> list[int] | None:
 
 
 def whole_numbers(text: str) -> list[int] | None:
-    """Numbers from 0 that commas separate; None where it is something else, or one is of more than nine digits.
+    """Whole numbers from 0, separated by commas; None if the text is anything else or a number has over nine digits.
 
     >>> whole_numbers("0, 12"), whole_numbers("1,,2"), whole_numbers("-1")
     ([0, 12], None, None)
@@ -303,7 +303,7 @@ def whole_numbers(text: str) -> list[int] | None:
 
 
 def shortened(text: str) -> str:
-    """What was given, in quotes, for a message: of long text the beginning.
+    """A value in quotes for a message; a long one is cut.
 
     >>> shortened("0;1"), shortened("1" * 100)
     ("'0;1'", "'1111111111111111111111111111111111111111…'")

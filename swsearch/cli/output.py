@@ -1,7 +1,7 @@
-"""Where a command writes: results to stdout or to a file that appears whole or not at all, talk to stderr.
+"""The output of a command: results to stdout or to a file that is complete or absent, messages to stderr.
 
-On a terminal both end up on the same lines, with the progress bar on the last one. So whatever is written goes through
-here, and takes the bar away first; the bar comes back below it.
+On a terminal both streams share the screen, with the progress bar on the last line. Therefore all output passes through
+this module, which removes the bar before it writes; the next update of the progress draws the bar again.
 """
 
 from __future__ import annotations
@@ -31,18 +31,18 @@ class _LastLine:
         self._has_text = False
 
     def show_bar(self, text: str) -> None:
-        """Put a bar on the line, or another in its place, unless a line of results has begun there."""
+        """Draw the bar, or replace it, unless the line holds the beginning of a line of results."""
         with self._lock:
             if not self._has_text:
                 self._has_bar = True
-                _tell(f"{_TO_LINE_START}{text}{_CLEAR_TO_END}")
+                _write_stderr(f"{_TO_LINE_START}{text}{_CLEAR_TO_END}")
 
     def clear_bar(self) -> None:
-        """Take the bar away, if one is there."""
+        """Remove the bar, if there is one."""
         with self._lock:
             if self._has_bar:
                 self._has_bar = False
-                _tell(f"{_TO_LINE_START}{_CLEAR_TO_END}")
+                _write_stderr(f"{_TO_LINE_START}{_CLEAR_TO_END}")
 
     def write(self, file: BinaryIO, data: Any) -> int:
         """Write results to the terminal."""
@@ -59,25 +59,25 @@ last_line: Final = _LastLine()
 
 
 def say(message: str) -> None:
-    """One line of talk, to stderr."""
+    """Write a message of one line to stderr."""
     last_line.clear_bar()
-    _tell(f"swsearch: {message}\n")
+    _write_stderr(f"swsearch: {message}\n")
 
 
-def _tell(text: str) -> None:
-    """Write to stderr; where nobody can hear it, no work is lost for it."""
+def _write_stderr(text: str) -> None:
+    """Write to stderr; a closed or failing stderr does not end the command."""
     with suppress(OSError, ValueError):
         sys.stderr.write(text)
         sys.stderr.flush()
 
 
 def open_closed_streams() -> None:
-    """Give a process that was started without stdin, stdout or stderr the null device in its place.
+    """Replace a closed stdin, stdout or stderr by the null device.
 
-    Else the next file that is opened, such as one of results, would be taken for the stream by whoever writes to it by
-    its number; and Python prints what is meant for a closed stderr to stdout. ``sys.stdin`` stays None, and results are
-    not written to a closed stdout (:func:`result_stream`). All text is UTF-8, whatever the locale says, and file names
-    that are not are written as they are.
+    Otherwise the next file that is opened would get the number of the closed stream, and code that writes to the stream
+    by its number would write into the file; and Python prints the text for a closed stderr to stdout. ``sys.stdin``
+    stays None, and results are not written to a closed stdout (:func:`result_stream`). All text is UTF-8 in every
+    locale, and file names that are not UTF-8 are written unchanged.
     """
     for descriptor in range(3):
         try:
@@ -95,18 +95,18 @@ def open_closed_streams() -> None:
 
 @contextmanager
 def result_stream(path: Path | None, *, binary: bool = False) -> Iterator[TextIO]:
-    r"""A text stream for results: stdout where ``path`` is None or ``-``, else a file made visible by one rename.
+    r"""A text stream for results: stdout if ``path`` is None or ``-``, else a file that one rename makes visible.
 
     Text is UTF-8 with ``\n`` line ends, and header bytes that are not UTF-8 are written as they were read. ``binary``
-    results go to the stream's ``buffer``; text is compressed where the file's name says so. Where the block raises, no
-    file is left and an older one stays as it was.
+    results go to the stream's ``buffer``; text is compressed if the file's name says so. If the block raises, no new
+    file is left and an older one is unchanged.
 
     Raises
     ------
     InputError
         The file cannot be created, stdout is closed, or ``binary`` results would go to a terminal or into an archive.
     OutputClosed
-        Nobody reads stdout any more, as after ``| head``.
+        The reader of stdout has closed it, as after ``| head``.
     """
     if path is None or str(path) == "-" or descriptor_of(path) == 1:
         with _standard_output(binary=binary) as stream:
@@ -145,7 +145,7 @@ def _standard_output(*, binary: bool) -> Iterator[TextIO]:
 
 
 class _Stdout(io.BufferedIOBase):
-    """Standard output as bytes: says by :class:`OutputClosed` that nobody reads on, and keeps clear of the bar."""
+    """Standard output as bytes; raises :class:`OutputClosed` if its reader has closed it, and removes the bar first."""
 
     def __init__(self, file: BinaryIO, is_terminal: bool) -> None:
         self._file = file

@@ -1,5 +1,6 @@
-"""How far a command is: a bar on a terminal; elsewhere one plain line every few seconds, every few minutes where it
-takes days, so that a log file tells the same story in a few lines. Both go to stderr.
+"""The progress of a command on stderr: a bar on a terminal, otherwise plain lines, as in a log file.
+
+The interval between plain lines grows with the time so far, from a few seconds to a few minutes.
 """
 
 from __future__ import annotations
@@ -17,17 +18,17 @@ if TYPE_CHECKING:
 
 PLAIN_INTERVAL_SECONDS: Final = 5.0
 LONGEST_INTERVAL_SECONDS: Final = 300.0
-"""Between plain lines of the longest searches: an interval is a hundredth of the time so far, within these limits."""
+"""The interval between plain lines is a hundredth of the time so far, within these limits."""
 BAR_INTERVAL_SECONDS: Final = 0.1
 SHORTEST_BAR: Final = 5
 LONGEST_BAR: Final = 40
 """Characters."""
 LONG_SECONDS: Final = 10.0
-"""A search that is expected to take longer says beforehand how it is going to be done."""
+"""For a search that is expected to take longer, the plan is printed first."""
 
 
 def duration(seconds: float) -> str:
-    """Seconds as people say them.
+    """A time in words.
 
     >>> duration(3.2), duration(75), duration(7320)
     ('3 s', '1 min 15 s', '2 h 2 min')
@@ -41,7 +42,7 @@ def duration(seconds: float) -> str:
 
 
 def _terminal_width() -> int:
-    """Columns of the terminal that stderr is."""
+    """The width in columns of the terminal of stderr."""
     columns = os.environ.get("COLUMNS", "")
     if columns.isdecimal() and int(columns):
         return int(columns)
@@ -52,26 +53,26 @@ def _terminal_width() -> int:
 
 
 def say_plan(forecast: Forecast | None) -> None:
-    """Say how a search is going to be done and about how long it takes, if it is long and that is known."""
+    """Print the plan of a long search and an estimate of its time, if one is known."""
     if forecast is not None and forecast.seconds >= LONG_SECONDS:
         say(f"plan: {forecast}; about {duration(forecast.seconds)}")
 
 
 class ProgressReport:
-    """Tells how much of ``total`` units is done, how fast, and what is left. A context manager.
+    """Reports how much of ``total`` units is done, the rate, and the time left. A context manager.
 
     Parameters
     ----------
     what : str
-        Word before the figures, such as ``searching``.
+        The word before the numbers, such as ``searching``.
     total : int
-        Units in all, 0 where that is not known.
+        All units; 0 if the number is unknown.
     unit : str
-        What a billion units a second are called (``GCUPS``), or a unit of its own where ``scale`` is 1.
+        Name of the unit of the rate, ``scale`` units a second, such as ``GCUPS``.
     scale : float
-        Units that make one of ``unit``.
+        Number of units in one ``unit``.
     quiet : bool
-        Say nothing at all.
+        Print nothing.
     """
 
     def __init__(self, what: str, total: int, unit: str, scale: float, quiet: bool = False) -> None:
@@ -95,15 +96,15 @@ class ProgressReport:
         last_line.clear_bar()
 
     def note(self, text: str) -> None:
-        """What else to say, such as ``3 of 20 queries done``."""
+        """Add a note to the line, such as ``3 of 20 queries done``."""
         self._note = text
 
     def advance(self, units: int) -> None:
-        """Count ``units`` more as done; says so when it is time to."""
+        """Count ``units`` more as done; prints a line when the interval is over."""
         self.reach(self._done + units)
 
     def reach(self, units: int) -> None:
-        """Note that ``units`` are done in all; says so when it is time to."""
+        """Set the number of units done; prints a line when the interval is over."""
         is_first = not self._done
         self._done = units
         if self._quiet:
@@ -122,7 +123,7 @@ class ProgressReport:
             say(f"{self._heading()}: {share}{self._figures()}")
 
     def _bar(self, width: int) -> str:
-        """Heading, bar and figures in at most ``width`` characters, so that the terminal breaks no line."""
+        """Heading, bar and numbers in at most ``width`` characters, so that the terminal breaks no line."""
         left = width - len(self._heading()) - len(self._figures()) - 4
         bar = ""
         if self._total and left >= SHORTEST_BAR:

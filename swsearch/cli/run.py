@@ -1,4 +1,8 @@
-"""What ``swsearch query`` and ``swsearch batch`` do: open, survey, search, store, report, and say what came of it."""
+"""The work of ``swsearch query`` and ``swsearch batch``: open, survey, search, store, report, and say what was done.
+
+:func:`execute` calls :mod:`swsearch.run` with the options of the command line. What the two commands print after a run
+differs, and stays in their own modules.
+"""
 
 from __future__ import annotations
 
@@ -35,8 +39,12 @@ def execute(files: list[str], search: SearchArguments, run: RunArguments, *, ski
     search, run
         The options given.
     skip_refused : bool
-        Go on at a record that cannot be searched, name it at the end and exit with 1; otherwise it is an error before
-        anything is searched.
+        Go on after a record that cannot be searched, and list it in the outcome. Otherwise such a record is an error
+        before anything is searched.
+
+    Returns
+    -------
+    RunOutcome
     """
     if len(files) < 2:
         raise typer.BadParameter("give at least one query file and the database")
@@ -132,7 +140,7 @@ def _refuse_contradictions(paths: list[str], database: str, search: SearchArgume
 
 
 def _report_format(run: RunArguments) -> ReportFormat | None:
-    """The format of the report; None where none is wanted."""
+    """The format of the report, or None if no report is requested."""
     from swsearch.report.registry import get_format
 
     name = run.format_name
@@ -146,7 +154,7 @@ def _report_format(run: RunArguments) -> ReportFormat | None:
 
 
 def _write_report(report: ReportFormat, out: Path | None, stack: ExitStack) -> WriteReport:
-    """What writes the report to ``out``; a file is complete when ``stack`` is closed."""
+    """A function that writes the report to ``out``; a file is complete when ``stack`` is closed."""
     from swsearch.cli.output import result_stream
 
     stream = stack.enter_context(result_stream(out, binary=report.binary))
@@ -160,9 +168,9 @@ def _event_stream(path: Path, stack: ExitStack) -> TextIO:
 
 
 def _store_opener(store: str, stack: ExitStack, opened: list[HitStore]) -> Callable[[], HitStore] | None:
-    """What opens the store and adds it to ``opened``.
+    """A function that opens the store and adds it to ``opened``; None if nothing is stored.
 
-    Loading SQLAlchemy takes a third of a second, in which a GPU is at work already.
+    The store is opened late because loading SQLAlchemy takes a third of a second, in which a GPU can already work.
     """
     if store == "none":
         return None
@@ -177,7 +185,7 @@ def _store_opener(store: str, stack: ExitStack, opened: list[HitStore]) -> Calla
 
 
 def _say_what_is_kept(opened: list[RunOutcome], asked: AskedQueries) -> None:
-    """Say which queries a run keeps whose reader went away before all were searched."""
+    """Say how many queries are stored, if stdout was closed before all were searched."""
     from swsearch.cli.output import say
 
     if not opened or opened[0].run_id is None:
@@ -192,7 +200,7 @@ def _say_what_is_kept(opened: list[RunOutcome], asked: AskedQueries) -> None:
 
 
 def _score_check(searcher: Searcher) -> ScoreCheck:
-    """Counts the scores of all subjects for the plot."""
+    """A count of the scores of all subjects for the plot; the searcher feeds it."""
     from swsearch.search.score_check import ScoreCheck
 
     check = ScoreCheck(searcher)
@@ -203,7 +211,7 @@ def _score_check(searcher: Searcher) -> ScoreCheck:
 def _plot_scores(
     check: ScoreCheck, outcome: RunOutcome, title: str, path: Path, search: SearchArguments, store: HitStore | None
 ) -> None:
-    """Draw what was counted; say and store what is wrong with it."""
+    """Draw the counted scores; print and store the warning if they disagree with the statistics."""
     from swsearch.cli.output import say
     from swsearch.search.score_plot import write_score_plot
 

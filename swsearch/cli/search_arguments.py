@@ -1,4 +1,4 @@
-"""The options of the searching commands, declared once: what is searched and how, and the run that comes of it.
+"""The options of ``swsearch query`` and ``swsearch batch``, declared once: those of the search and those of the run.
 
 :func:`takes_arguments` gives a command the options of these dataclasses.
 """
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from swsearch.search.searcher import Searcher
 
 SWITCH_SECONDS: Final = 0.0005
-"""How long a GPU's thread waits for Python's lock, which loading modules and aligning would keep from it longer."""
+"""How long a GPU's thread waits for Python's lock; by default, loading modules and aligning delay it longer."""
 
 
 @dataclass(frozen=True)
@@ -84,12 +84,12 @@ class SearchArguments:
         return [path for path in named if path is not None]
 
     def warm_up_gpus(self, database: str) -> None:
-        """Let the GPUs of this search start while the program loads what else it needs; never fails."""
+        """Start the GPUs of this search while the program loads its other modules; never fails."""
         from swsearch.database.reader import load_catalogue
         from swsearch.engine.registry import warm_up_gpus
         from swsearch.errors import SwSearchError
 
-        # What is wrong with the options or the database is said by open_searcher.
+        # Errors of the options or the database are raised again by open_searcher.
         with contextlib.suppress(SwSearchError):
             catalogue = load_catalogue(Path(database))
             if warm_up_gpus(self.engine, options.device_list(self.devices) or (0,), catalogue.n_subjects):
@@ -99,7 +99,7 @@ class SearchArguments:
     def open_searcher(self, database: str) -> Iterator[Searcher]:
         """Open a database and an engine for these options; see :func:`swsearch.search.api.open_searcher`.
 
-        Where subjects are translated, says how far that is.
+        If subjects are translated, the progress of the translation is reported.
         """
         from swsearch.search.api import open_searcher
 

@@ -1,6 +1,6 @@
 """``blast6`` and ``blast7``: NCBI BLAST+'s tabular output, to the byte where the values agree.
 
-``blast6`` has a line a hit; ``blast7`` adds comment lines for each query, also for one without hits.
+``blast6`` has one line for each hit; ``blast7`` adds comment lines for each query, also for one without hits.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def blast_cell(field: Field, run: RunInfo, query: QueryResult, hit: Hit) -> str:
 
 
 class Blast6Report:
-    """A line a hit, columns separated by tabs, no header."""
+    """One line for each hit, columns separated by tabs, no header."""
 
     name = "blast6"
     binary = False

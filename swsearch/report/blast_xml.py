@@ -1,9 +1,9 @@
 """``xml``: NCBI BLAST's XML, version 1 (``NCBI_BlastOutput.dtd``, what ``-outfmt 5`` writes), element for element.
 
 A query is an ``Iteration``, a subject a ``Hit`` with an ``Hsp`` for each of its alignments. Coordinates are 1-based and
-inclusive; a hit of the minus strand of a DNA query has the query as given and the subject turned. Of a translated
-sequence they run from low to high in all frames, for the frame is said beside them. The format demands numbers where
-this program may know none; those are ``NaN``. Characters that XML cannot hold become U+FFFD.
+inclusive; a hit of the minus strand of a DNA query has the query forward and the subject reversed. In a translated
+sequence they run from low to high in all frames, since the frame has its own element. Where the format demands a number
+that is unknown here, it is ``NaN``. Characters that XML cannot hold become U+FFFD.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from swsearch.sequences.record import split_header
 
 UNKNOWN: Final = "NaN"
 NO_HEADER: Final = "No definition line"
-"""What BLAST writes for a sequence without a header."""
+"""BLAST's text for a sequence without a header."""
 
 _DOCTYPE: Final = '<!DOCTYPE BlastOutput PUBLIC "-//NCBI//NCBI BlastOutput/EN" "http://www.ncbi.nlm.nih.gov/dtd/NCBI_BlastOutput.dtd">'
 _NOT_XML: Final = re.compile("[\ud800-\udfff\ufffe\uffff]")
@@ -65,7 +65,7 @@ def _element(indent: int, name: str, value: _Value) -> str:
 
 
 def _opening(run: RunInfo, first: QueryResult | None) -> Iterator[str]:
-    """What stands before the queries; it names the first of them."""
+    """The elements before the queries; they name the first query."""
     dna = run.aligned_alphabet == "dna"
     program = _TRANSLATING.get(run.translates or "", "blastn" if dna else "blastp")
     yield f'<?xml version="1.0"?>\n{_DOCTYPE}\n<BlastOutput>\n'
@@ -140,7 +140,7 @@ def _hit(run: RunInfo, query: QueryResult, place: int, alignments: tuple[Hit, ..
 
 
 def _places(run: RunInfo, query: QueryResult, hit: Hit, of: str) -> tuple[_Value, _Value]:
-    """First and last place on the query (``q``) or the subject (``s``)."""
+    """First and last position on the query (``q``) or the subject (``s``)."""
     first, last = (FIELDS[name].value(run, query, hit) for name in (f"{of}start", f"{of}end"))
     return (first, last) if (hit.query_frame if of == "q" else hit.subject_frame) >= 0 else (last, first)
 

@@ -1,8 +1,8 @@
-"""The columns of tabular reports, by BLAST's names, with ``cigar``, ``rank`` and ``strand`` beside them.
+"""The columns of tabular reports, by BLAST's names, and additionally ``cigar``, ``rank`` and ``strand``.
 
 A field computes a value from the records; a format turns it into text. Coordinates are BLAST's: 1-based, inclusive, on
-the query as given with ``qstart <= qend``; a hit of the query's minus strand has ``sstart >= send``. Of a translated
-sequence they are bases, from high to low in a minus frame.
+the forward query with ``qstart <= qend``; a hit of the query's minus strand has ``sstart >= send``. In a translated
+sequence they count bases, from high to low in a minus frame.
 """
 
 from __future__ import annotations
@@ -49,10 +49,25 @@ class Field:
 
 
 def identifier(header: str) -> str:
-    """First word of a header; ``unnamed`` where it is empty, so that no column is."""
+    """First word of a header; ``unnamed`` if it is empty, so that no column is empty."""
     return split_header(header)[0] or "unnamed"
 
 
+<<<<<<< HEAD
+=======
+def query_places(hit: Hit) -> tuple[int, int]:
+    """First and last position on the query, 1-based, in reading direction."""
+    places = hit.alignment.query_start + 1, hit.alignment.query_end
+    return places if hit.query_frame >= 0 else places[::-1]
+
+
+def subject_places(hit: Hit) -> tuple[int, int]:
+    """First and last position on the subject, 1-based, in the direction in which it is printed."""
+    places = hit.alignment.subject_start + 1, hit.alignment.subject_end
+    return places[::-1] if hit.is_turned or hit.subject_frame < 0 else places
+
+
+>>>>>>> enshell2
 def _coverage(query: QueryResult, hit: Hit) -> int:
     return whole_percent(hit.alignment.query_end - hit.alignment.query_start, query.length)
 
@@ -68,7 +83,7 @@ def _subject_coverage(query: QueryResult, hit: Hit) -> int:
 
 
 def _frames(hit: Hit) -> tuple[int, int]:
-    """Of query and subject, 0 for what is not translated; where nothing is, 1, and -1 for a subject shown turned.
+    """Frames of query and subject, 0 if not translated. Without translation 1, and -1 for a reversed subject.
 
     Protein has no frames, and BLAST 2.12 prints 1.
     """

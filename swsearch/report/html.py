@@ -1,7 +1,7 @@
-"""``html``: one page that needs nothing but itself, for reading, sorting and printing.
+"""``html``: one self-contained page for reading, sorting and printing.
 
 Each query has an overview graphic, a table that sorts by any column, and its alignments; queries are written as they
-come. The page fetches nothing and its own policy forbids it to. Without scripts all but the sorting works.
+come. The page loads nothing else; its content policy forbids it. Without scripts only sorting is missing.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def _page_file(name: str) -> str:
 
 
 def _text(value: str) -> str:
-    """Text as it can stand anywhere in the page."""
+    """Text escaped for any part of the page."""
     return escape(one_line(value))
 
 
@@ -128,7 +128,7 @@ def _table(run: RunInfo, query: QueryResult, name: str) -> Iterator[str]:
 
 
 def _anchor(name: str, hit: Hit) -> str:
-    """What an alignment's place in the page is called."""
+    """The anchor of an alignment in the page."""
     return f"{name}h{hit.rank}" if hit.hsp == 1 else f"{name}h{hit.rank}-{hit.hsp}"
 
 

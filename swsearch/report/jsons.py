@@ -1,6 +1,6 @@
-"""``json`` and ``jsonl``: every number a number, every unknown value null, so programs read them as they are.
+"""``json`` and ``jsonl``: numbers are JSON numbers, unknown values are null.
 
-Coordinates are 0-based and half-open, as in the Python interface; of a translated sequence, on its bases as given. Text
+Coordinates are 0-based and half-open, as in the Python interface; in a translated sequence, on its forward bases. Text
 is ASCII with JSON's escapes; a header byte that is not UTF-8 is a lone surrogate, as Python's ``surrogateescape`` reads
 it.
 """
@@ -21,7 +21,7 @@ SCHEMA_VERSION: Final = 2
 
 
 def describe_run(run: RunInfo) -> dict[str, Any]:
-    """What was searched and how; all of it decides the hits."""
+    """The description of the search: everything that determines the hits."""
     database = run.database
     return {
         "schema_version": SCHEMA_VERSION,
@@ -94,7 +94,7 @@ def _text(value: dict[str, Any]) -> str:
 
 
 class JsonReport:
-    """One object: the run, its parameters, and ``queries``, each with its ``hits``; a line a hit."""
+    """One object: the run, its parameters, and ``queries``, each with its ``hits``; one line for each hit."""
 
     name = "json"
     binary = False
@@ -114,7 +114,7 @@ class JsonReport:
 
 
 class JsonLinesReport:
-    """A line an object: first the run, then each query followed by its hits, which carry the query's number and id.
+    """One object per line: first the run, then each query followed by its hits, which carry the query's number and id.
 
     ``type`` says which it is: ``run``, ``query`` or ``hit``. A longer list of hits adds lines and changes none, so the
     run's parameters, the length of the list among them, are in ``json`` alone.

@@ -1,7 +1,7 @@
 """Numbers as text, the same on every machine.
 
-``blast_*`` follow what NCBI BLAST+ 2.12 prints, checked against its output: fewer digits as a value matters less, an
-E-value below 1e-180 as ``0.0``, a bit score above 99.9 without decimals and cut rather than rounded.
+``blast_*`` follow what NCBI BLAST+ 2.12 prints, checked against its output: fewer digits for less significant values,
+an E-value below 1e-180 as ``0.0``, a bit score above 99.9 without decimals and cut rather than rounded.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 UNKNOWN: Final = "N/A"
-"""What BLAST prints where it knows no value, and the BLAST formats here too."""
+"""BLAST's text for an unknown value, also in the BLAST formats here."""
 
 _ZERO_BELOW = 1e-180
 
@@ -53,7 +53,7 @@ def blast_bits(bits: float | None) -> str:
 
 
 def percent(part: int, whole: int) -> float:
-    """``part`` of ``whole`` in percent; 0 where there is nothing.
+    """``part`` of ``whole`` in percent; 0 if ``whole`` is 0.
 
     >>> percent(1, 3)
     33.333333333333336
@@ -62,7 +62,7 @@ def percent(part: int, whole: int) -> float:
 
 
 def whole_percent(part: int, whole: int) -> int:
-    """Percent as BLAST rounds it to a whole number: half up, and 100 only where nothing lacks.
+    """Percent as BLAST rounds it to a whole number: half up, and 100 only if nothing is missing.
 
     >>> whole_percent(299, 300), whole_percent(300, 300), whole_percent(1, 8)
     (99, 100, 13)

@@ -1,7 +1,7 @@
 """The overview graphic of the ``html`` report: where on the query its best hits align, as SVG.
 
 The query runs from left to right; each hit is a row with its name and a bar from ``qstart`` to ``qend``, coloured by
-bit score. What it shows is in the table too, so it is one picture with a description to those who cannot see it.
+bit score. The table has the same information, so for screen readers the graphic is one image with a description.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ COLOURS: Final = (
 
 
 def overview(query: QueryResult, name: str) -> Iterator[str]:
-    """The picture of a query with hits, piece by piece.
+    """The graphic of a query with hits, piece by piece.
 
     Parameters
     ----------
@@ -67,7 +67,7 @@ def overview(query: QueryResult, name: str) -> Iterator[str]:
 
 
 def ticks(length: int) -> list[int]:
-    """Places of a query to label: 1 and round numbers, at most eleven.
+    """Positions of a query to label: 1 and round numbers, at most eleven.
 
     >>> ticks(144)
     [1, 20, 40, 60, 80, 100, 120, 140]

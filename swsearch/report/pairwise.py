@@ -1,8 +1,8 @@
 """``pairwise``: every alignment in blocks of 60 columns, query above subject, in the manner of BLAST's own report.
 
-Coordinates are 1-based. A hit of the minus strand of a DNA query shows the query as given and the subject turned, its
-places from high to low. Residues of a translated sequence have the places of their bases. The alignments of one subject
-follow each other under its header.
+Coordinates are 1-based. A hit of the minus strand of a DNA query shows the query forward and the subject reversed, with
+positions from high to low. Residues of a translated sequence have the positions of their bases. The alignments of one
+subject follow each other under its header.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def _write_hit(run: RunInfo, query: QueryResult, hit: Hit, stream: TextIO) -> No
 
 
 def value_lines(run: RunInfo, hit: Hit) -> list[str]:
-    """What an alignment is worth and what it is made of."""
+    """Score, E-value and counts of an alignment."""
     alignment = hit.alignment
     lines = [f"Score = {hit.score}"]
     if hit.bits is not None and hit.evalue is not None:
@@ -70,7 +70,7 @@ def value_lines(run: RunInfo, hit: Hit) -> list[str]:
 
 
 def blocks(run: RunInfo, query: QueryResult, hit: Hit) -> Iterator[str]:
-    """The rows with their coordinates, three lines a block.
+    """The rows with their coordinates, three lines for each block.
 
     A block without residues of a sequence repeats the place before it.
     """

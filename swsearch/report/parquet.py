@@ -1,8 +1,8 @@
 """``parquet``: the columns of ``tsv`` with their types, for DuckDB, pandas, Polars and Spark.
 
 Written as row groups of at most 65,536 hits, so a report takes the memory of one row group and of one query. Unknown
-values are null. Parquet's text is UTF-8: bytes of a header that are not become U+FFFD. The file's own metadata has the
-run as JSON under ``swsearch``, as the ``json`` report has it.
+values are null. Parquet's text is UTF-8: other bytes of a header become U+FFFD. The file's metadata contains
+the run as JSON under ``swsearch``, as in the ``json`` report.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _NOT_UTF8: Final = re.compile("[\ud800-\udfff]")
 
 
 class ParquetReport:
-    """A row a hit; zstd-compressed columns.
+    """One row for each hit; zstd-compressed columns.
 
     Raises
     ------

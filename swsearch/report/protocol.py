@@ -1,4 +1,4 @@
-"""What a report format is."""
+"""The protocol of report formats."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ class ReportFormat(Protocol):
     Attributes
     ----------
     name : str
-        As ``--format`` takes it.
+        The value of ``--format``.
     binary : bool
-        The report is no text: it goes to ``stream.buffer``, and must not be shown on a terminal.
+        The report is not text: it is written to ``stream.buffer``, and not to a terminal.
     """
 
     name: str

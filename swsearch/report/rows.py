@@ -1,9 +1,9 @@
 """The two rows of an alignment as reports show them.
 
-Inside, an alignment runs along the strand of the query that aligned. BLAST shows the other way round: the query as it
-was given, the subject turned. So for the minus strand the CIGAR is read backwards and the subject's letters are
-reverse-complemented; the query's letters stay exactly as written. Where something was translated, the residues are
-shown as they aligned, whatever the frame.
+In the records, an alignment follows the strand of the query that aligned. BLAST prints the forward query and the
+reversed subject instead. So for the minus strand the CIGAR is read backwards and the subject's letters are
+reverse-complemented; the query's letters stay exactly as written. Translated residues are printed as they
+aligned, in every frame.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _COMPLEMENT: Final = str.maketrans("ACGTRYSWKMBDHVNUacgtryswkmbdhvnu", "TGCAYRSW
 
 
 class ShownAlignment(NamedTuple):
-    """What the functions of :mod:`swsearch.hits.cigar` take, in the direction of the query as given."""
+    """The arguments of the functions of :mod:`swsearch.hits.cigar`, in the direction of the forward query."""
 
     query_letters: str
     subject_letters: str
@@ -29,7 +29,7 @@ class ShownAlignment(NamedTuple):
 
 
 def shown(query: QueryResult, hit: Hit) -> ShownAlignment:
-    """A hit's alignment in the direction of the query as given."""
+    """A hit's alignment in the direction of the forward query."""
     alignment = hit.alignment
     letters = alignment.query_letters or query.letters[alignment.query_start : alignment.query_end]
     if not hit.is_turned:
@@ -48,7 +48,7 @@ def reverse_complement(letters: str) -> str:
 
 
 def matrix_of(run: RunInfo) -> SubstitutionMatrix:
-    """The matrix that a run searched with, from the text that the run keeps."""
+    """The matrix of a run, from its stored text."""
     return _parsed(run.matrix_scores, run.matrix, run.aligned_alphabet)
 
 

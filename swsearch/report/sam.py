@@ -41,7 +41,7 @@ _MAX_QUERY_NAME: Final = 254
 
 
 class SamReport:
-    """A line a hit, in the order of queries and ranks."""
+    """One line for each hit, in the order of queries and ranks."""
 
     name = "sam"
     binary = False
@@ -66,7 +66,7 @@ class SamReport:
 
 
 def refuse_translated(run: RunInfo) -> None:
-    """Raise :class:`InputError` where a run translated something."""
+    """Raise :class:`InputError` if the search was translated."""
     if run.translates:
         raise InputError(
             "format sam cannot hold a translated search: its CIGARs count residues where SAM's count bases; "
@@ -83,13 +83,13 @@ class _Subject:
 
 @dataclass
 class _Subjects:
-    """The subjects reported so far by their place in the database, each under a name that no other has."""
+    """The subjects reported so far by their index in the database, each with a unique name."""
 
     named: dict[int, _Subject] = field(default_factory=dict)
     taken: set[str] = field(default_factory=set)
 
     def name(self, hit: Hit) -> str:
-        """The name of a hit's subject: its identifier, and behind it its place in the FASTA where that is taken."""
+        """The name of a hit's subject: its identifier, followed by its FASTA index if another subject has it."""
         known = self.named.get(hit.subject_index)
         if known is None:
             name = _NOT_IN_SUBJECT_NAMES.sub("_", identifier(hit.subject_header))
@@ -101,14 +101,14 @@ class _Subjects:
         return known.name
 
     def header_lines(self) -> Iterable[str]:
-        """A line a subject, in FASTA order."""
+        """One line for each subject, in FASTA order."""
         for _, subject in sorted(self.named.items()):
             described = f"\tDS:{subject.description}" if subject.description else ""
             yield f"@SQ\tSN:{subject.name}\tLN:{subject.length}{described}\n"
 
 
 def _lines(queries: Iterable[QueryResult], subjects: _Subjects) -> TextIO:
-    """All lines but the header's, in a temporary file at its beginning; their subjects are noted in ``subjects``."""
+    """All lines except the header, in a rewound temporary file; their subjects are added to ``subjects``."""
     lines = tempfile.TemporaryFile("w+", encoding="utf-8", errors="surrogateescape", newline="\n")  # noqa: SIM115
     try:
         with writing_to(tempfile.gettempdir()):
@@ -130,7 +130,7 @@ def _query_name(query: QueryResult) -> str:
 
 
 def _sequence(letters: str) -> str:
-    """SEQ; a stop has no letter there, and is the residue that may be any."""
+    """SEQ; a stop, which has no letter there, becomes the letter for any residue."""
     return letters.replace("*", "X") or "*"
 
 
@@ -139,7 +139,7 @@ def _unmapped_line(query: QueryResult) -> str:
 
 
 def _line(query: QueryResult, hit: Hit, subject: str, place: int) -> str:
-    """The line of an alignment; ``place`` is its place in the query's list, from 0."""
+    """The line of an alignment; ``place`` is its index in the query's list, from 0."""
     alignment = hit.alignment
     secondary = place > 0
     clips = (alignment.query_start, query.length - alignment.query_end)

@@ -1,4 +1,4 @@
-"""``tsv`` and ``csv``: a header line and a line a hit, for spreadsheets and data frames.
+"""``tsv`` and ``csv``: a header line and one line for each hit, for spreadsheets and data frames.
 
 Unknown values are empty. Real numbers have fixed decimals; E-values have three significant digits.
 """
@@ -22,7 +22,7 @@ DEFAULT_FIELDS: Final = (
 
 
 def default_fields(run: RunInfo) -> tuple[Field, ...]:
-    """The columns where none are asked for.
+    """The default columns.
 
     They have frames where something was translated, and the number of the alignment where a subject may have several.
     """
@@ -32,7 +32,7 @@ def default_fields(run: RunInfo) -> tuple[Field, ...]:
 
 
 def plain_cell(field: Field, run: RunInfo, query: QueryResult, hit: Hit) -> str:
-    """A field's value as text; empty where it is not known."""
+    """A field's value as text; empty if unknown."""
     value = field.value(run, query, hit)
     if value is None:
         return ""
@@ -44,7 +44,7 @@ def plain_cell(field: Field, run: RunInfo, query: QueryResult, hit: Hit) -> str:
 
 
 class _HeadedReport:
-    """What both have in common: the fields and the header line."""
+    """The common part of both formats: the fields and the header line."""
 
     name: str
 

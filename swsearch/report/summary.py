@@ -1,4 +1,4 @@
-"""Sentences that the reports for people share: what was searched, how many subjects passed, why none did."""
+"""Sentences shared by the reports for reading: the search, the number of subjects that passed, why none did."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from swsearch.words import counted
 _ALIGNMENT_FILTERS: Final = (
     "min_identity", "min_query_coverage", "min_subject_coverage", "min_alignment_length",
 )  # fmt: skip
-"""Parameters of a run that keep hits out for their alignments."""
+"""Parameters of a run that filter hits by their alignments."""
 
 
 def query_line(run: RunInfo, query: QueryResult, width: int | None = None) -> str:

@@ -1,7 +1,7 @@
-"""``table``: the hits of each query as a table for people, in 100 columns wherever its numbers let it.
+"""``table``: the hits of each query as a table for people, in 100 columns if its numbers fit.
 
-Coordinates are 1-based and inclusive. A hit of the minus strand of a DNA query has its subject's places from high to
-low, as BLAST prints them, and so has what aligned in a minus frame. Alignments of one subject follow each other under
+Coordinates are 1-based and inclusive. A hit of the minus strand of a DNA query has its subject's positions from high to
+low, as in BLAST, and so has an alignment in a minus frame. Alignments of one subject follow each other under
 its number.
 """
 
@@ -25,7 +25,7 @@ _MIN_DESCRIPTION: Final = 10
 
 
 class TableReport:
-    """A few lines on each query and a line a hit."""
+    """A few lines for each query and one line for each hit."""
 
     name = "table"
     binary = False
@@ -57,7 +57,7 @@ def number_titles(run: RunInfo) -> list[str]:
 
 
 def number_cells(run: RunInfo, query: QueryResult, hit: Hit) -> list[str]:
-    """A hit's numbers, each in the width it needs; empty where one is not known."""
+    """A hit's numbers, each in the width it needs; empty if unknown."""
     alignment = hit.alignment
     cells = [
         str(hit.subject_length),

@@ -1,4 +1,4 @@
-"""Text that must stay in its place: on one line, in one column, in a given width."""
+"""Text that must fit on one line, in one column, or in a given width."""
 
 from __future__ import annotations
 

@@ -1,11 +1,10 @@
-"""The tables: ``runs`` have ``failures`` and ``queries``, these ``hits``; ``swsearch_schema`` names their revision.
+"""The tables of a store: ``runs``, ``queries``, ``hits``, ``failures``, and ``swsearch_schema`` for their revision.
 
-Rows are not the records that the rest of the program sees: :mod:`swsearch.store.repository` translates. The SQL is the
-same for SQLite and PostgreSQL; :data:`SCHEMA` names the Alembic revision that these classes describe, and a test holds
-them against what the migrations build.
+The rest of the program does not use rows: :mod:`swsearch.store.repository` translates between rows and records. The SQL
+is the same for SQLite and PostgreSQL. :data:`SCHEMA` names the Alembic revision that these classes describe, and a test
+compares them with the result of the migrations.
 
-Text comes from sequence files, where any byte may stand in a header. :class:`FileText` keeps it readable in SQL and
-gives back exactly what was put in.
+Headers of sequence files may contain any byte. :class:`FileText` stores them readably and returns them unchanged.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 from sqlalchemy.types import TypeDecorator
 
 SCHEMA: Final = "0.1.0_d"
-"""The revision that these tables are."""
+"""The revision of these tables."""
 
 RUNNING: Final = "running"
 FINISHED: Final = "finished"
@@ -30,7 +29,7 @@ _ESCAPE = re.compile(r"\\(\\|u[0-9a-f]{4})")
 
 
 def storable(given: str) -> str:
-    r"""Text as the database holds it: NUL and surrogates as ``\u0000``, a backslash as ``\\``, the rest as it is.
+    r"""Text as it is stored: NUL and surrogates as ``\u`` and four digits, a backslash as ``\\``, the rest unchanged.
 
     >>> print(storable("caf\u00e9 \udcff"))
     café \udcff
@@ -41,46 +40,46 @@ def storable(given: str) -> str:
 
 
 def _restored(stored: str) -> str:
-    """What :func:`storable` was given."""
+    """The inverse of :func:`storable`."""
     if "\\" not in stored:
         return stored
     return _ESCAPE.sub(lambda found: "\\" if found[1] == "\\" else chr(int(found[1][1:], 16)), stored)
 
 
 class FileText(TypeDecorator[str]):
-    """Text that may hold what databases refuse: NUL, and bytes that are not UTF-8 (surrogate escapes)."""
+    """Text that may contain NUL and bytes that are not UTF-8 (surrogate escapes), which databases refuse."""
 
     impl = Text
     cache_ok = True
 
     def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:
-        """Text as the database holds it."""
+        """The text as it is stored."""
         return None if value is None else storable(value)
 
     def process_result_value(self, value: Any, dialect: Dialect) -> str | None:
-        """Text as it was put in."""
+        """The original text."""
         return None if value is None else _restored(value)
 
 
 class UtcTime(TypeDecorator[datetime]):
-    """A moment; in UTC on its way in and out, also where the database keeps no time zone (SQLite)."""
+    """A time in UTC, also in databases without time zones (SQLite)."""
 
     impl = DateTime(timezone=True)
     cache_ok = True
 
     def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
-        """The moment in UTC."""
+        """The time in UTC."""
         return None if value is None else value.astimezone(UTC)
 
     def process_result_value(self, value: Any, dialect: Dialect) -> datetime | None:
-        """The moment, with UTC as its zone."""
+        """The time, with UTC as its zone."""
         if value is None:
             return None
         return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)  # type: ignore[no-any-return]
 
 
 Big = BigInteger().with_variant(Integer(), "sqlite")
-"""64 bits; SQLite's own integers are, and its row ids must be called INTEGER."""
+"""64 bits; SQLite's INTEGER has 64 bits too, and its row ids must have this type."""
 
 
 class Base(DeclarativeBase):
@@ -88,7 +87,7 @@ class Base(DeclarativeBase):
 
 
 class SchemaRow(Base):
-    """Alembic's version table under a name of its own, so that no other program's database passes for a store."""
+    """Alembic's version table under a name of its own, so that no other program's database is taken for a store."""
 
     __tablename__ = "swsearch_schema"
 
@@ -96,7 +95,7 @@ class SchemaRow(Base):
 
 
 class RunRow(Base):
-    """One run: everything of :class:`~swsearch.hits.result.RunInfo`, when it ran, and how far it got."""
+    """One run: everything of :class:`~swsearch.hits.result.RunInfo`, its times, its process and its share."""
 
     __tablename__ = "runs"
     __table_args__ = ({"sqlite_autoincrement": True},)  # the number of a deleted run is not given to another
@@ -135,7 +134,7 @@ class RunRow(Base):
 
 
 class QueryRow(Base):
-    """One query whose search is complete; a query that is not here has not been searched."""
+    """One query whose search is complete."""
 
     __tablename__ = "queries"
     __table_args__ = (
@@ -160,7 +159,7 @@ class QueryRow(Base):
 
 
 class FailureRow(Base):
-    """One query that could not be searched, and why; a query is in one of the two tables, or missing."""
+    """One query that cannot be searched, and why. A query in neither ``queries`` nor ``failures`` is missing."""
 
     __tablename__ = "failures"
 
@@ -172,7 +171,7 @@ class FailureRow(Base):
 
 
 class HitRow(Base):
-    """One alignment; its key is its subject's place in the query's list and its own among those of the subject."""
+    """One alignment; its key is the rank of its subject and its own rank among the alignments of the subject."""
 
     __tablename__ = "hits"
 

@@ -54,8 +54,8 @@ class RunRecorder:
 def recorded_run(store: HitStore, info: RunInfo, asked: AskedQueries | None = None) -> Iterator[RunRecorder]:
     """Record a run of the queries ``asked`` in ``store``.
 
-    Where the block raises, what was added stays, and the run is marked interrupted; or finished, where every query that
-    was asked had been added: a reader of the results who went away early takes nothing from the run.
+    If the block raises, the added queries remain and the run is marked interrupted. If all queries of ``asked`` had
+    been added, as when the reader of the results closes the pipe early, it is marked finished.
 
     Raises
     ------
@@ -66,7 +66,7 @@ def recorded_run(store: HitStore, info: RunInfo, asked: AskedQueries | None = No
     try:
         yield recorder
     except BaseException:
-        # The error under way is the one to tell; a store that cannot take the mark shows the run as running.
+        # The first error is the one to report; if the mark cannot be written, the run remains `running`.
         with suppress(StoreError):
             if asked is not None and recorder.n_added == asked.n_of_share:
                 store.finish_run(recorder.run_id)

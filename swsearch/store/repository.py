@@ -1,11 +1,11 @@
-"""The store of hits: takes the records of a run as they come, and gives them back exactly as they were put in.
+"""The store of hits: stores the records of runs and returns them unchanged.
 
-The shell opens a :class:`HitStore`, starts a run, adds each query as its search completes, and finishes the run.
-:mod:`swsearch.report` prints from what :meth:`HitStore.queries` streams back, so a stored run reads like a fresh one.
+:mod:`swsearch.run` opens a :class:`HitStore`, starts or resumes a run, adds each query when its search ends, and
+finishes the run. Reports of stored runs read :meth:`HitStore.queries`.
 
-A query and its hits are committed together: a run that dies keeps every query it added, and each query that is there
-is whole. ``committed`` tells which ones are, so that a later run can go on where this one stopped. A run also keeps
-which queries it was asked to search and which of them could not be, so what it lacks is known exactly (``missing``).
+A query and its hits are committed together, so every query in the store is complete, also after the process was killed.
+``committed`` names these queries, so that the run can be resumed. A run also stores which queries it was asked to
+search and which of them cannot be searched, so the missing ones are known exactly (``missing``).
 """
 
 from __future__ import annotations
@@ -53,12 +53,12 @@ _LIST_ORDER = (_HITS.c.rank, _HITS.c.hsp)
 
 
 LATEST: Final = "latest"
-"""Names the newest finished run; the newest run where none is finished."""
+"""The name of the newest finished run, or of the newest run if none is finished."""
 
 
 @dataclass(frozen=True)
 class StoredRun:
-    """A run as the store knows it.
+    """A stored run.
 
     Attributes
     ----------
@@ -66,8 +66,8 @@ class StoredRun:
         Its number in the store, from 1; never given to another run.
     info : RunInfo
     state : str
-        ``finished``; ``running``; or ``interrupted``: stopped by a person, or its process is gone from this machine.
-        A run of another machine shows as ``running`` until that machine says otherwise.
+        ``finished``; ``running``; or ``interrupted``: it was stopped, or its process on this machine has ended. A run
+        of another machine is ``running`` until that machine records its end.
     worker : Worker
         The process that worked on it last.
     started, finished : datetime
@@ -77,9 +77,9 @@ class StoredRun:
     n_failed : int
         Queries that could not be searched, so far.
     asked : AskedQueries or None
-        The queries that the run was asked to search; None of runs of older programs, which did not keep it.
+        The queries that the run was asked to search; None in runs of older programs, which did not store them.
     remark : str or None
-        What a person should hear of the run.
+        A remark on the run for the user.
     """
 
     id: int
@@ -101,7 +101,7 @@ class StoredRun:
 
     @property
     def n_missing(self) -> int | None:
-        """Queries that it was asked to search and has neither searched nor refused; None where that is not known."""
+        """Queries that it was asked to search and has neither searched nor refused; None if unknown."""
         n_asked = None if self.asked is None else self.asked.n_of_share
         return None if n_asked is None else n_asked - self.n_queries - self.n_failed
 
@@ -115,14 +115,14 @@ class HitStore:
     """Runs, queries and hits in one SQLite file or PostgreSQL database.
 
     Threads may share a store; each call is one transaction on a connection of its own. Several processes may write to
-    one file: they take turns. Close it, or use it as a context manager; records that it returned stay valid.
+    one file; each waits for the others. Close it, or use it as a context manager; the returned records remain valid.
 
     Parameters
     ----------
     target : str or path
         A file, or a URL (:mod:`swsearch.store.session`).
     create : bool
-        Make the store where there is none; otherwise that is an error.
+        Create the store if there is none; otherwise a missing store is an error.
     busy_seconds : float
         How long to wait for another process that writes to the same file.
 
@@ -174,13 +174,13 @@ class HitStore:
             yield within
 
     def start_run(self, info: RunInfo, asked: AskedQueries | None = None) -> int:
-        """Note that a run begins now, in this process, and which queries it is to search; its id."""
+        """Store a new run of this process with the queries that it is to search; returns its id."""
         with self._writing() as connection:
             values = {**_run_values(info), **_asked_values(asked), **_claim(), "started_at": _now()}
             return int(connection.execute(insert(_RUNS).returning(_RUNS.c.id), values).scalar_one())
 
     def add_query(self, run_id: int, result: QueryResult) -> None:
-        """Commit one query with all its hits, or nothing of it.
+        """Commit one query with all its hits, or nothing.
 
         Raises
         ------
@@ -200,7 +200,7 @@ class HitStore:
             raise
 
     def _explain_refusal(self, run_id: int, result: QueryResult, error: StoreError) -> None:
-        """Say which rule of the tables a query broke."""
+        """Which constraint of the tables a query violated."""
         with reading(self._engine) as connection:
             if connection.execute(select(_RUNS.c.id).where(_RUNS.c.id == run_id)).first() is None:
                 raise RunNotFound(str(run_id), self.name) from error
@@ -208,7 +208,7 @@ class HitStore:
             raise StoreError(f"{self.name}: run {run_id} has its query {result.number} already") from error
 
     def add_failure(self, run_id: int, failed: FailedQuery) -> None:
-        """Note that a query of the run cannot be searched; what was noted of it before is replaced.
+        """Store that a query of the run cannot be searched; replaces an earlier reason.
 
         Raises
         ------
@@ -226,28 +226,28 @@ class HitStore:
             raise
 
     def note_asked(self, run_id: int, asked: AskedQueries) -> None:
-        """Note which queries the run is to search, where that has become known or has changed."""
+        """Store which queries the run is to search, when they have become known or have changed."""
         self._set_values(run_id, **_asked_values(asked))
 
     def note_remark(self, run_id: int, remark: str) -> None:
-        """Note what a person should hear of the run."""
+        """Store a remark on the run for the user."""
         self._set_values(run_id, remark=remark)
 
     def finish_run(self, run_id: int) -> None:
-        """Note that every query of the run has been added."""
+        """Mark a run as finished: every query has been added."""
         self._set_values(run_id, state=FINISHED, finished_at=_now())
 
     def interrupt_run(self, run_id: int) -> None:
-        """Note that the run was stopped before its last query."""
+        """Mark a run as interrupted: it was stopped before its last query."""
         self._set_values(run_id, state=INTERRUPTED)
 
     def resume_run(self, run_id: int, seen: StoredRun | None = None) -> None:
-        """Note that this process goes on with a run that another left. What failed is forgotten, to be found anew.
+        """Mark a run as resumed by this process. Its failures are deleted, since they will be found again.
 
         Raises
         ------
         RunTaken
-            Since it was seen as ``seen``, another process took it up, or ended it.
+            Another process has resumed or ended it since it was read as ``seen``.
         """
         with self._writing() as connection:
             found = select(_RUNS.c.state, _RUNS.c.host, _RUNS.c.process, _RUNS.c.process_began)
@@ -263,7 +263,7 @@ class HitStore:
             connection.execute(delete(_FAILURES).where(_FAILURES.c.run_id == run_id))
 
     def note_statistics(self, run_id: int, sentence: str) -> None:
-        """Add a sentence to what a run says of its statistics: something that was found out while it ran."""
+        """Add a sentence, found during the run, to the description of its statistics."""
         with self._writing() as connection:
             found = connection.execute(select(_RUNS.c.statistics).where(_RUNS.c.id == run_id)).scalar()
             if found is None:
@@ -277,14 +277,14 @@ class HitStore:
                 raise RunNotFound(str(run_id), self.name)
 
     def delete_run(self, run: str | int, *, force: bool = False) -> int:
-        """Delete a run with its queries and hits; its id. SQLite uses the space again for later runs.
+        """Delete a run with its queries and hits; returns its id. SQLite reuses the space for later runs.
 
         Parameters
         ----------
         run : str or int
             An id, or ``latest``, where the newest run is also the newest finished one, or none is finished.
         force : bool
-            Delete it also where a process is, or may be, at work on it. That process then ends with an error.
+            Delete it even if a process works on it or may do so. That process then ends with an error.
 
         Raises
         ------
@@ -314,7 +314,7 @@ class HitStore:
             return [_stored_run(row) for row in connection.execute(_select_runs().order_by(_RUNS.c.id))]
 
     def run(self, run: str | int = "latest") -> StoredRun:
-        """One run, by its id or as ``latest``: the newest finished one, or the newest where none is finished.
+        """One run, by its id or as ``latest``: the newest finished one, or the newest if none is finished.
 
         Raises
         ------
@@ -342,7 +342,7 @@ class HitStore:
     def queries(self, run: str | int = "latest") -> Iterator[QueryResult]:
         """Results of a run's committed queries, in order of their numbers, one at a time.
 
-        The stream shows the store as it was when the first result was taken. It holds one query with its hits.
+        The results are those of the store when the first one was read. One query with its hits is in memory.
 
         Raises
         ------
@@ -390,7 +390,7 @@ class HitStore:
     def missing(self, run_id: int) -> list[int]:
         """Numbers of the queries that a run was asked to search and has neither searched nor refused.
 
-        Of runs of older programs, which did not keep what they were asked, the numbers below the largest that it has
+        In runs of older programs, which did not store the queries to search, the numbers below the largest that it has
         not: those of queries that failed are among them, and queries at the end are not.
         """
         asked = self.run(run_id).asked
@@ -402,11 +402,15 @@ class HitStore:
 
     @contextmanager
     def _writing(self) -> Iterator[Connection]:
+<<<<<<< HEAD
         """A connection in a transaction that commits whole, or not at all, and into the file that was opened."""
         if self._whole is not None:
             with translated(self._engine.url):
                 yield self._whole
             return
+=======
+        """A connection in a transaction that commits completely or not at all, to the file that was opened."""
+>>>>>>> enshell2
         self._place.check()
         with writing(self._engine) as connection:
             yield connection
@@ -428,7 +432,7 @@ class HitStore:
 
 
 def _at_work(run: StoredRun) -> str:
-    """What is to be said of a run that is not finished."""
+    """A sentence on a run that is not finished."""
     if not run.is_at_work:
         return run.state
     if run.worker.is_here:
@@ -463,7 +467,7 @@ def _claim() -> dict[str, Any]:
 
 
 def _state(row: Row[Any], worker: Worker) -> str:
-    """A run's state; a run whose process is gone from this machine was interrupted."""
+    """A run's state; a run whose process on this machine has ended is interrupted."""
     return INTERRUPTED if row.state == RUNNING and worker.has_ended else str(row.state)
 
 

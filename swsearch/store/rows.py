@@ -1,7 +1,7 @@
-"""Rows as a store may give them back: SQLite keeps any value in any column, and a store may have been changed by hand.
+"""Checks the types of rows that are read: SQLite accepts any value in any column, and a store may have been edited.
 
-:mod:`swsearch.store.repository` asks here before it makes records of rows, so that what follows meets the types that it
-was written for. What a value means is not checked.
+:mod:`swsearch.store.repository` checks each row before it makes a record of it, so that the rest of the program gets
+the types that it expects. The meaning of values is not checked.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ _SIGNED: Final = frozenset({"query_frame", "subject_frame", "score"})
 
 
 def checked(row: Row[Any], table: Table) -> Row[Any]:
-    """The row, whose first columns are those of the table, if each holds what its column is for.
+    """The row, whose first columns are those of the table, if every value has the type of its column.
 
-    Counts, places and numbers are not negative.
+    Counts and indices must not be negative.
 
     Raises
     ------
@@ -42,7 +42,7 @@ def checked(row: Row[Any], table: Table) -> Row[Any]:
 def _rules(
     table: Table,
 ) -> tuple[int, Callable[[Row[Any]], tuple[int | None, ...]], Callable[[Row[Any]], tuple[int | None, ...]]]:
-    """The number of columns; what gives the counts of a row; and what its whole numbers of 32 bits."""
+    """The number of columns, and functions that return the counts and the 32-bit integers of a row."""
     columns = list(enumerate(table.columns))
     counts = [n for n, column in columns if isinstance(column.type, Integer) and column.name not in _SIGNED]
     narrow = [n for n, column in columns if type(column.type) is Integer]
@@ -66,7 +66,7 @@ def _fits(kind: type, column: Any) -> bool:
 
 
 def _flaw(row: Row[Any], table: Table) -> str:
-    """Which column is wrong, and what it holds."""
+    """The column with the wrong value, and the value."""
     for value, column in zip(row, table.columns, strict=False):
         negative = isinstance(column.type, Integer) and column.name not in _SIGNED and type(value) is int and value < 0
         wide = type(column.type) is Integer and type(value) is int and abs(value) >= 2**31

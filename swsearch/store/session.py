@@ -1,10 +1,10 @@
-"""Connections to a store: how they are opened, what state its schema is in, and what a failure means to a person.
+"""Connections to a store: opening them, creating and checking the schema, and error messages for failures.
 
 A store is named by a file path, or by a URL: ``sqlite:///hits.sqlite``, ``postgresql://user@host/database``.
 
 SQLite runs in WAL mode (readers and one writer do not block each other) with ``synchronous=NORMAL``: a killed process
-loses nothing that was committed, a power cut may lose the last commits but never damages the file. A writer takes the
-lock when its transaction begins and waits for another writer up to :data:`BUSY_SECONDS`.
+loses nothing that was committed, a power failure may lose the last commits but never damages the file. A writer takes
+the lock when its transaction begins and waits for another writer up to :data:`BUSY_SECONDS`.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ BUSY_SECONDS: Final = 60.0
 
 _DAMAGED: Final = "the database is damaged; `sqlite3 FILE .recover` may save what is left"
 
-# What goes wrong with a connection is raised, and told by whoever called. The pool also logs it with its traceback,
-# as where SIGTERM or Ctrl-C come while it closes one; without a handler, Python would print that to stderr.
+# Errors of a connection are raised, and the caller reports them. The pool also logs them with a traceback, for example
+# when SIGTERM or Ctrl-C arrives while it closes a connection; without a handler, Python would print that to stderr.
 logging.getLogger("sqlalchemy.pool").addHandler(logging.NullHandler())
 
 _SQLITE_MAGIC: Final = b"SQLite format 3\0"
@@ -81,7 +81,7 @@ def without_passwords(command: str) -> str:
 
 
 def make_engine(url: URL, *, busy_seconds: float = BUSY_SECONDS) -> Engine:
-    """An engine whose connections are set up as the module says; nothing is opened yet.
+    """An engine whose connections have the settings described above; nothing is opened yet.
 
     Raises
     ------
@@ -116,20 +116,21 @@ def make_engine(url: URL, *, busy_seconds: float = BUSY_SECONDS) -> Engine:
 def _is_frozen(path: Path) -> bool:
     """Whether a store can only be read, so that SQLite must do without its side files.
 
-    They could not be made, or would be left behind with an owner that keeps the store's own from writing.
+    These could not be created, or would remain with an owner that prevents the store's owner from writing.
     """
     writable = os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)
     return path.is_file() and not writable and not Path(f"{path}-wal").exists()
 
 
 class StorePlace:
-    """The file of a store that is open, to notice when another takes its place: SQLite would write on into a file that
-    nobody can open any more, and say nothing. A store in a database server has no file.
+    """The file of an open store, to detect its deletion or replacement.
+
+    SQLite would silently continue to write to a file without a name. A store in a database server has no file.
 
     Parameters
     ----------
     url : URL
-        Of a store that is there.
+        The URL of an existing store.
     """
 
     def __init__(self, url: URL) -> None:
@@ -148,7 +149,7 @@ class StorePlace:
         return found.st_dev, found.st_ino
 
     def check(self) -> None:
-        """Raise :class:`StoreError` where the file was deleted or replaced since it was opened."""
+        """Raise :class:`StoreError` if the file was deleted or replaced since it was opened."""
         if self._path is not None and self._identity(self._path) != self._file:
             problem = "it was deleted or replaced while it was in use; what was written to it since is lost"
             raise StoreError(f"{self._name}: {problem}; run the command again")
@@ -156,7 +157,7 @@ class StorePlace:
 
 @contextmanager
 def reading(engine: Engine) -> Iterator[Connection]:
-    """A connection that sees the store as it is now, whatever others write meanwhile."""
+    """A connection that reads the present state of the store, also while others write."""
     with translated(engine.url):
         if engine.dialect.name == "postgresql":
             engine = engine.execution_options(isolation_level="REPEATABLE READ")
@@ -166,7 +167,7 @@ def reading(engine: Engine) -> Iterator[Connection]:
 
 @contextmanager
 def writing(engine: Engine) -> Iterator[Connection]:
-    """A connection in a transaction that commits whole, or not at all."""
+    """A connection in a transaction that commits completely or not at all."""
     with translated(engine.url), engine.execution_options(swsearch_writes=True).begin() as connection:
         yield connection
 
@@ -210,7 +211,7 @@ def insert_rows(connection: Connection, table: Table, rows: Sequence[tuple[Any, 
 
 
 def _explain(error: BaseException | None, url: URL) -> str:
-    """What a driver's error means to a person."""
+    """The message for a driver's error."""
     code = str(getattr(error, "sqlite_errorname", ""))
     first_line = next((line.strip() for line in str(error).splitlines() if line.strip()), "no message")
     folder = Path(display_name(url)).parent
@@ -234,17 +235,17 @@ def _explain(error: BaseException | None, url: URL) -> str:
 
 
 def revision_of(connection: Connection) -> str | None:
-    """The schema revision of a database; None where it holds no store."""
+    """The schema revision of a database; None if it contains no store."""
     if not inspect(connection).has_table(SchemaRow.__tablename__):
         return None
     return connection.execute(select(SchemaRow.version_num)).scalar()
 
 
 def create_or_check(engine: Engine, *, create: bool) -> None:
-    """Make sure that the store is there and has this program's schema.
+    """Create the store if it is missing and ``create`` is true, and check its schema.
 
     A new store is built in one transaction from the models and stamped with their revision, so that Alembic need not be
-    loaded; a test holds the result against what the migrations build.
+    loaded; a test compares the result with that of the migrations.
 
     Raises
     ------
@@ -269,7 +270,7 @@ def create_or_check(engine: Engine, *, create: bool) -> None:
 
 
 def _check_file(url: URL, *, create: bool) -> None:
-    """Refuse what SQLite would misread: a missing file that is to be read, a folder, another kind of file."""
+    """Refuse a missing file if the store is only read, a folder, or a file of another kind."""
     if url.drivername != "sqlite" or "uri" in url.query:
         return
     path = Path(str(url.database))
@@ -289,7 +290,7 @@ def _check_file(url: URL, *, create: bool) -> None:
 
 
 def _create(engine: Engine) -> str:
-    """Build the tables unless another process just did; the revision that is then there."""
+    """Create the tables unless another process has just done so; returns the revision."""
     if engine.dialect.name == "sqlite":
         with translated(engine.url), engine.connect() as connection:
             driver: Any = connection.connection.driver_connection
@@ -305,13 +306,13 @@ def _create(engine: Engine) -> str:
 
 
 def _lock_schema(connection: Connection) -> None:
-    """Keep other processes from creating or upgrading at the same time; SQLite's writer is alone already."""
+    """Prevent other processes from creating or upgrading at the same time; SQLite has only one writer anyway."""
     if connection.dialect.name == "postgresql":
         connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _CREATION_LOCK})
 
 
 def _outdated(url: URL, found: str) -> SchemaOutdated:
-    """The error for a schema that is not this program's."""
+    """The error for a schema of another version."""
     name = display_name(url)
     advice = f"`swsearch runs upgrade --store {name}` brings it up to date"
     if found not in _known_revisions():
@@ -328,7 +329,7 @@ def _alembic_config() -> Any:
 
 
 def _known_revisions() -> set[str]:
-    """Every revision that this program can upgrade from, the current one included."""
+    """All revisions that this program can upgrade, including the current one."""
     from alembic.script import ScriptDirectory
 
     return {script.revision for script in ScriptDirectory.from_config(_alembic_config()).walk_revisions()}
@@ -340,7 +341,7 @@ def upgrade(target: str | os.PathLike[str]) -> tuple[str, str]:
     Returns
     -------
     tuple of str
-        The revisions before and after; equal where there was nothing to do.
+        The revisions before and after; equal if there was nothing to do.
 
     Raises
     ------

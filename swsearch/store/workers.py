@@ -1,9 +1,8 @@
-"""Which process works on a run, and whether it still does: what a run remembers so that one whose process died can be
-told from one that is under way.
+"""The process that works on a run, stored so that a run whose process died can be distinguished from a running one.
 
-A process number alone does not say: numbers are given again, after a restart of the machine at once, and in a container
-every program may be number 1. So a run also keeps when its process began, as the system counts it. Nobody can look at
-another machine's processes; what is to be thought of those is for a person to say.
+The process number is not sufficient: numbers are reused, at the latest after a restart of the machine, and in
+containers many programs have number 1. So a run also stores the start time of its process. The processes of another
+machine cannot be seen; whether they are alive is for the user to decide.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from pathlib import Path
 from typing import Final, Self
 
 _START_FIELD: Final = 19
-"""Of ``/proc/PID/stat`` behind the program's name: when the process began, in clock ticks since the machine did."""
+"""Field of ``/proc/PID/stat`` after the program's name: start of the process in clock ticks since the boot."""
 
 
 @dataclass(frozen=True)
@@ -25,11 +24,11 @@ class Worker:
     Attributes
     ----------
     host : str
-        Its machine.
+        Name of its machine.
     process : int
         Its number there.
     began : str or None
-        When it began: the machine's start and clock ticks since. None where the system does not say (not Linux).
+        Its start: the id of the machine's boot and clock ticks since then. None if unknown (not Linux).
     """
 
     host: str
@@ -38,7 +37,7 @@ class Worker:
 
     @classmethod
     def this(cls) -> Self:
-        """The process that asks."""
+        """The calling process."""
         return cls(socket.gethostname(), os.getpid(), _began(os.getpid()))
 
     def __str__(self) -> str:
@@ -51,7 +50,7 @@ class Worker:
 
     @property
     def has_ended(self) -> bool:
-        """Whether it is a process of this machine that is no more; False where that cannot be known."""
+        """Whether it was a process of this machine and has ended; False if that cannot be known."""
         if not self.is_here:
             return False
         try:
