@@ -53,21 +53,6 @@ def identifier(header: str) -> str:
     return split_header(header)[0] or "unnamed"
 
 
-<<<<<<< HEAD
-=======
-def query_places(hit: Hit) -> tuple[int, int]:
-    """First and last position on the query, 1-based, in reading direction."""
-    places = hit.alignment.query_start + 1, hit.alignment.query_end
-    return places if hit.query_frame >= 0 else places[::-1]
-
-
-def subject_places(hit: Hit) -> tuple[int, int]:
-    """First and last position on the subject, 1-based, in the direction in which it is printed."""
-    places = hit.alignment.subject_start + 1, hit.alignment.subject_end
-    return places[::-1] if hit.is_turned or hit.subject_frame < 0 else places
-
-
->>>>>>> enshell2
 def _coverage(query: QueryResult, hit: Hit) -> int:
     return whole_percent(hit.alignment.query_end - hit.alignment.query_start, query.length)
 

@@ -402,15 +402,11 @@ class HitStore:
 
     @contextmanager
     def _writing(self) -> Iterator[Connection]:
-<<<<<<< HEAD
-        """A connection in a transaction that commits whole, or not at all, and into the file that was opened."""
+        """A connection in a transaction that commits completely or not at all, to the file that was opened."""
         if self._whole is not None:
             with translated(self._engine.url):
                 yield self._whole
             return
-=======
-        """A connection in a transaction that commits completely or not at all, to the file that was opened."""
->>>>>>> enshell2
         self._place.check()
         with writing(self._engine) as connection:
             yield connection
