@@ -1,10 +1,10 @@
 """Lists, taxonomies and CIGARs of any length and any digits."""
 
 import pytest
-from swsearch.search.identifiers import names_of
-from swsearch.search.taxonomy import mapped_members, parse_taxids, with_descendants
 
 from swsearch.errors import InputError
+from swsearch.filters.identifiers import names_of
+from swsearch.filters.taxonomy import mapped_members, parse_taxids, with_descendants
 from swsearch.hits.cigar import gapped, parse
 from swsearch.sequences.organism import header_organism, header_taxid
 
