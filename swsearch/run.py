@@ -26,7 +26,7 @@ from swsearch.hits.result import QueryResult, RunInfo, SearchStats
 from swsearch.hits.share import AskedQueries, FailedQuery, QueryCount, Shard
 from swsearch.pssm.scale import scale_note
 from swsearch.query.position_specific import PositionSpecificQuery
-from swsearch.search.query_file import Queries, QueryFiles, known_letters
+from swsearch.search.query_file import Queries, QueryFiles, known_letters, located_refusal
 from swsearch.search.searcher import Searcher
 from swsearch.sequences.fasta import SAMPLE_RESIDUES, RefusedRecord
 from swsearch.sequences.record import SequenceRecord
@@ -155,7 +155,7 @@ def survey(
         for record in records:
             if isinstance(record, RefusedRecord):
                 if not skip_refused:
-                    raise InputError(str(record))
+                    raise located_refusal(path, record, searcher.needs)
             else:
                 if isinstance(record, PositionSpecificQuery) or not skip_refused:
                     searcher.check(record)

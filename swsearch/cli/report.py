@@ -32,7 +32,7 @@ def report(
     with HitStore(store) as opened:
         stored = find_run(opened, run)
         if stored.state != "finished":
-            so_far = f"this is the report of the {counted(stored.n_queries, 'query', 'queries')} it has so far"
+            so_far = f"this is the report of the {counted(stored.n_queries, 'query', 'queries')} that it has so far"
             missing = what_is_missing(stored)
             say(f"warning: run {stored.id} is {stored.state}; {so_far}{missing and ', '}{missing}")
         with result_stream(out, binary=chosen.binary) as stream:

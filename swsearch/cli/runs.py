@@ -133,10 +133,12 @@ def merge(
 
     Example: swsearch runs merge hits.sqlite --store hits.sqlite
     """
+    from swsearch.cli.collisions import refuse_collisions
     from swsearch.cli.output import say
     from swsearch.merge import choose_runs, plan_merge, shares_named
     from swsearch.store.repository import HitStore
 
+    refuse_collisions({}, store=store)
     with ExitStack() as stack:
         sources = choose_runs([stack.enter_context(HitStore(name)) for name in shards], say)
         plan = plan_merge(sources, partial=partial)

@@ -15,7 +15,7 @@ from swsearch.scoring.scheme import ScoringScheme
 from swsearch.search.needs import QueryNeeds
 from swsearch.search.options import TRANSLATE_ADVICE
 from swsearch.sequences.alphabet import PROTEIN, Alphabet, refuse_dna
-from swsearch.sequences.fasta import RefusedRecord, read_each, read_sequences
+from swsearch.sequences.fasta import RefusedRecord, read_chunks, read_each, read_sequences
 from swsearch.sequences.record import SequenceRecord
 from swsearch.sequences.source import refuse_repeated_pipes, seekable, shown_name
 
@@ -48,6 +48,19 @@ def read_queries(
     else:
         needs.refuse_dna(path, letters)
     return records
+
+
+def located_refusal(path: str | os.PathLike[str], refused: RefusedRecord, needs: QueryNeeds) -> InputError:
+    """The error for the first refused record of a file, with its line and column.
+
+    Only a second reading of the file finds the line, so that files without errors are read once.
+    """
+    try:
+        for _ in read_chunks([path], needs.alphabet):
+            pass
+    except FastaFormatError as error:
+        return error.with_problem(needs.of_this_search(error.problem))
+    return InputError(str(refused))
 
 
 class Queries(Protocol):

@@ -175,6 +175,8 @@ class _SequenceFile:
         try:
             self._raw: BinaryIO = open(seekable(path), "rb")  # noqa: SIM115 - the context closes it
             start = self._raw.read(MAGIC_BYTES)
+        except InputError:
+            raise
         except (OSError, ValueError) as error:
             reason = getattr(error, "strerror", None) or error
             raise FastaFormatError(f"cannot be read: {reason}", self.name) from error

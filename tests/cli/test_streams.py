@@ -124,19 +124,29 @@ def test_names_that_are_no_text(folder, command, locale):
     assert outcome.stderr.count(b"error:") == outcome.returncode
 
 
-@pytest.mark.parametrize("n", ["5000", "4097", "100000000000000000000"])
+@pytest.mark.parametrize("n", ["1025", "5000", "100000000000000000000"])
 def test_more_threads_than_there_can_be(swsearch, folder, n):
-    """Source: one thread."""
     for command in ("query q.fa p.db --store none", "align q.fa q.fa", "align q.fa --pairs --cigar"):
-        one = swsearch(*command.split(), "--threads", "1")
         many = swsearch(*command.split(), "--threads", n)
-        assert (many.code, many.out) == (0, one.out), many.err
+        assert (many.code, many.out) == (1, ""), many.err
+        assert many.error == (
+            f"swsearch: error: --threads {n}: 1,024 at most; the cores of this machine are taken without it"
+        )
 
 
-@pytest.mark.parametrize("option", ["--max-hsps", "--top", "--partition-residues"])
-def test_numbers_beyond_any_size_are_as_good_as_none(swsearch, folder, option):
+@pytest.mark.parametrize("option", ["--max-hsps", "--top"])
+def test_the_largest_number_is_as_good_as_none_and_a_larger_one_is_refused(swsearch, folder, option):
     """Source: the same option with a number that is large enough."""
     arguments = ["query", "q.fa", "p.db", "--store", "none", option]
+    large, largest, beyond = (swsearch(*arguments, n) for n in (1000, 2**31 - 1, 10**22))
+    assert (largest.code, largest.out) == (0, large.out), largest.err
+    assert (beyond.code, beyond.out) == (1, "")
+    assert f"{option} {10**22}: 2,147,483,647" in beyond.error
+
+
+def test_a_part_of_a_database_may_be_larger_than_any_database(swsearch, folder):
+    """Source: the same option with a number that is large enough."""
+    arguments = ["query", "q.fa", "p.db", "--store", "none", "--partition-residues"]
     large, beyond = swsearch(*arguments, 1000), swsearch(*arguments, 10**22)
     assert (beyond.code, beyond.out) == (0, large.out), beyond.err
 
@@ -147,7 +157,7 @@ def test_fewer_threads_than_asked_for_do_the_work(swsearch, folder):
     assert swsearch("index", DATA / "proteins.fasta.gz", "-o", "big.db").code == 0
     expected = swsearch(*query, "--threads", "1").out
     outcome = subprocess.run(
-        [sys.executable, "-m", "swsearch", *map(str, query), "--threads", "4000"],
+        [sys.executable, "-m", "swsearch", *map(str, query), "--threads", "1024"],
         check=False, capture_output=True, text=True, cwd=folder,
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (3 << 30, 3 << 30)),
     )  # fmt: skip
