@@ -87,10 +87,11 @@ struct Lanes {
     // int8 row[32] at the low five bits of each of the low bytes of codes.
     static V look_up(const int8_t* row, V codes) { return Vectors::widen<T>(Vectors::look_up(row, codes)); }
 
-    // The intersection of two masks.
-    static Mask both(Mask a, Mask b) {
+    // The intersection of two masks; a template, so that a compiler checks only the branch that is taken.
+    template <class M>
+    static M both(M a, M b) {
         if constexpr (kBitMasks) {
-            return static_cast<Mask>(a & b);
+            return static_cast<M>(a & b);
         } else {
             return Vectors::select<T>(a, b, Vectors::splat<T>(0));
         }

@@ -268,15 +268,12 @@ def parse_matrix_text(text: str, name: str, alphabet: Alphabet) -> SubstitutionM
     Raises
     ------
     ScoringError
-        The text is not a square table of whole numbers.
+        The text is not a square table of whole numbers; the message names the line.
     """
-    lines = [line.split() for line in text.splitlines() if line.strip() and not line.startswith("#")]
-    try:
-        letters = "".join(lines[0])
-        labels = "".join(line[0] for line in lines[1:])
-        values = np.array([[int(score) for score in line[1:]] for line in lines[1:]])
-    except (IndexError, ValueError) as error:
-        raise ScoringError(f"the stored scores of matrix {name} cannot be read: {error}") from error
-    if labels != letters or values.shape != (len(letters), len(letters)):
-        raise ScoringError(f"the stored scores of matrix {name} are not a square table")
+    table = _MatrixTable(f"the stored scores of matrix {name}", alphabet)
+    for number, line in enumerate(text.splitlines(), 1):
+        content = line.strip()
+        if content and not content.startswith("#"):
+            table.add(number, content)
+    letters, values = table.square()
     return _from_letters(name, alphabet, letters, values)

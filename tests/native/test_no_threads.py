@@ -31,11 +31,10 @@ int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*
 WORK = """
 import os
 import numpy as np
-from swsearch import _native
 from swsearch.alignment.traceback import align_several
 from swsearch.engine.cpu.engine import CpuEngine
-from swsearch.pairs.batch import align_arrays
-from swsearch.engine.pair_batch import PairScores, Sequences
+from swsearch.engine.cpu.pairs import CpuPairs
+from swsearch.engine.pair_arrays import AlignmentProblem, Sequences
 from swsearch.query.profile import sequence_profile
 from swsearch.scoring.scheme import default_scheme
 from swsearch.sequences.alphabet import PROTEIN
@@ -49,10 +48,12 @@ profile = sequence_profile(query, default_scheme(PROTEIN))
 where = {"residues": partition.residues, "starts": partition.starts, "lengths": partition.lengths}
 found = align_several(query, profile, PROTEIN, **where, n_threads=3)
 long = rng.integers(0, 4, 8000).astype(np.uint16)
-pair = _native.align_pair(long, long[90:], None, 2, -3, 5, 2, True, True, True, True, 3, 1 << 26, None, "auto")
+problem = AlignmentProblem(True, True, True, 5, 2, 2, -3)
+pair = CpuPairs(3).align(Sequences.of([long]), Sequences.of([long[90:]]), problem)
 sides = [Sequences(long, np.arange(100, 8001, 100)) for _ in range(2)]
-batch = align_arrays(*sides, PairScores(None, 2, -3, 5, 2, True, True, True), n_threads=3)
-print(block.score.sum(), sum(len(a.cigar) for one in found for _, a in one), pair[:5], batch.ends.sum(), flush=True)
+batch = CpuPairs(3).align(*sides, problem)
+cigars = sum(len(a.cigar) for one in found for _, a in one)
+print(block.score.sum(), cigars, pair.ends.sum(), pair.runs.sum(), batch.ends.sum(), flush=True)
 os._exit(0)
 """
 

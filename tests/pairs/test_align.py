@@ -11,8 +11,10 @@ import parasail
 import pytest
 from rapidfuzz.distance import Levenshtein
 
+from swsearch.engine.cpu.pairs import CpuPairs
 from swsearch.errors import EngineUnavailable, InputError
 from swsearch.pairs.align import align_pair
+from swsearch.pairs.aligner import PairAligner
 from swsearch.pairs.dotplot import common_words
 from swsearch.pairs.edits import common_letters, edits
 from swsearch.pairs.scoring import COST_SETS, scheme_scoring
@@ -78,7 +80,7 @@ def test_every_alignment_has_the_score_that_is_reported(mode, alphabet, letters)
         of_text = mode in ("edit", "lcs")
         scoring = None if of_text else PROTEIN_SCORING if alphabet is PROTEIN else DNA_SCORING
         sides = [side(text, None if of_text else alphabet) for text in (query, subject)]
-        pair = align_pair(*sides, mode, scoring, n_threads=2)
+        pair = align_pair(*sides, mode, scoring, backend=CpuPairs(2))
         assert rescored(pair) == pair.score
         score_only = align_pair(*sides, mode, scoring, path=False)
         assert (score_only.score, score_only.query_end, score_only.subject_end) == (
@@ -282,14 +284,14 @@ def test_an_engine_is_chosen_by_name(run, dna_files):
 
 
 def test_a_gpu_that_is_missing_is_an_error_only_where_it_was_asked_for(run, dna_files, monkeypatch):
-    def missing(device=None):
+    def missing():
         raise EngineUnavailable("cuda", "there is no device 0; choose another")
 
     plain = run(*dna_files)
-    monkeypatch.setattr("swsearch.pairs.aligner.PyCudaDevice", missing)
+    monkeypatch.setattr("swsearch.pairs.aligner._first_gpu", missing)
     code, out, err = run(*dna_files, "--engine", "cuda")
     assert (code, out) == (1, "")
     assert "there is no device 0; choose another" in err
-    monkeypatch.setattr("swsearch.pairs.aligner.GPU_CELLS", 1)
-    monkeypatch.setattr("swsearch.pairs.aligner.GPU_BATCH_CELLS", 1)
+    monkeypatch.setitem(PairAligner.__init__.__kwdefaults__, "gpu_pair_cells", 1)
+    monkeypatch.setitem(PairAligner.__init__.__kwdefaults__, "gpu_batch_cells", 1)
     assert run(*dna_files)[:2] == (0, plain[1])

@@ -67,6 +67,8 @@ class CpuPairs:
         if len(queries) != len(subjects):
             raise InputError(f"there are not as many queries ({len(queries)}) as subjects ({len(subjects)})")
         lengths = np.stack((queries.lengths, subjects.lengths))
+        if (lengths < 0).any():
+            raise InputError("the ends of the sequences do not grow")
         short = (lengths.min(axis=0) >= 1) & (lengths.max(axis=0) <= SHORT_LETTERS)
         limited_progress = limited(progress, int(queries.lengths @ subjects.lengths))
         try:
