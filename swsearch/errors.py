@@ -25,6 +25,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from swsearch.words import shortened
+
 
 @contextmanager
 def writing_to(place: str) -> Iterator[None]:
@@ -81,7 +83,7 @@ class FastaFormatError(InputError):
         self.column = column
         place = [path]
         if record is not None:
-            place.append(f"record {record}" + (f" ({identifier})" if identifier else ""))
+            place.append(f"record {record}" + (f" ({shortened(identifier)})" if identifier else ""))
         if line is not None:
             place.append(f"line {line}")
         if column is not None:

@@ -13,7 +13,8 @@ from typing import Final
 from swsearch.errors import StoreError
 from swsearch.hits.share import AskedQueries, FailedQuery, Shard
 from swsearch.store.models import FINISHED
-from swsearch.store.repository import HitStore, StoredRun
+from swsearch.store.records import StoredRun
+from swsearch.store.repository import HitStore
 
 MAX_NAMED: Final = 8
 """Largest number of missing shares that a message names."""

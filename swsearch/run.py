@@ -30,7 +30,9 @@ from swsearch.search.query_file import Queries, QueryFiles, known_letters, locat
 from swsearch.search.searcher import Searcher
 from swsearch.sequences.fasta import SAMPLE_RESIDUES, RefusedRecord
 from swsearch.sequences.record import SequenceRecord
-from swsearch.store.repository import HitStore, StoredRun, query_digest
+from swsearch.store.records import StoredRun, query_digest
+from swsearch.store.repository import HitStore
+from swsearch.words import quoted
 
 WHOLE: Final = Shard()
 """The share that holds all queries."""
@@ -622,7 +624,7 @@ def _check_query(
 ) -> None:
     """Raise StoreError where a run has another query with this number."""
     if digest != query_digest(record.header, searcher.as_searched(record).letters):
-        problem = f"query {number} of run {run_id} of {store.name} is not {record.identifier!r}"
+        problem = f"query {number} of run {run_id} of {store.name} is not {quoted(record.identifier)}"
         raise StoreError(f"{problem}; give the files that the run began with")
 
 

@@ -1,4 +1,4 @@
-"""Singular and plural in messages and reports."""
+"""Words in messages and reports: singular and plural, and values that may be longer than a line."""
 
 from __future__ import annotations
 
@@ -10,3 +10,30 @@ def counted(n: int, noun: str, plural: str | None = None) -> str:
     ('1 sequence', '1,500 protein sequences', '0 queries')
     """
     return f"{n:,} {noun if n == 1 else plural or f'{noun}s'}"
+
+
+def shortened(text: str, most: int = 60) -> str:
+    """A text of a file or an option for a message: at most ``most`` characters, then an ellipsis.
+
+    >>> shortened("sp|P02232|LGB1_VICFA"), shortened("MKLV" * 1000, 8)
+    ('sp|P02232|LGB1_VICFA', 'MKLVMKLV…')
+    """
+    return text if len(text) <= most else text[:most] + "…"
+
+
+def quoted(text: str, most: int = 40) -> str:
+    """The same in quotes, with escapes for what a line cannot show.
+
+    >>> quoted("0;1"), quoted("1" * 100, 10)
+    ("'0;1'", "'1111111111…'")
+    """
+    return repr(shortened(text, most))
+
+
+def first_word(header: str) -> str:
+    """The identifier of a header in a message.
+
+    >>> first_word("P1 a protein"), first_word(" ")
+    ('P1', 'unnamed')
+    """
+    return shortened(header.split(None, 1)[0]) if header.strip() else "unnamed"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, TextIO
 import typer
 
 from swsearch.cli import options
-from swsearch.words import counted
+from swsearch.words import counted, quoted
 
 if TYPE_CHECKING:
     from swsearch.bench.kernels import KernelRow, KernelTable
@@ -224,6 +224,6 @@ def _numbers(option: str, text: str) -> list[int]:
 
     numbers = options.whole_numbers(text)
     if numbers is None or 0 in numbers:
-        shown = options.shortened(text)
+        shown = quoted(text)
         raise InputError(f"{option} {shown}: give whole numbers of at least 1, separated by commas")
     return numbers

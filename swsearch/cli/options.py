@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from swsearch.errors import InputError
+from swsearch.words import quoted
 
 if TYPE_CHECKING:
     from swsearch.search.needs import QueryNeeds
@@ -286,7 +287,7 @@ def device_list(devices: str | None) -> list[int] | None:
         return None
     numbers = whole_numbers(devices)
     if numbers is None:
-        raise InputError(f"--devices {shortened(devices)}: give CUDA numbers separated by commas, such as 0,1")
+        raise InputError(f"--devices {quoted(devices)}: give CUDA numbers separated by commas, such as 0,1")
     return numbers
 
 
@@ -300,15 +301,6 @@ def whole_numbers(text: str) -> list[int] | None:
     if not all(word.isascii() and word.isdecimal() and len(word) <= 9 for word in words):
         return None
     return [int(word) for word in words]
-
-
-def shortened(text: str) -> str:
-    """A value in quotes for a message; a long one is cut.
-
-    >>> shortened("0;1"), shortened("1" * 100)
-    ("'0;1'", "'1111111111111111111111111111111111111111…'")
-    """
-    return repr(text if len(text) <= 40 else text[:40] + "…")
 
 
 def field_list(fields: str | None) -> list[str] | None:

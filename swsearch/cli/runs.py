@@ -14,7 +14,8 @@ from swsearch.errors import InputError
 from swsearch.words import counted
 
 if TYPE_CHECKING:
-    from swsearch.store.repository import HitStore, StoredRun
+    from swsearch.store.records import StoredRun
+    from swsearch.store.repository import HitStore
 
 app = typer.Typer(
     help="""List, show, copy, merge and delete stored runs.

@@ -68,6 +68,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
+from swsearch.words import shortened
+
 FORMAT_NAME: Final = "swsearch packed database"
 FORMAT_VERSIONS: Final = (1, 2)
 """Versions that are read; the lower one is written where it can say all."""
@@ -284,7 +286,7 @@ def read_catalogue(text: str) -> Catalogue:
         version = fields.get("version")
         if type(version) is not int or version not in FORMAT_VERSIONS:
             known = " and ".join(map(str, FORMAT_VERSIONS))
-            raise ValueError(f"format version {_shown(version)}, this program reads versions {known}")
+            raise ValueError(f"format version {shortened(repr(version), 40)}, this program reads versions {known}")
         checksum = fields.pop("checksum", None)
         if checksum != _checksum(fields):
             raise ValueError(f"{CATALOGUE} fails its checksum")
@@ -297,12 +299,6 @@ def read_catalogue(text: str) -> Catalogue:
 
 def _no_constant(name: str) -> NoReturn:
     raise ValueError(f"{CATALOGUE} is not JSON ({name} is no number)")
-
-
-def _shown(value: object) -> str:
-    """A value, shortened for a message."""
-    text = repr(value)
-    return text if len(text) <= 40 else text[:37] + "..."
 
 
 _SHA256: Final = re.compile(r"[0-9a-f]{64}")
@@ -374,7 +370,9 @@ class _Entry:
     def _number(self, name: str, least: int, most: int) -> int:
         value = self._fields.get(name)
         if type(value) is not int or not least <= value <= most:
-            raise ValueError(f"{CATALOGUE}: {self._where}{name} is {_shown(value)}; {least} to {most} is possible")
+            raise ValueError(
+                f"{CATALOGUE}: {self._where}{name} is {shortened(repr(value), 40)}; {least} to {most} is possible"
+            )
         return value
 
     def _text(self, name: str, form: re.Pattern[str] | None = None) -> str:
@@ -386,11 +384,11 @@ class _Entry:
     def _list(self, name: str) -> list[Any]:
         value = self._fields.get(name)
         if not isinstance(value, list):
-            raise ValueError(f"{CATALOGUE}: {self._where}{name} is {_shown(value)}, no list")
+            raise ValueError(f"{CATALOGUE}: {self._where}{name} is {shortened(repr(value), 40)}, no list")
         return value
 
 
 def _checked_text(value: object, where: str, form: re.Pattern[str] | None) -> str:
     if not isinstance(value, str) or (form is not None and form.fullmatch(value) is None):
-        raise ValueError(f"{CATALOGUE}: {where} is {_shown(value)}, which it cannot be")
+        raise ValueError(f"{CATALOGUE}: {where} is {shortened(repr(value), 40)}, which it cannot be")
     return value

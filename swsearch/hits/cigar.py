@@ -18,6 +18,7 @@ import numpy as np
 from swsearch.errors import InputError
 from swsearch.scoring.matrix import SubstitutionMatrix
 from swsearch.typing import Codes
+from swsearch.words import quoted
 
 GAP: Final = "-"
 _OPERATION: Final = re.compile(r"([1-9][0-9]{0,17})([=XID])")
@@ -70,7 +71,7 @@ def parse(cigar: str) -> list[tuple[int, str]]:
 def _check(cigar: str) -> None:
     """Raise the errors of :func:`parse`."""
     if _WHOLE.fullmatch(cigar) is None:
-        raise InputError(f"CIGAR {_short(cigar)}: {_flaw(cigar)}")
+        raise InputError(f"CIGAR {quoted(cigar)}: {_flaw(cigar)}")
 
 
 def _flaw(cigar: str) -> str:
@@ -150,7 +151,7 @@ def _refuse_cover(cigar: str, n_query: int, n_subject: int) -> None:
         ("subject", totals.subject_residues, n_subject),
     ):
         if covered != given:
-            raise InputError(f"CIGAR {_short(cigar)} covers {covered} {name} residues, {given} are given")
+            raise InputError(f"CIGAR {quoted(cigar)} covers {covered} {name} residues, {given} are given")
 
 
 def midline(query_letters: str, subject_letters: str, cigar: str, matrix: SubstitutionMatrix) -> str:
@@ -203,8 +204,3 @@ def btop(query_letters: str, subject_letters: str, cigar: str) -> str:
             parts.extend(a + b for a, b in pairs)
         column += length
     return "".join(parts)
-
-
-def _short(cigar: str) -> str:
-    """A CIGAR, shortened for a message."""
-    return repr(cigar if len(cigar) <= 40 else cigar[:37] + "...")

@@ -21,6 +21,7 @@ from swsearch.pairs.sequence import PairSequence, number_texts
 from swsearch.scoring.matrix import SubstitutionMatrix
 from swsearch.sequences.alphabet import CODE_MASK
 from swsearch.typing import Letters
+from swsearch.words import shortened
 
 MODES: Final = ("local", "global", "semiglobal", "edit", "lcs")
 FREE_ENDS: Final = ("both", "query", "subject")
@@ -173,9 +174,8 @@ def align_pairs(
     try:
         paths = backend.align(*scored, problem, path=path, progress=progress)
     except InputError as error:
-        query, subject = pairs[0]
-        named = f"{query.identifier} and {subject.identifier if len(pairs) == 1 else 'the pairs after it'}"
-        raise InputError(f"{named}: {error}") from error
+        query, subject = (shortened(sequence.identifier) for sequence in pairs[0])
+        raise InputError(f"{query} and {subject if len(pairs) == 1 else 'the pairs after it'}: {error}") from error
     written = cigars(paths, *compared, n_threads) if path else [None] * len(pairs)
     return [
         _alignment(mode, pair, chosen, ends, cigar)

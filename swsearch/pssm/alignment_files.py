@@ -20,7 +20,7 @@ from swsearch.sequences.alphabet import CODE_MASK, INVALID, PAD_CODE, PROTEIN
 from swsearch.sequences.lines import text_lines
 from swsearch.sequences.source import shown_name
 from swsearch.typing import Codes
-from swsearch.words import counted
+from swsearch.words import counted, first_word
 
 _GAPS: Final = b"-."
 _TABLE: Final = PROTEIN.encode_table.copy()
@@ -143,4 +143,4 @@ def _alignment(title: str, rows: list[tuple[str, bytes]], name: str, *, all_colu
 
 def _which(name: str, number: int, header: str) -> str:
     """The name of a file's row in messages."""
-    return f"{name}, sequence {number + 1} ({header.split(None, 1)[0] if header.strip() else 'unnamed'})"
+    return f"{name}, sequence {number + 1} ({first_word(header)})"

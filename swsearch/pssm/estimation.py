@@ -35,6 +35,7 @@ from swsearch.scoring.matrix import MAX_SCORE, MIN_SCORE, SubstitutionMatrix
 from swsearch.sequences.alphabet import PAD_CODE, PROTEIN
 from swsearch.statistics.ungapped import matrix_lambda
 from swsearch.typing import Codes, Floats
+from swsearch.words import first_word
 
 PSEUDOCOUNT: Final = 10.0
 """β of the formula: the weight of the frequencies that the matrix predicts, relative to the observed ones."""
@@ -61,7 +62,7 @@ def position_specific_query(
     enough = filled > 0 if alignment.all_columns else filled >= max(1.0, MIN_FILLED * len(alignment.codes))
     codes = alignment.codes[:, enough]
     if codes.shape[1] == 0:
-        raise InputError(f"{header.split(None, 1)[0]}: no column is filled by half of the aligned sequences")
+        raise InputError(f"{first_word(header)}: no column is filled by half of the aligned sequences")
     frequencies = column_frequencies(codes)
     known = (frequencies > 0).any(axis=1)
     consensus = np.where(known, frequencies.argmax(axis=1), PROTEIN.code("X")).astype(np.uint8)

@@ -18,6 +18,7 @@ from swsearch.scoring.background import background
 from swsearch.scoring.matrix import SubstitutionMatrix
 from swsearch.sequences.alphabet import PROTEIN
 from swsearch.statistics.ungapped import find_lambda, matrix_lambda, score_distribution
+from swsearch.words import quoted
 
 TOLERANCE: Final = 0.2
 """Largest relative difference from the matrix's λ without a warning about E-values."""
@@ -46,4 +47,4 @@ def scale_note(query: PositionSpecificQuery, matrix: SubstitutionMatrix) -> str 
         return None
     found = "are positive on the whole" if of_query is None else f"have a scale (λ) of {of_query:.3f}"
     advice = "E-values may be far off; choose the --matrix that the scores were made with"
-    return f"the scores of {query.identifier!r} {found}, {matrix.name} has {of_matrix:.3f}: {advice}"
+    return f"the scores of {quoted(query.identifier)} {found}, {matrix.name} has {of_matrix:.3f}: {advice}"

@@ -43,7 +43,7 @@ from swsearch.sequences.genetic_code import CODON
 from swsearch.sequences.record import SequenceRecord
 from swsearch.statistics.karlin_altschul import Statistics
 from swsearch.typing import Floats
-from swsearch.words import counted
+from swsearch.words import counted, shortened
 
 MAX_QUERY_LENGTH = 2**24
 """Longest query in residues: a score stays below 127 * 2**24, inside signed 32 bits."""
@@ -191,7 +191,7 @@ class Searcher:
         if not isinstance(query, SequenceRecord):
             advice = "swsearch.sequence makes a record of letters, swsearch.search_database takes other kinds too"
             raise TypeError(f"a query is of type {type(query).__name__}; {advice}")
-        name = f"query {query.identifier}" if query.identifier else "the query"
+        name = f"query {shortened(query.identifier)}" if query.identifier else "the query"
         if query.alphabet is not self.query_alphabet:
             raise self.needs.refusal(name, query.alphabet)
         shortest = 1 if self.options.query_frames == (0,) else CODON

@@ -39,6 +39,7 @@ from swsearch.sequences.archives import ARCHIVE_FORMATS, MAGIC_BYTES, Readable, 
 from swsearch.sequences.record import SequenceRecord, split_header
 from swsearch.sequences.source import seekable, shown_name
 from swsearch.typing import Codes, Lengths
+from swsearch.words import shortened
 
 CHUNK_RESIDUES: Final = 4 << 20
 """Residues after which a chunk ends; its last record is always complete."""
@@ -129,7 +130,7 @@ class RefusedRecord:
     reason: str
 
     def __str__(self) -> str:
-        return f"{self.path}, record {self.record} ({self.identifier}): {self.reason}"
+        return f"{self.path}, record {self.record} ({shortened(self.identifier)}): {self.reason}"
 
 
 def read_each(

@@ -1,6 +1,6 @@
 """The tables of a store: ``runs``, ``queries``, ``hits``, ``failures``, and ``swsearch_schema`` for their revision.
 
-The rest of the program does not use rows: :mod:`swsearch.store.repository` translates between rows and records. The SQL
+The rest of the program does not use rows: :mod:`swsearch.store.records` translates between rows and records. The SQL
 is the same for SQLite and PostgreSQL. :data:`SCHEMA` names the Alembic revision that these classes describe, and a test
 compares them with the result of the migrations.
 
@@ -11,9 +11,21 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Any, Final, cast
 
-from sqlalchemy import BigInteger, DateTime, Dialect, Double, ForeignKey, Index, Integer, String, Text, UniqueConstraint
+from sqlalchemy import (
+    BigInteger,
+    DateTime,
+    Dialect,
+    Double,
+    ForeignKey,
+    Index,
+    Integer,
+    String,
+    Table,
+    Text,
+    UniqueConstraint,
+)
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 from sqlalchemy.types import TypeDecorator
 
@@ -201,3 +213,9 @@ class HitRow(Base):
     query_letters: Mapped[str] = mapped_column(FileText)
     query_frame: Mapped[int] = mapped_column(Integer)
     subject_frame: Mapped[int] = mapped_column(Integer)
+
+
+RUNS = cast(Table, RunRow.__table__)
+QUERIES = cast(Table, QueryRow.__table__)
+HITS = cast(Table, HitRow.__table__)
+FAILURES = cast(Table, FailureRow.__table__)

@@ -122,4 +122,29 @@ PARTS: list[Part] = [
         "killed_server", "PostgreSQL killed in the middle of a batch",
         function_of("stores", "run_killed_server"), share=1.2, trials=25,
     ),
+    # `make test` runs the first trials of these in tests/campaign/fuzz/test_fuzz.py, where each target is a test.
+    Part(
+        "fuzz_databases", "databases damaged and crafted, under every command that opens one",
+        function_of("fuzz.databases"), share=3.0, trials=1_500,
+    ),
+    Part(
+        "fuzz_parsers", "every text that is read: mutated, archived, damaged",
+        function_of("fuzz.parsers"), share=2.0, trials=4_000,
+    ),
+    Part(
+        "fuzz_stores", "values in the store that no program wrote",
+        function_of("fuzz.parsers", "run_stores"), share=1.0, trials=800,
+    ),
+    Part(
+        "fuzz_arrays", "arguments of the native module that do not fit",
+        function_of("fuzz.arrays"), share=1.0, trials=3_000,
+    ),
+    Part(
+        "fuzz_guided", "every text that is read, led by the coverage of branches (Atheris)",
+        function_of("fuzz.guided"), share=2.0, trials=100,
+    ),
+    Part(
+        "fuzz_native", "native kernels under sanitizers, led by coverage (libFuzzer)",
+        function_of("fuzz.native"), share=2.0, trials=100,
+    ),
 ]  # fmt: skip

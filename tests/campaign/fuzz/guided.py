@@ -63,7 +63,8 @@ def run(budget: Budget, seed: int, state_dir: Path) -> Outcome:
         done = subprocess.run(words, capture_output=True, check=False)
         output = (done.stdout + done.stderr).decode("utf-8", "replace")
         if done.returncode != 0:
-            trial.problems.append(f"{name}: {output[-2500:]}")
+            _, uncaught, traceback = output.partition("Uncaught Python exception")
+            trial.problems.append(f"{name}: {traceback[:2500] if uncaught else output[-2500:]}")
         trial.counts[f"seconds of {name} led by coverage"] += seconds
 
     return run_trials("fuzz_guided", trial, budget, seed, state_dir)

@@ -1,0 +1,291 @@
+"""Records as rows of the store's tables, and rows as records.
+
+:mod:`swsearch.store.repository` writes the values that are made here, and makes records from the rows
+that it reads. Every row is checked first (:mod:`swsearch.store.rows`).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from sqlalchemy import Row
+
+from swsearch.hits.hit import Alignment, Hit
+from swsearch.hits.result import DatabaseInfo, QueryResult, RunInfo, SearchStats
+from swsearch.hits.share import AskedQueries, Shard
+from swsearch.store.models import HITS, INTERRUPTED, QUERIES, RUNNING, RUNS, storable
+from swsearch.store.rows import checked
+from swsearch.store.session import without_passwords
+from swsearch.store.workers import Worker
+
+
+@dataclass(frozen=True)
+class StoredRun:
+    """A stored run.
+
+    Attributes
+    ----------
+    id : int
+        Its number in the store, from 1; never given to another run.
+    info : RunInfo
+    state : str
+        ``finished``; ``running``; or ``interrupted``: it was stopped, or its process on this machine has ended. A run
+        of another machine is ``running`` until that machine records its end.
+    worker : Worker
+        The process that worked on it last.
+    started, finished : datetime
+        UTC; ``finished`` is None until then.
+    n_queries, n_hits : int
+        Committed so far.
+    n_failed : int
+        Queries that could not be searched, so far.
+    asked : AskedQueries or None
+        The queries that the run was asked to search; None in runs of older programs, which did not store them.
+    remark : str or None
+        A remark on the run for the user.
+    """
+
+    id: int
+    info: RunInfo
+    state: str
+    worker: Worker
+    started: datetime
+    finished: datetime | None
+    n_queries: int
+    n_hits: int
+    n_failed: int
+    asked: AskedQueries | None
+    remark: str | None
+
+    @property
+    def is_at_work(self) -> bool:
+        """Whether a process works on it, or may do so on another machine."""
+        return self.state == RUNNING
+
+    @property
+    def n_missing(self) -> int | None:
+        """Queries that it was asked to search and has neither searched nor refused; None if unknown."""
+        n_asked = None if self.asked is None else self.asked.n_of_share
+        return None if n_asked is None else n_asked - self.n_queries - self.n_failed
+
+
+def query_digest(header: str, letters: str) -> str:
+    """SHA-256 of a query as it was written, in hexadecimal: the same text gives the same digest on every machine."""
+    return hashlib.sha256(f"{header}\n{letters}".encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def utc_now() -> datetime:
+    """The time now, in UTC."""
+    return datetime.now(UTC)
+
+
+def asked_values(asked: AskedQueries | None) -> dict[str, Any]:
+    """The columns that say which queries a run is to search."""
+    if asked is None:
+        return {}
+    return {
+        "shard_index": asked.shard.index,
+        "shard_count": asked.shard.count,
+        "asked_n_queries": asked.n_queries,
+        "asked_digest": asked.digest,
+    }
+
+
+def claim_values() -> dict[str, Any]:
+    """The columns that say which process works on a run."""
+    worker = Worker.this()
+    return {"state": RUNNING, "host": worker.host, "process": worker.process, "process_began": worker.began}
+
+
+def state_of(row: Row[Any], worker: Worker) -> str:
+    """A run's state; a run whose process on this machine has ended is interrupted."""
+    return INTERRUPTED if row.state == RUNNING and worker.has_ended else str(row.state)
+
+
+def run_values(info: RunInfo) -> dict[str, Any]:
+    """The columns of a run that its record gives."""
+    database = info.database
+    return {
+        "command": without_passwords(info.command),
+        "parameters": json.dumps(info.parameters),
+        "matrix": info.matrix,
+        "matrix_scores": info.matrix_scores,
+        "gap_open": info.gap_open,
+        "gap_extend": info.gap_extend,
+        "lam": info.lam,
+        "k": info.k,
+        "statistics": info.statistics,
+        "search_space": info.search_space,
+        "database_path": database.path,
+        "database_digest": database.digest,
+        "database_generation": database.generation,
+        "database_alphabet": database.alphabet,
+        "database_n_subjects": database.n_subjects,
+        "database_n_residues": database.n_residues,
+        "program": info.program,
+        "engine": info.engine,
+        "threads": info.threads,
+    }
+
+
+def stored_run(row: Row[Any]) -> StoredRun:
+    """The run of a row, which also has the numbers of its queries, hits and failures.
+
+    Raises
+    ------
+    ValueError
+        A value has no place in its column.
+    """
+    checked(row, RUNS)
+    try:
+        parameters = json.loads(row.parameters)
+    except ValueError as error:
+        raise ValueError(f"table runs, column parameters: {error}") from error
+    if not isinstance(parameters, dict):
+        raise ValueError("table runs, column parameters: no JSON object")
+    database = DatabaseInfo(
+        path=row.database_path,
+        digest=row.database_digest,
+        generation=row.database_generation,
+        alphabet=row.database_alphabet,
+        n_subjects=row.database_n_subjects,
+        n_residues=row.database_n_residues,
+    )
+    info = RunInfo(
+        command=row.command,
+        parameters=parameters,
+        matrix=row.matrix,
+        matrix_scores=row.matrix_scores,
+        gap_open=row.gap_open,
+        gap_extend=row.gap_extend,
+        lam=row.lam,
+        k=row.k,
+        statistics=row.statistics,
+        search_space=row.search_space,
+        database=database,
+        program=row.program,
+        engine=row.engine,
+        threads=row.threads,
+    )
+    worker = Worker(row.host, row.process, row.process_began)
+    asked = None
+    if row.shard_index is not None:
+        asked = AskedQueries(Shard(row.shard_index, row.shard_count), row.asked_n_queries, row.asked_digest)
+    return StoredRun(
+        id=row.id,
+        info=info,
+        state=state_of(row, worker),
+        worker=worker,
+        started=row.started_at,
+        finished=row.finished_at,
+        n_queries=int(row.n_queries),
+        n_hits=int(row.n_hits),
+        n_failed=int(row.n_failed),
+        asked=asked,
+        remark=row.remark,
+    )
+
+
+def query_values(result: QueryResult) -> dict[str, Any]:
+    """The columns of a query, without its run."""
+    return {
+        "number": result.number,
+        "digest": query_digest(result.header, result.letters),
+        "header": result.header,
+        "letters": result.letters,
+        "n_hits": len(result.hits),
+        "n_passed": result.n_passed,
+        "cells": result.stats.cells,
+        "score_seconds": result.stats.score_seconds,
+        "total_seconds": result.stats.total_seconds,
+        "n_rescored": result.stats.n_rescored,
+        "committed_at": utc_now(),
+    }
+
+
+def query_result(row: Row[Any], hits: tuple[Hit, ...]) -> QueryResult:
+    """The result of a query's row and its hits.
+
+    Raises
+    ------
+    ValueError
+        A value has no place in its column.
+    """
+    checked(row, QUERIES)
+    stats = SearchStats(row.cells, row.score_seconds, row.total_seconds, row.n_rescored)
+    return QueryResult(row.number, row.header, row.letters, hits, row.n_passed, stats)
+
+
+def hit_values(query_id: int, hit: Hit) -> tuple[Any, ...]:
+    """A hit's row, in the order of the table's columns."""
+    alignment = hit.alignment
+    return (
+        query_id,
+        hit.rank,
+        hit.hsp,
+        hit.subject_index,
+        storable(hit.subject_header),
+        hit.subject_length,
+        hit.score,
+        hit.bits,
+        hit.evalue,
+        hit.strand,
+        alignment.query_start,
+        alignment.query_end,
+        alignment.subject_start,
+        alignment.subject_end,
+        alignment.cigar,
+        alignment.identities,
+        alignment.positives,
+        alignment.columns,
+        alignment.gap_openings,
+        alignment.gap_residues,
+        storable(alignment.subject_letters),
+        storable(alignment.query_letters),
+        hit.query_frame,
+        hit.subject_frame,
+    )
+
+
+def hit_of(row: Row[Any], query_header: str) -> Hit:
+    """The hit of a row; ``query_header`` is that of its query.
+
+    Raises
+    ------
+    ValueError
+        A value has no place in its column.
+    """
+    checked(row, HITS)
+    alignment = Alignment(
+        query_start=row.query_start,
+        query_end=row.query_end,
+        subject_start=row.subject_start,
+        subject_end=row.subject_end,
+        cigar=row.cigar,
+        identities=row.identities,
+        positives=row.positives,
+        columns=row.columns,
+        gap_openings=row.gap_openings,
+        gap_residues=row.gap_residues,
+        subject_letters=row.subject_letters,
+        query_letters=row.query_letters,
+    )
+    return Hit(
+        rank=row.rank,
+        subject_index=row.subject_index,
+        subject_header=row.subject_header,
+        subject_length=row.subject_length,
+        score=row.score,
+        bits=row.bits,
+        evalue=row.evalue,
+        strand=row.strand,
+        alignment=alignment,
+        hsp=row.hsp,
+        query_frame=row.query_frame,
+        subject_frame=row.subject_frame,
+        query_header=query_header,
+    )
