@@ -276,7 +276,7 @@ def _check_alignments(trial, where, query, profile, scheme, stored, wanted, ends
 
 def _check_emulated(trial, kind, profiles, partition, wanted):  # type: ignore[no-untyped-def]
     """The CUDA engine's kernels, compiled for the host."""
-    engine = _emulated(trial.state_dir)
+    engine = _emulated()
     small = partition[: max(1, min(len(partition), 12))]
     for number, profile in enumerate(profiles[:1]):
         if profile.length * small.n_residues > EMULATED_CELLS:
@@ -288,15 +288,13 @@ def _check_emulated(trial, kind, profiles, partition, wanted):  # type: ignore[n
 
 
 @cache
-def _emulated(state_dir: Path):  # type: ignore[no-untyped-def]
+def _emulated():  # type: ignore[no-untyped-def]
     sys.path.insert(0, str(Path(__file__).parents[1] / "cuda" / "emulation"))
     from emulated_device import EmulatedDevice
 
     from swsearch.engine.cuda.engine import CudaEngine
 
-    folder = state_dir / "kernels"
-    folder.mkdir(exist_ok=True)
-    return CudaEngine(EmulatedDevice(folder))
+    return CudaEngine(EmulatedDevice())
 
 
 def run(budget: Budget, seed: int, state_dir: Path) -> Outcome:

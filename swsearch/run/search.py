@@ -1,43 +1,30 @@
-"""A run: a search of many queries against a database, with its results stored and written as a report.
+"""The search of a run: each query is searched, committed and reported, in the order of the files.
 
-A run numbers the queries of its files from 0 and searches those that the store does not have yet. With a store, each
-query is committed with its hits as soon as it is searched. A run that was killed can therefore be resumed where it
-stopped, and the shares of a batch, each with a part of the queries, can be merged into one run (:mod:`swsearch.merge`);
-both give the same bytes as one uninterrupted run. Queries with the same letters are searched once. Queries may be
-profiles; a run is then resumed only with profiles of the same scores.
-
-:func:`survey` reads the query files once, before anything is computed or stored; :func:`run_search` does the work.
+:func:`run_search` does the whole; :class:`Run` gives the results one by one.
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
-import time
 from collections import deque
-from collections.abc import Callable, Collection, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator
 from contextlib import closing, suppress
 from dataclasses import dataclass, field, replace
-from typing import Any, Final, Protocol, TextIO, cast
+from typing import Protocol, TextIO, cast
 
 from swsearch.engine.protocol import Progress
-from swsearch.errors import InputError, RunTaken, StoreError
+from swsearch.errors import InputError, StoreError
 from swsearch.hits.result import QueryResult, RunInfo, SearchStats
 from swsearch.hits.share import AskedQueries, FailedQuery, QueryCount, Shard
-from swsearch.pssm.scale import scale_note
-from swsearch.query.position_specific import PositionSpecificQuery
-from swsearch.search.query_file import Queries, QueryFiles, known_letters, located_refusal
+from swsearch.run.events import EventLog
+from swsearch.run.queries import add_to_count, count_queries, query_key, refusal
+from swsearch.run.resume import check_number, check_queries, check_query, open_run
+from swsearch.run.surveys import WHOLE
+from swsearch.search.query_file import Queries
 from swsearch.search.searcher import Searcher
-from swsearch.sequences.fasta import SAMPLE_RESIDUES, RefusedRecord
+from swsearch.sequences.fasta import RefusedRecord
 from swsearch.sequences.record import SequenceRecord
-from swsearch.store.records import StoredRun, query_digest
+from swsearch.store.records import StoredRun
 from swsearch.store.repository import HitStore
-from swsearch.words import quoted
-
-WHOLE: Final = Shard()
-"""The share that holds all queries."""
-SAMPLE_QUERIES: Final = 256
-"""Largest number of queries that a survey keeps, for the engine's forecast."""
 
 
 class WriteReport(Protocol):
@@ -76,107 +63,6 @@ class RunOutcome:
     n_before: int = 0
     n_repeated: int = 0
     failed: list[RefusedRecord] = field(default_factory=list)
-
-
-class EventLog:
-    """JSON lines for scripts, one per event, each flushed at once; without a stream nothing is written.
-
-    Every line has ``event`` (``start``, ``query``, ``failed``, ``end``) and ``seconds`` since the start.
-    """
-
-    def __init__(self, stream: TextIO | None) -> None:
-        self._stream = stream
-        self._began = time.monotonic()
-
-    def write(self, event: str, **values: Any) -> None:
-        """Write one event."""
-        if self._stream is not None:
-            seconds = round(time.monotonic() - self._began, 3)
-            self._stream.write(json.dumps({"event": event, "seconds": seconds, **values}) + "\n")
-            self._stream.flush()
-
-
-@dataclass(frozen=True)
-class Survey:
-    """The queries of a run, as counted before it begins.
-
-    Attributes
-    ----------
-    cells : int
-        Cells of the share's queries with all subjects.
-    asked : AskedQueries
-        Description of the files' queries and the share.
-    sample : tuple of SequenceRecord
-        The first queries of the share, at most :data:`SAMPLE_QUERIES`.
-    notes : tuple of str
-        Messages for the user, about profiles whose scores are not on the scale of the search's matrix.
-    """
-
-    cells: int
-    asked: AskedQueries
-    sample: tuple[SequenceRecord, ...]
-    notes: tuple[str, ...]
-
-
-def survey(
-    files: QueryFiles,
-    searcher: Searcher,
-    shard: Shard = WHOLE,
-    *,
-    force_alphabet: bool = False,
-    skip_refused: bool = True,
-) -> Survey:
-    """Read the query files once, before anything is computed or stored.
-
-    Parameters
-    ----------
-    files : QueryFiles
-    searcher : Searcher
-    shard : Shard
-        The share of the queries that is searched.
-    force_alphabet : bool
-        Whether a file that looks like DNA is accepted as protein.
-    skip_refused : bool
-        Whether a record that cannot be searched is skipped; otherwise it raises an error.
-
-    Raises
-    ------
-    InputError
-        A file cannot be read, holds profiles that this search cannot take, or holds no query at all; or a record cannot
-        be searched and ``skip_refused`` is False.
-    AlphabetMismatch
-        Queries must be protein, and a file looks like DNA.
-    """
-    cells = 0
-    count = QueryCount()
-    first: list[SequenceRecord] = []
-    notes: list[str] = []
-    for path, form, records in files.by_file(searcher.scheme, searcher.needs):
-        letters: list[str] = []
-        n_sampled = 0
-        for record in records:
-            if isinstance(record, RefusedRecord):
-                if not skip_refused:
-                    raise located_refusal(path, record, searcher.needs)
-            else:
-                if isinstance(record, PositionSpecificQuery) or not skip_refused:
-                    searcher.check(record)
-                if isinstance(record, PositionSpecificQuery):
-                    notes += filter(None, [scale_note(record, searcher.scheme.matrix)])
-                if shard.holds(count.n_queries):
-                    cells += searcher.cells(record)
-                    if len(first) < SAMPLE_QUERIES:
-                        first.append(record)
-                if n_sampled < SAMPLE_RESIDUES:
-                    letters.append(record.letters if form == "fasta" else known_letters(record))
-                    n_sampled += len(record)
-            _count(count, record)
-        if not force_alphabet:
-            searcher.needs.refuse_dna(path, "".join(letters), profiles=form != "fasta")
-    shown: tuple[str, ...] = ()
-    if notes:
-        shown = (notes[0] + (f" (so it is with {len(notes):,} of the profiles)" if len(notes) > 1 else ""),)
-    return Survey(cells, count.asked(shard), tuple(first), shown)
 
 
 def run_search(
@@ -335,7 +221,7 @@ class Run:
         if asked is None:
             asked = AskedQueries(self._shard)
             if open_store is not None:
-                asked = _counted(self._queries, self._searcher, self._shard)
+                asked = count_queries(self._queries, self._searcher, self._shard)
         if resume is not None:
             if open_store is None:
                 raise StoreError("a run is resumed from its store; name the store")
@@ -372,9 +258,9 @@ class Run:
         def check(run: StoredRun) -> None:
             known = None if run.asked is None else run.asked.digest
             if known != asked.digest:
-                _check_queries(self._queries, self._searcher, store, run.id)
+                check_queries(self._queries, self._searcher, store, run.id)
 
-        self.outcome.run_id, self.outcome.resumed = _open_run(
+        self.outcome.run_id, self.outcome.resumed = open_run(
             store, self.info, resume, asked, former_digests, notify, check
         )
         self._committed = store.committed(self.outcome.run_id)
@@ -416,21 +302,21 @@ class Run:
         first_with: dict[bytes, int] = {}
         count = QueryCount()
         for number, record in enumerate(self._queries.records(searcher.scheme, searcher.needs)):
-            _count(count, record)
+            add_to_count(count, record)
             if not asked.shard.holds(number):
                 continue
-            refused = record if isinstance(record, RefusedRecord) else _refused(searcher, number, record)
+            refused = record if isinstance(record, RefusedRecord) else refusal(searcher, number, record)
             if refused is not None:
                 if not self._skip_refused:
                     raise InputError(str(refused))
                 self._note_refused(number, refused)
                 continue
             assert isinstance(record, SequenceRecord)
-            known = first_with.setdefault(_query_key(record, searcher), number)
+            known = first_with.setdefault(query_key(record, searcher), number)
             if number in self._committed:
                 assert store is not None
                 assert run_id is not None
-                _check_query(searcher, store, run_id, number, record, self._committed[number])
+                check_query(searcher, store, run_id, number, record, self._committed[number])
                 if stored_too:
                     self._entries.append(_Entry(number, stored=True))
                 self._count_cells(record)
@@ -445,7 +331,7 @@ class Run:
     def _check_files(self, asked: AskedQueries, count: QueryCount) -> None:
         """Refuse files that do not hold the run's queries, and note what those are if that was not known."""
         if self._store is not None and self.outcome.run_id is not None:
-            _check_number(self._store, self.outcome.run_id, self._committed, count.n_queries)
+            check_number(self._store, self.outcome.run_id, self._committed, count.n_queries)
         read = count.asked(asked.shard)
         if asked.digest is None:
             self._counted = read
@@ -502,152 +388,3 @@ class Run:
     def _count_cells(self, record: SequenceRecord) -> None:
         if self._progress is not None:
             self._progress(self._searcher.cells(record))
-
-
-def _open_run(
-    store: HitStore,
-    info: RunInfo,
-    resume: str | None,
-    asked: AskedQueries,
-    former_digests: Sequence[str],
-    notify: Callable[[str], None],
-    check: Callable[[StoredRun], None],
-) -> tuple[int, bool]:
-    """The run to write to, marked as in use by this process, and whether it existed before.
-
-    ``former_digests`` are the digests that the database had before compactions, which do not change hits. ``check``
-    raises StoreError for a run of other queries than those of this search; it is called before the run is changed.
-    """
-    shard = asked.shard
-
-    def obstacle(run: StoredRun) -> str | None:
-        """The reason why this search cannot resume a run; None if it can."""
-        found = run.info
-        if found.database.digest in former_digests:
-            found = replace(found, database=info.database)
-        difference = info.differences(found)
-        if difference:
-            return f"is of another search: {difference}; leave --resume out"
-        if run.asked is not None and not shard.contains(run.asked.shard):
-            return f"is share {run.asked.shard}, which is not in --shard {shard}; give the share that it began with"
-        foreign = next((number for number in store.committed(run.id) if not shard.holds(number)), None)
-        if foreign is not None:
-            return f"has query {foreign}, which is not of --shard {shard}; give the share that it began with"
-        return None
-
-    def has_these(run: StoredRun) -> bool:
-        """Whether the run's queries are those of this search."""
-        try:
-            check(run)
-        except StoreError:
-            return False
-        return True
-
-    while resume == "latest":
-        unfinished = [
-            run
-            for run in store.runs()
-            if run.state != "finished" and _is_asked(run, asked) and obstacle(run) is None and has_these(run)
-        ]
-        left = [run for run in unfinished if run.state == "interrupted"]
-        if not left:
-            if unfinished:
-                notify(_at_work(unfinished[-1]))
-            resume = None
-            break
-        with suppress(RunTaken):  # another process, such as one started with this one, was faster: look again
-            store.resume_run(left[-1].id, left[-1])
-            if asked.digest is not None:
-                store.note_asked(left[-1].id, asked)
-            return left[-1].id, True
-    if resume is None:
-        return store.start_run(info, asked), False
-    run = store.run(resume)
-    problem = obstacle(run)
-    if problem is not None:
-        raise StoreError(f"run {run.id} of {store.name} {problem}")
-    if run.state == "running":
-        if run.worker.is_here:
-            raise StoreError(f"run {run.id} of {store.name} is being worked on by {run.worker}; wait for it or stop it")
-        # Two processes on one run do no harm: a query is stored once, and the second process to store it ends with an
-        # error.
-        notify(f"run {run.id} was left to {run.worker}, which cannot be seen from here; going on with it")
-    check(run)
-    store.resume_run(run.id, run)
-    if asked.digest is not None:
-        store.note_asked(run.id, asked)
-    return run.id, True
-
-
-def _is_asked(run: StoredRun, asked: AskedQueries) -> bool:
-    """Whether a run has the same share and is not known to have other queries."""
-    if run.asked is None:
-        return True
-    digests = {run.asked.digest, asked.digest} - {None}
-    return run.asked.shard == asked.shard and len(digests) < 2
-
-
-def _at_work(run: StoredRun) -> str:
-    """The message where a run of the same search is not resumed because another process works on it."""
-    known = f"run {run.id} of the same search is being worked on by {run.worker}; this is a new run"
-    return known if run.worker.is_here else f"{known}; if that process is gone, `--resume {run.id}` goes on with it"
-
-
-def _count(count: QueryCount, record: SequenceRecord | RefusedRecord) -> None:
-    if isinstance(record, SequenceRecord):
-        count.add(record.header, record.letters)
-    else:
-        count.add(record.identifier, "")
-
-
-def _counted(files: Queries, searcher: Searcher, shard: Shard) -> AskedQueries:
-    """The queries of the files, which are read for it."""
-    count = QueryCount()
-    for record in files.records(searcher.scheme, searcher.needs):
-        _count(count, record)
-    return count.asked(shard)
-
-
-def _check_queries(files: Queries, searcher: Searcher, store: HitStore, run_id: int) -> None:
-    """Raise StoreError where the files do not hold what a run has; they are read for it."""
-    committed = store.committed(run_id)
-    n_read = 0
-    for number, record in enumerate(files.records(searcher.scheme, searcher.needs)):
-        n_read += 1
-        if number in committed and isinstance(record, SequenceRecord) and _refused(searcher, number, record) is None:
-            _check_query(searcher, store, run_id, number, record, committed[number])
-    _check_number(store, run_id, committed, n_read)
-
-
-def _check_query(
-    searcher: Searcher, store: HitStore, run_id: int, number: int, record: SequenceRecord, digest: str
-) -> None:
-    """Raise StoreError where a run has another query with this number."""
-    if digest != query_digest(record.header, searcher.as_searched(record).letters):
-        problem = f"query {number} of run {run_id} of {store.name} is not {quoted(record.identifier)}"
-        raise StoreError(f"{problem}; give the files that the run began with")
-
-
-def _check_number(store: HitStore, run_id: int, committed: Collection[int], n_read: int) -> None:
-    """Raise StoreError where a run has more queries than the files."""
-    last = max(committed, default=-1)
-    if last >= n_read:
-        problem = f"run {run_id} of {store.name} has its query {last}, but the files given hold {n_read}"
-        raise StoreError(f"{problem}; give the files that the run began with")
-
-
-def _refused(searcher: Searcher, number: int, record: SequenceRecord) -> RefusedRecord | None:
-    """A readable sequence as a refused record with its reason; None if it can be searched."""
-    try:
-        searcher.check(record)
-    except InputError as error:
-        return RefusedRecord("query", number, record.identifier, str(error))
-    return None
-
-
-def _query_key(record: SequenceRecord, searcher: Searcher) -> bytes:
-    """A key that is equal for queries with equal hits; case counts only where it affects the scores."""
-    key = hashlib.blake2b((record.letters if searcher.case_counts else record.letters.upper()).encode(), digest_size=16)
-    if isinstance(record, PositionSpecificQuery):
-        key.update(record.scores.tobytes())
-    return key.digest()

@@ -1,0 +1,20 @@
+"""A run: a search of many queries against a database, with its results stored and written as a report.
+
+A run numbers the queries of its files from 0 and searches those that the store does not have yet. With a store, each
+query is committed with its hits as soon as it is searched. A run that was killed can therefore be resumed where it
+stopped, and the shares of a batch, each with a part of the queries, can be merged into one run (:mod:`swsearch.merge`);
+both give the same bytes as one uninterrupted run. Queries with the same letters are searched once. Queries may be
+profiles; a run is then resumed only with profiles of the same scores.
+
+``surveys``  reads the query files once, before anything is computed or stored
+``search``   searches, commits and reports; :func:`run_search` is the whole of it
+``resume``   which run of the store is written to, and the refusal of one that does not fit
+``queries``  what a run knows of its queries
+``events``   the events of a run as JSON lines
+"""
+
+from swsearch.run.events import EventLog
+from swsearch.run.search import Run, RunOutcome, WriteReport, run_search
+from swsearch.run.surveys import WHOLE, Survey, survey
+
+__all__ = ["WHOLE", "EventLog", "Run", "RunOutcome", "Survey", "WriteReport", "run_search", "survey"]

@@ -1,0 +1,46 @@
+"""The queries of a run: their count, their digest, which of them cannot be searched, and which are the same."""
+
+from __future__ import annotations
+
+import hashlib
+
+from swsearch.errors import InputError
+from swsearch.hits.share import AskedQueries, QueryCount, Shard
+from swsearch.query.position_specific import PositionSpecificQuery
+from swsearch.search.query_file import Queries
+from swsearch.search.searcher import Searcher
+from swsearch.sequences.fasta import RefusedRecord
+from swsearch.sequences.record import SequenceRecord
+
+
+def add_to_count(count: QueryCount, record: SequenceRecord | RefusedRecord) -> None:
+    """Count a query, and add it to the digest; of a refused record the identifier alone is known."""
+    if isinstance(record, SequenceRecord):
+        count.add(record.header, record.letters)
+    else:
+        count.add(record.identifier, "")
+
+
+def count_queries(files: Queries, searcher: Searcher, shard: Shard) -> AskedQueries:
+    """The queries of the files, which are read for it."""
+    count = QueryCount()
+    for record in files.records(searcher.scheme, searcher.needs):
+        add_to_count(count, record)
+    return count.asked(shard)
+
+
+def refusal(searcher: Searcher, number: int, record: SequenceRecord) -> RefusedRecord | None:
+    """A readable sequence as a refused record with its reason; None if it can be searched."""
+    try:
+        searcher.check(record)
+    except InputError as error:
+        return RefusedRecord("query", number, record.identifier, str(error))
+    return None
+
+
+def query_key(record: SequenceRecord, searcher: Searcher) -> bytes:
+    """A key that is equal for queries with equal hits; case counts only where it affects the scores."""
+    key = hashlib.blake2b((record.letters if searcher.case_counts else record.letters.upper()).encode(), digest_size=16)
+    if isinstance(record, PositionSpecificQuery):
+        key.update(record.scores.tobytes())
+    return key.digest()

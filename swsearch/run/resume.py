@@ -1,0 +1,139 @@
+"""Which run of the store a search writes to: a new one, or an earlier one that it resumes.
+
+A run is resumed only by the same search (matrix, costs, options, database), for the same share of the same queries, and
+while no other process works on it. What does not fit is refused with the difference, before anything is changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from contextlib import suppress
+from dataclasses import replace
+
+from swsearch.errors import RunTaken, StoreError
+from swsearch.hits.result import RunInfo
+from swsearch.hits.share import AskedQueries
+from swsearch.run.queries import refusal
+from swsearch.search.query_file import Queries
+from swsearch.search.searcher import Searcher
+from swsearch.sequences.record import SequenceRecord
+from swsearch.store.records import StoredRun, query_digest
+from swsearch.store.repository import HitStore
+from swsearch.words import quoted
+
+
+def open_run(
+    store: HitStore,
+    info: RunInfo,
+    resume: str | None,
+    asked: AskedQueries,
+    former_digests: Sequence[str],
+    notify: Callable[[str], None],
+    check: Callable[[StoredRun], None],
+) -> tuple[int, bool]:
+    """The run to write to, marked as in use by this process, and whether it existed before.
+
+    ``former_digests`` are the digests that the database had before compactions, which do not change hits. ``check``
+    raises StoreError for a run of other queries than those of this search; it is called before the run is changed.
+    """
+    shard = asked.shard
+
+    def obstacle(run: StoredRun) -> str | None:
+        """The reason why this search cannot resume a run; None if it can."""
+        found = run.info
+        if found.database.digest in former_digests:
+            found = replace(found, database=info.database)
+        difference = info.differences(found)
+        if difference:
+            return f"is of another search: {difference}; leave --resume out"
+        if run.asked is not None and not shard.contains(run.asked.shard):
+            return f"is share {run.asked.shard}, which is not in --shard {shard}; give the share that it began with"
+        foreign = next((number for number in store.committed(run.id) if not shard.holds(number)), None)
+        if foreign is not None:
+            return f"has query {foreign}, which is not of --shard {shard}; give the share that it began with"
+        return None
+
+    def has_these(run: StoredRun) -> bool:
+        """Whether the run's queries are those of this search."""
+        try:
+            check(run)
+        except StoreError:
+            return False
+        return True
+
+    while resume == "latest":
+        unfinished = [
+            run
+            for run in store.runs()
+            if run.state != "finished" and _is_asked(run, asked) and obstacle(run) is None and has_these(run)
+        ]
+        left = [run for run in unfinished if run.state == "interrupted"]
+        if not left:
+            if unfinished:
+                notify(_at_work(unfinished[-1]))
+            resume = None
+            break
+        with suppress(RunTaken):  # another process, such as one started with this one, was faster: look again
+            store.resume_run(left[-1].id, left[-1])
+            if asked.digest is not None:
+                store.note_asked(left[-1].id, asked)
+            return left[-1].id, True
+    if resume is None:
+        return store.start_run(info, asked), False
+    run = store.run(resume)
+    problem = obstacle(run)
+    if problem is not None:
+        raise StoreError(f"run {run.id} of {store.name} {problem}")
+    if run.state == "running":
+        if run.worker.is_here:
+            raise StoreError(f"run {run.id} of {store.name} is being worked on by {run.worker}; wait for it or stop it")
+        # Two processes on one run do no harm: a query is stored once, and the second process to store it ends with an
+        # error.
+        notify(f"run {run.id} was left to {run.worker}, which cannot be seen from here; going on with it")
+    check(run)
+    store.resume_run(run.id, run)
+    if asked.digest is not None:
+        store.note_asked(run.id, asked)
+    return run.id, True
+
+
+def _is_asked(run: StoredRun, asked: AskedQueries) -> bool:
+    """Whether a run has the same share and is not known to have other queries."""
+    if run.asked is None:
+        return True
+    digests = {run.asked.digest, asked.digest} - {None}
+    return run.asked.shard == asked.shard and len(digests) < 2
+
+
+def _at_work(run: StoredRun) -> str:
+    """The message where a run of the same search is not resumed because another process works on it."""
+    known = f"run {run.id} of the same search is being worked on by {run.worker}; this is a new run"
+    return known if run.worker.is_here else f"{known}; if that process is gone, `--resume {run.id}` goes on with it"
+
+
+def check_queries(files: Queries, searcher: Searcher, store: HitStore, run_id: int) -> None:
+    """Raise StoreError where the files do not hold what a run has; they are read for it."""
+    committed = store.committed(run_id)
+    n_read = 0
+    for number, record in enumerate(files.records(searcher.scheme, searcher.needs)):
+        n_read += 1
+        if number in committed and isinstance(record, SequenceRecord) and refusal(searcher, number, record) is None:
+            check_query(searcher, store, run_id, number, record, committed[number])
+    check_number(store, run_id, committed, n_read)
+
+
+def check_query(
+    searcher: Searcher, store: HitStore, run_id: int, number: int, record: SequenceRecord, digest: str
+) -> None:
+    """Raise StoreError where a run has another query with this number."""
+    if digest != query_digest(record.header, searcher.as_searched(record).letters):
+        problem = f"query {number} of run {run_id} of {store.name} is not {quoted(record.identifier)}"
+        raise StoreError(f"{problem}; give the files that the run began with")
+
+
+def check_number(store: HitStore, run_id: int, committed: Collection[int], n_read: int) -> None:
+    """Raise StoreError where a run has more queries than the files."""
+    last = max(committed, default=-1)
+    if last >= n_read:
+        problem = f"run {run_id} of {store.name} has its query {last}, but the files given hold {n_read}"
+        raise StoreError(f"{problem}; give the files that the run began with")

@@ -1,0 +1,107 @@
+"""A survey: the query files are read once, before anything is computed or stored.
+
+The survey counts the cells for the progress bar, takes the digest of the queries for the store, samples them for the
+engine's forecast, and raises the errors of files that cannot be searched while nothing is lost by them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from swsearch.hits.share import AskedQueries, QueryCount, Shard
+from swsearch.pssm.scale import scale_note
+from swsearch.query.position_specific import PositionSpecificQuery
+from swsearch.run.queries import add_to_count
+from swsearch.search.query_file import QueryFiles, known_letters, located_refusal
+from swsearch.search.searcher import Searcher
+from swsearch.sequences.fasta import SAMPLE_RESIDUES, RefusedRecord
+from swsearch.sequences.record import SequenceRecord
+
+WHOLE: Final = Shard()
+"""The share that holds all queries."""
+SAMPLE_QUERIES: Final = 256
+"""Largest number of queries that a survey keeps, for the engine's forecast."""
+
+
+@dataclass(frozen=True)
+class Survey:
+    """The queries of a run, as counted before it begins.
+
+    Attributes
+    ----------
+    cells : int
+        Cells of the share's queries with all subjects.
+    asked : AskedQueries
+        Description of the files' queries and the share.
+    sample : tuple of SequenceRecord
+        The first queries of the share, at most :data:`SAMPLE_QUERIES`.
+    notes : tuple of str
+        Messages for the user, about profiles whose scores are not on the scale of the search's matrix.
+    """
+
+    cells: int
+    asked: AskedQueries
+    sample: tuple[SequenceRecord, ...]
+    notes: tuple[str, ...]
+
+
+def survey(
+    files: QueryFiles,
+    searcher: Searcher,
+    shard: Shard = WHOLE,
+    *,
+    force_alphabet: bool = False,
+    skip_refused: bool = True,
+) -> Survey:
+    """Read the query files once, before anything is computed or stored.
+
+    Parameters
+    ----------
+    files : QueryFiles
+    searcher : Searcher
+    shard : Shard
+        The share of the queries that is searched.
+    force_alphabet : bool
+        Whether a file that looks like DNA is accepted as protein.
+    skip_refused : bool
+        Whether a record that cannot be searched is skipped; otherwise it raises an error.
+
+    Raises
+    ------
+    InputError
+        A file cannot be read, holds profiles that this search cannot take, or holds no query at all; or a record cannot
+        be searched and ``skip_refused`` is False.
+    AlphabetMismatch
+        Queries must be protein, and a file looks like DNA.
+    """
+    cells = 0
+    count = QueryCount()
+    first: list[SequenceRecord] = []
+    notes: list[str] = []
+    for path, form, records in files.by_file(searcher.scheme, searcher.needs):
+        letters: list[str] = []
+        n_sampled = 0
+        for record in records:
+            if isinstance(record, RefusedRecord):
+                if not skip_refused:
+                    raise located_refusal(path, record, searcher.needs)
+            else:
+                if isinstance(record, PositionSpecificQuery) or not skip_refused:
+                    searcher.check(record)
+                if isinstance(record, PositionSpecificQuery):
+                    notes += filter(None, [scale_note(record, searcher.scheme.matrix)])
+                if shard.holds(count.n_queries):
+                    cells += searcher.cells(record)
+                    if len(first) < SAMPLE_QUERIES:
+                        first.append(record)
+                if n_sampled < SAMPLE_RESIDUES:
+                    letters.append(record.letters if form == "fasta" else known_letters(record))
+                    n_sampled += len(record)
+            add_to_count(count, record)
+        if not force_alphabet:
+            searcher.needs.refuse_dna(path, "".join(letters), profiles=form != "fasta")
+    shown: tuple[str, ...] = ()
+    if notes:
+        shown = (notes[0] + (f" (so it is with {len(notes):,} of the profiles)" if len(notes) > 1 else ""),)
+    return Survey(cells, count.asked(shard), tuple(first), shown)
