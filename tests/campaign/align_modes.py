@@ -136,6 +136,8 @@ def trial(trial: Trial) -> None:
         words = ["".join(LETTERS[letter] for letter in side) for side in (query, subject)]
         function = getattr(parasail, f"{PEERS[mode, free]}_scan_32")
         expected = function(*words, gap[0] + gap[1], gap[1], judge).score
+        if scores.query_free and scores.subject_free and not scores.local:
+            expected = max(expected, 0)  # parasail leaves out the alignment of two overhangs alone, which scores 0
         trial.check(expected == score, f"{here}: score {score}, parasail {expected}")
         trial.counts["pairs of parasail"] += 1
         if aligner is not None and len(query) * len(subject) < 20_000 and place % 4 == 0:

@@ -125,7 +125,7 @@ PARTS: list[Part] = [
     # `make test` runs the first trials of these in tests/campaign/fuzz/test_fuzz.py, where each target is a test.
     Part(
         "fuzz_databases", "databases damaged and crafted, under every command that opens one",
-        function_of("fuzz.databases"), share=3.0, trials=1_500,
+        function_of("fuzz.databases"), share=2.0, trials=1_500,
     ),
     Part(
         "fuzz_parsers", "every text that is read: mutated, archived, damaged",

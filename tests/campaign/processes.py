@@ -47,6 +47,8 @@ class Done:
     what : str
         The call that met the fault.
     seconds : float
+    began : bool
+        Whether a fork reached the program; always so of an installed command.
     """
 
     code: int
@@ -55,6 +57,7 @@ class Done:
     calls: int
     what: str
     seconds: float
+    began: bool
 
     @property
     def text(self) -> str:
@@ -77,6 +80,7 @@ class Process:
     page: faults.Page
     began: float = field(default_factory=time.monotonic)
     status: int | None = None
+    mark: Path | None = None  # which a fork makes when it reaches the program
 
     def signal(self, number: int) -> None:
         """Send a signal to the whole group; nothing where it has ended. Its number is not given away until `wait`."""
@@ -103,7 +107,7 @@ class Process:
         calls, what = self.page.calls, self.page.what
         self.page.close()
         read = [path.read_bytes() if path.is_file() else b"" for path in (self.out, self.err)]
-        return Done(code, *read, calls, what, took)
+        return Done(code, *read, calls, what, took, self.mark is None or self.mark.exists())
 
 
 Limits = Mapping[int, int]
@@ -122,13 +126,14 @@ def forked(
     """`swsearch` with these arguments in a folder, in a fork of this process."""
     load_program()
     out, err, page = _places(folder)
+    mark = out.with_name(f"{out.name}-began")
     sys.stdout.flush()
     sys.stderr.flush()
     pid = os.fork()
     if pid:
         with contextlib.suppress(PermissionError, ProcessLookupError):
             os.setpgid(pid, pid)  # here as well: a signal sent at once must find the group
-        return Process(pid, out, err, page)
+        return Process(pid, out, err, page, mark=mark)
     try:
         os.setpgid(0, 0)
         _become_command(arguments, folder, out, err, stdout)
@@ -141,6 +146,7 @@ def forked(
                     faults.watch(1)
             elif fault.at:
                 raise RuntimeError("a fork meets faults only where the campaign was started with its library")
+        mark.touch()
         _run_as_interpreter()
     finally:
         os._exit(96)  # never reached by the program
@@ -242,7 +248,7 @@ def _places(folder: Path) -> tuple[Path, Path, faults.Page]:
     """Where a process's output goes: beside its folder, not in it."""
     beside = folder.with_name(f"{folder.name}.streams")
     beside.mkdir(exist_ok=True)
-    number = len(list(beside.iterdir()))
+    number = len(list(beside.glob("page-*")))
     page = faults.Page(beside / f"page-{number}")
     return beside / f"out-{number}", beside / f"err-{number}", page
 

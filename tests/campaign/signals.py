@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 
 from tests.campaign import faults
-from tests.campaign.commands import NEW, SEARCH, learned
+from tests.campaign.commands import NEW, OLD, SEARCH, learned
 from tests.campaign.disks import NAMES
 from tests.campaign.faults import Fault
 from tests.campaign.kills import judge as judge_kill
@@ -64,6 +64,10 @@ def one_signal(trial: Trial) -> None:
         process.signal(sent)
         done = process.wait()
         how = f"the installed {name}, {sent.name} at a random time"
+    if not done.began:
+        trial.counts["ended before the program was reached"] += 1
+        trial.check(judge_kill(trial, command, folder, how) == OLD, f"{how}: the program had not begun")
+        return
     check_end(trial, done, sent, how, began=way != 1)
     trial.counts[f"ended by {sent.name}"] += done.code not in (0, 1)
     if sent is signal.SIGHUP or done.code < 0:
