@@ -13,6 +13,8 @@ import signal
 import sys
 import threading
 import traceback
+from collections.abc import Callable
+from functools import cache
 from typing import Annotated, Any, NoReturn
 
 import typer
@@ -70,6 +72,12 @@ def options(
     """Options that stand before the command."""
 
 
+@cache
+def commands() -> Callable[..., Any]:
+    """The command line as Typer builds it from the signatures, which takes some 40 ms: once in a process."""
+    return typer.main.get_command(app)
+
+
 def main(arguments: list[str] | None = None) -> int:
     """Run the command line; returns the exit code."""
     arguments = sys.argv[1:] if arguments is None else arguments
@@ -80,7 +88,7 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         if signal.getsignal(signal.SIGINT) is leave:  # until here nothing was to be cleared up
             signal.signal(signal.SIGINT, signal.default_int_handler)
-        outcome: Any = app(arguments, standalone_mode=False)
+        outcome: Any = commands()(arguments, standalone_mode=False)
         sys.stdout.flush()
     except (OutputClosed, BrokenPipeError):
         return _end_unread()

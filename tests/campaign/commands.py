@@ -14,6 +14,7 @@ import os
 import re
 import shutil
 import sqlite3
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -110,7 +111,7 @@ def content(path: Path) -> tuple[list[str], str]:
 
 
 @dataclass
-class Command:
+class Command(ABC):
     """A command with its judge.
 
     Attributes
@@ -151,21 +152,21 @@ class Command:
         shutil.rmtree(folder)
         return self
 
+    @abstractmethod
     def remember(self, state: str, folder: Path) -> None:
         """What is on the disk in a state."""
-        raise NotImplementedError
 
+    @abstractmethod
     def state(self, trial: Trial, folder: Path) -> str:
         """The state that a disturbed run left; problems are noted in the trial."""
-        raise NotImplementedError
 
+    @abstractmethod
     def go_on(self, trial: Trial, folder: Path, state: str) -> None:
         """The next command succeeds, and all is as after an undisturbed run."""
-        raise NotImplementedError
 
+    @abstractmethod
     def leftovers(self, folder: Path) -> set[str]:
         """Names of files that no state has."""
-        raise NotImplementedError
 
     def must(self, trial: Trial, folder: Path, arguments: Sequence[str]) -> Done:
         """Run a command that must succeed."""

@@ -133,7 +133,7 @@ PARTS: list[Part] = [
     ),
     Part(
         "fuzz_stores", "values in the store that no program wrote",
-        function_of("fuzz.parsers", "run_stores"), share=1.0, trials=800,
+        function_of("fuzz.foreign_values"), share=1.0, trials=800,
     ),
     Part(
         "fuzz_arrays", "arguments of the native module that do not fit",

@@ -87,14 +87,34 @@ def test_quiet_says_nothing(clock, capsys):
     assert capsys.readouterr().err == ""
 
 
+class FullDisk(io.FileIO):
+    """/dev/full, on which every write fails; the failures are counted."""
+
+    def __init__(self):
+        super().__init__("/dev/full", "w")
+        self.n_failed = 0
+
+    def write(self, data):
+        try:
+            return super().write(data)
+        except OSError:
+            self.n_failed += 1
+            raise
+
+
 def test_a_talk_that_nobody_hears_ends_no_work(clock, monkeypatch):
-    """Source: /dev/full, on which every write fails."""
-    with open("/dev/full", "wb", buffering=0) as full:
+    """Each of the three messages fails to be written, and what is reported on goes on to its end."""
+    done = []
+    with FullDisk() as full:
         monkeypatch.setattr(sys, "stderr", io.TextIOWrapper(full, write_through=True))
         with ProgressReport("searching", 100, "GCUPS", 1e9) as report:
-            clock.now += 60
-            report.advance(50)
+            for units in (50, 50):
+                clock.now += 60
+                report.advance(units)
+                done.append(units)
         say("done")
+        assert done == [50, 50]
+        assert full.n_failed >= 3
 
 
 class Screen:
@@ -125,9 +145,18 @@ class Screen:
         return [line.rstrip() for line in self.screen.display]
 
 
+EVERY_BAR = """
+import sys
+from swsearch.cli import app, progress
+progress.BAR_INTERVAL_SECONDS = 0.0
+sys.exit(app.main(sys.argv[1:]))
+"""
+"""The command line with a bar for each step, however fast the machine takes them."""
+
+
 def test_results_and_the_bar_never_share_a_line(protein_db, tmp_path):
     """Source: the same command with its results in a file. stdout and stderr are both the terminal."""
-    command = [sys.executable, "-m", "swsearch", "query", str(DATA / "queries.fasta"), str(protein_db)]
+    command = [sys.executable, "-c", EVERY_BAR, "query", str(DATA / "queries.fasta"), str(protein_db)]
     command += ["--store", "none", "--top", "5"]
     environment = {**os.environ, "TERM": "xterm"}
     environment.pop("COLUMNS", None)
@@ -142,7 +171,9 @@ def test_results_and_the_bar_never_share_a_line(protein_db, tmp_path):
     assert process.wait() == 0
     wrapped = [line[start : start + 100].rstrip() for line in expected for start in range(0, max(len(line), 1), 100)]
     assert shown == wrapped + [""] * (len(shown) - len(wrapped))
-    assert all(line.startswith("searching") or line in {*wrapped, ""} for line in screen.was_shown)
+    bars = {line for line in screen.was_shown if line.startswith("searching")}
+    assert any("GCUPS" in line and "queries done" in line for line in bars)
+    assert screen.was_shown <= {*bars, *wrapped, ""}
 
 
 @pytest.mark.parametrize("width", [1, 20, 40, 80, 300])

@@ -22,8 +22,6 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-import typer
-
 from swsearch.cli import app
 from swsearch.database.builder import build_database
 from swsearch.database.changes import add_to_database, compact_database, remove_from_database
@@ -109,11 +107,11 @@ def run_command(arguments: list[str]) -> Ended:
 
 @cache
 def _prepare() -> None:
-    """Do once, for all children, what takes most of a command's time: imports, and Typer's look at all commands."""
+    """Do once, for all children, what takes most of a command's time: imports, and the commands that Typer builds."""
     for module in ("search.searcher", "search.query_file", "database.verify", "database.export", "report.registry"):
         import_module(f"swsearch.{module}")
     named_matrix("BLOSUM62")
-    app.app = typer.main.get_command(app.app)  # type: ignore[assignment]
+    app.commands()
 
 
 def _fault(arguments: list[str], ended: Ended, place: Path) -> str | None:

@@ -17,6 +17,7 @@ import pytest
 from swsearch import _native
 from tests.campaign.fuzz import arrays, databases, native, parsers
 from tests.campaign.fuzz.children import in_child
+from tests.campaign.fuzz.mutation import mutated
 
 REGRESSIONS = sorted(path for path in native.REGRESSIONS.glob("*/*") if not path.parent.name.startswith("native_"))
 
@@ -31,7 +32,7 @@ def test_an_input_that_once_failed_is_read_or_refused(path: Path, tmp_path: Path
 def test_mutated_text_is_read_or_refused_in_one_line(name: str, tmp_path: Path) -> None:
     rng = random.Random(f"{name} in the tests")
     target = parsers.TARGETS[name]
-    assert parsers.check_all(name, target, [parsers.mutated(rng, target) for _ in range(25)], tmp_path) is None
+    assert parsers.check_all(name, target, [mutated(rng, target) for _ in range(25)], tmp_path) is None
 
 
 def test_damaged_databases_are_named_and_never_crash_a_command(tmp_path: Path) -> None:

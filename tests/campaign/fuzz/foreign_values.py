@@ -1,0 +1,95 @@
+"""Stores of hits with values that no program wrote, under the commands that read a store."""
+
+from __future__ import annotations
+
+import random
+import sqlite3
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from swsearch.hits.hit import Alignment, Hit
+from swsearch.hits.result import DatabaseInfo, QueryResult, RunInfo, SearchStats
+from swsearch.scoring.matrix import matrix_text, named_matrix
+from swsearch.store.repository import HitStore
+
+if TYPE_CHECKING:
+    from tests.campaign.parts import Budget, Outcome
+    from tests.campaign.trials import Trial
+
+
+@cache
+def _sound_store(folder: Path) -> bytes:
+    """A small store as bytes."""
+    path = folder / "sound.sqlite"
+    letters = "ACDEFGHIKL"
+    alignment = Alignment(0, 10, 0, 10, "5=1X4=", 9, 9, 10, 0, 0, "ACDEFWHIKL")
+    hit = Hit(1, 0, "S1 subject", 10, 40, 20.5, 1e-5, "plus", alignment)
+    info = RunInfo(
+        command="query", parameters={"top": 5}, matrix="BLOSUM62", matrix_scores=matrix_text(named_matrix("BLOSUM62")),
+        gap_open=11, gap_extend=1, lam=0.267, k=0.041, statistics="as tabled", search_space=1000,
+        database=DatabaseInfo("db", "0" * 64, 1, "protein", 1, 10), program="swsearch 0", engine="cpu", threads=1,
+    )  # fmt: skip
+    with HitStore(path, create=True) as store:
+        run = store.start_run(info)
+        stats = SearchStats(100, 0.1, 0.2, 0)
+        store.add_query(run, QueryResult(0, "Q1", letters, (hit, replace(hit, rank=2, subject_index=1)), 2, stats))
+        store.finish_run(run)
+    with sqlite3.connect(path) as connection:
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        connection.execute("PRAGMA journal_mode = DELETE")
+    connection.close()
+    return path.read_bytes()
+
+
+_CELLS: Final[tuple[Any, ...]] = (
+    None, -1, 0, 2**62, 1.5, float("inf"), "", "x", "9=", "{", "[]", '{"a":', "\\u12", b"\xff\x00", "\n", "2024-13-99",
+    "1D" * 500, "99999999999999999D", "9" * 5000 + "=",
+)  # fmt: skip
+
+
+def check_store(data: bytes, folder: Path) -> None:
+    """Cells of a store, by threes of bytes (table, column, value), hold what the program never wrote; it is read."""
+    from tests.campaign.fuzz.databases import run_command
+
+    path = folder / "input.sqlite"
+    path.write_bytes(_sound_store(folder.parent))
+    connection = sqlite3.connect(path)
+    connection.execute("PRAGMA ignore_check_constraints = ON")
+    for at in range(0, min(len(data), 12) - 2, 3):
+        table = ("runs", "queries", "hits")[data[at] % 3]
+        columns = [row[1] for row in connection.execute(f"PRAGMA table_info({table})")]
+        column, value = columns[data[at + 1] % len(columns)], _CELLS[data[at + 2] % len(_CELLS)]
+        try:
+            connection.execute(f"UPDATE {table} SET {column} = ?", (value,))
+        except (sqlite3.IntegrityError, sqlite3.OperationalError):
+            continue
+    connection.commit()
+    connection.close()
+    formats = ("table", "tsv", "json", "sam", "pairwise", "xml", "html", "blast7")
+    for arguments in (["runs", "list"], ["runs", "show", "1"], ["report", "1", "--format", formats[sum(data) % 8]]):
+        ended = run_command([*arguments, "--store", str(path)])
+        assert ended.fault is None, f"{arguments}: {ended.fault}"
+        assert ended.code in (0, 1), ended.err
+        assert ended.code == 0 or ended.err.splitlines()[-1].startswith("swsearch: error: "), ended.err
+
+
+def store_problems(rng: random.Random, folder: Path) -> list[str]:
+    """What goes wrong with a store in which a few cells are wrong."""
+    (folder / "work").mkdir()
+    try:
+        check_store(rng.randbytes(3 * rng.choice([1, 1, 2, 4])), folder / "work")
+    except AssertionError as error:
+        return [f"store: {error}"]
+    return []
+
+
+def run(budget: Budget, seed: int, state_dir: Path) -> Outcome:
+    """As :mod:`tests.campaign.parts` says."""
+    from tests.campaign.trials import run_trials
+
+    def trial(trial: Trial) -> None:
+        trial.problems += store_problems(trial.rng, trial.folder)
+
+    return run_trials("fuzz_stores", trial, budget, seed, state_dir)
