@@ -2,7 +2,7 @@
 // and locate.cuh, where the memory is described.
 //
 // After US patent 9,110,855, matrix-based dynamic programming; docs/design/diamond.md describes the method and
-// tests/diamond/horizon_model.py models it.
+// tests/engine/cuda/diamond/horizon_model.py models it.
 //
 // Threads and cells. A warp computes a strip; each of its 32 lanes holds kRows rows in registers. In step t lane a
 // computes column t - kLag * a, so no lane needs what another lane computes in the same step: the cells of a step are

@@ -7,10 +7,10 @@ import time
 import numpy as np
 import parasail
 import pytest
-from full_matrix_path import full_matrix_alignment
 
 from swsearch import _native
 from swsearch.engine.cpu.engine import usable_instruction_sets
+from tests.alignment.full_matrix_path import full_matrix_alignment
 from tests.patience import interrupt
 
 IDENTITY = np.arange(32, dtype=np.uint8)

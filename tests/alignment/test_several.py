@@ -9,7 +9,6 @@ from functools import lru_cache
 
 import numpy as np
 import pytest
-from full_matrix_path import NEVER, full_matrix_alignment
 
 from swsearch import _native
 from swsearch.alignment.rescore import rescore
@@ -18,6 +17,7 @@ from swsearch.engine.cpu.engine import usable_instruction_sets
 from swsearch.query.profile import sequence_profile
 from swsearch.scoring.scheme import default_scheme
 from swsearch.sequences.alphabet import DNA, PROTEIN
+from tests.alignment.full_matrix_path import NEVER, full_matrix_alignment
 from tests.translated_data import mutated
 
 IDENTITY = np.arange(32, dtype=np.uint8)

@@ -9,7 +9,6 @@ scored again letter by letter by the function below.
 from __future__ import annotations
 
 import re
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -28,10 +27,7 @@ from swsearch.pairs.sequence import PairSequence
 from swsearch.scoring.gap import MAX_GAP_COST
 from tests.campaign.parts import Budget, Outcome
 from tests.campaign.trials import Trial, run_trials
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "pairs"))
-
-from whole_matrix import whole_matrix
+from tests.pairs.whole_matrix import whole_matrix
 
 LETTERS = "ABCDEFGHIJKLMNOPQRST"
 BORDERS = (1, 2, 15, 16, 17, 31, 32, 33, 63, 64, 65, 95, 96, 97, 127, 128, 129, 255, 256, 257, 511, 512, 513)

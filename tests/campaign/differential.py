@@ -12,7 +12,6 @@ open. Its 32-bit scan kernels judge; its striped ones are known to go wrong wher
 from __future__ import annotations
 
 import shutil
-import sys
 from functools import cache
 from pathlib import Path
 
@@ -289,10 +288,8 @@ def _check_emulated(trial, kind, profiles, partition, wanted):  # type: ignore[n
 
 @cache
 def _emulated():  # type: ignore[no-untyped-def]
-    sys.path.insert(0, str(Path(__file__).parents[1] / "cuda" / "emulation"))
-    from emulated_device import EmulatedDevice
-
     from swsearch.engine.cuda.engine import CudaEngine
+    from tests.engine.cuda.emulation.emulated_device import EmulatedDevice
 
     return CudaEngine(EmulatedDevice())
 

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import os
 import shutil
-import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "cuda" / "emulation"))
-
-from emulated_device import SANITIZE, EmulatedDevice
+from tests.engine.cuda.emulation.emulated_device import SANITIZE, EmulatedDevice
 
 
 @pytest.fixture(scope="session")

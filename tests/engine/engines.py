@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import shutil
-import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,10 +18,7 @@ from swsearch.engine.protocol import ScoreEngine
 from swsearch.engine.reference import ReferenceEngine
 from swsearch.hits.score_block import ScoreBlock
 from swsearch.query.profile import QueryProfile
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "cuda" / "emulation"))
-
-from emulated_device import EmulatedDevice
+from tests.engine.cuda.emulation.emulated_device import EmulatedDevice
 
 MOST_EMULATED_CELLS = 400_000
 """Cells that the emulation of a GPU scores in a second or so."""

@@ -5,10 +5,8 @@ A backend that cannot run here is skipped with its reason.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -23,12 +21,8 @@ from swsearch.engine.pair_arrays import AlignmentProblem, PairBackend, Sequences
 from swsearch.engine.reference_pairs import ReferencePairs
 from swsearch.errors import EngineError
 from swsearch.scoring.matrix import named_matrix
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "cuda" / "emulation"))
-sys.path.insert(0, str(Path(__file__).parents[1] / "pairs"))
-
-from emulated_device import EmulatedDevice
-from whole_matrix import free_ends, whole_matrix
+from tests.engine.cuda.emulation.emulated_device import EmulatedDevice
+from tests.pairs.whole_matrix import free_ends, whole_matrix
 
 MakeDevice = Callable[..., EmulatedDevice]
 PROBLEMS = [("local", "both"), ("global", "both"), *(("semiglobal", free) for free in ("both", "query", "subject"))]

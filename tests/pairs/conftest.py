@@ -1,15 +1,10 @@
-"""Lets the tests of this folder import the whole matrix that judges them, and run the command."""
+"""The command of the pairs, for the tests of this folder."""
 
 from __future__ import annotations
-
-import sys
-from pathlib import Path
 
 import pytest
 
 from swsearch.cli.app import main
-
-sys.path.insert(0, str(Path(__file__).parent))
 
 
 @pytest.fixture

@@ -13,10 +13,10 @@ import parasail
 import pytest
 from Bio import Align
 from rapidfuzz.distance import LCSseq, Levenshtein
-from whole_matrix import free_ends, whole_matrix
 
 from swsearch import _native
 from swsearch.engine.cpu.engine import usable_instruction_sets
+from tests.pairs.whole_matrix import free_ends, whole_matrix
 from tests.patience import interrupt
 
 GAPS = [(0, 1), (0, 2), (5, 2), (11, 1), (3, 0), (1, 1), (16_383, 16_383), (2_000, 300)]

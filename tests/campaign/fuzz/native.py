@@ -1,6 +1,6 @@
 """The native kernels under sanitizers, driven by bytes: libFuzzer where there is clang++, else a seeded driver.
 
-The targets are ``tests/native/fuzz_*.cpp``. Each is built with the sanitizers of addresses and of undefined behaviour,
+The targets are ``tests/simd/fuzz_*.cpp``. Each is built with the sanitizers of addresses and of undefined behaviour,
 and those that start threads with that of threads as well. What libFuzzer finds worth keeping stays in the part's state,
 so that a later call goes on from there.
 """
@@ -16,7 +16,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from tests.native.test_native import ADDRESS, build
+from tests.simd.test_native import ADDRESS, build
 
 if TYPE_CHECKING:
     from tests.campaign.parts import Budget, Outcome

@@ -14,8 +14,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pytest
-from emulated_device import EmulatedDevice, OneAtATime, opener
-from sequences import random_codes
 
 from swsearch.cli.app import main
 from swsearch.database.reader import PackedDatabase
@@ -32,6 +30,8 @@ from swsearch.search.searcher import Searcher
 from swsearch.sequences.alphabet import DNA, PROTEIN, reverse_complement
 from swsearch.sequences.record import SequenceRecord
 from swsearch.typing import Codes
+from tests.engine.cuda.emulation.emulated_device import EmulatedDevice, OneAtATime, opener
+from tests.engine.cuda.emulation.sequences import random_codes
 
 OpenDevice = Callable[[int], Any]
 

@@ -6,8 +6,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-from emulated_device import EmulatedDevice
-from sequences import random_codes
 
 from swsearch.database.builder import build_database
 from swsearch.database.reader import PackedDatabase
@@ -18,6 +16,8 @@ from swsearch.query.profile import sequence_profile
 from swsearch.scoring.scheme import default_scheme
 from swsearch.sequences.alphabet import DNA, PROTEIN
 from swsearch.sequences.genetic_code import genetic_code
+from tests.engine.cuda.emulation.emulated_device import EmulatedDevice
+from tests.engine.cuda.emulation.sequences import random_codes
 
 
 def test_translated_subjects_are_scored_like_any(emulated: Callable[..., EmulatedDevice], tmp_path: Path) -> None:

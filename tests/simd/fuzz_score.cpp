@@ -1,7 +1,7 @@
 // A libFuzzer target for simd/score: bytes become a gap cost, a table, a query, subjects, threads and whether the search
 // is told to stop; whatever they are, every instruction set must give the plain scores and stay inside its arrays.
 //
-//     clang++ -fsanitize=fuzzer,address … (tests/native/test_native.py builds and runs it)
+//     clang++ -fsanitize=fuzzer,address … (tests/simd/test_native.py builds and runs it)
 
 #include <cstddef>
 

@@ -1,6 +1,6 @@
 """The CUDA engine on a GPU. The expected scores are the reference engine's, on generated sequences.
 
-The same engine and kernels run without a GPU in ``tests/cuda/test_emulated_engine.py``; here are the compiler, the
+The same engine and kernels run without a GPU in ``test_emulated_engine.py``; here are the compiler, the
 driver, texture objects and the machine's own order of things.
 """
 

@@ -13,8 +13,6 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from emulated_device import EmulatedDevice
-from sequences import partition_of, random_codes
 
 from swsearch.database.partition import Partition
 from swsearch.engine.cuda import end_positions as ends_module
@@ -31,6 +29,8 @@ from swsearch.scoring.matrix import match_mismatch, named_matrix
 from swsearch.scoring.scheme import ScoringScheme, default_scheme
 from swsearch.sequences.alphabet import DNA, N_CODES, PAD_CODE, PROTEIN, SOFT_MASK_BIT
 from swsearch.typing import Codes, Scores
+from tests.engine.cuda.emulation.emulated_device import EmulatedDevice
+from tests.engine.cuda.emulation.sequences import partition_of, random_codes
 
 MakeDevice = Callable[..., EmulatedDevice]
 WIDE_SCORES = ScoringScheme(match_mismatch(127, -100), GapPenalty(200, 10))

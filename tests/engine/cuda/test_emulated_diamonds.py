@@ -7,15 +7,12 @@ pair kernels where a matrix in Python would take too long.
 from __future__ import annotations
 
 import dataclasses
-import sys
 from collections.abc import Callable
-from pathlib import Path
 
 import edlib
 import numpy as np
 import parasail
 import pytest
-from emulated_device import EmulatedDevice
 from rapidfuzz.distance import LCSseq
 
 from swsearch.engine.cuda import diamond_launch
@@ -28,10 +25,8 @@ from swsearch.engine.pair_arrays import AlignmentProblem
 from swsearch.errors import InputError
 from swsearch.pairs.align import align_pair
 from swsearch.pairs.sequence import PairSequence
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "pairs"))
-
-from whole_matrix import whole_matrix
+from tests.engine.cuda.emulation.emulated_device import EmulatedDevice
+from tests.pairs.whole_matrix import whole_matrix
 
 MakeDevice = Callable[..., EmulatedDevice]
 

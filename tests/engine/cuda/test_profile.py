@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from sequences import random_codes
 
 from swsearch.engine.cuda.kernels import Arithmetic, Pairing, Tile
 from swsearch.engine.cuda.profile import DNA_COLUMNS, PROTEIN_COLUMNS, pack_profile, residue_columns
 from swsearch.query.profile import QueryProfile, sequence_profile
 from swsearch.scoring.scheme import default_scheme
 from swsearch.sequences.alphabet import DNA, PAD_CODE, PROTEIN
+from tests.engine.cuda.emulation.sequences import random_codes
 
 
 def decode(half: int, arithmetic: Arithmetic) -> int:

@@ -9,8 +9,6 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from emulated_device import EmulatedDevice
-from sequences import partition_of, random_codes
 
 from swsearch.database.partition import Partition
 from swsearch.engine.cuda.engine import CudaEngine
@@ -23,6 +21,8 @@ from swsearch.scoring.gap import GapPenalty
 from swsearch.scoring.scheme import ScoringScheme, default_scheme
 from swsearch.sequences.alphabet import DNA
 from swsearch.typing import Codes
+from tests.engine.cuda.emulation.emulated_device import EmulatedDevice
+from tests.engine.cuda.emulation.sequences import partition_of, random_codes
 
 MakeDevice = Callable[..., EmulatedDevice]
 STRIDE = 256

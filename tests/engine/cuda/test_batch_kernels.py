@@ -6,8 +6,6 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from emulated_device import EmulatedDevice
-from sequences import partition_of, random_codes
 
 from swsearch.database.partition import Partition
 from swsearch.engine.cuda.diamond_plan import SweepShape
@@ -22,6 +20,8 @@ from swsearch.scoring.matrix import match_mismatch
 from swsearch.scoring.scheme import ScoringScheme, default_scheme
 from swsearch.sequences.alphabet import PROTEIN
 from swsearch.typing import Lengths, Scores
+from tests.engine.cuda.emulation.emulated_device import EmulatedDevice
+from tests.engine.cuda.emulation.sequences import partition_of, random_codes
 
 MakeDevice = Callable[..., EmulatedDevice]
 

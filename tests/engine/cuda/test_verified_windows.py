@@ -10,9 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from emulated_device import EmulatedDevice
 from numpy.typing import NDArray
-from sequences import partition_of, random_codes
 
 from swsearch.database.partition import Partition
 from swsearch.engine.cuda.device import Device, OutOfDeviceMemory
@@ -26,6 +24,8 @@ from swsearch.scoring.matrix import match_mismatch
 from swsearch.scoring.scheme import ScoringScheme, default_scheme
 from swsearch.sequences.alphabet import DNA, PROTEIN
 from swsearch.typing import Codes, Lengths, Scores
+from tests.engine.cuda.emulation.emulated_device import EmulatedDevice
+from tests.engine.cuda.emulation.sequences import partition_of, random_codes
 
 MakeDevice = Callable[..., EmulatedDevice]
 OVERLAP = 128

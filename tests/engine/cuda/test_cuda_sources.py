@@ -1,7 +1,7 @@
 """The other CUDA kernels on a GPU: CUDASW++ 2.0's, the block wavefront, and the one for short pairs.
 
 Expected values: the CPU's engine and pair aligner, on generated sequences and on real ones. The same kernels run
-without a GPU in ``tests/cuda``.
+without a GPU in ``tests/engine/cuda``.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def test_classic_kernels_give_the_cpus_scores(kernel: str, gap: GapPenalty) -> N
 
 def test_all_kernels_agree_on_real_proteins() -> None:
     """1,500 proteins and seven queries, kernels of different designs against the CPU engine."""
-    data = Path(__file__).parents[2] / "data"
+    data = Path(__file__).parents[3] / "data"
     scheme = default_scheme(PROTEIN)
     profiles = [sequence_profile(r.codes, scheme) for r in read_sequences([data / "queries.fasta"], PROTEIN)]
     partition = Partition.pack([record.codes for record in read_sequences([data / "proteins.fasta.gz"], PROTEIN)])

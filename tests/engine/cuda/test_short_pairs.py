@@ -4,22 +4,17 @@ three whole matrices cell by cell and walks back."""
 from __future__ import annotations
 
 import itertools
-import sys
 from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 import pytest
-from emulated_device import EmulatedDevice
 
 from swsearch.engine.cuda.short_pairs import LONGEST, ShortPairs
 from swsearch.engine.pair_arrays import AlignmentProblem, PairPaths, Sequences
 from swsearch.errors import EngineError
 from swsearch.scoring.matrix import named_matrix
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "pairs"))
-
-from whole_matrix import Judged, free_ends, whole_matrix
+from tests.engine.cuda.emulation.emulated_device import EmulatedDevice
+from tests.pairs.whole_matrix import Judged, free_ends, whole_matrix
 
 MakeDevice = Callable[..., EmulatedDevice]
 

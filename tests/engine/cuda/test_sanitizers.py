@@ -13,7 +13,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from emulated_device import SANITIZE
+
+from tests.engine.cuda.emulation.emulated_device import SANITIZE
 
 FILES = (
     "test_emulated_engine.py",

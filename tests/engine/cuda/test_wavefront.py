@@ -8,11 +8,11 @@ from collections.abc import Callable
 import numpy as np
 import parasail
 import pytest
-from emulated_device import EmulatedDevice
 from rapidfuzz.distance import Levenshtein
 
 from swsearch.engine.cuda.wavefront import TILE, wavefront_score
 from swsearch.errors import EngineError
+from tests.engine.cuda.emulation.emulated_device import EmulatedDevice
 
 MakeDevice = Callable[..., EmulatedDevice]
 

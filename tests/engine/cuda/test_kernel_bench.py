@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from emulated_device import EmulatedDevice
 
 from swsearch.bench import kernels as kernel_bench
 from swsearch.bench.workloads import generated_proteins
 from swsearch.engine.cuda.cudasw2 import Cudasw2Engine
 from swsearch.errors import EngineError
 from swsearch.hits.score_block import ScoreBlock
+from tests.engine.cuda.emulation.emulated_device import EmulatedDevice
 
 MakeDevice = Callable[..., EmulatedDevice]
 

@@ -7,8 +7,6 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 import pytest
-from emulated_device import EmulatedDevice
-from sequences import partition_of, random_codes
 
 from swsearch.database.partition import Partition
 from swsearch.engine.cuda.device import OutOfDeviceMemory
@@ -24,6 +22,8 @@ from swsearch.scoring.matrix import match_mismatch, named_matrix
 from swsearch.scoring.scheme import ScoringScheme, default_scheme
 from swsearch.sequences.alphabet import DNA, N_CODES, PAD_CODE, PROTEIN, SOFT_MASK_BIT, reverse_complement
 from swsearch.typing import Codes, Lengths, Scores
+from tests.engine.cuda.emulation.emulated_device import EmulatedDevice
+from tests.engine.cuda.emulation.sequences import partition_of, random_codes
 
 MakeDevice = Callable[..., EmulatedDevice]
 

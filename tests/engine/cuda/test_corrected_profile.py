@@ -1,14 +1,14 @@
 """The CUDA engine computes with profiles of more rows than there are letters, as composition correction makes them."""
 
 import numpy as np
-from emulated_device import EmulatedDevice
-from sequences import partition_of, random_codes
 
 from swsearch.engine.cuda.engine import CudaEngine
 from swsearch.engine.reference import ReferenceEngine
 from swsearch.query.composition import corrected_profile
 from swsearch.scoring.gap import GapPenalty
 from swsearch.scoring.matrix import named_matrix
+from tests.engine.cuda.emulation.emulated_device import EmulatedDevice
+from tests.engine.cuda.emulation.sequences import partition_of, random_codes
 
 
 def test_corrected_scores_are_those_of_the_reference(emulated: type[EmulatedDevice]) -> None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from horizon_model import Problem, edit_distance, longest_common_subsequence, solve
-from whole_matrix import whole_matrix
+
+from tests.engine.cuda.diamond.horizon_model import Problem, edit_distance, longest_common_subsequence, solve
+from tests.pairs.whole_matrix import whole_matrix
 
 N_LETTERS = 4
 DNA = np.where(np.eye(N_LETTERS, dtype=bool), 2, -3)

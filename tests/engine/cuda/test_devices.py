@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from emulated_device import EmulatedDevice, opener
-from sequences import partition_of, random_codes
 
 from swsearch.database.partition import Partition
 from swsearch.engine.cuda.device import Device
@@ -17,6 +15,8 @@ from swsearch.hits.score_block import ScoreBlock
 from swsearch.query.profile import QueryProfile, sequence_profile
 from swsearch.scoring.scheme import default_scheme
 from swsearch.sequences.alphabet import PROTEIN
+from tests.engine.cuda.emulation.emulated_device import EmulatedDevice, opener
+from tests.engine.cuda.emulation.sequences import partition_of, random_codes
 
 
 def small_case(seed: int, n_queries: int) -> tuple[list[QueryProfile], Partition]:

@@ -6,13 +6,10 @@ it judges, where a matrix in Python would take too long.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 import pytest
-from emulated_device import EmulatedDevice
 
 from swsearch import _native
 from swsearch.engine.cuda import diamond_launch
@@ -28,10 +25,8 @@ from swsearch.pairs.sequence import PairSequence, from_record
 from swsearch.scoring.scheme import default_scheme
 from swsearch.sequences.alphabet import DNA
 from swsearch.sequences.record import SequenceRecord
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "pairs"))
-
-from whole_matrix import whole_matrix
+from tests.engine.cuda.emulation.emulated_device import EmulatedDevice
+from tests.pairs.whole_matrix import whole_matrix
 
 MakeDevice = Callable[..., EmulatedDevice]
 Pair = tuple[np.ndarray, np.ndarray]

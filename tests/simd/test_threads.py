@@ -70,7 +70,7 @@ def test_work_is_done_where_no_thread_can_be_started():
     """Expected: the same results, in a process that may start no thread; root becomes another user to be limited."""
     code = (
         "import os, resource, threading\n"
-        "from tests.native.test_threads import FUNCTIONS\n"
+        "from tests.simd.test_threads import FUNCTIONS\n"
         "wanted = [function(1) for function in FUNCTIONS]\n"
         "resource.setrlimit(resource.RLIMIT_NPROC, (1, 1))\n"
         "os.setuid(65534) if os.getuid() == 0 else None\n"

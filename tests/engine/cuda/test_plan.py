@@ -7,7 +7,6 @@ from typing import get_args
 
 import numpy as np
 import pytest
-from sequences import partition_of, random_codes
 
 from swsearch.database.partition import Partition
 from swsearch.engine.cuda.device import MultiprocessorLimits, fitting_blocks
@@ -41,6 +40,7 @@ from swsearch.resources import resource_folder
 from swsearch.scoring.gap import GapPenalty
 from swsearch.scoring.matrix import named_matrix
 from swsearch.scoring.scheme import ScoringScheme
+from tests.engine.cuda.emulation.sequences import partition_of, random_codes
 
 ARCHITECTURES = [75, 80, 86, 89, 90, 120]
 

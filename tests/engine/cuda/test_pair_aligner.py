@@ -9,7 +9,6 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from emulated_device import EmulatedDevice
 
 from swsearch.engine.cuda.device import Device, OutOfDeviceMemory
 from swsearch.errors import EngineError, EngineUnavailable, InputError
@@ -20,6 +19,7 @@ from swsearch.pairs.sequence import PairSequence, from_record
 from swsearch.scoring.scheme import default_scheme
 from swsearch.sequences.alphabet import PROTEIN
 from swsearch.sequences.record import SequenceRecord
+from tests.engine.cuda.emulation.emulated_device import EmulatedDevice
 
 MakeDevice = Callable[..., EmulatedDevice]
 SW2023 = COST_SETS["sw2023"]

@@ -1,14 +1,12 @@
 """Pairs by diamonds on a GPU. The expected ends are those of the CPU's pair kernels, which the whole matrix judges.
 
-The same driver and kernel run without a GPU in ``tests/cuda/test_emulated_diamonds.py``; here many warps really wait
+The same driver and kernel run without a GPU in ``test_emulated_diamonds.py``; here many warps really wait
 for one another.
 """
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -32,10 +30,7 @@ from swsearch.query.profile import sequence_profile
 from swsearch.scoring.scheme import default_scheme
 from swsearch.sequences.alphabet import DNA
 from swsearch.sequences.record import SequenceRecord
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "cuda" / "emulation"))
-
-from sequences import partition_of
+from tests.engine.cuda.emulation.sequences import partition_of
 
 pytestmark = pytest.mark.gpu
 

@@ -7,8 +7,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from emulated_device import EmulatedDevice
-from sequences import partition_of, random_codes
 
 from swsearch.database.partition import Partition
 from swsearch.engine.cpu.engine import CpuEngine
@@ -34,6 +32,8 @@ from swsearch.scoring.scheme import ScoringScheme, default_scheme
 from swsearch.sequences.alphabet import DNA, PROTEIN, SOFT_MASK_BIT
 from swsearch.sequences.fasta import read_sequences
 from swsearch.typing import Codes
+from tests.engine.cuda.emulation.emulated_device import EmulatedDevice
+from tests.engine.cuda.emulation.sequences import partition_of, random_codes
 
 MakeDevice = Callable[..., EmulatedDevice]
 
@@ -70,7 +70,7 @@ def assert_as_reference(
 
 def test_all_kernels_agree_on_real_proteins(emulated: MakeDevice) -> None:
     """A query against the proteins that it hits best and some others; expected: the CPU engine's scores."""
-    data = Path(__file__).parents[2] / "data"
+    data = Path(__file__).parents[3] / "data"
     query = next(record for record in read_sequences([data / "queries.fasta"], PROTEIN) if len(record) == 134)
     profile = sequence_profile(query.codes, default_scheme(PROTEIN))
     subjects = [record.codes for record in read_sequences([data / "proteins.fasta.gz"], PROTEIN)]
