@@ -24,6 +24,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
+from typing import NoReturn
 
 from tests.campaign import faults
 
@@ -48,7 +49,7 @@ class Done:
         The call that met the fault.
     seconds : float
     began : bool
-        Whether a fork reached the program; always so of an installed command.
+        Whether a fork reached the program with its signal handlers; always so of an installed command.
     """
 
     code: int
@@ -146,8 +147,7 @@ def forked(
                     faults.watch(1)
             elif fault.at:
                 raise RuntimeError("a fork meets faults only where the campaign was started with its library")
-        mark.touch()
-        _run_as_interpreter()
+        _run_as_interpreter(mark)
     finally:
         os._exit(96)  # never reached by the program
 
@@ -173,10 +173,18 @@ def _become_command(arguments: Sequence[str], folder: Path, out: Path, err: Path
     os.environ.update(environment(folder))
 
 
-def _run_as_interpreter() -> None:
-    """Call the command's entry point and end as the interpreter ends the process."""
+def _run_as_interpreter(mark: Path) -> None:
+    """Call the command's entry point and end as the interpreter ends the process; mark when it handles signals."""
+    from swsearch.cli import app
     from swsearch.cli.start import run
 
+    run_app = app.run
+
+    def marked() -> NoReturn:
+        mark.touch()
+        run_app()
+
+    app.run = marked
     code: object = 0
     try:
         run()
