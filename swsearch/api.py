@@ -38,11 +38,12 @@ from swsearch.search.options import SearchOptions
 from swsearch.search.query_file import Queries, QueryFiles, QueryRecords
 from swsearch.sequences.alphabet import detect_alphabet
 from swsearch.sequences.record import SequenceRecord
-from swsearch.store.repository import HitStore
 
 if TYPE_CHECKING:
     import pandas
     import pyarrow
+
+    from swsearch.store.repository import HitStore
 
 
 def open_database(path: str | os.PathLike[str]) -> PackedDatabase:

@@ -108,6 +108,11 @@ class FailedQuery:
     reason: str
 
 
+def query_digest(header: str, letters: str) -> str:
+    """SHA-256 of a query as it was written, in hexadecimal: the same text gives the same digest on every machine."""
+    return hashlib.sha256(f"{header}\n{letters}".encode("utf-8", "surrogatepass")).hexdigest()
+
+
 class QueryCount:
     """Counts queries while they are read, and computes the digest that identifies them."""
 

@@ -9,17 +9,20 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from swsearch.errors import RunTaken, StoreError
 from swsearch.hits.result import RunInfo
-from swsearch.hits.share import AskedQueries
+from swsearch.hits.share import AskedQueries, query_digest
 from swsearch.run.queries import refusal
 from swsearch.search.query_file import Queries
 from swsearch.search.searcher import Searcher
 from swsearch.sequences.record import SequenceRecord
-from swsearch.store.records import StoredRun, query_digest
-from swsearch.store.repository import HitStore
 from swsearch.words import quoted
+
+if TYPE_CHECKING:  # the store loads SQLAlchemy, which takes longer than many a search
+    from swsearch.store.records import StoredRun
+    from swsearch.store.repository import HitStore
 
 
 def open_run(

@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterator
 from contextlib import closing, suppress
 from dataclasses import dataclass, field, replace
-from typing import Protocol, TextIO, cast
+from typing import TYPE_CHECKING, Protocol, TextIO, cast
 
 from swsearch.engine.protocol import Progress
 from swsearch.errors import InputError, StoreError
@@ -23,8 +23,10 @@ from swsearch.search.query_file import Queries
 from swsearch.search.searcher import Searcher
 from swsearch.sequences.fasta import RefusedRecord
 from swsearch.sequences.record import SequenceRecord
-from swsearch.store.records import StoredRun
-from swsearch.store.repository import HitStore
+
+if TYPE_CHECKING:  # the store loads SQLAlchemy, which takes longer than many a search
+    from swsearch.store.records import StoredRun
+    from swsearch.store.repository import HitStore
 
 
 class WriteReport(Protocol):

@@ -6,7 +6,6 @@ that it reads. Every row is checked first (:mod:`swsearch.store.rows`).
 
 from __future__ import annotations
 
-import hashlib
 import json
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -16,7 +15,7 @@ from sqlalchemy import Row
 
 from swsearch.hits.hit import Alignment, Hit
 from swsearch.hits.result import DatabaseInfo, QueryResult, RunInfo, SearchStats
-from swsearch.hits.share import AskedQueries, Shard
+from swsearch.hits.share import AskedQueries, Shard, query_digest
 from swsearch.store.models import HITS, INTERRUPTED, QUERIES, RUNNING, RUNS, storable
 from swsearch.store.rows import checked
 from swsearch.store.session import without_passwords
@@ -71,11 +70,6 @@ class StoredRun:
         """Queries that it was asked to search and has neither searched nor refused; None if unknown."""
         n_asked = None if self.asked is None else self.asked.n_of_share
         return None if n_asked is None else n_asked - self.n_queries - self.n_failed
-
-
-def query_digest(header: str, letters: str) -> str:
-    """SHA-256 of a query as it was written, in hexadecimal: the same text gives the same digest on every machine."""
-    return hashlib.sha256(f"{header}\n{letters}".encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def utc_now() -> datetime:

@@ -14,12 +14,12 @@ import copy
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from types import TracebackType
 from typing import Any, Final, Self
 
 from sqlalchemy import Connection, Delete, delete, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
+from swsearch.closeable import Closeable
 from swsearch.errors import RunNotFound, RunTaken, StoreError
 from swsearch.hits.result import QueryResult, RunInfo
 from swsearch.hits.share import AskedQueries, FailedQuery, Shard
@@ -57,7 +57,7 @@ LATEST: Final = "latest"
 """The name of the newest finished run, or of the newest run if none is finished."""
 
 
-class HitStore:
+class HitStore(Closeable):
     """Runs, queries and hits in one SQLite file or PostgreSQL database.
 
     Threads may share a store; each call is one transaction on a connection of its own. Several processes may write to
@@ -97,14 +97,6 @@ class HitStore:
     def close(self) -> None:
         """Give the connections back."""
         self._engine.dispose()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     # Writing
 
