@@ -13,6 +13,9 @@ JOBS ?= auto
 CAMPAIGN_MINUTES ?= 60
 CAMPAIGN_JOBS ?= 2
 
+# The commands and the tests start hundreds of processes, each of which would compile all its sources anew.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: demo test run-tests test-gpu lint bench install clean campaign
 
 $(VENV)/.created: scripts/create_venv.sh

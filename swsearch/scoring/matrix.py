@@ -10,9 +10,12 @@ A DNA letter for several bases scores the mean over the pairs of bases that it r
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import re
+from collections.abc import Iterable
 from functools import cache, cached_property
+from pathlib import Path
 from typing import Final
 
 import numpy as np
@@ -106,11 +109,23 @@ def _from_letters(name: str, alphabet: Alphabet, letters: str, values: np.ndarra
     return SubstitutionMatrix(name, alphabet, scores)
 
 
+@cache
+def _biopython_folder() -> Path:
+    """The folder of Biopython's matrix files, which are NCBI's.
+
+    The files are read from there because ``Bio.Align`` takes longer to import than many searches take.
+    """
+    package = importlib.util.find_spec("Bio")
+    locations = [] if package is None else list(package.submodule_search_locations or [])
+    folder = Path(*locations[:1], "Align", "substitution_matrices", "data")
+    if not folder.is_dir():
+        raise ScoringError("Biopython, which has the matrices, is not installed; run: pip install biopython")
+    return folder
+
+
 def matrix_names() -> list[str]:
     """The names that :func:`named_matrix` takes: the BLOSUM and PAM matrices of Biopython."""
-    from Bio.Align import substitution_matrices
-
-    return [name for name in substitution_matrices.load() if name.startswith(("BLOSUM", "PAM"))]
+    return sorted(path.name for path in _biopython_folder().iterdir() if path.name.startswith(("BLOSUM", "PAM")))
 
 
 @cache
@@ -122,13 +137,11 @@ def named_matrix(name: str) -> SubstitutionMatrix:
     ScoringError
         There is no such matrix; the message lists all matrices.
     """
-    from Bio.Align import substitution_matrices
-
     wanted = name.upper()
     if wanted not in matrix_names():
         raise ScoringError(f"there is no matrix {name!r}; choose a file or one of {', '.join(matrix_names())}")
-    loaded = substitution_matrices.load(wanted)
-    return _from_letters(wanted, PROTEIN, str(loaded.alphabet), np.asarray(loaded))
+    path = _biopython_folder() / wanted
+    return _parsed(_MatrixTable(f"matrix file {path}", PROTEIN), wanted, _matrix_lines(path, f"matrix file {path}"))
 
 
 def matrix_file(path: str | os.PathLike[str], alphabet: Alphabet) -> SubstitutionMatrix:
@@ -143,12 +156,7 @@ def matrix_file(path: str | os.PathLike[str], alphabet: Alphabet) -> Substitutio
     """
     name = f"matrix file {os.fspath(path)}"
     table = _MatrixTable(name, alphabet)
-    for number, line in enumerate(_matrix_lines(path, name), 1):
-        content = line.strip()
-        if content and not content.startswith("#"):
-            table.add(number, content)
-    letters, values = table.square()
-    return _from_letters(os.path.basename(os.fspath(path)), alphabet, letters, values)
+    return _parsed(table, os.path.basename(os.fspath(path)), _matrix_lines(path, name))
 
 
 def _matrix_lines(path: str | os.PathLike[str], name: str) -> list[str]:
@@ -228,6 +236,16 @@ class _MatrixTable:
         return self.columns, np.array([self.rows[letter] for letter in self.columns], dtype=float)
 
 
+def _parsed(table: _MatrixTable, name: str, lines: Iterable[str]) -> SubstitutionMatrix:
+    """The matrix of a table's lines, comments and empty lines included."""
+    for number, line in enumerate(lines, 1):
+        content = line.strip()
+        if content and not content.startswith("#"):
+            table.add(number, content)
+    letters, values = table.square()
+    return _from_letters(name, table.alphabet, letters, values)
+
+
 @cache
 def match_mismatch(match: int, mismatch: int) -> SubstitutionMatrix:
     """A DNA matrix: ``match`` for equal bases, ``mismatch`` for others, means for ambiguous letters (see above).
@@ -270,10 +288,4 @@ def parse_matrix_text(text: str, name: str, alphabet: Alphabet) -> SubstitutionM
     ScoringError
         The text is not a square table of whole numbers; the message names the line.
     """
-    table = _MatrixTable(f"the stored scores of matrix {name}", alphabet)
-    for number, line in enumerate(text.splitlines(), 1):
-        content = line.strip()
-        if content and not content.startswith("#"):
-            table.add(number, content)
-    letters, values = table.square()
-    return _from_letters(name, alphabet, letters, values)
+    return _parsed(_MatrixTable(f"the stored scores of matrix {name}", alphabet), name, text.splitlines())
