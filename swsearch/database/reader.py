@@ -21,6 +21,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from swsearch.arrays import distinct
 from swsearch.closeable import Closeable
 from swsearch.database.format import (
     ARRAY_DTYPES,
@@ -311,7 +312,7 @@ class PackedDatabase(Closeable):
         for segment in self.segments:
             lengths = segment.partition().lengths
             found.append(lengths[np.flatnonzero(np.diff(lengths, prepend=0))])
-        return np.unique(np.concatenate(found))
+        return distinct(np.concatenate(found))
 
     def codes(self, subject_index: int) -> Codes:
         """Residue codes of a subject, uint8, shape (length,); a read-only view of the map, checked to be letters."""

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from swsearch.arrays import distinct
 from swsearch.database.partition import Partition
 from swsearch.database.reader import PackedDatabase
 from swsearch.database.translated import TranslatedSubjects
@@ -84,7 +85,7 @@ class SearchSubjects:
             self.parameters = {"chosen_subjects": selection.n_subjects, "chosen_digest": selection.digest}
         self.partitions = list(self._cut(chosen, partition_residues))
         self.n_residues = sum(partition.n_residues for partition in self.partitions)
-        self.distinct_lengths = np.unique(self._counted(lengths))
+        self.distinct_lengths = distinct(self._counted(lengths))
 
     def _cut(self, chosen: NDArray[np.bool_] | None, partition_residues: int | None) -> Iterator[Partition]:
         source = self._translated or self.database

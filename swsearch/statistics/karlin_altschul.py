@@ -35,6 +35,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from swsearch.arrays import distinct
 from swsearch.deterministic import exp_parts, normal
 from swsearch.errors import InputError
 from swsearch.typing import Floats
@@ -206,7 +207,7 @@ class Statistics:
         """
         if not evalue >= 0:
             raise InputError(f"E-value cut-off {evalue} is out of range; choose 0 or more")
-        lengths = np.unique(np.asarray(subject_lengths))
+        lengths = distinct(np.ravel(subject_lengths))
         if lengths.size == 0:
             raise InputError("there are no subjects, so no score can be significant; index at least one sequence")
 
@@ -242,7 +243,7 @@ def _min_passing(
         if failing == 0 and passing > _GRID:
             tried = np.int64(2) ** np.arange((passing - 1).bit_length(), dtype=np.int64)
         else:
-            tried = np.unique(np.linspace(failing + 1, passing - 1, _GRID).astype(np.int64))
+            tried = distinct(np.linspace(failing + 1, passing - 1, _GRID).astype(np.int64))
         found = np.flatnonzero(passes(tried, lengths).any(axis=1))
         first = int(found[0]) if len(found) else len(tried)
         failing = int(tried[first - 1]) if first else failing
