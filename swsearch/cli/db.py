@@ -58,12 +58,10 @@ def verify(database: Database) -> None:
 
     Example: swsearch db verify proteins.db
     """
-    from swsearch.database.reader import PackedDatabase
-    from swsearch.database.verify import verify as find_problems
+    from swsearch.database.verify import verify_path
     from swsearch.errors import DatabaseError
 
-    with PackedDatabase.open(database) as opened:
-        problems = find_problems(opened)
+    problems = verify_path(database)
     if problems:
         raise DatabaseError(f"{database} is damaged: {'; '.join(problems)}; index its FASTA again")
     print(f"{database} is whole")

@@ -44,7 +44,7 @@ from swsearch.sequences.record import SequenceRecord
 from swsearch.typing import Codes, Lengths, Offsets, SubjectIndex
 from swsearch.words import counted
 
-_MAX_ATTEMPTS: Final = 20
+MAX_ATTEMPTS: Final = 20
 """Largest number of attempts to open a database that changes meanwhile."""
 _BLOCK_HEADERS: Final = 1 << 16
 """Headers that are read together."""
@@ -225,7 +225,7 @@ class PackedDatabase(Closeable):
         """
         folder = Path(path)
         catalogue = load_catalogue(folder)
-        for _ in range(_MAX_ATTEMPTS):
+        for _ in range(MAX_ATTEMPTS):
             failure = None
             try:
                 segments = _map_segments(folder, catalogue)

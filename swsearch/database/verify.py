@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
@@ -18,10 +19,30 @@ from swsearch.database.format import (
     array_path,
     content_digest,
 )
-from swsearch.database.reader import PackedDatabase, Segment
+from swsearch.database.reader import MAX_ATTEMPTS, PackedDatabase, Segment, load_catalogue
+from swsearch.errors import DatabaseError
 from swsearch.sequences.alphabet import PAD_CODE, Alphabet
 
 _BLOCK_BYTES: Final = 16 << 20
+
+
+def verify_path(path: str | os.PathLike[str]) -> list[str]:
+    """All problems of the database at a path, as :func:`verify` reports them.
+
+    A compaction may remove files while they are read. Problems are therefore reported only if the catalogue is still
+    the one that was opened; otherwise the new generation is verified.
+
+    Raises
+    ------
+    DatabaseError
+        The database cannot be opened, or it changes so often that no generation can be verified.
+    """
+    for _ in range(MAX_ATTEMPTS):
+        with PackedDatabase.open(path) as database:
+            problems = verify(database)
+        if not problems or load_catalogue(Path(path)) == database.catalogue:
+            return problems
+    raise DatabaseError(f"{path} changes so often that it cannot be verified; wait until its writers have ended")
 
 
 def verify(database: PackedDatabase) -> list[str]:
@@ -38,12 +59,13 @@ def verify(database: PackedDatabase) -> list[str]:
         problems.append(f"{database.path}: no subject is left in it")
     for segment in database.segments:
         folder = database.path / segment.entry.name
-        damaged = list(_changed_files(folder, segment.entry))
+        damaged = list(changed_files(folder, segment.entry))
         problems += damaged or _structure_problems(segment, str(folder), database.alphabet)
     return problems
 
 
-def _changed_files(folder: Path, entry: SegmentEntry) -> Iterator[str]:
+def changed_files(folder: Path, entry: SegmentEntry) -> Iterator[str]:
+    """A line for each file of a segment that cannot be read, or has another SHA-256 than its entry."""
     files: list[tuple[Path, FileEntry]] = [(array_path(folder, name), entry.files[name]) for name in ARRAY_DTYPES]
     if entry.removed is not None:
         files.append((folder / entry.removed.name, entry.removed.file))

@@ -8,7 +8,7 @@ import os
 import pickle
 import shutil
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -17,9 +17,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from swsearch.database import reader
+from swsearch.database import verify as verification
 from swsearch.database.builder import build_database
 from swsearch.database.changes import add_to_database, compact_database, remove_from_database
-from swsearch.database.format import CATALOGUE
+from swsearch.database.format import CATALOGUE, SegmentEntry
 from swsearch.database.lock import LOCK
 from swsearch.database.reader import PackedDatabase
 from swsearch.errors import DatabaseError, FastaFormatError, InputError
@@ -364,6 +365,46 @@ def test_a_change_while_a_database_is_opened_makes_the_reader_begin_again(
     with PackedDatabase.open(database_path) as database:
         assert database.n_subjects == 199
         assert database.catalogue.generation == 3
+
+
+@pytest.mark.parametrize("n_changes", [1, 2])
+def test_a_compaction_while_a_database_is_verified_is_no_damage(
+    database_path: Path, monkeypatch: pytest.MonkeyPatch, n_changes: int
+) -> None:
+    """The files of the generation that was opened are gone when they are to be read; the new one is intact."""
+    changed_files = verification.changed_files
+    changes = []
+
+    def interrupted(folder: Path, entry: SegmentEntry) -> Iterator[str]:
+        if len(changes) < n_changes:
+            changes.append(folder)
+            remove_from_database(database_path, [f"P{7 + len(changes)}"])
+            monkeypatch.setattr(verification, "changed_files", changed_files)  # the compaction verifies as well
+            compact_database(database_path)
+            monkeypatch.setattr(verification, "changed_files", interrupted)
+        return changed_files(folder, entry)
+
+    monkeypatch.setattr(verification, "changed_files", interrupted)
+    assert verification.verify_path(database_path) == []
+    assert len(changes) == n_changes
+    monkeypatch.setattr(verification, "changed_files", changed_files)
+    (segment,) = database_path.glob("segment-*")
+    (segment / "order.bin").unlink()
+    with pytest.raises(DatabaseError, match=r"order\.bin"):
+        verification.verify_path(database_path)
+
+
+def test_a_database_that_never_stays_is_refused(database_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each verification meets another generation with a problem: no answer is right, and none is given."""
+    numbers = itertools.count(1)
+
+    def another(path: Path) -> object:
+        return next(numbers)
+
+    monkeypatch.setattr(verification, "load_catalogue", another)
+    monkeypatch.setattr(verification, "verify", lambda database: ["a problem"])
+    with pytest.raises(DatabaseError, match="changes so often that it cannot be verified"):
+        verification.verify_path(database_path)
 
 
 def _plain(map_segments: Callable[..., object]) -> type[PackedDatabase]:
