@@ -1,10 +1,10 @@
 """Damaged and crafted databases under every command that opens one.
 
-A trial copies a small sound database, damages it in one way or several, and runs the commands on it, each in a child of
-its own. Whatever the damage: no command dies by a signal, hangs, takes all memory or shows a traceback; an error is one
-line that names the database; nothing outside the database changes; and where a command says something else than it says
-of the sound database, ``db verify`` calls the damaged one damaged. That last promise is left out where the damage was
-signed again with right digests: then the trial stands for a faulty writer, not for a faulty disk.
+A trial copies a small valid database, damages it in one or several ways, and runs the commands on it, each in a child
+process. Whatever the damage: no command dies by a signal, hangs, exhausts its memory or shows a traceback; an error is
+one line that names the database; nothing outside the database changes; and if a command's output differs from its
+output for the valid database, ``db verify`` reports damage. The last property is not tested where the damage was signed
+again with matching digests: such a trial represents a faulty writer, not a faulty disk.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 PROTEIN_LETTERS: Final = "ARNDCQEGHILKMFPSTWYV"
 
 
-# --- sound databases and the commands ---
+# --- valid databases and the commands ---
 
 
 def _fasta(path: Path, rng: random.Random, letters: str, names: list[str], longest: int) -> Path:
@@ -50,7 +50,7 @@ def _fasta(path: Path, rng: random.Random, letters: str, names: list[str], longe
 
 
 def make_sound(folder: Path) -> list[Path]:
-    """Sound databases, each in a folder beside its queries and what is added: ``db``, ``query.fa``, ``more.fa``."""
+    """Make valid databases, each in a folder with its queries and additions: ``db``, ``query.fa``, ``more.fa``."""
     made = []
     for kind, letters, longest in (
         ("protein", PROTEIN_LETTERS, 60),
@@ -82,7 +82,7 @@ def make_sound(folder: Path) -> list[Path]:
 
 
 def _commands(place: Path, rng: random.Random) -> list[list[str]]:
-    """Commands that read, and one or two that change; the last asks again for damage."""
+    """Return commands that read, and one or two that change the database."""
     database, query = str(place / "db"), str(place / "query.fa")
     kind = place.name.split("-")[0]
     search = ["query", query, database, "--store", "none", "--format", "tsv", "--evalue", "1e9", "--threads", "1"]
@@ -100,14 +100,14 @@ def _commands(place: Path, rng: random.Random) -> list[list[str]]:
 
 
 def run_command(arguments: list[str]) -> Ended:
-    """A command of swsearch in a child."""
+    """Run a command of swsearch in a child."""
     _prepare()
     return in_child(lambda: app.main(arguments))
 
 
 @cache
 def _prepare() -> None:
-    """Do once, for all children, what takes most of a command's time: imports, and the commands that Typer builds."""
+    """Do the slow start-up work once for all children: imports, and the commands that Typer builds."""
     for module in ("search.searcher", "search.query_file", "database.verify", "database.export", "report.registry"):
         import_module(f"swsearch.{module}")
     named_matrix("BLOSUM62")
@@ -115,7 +115,7 @@ def _prepare() -> None:
 
 
 def _fault(arguments: list[str], ended: Ended, place: Path) -> str | None:
-    """What a command did that none may do."""
+    """Return what a command did that none may do."""
     command = " ".join(arguments[:2]).replace(str(place), "")
     if ended.fault is not None:
         return f"{command}: {ended.fault}"
@@ -183,7 +183,7 @@ def _swap(rng: random.Random, place: Path) -> bool:
 
 
 def _replace(rng: random.Random, place: Path) -> bool:
-    """A file or folder gives way to something of another kind."""
+    """Replace a file or folder by an object of another kind."""
     database = place / "db"
     paths = sorted(database.rglob("*"))
     path = rng.choice([*paths, database / LOCK, database / f".{CATALOGUE}", database / CATALOGUE, database])
@@ -204,7 +204,7 @@ def _replace(rng: random.Random, place: Path) -> bool:
         path.symlink_to(place / "victim")
     elif kind == 5:
         with socket.socket(socket.AF_UNIX) as ear:
-            folder = os.open(path.parent, os.O_RDONLY)  # names of sockets are short
+            folder = os.open(path.parent, os.O_RDONLY)  # the name of a socket must be short
             ear.bind(f"/proc/self/fd/{folder}/{path.name}")
             os.close(folder)
     elif kind == 6:
@@ -213,7 +213,7 @@ def _replace(rng: random.Random, place: Path) -> bool:
 
 
 def _litter(rng: random.Random, place: Path) -> bool:
-    """Things that a change would sweep away, but are not what their names say."""
+    """Add objects with the names of files that a change would remove, but of other kinds."""
     segment = rng.choice(sorted((place / "db").glob("segment-*")) or [place / "db"])
     removal = segment / f"removed-{rng.choice(['000001', '999999'])}.bin"
     path = rng.choice([place / "db" / "segment-999999", place / "db" / f".{CATALOGUE}", removal])
@@ -224,7 +224,7 @@ def _litter(rng: random.Random, place: Path) -> bool:
 
 
 def _places(value: Any, at: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-    """Paths to everything in a JSON value."""
+    """Return the paths to everything in a JSON value."""
     found = [at] if at else []
     if isinstance(value, dict):
         for key in sorted(value):
@@ -236,7 +236,7 @@ def _places(value: Any, at: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
 
 
 def _change_catalogue(rng: random.Random, place: Path) -> bool:
-    """A field of the catalogue changes, and the checksum fits again or does not."""
+    """Change a field of the catalogue, with or without a matching checksum."""
     path = place / "db" / CATALOGUE
     fields = json.loads(path.read_text())
     before = fields.pop("checksum")
@@ -263,12 +263,12 @@ def _change_catalogue(rng: random.Random, place: Path) -> bool:
 
 
 def checksum(fields: dict[str, Any]) -> str:
-    """What a catalogue of these other fields has for its checksum."""
+    """Return the checksum of a catalogue with these other fields."""
     return hashlib.sha256(json.dumps(fields, sort_keys=True).encode()).hexdigest()
 
 
 def _rewrite_catalogue(rng: random.Random, place: Path) -> bool:
-    """The text of the catalogue is another altogether."""
+    """Replace the complete text of the catalogue."""
     path = place / "db" / CATALOGUE
     text = path.read_bytes()
     path.write_bytes(
@@ -288,7 +288,7 @@ def _rewrite_catalogue(rng: random.Random, place: Path) -> bool:
 
 
 def _sign(place: Path) -> None:
-    """Give the catalogue the sizes and digests of the files as they are, as a faulty writer would."""
+    """Write the current sizes and digests of the files into the catalogue, as a faulty writer would."""
     path = place / "db" / CATALOGUE
     fields = json.loads(path.read_text())
     del fields["checksum"]
@@ -305,13 +305,13 @@ def _sign(place: Path) -> None:
 
 
 def _faulty_writer(rng: random.Random, place: Path) -> bool:
-    """Arrays break the format under right digests."""
+    """Write arrays that violate the format, with matching digests."""
     for _ in range(rng.choice([1, 1, 2])):
         rng.choice([_flip, _overwrite, _overwrite, _swap])(rng, place)
     try:
         _sign(place)
     except (ValueError, OSError, KeyError, TypeError, AttributeError):
-        return False  # the catalogue itself was hit
+        return False  # the damage hit the catalogue itself
     return True
 
 
@@ -332,12 +332,12 @@ def _sound_answer(place: Path, arguments: tuple[str, ...]) -> str:
 
 
 def problems(rng: random.Random, folder: Path, sound: list[Path]) -> list[str]:
-    """What goes wrong with one damaged database.
+    """Return the faults that one damaged database causes.
 
     Parameters
     ----------
     rng : random.Random
-        Decides the trial.
+        Determines the trial.
     folder : path
         An empty folder.
     sound : list of path
@@ -354,13 +354,13 @@ def problems(rng: random.Random, folder: Path, sound: list[Path]) -> list[str]:
     if rng.random() < 0.1:
         with contextlib.suppress(
             OSError, ValueError, LookupError, TypeError, RecursionError
-        ):  # nothing left for it to hit
+        ):  # nothing is left to damage
             signed |= rng.choice(_DAMAGE)(rng, place)
     return commands_problems(rng, place, original, signed=signed)
 
 
 def commands_problems(rng: random.Random, place: Path, original: Path, *, signed: bool) -> list[str]:
-    """What the commands do with the database in ``place`` that they should not."""
+    """Return the faults of the commands on the database in ``place``."""
     verify = ["db", "verify", str(place / "db")]
     ended = run_command(verify)
     found = [_fault(verify, ended, place)]
@@ -391,7 +391,7 @@ def commands_problems(rng: random.Random, place: Path, original: Path, *, signed
 
 
 def run(budget: Budget, seed: int, state_dir: Path) -> Outcome:
-    """As :mod:`tests.campaign.parts` says."""
+    """Run the part, as :mod:`tests.campaign.parts` specifies."""
     from tests.campaign.trials import run_trials
 
     sound = make_sound(state_dir / "sound")
