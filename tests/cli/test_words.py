@@ -1,4 +1,4 @@
-"""A count of one is told in the singular, wherever a count is told."""
+"""A count of one is printed in the singular in every message: a regular expression looks for plurals after a 1."""
 
 import re
 
