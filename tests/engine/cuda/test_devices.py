@@ -20,7 +20,7 @@ from tests.engine.cuda.emulation.sequences import partition_of, random_codes
 
 
 def small_case(seed: int, n_queries: int) -> tuple[list[QueryProfile], Partition]:
-    """Queries of 20 residues and more, against 40 subjects, one in four of which is related to the first query."""
+    """Return queries of at least 20 residues, and 40 subjects, a quarter of them related to the first query."""
     rng = np.random.default_rng(seed)
     queries = [random_codes(rng, 20 + place) for place in range(n_queries)]
     subjects = [random_codes(rng, int(length)) for length in rng.integers(1, 60, 30)]
@@ -37,7 +37,7 @@ def assert_same(found: list[ScoreBlock], wanted: list[ScoreBlock]) -> None:
 
 @pytest.mark.parametrize("n_queries", [1, 2 * PROFILES_PER_DEVICE + 1])
 def test_two_devices_score_as_one(n_queries):
-    """With few queries each device has a share of the subjects, with many it has queries of its own."""
+    """With few queries each device scores a share of the subjects, with many it scores its own queries."""
     profiles, partition = small_case(5, n_queries)
     told: list[int] = []
     with CudaDevices([0, 1], opener()) as engine:

@@ -1,4 +1,4 @@
-"""Generated sequences, and partitions of them in memory as the packed format lays them out."""
+"""Generated sequences, and partitions of them in memory, in the layout of the packed format."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def random_codes(rng: np.random.Generator, length: int, letters: int = 20) -> Co
 
 
 def partition_of(subjects: Sequence[Codes]) -> Partition:
-    """The subjects by length, each at a multiple of 16 bytes, filled with the padding code."""
+    """Return a partition of the subjects by length, each at a multiple of 16 bytes, filled with the padding code."""
     order = sorted(range(len(subjects)), key=lambda place: (len(subjects[place]), place))
     packed = bytearray()
     starts = []
