@@ -210,7 +210,7 @@ def test_a_run_that_is_being_worked_on_is_left_alone(swsearch, protein_db, many_
 
 
 def two_families() -> str:
-    """Return a Stockholm file of two alignments with equal consensus and different scores; the third repeats the first."""
+    """Return Stockholm text: two alignments with equal consensus and different scores; the third repeats the first."""
     rows = {
         "one": ("MKVLWYEEKLLKFDDPPQQR", "MKVLWYEEKLLKFDDPPQQR"),
         "two": ("MKVLWYEEKLLKFDDPPQQR", "MKILFYDEKIIKYDEPPNQR"),

@@ -90,7 +90,7 @@ def shell(commands, tmp_path, swsearch):
 
 @pytest.mark.parametrize("reader", READERS)
 def test_pipes_are_read_like_files(shell, swsearch, tmp_path, reader):
-    """Source: the output of the same command for the file. Each kind of pipe is combined with each compression in turn."""
+    """Source: the output of the same command for the file. Each kind of pipe uses the compressions in turn."""
     file, command = READERS[reader]
     before, after = command.split(" {} ") if " {} " in command else (command.removesuffix(" {}"), "")
     expected = None
