@@ -1,5 +1,5 @@
 // The oracle of the native tests: Gotoh's recurrence for one pair, cell by cell in 64-bit integers, written from its
-// definition and sharing nothing with simd/. And the random inputs that the harnesses draw.
+// definition and independent of simd/; also the random inputs that the harnesses draw.
 
 #pragma once
 
@@ -11,7 +11,7 @@
 
 struct Pair {
     std::vector<std::int32_t> rows;   // table row of each query position
-    std::vector<std::int8_t> table;   // 32 scores a row
+    std::vector<std::int8_t> table;   // 32 scores per row
     std::int32_t open = 0;
     std::int32_t extend = 1;
 };
@@ -38,7 +38,7 @@ inline std::int64_t plain_score(const Pair& query, const std::vector<std::uint8_
     return best;
 }
 
-// A generator of its own (xorshift), so that every platform draws the same.
+// A separate generator (xorshift), so that every platform draws the same numbers.
 struct Random {
     std::uint64_t state;
     std::uint32_t below(std::uint32_t n) {
