@@ -41,7 +41,7 @@ def database(tmp_path: Path, records: Records):
 
 
 def check(database: PackedDatabase, records: Records, subjects: TranslatedSubjects, max_residues: int | None) -> None:
-    """Every frame of every record is there once, is Biopython's, and lies as the packed format promises."""
+    """Check that each frame of each record occurs once, equals Biopython's, and has the packed format's layout."""
     by_number = {}
     for partition in subjects.partitions(max_residues):
         assert (np.diff(partition.lengths.astype(np.int64)) >= 0).all()
@@ -68,7 +68,7 @@ def check(database: PackedDatabase, records: Records, subjects: TranslatedSubjec
 
 @pytest.mark.parametrize("block_bases", [3, 4, 5, 7, 16, 33, 1000])
 def test_frames_are_biopythons_in_blocks_of_any_size(database, records, block_bases):
-    """Source: Biopython. Small blocks cut subjects, and codons of subjects, in every way."""
+    """Source: Biopython. Small blocks divide subjects, and codons of subjects, at every position."""
     check(database, records, TranslatedSubjects(database, genetic_code(11), block_bases=block_bases), None)
 
 
@@ -90,7 +90,7 @@ def test_scores_are_taken_apart_by_frame():
 
 
 def test_a_changed_database_is_translated_as_it_is_left(tmp_path, records, database):
-    """Source: Biopython, on what an export of the changed database would give: two segments, some subjects removed."""
+    """Source: Biopython, on the records of the changed database: two segments, some subjects removed."""
     more = some_dna([9, 3, 40])
     add_to_database(tmp_path / "dna.db", [write_fasta(tmp_path / "more.fasta", [(f"more_{n}", s) for n, s in more])])
     remove_from_database(tmp_path / "dna.db", ["s0", "s8", "more_s1"])
@@ -100,14 +100,14 @@ def test_a_changed_database_is_translated_as_it_is_left(tmp_path, records, datab
         told: list[int] = []
         subjects = TranslatedSubjects(changed, genetic_code(11), block_bases=16, progress=told.append)
         check(changed, left, subjects, None)
-        # The bases that are left: neither removed subjects nor the padding between subjects are counted.
+        # Only the remaining bases are counted: neither removed subjects nor the padding between subjects.
         assert sum(told) == sum(len(letters) for _, letters in left)
         assert len(told) > sum(told) // 16
         assert min(told) >= 0
 
 
 def test_a_long_subject_is_translated_in_little_memory(tmp_path):
-    """Expected: 12 MB of residues are written while no more than a few blocks of 65,536 bases are held."""
+    """Expected: 12 MB of residues are written while only a few blocks of 65,536 bases are in memory."""
     rng = np.random.default_rng(3)
     letters = rng.choice(np.frombuffer(b"ACGT", np.uint8), size=6_000_000).tobytes().decode()
     build_database([write_fasta(tmp_path / "long.fasta", [("long", letters)])], tmp_path / "long.db", alphabet=DNA)
