@@ -1,4 +1,7 @@
-"""Corrected profiles hold the formula's scores, and every engine computes with them."""
+"""Corrected profiles have the scores of the formula, and every engine computes with them.
+
+The expected values come from the documented formula in plain Python and from the reference engine.
+"""
 
 import math
 
@@ -22,7 +25,7 @@ LAMBDA = 0.3176
 
 
 def by_formula(letters, strength):
-    """The documented formula, residue by residue, with letters and dictionaries."""
+    """Return scores by the documented formula, residue by residue, with letters and dictionaries."""
     amino_acids = "ARNDCQEGHILKMFPSTWYV"
     usual = dict(zip(amino_acids, background(PROTEIN).tolist(), strict=True))
     table = []
@@ -63,7 +66,7 @@ def test_no_strength_is_no_correction_and_padding_stays_apart():
 
 
 def test_scores_stay_in_their_type():
-    """By hand: -120 less a correction of hundreds is the lowest score that a letter may have."""
+    """By hand: -120 minus a correction of hundreds is the lowest score that a letter may have."""
     values = np.full((32, 32), -120, np.int8)
     values[0, 0] = 5
     profile = corrected_profile(

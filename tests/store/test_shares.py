@@ -1,4 +1,4 @@
-"""Shares of a run: the queries it was asked to search, failed and missing ones, and the deletion and resumption of runs.
+"""Shares of a run: its requested, failed and missing queries, and the deletion and resumption of runs.
 
 The expected values are written by hand, or come from the stored runs that are merged.
 """

@@ -51,7 +51,7 @@ def profile(length: int, gap: GapPenalty | None = None) -> QueryProfile:
 
 
 def test_a_tiles_rows_and_memory() -> None:
-    """By hand: 8 lanes x 28 words x 2 halves; 7 chunks of 8 slots are 4 planes of 16 units; 4 columns have no letter."""
+    """By hand: 8 lanes x 28 words x 2 halves; 7 chunks of 8 slots: 4 planes of 16 units; 4 columns hold no letter."""
     tile = Tile(Pairing.ROW_BLOCKS, 8, 28, 28)
     assert tile.rows == 448
     assert tile.strips(448) == 1
