@@ -341,7 +341,7 @@ def walk_of(query, subject, mode, query_end, subject_end):
 @pytest.mark.parametrize("group_rows", [1, 7, 40, 1000])
 @pytest.mark.parametrize("mode", ["local", "global", "semiglobal"])
 def test_a_walk_through_blocks_filled_elsewhere_is_the_path(mode, group_rows):
-    """Expected: the alignment itself. Edges by definition; the left one is a staircase, one column per group of rows."""
+    """Expected: the alignment itself. Edges by definition; the left is a staircase, one column per group of rows."""
     query, subject = related(4, 500)
     h, e, f = nodes(query, subject, (5, 2), (2, -3), mode)
     wanted = align(query, subject, mode)

@@ -14,7 +14,7 @@ GENOME = DATA / "lambda_phage.fasta"
 
 
 def pieces_of_the_genome() -> str:
-    """Return 60 segments of phage lambda as FASTA, most with substitutions, some with a deletion: odd and even."""
+    """Return 60 segments of phage lambda as FASTA, with substitutions or a deletion, for odd and even scores."""
     generator = random.Random(5)
     genome = "".join(line.strip() for line in GENOME.read_text().splitlines() if not line.startswith(">"))
     records = []

@@ -93,7 +93,7 @@ def test_strands_of_proteins_cannot_be_chosen(changes):
 
 
 def test_a_matrix_that_is_no_file_is_said_to_be_none(tmp_path, monkeypatch):
-    """By hand: a folder, a path that does not exist, a device; a file named like a matrix has priority over the matrix."""
+    """By hand: a folder, a path that does not exist, a device; a file named like a matrix takes precedence over it."""
     monkeypatch.chdir(tmp_path)
     for name, words in ((str(tmp_path), "Is a directory"), ("no/such", "No such file"), ("/dev/null", "a device")):
         for alphabet in (PROTEIN, DNA):

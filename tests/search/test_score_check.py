@@ -127,7 +127,7 @@ def test_plots_are_files_of_their_kind(database, queries, tmp_path, suffix, begi
 
 
 def test_a_plot_that_cannot_be_written_is_one_line(database, queries, monkeypatch):
-    """/proc accepts no files, not even from root; a read-only disk also refuses to remove a file that was never begun."""
+    """/proc accepts no files, not even from root; a read-only disk also refuses to remove the file that is missing."""
 
     def refuse(path: Path, missing_ok: bool) -> None:
         raise OSError(errno.EROFS, "Read-only file system", str(path))

@@ -123,7 +123,7 @@ def test_tiny_subjects_are_not_absurdly_significant(length):
 
 @pytest.mark.parametrize("place", range(len(SYSTEMS)))
 def test_evalue_falls_with_the_score_at_every_length(place):
-    """Source: the property that ``min_score`` requires; strictly, from one score step to the next, until E underflows."""
+    """Source: the property that ``min_score`` requires; strictly, from one score step to the next until underflow."""
     s = SYSTEMS[place]
     scores = np.arange(0, 2500 * s.score_step, s.score_step)
     for query_length in (1, 5, 60, 500, 35_000):
