@@ -1,4 +1,4 @@
-"""The location of caches for any environment."""
+"""The location of caches for any environment. Expected values: the XDG Base Directory Specification."""
 
 import os
 import subprocess

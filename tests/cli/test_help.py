@@ -1,4 +1,4 @@
-"""Every command has help, and start-up is fast."""
+"""Every command has help, and start-up is fast. The expected texts and modules are listed by hand."""
 
 import subprocess
 import sys

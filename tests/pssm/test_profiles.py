@@ -439,7 +439,7 @@ def test_numbers_that_no_pssm_has_are_refused(tmp_path, line, words):
 
 
 def test_rows_that_do_not_fit_take_no_memory(tmp_path):
-    """A first row of 2 MB precedes 200,000 rows of one column: a table of 400 GB was once requested before the check."""
+    """A first row of 2 MB precedes 200,000 rows of one column: a table of 400 GB was requested before the check."""
     path = tmp_path / "wide.fa"
     path.write_text(">a\n" + "M" * 2_000_000 + "\n" + ">b\nM\n" * 200_000)
     with pytest.raises(InputError, match=r"wide\.fa, sequence 2 \(b\): 1 column, the first sequence has 2000000"):

@@ -1,4 +1,7 @@
-"""Maskers mask the same residues as the programs of their authors, and the letters show what was masked."""
+"""Maskers mask the same residues as the programs of their authors, and the letters show what was masked.
+
+The expected masks come from pytantan, dustmasker and segmasker, or are written by hand.
+"""
 
 import re
 import shutil

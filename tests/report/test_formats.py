@@ -204,7 +204,7 @@ def test_a_block_of_gaps_alone_repeats_the_place_before(written):
     """By hand: 2 equal letters, 70 of the query against a gap, 2 equal letters.
 
     Columns 1-60 hold query 1-60 and subject 1-2; columns 61-74 query 61-74 and subject 3-4. With 130 in the gap the
-    second block holds no residue of the subject and shows the place before it, 2, at both ends.
+    second block contains no residue of the subject and shows the position before it, 2, at both ends.
     """
     letters = "MK" + "A" * 130 + "WC"
     alignment = replace(

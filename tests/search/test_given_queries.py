@@ -1,4 +1,7 @@
-"""Queries in memory: every type gives the results of a file with the same sequences; other types raise at the call."""
+"""Queries in memory: every type gives the results of a file with the same sequences; other types raise at the call.
+
+The expected results are those of the search with the file.
+"""
 
 import gc
 from collections.abc import Iterator

@@ -1,4 +1,7 @@
-"""The division of queries among calls of an engine: within the engine's limits, and with the same hits."""
+"""The division of queries among calls of an engine: within the engine's limits, and with the same hits.
+
+The expected calls are written by hand; the expected hits are those of single queries.
+"""
 
 from __future__ import annotations
 

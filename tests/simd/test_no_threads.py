@@ -1,6 +1,7 @@
 """A system that starts fewer threads than requested, or none: the existing threads do the work.
 
 This happens where memory or the number of processes is limited; in the test, a preloaded library refuses threads.
+The expected values are the results with all threads.
 """
 
 from __future__ import annotations

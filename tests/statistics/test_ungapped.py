@@ -1,4 +1,4 @@
-"""The theory of ungapped alignments gives the published parameters."""
+"""The theory of ungapped alignments. Expected values: the published parameters, and random walks by hand."""
 
 import csv
 import math

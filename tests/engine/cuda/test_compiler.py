@@ -1,4 +1,7 @@
-"""The kernel compiler's cache, with a simulated compiler, and errors of the real compiler where it is installed."""
+"""The kernel compiler's cache, with a simulated compiler, and errors of the real compiler where it is installed.
+
+The expected values are written by hand.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The CUDA engine with profiles of more rows than letters, as composition correction makes them."""
+"""The CUDA engine with profiles of more rows than letters, as composition correction makes them.
+
+The expected scores are the reference engine's.
+"""
 
 import numpy as np
 

@@ -1,4 +1,7 @@
-"""Concurrent compilation of kernels, with a simulated compiler that records when it runs, and with the real one."""
+"""Concurrent compilation of kernels, with a simulated compiler that records when it runs, and with the real one.
+
+The expected order and results are written by hand, or come from compilation one after another.
+"""
 
 from __future__ import annotations
 
