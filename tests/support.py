@@ -20,14 +20,14 @@ ROBINSON_FREQUENCIES = np.rint(background(PROTEIN) * 1000)
 
 def make_partition(subjects: Sequence[Codes]) -> Partition:
     """Return the subjects in stored order (shortest first, then as given), in the layout of the packed format."""
-    order = np.array(sorted(range(len(subjects)), key=lambda place: len(subjects[place])), dtype=np.uint32)
-    lengths = np.array([len(subjects[place]) for place in order], dtype=np.uint32)
-    room = (lengths.astype(np.uint64) + SUBJECT_ALIGNMENT - 1) // SUBJECT_ALIGNMENT * SUBJECT_ALIGNMENT
-    ends = np.cumsum(room, dtype=np.uint64)
-    starts = ends - room
+    order = np.array(sorted(range(len(subjects)), key=lambda index: len(subjects[index])), dtype=np.uint32)
+    lengths = np.array([len(subjects[index]) for index in order], dtype=np.uint32)
+    padded = (lengths.astype(np.uint64) + SUBJECT_ALIGNMENT - 1) // SUBJECT_ALIGNMENT * SUBJECT_ALIGNMENT
+    ends = np.cumsum(padded, dtype=np.uint64)
+    starts = ends - padded
     residues = np.full((int(ends[-1]) if len(subjects) else 0) + TAIL_PADDING, PAD_CODE, dtype=np.uint8)
-    for start, place in zip(starts, order, strict=True):
-        residues[int(start) : int(start) + len(subjects[place])] = subjects[place]
+    for start, index in zip(starts, order, strict=True):
+        residues[int(start) : int(start) + len(subjects[index])] = subjects[index]
     return Partition(residues, starts, lengths, order)
 
 

@@ -104,10 +104,10 @@ def test_normal_distribution_keeps_its_digits_in_both_tails():
     """Source: mpmath.ncdf and mpmath.npdf, E[max(0, z + Z)] = z Φ(z) + φ(z)."""
     z = np.concatenate([np.linspace(-37, 37, 297), [-2.5, 2.5, np.nextafter(-2.5, 0), np.nextafter(-2.5, -3)]])
     cdf, excess = normal(z)
-    for place, argument in enumerate(z):
+    for index, argument in enumerate(z):
         a = mpmath.mpf(float(argument))
-        assert relative_error(cdf[place], mpmath.ncdf(a)) < 1e-12
-        assert relative_error(excess[place], a * mpmath.ncdf(a) + mpmath.npdf(a)) < 1e-12
+        assert relative_error(cdf[index], mpmath.ncdf(a)) < 1e-12
+        assert relative_error(excess[index], a * mpmath.ncdf(a) + mpmath.npdf(a)) < 1e-12
 
 
 def test_far_arguments_have_their_limits():
@@ -126,8 +126,8 @@ def test_a_value_does_not_depend_on_its_place_in_the_array(size):
     z = np.random.default_rng(size).normal(0, 4, size)
     cdf, excess = normal(z)
     for function in (exp, expm1, lambda x: log(abs(x))):
-        assert b"".join(function(z[place]).tobytes() for place in range(size)) == function(z).tobytes()
-    for place in range(size):
-        one_cdf, one_excess = normal(z[place : place + 1])
-        assert one_cdf.tobytes() == cdf[place : place + 1].tobytes()
-        assert one_excess.tobytes() == excess[place : place + 1].tobytes()
+        assert b"".join(function(z[index]).tobytes() for index in range(size)) == function(z).tobytes()
+    for index in range(size):
+        one_cdf, one_excess = normal(z[index : index + 1])
+        assert one_cdf.tobytes() == cdf[index : index + 1].tobytes()
+        assert one_excess.tobytes() == excess[index : index + 1].tobytes()

@@ -40,13 +40,13 @@ def gene(rng: np.random.Generator, protein: str, genetic_code: int = 1) -> str:
 def planted(rng: np.random.Generator, proteins: Records, genetic_code: int = 1, flank: int = 60) -> Records:
     """Return a DNA sequence per protein: its mutated gene between random bases, every second on the other strand."""
     records = []
-    for place, (name, protein) in enumerate(proteins):
+    for index, (name, protein) in enumerate(proteins):
         flanks = ["".join(rng.choice(list("ACGT"), size=rng.integers(0, flank))) for _ in range(2)]
         dna = flanks[0] + gene(rng, mutated(rng, protein), genetic_code) + flanks[1]
-        if place % 3 == 0:  # ambiguous bases and lower case in every third sequence
+        if index % 3 == 0:  # ambiguous bases and lower case in every third sequence
             middle = len(dna) // 2
             dna = dna[: middle - 5] + "NRY" + dna[middle - 2 : middle].lower() + dna[middle:]
-        records.append((f"gene_of_{name}", str(Seq(dna).reverse_complement()) if place % 2 else dna))
+        records.append((f"gene_of_{name}", str(Seq(dna).reverse_complement()) if index % 2 else dna))
     return records
 
 

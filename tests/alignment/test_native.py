@@ -41,11 +41,11 @@ def expected(query, rows, table, gap, subject):
         column += operation != "I"
     cigar, start = "", 0
     gaps = 0
-    for place in range(1, len(letters) + 1):
-        if place == len(letters) or letters[place] != letters[start]:
-            cigar += f"{place - start}{letters[start]}"
+    for index in range(1, len(letters) + 1):
+        if index == len(letters) or letters[index] != letters[start]:
+            cigar += f"{index - start}{letters[start]}"
             gaps += letters[start] in "ID"
-            start = place
+            start = index
     filled = letters.count("I") + letters.count("D")
     return (score, i, i_end, j, j_end, cigar, letters.count("="), positives, len(letters), gaps, filled)
 

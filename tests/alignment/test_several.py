@@ -187,8 +187,8 @@ def test_long_subjects_are_done_in_blocks(instruction_set):
     rng = np.random.default_rng(21)
     query = rng.integers(0, 4, 14).astype(np.uint8)
     subject = rng.integers(0, 4, 5200).astype(np.uint8)
-    for place in (3, 700, 1015, 1030, 2041, 2047, 2070, 4090, 5180):
-        subject[place : place + 14] = np.where(rng.random(14) < 0.1, subject[place : place + 14], query)
+    for position in (3, 700, 1015, 1030, 2041, 2047, 2070, 4090, 5180):
+        subject[position : position + 14] = np.where(rng.random(14) < 0.1, subject[position : position + 14], query)
     table = np.full((32, 32), -3, np.int8)
     np.fill_diagonal(table, 2)
     (found,) = _native.align_local(

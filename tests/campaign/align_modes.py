@@ -121,15 +121,15 @@ def trial(trial: Trial) -> None:
     _same_in_batches(trial, where, sides, scores, found)
     judge = _parasail_matrix(n_letters, scores)
     aligner = _biopython(mode, free, n_letters, scores)
-    for place, (query, subject) in enumerate(pairs):
-        score, query_end, subject_end, query_start, subject_start = found.ends[place].tolist()
-        here = f"{where}, pair {place} of {len(query)} x {len(subject)}"
+    for index, (query, subject) in enumerate(pairs):
+        score, query_end, subject_end, query_start, subject_start = found.ends[index].tolist()
+        here = f"{where}, pair {index} of {len(query)} x {len(subject)}"
         try:
-            again = score_of(spelled[place], query, subject, (query_start, subject_start), scores)
+            again = score_of(spelled[index], query, subject, (query_start, subject_start), scores)
             trial.check(again == score, f"{here}: score {score}, its CIGAR {again}")
         except (AssertionError, IndexError) as error:
-            trial.check(False, f"{here}: CIGAR {spelled[place][:60]}: {error}")
-        _singly(trial, here, query, subject, scores, found, place, rng)
+            trial.check(False, f"{here}: CIGAR {spelled[index][:60]}: {error}")
+        _singly(trial, here, query, subject, scores, found, index, rng)
         words = ["".join(LETTERS[letter] for letter in side) for side in (query, subject)]
         function = getattr(parasail, f"{PEERS[mode, free]}_scan_32")
         expected = function(*words, gap[0] + gap[1], gap[1], judge).score
@@ -137,7 +137,7 @@ def trial(trial: Trial) -> None:
             expected = max(expected, 0)  # parasail omits the alignment of two overhangs alone, which scores 0
         trial.check(expected == score, f"{here}: score {score}, parasail {expected}")
         trial.counts["pairs of parasail"] += 1
-        if aligner is not None and len(query) * len(subject) < 20_000 and place % 4 == 0:
+        if aligner is not None and len(query) * len(subject) < 20_000 and index % 4 == 0:
             theirs = round(aligner.score(*words))
             trial.check(theirs == score, f"{here}: score {score}, Biopython {theirs}")
             trial.counts["pairs of Biopython"] += 1
@@ -147,7 +147,7 @@ def trial(trial: Trial) -> None:
             mine = (score, query_start, query_end, subject_start, subject_end)
             trial.check(mine == wanted[:5], f"{here}: {mine}, whole matrix {wanted[:5]}")
             trial.check(
-                _operations(spelled[place]) == wanted.operations, f"{here}: another path than the whole matrix's"
+                _operations(spelled[index]) == wanted.operations, f"{here}: another path than the whole matrix's"
             )
             trial.counts["pairs of the whole matrix"] += 1
         trial.counts["pairs"] += 1
@@ -226,8 +226,8 @@ def _singly(  # type: ignore[no-untyped-def]
         scores.local, scores.query_free, scores.subject_free, True, threads, memory, None, isa,
     )  # fmt: skip
     runs = found.runs[(found.run_ends[place - 1] if place else 0) : found.run_ends[place]]
-    told = [("MID"[int(run) & 3], int(run) >> 2) for run in runs]
-    same = list(one[:5]) == found.ends[place].tolist() and [tuple(run) for run in one[5]] == told
+    reported = [("MID"[int(run) & 3], int(run) >> 2) for run in runs]
+    same = list(one[:5]) == found.ends[place].tolist() and [tuple(run) for run in one[5]] == reported
     trial.check(same, f"{here}: singly in {isa}, {threads} threads, {memory} bytes it differs from the batch")
 
 
@@ -245,10 +245,10 @@ def _texts(trial: Trial, mode: str, rng: np.random.Generator) -> None:
     scores = AlignmentProblem(
         False, False, False, scoring.gap_open, scoring.gap_extend, scoring.match, scoring.mismatch
     )
-    for place, (query, subject) in enumerate(given):
-        here = f"{mode}, pair {place} of {len(query)} x {len(subject)}"
+    for index, (query, subject) in enumerate(given):
+        here = f"{mode}, pair {index} of {len(query)} x {len(subject)}"
         one = align_pair(
-            query, subject, mode, backend=CpuPairs(1 + place % 2, memory_bytes=int(rng.choice((0, 9_999, 1 << 26))))
+            query, subject, mode, backend=CpuPairs(1 + index % 2, memory_bytes=int(rng.choice((0, 9_999, 1 << 26))))
         )
         other = batch.get(id(query), one)
         same = (one.score, one.cigar) == (other.score, other.cigar)

@@ -111,8 +111,8 @@ def changed(codes: Codes, alphabet: Alphabet, rng: np.random.Generator) -> Codes
     now[hit] = rng.integers(0, 4 if alphabet is DNA else 20, int(hit.sum()))
     now = now[rng.random(len(now)) >= rate / 2]
     for _ in range(rng.integers(0, 3)):
-        place = int(rng.integers(0, len(now) + 1))
-        now = np.concatenate([now[:place], rng.integers(0, 4, rng.integers(0, 12)).astype(np.uint8), now[place:]])
+        position = int(rng.integers(0, len(now) + 1))
+        now = np.concatenate([now[:position], rng.integers(0, 4, rng.integers(0, 12)).astype(np.uint8), now[position:]])
     if rng.random() < 0.2:
         now = np.tile(now, int(rng.integers(2, 4)))[:3000]
     return now if len(now) else codes[:1].copy()
@@ -136,11 +136,11 @@ def _character(place: int) -> str:
 def _text_table(name: str) -> np.ndarray:
     alphabet = {"dna": DNA, "protein": PROTEIN}[name]
     letters = [code for code, letter in enumerate(alphabet.letters) if letter not in alphabet.scored_as]
-    place = {code: n for n, code in enumerate(letters)}
+    position = {code: n for n, code in enumerate(letters)}
     for letter, other in alphabet.scored_as.items():
-        place[alphabet.code(letter)] = place[alphabet.code(other)]
+        position[alphabet.code(letter)] = position[alphabet.code(other)]
     table = np.zeros(256, np.uint8)
-    for code, n in place.items():
+    for code, n in position.items():
         table[code] = ord(_character(n))
     return table
 
@@ -183,7 +183,7 @@ def trial(trial: Trial) -> None:
         pssm(query, matrix, gap, rng) if kind == "pssm" else sequence_profile(query, scheme) for query in queries
     ]
     partition = make_partition(subjects)
-    stored = [subjects[place] for place in partition.subject_index]
+    stored = [subjects[index] for index in partition.subject_index]
 
     blocks = CpuEngine(1, "scalar").score(profiles, partition)
     wanted = [block.score for block in blocks]
@@ -212,11 +212,11 @@ def trial(trial: Trial) -> None:
 
 def _check_scores(trial, where, profile, stored, wanted, rng):  # type: ignore[no-untyped-def]
     """Compare with the reference engine, on pairs that are small enough for it."""
-    for place, subject in enumerate(stored):
+    for index, subject in enumerate(stored):
         cells = profile.length * len(subject)
         if cells <= REFERENCE_CELLS or rng.random() < 0.02:
             expected = local_score(profile, subject)
-            trial.check(expected == wanted[place], f"{where}, subject {place}: {wanted[place]}, reference {expected}")
+            trial.check(expected == wanted[index], f"{where}, subject {index}: {wanted[index]}, reference {expected}")
             trial.counts["pairs of the reference engine"] += 1
 
 
@@ -225,10 +225,10 @@ def _check_against_parasail(trial, where, query, stored, wanted, scheme, judge):
     opening, extend = scheme.gap.first, scheme.gap.extend
     profile = parasail.profile_create_32(query, judge)
     ends = []
-    for place, subject in enumerate(stored):
+    for index, subject in enumerate(stored):
         found = parasail.sw_scan_profile_32(profile, text(subject, scheme.alphabet), opening, extend)
-        same = found.score == wanted[place]
-        trial.check(same, f"{where}, subject {place}: {wanted[place]}, parasail {found.score}")
+        same = found.score == wanted[index]
+        trial.check(same, f"{where}, subject {index}: {wanted[index]}, parasail {found.score}")
         ends.append((found.end_query + 1, found.end_ref + 1))
         trial.counts["pairs of parasail"] += 1
     return ends
@@ -245,32 +245,32 @@ def _check_alignments(trial, where, query, profile, scheme, stored, wanted, ends
         memory_bytes=int(rng.choice((0, 1000, 64 << 20))),
     )  # fmt: skip
     position_scores = profile.table[profile.rows] if kind == "pssm" else None
-    for place, of_subject in enumerate(found):
-        if wanted[place] == 0 or not of_subject:
+    for index, of_subject in enumerate(found):
+        if wanted[index] == 0 or not of_subject:
             trial.check(
-                wanted[place] == 0 and not of_subject, f"{where}, subject {place}: score {wanted[place]}, {of_subject}"
+                wanted[index] == 0 and not of_subject, f"{where}, subject {index}: score {wanted[index]}, {of_subject}"
             )
             continue
         score, alignment = of_subject[0]
-        again = rescore(query, stored[place], alignment, scheme, position_scores=position_scores)
+        again = rescore(query, stored[index], alignment, scheme, position_scores=position_scores)
         trial.check(
-            score == again == wanted[place],
-            f"{where}, subject {place}: engine {wanted[place]}, traceback {score}, its CIGAR {again}",
+            score == again == wanted[index],
+            f"{where}, subject {index}: engine {wanted[index]}, traceback {score}, its CIGAR {again}",
         )
         trial.counts["alignments rescored"] += 1
         if ends is not None:
             mine = (alignment.query_end, alignment.subject_end)
-            trial.check(mine == ends[place], f"{where}, subject {place}: ends at {mine}, parasail {ends[place]}")
+            trial.check(mine == ends[index], f"{where}, subject {index}: ends at {mine}, parasail {ends[index]}")
     for name in usable_instruction_sets():
         rows = _native.align_local(
             query, profile.rows, profile.table, profile.gap.open, profile.gap.extend, scheme.alphabet.identity_table,
             arguments["residues"], arguments["starts"], arguments["lengths"], 1, 1 << 20, None, name,
         )  # fmt: skip
-        told = [
+        reported = [
             [(one.query_start, one.query_end, one.subject_start, one.subject_end, one.cigar) for _, one in of_subject]
             for of_subject in found
         ]
-        same = [[tuple(row[1:6]) for row in of_subject] for of_subject in rows] == told
+        same = [[tuple(row[1:6]) for row in of_subject] for of_subject in rows] == reported
         trial.check(same, f"{where}: the traceback in {name} differs")
 
 

@@ -37,10 +37,10 @@ def kill(name: str) -> Callable[[Trial], None]:
         template, command = learned(name, trial.state_dir)
         folder = trial.folder / "work"
         command.prepare(template, folder)
-        group, place = divmod(trial.number, 4)
-        if place < 3:
+        group, index = divmod(trial.number, 4)
+        if index < 3:
             every = moments(name, trial.seed, command.calls)
-            call, way = every[(3 * group + place) % len(every)]
+            call, way = every[(3 * group + index) % len(every)]
             done = forked(command.arguments, folder, Fault(call, faults.KILLS[way])).wait()
             how = f"killed {way} call {call} of {command.calls}, {done.what}"
             trial.counts["kills at system calls"] += done.code == -signal.SIGKILL

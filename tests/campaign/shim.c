@@ -208,13 +208,13 @@ ssize_t write(int fd, const void *data, size_t size) {
     REAL(write);
     WRITE_BODY(write, size, real(fd, data, size), real(fd, data, size / 2))
 }
-ssize_t pwrite(int fd, const void *data, size_t size, off_t place) {
+ssize_t pwrite(int fd, const void *data, size_t size, off_t offset) {
     REAL(pwrite);
-    WRITE_BODY(pwrite, size, real(fd, data, size, place), real(fd, data, size / 2, place))
+    WRITE_BODY(pwrite, size, real(fd, data, size, offset), real(fd, data, size / 2, offset))
 }
-ssize_t pwrite64(int fd, const void *data, size_t size, off64_t place) {
+ssize_t pwrite64(int fd, const void *data, size_t size, off64_t offset) {
     REAL(pwrite64);
-    WRITE_BODY(pwrite, size, real(fd, data, size, place), real(fd, data, size / 2, place))
+    WRITE_BODY(pwrite, size, real(fd, data, size, offset), real(fd, data, size / 2, offset))
 }
 ssize_t writev(int fd, const struct iovec *parts, int n_parts) {
     REAL(writev);
@@ -230,16 +230,16 @@ ssize_t read(int fd, void *data, size_t size) {
     after(what);
     return n;
 }
-static ssize_t read_at(int fd, void *data, size_t size, off64_t place) {
-    if (!is_watched(fd)) return raw(SYS_pread64, fd, data, size, place);
+static ssize_t read_at(int fd, void *data, size_t size, off64_t offset) {
+    if (!is_watched(fd)) return raw(SYS_pread64, fd, data, size, offset);
     int what = met(READ, "pread", classes & READ ? name_of(fd) : "");
     if (fails(what)) return -1;
-    ssize_t n = raw(SYS_pread64, fd, data, size, place);
+    ssize_t n = raw(SYS_pread64, fd, data, size, offset);
     after(what);
     return n;
 }
-ssize_t pread(int fd, void *data, size_t size, off_t place) { return read_at(fd, data, size, place); }
-ssize_t pread64(int fd, void *data, size_t size, off64_t place) { return read_at(fd, data, size, place); }
+ssize_t pread(int fd, void *data, size_t size, off_t offset) { return read_at(fd, data, size, offset); }
+ssize_t pread64(int fd, void *data, size_t size, off64_t offset) { return read_at(fd, data, size, offset); }
 
 #define SIMPLE(watch, class, call, name, result) \
     if (!(watch)) return result; \

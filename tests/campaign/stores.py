@@ -273,19 +273,19 @@ def killed_server(server: Server) -> Callable[[Trial], None]:
         trial.check("Traceback" not in done.text, f"{how}: a traceback: {done.text[-700:]}")
         trial.check(done.code == 0 or len(done.errors) == 1, f"{how}: {done.text[-400:]}")
         events = folder / "events.jsonl"
-        told = events.read_text().count('"event": "query"') if events.exists() else 0
+        reported = events.read_text().count('"event": "query"') if events.exists() else 0
         try:
             with HitStore(url) as store:
-                kept = sum(run.n_queries for run in store.runs())
+                stored = sum(run.n_queries for run in store.runs())
         except StoreError:
-            kept = 0
-        trial.check(kept >= told, f"{how}: {told} queries were committed, {kept} are there")
+            stored = 0
+        trial.check(stored >= reported, f"{how}: {reported} queries were committed, {stored} are there")
         again = run_forked((*arguments, "--resume", "latest"), folder)
         trial.check(again.code == 0, f"{how}, resumed: {again.text[-400:]}")
         report = run_forked(("report", "latest", "--store", url, "--format", "tsv"), folder)
         trial.check(report.out == wanted, f"{how}, resumed: the report differs")
         trial.counts["servers killed in the middle of a batch"] += done.code != 0
-        trial.counts["committed queries found again"] += told
+        trial.counts["committed queries found again"] += reported
 
     return trial
 

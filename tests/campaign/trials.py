@@ -94,14 +94,14 @@ def _run_one(part: str, trial: Callable[[Trial], None], seed: int, number: int, 
     try:
         trial(under_way)
     except Exception as error:  # the campaign continues; an exception in a trial counts as a failure
-        place = traceback.extract_tb(error.__traceback__)[-1]
-        under_way.problems.append(f"{type(error).__name__} in {Path(place.filename).name}:{place.lineno}: {error}")
+        frame = traceback.extract_tb(error.__traceback__)[-1]
+        under_way.problems.append(f"{type(error).__name__} in {Path(frame.filename).name}:{frame.lineno}: {error}")
     if under_way.problems:
-        kept = state_dir / "failed" / folder.name
-        shutil.rmtree(kept, ignore_errors=True)
-        kept.parent.mkdir(exist_ok=True)
-        folder.rename(kept)
-        (kept / "problems.txt").write_text("\n".join(under_way.problems) + "\n")
+        saved = state_dir / "failed" / folder.name
+        shutil.rmtree(saved, ignore_errors=True)
+        saved.parent.mkdir(exist_ok=True)
+        folder.rename(saved)
+        (saved / "problems.txt").write_text("\n".join(under_way.problems) + "\n")
     else:
         shutil.rmtree(folder, ignore_errors=True)
     return {

@@ -372,7 +372,7 @@ def shards(swsearch, tmp_path, protein_db, many_queries):
 def test_a_shard_that_is_missing_is_named_and_nothing_is_merged(swsearch, tmp_path, shards):
     """By hand: each shard has 12 of the 36 queries, including the failed one at the end."""
     for absent in (0, 1, 2):
-        there = [store for place, store in enumerate(shards) if place != absent]
+        there = [store for index, store in enumerate(shards) if index != absent]
         refused = swsearch("runs", "merge", *there, "--store", "m.sqlite")
         assert refused.code == 1
         assert f"share {absent + 1}/3 is missing, 12 of 36 queries; name the store that has it" in refused.error
@@ -538,8 +538,8 @@ def test_a_reader_who_goes_away_takes_no_stored_query_along(spawn_paused, tmp_pa
         run = store.run(1)
         assert run.state == state
         assert run.n_queries + run.n_missing == n_queries
-        kept = f"run 1 in hits.sqlite keeps {run.n_queries} of 7 queries and is marked interrupted"
-        assert (kept in errors) == (state == "interrupted")
+        message = f"run 1 in hits.sqlite keeps {run.n_queries} of 7 queries and is marked interrupted"
+        assert (message in errors) == (state == "interrupted")
 
 
 def test_query_files_that_change_meanwhile_are_noticed(swsearch, spawn_paused, tmp_path, protein_db, many_queries):

@@ -283,7 +283,7 @@ def test_a_search_that_is_stopped_keeps_its_committed_queries_and_leaves_no_out_
     assert not (tmp_path / "hits.jsonl").exists()
     state = swsearch("runs", "list").out.splitlines()[1]
     assert "interrupted" in state
-    kept = swsearch("report", "latest", "--format", "blast6").out.splitlines()
+    stored = swsearch("report", "latest", "--format", "blast6").out.splitlines()
     whole = swsearch("query", QUERIES, protein_db, "--format", "blast6", "--store", "none").out.splitlines()
-    assert kept
-    assert kept == whole[: len(kept)]
+    assert stored
+    assert stored == whole[: len(stored)]

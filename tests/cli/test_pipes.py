@@ -27,8 +27,8 @@ def pssm():
     columns = "ARNDCQEGHILKMFPSTWYV"
     lines = ["", "Last position-specific scoring matrix computed", "   " + "  ".join(columns)]
     lines += [
-        f"{place} {letter} " + " ".join("5" if letter == column else "-3" for column in columns)
-        for place, letter in enumerate(LETTERS, 1)
+        f"{index} {letter} " + " ".join("5" if letter == column else "-3" for column in columns)
+        for index, letter in enumerate(LETTERS, 1)
     ]
     return "\n".join(lines) + "\n"
 

@@ -62,15 +62,15 @@ def test_a_week_is_told_in_less_than_a_quarter_of_a_megabyte(clock, capsys):
     """The log is also never silent for more than five minutes."""
     week = 7 * 24 * 3600
     with ProgressReport("searching", week * 10_000_000_000, "GCUPS", 1e9) as report:
-        told, size, silence, longest = clock.now, 0, 0.0, 0.0
+        last, size, silence, longest = clock.now, 0, 0.0, 0.0
         for second in range(0, week, 2):
             clock.now += 2
             report.note(f"{second:,} queries done")
             report.advance(20_000_000_000)
             line = capsys.readouterr().err
             if line:
-                size, told = size + len(line), clock.now
-            silence = clock.now - told
+                size, last = size + len(line), clock.now
+            silence = clock.now - last
             longest = max(longest, silence)
     assert 50_000 < size < 250_000
     assert longest <= 300

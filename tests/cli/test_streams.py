@@ -71,7 +71,7 @@ def test_results_of_a_reader_that_is_gone_raise_no_other_error(monkeypatch):
 
     reader, writer = os.pipe()
     os.close(reader)
-    told = []
+    reported = []
     with open(writer, "w") as broken:
         monkeypatch.setattr(sys, "stdout", broken)
 
@@ -81,13 +81,13 @@ def test_results_of_a_reader_that_is_gone_raise_no_other_error(monkeypatch):
                     for _ in range(10_000):
                         stream.write("a line of results\n")
                 except BaseException as error:
-                    told.append(type(error))
+                    reported.append(type(error))
                     raise
 
         with pytest.raises(OutputClosed):
             search()
         os.dup2(os.open(os.devnull, os.O_WRONLY), writer)
-    assert told == [OutputClosed]
+    assert reported == [OutputClosed]
 
 
 COMMANDS_WITH_NAMES = [

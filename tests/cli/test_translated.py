@@ -42,12 +42,12 @@ def test_translating_a_database_is_told_before_the_search(swsearch, files, monke
     """By hand: one line, because the database is one block; no line where only the queries are translated."""
     monkeypatch.setattr("swsearch.cli.progress.PLAIN_INTERVAL_SECONDS", 0.0)
     search = [command, "proteins.fasta", "genes.db", "--translate", "subject"]
-    told = swsearch(*search)
-    assert told.code == 0, told.err
-    lines = [line for line in told.err.splitlines() if "translating" in line]
+    outcome = swsearch(*search)
+    assert outcome.code == 0, outcome.err
+    lines = [line for line in outcome.err.splitlines() if "translating" in line]
     assert len(lines) == 1
     assert re.fullmatch(r"swsearch: translating: 100\.0 % done, \d+\.\d M bases/s, 0 s left", lines[0])
-    assert told.err.index("translating") < told.err.index("searching: ")
+    assert outcome.err.index("translating") < outcome.err.index("searching: ")
     assert swsearch(*search, "--quiet").err == ""
     assert "translating" not in swsearch(command, "genes.fasta", "proteins.db", "--translate", "query").err
 

@@ -104,7 +104,7 @@ def test_arrays_are_what_the_format_says(database_path: Path, records: Records) 
     assert arrays["starts"].tolist() == starts
     assert arrays["order"].tolist() == order
     assert arrays["lengths"].tolist() == [len(records[n][1]) for n in order]
-    assert [order[place] for place in arrays["positions"].tolist()] == list(range(len(records)))
+    assert [order[index] for index in arrays["positions"].tolist()] == list(range(len(records)))
     assert arrays["headers"].tobytes() == "".join(header for header, _ in records).encode()
     assert arrays["header_ends"].tolist() == np.cumsum([len(header) for header, _ in records]).tolist()
 
@@ -117,8 +117,8 @@ def test_partitions_hold_each_subject_once(shared_database: PackedDatabase, max_
     seen: list[int] = []
     for partition in database.partitions(max_residues):
         assert len(partition) == 1 or partition.n_residues <= max_residues
-        for place, subject_index in enumerate(partition.subject_index.tolist()):
-            assert np.array_equal(partition.codes(place), database.codes(subject_index))
+        for index, subject_index in enumerate(partition.subject_index.tolist()):
+            assert np.array_equal(partition.codes(index), database.codes(subject_index))
             seen.append(subject_index)
     assert sorted(seen) == list(range(database.n_subjects))
     (whole,) = database.partitions()

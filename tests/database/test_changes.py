@@ -64,13 +64,13 @@ def assert_is_fresh_build(path: Path, records: Records, problems_of: Callable[[P
         for partition in database.partitions(100):
             assert (np.diff(partition.lengths.astype(int)) >= 0).all()
             assert (partition.starts % 16 == 0).all()
-            for place, subject_index in enumerate(partition.subject_index.tolist()):
-                assert PROTEIN.decode(partition.codes(place)) == records[subject_index][1]
+            for index, subject_index in enumerate(partition.subject_index.tolist()):
+                assert PROTEIN.decode(partition.codes(index)) == records[subject_index][1]
                 seen.append(subject_index)
         assert sorted(seen) == every.tolist()
-        for places, residues, starts, sizes in database.stored_ranges(every):
-            for place, start, size in zip(places.tolist(), starts.tolist(), sizes.tolist(), strict=True):
-                assert PROTEIN.decode(residues[start : start + size]) == records[place][1]
+        for indices, residues, starts, sizes in database.stored_ranges(every):
+            for index, start, size in zip(indices.tolist(), starts.tolist(), sizes.tolist(), strict=True):
+                assert PROTEIN.decode(residues[start : start + size]) == records[index][1]
         with pytest.raises(IndexError):
             database.header(len(records))
 

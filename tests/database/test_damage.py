@@ -85,12 +85,12 @@ def test_a_flipped_bit_anywhere_is_found(
     assert len(files) == 1 + 2 * (7 + 1)
     for path in files:
         sound = path.read_bytes()
-        for place in {0, len(sound) // 3, len(sound) // 2, len(sound) - 2}:
+        for offset in {0, len(sound) // 3, len(sound) // 2, len(sound) - 2}:
             damaged = bytearray(sound)
-            damaged[place] ^= 1
+            damaged[offset] ^= 1
             path.write_bytes(damaged)
             problems = problems_of(database_path)
-            assert problems, f"{path.name}, byte {place}"
+            assert problems, f"{path.name}, byte {offset}"
             assert path.name in " ".join(problems)
         path.write_bytes(sound)
     assert problems_of(database_path) == []

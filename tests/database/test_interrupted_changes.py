@@ -353,11 +353,11 @@ def test_a_full_disk_leaves_the_old_database(
     for name, change in changes.items():
         used = shutil.disk_usage(small_disk).used // 1024
         before, there = state(database), files_there(database)
-        for room in range(0, 4096, 4):
-            subprocess.run(["mount", "-o", f"remount,size={used + room}k", str(small_disk)], check=True)
+        for free_kb in range(0, 4096, 4):
+            subprocess.run(["mount", "-o", f"remount,size={used + free_kb}k", str(small_disk)], check=True)
             message = refusal(change)
             if message is None:
-                n_failures[name] = room // 4
+                n_failures[name] = free_kb // 4
                 break
             assert message.startswith(f"no room left on the disk of {small_disk}")
             assert message.endswith("db is as it was before")

@@ -59,8 +59,8 @@ def check(database: PackedDatabase, records: Records, subjects: TranslatedSubjec
         assert {index: letters.upper() for index, letters in found.items()} == {i: f for i, f in frames.items() if f}
         wanted = np.array([i for i in reversed(frames) if frames[i]], dtype=np.uint32)
         ranges = {}
-        for places, residues, starts, lengths in subjects.stored_ranges(wanted, frame):
-            for place, start, length in zip(places.tolist(), starts.tolist(), lengths.tolist(), strict=True):
+        for indices, residues, starts, lengths in subjects.stored_ranges(wanted, frame):
+            for place, start, length in zip(indices.tolist(), starts.tolist(), lengths.tolist(), strict=True):
                 ranges[int(wanted[place])] = PROTEIN.decode(residues[start : start + length])
         assert ranges == found
     assert total == subjects.n_residues == sum(frame_length(len(s), f) for _, s in records for f in FRAMES)
@@ -97,13 +97,13 @@ def test_a_changed_database_is_translated_as_it_is_left(tmp_path, records, datab
     left = [record for record in records if record[0] not in ("s0", "s8")] + [more[0], more[2]]
     with PackedDatabase.open(tmp_path / "dna.db") as changed:
         assert [record.letters for record in changed] == [letters for _, letters in left]
-        told: list[int] = []
-        subjects = TranslatedSubjects(changed, genetic_code(11), block_bases=16, progress=told.append)
+        reported: list[int] = []
+        subjects = TranslatedSubjects(changed, genetic_code(11), block_bases=16, progress=reported.append)
         check(changed, left, subjects, None)
         # Only the remaining bases are counted: neither removed subjects nor the padding between subjects.
-        assert sum(told) == sum(len(letters) for _, letters in left)
-        assert len(told) > sum(told) // 16
-        assert min(told) >= 0
+        assert sum(reported) == sum(len(letters) for _, letters in left)
+        assert len(reported) > sum(reported) // 16
+        assert min(reported) >= 0
 
 
 def test_a_long_subject_is_translated_in_little_memory(tmp_path):

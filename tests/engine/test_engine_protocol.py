@@ -212,9 +212,9 @@ def test_scores_are_those_of_parasail(engine: ScoreEngine, opening: int, extend:
     scheme = ScoringScheme(named_matrix("BLOSUM62"), GapPenalty(opening, extend))
     (block,) = engine.score([sequence_profile(PROTEIN.encode(query), scheme)], partition)
     found = dict(zip(block.subject_index.tolist(), block.score.tolist(), strict=True))
-    for place, subject in enumerate(subjects):
+    for index, subject in enumerate(subjects):
         judge = parasail.sw(query, PROTEIN.decode(subject), opening + extend, extend, parasail.blosum62)
-        assert found[place] == judge.score
+        assert found[index] == judge.score
 
 
 def test_identical_sequences_score_their_length(engine: ScoreEngine) -> None:
@@ -240,9 +240,9 @@ def test_floors_keep_the_subjects_that_reach_them(engine: ScoreEngine) -> None:
     (profiles, partition), scores = expected("proteins")
     floors = [1, 5, 30, 34]
     for block, score, floor in zip(engine.score(profiles, partition, floors), scores, floors, strict=True):
-        kept = np.flatnonzero(score >= floor)
-        np.testing.assert_array_equal(block.subject_index, partition.subject_index[kept])
-        np.testing.assert_array_equal(block.score, score[kept])
+        passing = np.flatnonzero(score >= floor)
+        np.testing.assert_array_equal(block.subject_index, partition.subject_index[passing])
+        np.testing.assert_array_equal(block.score, score[passing])
 
 
 def test_progress_adds_up_to_all_cells(engine: ScoreEngine) -> None:

@@ -161,10 +161,10 @@ def test_empty_sides_are_aligned_with_gaps_alone(case: BackendCase, backend: Pai
 def test_progress_ends_at_the_cells_of_the_pairs(case: BackendCase, backend: PairBackend) -> None:
     queries, subjects = pairs_of(3, [(40, 50), (60, 70)], 4)
     problem = AlignmentProblem(False, False, False, **SCORES["linear"])
-    told: list[int] = []
-    backend.align(Sequences.of(queries), Sequences.of(subjects), problem, path=False, progress=told.append)
-    assert sum(told) <= 40 * 50 + 60 * 70
-    assert all(cells >= 0 for cells in told)
+    reported: list[int] = []
+    backend.align(Sequences.of(queries), Sequences.of(subjects), problem, path=False, progress=reported.append)
+    assert sum(reported) <= 40 * 50 + 60 * 70
+    assert all(cells >= 0 for cells in reported)
 
 
 def test_no_pairs_have_no_outcome(case: BackendCase, backend: PairBackend) -> None:

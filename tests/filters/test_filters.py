@@ -65,7 +65,7 @@ def ranking(family) -> list[Hit]:
 
 
 def renumbered(hits: list[Hit]) -> list[Hit]:
-    return [replace(hit, rank=place) for place, hit in enumerate(hits, 1)]
+    return [replace(hit, rank=index) for index, hit in enumerate(hits, 1)]
 
 
 def identity(hit: Hit) -> float:
@@ -109,7 +109,7 @@ def test_ties_are_kept_among_those_that_pass(family):
     """Source: the unfiltered ranking; without E-values (no statistics for gap 4/1) equal scores are ties."""
     whole = search(family, gap_open=4, gap_extend=1, top=N_SUBJECTS).hits
     passing = [hit for hit in whole if identity(hit) >= 40]
-    tied = next(place for place in range(1, len(passing)) if passing[place].score == passing[place - 1].score)
+    tied = next(index for index in range(1, len(passing)) if passing[index].score == passing[index - 1].score)
     expected = [hit for hit in passing if hit.score >= passing[tied].score]
     found = search(family, gap_open=4, gap_extend=1, top=tied, ties="all", min_identity=40.0)
     assert list(found.hits) == renumbered(expected)

@@ -53,16 +53,16 @@ def records(text: str, n: int) -> str:
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     """Two databases and the queries."""
-    place = tmp_path_factory.mktemp("invariance")
+    path = tmp_path_factory.mktemp("invariance")
     with gzip.open(DATA / "proteins.fasta.gz", "rt") as file:
-        (place / "proteins.fasta").write_text(records(file.read(), N_PROTEINS))
-    (place / "queries.fasta").write_text(records((DATA / "queries.fasta").read_text(), N_QUERIES))
-    build_database([place / "proteins.fasta"], place / "proteins.db")
-    shutil.copy(DATA / "obg.sto", place)
+        (path / "proteins.fasta").write_text(records(file.read(), N_PROTEINS))
+    (path / "queries.fasta").write_text(records((DATA / "queries.fasta").read_text(), N_QUERIES))
+    build_database([path / "proteins.fasta"], path / "proteins.db")
+    shutil.copy(DATA / "obg.sto", path)
     reads = (DATA / "lambda_reads.fastq").read_text().splitlines(keepends=True)
-    (place / "reads.fastq").write_text("".join(reads[: 4 * N_QUERIES]))
-    build_database([DATA / "lambda_phage.fasta"], place / "lambda.db")
-    return place
+    (path / "reads.fastq").write_text("".join(reads[: 4 * N_QUERIES]))
+    build_database([DATA / "lambda_phage.fasta"], path / "lambda.db")
+    return path
 
 
 def everything(folder: Path, name: str, settings: dict[str, str], threads: int, *kernels: str) -> dict[str, str]:

@@ -228,8 +228,8 @@ def test_scores_are_those_of_the_formulas(tmp_path):
         changed = rng.random(60) < 0.4
         row[changed] = random_protein(rng, int(changed.sum()))
         letters = list(PROTEIN.decode(row))
-        for place in rng.choice(60, 14, replace=False):
-            letters[place] = "-"
+        for position in rng.choice(60, 14, replace=False):
+            letters[position] = "-"
         letters[int(rng.integers(60))] = "X"
         rows.append("".join(letters))
     rows = [row[:20] + ("A" if n < 2 else "-") + row[20:] for n, row in enumerate(rows)]  # a column that few rows have
@@ -383,13 +383,13 @@ def test_a_pssm_of_psiblast_gives_psiblasts_scores(proteins, tmp_path):
     ours = {hit.subject_header.split()[0]: hit for hit in result.hits}
     assert len(expected) >= 40
     same = 0
-    for name, (score, places, evalue) in expected.items():
+    for name, (score, positions, evalue) in expected.items():
         hit = ours[name]
         assert hit.score >= score
         if hit.score == score:
             alignment = hit.alignment
             found = [alignment.query_start + 1, alignment.query_end, alignment.subject_start + 1, alignment.subject_end]
-            same += found == places
+            same += found == positions
             if 1e-170 < evalue < 1e-3:
                 assert 0.2 < hit.evalue / evalue < 5
     assert same >= len(expected) * 0.85

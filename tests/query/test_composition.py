@@ -29,8 +29,8 @@ def by_formula(letters, strength):
     amino_acids = "ARNDCQEGHILKMFPSTWYV"
     usual = dict(zip(amino_acids, background(PROTEIN).tolist(), strict=True))
     table = []
-    for place, letter in enumerate(letters):
-        around = [x for x in letters[max(0, place - 20) : place + 21] if x in usual]
+    for index, letter in enumerate(letters):
+        around = [x for x in letters[max(0, index - 20) : index + 21] if x in usual]
         row = {}
         for other in PROTEIN.letters:
             row[other] = BLOSUM62.score(letter, other)
@@ -49,9 +49,9 @@ def test_scores_are_those_of_the_formula(biased, strength):
     letters = PROTEIN.decode(random_protein(rng, 45)) + biased + PROTEIN.decode(random_protein(rng, 30))
     profile = corrected_profile(PROTEIN.encode(letters), BLOSUM62, GAP, LAMBDA, strength)
     expected = by_formula(letters, strength)
-    for place, row in enumerate(expected):
-        found = dict(zip(PROTEIN.letters, profile.table[profile.rows[place]].tolist(), strict=False))
-        assert found == row, place
+    for index, row in enumerate(expected):
+        found = dict(zip(PROTEIN.letters, profile.table[profile.rows[index]].tolist(), strict=False))
+        assert found == row, index
 
 
 def test_no_strength_is_no_correction_and_padding_stays_apart():

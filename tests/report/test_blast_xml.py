@@ -66,9 +66,9 @@ def test_bio_blast_reads_the_minus_strand(written):
     (record,) = Blast.parse(io.BytesIO(written("xml", DNA_RUN, DNA_QUERIES).encode()))
     plus, minus = (hit[0] for hit in record)
     assert plus.coordinates.tolist() == [[4, 70], [0, 66]]
-    places = minus.coordinates
-    assert {places[0, 0], places[0, -1]} == {3, 65}
-    assert np.sign(places[0, -1] - places[0, 0]) != np.sign(places[1, -1] - places[1, 0])
+    coordinates = minus.coordinates
+    assert {coordinates[0, 0], coordinates[0, -1]} == {3, 65}
+    assert np.sign(coordinates[0, -1] - coordinates[0, 0]) != np.sign(coordinates[1, -1] - coordinates[1, 0])
     letters = {row.replace("-", "") for row in (minus[0], minus[1])}
     turned = TURNED.translate(str.maketrans("ACGT", "TGCA"))[::-1]
     assert letters in ({BASES, turned}, {BASES.translate(str.maketrans("ACGT", "TGCA"))[::-1], TURNED})

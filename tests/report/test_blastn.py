@@ -22,8 +22,8 @@ def pieces_of_the_genome() -> str:
         length = generator.randint(40, 160)
         start = generator.randint(0, len(genome) - length)
         letters = list(genome[start : start + length])
-        for place in generator.sample(range(12, length - 12), number % 4):
-            letters[place] = generator.choice("ACGT".replace(letters[place], ""))
+        for position in generator.sample(range(12, length - 12), number % 4):
+            letters[position] = generator.choice("ACGT".replace(letters[position], ""))
         if number % 3 == 2:
             del letters[length // 2]
         records.append(f">piece{number}\n{''.join(letters)}\n")

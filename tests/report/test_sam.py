@@ -68,8 +68,8 @@ def test_names_keep_to_the_format_and_apart(written):
     """By the format's grammar of names; three subjects share an identifier, and one imitates a disambiguated one."""
     headers = ["od,d(1) x", "od_d_1_ y", "od_d_1_~2", "*star", ""]
     hits = tuple(
-        replace(SELF, rank=place + 1, subject_index=place, subject_header=header)
-        for place, header in enumerate(headers)
+        replace(SELF, rank=index + 1, subject_index=index, subject_header=header)
+        for index, header in enumerate(headers)
     )
     query = replace(PROTEIN_QUERIES[0], header="a@b\udcff", hits=hits)
     report = written("sam", queries=(query,))
@@ -117,9 +117,9 @@ def test_samtools_finds_the_mismatches_that_we_count(tmp_path):
     genome = ["".join(random_.choice("ACGT") for _ in range(400)) for _ in range(3)]
     turn = str.maketrans("ACGT", "TGCA")
     queries = []
-    for place in range(0, 300, 25):
-        piece = mutated(genome[place % 3][place : place + 100], random_)
-        queries.append("TTGCA" + (piece if place % 2 else piece.translate(turn)[::-1]) + "GG")
+    for position in range(0, 300, 25):
+        piece = mutated(genome[position % 3][position : position + 100], random_)
+        queries.append("TTGCA" + (piece if position % 2 else piece.translate(turn)[::-1]) + "GG")
     (tmp_path / "genome.fa").write_text("".join(f">c{n}\n{letters}\n" for n, letters in enumerate(genome)))
     (tmp_path / "queries.fa").write_text("".join(f">q{n}\n{letters}\n" for n, letters in enumerate(queries)))
     swsearch.build_database([tmp_path / "genome.fa"], tmp_path / "db")

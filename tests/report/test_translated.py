@@ -34,8 +34,8 @@ def run_of(translate: str):
 
 def hit_of(query_frame: int, subject_frame: int) -> Hit:
     """Return a hit of the peptide, or of the gene in one of the two frames, against MKILWH or a gene for it."""
-    places = {0: (0, 6), 3: (5, 23), -3: (3, 21)}
-    query, subject = places[query_frame], places[subject_frame]
+    ranges = {0: (0, 6), 3: (5, 23), -3: (3, 21)}
+    query, subject = ranges[query_frame], ranges[subject_frame]
     alignment = Alignment(
         *query, *subject, **COLUMNS, subject_letters="MKILWH", query_letters=PEPTIDE if query_frame else ""
     )

@@ -88,8 +88,8 @@ def test_a_list_of_those_that_pass_equals_a_plain_sort_of_them(seed, n_rows, sha
 
     def judge(chosen: np.ndarray) -> tuple[RankedCandidates, np.ndarray]:
         asked.extend(chosen.tolist())
-        kept = chosen[passing[chosen]]
-        return replace(scored.rows(kept), score=scores_of_passing[kept]), evalues_of_passing[kept]
+        listed = chosen[passing[chosen]]
+        return replace(scored.rows(listed), score=scores_of_passing[listed]), evalues_of_passing[listed]
 
     ordered = in_order(scored, evalues, 10.0)
     passed, ranking = cut_passing(scored, ordered, top, ties, judge, 10.0)

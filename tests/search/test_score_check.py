@@ -76,7 +76,7 @@ def test_wrong_statistics_are_warned_of(database, queries, lam, too_many):
 
 def test_relatives_of_the_query_do_not_spoil_the_fit(database, queries):
     """A subject equals the query; its score is counted, and lies far above the fitted range."""
-    rows = [SequenceRecord(f"s{place}", database.codes(place), PROTEIN) for place in range(0, 1500, 150)]
+    rows = [SequenceRecord(f"s{index}", database.codes(index), PROTEIN) for index in range(0, 1500, 150)]
     _, checked = check(database, rows, CpuEngine(2))
     assert checked.counts[-1] == 10
     assert 0.75 < checked.ratio < 1.33
@@ -95,9 +95,9 @@ def test_every_score_is_observed_and_no_hit_changes(database, queries):
     assert [result.hits for result in results] == [result.hits for result in plain]
     assert [(length, len(candidates)) for length, candidates in seen] == [(300, 1500)] * 2
     profile = sequence_profile(queries[0].codes, searcher.scheme)
-    for place in (0, 700, 1499):
-        row = int(np.flatnonzero(seen[0][1].subject_index == place)[0])
-        assert seen[0][1].score[row] == local_score(profile, database.codes(place))
+    for index in (0, 700, 1499):
+        row = int(np.flatnonzero(seen[0][1].subject_index == index)[0])
+        assert seen[0][1].score[row] == local_score(profile, database.codes(index))
 
 
 def test_engines_are_checked_alike(database, queries):

@@ -147,10 +147,10 @@ def test_coverage_is_that_of_all_alignments_of_the_subject(folder):
     query = swsearch.sequence(DOMAIN, "protein")
     result = search(folder / "proteins.db", query)
     first = result.hits[0]
-    places = [(0, 10), (5, 25)]
+    ranges = [(0, 10), (5, 25)]
     hits = tuple(
         replace(first, hsp=number, alignment=replace(first.alignment, query_start=start, query_end=end))
-        for number, (start, end) in enumerate(places, 1)
+        for number, (start, end) in enumerate(ranges, 1)
     )
     shown = replace(result, letters="A" * 40, hits=(*hits, replace(first, rank=2)))
     assert [FIELDS["qcovs"].value(None, shown, hit) for hit in hits] == [63, 63]  # type: ignore[arg-type]

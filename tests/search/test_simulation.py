@@ -89,17 +89,17 @@ def test_a_scheme_outside_the_tables_is_simulated_once(own_cache, monkeypatch, t
     first = scheme_statistics(THIRD_BIT, threads=1)
     assert isinstance(first, Statistics)
     assert 0.19 < first.lam < 0.226  # below the value without gaps
-    (kept,) = own_cache.glob("*.json")
+    (cached,) = own_cache.glob("*.json")
     simulation._simulated.cache_clear()  # as in a new process
     assert scheme_statistics(THIRD_BIT, threads=2) == first
     assert scheme_statistics(THIRD_BIT, threads=2) == first
     assert len(calls) == 1
 
     for damage in ('{"lam": 1', '{"lam": 1}', "[]"):
-        kept.write_text(damage)
+        cached.write_text(damage)
         simulation._simulated.cache_clear()
         assert scheme_statistics(THIRD_BIT, threads=2) == first
-        assert json.loads(kept.read_text())["k"] == first.k
+        assert json.loads(cached.read_text())["k"] == first.k
     assert len(calls) == 4
 
 

@@ -127,10 +127,10 @@ def test_engines_threads_and_partitions_change_nothing(folder, translate):
 def test_planted_genes_are_found_in_their_frames(folder, records):
     """Expected: gene i was made from protein i, so each finds the other first, on the strand where it was inserted."""
     for translate in ("query", "subject"):
-        for place, result in enumerate(search(folder, translate)[:8]):
+        for index, result in enumerate(search(folder, translate)[:8]):
             best = result.hits[0]
-            assert best.subject_index == place
-            assert ((best.query_frame or best.subject_frame) < 0) == (place % 2 == 1)
+            assert best.subject_index == index
+            assert ((best.query_frame or best.subject_frame) < 0) == (index % 2 == 1)
             assert best.evalue is not None
             assert best.evalue < 1e-5
 

@@ -26,10 +26,10 @@ inline std::int64_t plain_score(const Pair& query, const std::vector<std::uint8_
         std::int64_t diagonal = 0;
         std::int64_t f = never;
         for (std::size_t i = 1; i <= m; ++i) {
-            const auto place = static_cast<std::size_t>(query.rows[i - 1]) * 32 + (residue & 31);
+            const auto index = static_cast<std::size_t>(query.rows[i - 1]) * 32 + (residue & 31);
             e[i] = std::max(h[i] - query.open, e[i]) - query.extend;
             f = std::max(h[i - 1] - query.open, f) - query.extend;
-            const std::int64_t here = std::max({std::int64_t{0}, diagonal + query.table[place], e[i], f});
+            const std::int64_t here = std::max({std::int64_t{0}, diagonal + query.table[index], e[i], f});
             diagonal = h[i];
             h[i] = here;
             best = std::max(best, here);

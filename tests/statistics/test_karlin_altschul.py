@@ -86,9 +86,9 @@ def plainly(s: Statistics, score: int, m: int, n: int, space: int) -> mpmath.mpf
         root = mpmath.sqrt(v)
         parts, some = [], []
         for length in (m, n):
-            room = length - (s.a * y + s.b)
-            some.append(mpmath.ncdf(room / root))
-            parts.append(room * some[-1] + root * mpmath.npdf(room / root))
+            effective = length - (s.a * y + s.b)
+            some.append(mpmath.ncdf(effective / root))
+            parts.append(effective * some[-1] + root * mpmath.npdf(effective / root))
         area = parts[0] * parts[1] + c * some[0] * some[1]
         return s.k * area * mpmath.exp(-lam * y) * space / n
 
@@ -164,10 +164,10 @@ def test_one_subject_alone_has_the_same_bytes_as_in_an_array():
     lengths = rng.integers(1, 3000, 333)
     together = BLOSUM62.evalue(scores, 217, lengths, 187_000_000)
     bits = BLOSUM62.bits(scores)
-    for place in range(333):
-        alone = BLOSUM62.evalue(scores[place : place + 1], 217, lengths[place : place + 1], 187_000_000)
-        assert alone.tobytes() == together[place : place + 1].tobytes()
-        assert BLOSUM62.bits(scores[place : place + 1]).tobytes() == bits[place : place + 1].tobytes()
+    for index in range(333):
+        alone = BLOSUM62.evalue(scores[index : index + 1], 217, lengths[index : index + 1], 187_000_000)
+        assert alone.tobytes() == together[index : index + 1].tobytes()
+        assert BLOSUM62.bits(scores[index : index + 1]).tobytes() == bits[index : index + 1].tobytes()
 
 
 def test_values_are_the_same_bytes_on_every_machine():

@@ -60,25 +60,25 @@ def test_a_killed_process_loses_no_committed_query(target):
     )
     assert process.stdout is not None
     with process:
-        said = [int(process.stdout.readline()) for _ in range(5)]
+        reported = [int(process.stdout.readline()) for _ in range(5)]
         with HitStore(target) as store:
             assert store.run("latest").state == "running"
         time.sleep(0.02)
         process.send_signal(signal.SIGKILL)
-        said += [int(line) for line in process.stdout]
+        reported += [int(line) for line in process.stdout]
     assert process.returncode == -signal.SIGKILL
     wait_for_server(target)
     with HitStore(target) as store:
         stored = store.run("latest")
         assert stored.state == "interrupted"
         assert stored.finished is None
-        kept = list(store.queries(stored.id))
+        committed = list(store.queries(stored.id))
         # One more query may be committed than was reported: the kill can fall between the commit and the report.
-        assert len(kept) - len(said) in {0, 1}
-        assert kept == [make_query(number, n_hits=200) for number in range(len(kept))]
-        assert stored.n_hits == 200 * len(kept)
+        assert len(committed) - len(reported) in {0, 1}
+        assert committed == [make_query(number, n_hits=200) for number in range(len(committed))]
+        assert stored.n_hits == 200 * len(committed)
         store.resume_run(stored.id)
-        store.add_query(stored.id, make_query(len(kept)))
+        store.add_query(stored.id, make_query(len(committed)))
         store.finish_run(stored.id)
 
 

@@ -99,13 +99,13 @@ def test_shares_merge_in_any_kind_of_store(target, tmp_path):
 def test_shares_of_an_older_program_merge_as_they_did(tmp_path):
     """Source: the runs of an older store, whose shares are unknown. One of them is changed into the other share."""
     stores = []
-    for place in (0, 1):
-        path = tmp_path / f"{place}.sqlite"
+    for index in (0, 1):
+        path = tmp_path / f"{index}.sqlite"
         path.write_bytes((Path(__file__).parent / "upgrade_assets" / "0.1.0_c.db").read_bytes())
         upgrade(path)
         connection = sqlite3.connect(path)
         connection.execute("UPDATE queries SET number = number + 100")  # to avoid conflicts
-        connection.execute("UPDATE queries SET number = 2 * (number - 100) + ?", (place,))
+        connection.execute("UPDATE queries SET number = 2 * (number - 100) + ?", (index,))
         connection.commit()
         connection.close()
         stores.append(HitStore(path))
@@ -129,8 +129,8 @@ def test_a_password_is_kept_nowhere(tmp_path):
     command = "swsearch batch q.fa x.db --store postgresql://me:se:cr@t@host:5432/hits --out a@b:c"
     with HitStore(path, create=True) as store:
         run_id = store.start_run(replace(RUN, command=command))
-        kept = "swsearch batch q.fa x.db --store postgresql://me:***@host:5432/hits --out a@b:c"
-        assert store.run(run_id).info.command == kept
+        stored = "swsearch batch q.fa x.db --store postgresql://me:***@host:5432/hits --out a@b:c"
+        assert store.run(run_id).info.command == stored
     assert b"cr@t" not in path.read_bytes()
 
 

@@ -250,10 +250,10 @@ def spoiled_call(rng: random.Random) -> tuple[str, list[Any]]:
     name = rng.choice(sorted(CALLS))
     arguments = CALLS[name][1](rng)
     for _ in range(rng.choice([0, 1, 1, 1, 2, 3])):
-        place = rng.randrange(len(arguments))
-        if name == "gather" and place == 0:
+        index = rng.randrange(len(arguments))
+        if name == "gather" and index == 0:
             continue  # another number may be a file descriptor in use elsewhere
-        arguments[place] = _spoiled(rng, arguments[place])
+        arguments[index] = _spoiled(rng, arguments[index])
     return name, arguments
 
 

@@ -36,12 +36,12 @@ REGRESSIONS: Final = Path(__file__).parent / "regressions"
 
 def built(folder: Path, target: str, sanitizer: str, *, libfuzzer: bool) -> Path:
     """Return the program of a target; it is built if it is not in the cache of compiled programs."""
-    place = folder / f"{target}-{sanitizer}-{'libfuzzer' if libfuzzer else 'driver'}"
-    place.mkdir(parents=True, exist_ok=True)
+    build_folder = folder / f"{target}-{sanitizer}-{'libfuzzer' if libfuzzer else 'driver'}"
+    build_folder.mkdir(parents=True, exist_ok=True)
     flags = BUILDS[target, sanitizer]
     if libfuzzer:
-        return build(place, f"fuzz_{target}.cpp", target, [*flags, "-fsanitize=fuzzer"], "clang++")
-    return build(place, f"fuzz_{target}.cpp", target, flags, driver="random_driver.cpp")
+        return build(build_folder, f"fuzz_{target}.cpp", target, [*flags, "-fsanitize=fuzzer"], "clang++")
+    return build(build_folder, f"fuzz_{target}.cpp", target, flags, driver="random_driver.cpp")
 
 
 def problems(program: Path, arguments: Sequence[str]) -> list[str]:

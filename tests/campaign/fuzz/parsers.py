@@ -161,26 +161,26 @@ TARGETS: Final[dict[str, Target]] = {
 
 def check_all(name: str, target: Target, inputs: Sequence[bytes], folder: Path) -> str | None:
     """Return the first fault of a target with some inputs, in a child; the input is then ``folder/NAME.input``."""
-    kept = folder / f"{name}.input"
+    saved = folder / f"{name}.input"
 
     def work() -> int:
         place = folder / "work"
         place.mkdir(exist_ok=True)
         for data in inputs:
-            kept.write_bytes(data)  # before the input can end the child
+            saved.write_bytes(data)  # before the input can end the child
             try:
                 target.check(data, place)
             except Exception:  # any exception that a check does not catch is the fault looked for
                 traceback.print_exc()
                 return 1
-        kept.unlink(missing_ok=True)
+        saved.unlink(missing_ok=True)
         return 0
 
     ended = in_child(work)
     if ended.code == 0 and ended.fault is None:
         return None
     words = ended.fault or ended.err[-1500:]
-    return f"{name}: {words} (input {kept.read_bytes()[:300]!r} in {kept})" if kept.exists() else f"{name}: {words}"
+    return f"{name}: {words} (input {saved.read_bytes()[:300]!r} in {saved})" if saved.exists() else f"{name}: {words}"
 
 
 def problems(rng: random.Random, folder: Path, n_inputs: int = 40) -> list[str]:

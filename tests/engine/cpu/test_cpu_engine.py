@@ -176,9 +176,9 @@ def test_queries_score_the_same_however_they_are_packed(instruction_set: str, pa
                 floors = None if floor is None else [floor] * count
                 blocks = CpuEngine(2, instruction_set).score([profiles[i] for i in chosen], partition, floors)
                 for i, block in zip(chosen, blocks, strict=True):
-                    kept = np.flatnonzero(alone[i] >= (floor or 0))
-                    np.testing.assert_array_equal(block.score, alone[i][kept])
-                    np.testing.assert_array_equal(block.subject_index, partition.subject_index[kept])
+                    passing = np.flatnonzero(alone[i] >= (floor or 0))
+                    np.testing.assert_array_equal(block.score, alone[i][passing])
+                    np.testing.assert_array_equal(block.subject_index, partition.subject_index[passing])
 
 
 def test_large_partitions_are_scored_in_pieces() -> None:
@@ -230,9 +230,9 @@ def test_floors_leave_every_score_that_reaches_them_exact(instruction_set: str) 
     for floor in (14, 40, 61, 120, 254, 255, 256, 4000, 40_000):
         blocks = CpuEngine(2, instruction_set).score(profiles, partition, [floor] * len(profiles))
         for block, score, n_wide in zip(blocks, expected, n_rescored, strict=True):
-            kept = np.flatnonzero(score >= floor)
-            np.testing.assert_array_equal(block.subject_index, partition.subject_index[kept])
-            np.testing.assert_array_equal(block.score, score[kept])
+            passing = np.flatnonzero(score >= floor)
+            np.testing.assert_array_equal(block.subject_index, partition.subject_index[passing])
+            np.testing.assert_array_equal(block.score, score[passing])
             assert block.n_rescored == n_wide
 
 

@@ -84,7 +84,7 @@ def range_spec(architecture: int, pairing: Pairing, place: int) -> KernelSpec:
 def inter_task_kernels(architecture: int) -> list[KernelSpec]:
     """Return the kernels of the first and last tile of each pairing; the last one's kernel is a deferred one."""
     pairings = (Pairing.ROW_BLOCKS, Pairing.TWO_QUERIES)
-    return [range_spec(architecture, pairing, place) for pairing in pairings for place in (0, -1)]
+    return [range_spec(architecture, pairing, index) for pairing in pairings for index in (0, -1)]
 
 
 def list_kernels(architecture: int) -> list[KernelSpec]:
@@ -205,9 +205,9 @@ def reports(kernels: Callable[[int], list[KernelSpec]], architecture: int) -> li
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
 def test_inter_task_kernels_fit_their_registers(architecture: int) -> None:
     limit = 65_536 // (256 * 2)
-    for (registers, spilled), place in zip(reports(inter_task_kernels, architecture), [0, -1, 0, -1], strict=True):
+    for (registers, spilled), index in zip(reports(inter_task_kernels, architecture), [0, -1, 0, -1], strict=True):
         assert registers <= limit
-        assert spilled <= (0 if place == 0 else SPILLED_OUTSIDE)
+        assert spilled <= (0 if index == 0 else SPILLED_OUTSIDE)
 
 
 @pytest.mark.parametrize("architecture", ARCHITECTURES)

@@ -41,14 +41,14 @@ def engine() -> Iterator[CudaEngine]:
 
 
 def partition_of(subjects: Sequence[Codes]) -> Partition:
-    order = sorted(range(len(subjects)), key=lambda place: (len(subjects[place]), place))
+    order = sorted(range(len(subjects)), key=lambda index: (len(subjects[index]), index))
     packed = bytearray()
     starts = []
-    for place in order:
+    for index in order:
         starts.append(len(packed))
-        packed += subjects[place].tobytes() + bytes([PAD_CODE]) * (-len(subjects[place]) % SUBJECT_ALIGNMENT)
+        packed += subjects[index].tobytes() + bytes([PAD_CODE]) * (-len(subjects[index]) % SUBJECT_ALIGNMENT)
     packed += bytes([PAD_CODE]) * TAIL_PADDING
-    lengths = np.array([len(subjects[place]) for place in order], dtype=np.uint32)
+    lengths = np.array([len(subjects[index]) for index in order], dtype=np.uint32)
     residues = np.frombuffer(bytes(packed), dtype=np.uint8)
     return Partition(residues, np.array(starts, dtype=np.uint64), lengths, np.array(order, dtype=np.uint32))
 

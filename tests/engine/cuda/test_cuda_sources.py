@@ -53,7 +53,7 @@ def test_classic_kernels_give_the_cpus_scores(kernel: str, gap: GapPenalty) -> N
     scheme = ScoringScheme(named_matrix("BLOSUM62"), gap)
     queries = [rng.integers(0, 20, length).astype(np.uint8) for length in (1, 31, 375, 513, 2000)]
     workload = generated_proteins(600_000, titins=True)
-    subjects = [workload.partition.codes(place) for place in range(len(workload.partition))]
+    subjects = [workload.partition.codes(index) for index in range(len(workload.partition))]
     subjects += [queries[-1][start:stop] for start, stop in rng.integers(0, 2000, (40, 2)) if start < stop]
     partition = Partition.pack(subjects)
     profiles = [sequence_profile(query, scheme) for query in queries]

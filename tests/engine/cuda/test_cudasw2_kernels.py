@@ -41,11 +41,11 @@ MakeDevice = Callable[..., EmulatedDevice]
 def related(rng: np.random.Generator, query: Codes, keep: float = 0.8) -> Codes:
     """Return a query with deletions and insertions, so that its alignment has gaps of all lengths."""
     pieces = []
-    place = 0
-    while place < len(query):
+    position = 0
+    while position < len(query):
         step = int(rng.integers(5, 60))
-        pieces.append(query[place : place + step] if rng.random() < keep else random_codes(rng, step // 2))
-        place += step
+        pieces.append(query[position : position + step] if rng.random() < keep else random_codes(rng, step // 2))
+        position += step
     return np.concatenate(pieces)
 
 
@@ -77,7 +77,7 @@ def test_all_kernels_agree_on_real_proteins(emulated: MakeDevice) -> None:
     with CpuEngine() as cpu:
         (of_all,) = cpu.score([profile], partition_of(subjects))
         best = of_all.subject_index[np.argsort(of_all.score)[-5:]]
-        partition = partition_of([subjects[place] for place in [*best.tolist(), *range(0, len(subjects), 150)]])
+        partition = partition_of([subjects[index] for index in [*best.tolist(), *range(0, len(subjects), 150)]])
         (wanted,) = cpu.score([profile], partition)
     assert wanted.score.max() > 200
     assert wanted.score.min() < 50
@@ -105,11 +105,11 @@ def test_scores_are_those_of_the_reference(emulated: MakeDevice, kernel: str, ga
 def test_dna_and_floors(emulated: MakeDevice, kernel: str) -> None:
     queries, partition = case(2, (90,), 16)
     profiles = [sequence_profile(query, default_scheme(DNA)) for query in queries]
-    told: list[int] = []
+    reported: list[int] = []
     with Cudasw2Engine(kernel, emulated()) as engine:
         assert_as_reference(engine, profiles, partition, 20)
-        engine.score(profiles, partition, progress=told.append)
-    assert sum(told) == 90 * partition.n_residues
+        engine.score(profiles, partition, progress=reported.append)
+    assert sum(reported) == 90 * partition.n_residues
 
 
 def test_kernels_that_share_nothing_agree(emulated: MakeDevice) -> None:

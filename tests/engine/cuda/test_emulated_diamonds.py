@@ -178,11 +178,11 @@ def test_a_long_sweep_is_several_launches(emulated: MakeDevice, monkeypatch: pyt
     monkeypatch.setattr(diamond_launch, "CELLS_PER_LAUNCH", 2 * S * 100)
     device = emulated()
     pair = related(4, 5 * S + 1, 100)
-    told: list[int] = []
+    reported: list[int] = []
     problem = AlignmentProblem(True, True, True, 5, 2, 2, -3)
-    assert DiamondSweep(device).ends([pair], problem, told.append, NARROW) == [by_definition(*pair, problem)]
+    assert DiamondSweep(device).ends([pair], problem, reported.append, NARROW) == [by_definition(*pair, problem)]
     assert [entry for entry, _ in device.launches] == ["sweep_pairs"] * 3 + ["locate_best"]
-    assert sum(told) == 6 * S * 100
+    assert sum(reported) == 6 * S * 100
 
 
 def test_memory_grows_with_the_lengths(emulated: MakeDevice) -> None:
@@ -211,11 +211,11 @@ def test_pairs_beyond_the_memory_go_in_groups(emulated: MakeDevice, n_at_once: i
     """Expected: the full matrix. Seven pairs are halved to three and to one, and all device memory is freed."""
     pairs = [related(seed, 2 * S, 90) for seed in range(7)]
     device = emulated(memory_bytes=memory_for(emulated, pairs[:n_at_once]))
-    told: list[int] = []
-    assert DiamondSweep(device).ends(pairs, LOCAL, told.append) == [by_definition(*pair, LOCAL) for pair in pairs]
+    reported: list[int] = []
+    assert DiamondSweep(device).ends(pairs, LOCAL, reported.append) == [by_definition(*pair, LOCAL) for pair in pairs]
     n_sweeps = sum(entry == "sweep_pairs" for entry, _ in device.launches)
     assert n_sweeps == (3 if n_at_once == 3 else 7)
-    assert sum(told) == 7 * 2 * S * 90
+    assert sum(reported) == 7 * 2 * S * 90
     assert device.used_bytes == 0
 
 

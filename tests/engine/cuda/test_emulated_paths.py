@@ -67,10 +67,10 @@ def by_device(device: EmulatedDevice, pair: Pair, problem: AlignmentProblem, mem
 
 
 def by_cpu(pair: Pair, p: AlignmentProblem) -> Found:
-    *places, runs = _native.align_pair(
+    *coordinates, runs = _native.align_pair(
         *pair, p.table, p.match, p.mismatch, p.gap_open, p.gap_extend, p.local, p.query_free, p.subject_free, True
     )
-    return (*places, "".join(operation * length for operation, length in runs))
+    return (*coordinates, "".join(operation * length for operation, length in runs))
 
 
 def by_definition(pair: Pair, p: AlignmentProblem, mode: str, free: str) -> Found:
@@ -104,12 +104,12 @@ def test_paths_are_as_defined(
     rng = np.random.default_rng(n_letters)
     device = emulated()
     for number, ((mode, free), ends) in enumerate(ENDS.items()):
-        for place, (m, n) in enumerate(LENGTHS):
-            if (number + place) % 2 and place < 4:
+        for index, (m, n) in enumerate(LENGTHS):
+            if (number + index) % 2 and index < 4:
                 continue
-            table = rng.integers(-6, 9, (4, 4)).astype(np.int8) if tables and place % 2 else None
+            table = rng.integers(-6, 9, (4, 4)).astype(np.int8) if tables and index % 2 else None
             problem = AlignmentProblem(*ends, *gap, *costs, table)
-            pair = broken(10 * number + place, m, n, n_letters)
+            pair = broken(10 * number + index, m, n, n_letters)
             assert by_device(device, pair, problem, shape=shape) == by_definition(pair, problem, mode, free)
 
 

@@ -52,7 +52,7 @@ def expected_end(profile: QueryProfile, subject: Codes) -> tuple[int, int, int]:
 
 
 def expected(profile: QueryProfile, subjects: Partition) -> tuple[Scores, list[int], list[int]]:
-    found = [expected_end(profile, subjects.codes(place)) for place in range(len(subjects))]
+    found = [expected_end(profile, subjects.codes(index)) for index in range(len(subjects))]
     scores, rows, columns = zip(*found, strict=True)
     return np.array(scores, dtype=np.int32), list(rows), list(columns)
 
@@ -198,8 +198,8 @@ def test_windows_hold_every_alignment_of_the_score_whole() -> None:
     columns = np.array([30, 30, 900, 5_000, 611])
     found = stretches_of(np.arange(5), lengths, columns)
     assert found.subject.tolist()[:2] == [1, 2]
-    for place, (length, spanned) in enumerate(zip(lengths.tolist(), columns.tolist(), strict=True)):
-        mine = found.subject == place
+    for index, (length, spanned) in enumerate(zip(lengths.tolist(), columns.tolist(), strict=True)):
+        mine = found.subject == index
         begin, stop = found.begin[mine], found.begin[mine] + found.length[mine]
         assert (stop <= length).all()
         assert (

@@ -63,12 +63,12 @@ def test_all_ways_score_as_the_reference(emulated: MakeDevice) -> None:
     partition = genome(2, queries[0])
     profiles = [sequence_profile(query, default_scheme(DNA)) for query in queries]
     device = emulated(multiprocessors=16)
-    told: list[int] = []
+    reported: list[int] = []
     with engine_with_small_windows(device) as engine:
         assert_as_reference(engine, profiles, partition)
         assert {entry for entry, _ in device.launches} >= {"inter_task", "score_windows", "sweep_pairs"}
-        engine.score(profiles, partition, progress=told.append)
-    assert sum(told) == partition.n_residues * sum(map(len, queries))
+        engine.score(profiles, partition, progress=reported.append)
+    assert sum(reported) == partition.n_residues * sum(map(len, queries))
 
 
 @pytest.mark.parametrize(("less_bytes", "makes_room"), [(10_000, False), (35_000, True)])

@@ -260,7 +260,7 @@ def test_ends_are_answered_between_two_batches_and_failures_raised_to_the_caller
         with CpuEngine(1) as cpu:
             scores = cpu.score(profiles[:1], partition)[0].score
         assert len(engine.score(profiles, partition)) == 4
-        ranges = [place for place, entry in enumerate(Counting.entries) if entry == "inter_task"]
+        ranges = [index for index, entry in enumerate(Counting.entries) if entry == "inter_task"]
         assert ranges[0] < Counting.entries.index("end_positions") < ranges[-1]
         idle, busy = engine.ends(profiles[0], partition, scores), answers[0].result()
         assert idle is not None
