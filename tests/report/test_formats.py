@@ -162,7 +162,7 @@ OF_ORGANISMS = {"staxid", "staxids", "ssciname", "sscinames"}
 
 @pytest.mark.parametrize("field", [name for name in FIELDS if name not in OF_ORGANISMS])
 def test_every_field_has_a_value_on_both_strands(written, field):
-    """Every field has a value for DNA, for which BLAST has a value in each; these headers name no organism."""
+    """Every field has a value for DNA, as in BLAST; fields of organisms are omitted, because no header names one."""
     for line in written("tsv", DNA_RUN, DNA_QUERIES, [field]).splitlines():
         assert line
 

@@ -65,7 +65,7 @@ def test_the_minus_strand_is_turned_and_its_clips_change_places(written):
 
 
 def test_names_keep_to_the_format_and_apart(written):
-    """By the format's grammar of names; three subjects share an identifier, and one imitates a disambiguated one."""
+    """By the format's grammar of names; three subjects get equal names, and one name imitates a numbered one."""
     headers = ["od,d(1) x", "od_d_1_ y", "od_d_1_~2", "*star", ""]
     hits = tuple(
         replace(SELF, rank=index + 1, subject_index=index, subject_header=header)

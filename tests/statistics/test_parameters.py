@@ -228,7 +228,7 @@ def test_dna_matrices_with_transitions_are_refused():
 def test_scores_are_judged_even_where_the_table_says_so(scoring, step):
     """Source: NCBI's rule for 2/-3, 2/-5 and 2/-7: the E-value of an odd score is that of the even score below it.
 
-    Bit scores are not rounded (tests/report/test_blastn.py compares both with blastn).
+    Each score has its own bit score (tests/report/test_blastn.py compares both with blastn).
     """
     found = dna(*scoring)
     assert isinstance(found, Statistics)
