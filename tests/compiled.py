@@ -1,10 +1,10 @@
-"""What tests have compiled, kept between their runs and shared by all that run at once.
+"""A cache of the programs that tests compile, retained between test runs and shared by concurrent ones.
 
-A file is found by the SHA-256 of everything that decides it: the sources, the options and the compiler's version.
-Whoever needs it first makes it while the others wait for the lock; it is written under another name and renamed, so
-nobody sees half of it. It lies in ``build/tests`` of the checkout, which ``make clean`` removes, or in
-``$SWSEARCH_TEST_CACHE``; where that cannot be written, in a folder of this process. Beyond ``MOST_BYTES`` the files not
-used for longest go, but none of the last hour, which a test may be about to open.
+A file is identified by the SHA-256 of everything that determines it: the sources, the options and the compiler's
+version. The first process that needs it builds it while the others wait for the lock; it is written under another name
+and renamed, so no process sees an incomplete file. It lies in ``build/tests`` of the checkout, which ``make clean``
+removes, or in ``$SWSEARCH_TEST_CACHE``; if that cannot be written, in a folder of this process. Beyond ``MOST_BYTES``
+the least recently used files are removed, except those of the last hour, which a test may be about to open.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def _private_folder() -> tempfile.TemporaryDirectory[str]:
 
 @cache
 def default_folder() -> Path:
-    """Where compiled files are kept (see above)."""
+    """Return the folder of compiled files (see above)."""
     folder = Path(os.environ.get("SWSEARCH_TEST_CACHE") or ROOT / "build" / "tests")
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -44,13 +44,13 @@ def default_folder() -> Path:
 
 @cache
 def compiler_version(program: str) -> str:
-    """What a compiler says of itself."""
+    """Return a compiler's version text."""
     return subprocess.run([program, "--version"], capture_output=True, text=True, check=True).stdout
 
 
 @cache
 def digest_of(*folders: Path) -> str:
-    """SHA-256 of the sources in some folders: names and contents, in hexadecimal."""
+    """Return the SHA-256 of the sources in some folders: names and contents, in hexadecimal."""
     digest = hashlib.sha256()
     for folder in folders:
         for path in sorted(folder.rglob("*")):
@@ -62,18 +62,18 @@ def digest_of(*folders: Path) -> str:
 
 
 def compiled(name: str, parts: Iterable[str], make: Callable[[Path], None], folder: Path | None = None) -> Path:
-    """The file that ``make`` writes, made now or earlier, here or in another process.
+    """Return the file that ``make`` writes, made now or earlier, here or in another process.
 
     Parameters
     ----------
     name : str
         Of the file, for people who look into the folder.
     parts : iterable of str
-        All that decides the content: digests of sources, options, the compiler's version.
+        Everything that determines the content: digests of sources, options, the compiler's version.
     make : callable
-        Writes the file at the path given; what it raises is raised here, and nothing is kept.
+        Writes the file at the given path; an exception of it is raised here, and nothing is stored.
     folder : Path, optional
-        Where files are kept.
+        The folder of the cache.
     """
     folder = default_folder() if folder is None else folder
     digest = hashlib.sha256("\0".join(parts).encode()).hexdigest()
@@ -94,7 +94,7 @@ def compiled(name: str, parts: Iterable[str], make: Callable[[Path], None], fold
 
 
 def _used(path: Path) -> bool:
-    """Whether the file is there; it is marked as used now."""
+    """Return whether the file exists, and mark it as used now."""
     try:
         os.utime(path)
     except FileNotFoundError:
@@ -104,14 +104,14 @@ def _used(path: Path) -> bool:
 
 @contextlib.contextmanager
 def _locked(path: Path) -> Iterator[None]:
-    """Held by one process, and one thread of it, at a time; the system gives it back for one that is killed."""
+    """Hold a lock for one process, and one thread of it; the system releases the lock of a killed process."""
     with path.open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
 
 
 def remove_oldest(folder: Path, most_bytes: int) -> None:
-    """Remove files not used for longest until the others fit, but those of the last hour."""
+    """Remove the least recently used files until the others fit, except those of the last hour."""
     found = []
     for path in folder.iterdir():
         with contextlib.suppress(FileNotFoundError):

@@ -1,18 +1,18 @@
-"""What every test may rely on, however the tests were started."""
+"""Settings that hold for every test, however the tests were started."""
 
 import signal
 
 import pytest
 from hypothesis import HealthCheck, settings
 
-# A shell that starts the tests in the background has them ignore Ctrl-C, and so every process they start.
+# A shell that starts the tests in the background makes them, and every process they start, ignore Ctrl-C.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# No example fails because the machine is busy, neither in the test nor while it is made up.
+# No example fails because the machine is busy, neither in the test nor while it is generated.
 settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("patient")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Long tests come first, so that no worker begins one when the others have nothing left to do."""
+    """Run long tests first, so that no worker begins one when the others have finished."""
     items.sort(key=lambda item: item.get_closest_marker("slow") is None)

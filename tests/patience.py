@@ -1,6 +1,6 @@
-"""Waiting in tests: for what happens, never for a time. A busy machine may take as long as it likes.
+"""Waiting in tests: for events, never for a fixed time, because a busy machine may take any time.
 
-The limits below end a test that hangs; none is met by one that is merely slow.
+The limits below end a test that hangs; a test that is merely slow does not reach them.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ LIMIT_SECONDS = 300.0
 
 
 def wait_until(happened: Callable[[], object], what: str) -> None:
-    """Return when `happened` returns something true; fails where that never comes.
+    """Return when `happened` returns a true value; fail if that never happens.
 
-    It is asked less and less often, up to ten times a second: asking may cost more than what is waited for.
+    The interval between calls grows to a tenth of a second, because a call may cost more than the event itself.
     """
     ends = time.monotonic() + LIMIT_SECONDS
     pause = 0.002
@@ -30,14 +30,14 @@ def wait_until(happened: Callable[[], object], what: str) -> None:
 
 
 def interrupt(work: Callable[[], object], seconds: float = 0.3) -> None:
-    """Do work that Ctrl-C ends; it comes that long after the beginning, from another thread as from a shell.
+    """Run work that Ctrl-C ends; the signal comes `seconds` after the start, from another thread as from a shell.
 
-    Whether it was heard soon is told by the processor time spent since, of all threads, not by the clock.
+    The reaction time is measured by the processor time of all threads since then, not by the clock.
     """
     timer = threading.Timer(seconds, os.kill, (os.getpid(), signal.SIGINT))
 
     def work_on() -> None:
-        timer.start()  # in here, since the signal may come before the work has begun
+        timer.start()  # inside the block, because the signal may come before the work has begun
         work()
 
     try:

@@ -1,4 +1,4 @@
-"""The cache of what tests compile (``tests/compiled.py``)."""
+"""The cache of programs that tests compile (``tests/compiled.py``). The expected files are written by hand."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ for number in range(5):
 
 
 def test_processes_that_need_the_same_file_make_it_once(tmp_path: Path) -> None:
-    """Three processes need the same five files at once; each reads whole files, and each file is made by one."""
+    """Three processes need the same five files at once; each reads complete files, and each file is made once."""
     kept, told = tmp_path / "kept", tmp_path / "told"
     kept.mkdir()
     children = [
@@ -87,7 +87,7 @@ def test_what_fails_leaves_nothing(tmp_path: Path) -> None:
 
 
 def test_what_was_not_used_for_longest_goes(tmp_path: Path) -> None:
-    """By hand: 25 bytes are kept, so of 10 bytes each the first two of three old ones go, and nothing new."""
+    """By hand: the limit is 25 bytes, so the first two of three old files of 10 bytes are removed, and no new one."""
     for number in range(4):
         path = tmp_path / f"program-{number}"
         path.write_bytes(bytes(10))

@@ -1,4 +1,4 @@
-"""The arithmetic of :mod:`swsearch.deterministic`. Expected values: mpmath with 40 digits, unless a test says more."""
+"""The arithmetic of :mod:`swsearch.deterministic`. Expected values: mpmath with 40 digits unless stated otherwise."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_exp_underflows_to_zero_and_its_parts_do_not():
 
 
 def test_expm1_is_right_to_the_last_digits_near_zero_and_far():
-    """Source: mpmath.expm1; both sides of where the power of two changes, and where the 1 no longer counts."""
+    """Source: mpmath.expm1; both sides of each change of the power of two, and where the 1 no longer matters."""
     steps = np.log(2) * np.arange(-60.5, 70)
     x = np.concatenate([np.linspace(-40, 700, 801), -np.logspace(-300, 0, 301), np.logspace(-300, 0, 301), steps])
     assert max(relative_error(v, mpmath.expm1(float(a))) for a, v in zip(x, expm1(x), strict=True)) < 5e-16
@@ -76,14 +76,14 @@ def test_shapes_are_kept():
 
 
 def test_values_are_the_same_bytes_on_every_machine():
-    """Source: this module on x86-64 with AVX-512; a machine that differs breaks the promise of equal bytes."""
+    """Source: this module on x86-64 with AVX-512; a machine with other bytes breaks the promise of equal bytes."""
     x = np.arange(1, 50_001) / 780.0
     found = [hashlib.sha256(function(x).tobytes()).hexdigest()[:16] for function in (exp, expm1, log)]
     assert found == ["2eccb521ef6a70a5", "47e518ce4ef31a2e", "273a897f471ea5d3"]
 
 
 def test_a_total_is_exact_in_any_order():
-    """Source: fractions, rounded once."""
+    """Source: sums of fractions, rounded once."""
     values = np.random.default_rng(2).normal(0, 1, 3000) * 10.0 ** np.random.default_rng(3).integers(-30, 30, 3000)
     exact = float(sum(map(Fraction, values.tolist())))
     assert total(values) == exact == total(values[::-1]) == total(values.reshape(30, 100).T)
@@ -91,7 +91,7 @@ def test_a_total_is_exact_in_any_order():
 
 
 def test_sums_in_order_are_those_of_a_loop():
-    """Source: Python's additions one by one."""
+    """Source: Python's additions, one by one."""
     values = np.random.default_rng(4).normal(0, 1, (40, 50, 7)) * 1e9
     for axis in range(3):
         expected = np.zeros(values.sum(axis=axis).shape)
@@ -104,10 +104,10 @@ def test_normal_distribution_keeps_its_digits_in_both_tails():
     """Source: mpmath.ncdf and mpmath.npdf, E[max(0, z + Z)] = z Φ(z) + φ(z)."""
     z = np.concatenate([np.linspace(-37, 37, 297), [-2.5, 2.5, np.nextafter(-2.5, 0), np.nextafter(-2.5, -3)]])
     cdf, excess = normal(z)
-    for place, argument in enumerate(z):
+    for index, argument in enumerate(z):
         a = mpmath.mpf(float(argument))
-        assert relative_error(cdf[place], mpmath.ncdf(a)) < 1e-12
-        assert relative_error(excess[place], a * mpmath.ncdf(a) + mpmath.npdf(a)) < 1e-12
+        assert relative_error(cdf[index], mpmath.ncdf(a)) < 1e-12
+        assert relative_error(excess[index], a * mpmath.ncdf(a) + mpmath.npdf(a)) < 1e-12
 
 
 def test_far_arguments_have_their_limits():
@@ -126,8 +126,8 @@ def test_a_value_does_not_depend_on_its_place_in_the_array(size):
     z = np.random.default_rng(size).normal(0, 4, size)
     cdf, excess = normal(z)
     for function in (exp, expm1, lambda x: log(abs(x))):
-        assert b"".join(function(z[place]).tobytes() for place in range(size)) == function(z).tobytes()
-    for place in range(size):
-        one_cdf, one_excess = normal(z[place : place + 1])
-        assert one_cdf.tobytes() == cdf[place : place + 1].tobytes()
-        assert one_excess.tobytes() == excess[place : place + 1].tobytes()
+        assert b"".join(function(z[index]).tobytes() for index in range(size)) == function(z).tobytes()
+    for index in range(size):
+        one_cdf, one_excess = normal(z[index : index + 1])
+        assert one_cdf.tobytes() == cdf[index : index + 1].tobytes()
+        assert one_excess.tobytes() == excess[index : index + 1].tobytes()

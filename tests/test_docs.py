@@ -1,4 +1,4 @@
-"""What the documentation says is done: its commands run, its examples work, its links lead somewhere."""
+"""The documentation: its commands run, its examples work, and its links have targets. Expected values: the pages."""
 
 import re
 import shlex
@@ -24,7 +24,7 @@ def workplace(tmp_path, monkeypatch):
 
 
 def run_commands(page: str, capfd) -> int:
-    """Run the commands of a page; where output follows a command there, it is that command's, to the letter."""
+    """Run the commands of a page; output that follows a command on the page must equal the command's output."""
     shown = re.findall(r"^    \$ (swsearch .*)\n((?:    (?!\$).*\n|\n(?=    (?!\$)))*)", page, re.MULTILINE)
     for command, output in shown:
         capfd.readouterr()
@@ -98,7 +98,7 @@ def test_the_readmes_python_example_runs(workplace, capfd):
 
 
 def test_the_commands_and_examples_on_low_complexity_run(workplace, monkeypatch, capfd):
-    """Source: the page; what each option does is tested where it is made."""
+    """Source: the page; the effect of each option is tested with its module."""
     if shutil.which("segmasker") is None:
         pytest.skip("needs NCBI's segmasker (Debian: ncbi-blast+)")
     monkeypatch.setenv("XDG_CACHE_HOME", str(workplace / "cache"))

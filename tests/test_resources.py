@@ -1,4 +1,4 @@
-"""Where caches lie, whatever the environment says."""
+"""The location of caches for any environment. Expected values: the XDG Base Directory Specification."""
 
 import os
 import subprocess
@@ -10,7 +10,7 @@ from swsearch.resources import user_cache
 
 
 def test_caches_follow_the_specification_of_xdg(monkeypatch):
-    """Source: the XDG Base Directory Specification: a relative path is to be ignored, an empty one is not set."""
+    """Source: the XDG Base Directory Specification: a relative path is ignored, an empty one counts as not set."""
     monkeypatch.setenv("HOME", "/home/somebody")
     for given, folder in (("/cache", "/cache"), ("", "/home/somebody/.cache"), ("here", "/home/somebody/.cache")):
         monkeypatch.setenv("XDG_CACHE_HOME", given)
@@ -20,7 +20,7 @@ def test_caches_follow_the_specification_of_xdg(monkeypatch):
 
 
 def test_a_user_without_a_home_can_search(tmp_path):
-    """A container's user that is in no list of users and has no HOME; caches keep nothing then."""
+    """A container's user that is in no list of users and has no HOME; caches then store nothing."""
     program = (
         "import pathlib, pwd\n"
         "def unknown(*_): raise KeyError('getpwuid(): uid not found')\n"

@@ -1,4 +1,4 @@
-"""Genes made from real proteins, and translations by Biopython: what the tests of translated searches work on."""
+"""Data for the tests of translated searches: genes made from real proteins, and translations by Biopython."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ Records = list[tuple[str, str]]
 
 
 def real_proteins(count: int, longest: int = 150) -> Records:
-    """The first proteins of data/ that are short enough, each with its identifier."""
+    """Return the first proteins of data/ that are short enough, each with its identifier."""
     with gzip.open(DATA / "proteins.fasta.gz", "rt") as file:
         records = [(title.split()[0], letters) for title, letters in SimpleFastaParser(file) if len(letters) <= longest]
     return records[:count]
 
 
 def mutated(rng: np.random.Generator, protein: str, share: float = 0.25) -> str:
-    """A protein with that share of its residues replaced, and one residue in thirty lost."""
+    """Return a protein with that share of its residues replaced, and one residue in thirty deleted."""
     letters = [rng.choice(list(AMINO_ACIDS)) if rng.random() < share else letter for letter in protein]
     return "".join(letter for letter in letters if rng.random() > 1 / 30)
 
 
 def gene(rng: np.random.Generator, protein: str, genetic_code: int = 1) -> str:
-    """DNA that codes for a protein, codons drawn evenly; what no codon codes for becomes NNN."""
+    """Return DNA that codes for a protein, with codons drawn uniformly; a residue without a codon becomes NNN."""
     codons: dict[str, list[str]] = {}
     for codon, amino_acid in unambiguous_dna_by_id[genetic_code].forward_table.items():
         codons.setdefault(amino_acid, []).append(codon)
@@ -38,20 +38,20 @@ def gene(rng: np.random.Generator, protein: str, genetic_code: int = 1) -> str:
 
 
 def planted(rng: np.random.Generator, proteins: Records, genetic_code: int = 1, flank: int = 60) -> Records:
-    """A DNA sequence for each protein: its gene, mutated, between random bases, every second on the other strand."""
+    """Return a DNA sequence per protein: its mutated gene between random bases, every second on the other strand."""
     records = []
-    for place, (name, protein) in enumerate(proteins):
+    for index, (name, protein) in enumerate(proteins):
         flanks = ["".join(rng.choice(list("ACGT"), size=rng.integers(0, flank))) for _ in range(2)]
         dna = flanks[0] + gene(rng, mutated(rng, protein), genetic_code) + flanks[1]
-        if place % 3 == 0:  # ambiguous bases and lower case in every third
+        if index % 3 == 0:  # ambiguous bases and lower case in every third sequence
             middle = len(dna) // 2
             dna = dna[: middle - 5] + "NRY" + dna[middle - 2 : middle].lower() + dna[middle:]
-        records.append((f"gene_of_{name}", str(Seq(dna).reverse_complement()) if place % 2 else dna))
+        records.append((f"gene_of_{name}", str(Seq(dna).reverse_complement()) if index % 2 else dna))
     return records
 
 
 def biopython_frame(dna: str, frame: int, genetic_code: int = 1) -> str:
-    """A frame by Biopython; its B, Z and J, for which BLAST has X, are X."""
+    """Return a frame by Biopython, with X for B, Z and J as in BLAST."""
     along = Seq(dna.upper().replace("U", "T"))
     along = (along.reverse_complement() if frame < 0 else along)[abs(frame) - 1 :]
     translated = str(along[: len(along) // 3 * 3].translate(genetic_code))

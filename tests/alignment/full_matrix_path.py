@@ -1,4 +1,4 @@
-"""The alignment by its definition: three whole matrices, filled cell by cell, then walked back. The tests' judge."""
+"""The oracle of alignment tests: three full matrices, filled cell by cell by the definition, and traced back."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ NEVER = -(10**9)
 
 
 def full_matrix_alignment(scores: np.ndarray, gap_open: int, gap_extend: int) -> tuple[int, int, int, int, int, str]:
-    """Score, query start and end, subject start and end, and operations one letter a column (``M``, ``I``, ``D``).
+    """Return score, query start and end, subject start and end, and operations, one letter per column (M, I, D).
 
     ``scores[i, j]`` is the score of query row i against subject residue j.
     """

@@ -1,4 +1,7 @@
-"""Alignments as a search gets them: both strands, rescored letter by letter, with Biopython's scores."""
+"""Alignments as a search requests them: both strands.
+
+The expected scores come from Biopython, from rescoring the CIGAR column by column, or from calculation by hand.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,7 @@ from swsearch.sequences.alphabet import DNA, PROTEIN, reverse_complement
 
 
 def hits(query, subjects, scheme, strand="plus", **more):
-    """Alignments of one query with some subjects, laid side by side as a partition lays them."""
+    """Return alignments of one query with some subjects, stored consecutively as in a partition."""
     lengths = np.array([len(s) for s in subjects], np.uint32)
     starts = np.concatenate([[0], np.cumsum(lengths)[:-1]]).astype(np.uint64)
     along = reverse_complement(query) if strand == "minus" else query
@@ -96,7 +99,7 @@ def test_protein_rescores_to_its_score(query, subject, gap, name):
 
 
 def test_a_minus_strand_alignment_is_placed_on_the_query_as_given():
-    """Expected by hand: residues 2 to 8 of the query, read on the other strand, are the whole subject."""
+    """Expected by hand: residues 2 to 8 of the query, read on the other strand, are the complete subject."""
     query = DNA.encode("TTACGGATCC")
     subject = reverse_complement(query[2:8])
     (found,) = hits(query, [subject], default_scheme(DNA), "minus")
@@ -105,20 +108,20 @@ def test_a_minus_strand_alignment_is_placed_on_the_query_as_given():
 
 
 def test_letters_are_kept_and_rna_equals_dna():
-    """Expected by hand: U pairs with T as an identity; case and letters of the subject stay as written."""
+    """Expected by hand: U against T is an identity; case and letters of the subject are unchanged."""
     (found,) = hits(DNA.encode("ACGTT"), [DNA.encode("acGUu")], default_scheme(DNA))
     assert (found.cigar, found.identities, found.positives, found.subject_letters) == ("5=", 5, 5, "acGUu")
 
 
 def test_the_tie_rule_by_hand():
-    """Expected by hand: of two equal ends the first of the subject; a gap lies as far left as it can."""
+    """Expected by hand: of two equal ends the first one in the subject; a gap lies as far to the left as possible."""
     scheme = ScoringScheme(match_mismatch(2, -3), GapPenalty(0, 1))
     (first,) = hits(DNA.encode("ACG"), [DNA.encode("ACGTACG")], scheme)
     assert (first.subject_start, first.subject_end) == (0, 3)
     (gap,) = hits(DNA.encode("AACC"), [DNA.encode("AATTCC")], scheme)
     assert gap.cigar == "2=2D2="
     (repeat,) = hits(DNA.encode("CAAAG"), [DNA.encode("CAAG")], scheme)
-    assert repeat.cigar == "1=1I3="  # from the end, the diagonal is taken as long as it is optimal
+    assert repeat.cigar == "1=1I3="  # traced from the end, the diagonal is followed as long as it is optimal
 
 
 def test_a_score_that_differs_from_the_engines_is_an_error():
@@ -157,7 +160,7 @@ def test_ends_of_the_engine_change_nothing_and_wrong_ones_are_errors():
 
 
 def test_arguments_of_two_strands_are_refused():
-    """Expected by hand: the profile is of another query, or the strand is no strand."""
+    """Expected by hand: the profile is of a different query, or the strand is invalid."""
     query = DNA.encode("ACGT")
     with pytest.raises(InputError, match="choose plus or minus"):
         hits(query, [query], default_scheme(DNA), "both")
@@ -188,7 +191,7 @@ def test_arguments_of_two_strands_are_refused():
     ],
 )
 def test_rescore_refuses_what_is_no_alignment(change, message):
-    """Expected by hand: each change makes one statement of a true alignment false."""
+    """Expected by hand: each change makes one statement about a correct alignment false."""
     query = DNA.encode("ACGTACGTACG")
     (found,) = hits(query, [query], default_scheme(DNA))
     assert rescore(query, query, found, default_scheme(DNA)) == 22

@@ -1,4 +1,4 @@
-"""The native alignments against the definition, against parasail, and against themselves in other circumstances."""
+"""The native alignments, compared with the definition, with parasail, and with other settings of the same function."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def align(query, rows, table, gap, subject, *, memory_bytes=1 << 26, instruction
 
 
 def expected(query, rows, table, gap, subject):
-    """The whole tuple by the definition; CIGAR and counts from the operations, one column at a time."""
+    """Return the complete tuple by the definition, with CIGAR and counts from the operations, column by column."""
     pairs = table[rows][:, subject].astype(int) if len(rows) and len(subject) else np.zeros((len(rows), len(subject)))
     score, i, i_end, j, j_end, operations = full_matrix_alignment(pairs, *gap)
     row, column, letters, positives = i, j, "", 0
@@ -41,17 +41,17 @@ def expected(query, rows, table, gap, subject):
         column += operation != "I"
     cigar, start = "", 0
     gaps = 0
-    for place in range(1, len(letters) + 1):
-        if place == len(letters) or letters[place] != letters[start]:
-            cigar += f"{place - start}{letters[start]}"
+    for index in range(1, len(letters) + 1):
+        if index == len(letters) or letters[index] != letters[start]:
+            cigar += f"{index - start}{letters[start]}"
             gaps += letters[start] in "ID"
-            start = place
+            start = index
     filled = letters.count("I") + letters.count("D")
     return (score, i, i_end, j, j_end, cigar, letters.count("="), positives, len(letters), gaps, filled)
 
 
 def random_case(rng):
-    """A pair of few letters, so that ties abound; half of them related, three in ten with a table row a position."""
+    """Draw a pair of few letters, so that ties are frequent; half are related; 30 % have one table row per position."""
     m, n = (int(x) for x in rng.integers(0, 60, 2))
     n_letters = int(rng.integers(1, 6))
     query = rng.integers(0, n_letters, m).astype(np.uint8)
@@ -81,7 +81,7 @@ def test_alignments_are_those_of_the_definition(seed):
 
 @pytest.mark.parametrize("seed", range(3))
 def test_memory_changes_nothing(seed):
-    """Expected: the full-matrix traceback, whatever may be spent on decisions."""
+    """Expected: the full-matrix traceback, for any limit of the memory for decisions."""
     rng = np.random.default_rng(100 + seed)
     for _ in range(250):
         case = random_case(rng)
@@ -91,7 +91,7 @@ def test_memory_changes_nothing(seed):
 
 
 def test_long_pairs_give_the_same_path_in_little_memory():
-    """Expected: the path found with room for all decisions; lengths where lanes, groups and parts are many."""
+    """Expected: the path found with memory for all decisions; the lengths need many lanes, groups and parts."""
     rng = np.random.default_rng(7)
     table = np.full((32, 32), -2, np.int8)
     np.fill_diagonal(table, 1)
@@ -125,7 +125,7 @@ def test_scores_beyond_16_bits_are_exact():
 
 
 def test_scores_are_parasails():
-    """Expected: parasail's striped 32-bit Smith-Waterman, given open + extend; its ends are one of the optimal ones."""
+    """Expected: parasail's striped 32-bit Smith-Waterman, with open + extend; its end is one of the optimal ends."""
     rng = np.random.default_rng(11)
     letters = "ARNDCQEGHILKMFPSTWYV"
     matrix = parasail.blosum62
@@ -143,7 +143,7 @@ def test_scores_are_parasails():
 
 
 def test_degenerate_pairs():
-    """Expected by hand: nothing to align gives zeros and an empty CIGAR; one equal residue gives 1=."""
+    """Expected by hand: an empty side gives zeros and an empty CIGAR; one equal residue gives 1=."""
     table = np.full((32, 32), -1, np.int8)
     np.fill_diagonal(table, 2)
     none, a, c = np.zeros(0, np.uint8), np.array([0], np.uint8), np.array([1], np.uint8)
@@ -168,7 +168,7 @@ def test_degenerate_pairs():
 
 
 def test_soft_mask_and_strange_bytes_do_not_score():
-    """Expected: the alignment of the same letters without flags; bits above the code carry no score."""
+    """Expected: the alignment of the same letters without flags; the bits above the code have no effect on scores."""
     rng = np.random.default_rng(5)
     table = np.full((32, 32), -1, np.int8)
     np.fill_diagonal(table, 2)
@@ -191,7 +191,7 @@ def batch(n_subjects, seed=21):
 
 
 def test_threads_change_nothing_and_ends_agree():
-    """Expected: each subject by itself; `score_ends` gives the ends of the alignments."""
+    """Expected: the result for each subject alone; `score_ends` gives the ends of the alignments."""
     query, table, residues, starts, lengths = batch(60)
     rows = query.astype(np.int32)
     alone = [
@@ -210,7 +210,7 @@ def test_threads_change_nothing_and_ends_agree():
 
 @pytest.mark.parametrize("seed", range(4))
 def test_given_ends_change_no_alignment(seed):
-    """Expected: the full-matrix traceback; subjects have far more columns on both sides than their alignments span."""
+    """Expected: the full-matrix traceback; subjects have many more columns on both sides than their alignments span."""
     rng = np.random.default_rng(200 + seed)
     for _ in range(150):
         query, rows, table, gap, subject = random_case(rng)
@@ -241,7 +241,7 @@ def test_a_given_end_spares_the_columns_before_and_after_it():
 
 
 def test_a_given_end_that_is_none_is_not_the_end_of_the_path():
-    """By hand: the query lies at 20 and at 60; an end a column off, a row off, of less or beyond shows in the path."""
+    """By hand: the query lies at 20 and 60; ends with a wrong column, row or score are not the end of the path."""
     query = np.arange(20, dtype=np.uint8)
     table = np.full((32, 32), -3, np.int8)
     np.fill_diagonal(table, 2)
@@ -276,7 +276,7 @@ def test_a_given_end_that_is_none_is_not_the_end_of_the_path():
     ],
 )
 def test_arrays_that_do_not_fit_are_refused(change, message):
-    """Expected by hand: every index that would leave its array is found before anything is read."""
+    """Expected by hand: every index outside its array is detected before anything is read."""
     given = {
         "query_codes": np.zeros(2, np.uint8), "rows": np.zeros(2, np.int32), "table": np.zeros((32, 32), np.int8),
         "gap_open": 1, "gap_extend": 1, "identity": IDENTITY, "residues": np.zeros(10, np.uint8),
@@ -287,7 +287,7 @@ def test_arrays_that_do_not_fit_are_refused(change, message):
 
 
 def long_work(n_subjects=200):
-    """Arguments that take the scalar kernel a third of a second a subject of 100,000 residues."""
+    """Return arguments for which the scalar kernel needs a third of a second per subject of 100,000 residues."""
     rng = np.random.default_rng(1)
     table = np.full((32, 32), -3, np.int8)
     np.fill_diagonal(table, 2)
@@ -298,7 +298,7 @@ def long_work(n_subjects=200):
 
 
 def test_an_interrupt_ends_the_work_soon():
-    """Expected: less than half of the processor time that all subjects take, by that of a fiftieth of them."""
+    """Expected: less than half of the processor time of all subjects, estimated from that of a fiftieth of them."""
     began = time.process_time()
     _native.align_local(*long_work(4), instruction_set="scalar")
     whole_seconds = 50 * (time.process_time() - began)

@@ -1,4 +1,4 @@
-"""Several alignments of a pair: against the definition, letter by letter, and against lalign36."""
+"""Several alignments of a pair. Expected values: the definition, column-by-column rescoring, and lalign36."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ IDENTITY = np.arange(32, dtype=np.uint8)
 
 
 def pairs_of(query_start: int, subject_start: int, operations: str) -> list[tuple[int, int]]:
-    """The aligned pairs of residues; operations are ``M``, ``I`` and ``D``, or a CIGAR's written out."""
+    """Return the aligned pairs of residues; operations are ``M``, ``I`` and ``D``, or an expanded CIGAR."""
     row, column, pairs = query_start, subject_start, []
     for operation in operations:
         if operation not in "ID":
@@ -39,7 +39,7 @@ def written_out(cigar: str) -> str:
 
 
 def waterman_eggert(scores: np.ndarray, gap: tuple[int, int], most: int, floor: int) -> list[tuple]:
-    """The definition: the best alignment of the whole matrix, again and again, its pairs barred from the next."""
+    """Return alignments by the definition: the best of the full matrix, repeatedly, without the pairs used before."""
     left = scores.astype(int)
     found = []
     while len(found) < most:
@@ -53,7 +53,7 @@ def waterman_eggert(scores: np.ndarray, gap: tuple[int, int], most: int, floor: 
 
 
 def random_case(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """A query, a subject with copies of parts of it, and a table; few letters, so that ties abound."""
+    """Draw a query, a subject with copies of parts of it, and a table; few letters, so that ties are frequent."""
     n_letters = int(rng.integers(2, 6))
     query = rng.integers(0, n_letters, int(rng.integers(1, 45))).astype(np.uint8)
     parts = [rng.integers(0, n_letters, int(rng.integers(0, 15))).astype(np.uint8)]
@@ -66,7 +66,7 @@ def random_case(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, np.nd
 
 @pytest.mark.parametrize("instruction_set", usable_instruction_sets())
 def test_alignments_are_those_of_the_definition(instruction_set):
-    """Source: the whole matrix, filled anew for each alignment without the pairs used before."""
+    """Source: the full matrix, computed again for each alignment without the pairs used before."""
     rng = np.random.default_rng(11)
     n_found = []
     for case in range(120):
@@ -86,7 +86,7 @@ def test_alignments_are_those_of_the_definition(instruction_set):
 
 @pytest.mark.parametrize("instruction_set", usable_instruction_sets())
 def test_scores_beyond_16_bits_are_exact(instruction_set):
-    """Expected by hand: 400 pairs of 100 are 40,000; then the diagonals beside it, a pair shorter on each side."""
+    """Expected by hand: 400 pairs of 100 give 40,000; then the adjacent diagonals, each one pair shorter."""
     query = np.zeros(400, np.uint8)
     table = np.full((32, 32), -128, np.int8)
     table[0, 0] = 100
@@ -113,7 +113,7 @@ DOMAIN = "MKVLAAGIVGLCAKAYWDERTNQHFPYICSEGWLKMND"
 
 
 def test_copies_of_a_repeat_are_found_one_after_another():
-    """Expected by hand: three copies of a domain with 0, 1 and 2 replaced residues, best first, each whole."""
+    """Expected by hand: three complete copies of a domain with 0, 1 and 2 replaced residues, the best first."""
     copies = [DOMAIN, DOMAIN.replace("W", "A", 1), DOMAIN.replace("W", "A").replace("C", "A", 1)]
     subject = "GGGGG".join([copies[2], copies[0], copies[1]])
     found = several(DOMAIN, subject, most=3)
@@ -123,7 +123,7 @@ def test_copies_of_a_repeat_are_found_one_after_another():
 
 
 def test_no_pair_is_used_twice_and_each_rescores():
-    """Expected: the letter-by-letter score of each CIGAR; scores do not grow; no pair of residues is there twice."""
+    """Expected: the column-by-column score of each CIGAR; scores do not increase; no residue pair is used twice."""
     rng = np.random.default_rng(2)
     query = DOMAIN * 2
     subject = mutated(rng, DOMAIN) + mutated(rng, DOMAIN, 0.4) + mutated(rng, DOMAIN, 0.1)
@@ -141,7 +141,7 @@ def test_no_pair_is_used_twice_and_each_rescores():
 
 
 def test_the_floor_and_the_number_end_the_list():
-    """Expected: the longer list's own beginning."""
+    """Expected: the beginning of the longer list."""
     whole = several(DOMAIN * 3, DOMAIN * 3, most=100)
     assert several(DOMAIN * 3, DOMAIN * 3, most=4) == whole[:4]
     floor = whole[5][0]
@@ -150,7 +150,7 @@ def test_the_floor_and_the_number_end_the_list():
 
 
 def test_minus_strands_keep_their_places():
-    """Expected by hand: two copies of the query's reverse complement, at the same place of the query as given."""
+    """Expected by hand: two copies of the query's reverse complement, at the same coordinates of the given query."""
     found = several("GGATCCGTAA", "GGATCCGTAACCCGGATCCGTAA", most=2, strand="minus", alphabet=DNA)
     assert [(one.query_start, one.query_end, one.subject_start) for _, one in found] == [(0, 10, 0), (0, 10, 13)]
 
@@ -160,8 +160,9 @@ def test_minus_strands_keep_their_places():
 def test_repeats_are_laligns(tmp_path, seed):
     """Source: lalign36 (Huang and Miller's Waterman-Eggert) with BLOSUM62 and 11 + k, on repeats of a mutated domain.
 
-    Its alignments may begin with columns that add nothing, so scores and ends are compared, down to a score of 40:
-    below that, and for other seeds above, which pairs are left depends on the choice among equally good alignments.
+    Its alignments may begin with columns that add nothing, so scores and ends are compared, down to a score of 40.
+    Below that score, and for other seeds also above it, the remaining pairs depend on the choice among equally good
+    alignments.
     """
     rng = np.random.default_rng(seed)
     query = mutated(rng, DOMAIN) + mutated(rng, DOMAIN) + "GSGSG"
@@ -182,12 +183,12 @@ def test_repeats_are_laligns(tmp_path, seed):
 
 @pytest.mark.parametrize("instruction_set", usable_instruction_sets())
 def test_long_subjects_are_done_in_blocks(instruction_set):
-    """Source: the whole matrix. Copies lie across the blocks of columns that are done again, near and far apart."""
+    """Source: the full matrix. Copies lie across the blocks of columns that are recomputed, near and far apart."""
     rng = np.random.default_rng(21)
     query = rng.integers(0, 4, 14).astype(np.uint8)
     subject = rng.integers(0, 4, 5200).astype(np.uint8)
-    for place in (3, 700, 1015, 1030, 2041, 2047, 2070, 4090, 5180):
-        subject[place : place + 14] = np.where(rng.random(14) < 0.1, subject[place : place + 14], query)
+    for position in (3, 700, 1015, 1030, 2041, 2047, 2070, 4090, 5180):
+        subject[position : position + 14] = np.where(rng.random(14) < 0.1, subject[position : position + 14], query)
     table = np.full((32, 32), -3, np.int8)
     np.fill_diagonal(table, 2)
     (found,) = _native.align_local(
@@ -200,7 +201,7 @@ def test_long_subjects_are_done_in_blocks(instruction_set):
 
 @lru_cache
 def blocks_expected(query: bytes, subject: bytes, table: bytes) -> list[tuple]:
-    """The definition's alignments, found once for all instruction sets."""
+    """Return the definition's alignments, computed once for all instruction sets."""
     scores = np.frombuffer(table, np.int8).reshape(32, 32)
     rows, columns = np.frombuffer(query, np.uint8), np.frombuffer(subject, np.uint8)
     return waterman_eggert(scores[rows][:, columns], (1, 1), 14, 1)

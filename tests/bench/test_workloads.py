@@ -1,4 +1,4 @@
-"""The benchmark counts the right cells, generates what it says, and its peers compute the same scores."""
+"""The benchmark's cell counts, workloads and peers. Expected values: hand calculation, and the CPU engine's scores."""
 
 import numpy as np
 import pytest
@@ -20,7 +20,7 @@ from swsearch.sequences.alphabet import DNA, PROTEIN
 
 
 def test_generated_subjects_have_the_size_asked_for_and_do_not_change():
-    """A workload that differs from run to run would compare nothing."""
+    """A comparison of runs requires the same workload in each run."""
     proteins = generated_proteins(100_000)
     assert 100_000 <= proteins.partition.n_residues <= 105_000
     assert 300 < proteins.partition.lengths.mean() < 420
@@ -43,14 +43,14 @@ def test_cells_count_both_strands_of_dna():
 
 
 def test_floor_is_that_of_a_search():
-    """It grows with the search space and is above 1 where the statistics are known."""
+    """The floor grows with the search space and is above 1 where the statistics are known."""
     small, large = generated_proteins(20_000), generated_proteins(200_000)
     assert 1 < search_floor(small, 100) < search_floor(large, 100)
 
 
 @pytest.mark.skipif(bool(peer_missing("pyopal")), reason="pyopal is not installed")
 def test_pyopal_is_given_the_same_problem():
-    """Expected values: the CPU engine; a peer that computed anything else would be no measure."""
+    """Expected values: the CPU engine; a peer with other results could not be compared."""
     workload = generated_proteins(20_000)
     query = generated_query(PROTEIN, 60)
     (block,) = CpuEngine(1).score(profiles_of(workload, query), workload.partition)

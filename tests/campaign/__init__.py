@@ -1,1 +1,1 @@
-"""A campaign of long tests: random pairs against other programs, kills, full disks, damage, signals. See `parts.py`."""
+"""Long-running tests: random pairs against other programs, kills, full disks, damage, signals. See `parts.py`."""

@@ -1,7 +1,8 @@
-"""`python -m tests.campaign`: run the campaign, a part of it, or one trial again; print the summary and the last
-figures.
+"""`python -m tests.campaign`: run the campaign, one of its parts or a single trial; print the summary and the figures
+of the last campaign.
 
-The parts run in processes of their own, as many at a time as `--jobs`, each started with `shim.so` in front of libc.
+Each part runs in its own process, with at most `--jobs` processes at a time; each process is started with `shim.so`
+preloaded before libc.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ TABLE_BEGINS, TABLE_ENDS = "<!-- figures begin -->", "<!-- figures end -->"
 
 
 def main() -> int:
-    """The command; 1 where a trial failed."""
+    """Run the command; return 1 if a trial failed."""
     options = _options()
     if options.table:
         return _table(options)
@@ -84,7 +85,7 @@ def _chosen(options: argparse.Namespace) -> list[Part]:
 
 
 def _run_one(part: Part, options: argparse.Namespace) -> int:
-    """Run one part in this process; its outcome goes into the state."""
+    """Run one part in this process and write its outcome to the state folder."""
     state_dir = options.state / part.name
     state_dir.mkdir(parents=True, exist_ok=True)
     if options.trial is not None:
@@ -105,7 +106,7 @@ def _trials(part: Part, options: argparse.Namespace) -> int:
 
 
 def _run_small(chosen: list[Part], options: argparse.Namespace) -> int:
-    """A few trials of each part, one after another in this process: what each process would load is loaded once."""
+    """Run a few trials of each part, one after another in this process, so that modules are loaded only once."""
     began = time.monotonic()
     chosen = [part for part in chosen if part.small]
     for part in chosen:
@@ -116,7 +117,7 @@ def _run_small(chosen: list[Part], options: argparse.Namespace) -> int:
 
 
 def _run_all(chosen: list[Part], options: argparse.Namespace) -> int:
-    """Run parts side by side; the time that one leaves over is the others'."""
+    """Run parts concurrently; time that one part does not use is given to the others."""
     ended = options.state / "ended"
     if options.fresh or ended.exists():
         for part in chosen:
@@ -158,7 +159,7 @@ def _start(part: Part, seconds: float, options: argparse.Namespace) -> subproces
     command += ["--trials", str(_trials(part, options))]
     if options.trial is not None:
         command += ["--trial", str(options.trial)]
-    # There are no threads here that `preexec_fn` could meet in the middle of their work.
+    # `preexec_fn` is safe here because this process has no other threads.
     return subprocess.Popen(command, cwd=ROOT, stdin=subprocess.DEVNULL, preexec_fn=die_with_parent)  # noqa: PLW1509
 
 
@@ -212,7 +213,7 @@ def _summary(chosen: list[Part], options: argparse.Namespace, seconds: float) ->
 
 
 def _table(options: argparse.Namespace) -> int:
-    """Put the figures of the last campaign into the page."""
+    """Write the figures of the last campaign into the documentation page."""
     path = options.state / "summary.json"
     if not path.exists():
         sys.exit(f"{path} is not there; run `make campaign` first")

@@ -1,9 +1,10 @@
-"""Pairs in every mode against parasail, edlib, rapidfuzz, Biopython and the whole matrix; one by one and as batches.
+"""Alignment of pairs in every mode, tested singly and in batches.
 
-A trial draws a mode, a scoring and some dozens of pairs with lengths around the kernels' strips and blocks. The batch
-path, the single path in every instruction set, with one thread and with two, in much memory and in little, must give
-the same; peers judge the scores, the whole matrix of `tests/pairs` the small pairs entirely, and every CIGAR is
-scored again letter by letter by the function below.
+A trial draws a mode, a scoring scheme and some dozens of pairs whose lengths lie near the kernels' strip and block
+borders. The batch path and the single path must give the same results in every instruction set, with one thread or
+several, and with much or little memory. The expected scores come from parasail, edlib, rapidfuzz and Biopython; small
+pairs are compared completely with the full dynamic-programming matrix of `tests/pairs`; `score_of` below recomputes
+the score of every CIGAR column by column.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ PEERS = {
 
 
 def draw_length(rng: np.random.Generator) -> int:
-    """Often a border of strips, or one off; long in one of fifty."""
+    """Draw a length: often a strip border or one off it; in one of fifty cases a long one."""
     kind = rng.random()
     if kind < 0.02:
         return int(rng.integers(600, 2049))
@@ -52,7 +53,7 @@ def draw_length(rng: np.random.Generator) -> int:
 
 
 def draw_pair(n_letters: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """Two sequences of letter numbers, related in two of three."""
+    """Draw two sequences of letter numbers, related in two of three cases."""
     query = rng.integers(0, n_letters, draw_length(rng)).astype(np.uint16)
     if rng.random() < 0.33:
         return query, rng.integers(0, n_letters, draw_length(rng)).astype(np.uint16)
@@ -67,7 +68,7 @@ def draw_pair(n_letters: int, rng: np.random.Generator) -> tuple[np.ndarray, np.
 def score_of(
     cigar: str, query: np.ndarray, subject: np.ndarray, start: tuple[int, int], scores: AlignmentProblem
 ) -> int:
-    """The score of a CIGAR from its start, counted column by column; raises AssertionError where it fits nowhere."""
+    """Return the score of a CIGAR from its start, counted column by column; raise AssertionError if it does not fit."""
     i, j = start
     total = 0
     spelled = 0
@@ -95,7 +96,7 @@ def score_of(
 
 
 def trial(trial: Trial) -> None:
-    """One mode and scoring, some dozens of pairs."""
+    """Test some dozens of pairs with one mode and one scoring scheme."""
     rng = trial.array_rng()
     mode = MODES[trial.number % len(MODES)]
     if mode in ("edit", "lcs"):
@@ -120,23 +121,23 @@ def trial(trial: Trial) -> None:
     _same_in_batches(trial, where, sides, scores, found)
     judge = _parasail_matrix(n_letters, scores)
     aligner = _biopython(mode, free, n_letters, scores)
-    for place, (query, subject) in enumerate(pairs):
-        score, query_end, subject_end, query_start, subject_start = found.ends[place].tolist()
-        here = f"{where}, pair {place} of {len(query)} x {len(subject)}"
+    for index, (query, subject) in enumerate(pairs):
+        score, query_end, subject_end, query_start, subject_start = found.ends[index].tolist()
+        here = f"{where}, pair {index} of {len(query)} x {len(subject)}"
         try:
-            again = score_of(spelled[place], query, subject, (query_start, subject_start), scores)
+            again = score_of(spelled[index], query, subject, (query_start, subject_start), scores)
             trial.check(again == score, f"{here}: score {score}, its CIGAR {again}")
         except (AssertionError, IndexError) as error:
-            trial.check(False, f"{here}: CIGAR {spelled[place][:60]}: {error}")
-        _singly(trial, here, query, subject, scores, found, place, rng)
+            trial.check(False, f"{here}: CIGAR {spelled[index][:60]}: {error}")
+        _singly(trial, here, query, subject, scores, found, index, rng)
         words = ["".join(LETTERS[letter] for letter in side) for side in (query, subject)]
         function = getattr(parasail, f"{PEERS[mode, free]}_scan_32")
         expected = function(*words, gap[0] + gap[1], gap[1], judge).score
         if scores.query_free and scores.subject_free and not scores.local:
-            expected = max(expected, 0)  # parasail leaves out the alignment of two overhangs alone, which scores 0
+            expected = max(expected, 0)  # parasail omits the alignment of two overhangs alone, which scores 0
         trial.check(expected == score, f"{here}: score {score}, parasail {expected}")
         trial.counts["pairs of parasail"] += 1
-        if aligner is not None and len(query) * len(subject) < 20_000 and place % 4 == 0:
+        if aligner is not None and len(query) * len(subject) < 20_000 and index % 4 == 0:
             theirs = round(aligner.score(*words))
             trial.check(theirs == score, f"{here}: score {score}, Biopython {theirs}")
             trial.counts["pairs of Biopython"] += 1
@@ -146,7 +147,7 @@ def trial(trial: Trial) -> None:
             mine = (score, query_start, query_end, subject_start, subject_end)
             trial.check(mine == wanted[:5], f"{here}: {mine}, whole matrix {wanted[:5]}")
             trial.check(
-                _operations(spelled[place]) == wanted.operations, f"{here}: another path than the whole matrix's"
+                _operations(spelled[index]) == wanted.operations, f"{here}: another path than the whole matrix's"
             )
             trial.counts["pairs of the whole matrix"] += 1
         trial.counts["pairs"] += 1
@@ -186,12 +187,12 @@ def _parasail_matrix(n_letters: int, scores: AlignmentProblem) -> parasail.Matri
                 if scores.table is None
                 else scores.table[row, column]
             )
-            made.set_value(column, row, int(value))  # it looks up the subject in rows
+            made.set_value(column, row, int(value))  # parasail indexes rows by subject
     return made
 
 
 def _biopython(mode: str, free: str, n_letters: int, scores: AlignmentProblem) -> Align.PairwiseAligner | None:
-    """Biopython's aligner for the modes that it has with the same meaning, where letters are compared."""
+    """Return Biopython's aligner for the modes that it defines identically, where letters are compared."""
     if mode == "semiglobal" or scores.table is not None:
         return None
     first = -(scores.gap_open + scores.gap_extend)
@@ -215,7 +216,7 @@ def _same_in_batches(trial: Trial, where: str, sides: list[Sequences], scores: A
 def _singly(  # type: ignore[no-untyped-def]
     trial: Trial, here: str, query, subject, scores: AlignmentProblem, found: Any, place: int, rng: np.random.Generator
 ) -> None:
-    """The way of a single pair: any instruction set, threads, memory."""
+    """Align one pair singly with a random instruction set, thread count and memory limit; compare with the batch."""
     isas = usable_instruction_sets()
     isa = isas[int(rng.integers(len(isas)))]
     memory = int(rng.choice((0, 999, 9_999, 1 << 26)))
@@ -225,13 +226,13 @@ def _singly(  # type: ignore[no-untyped-def]
         scores.local, scores.query_free, scores.subject_free, True, threads, memory, None, isa,
     )  # fmt: skip
     runs = found.runs[(found.run_ends[place - 1] if place else 0) : found.run_ends[place]]
-    told = [("MID"[int(run) & 3], int(run) >> 2) for run in runs]
-    same = list(one[:5]) == found.ends[place].tolist() and [tuple(run) for run in one[5]] == told
+    reported = [("MID"[int(run) & 3], int(run) >> 2) for run in runs]
+    same = list(one[:5]) == found.ends[place].tolist() and [tuple(run) for run in one[5]] == reported
     trial.check(same, f"{here}: singly in {isa}, {threads} threads, {memory} bytes it differs from the batch")
 
 
 def _texts(trial: Trial, mode: str, rng: np.random.Generator) -> None:
-    """Edit distances and common subsequences."""
+    """Compare edit distances and longest common subsequences with rapidfuzz and edlib."""
     n_letters = int(rng.choice((1, 2, 4, 20)))
     pairs = [draw_pair(n_letters, rng) for _ in range(int(rng.integers(25, 50)))]
     words = [["".join(LETTERS[letter] for letter in side) for side in pair] for pair in pairs]
@@ -244,10 +245,10 @@ def _texts(trial: Trial, mode: str, rng: np.random.Generator) -> None:
     scores = AlignmentProblem(
         False, False, False, scoring.gap_open, scoring.gap_extend, scoring.match, scoring.mismatch
     )
-    for place, (query, subject) in enumerate(given):
-        here = f"{mode}, pair {place} of {len(query)} x {len(subject)}"
+    for index, (query, subject) in enumerate(given):
+        here = f"{mode}, pair {index} of {len(query)} x {len(subject)}"
         one = align_pair(
-            query, subject, mode, backend=CpuPairs(1 + place % 2, memory_bytes=int(rng.choice((0, 9_999, 1 << 26))))
+            query, subject, mode, backend=CpuPairs(1 + index % 2, memory_bytes=int(rng.choice((0, 9_999, 1 << 26))))
         )
         other = batch.get(id(query), one)
         same = (one.score, one.cigar) == (other.score, other.cigar)
@@ -268,5 +269,5 @@ def _texts(trial: Trial, mode: str, rng: np.random.Generator) -> None:
 
 
 def run(budget: Budget, seed: int, state_dir: Path) -> Outcome:
-    """The part."""
+    """Run the part `align_modes`."""
     return run_trials("align_modes", trial, budget, seed, state_dir)

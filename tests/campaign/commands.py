@@ -1,8 +1,8 @@
-"""The commands that the campaign disturbs, each with a judge: what may be on the disk after the disturbance, and what
-must come of the next command.
+"""The commands that the campaign disturbs, each with a judge, which states what the disk may hold after the disturbance
+and what the next command must do.
 
-A judge knows two states, from an undisturbed run: `old`, as before the command, and `new`, as after it. A search that
-stores its hits may also be `between`: some of its queries are committed, each whole.
+A judge knows two states, recorded from an undisturbed run: `old`, before the command, and `new`, after it. A search
+that stores its hits may also leave the state `between`: some of its queries are committed, each completely.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ SEARCH = ("--evalue", "1000", "--top", "8", "--threads", "1", "--quiet")
 
 
 def fasta(prefix: str, n_records: int, seed: int, lengths: tuple[int, int] = (20, 140)) -> str:
-    """Random proteins."""
+    """Return random proteins in FASTA format."""
     rng = np.random.default_rng(seed)
     frequencies = ROBINSON_FREQUENCIES / ROBINSON_FREQUENCIES.sum()
     lines = []
@@ -52,13 +52,13 @@ def fasta(prefix: str, n_records: int, seed: int, lengths: tuple[int, int] = (20
 
 @dataclass(frozen=True)
 class Template:
-    """A folder with all that commands need, made once, and copied from for each trial."""
+    """A folder with all files that the commands need; it is made once and copied for each trial."""
 
     folder: Path
 
     @staticmethod
     def make(state_dir: Path) -> Template:
-        """The template, which all parts of a campaign share; one that is whole is kept."""
+        """Return the template that all parts of a campaign share; an existing complete template is reused."""
         folder = state_dir.parent / "template"
         with open(state_dir.parent / "template.lock", "w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
@@ -92,7 +92,7 @@ class Template:
         (folder / "whole").touch()
 
     def copy(self, names: Sequence[str], folder: Path) -> None:
-        """Copy some of its files and folders."""
+        """Copy some of the template's files and folders."""
         for name in names:
             source = self.folder / name
             if source.is_dir():
@@ -102,7 +102,7 @@ class Template:
 
 
 def content(path: Path) -> tuple[list[str], str]:
-    """Problems of a database, and its letters and headers as a digest."""
+    """Return the problems of a database, and a digest of its letters and headers."""
     with PackedDatabase.open(path) as database:
         problems = verify(database)
         text = io.StringIO()
@@ -119,9 +119,9 @@ class Command(ABC):
     name : str
     arguments : tuple of str
     needs : tuple of str
-        What is copied from the template.
+        The files and folders to copy from the template.
     calls : int
-        System calls that an undisturbed run makes to change files.
+        System calls by which an undisturbed run changes files.
     seconds : float
         Wall time of an undisturbed run, forked.
     """
@@ -135,12 +135,12 @@ class Command(ABC):
     whole_calls: ClassVar[bool] = False
 
     def prepare(self, template: Template, folder: Path) -> None:
-        """A folder as it is before the command."""
+        """Prepare a folder in its state before the command."""
         folder.mkdir(parents=True, exist_ok=True)
         template.copy(self.needs, folder)
 
     def learn(self, template: Template) -> Command:
-        """Run undisturbed, and remember what that does."""
+        """Run the command undisturbed and record its effects."""
         folder = template.folder.with_name(f"undisturbed-{self.name}-{os.getpid()}")
         shutil.rmtree(folder, ignore_errors=True)
         self.prepare(template, folder)
@@ -154,19 +154,19 @@ class Command(ABC):
 
     @abstractmethod
     def remember(self, state: str, folder: Path) -> None:
-        """What is on the disk in a state."""
+        """Record the content of the disk in a state."""
 
     @abstractmethod
     def state(self, trial: Trial, folder: Path) -> str:
-        """The state that a disturbed run left; problems are noted in the trial."""
+        """Return the state that a disturbed run left; problems are noted in the trial."""
 
     @abstractmethod
     def go_on(self, trial: Trial, folder: Path, state: str) -> None:
-        """The next command succeeds, and all is as after an undisturbed run."""
+        """Check that the next command succeeds and leaves the result of an undisturbed run."""
 
     @abstractmethod
     def leftovers(self, folder: Path) -> set[str]:
-        """Names of files that no state has."""
+        """Return the names of files that belong to no state."""
 
     def must(self, trial: Trial, folder: Path, arguments: Sequence[str]) -> Done:
         """Run a command that must succeed."""
@@ -178,7 +178,7 @@ class Command(ABC):
 
 @dataclass
 class DatabaseCommand(Command):
-    """A command that makes or changes a database."""
+    """A command that creates or changes a database."""
 
     database: str = "some.db"
     next: tuple[str, ...] = ("db", "remove", "some.db", "S9")
@@ -200,7 +200,7 @@ class DatabaseCommand(Command):
         trial.check(not problems, f"verify: {problems}")
         for state in (OLD, NEW):
             if found == self.learned[state]:
-                # A compaction changes no letter: the generation tells.
+                # A compaction changes no letter; the segments tell whether it was done.
                 return NEW if state == OLD and self.learned[NEW] == found and self._is_compact(path) else state
         trial.check(False, "the database has neither the old nor the new content")
         return BETWEEN
@@ -235,14 +235,14 @@ class DatabaseCommand(Command):
         for file in path.rglob("*"):
             name = str(file.relative_to(path))
             removals = re.search(r"removed-(\d+)\.bin$", name)
-            is_former = removals is not None and int(removals[1]) < generation  # kept for readers, by design
+            is_former = removals is not None and int(removals[1]) < generation  # retained for readers, by design
             if file.is_file() and name not in in_use and not is_former:
                 found.add(name)
         return found
 
 
 def unstamped(result: Any) -> Any:
-    """A query's result without its times."""
+    """Return a query's result without its times."""
     return replace(result, stats=SearchStats(result.stats.cells, 0.0, 0.0, 0))
 
 
@@ -254,9 +254,9 @@ class StoreCommand(Command):
     out: str | None = None
     again: tuple[str, ...] = ()
     in_order: bool = True
-    """Whether queries are committed in their order, so that those of a killed run are the first ones."""
+    """Whether queries are committed in input order, so that a killed run holds the first ones."""
     one_transaction: bool = False
-    """Whether the run is there whole or not at all."""
+    """Whether the run is stored completely or not at all."""
     _NO_STORE: ClassVar[str] = "nothing"
 
     def remember(self, state: str, folder: Path) -> None:
@@ -272,7 +272,7 @@ class StoreCommand(Command):
         return done.out
 
     def _runs(self, folder: Path) -> dict[int, tuple[str, list[Any]]]:
-        """State and results of each run."""
+        """Return the state and results of each run."""
         if not (folder / self.store).exists():
             return {}
         with HitStore(folder / self.store) as store:
@@ -351,7 +351,7 @@ class StoreCommand(Command):
 
 @dataclass
 class OutCommand(Command):
-    """A command that writes a file and nothing else."""
+    """A command that writes one file and nothing else."""
 
     out: str = "out.txt"
 
@@ -380,7 +380,7 @@ class OutCommand(Command):
 
 
 def commands() -> dict[str, Command]:
-    """All of them, by name; not learned yet."""
+    """Return all commands by name, before any has been learned."""
     every: list[Command] = [
         DatabaseCommand(
             "index", ("index", "a.fa", "-o", "new.db"), ("a.fa",), database="new.db",
@@ -421,7 +421,7 @@ def commands() -> dict[str, Command]:
 
 
 def learned(name: str, state_dir: Path) -> tuple[Template, Command]:
-    """A command with its template, learned once a process."""
+    """Return a command with its template; it is learned once per process."""
     return _learned(name, state_dir.parent)
 
 

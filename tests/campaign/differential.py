@@ -1,12 +1,13 @@
-"""Every engine against parasail and the reference engine: scores, ends, alignments, on random and adversarial problems.
+"""Differential test of every engine: scores, ends and alignments on random and adversarial problems.
 
-A trial draws one scoring scheme and a few queries, and scores them against some dozens of subjects: with the CPU
-engine in every instruction set that this processor has, with the reference engine, and with parasail. Ends and
-alignments come from every instruction set of the traceback; parasail judges the ends (smallest subject end, then
-smallest query end), `rescore` the CIGARs.
+A trial draws one scoring scheme and a few queries, and scores them against some dozens of subjects with the CPU engine
+in every instruction set that this processor supports, with the reference engine, and with parasail. Ends and alignments
+come from every instruction set of the traceback. The expected ends come from parasail (smallest subject end, then
+smallest query end); the CIGARs are checked by `rescore`.
 
-Our gap of k residues costs open + k * extend, parasail's open + (k - 1) * extend: it is given open + extend as its
-open. Its 32-bit scan kernels judge; its striped ones are known to go wrong where gaps are linear.
+A gap of k residues costs open + k * extend in swsearch and open + (k - 1) * extend in parasail, so parasail's open is
+set to open + extend. Its 32-bit scan kernels give the expected values, because its striped kernels are known to give
+wrong results where gaps are linear.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ from tests.campaign.trials import Trial, run_trials
 from tests.support import ROBINSON_FREQUENCIES, make_partition
 
 KINDS = ("named", "named", "dna", "random", "extreme", "pssm", "saturating", "dna", "named", "few letters")
-"""Of trials, in turns."""
+"""The kinds of trials, used in turn."""
 BORDERS = (1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65, 127, 128, 129, 255, 256, 257, 511, 512, 513)
 """Lengths at which lanes, blocks and number types end."""
 NAMES = tuple(matrix_names())
@@ -44,7 +45,7 @@ EMULATED_CELLS = 150_000
 
 
 def draw_gap(rng: np.random.Generator) -> GapPenalty:
-    """A gap cost: usual, linear, free to extend, extreme, or anything."""
+    """Draw a gap cost: usual, linear, free to extend, extreme, or arbitrary."""
     kind = rng.integers(6)
     if kind == 0:
         return GapPenalty(*((11, 1), (9, 2), (5, 2), (14, 1), (13, 2))[rng.integers(5)])
@@ -59,7 +60,7 @@ def draw_gap(rng: np.random.Generator) -> GapPenalty:
 
 
 def draw_matrix(kind: str, rng: np.random.Generator) -> SubstitutionMatrix:
-    """A matrix of the kind of the trial."""
+    """Draw a matrix of the trial's kind."""
     if kind in ("named", "pssm"):
         return named_matrix(NAMES[rng.integers(len(NAMES))])
     if kind == "dna":
@@ -77,7 +78,7 @@ def draw_matrix(kind: str, rng: np.random.Generator) -> SubstitutionMatrix:
 
 
 def draw_length(rng: np.random.Generator) -> int:
-    """Mostly short; a border length in three, a long one in thirty."""
+    """Draw a length: mostly short; in one of three cases a border length, in one of thirty a long one."""
     kind = rng.random()
     if kind < 0.03:
         return int(rng.integers(600, 3001))
@@ -87,7 +88,7 @@ def draw_length(rng: np.random.Generator) -> int:
 
 
 def draw_codes(kind: str, alphabet: Alphabet, length: int, rng: np.random.Generator) -> Codes:
-    """Residues: natural, of few letters, or any letter of the alphabet, ambiguous ones and masked ones included."""
+    """Draw residues: natural, of few letters, or any letter of the alphabet, including ambiguous and masked ones."""
     n_letters = len(alphabet.letters)
     if kind == "few letters":
         return rng.integers(0, rng.integers(1, 4), length).astype(np.uint8)
@@ -103,27 +104,27 @@ def draw_codes(kind: str, alphabet: Alphabet, length: int, rng: np.random.Genera
 
 
 def changed(codes: Codes, alphabet: Alphabet, rng: np.random.Generator) -> Codes:
-    """A relative: letters exchanged, left out, put in, parts repeated."""
+    """Return a related sequence: letters are substituted, deleted and inserted, and segments are repeated."""
     rate = rng.choice((0.0, 0.02, 0.1, 0.4))
     now = codes.copy()
     hit = rng.random(len(now)) < rate
     now[hit] = rng.integers(0, 4 if alphabet is DNA else 20, int(hit.sum()))
     now = now[rng.random(len(now)) >= rate / 2]
     for _ in range(rng.integers(0, 3)):
-        place = int(rng.integers(0, len(now) + 1))
-        now = np.concatenate([now[:place], rng.integers(0, 4, rng.integers(0, 12)).astype(np.uint8), now[place:]])
+        position = int(rng.integers(0, len(now) + 1))
+        now = np.concatenate([now[:position], rng.integers(0, 4, rng.integers(0, 12)).astype(np.uint8), now[position:]])
     if rng.random() < 0.2:
         now = np.tile(now, int(rng.integers(2, 4)))[:3000]
     return now if len(now) else codes[:1].copy()
 
 
 def theirs(matrix: SubstitutionMatrix) -> parasail.Matrix:
-    """The matrix as parasail takes it: letters A, B, … stand for our codes."""
+    """Return the matrix in parasail's form: letters A, B, … stand for swsearch's codes."""
     letters = [code for code, letter in enumerate(matrix.alphabet.letters) if letter not in matrix.alphabet.scored_as]
     made = parasail.matrix_create("".join(map(_character, range(len(letters)))), 1, -1)
     for row, query in enumerate(letters):
         for column, subject in enumerate(letters):
-            made.set_value(column, row, int(matrix.scores[query, subject]))  # its profiles have subjects in rows
+            made.set_value(column, row, int(matrix.scores[query, subject]))  # parasail's rows are subjects
     return made
 
 
@@ -135,22 +136,22 @@ def _character(place: int) -> str:
 def _text_table(name: str) -> np.ndarray:
     alphabet = {"dna": DNA, "protein": PROTEIN}[name]
     letters = [code for code, letter in enumerate(alphabet.letters) if letter not in alphabet.scored_as]
-    place = {code: n for n, code in enumerate(letters)}
+    position = {code: n for n, code in enumerate(letters)}
     for letter, other in alphabet.scored_as.items():
-        place[alphabet.code(letter)] = place[alphabet.code(other)]
+        position[alphabet.code(letter)] = position[alphabet.code(other)]
     table = np.zeros(256, np.uint8)
-    for code, n in place.items():
+    for code, n in position.items():
         table[code] = ord(_character(n))
     return table
 
 
 def text(codes: Codes, alphabet: Alphabet) -> str:
-    """Residues as parasail takes them."""
+    """Return residues in parasail's form."""
     return _text_table(alphabet.name)[codes].tobytes().decode()
 
 
 def pssm(query: Codes, matrix: SubstitutionMatrix, gap: GapPenalty, rng: np.random.Generator) -> QueryProfile:
-    """A profile with a row of its own at each position: the matrix's, disturbed."""
+    """Return a profile in which each position has its own row: that of the matrix, perturbed."""
     n = len(matrix.alphabet.letters)
     table = np.full((len(query), N_CODES), -128, np.int8)
     noise = rng.integers(-3, 4, (len(query), n))
@@ -160,7 +161,7 @@ def pssm(query: Codes, matrix: SubstitutionMatrix, gap: GapPenalty, rng: np.rand
 
 
 def trial(trial: Trial) -> None:
-    """One scheme, a few queries, some dozens of subjects, every engine."""
+    """Test one scheme with a few queries and some dozens of subjects in every engine."""
     rng = trial.array_rng()
     kind = KINDS[trial.number % len(KINDS)]
     matrix, gap = draw_matrix(kind, rng), draw_gap(rng)
@@ -168,7 +169,7 @@ def trial(trial: Trial) -> None:
     scheme = ScoringScheme(matrix, gap)
     queries = [draw_codes(kind, alphabet, draw_length(rng), rng) for _ in range(rng.integers(1, 4))]
     if kind == "saturating":
-        # Scores around 127, 255 and 32,767: so many equal letters, one more, one less.
+        # Scores near 127, 255 and 32,767: the number of equal letters that reaches each, one more and one less.
         best = int(matrix.scores[0, 0])
         queries = [np.zeros(max(1, int(rng.choice((127, 255, 32_767))) // best + int(rng.integers(-1, 2))), np.uint8)]
         queries = [query[:3000] for query in queries]
@@ -182,7 +183,7 @@ def trial(trial: Trial) -> None:
         pssm(query, matrix, gap, rng) if kind == "pssm" else sequence_profile(query, scheme) for query in queries
     ]
     partition = make_partition(subjects)
-    stored = [subjects[place] for place in partition.subject_index]
+    stored = [subjects[index] for index in partition.subject_index]
 
     blocks = CpuEngine(1, "scalar").score(profiles, partition)
     wanted = [block.score for block in blocks]
@@ -210,24 +211,24 @@ def trial(trial: Trial) -> None:
 
 
 def _check_scores(trial, where, profile, stored, wanted, rng):  # type: ignore[no-untyped-def]
-    """The reference engine, on pairs that it can do in a moment."""
-    for place, subject in enumerate(stored):
+    """Compare with the reference engine, on pairs that are small enough for it."""
+    for index, subject in enumerate(stored):
         cells = profile.length * len(subject)
         if cells <= REFERENCE_CELLS or rng.random() < 0.02:
             expected = local_score(profile, subject)
-            trial.check(expected == wanted[place], f"{where}, subject {place}: {wanted[place]}, reference {expected}")
+            trial.check(expected == wanted[index], f"{where}, subject {index}: {wanted[index]}, reference {expected}")
             trial.counts["pairs of the reference engine"] += 1
 
 
 def _check_against_parasail(trial, where, query, stored, wanted, scheme, judge):  # type: ignore[no-untyped-def]
-    """Scores and ends; returns the ends, 0-based and half-open, (query, subject)."""
+    """Compare scores and ends; return the ends, 0-based and half-open, as (query, subject)."""
     opening, extend = scheme.gap.first, scheme.gap.extend
     profile = parasail.profile_create_32(query, judge)
     ends = []
-    for place, subject in enumerate(stored):
+    for index, subject in enumerate(stored):
         found = parasail.sw_scan_profile_32(profile, text(subject, scheme.alphabet), opening, extend)
-        same = found.score == wanted[place]
-        trial.check(same, f"{where}, subject {place}: {wanted[place]}, parasail {found.score}")
+        same = found.score == wanted[index]
+        trial.check(same, f"{where}, subject {index}: {wanted[index]}, parasail {found.score}")
         ends.append((found.end_query + 1, found.end_ref + 1))
         trial.counts["pairs of parasail"] += 1
     return ends
@@ -244,37 +245,37 @@ def _check_alignments(trial, where, query, profile, scheme, stored, wanted, ends
         memory_bytes=int(rng.choice((0, 1000, 64 << 20))),
     )  # fmt: skip
     position_scores = profile.table[profile.rows] if kind == "pssm" else None
-    for place, of_subject in enumerate(found):
-        if wanted[place] == 0 or not of_subject:
+    for index, of_subject in enumerate(found):
+        if wanted[index] == 0 or not of_subject:
             trial.check(
-                wanted[place] == 0 and not of_subject, f"{where}, subject {place}: score {wanted[place]}, {of_subject}"
+                wanted[index] == 0 and not of_subject, f"{where}, subject {index}: score {wanted[index]}, {of_subject}"
             )
             continue
         score, alignment = of_subject[0]
-        again = rescore(query, stored[place], alignment, scheme, position_scores=position_scores)
+        again = rescore(query, stored[index], alignment, scheme, position_scores=position_scores)
         trial.check(
-            score == again == wanted[place],
-            f"{where}, subject {place}: engine {wanted[place]}, traceback {score}, its CIGAR {again}",
+            score == again == wanted[index],
+            f"{where}, subject {index}: engine {wanted[index]}, traceback {score}, its CIGAR {again}",
         )
         trial.counts["alignments rescored"] += 1
         if ends is not None:
             mine = (alignment.query_end, alignment.subject_end)
-            trial.check(mine == ends[place], f"{where}, subject {place}: ends at {mine}, parasail {ends[place]}")
+            trial.check(mine == ends[index], f"{where}, subject {index}: ends at {mine}, parasail {ends[index]}")
     for name in usable_instruction_sets():
         rows = _native.align_local(
             query, profile.rows, profile.table, profile.gap.open, profile.gap.extend, scheme.alphabet.identity_table,
             arguments["residues"], arguments["starts"], arguments["lengths"], 1, 1 << 20, None, name,
         )  # fmt: skip
-        told = [
+        reported = [
             [(one.query_start, one.query_end, one.subject_start, one.subject_end, one.cigar) for _, one in of_subject]
             for of_subject in found
         ]
-        same = [[tuple(row[1:6]) for row in of_subject] for of_subject in rows] == told
+        same = [[tuple(row[1:6]) for row in of_subject] for of_subject in rows] == reported
         trial.check(same, f"{where}: the traceback in {name} differs")
 
 
 def _check_emulated(trial, kind, profiles, partition, wanted):  # type: ignore[no-untyped-def]
-    """The CUDA engine's kernels, compiled for the host."""
+    """Compare with the CUDA engine's kernels, compiled for the host."""
     engine = _emulated()
     small = partition[: max(1, min(len(partition), 12))]
     for number, profile in enumerate(profiles[:1]):
@@ -295,5 +296,5 @@ def _emulated():  # type: ignore[no-untyped-def]
 
 
 def run(budget: Budget, seed: int, state_dir: Path) -> Outcome:
-    """The part."""
+    """Run the part `differential`."""
     return run_trials("differential", trial, budget, seed, state_dir)

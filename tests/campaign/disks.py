@@ -1,8 +1,9 @@
-"""Disks that are full, limits on files, and system calls that fail: one clear line, exit code 1, nothing half-written.
+"""Full disks, file-size limits and failing system calls: one clear line, exit code 1, nothing half-written.
 
-`failing_calls` lets the n-th call fail (`shim.c`): no space and quota from there on, an error of the device once or
-for good, too many open files; or answers it half (a short write) or not yet (EINTR), which must not be noticed at
-all. `full_disk` uses a small file system of its own, `file_limit` the system's limit on a file's size.
+In `failing_calls`, `shim.c` makes the n-th call fail: "no space" and "quota exceeded" from that call on, a device error
+once or permanently, or too many open files. It may also make a call short (a short write) or interrupt it (EINTR); both
+must have no visible effect. `full_disk` uses a small file system of its own, and `file_limit` the system's limit on a
+file's size. The expected states on the disk come from undisturbed runs (`commands.py`).
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ NAMES = tuple(commands())
 
 @cache
 def calls_of(name: str, classes: int, state_dir: Path) -> int:
-    """Calls of some classes in an undisturbed run."""
+    """Return the number of calls of some classes in an undisturbed run."""
     template, command = learned(name, state_dir)
     folder = state_dir / f"counted-{name}"
     shutil.rmtree(folder, ignore_errors=True)
@@ -54,7 +55,7 @@ def calls_of(name: str, classes: int, state_dir: Path) -> int:
 
 
 def check_end(trial: Trial, done: Done, how: str) -> bool:
-    """Whether the command ended well; a failure must be exit code 1 and one line, without a traceback."""
+    """Return whether the command succeeded; a failure must be exit code 1 and one line, without a traceback."""
     if done.code == 0:
         return True
     trial.check(done.code == 1, f"{how}: exit code {done.code}: {done.text[-300:]}")
@@ -65,7 +66,7 @@ def check_end(trial: Trial, done: Done, how: str) -> bool:
 
 
 def judge(trial: Trial, command: Command, folder: Path, done: Done, how: str, *, cleans_up: bool = True) -> None:
-    """After a command that failed or not: its end, the state on the disk, what is left, and the next command."""
+    """Check a command that may have failed: its end, the state on the disk, leftover files, and the next command."""
     went_well = check_end(trial, done, how)
     n_before = len(trial.problems)
     state = command.state(trial, folder)
@@ -73,7 +74,7 @@ def judge(trial: Trial, command: Command, folder: Path, done: Done, how: str, *,
         trial.check(state == NEW, f"exit code 0, but the state is {state}")
         trial.counts["ended well"] += 1
     elif cleans_up:
-        # SQLite folds its log in at the next opening; on a full disk it cannot do so at once.
+        # SQLite checkpoints its log when the store is next opened; on a full disk it cannot do so at once.
         left = {name for name in command.leftovers(folder) if not name.endswith(("-wal", "-shm", "-journal"))}
         trial.check(not left, f"left behind: {sorted(left)}")
         temporary = list((folder / "tmp").iterdir())
@@ -84,7 +85,7 @@ def judge(trial: Trial, command: Command, folder: Path, done: Done, how: str, *,
 
 
 def failing_call(trial: Trial) -> None:
-    """One command, one call, one way to fail."""
+    """Make one call of one command fail in one way."""
     name = NAMES[trial.number % len(NAMES)]
     kind = list(KINDS)[(trial.number // len(NAMES)) % len(KINDS)]
     template, command = learned(name, trial.state_dir)
@@ -104,7 +105,7 @@ def failing_call(trial: Trial) -> None:
 
 
 def full_disk(trial: Trial) -> None:
-    """A file system with room for what is there and for a part of what the command writes."""
+    """Run a command on a file system that holds the existing files and only a part of what the command writes."""
     name = NAMES[trial.number % len(NAMES)]
     template, command = learned(name, trial.state_dir)
     folder = trial.folder / "work"
@@ -136,12 +137,12 @@ def full_disk(trial: Trial) -> None:
 
 
 def _pages(folder: Path) -> int:
-    """Pages of 4 KiB that a tmpfs takes for a folder's files."""
+    """Return the number of 4 KiB pages that a tmpfs uses for a folder's files."""
     return sum(-(-path.stat().st_size // 4096) for path in folder.rglob("*") if path.is_file())
 
 
 def file_limit(trial: Trial) -> None:
-    """A limit on the size of each file, as `ulimit -f` sets it."""
+    """Limit the size of each file, as `ulimit -f` does."""
     name = NAMES[trial.number % len(NAMES)]
     template, command = learned(name, trial.state_dir)
     folder = trial.folder / "work"
@@ -153,17 +154,17 @@ def file_limit(trial: Trial) -> None:
 
 
 def run_failing_calls(budget: Budget, seed: int, state_dir: Path) -> Outcome:
-    """The part `failing_calls`."""
+    """Run the part `failing_calls`."""
     return run_trials("failing_calls", failing_call, budget, seed, state_dir)
 
 
 def run_full_disk(budget: Budget, seed: int, state_dir: Path) -> Outcome:
-    """The part `full_disk`."""
+    """Run the part `full_disk`."""
     if os.geteuid() != 0:
         return Outcome(notes=["not run: only root may mount a small file system"])
     return run_trials("full_disk", full_disk, budget, seed, state_dir)
 
 
 def run_file_limit(budget: Budget, seed: int, state_dir: Path) -> Outcome:
-    """The part `file_limit`."""
+    """Run the part `file_limit`."""
     return run_trials("file_limit", file_limit, budget, seed, state_dir)

@@ -1,4 +1,4 @@
-"""What can go wrong at a numbered system call, and the library that makes it go wrong there (`shim.c`)."""
+"""Faults that can be injected at a numbered system call, and the library that injects them (`shim.c`)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Final
 
 WRITE, CREATE, RENAME, SYNC, UNLINK, READ, OPEN = (1 << bit for bit in range(7))
 CHANGES: Final = WRITE | CREATE | RENAME | SYNC | UNLINK
-"""The calls that change what is on the disk: each moment at which a killed program can leave something different."""
+"""The calls that change the disk: each is a moment at which a killed program can leave a different state."""
 
 COUNT, KILL_BEFORE, KILL_AFTER, TORN, FAIL, SHORT, SIGNAL = range(7)
 KILLS: Final = {"before": KILL_BEFORE, "after": KILL_AFTER, "in the middle of": TORN}
@@ -21,16 +21,16 @@ KILLS: Final = {"before": KILL_BEFORE, "after": KILL_AFTER, "in the middle of": 
 
 @dataclass(frozen=True)
 class Fault:
-    """One thing that happens at the `at`-th call of the classes `of`, counted from 1; nothing where `at` is 0."""
+    """One fault at the `at`-th call of the classes `of`, counted from 1; no fault if `at` is 0."""
 
     at: int = 0
     action: int = COUNT
     value: int = 0  # the error of FAIL, the signal of SIGNAL
-    sticky: bool = False  # whether every later call of these classes meets the same
+    sticky: bool = False  # whether every later call of these classes gets the same fault
     of: int = CHANGES
 
     def environment(self, root: Path, page: Path) -> dict[str, str]:
-        """What a program needs in its environment to meet the fault, besides the library."""
+        """Return the environment variables, besides the preloaded library, that inject the fault into a program."""
         words = f"{self.at} {self.action} {self.value} {int(self.sticky)} {self.of}"
         return {"CAMPAIGN_ROOT": f"{root}/", "CAMPAIGN_PAGE": str(page), "CAMPAIGN_FAULT": words}
 
@@ -47,7 +47,7 @@ NONE: Final = Fault()
 
 
 class Page:
-    """What a program under the library tells: how many calls there were, and at which one something was done."""
+    """The shared page in which the library reports the number of calls and the call that was faulted."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -61,7 +61,7 @@ class Page:
 
     @property
     def what(self) -> str:
-        """The call at which something was done; empty where nothing was."""
+        """The call that was faulted; empty if there was none."""
         return self._bytes[64:1088].split(b"\0", 1)[0].decode("utf-8", "replace")
 
     def close(self) -> None:
@@ -69,7 +69,7 @@ class Page:
 
 
 def build_shim(folder: Path) -> Path:
-    """The library, compiled."""
+    """Compile the library."""
     compiler = shutil.which("cc") or shutil.which("gcc")
     assert compiler, "a C compiler is needed for the library that makes system calls fail"
     source, library = Path(__file__).with_name("shim.c"), folder / "shim.so"
@@ -82,12 +82,12 @@ def build_shim(folder: Path) -> Path:
 
 
 def is_loaded() -> bool:
-    """Whether this process has the library in front of libc, so that its children can be armed after a fork."""
+    """Return whether the library is preloaded in this process, so that its children can be armed after a fork."""
     return hasattr(ctypes.CDLL(None), "campaign_arm")
 
 
 def arm(root: Path, page: Path, fault: Fault) -> None:
-    """Let this process meet the fault."""
+    """Inject the fault into this process."""
     library = ctypes.CDLL(None)
     library.campaign_arm(
         f"{root}/".encode(), str(page).encode(), ctypes.c_long(fault.at), fault.action, fault.value, int(fault.sticky),
@@ -96,5 +96,5 @@ def arm(root: Path, page: Path, fault: Fault) -> None:
 
 
 def watch(descriptor: int) -> None:
-    """Count calls on an open file of this process as well, its standard output say."""
+    """Count calls on an already open file of this process as well, for example its standard output."""
     ctypes.CDLL(None).campaign_watch(descriptor)

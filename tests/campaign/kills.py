@@ -1,8 +1,8 @@
 """kill -9 at any moment: at every system call that changes a file (before it, after it, in the middle of a write),
-and after random times of a command that was started as a user starts it.
+and at random times of a command that was started as a user starts it.
 
-After each kill the judge of `commands.py` looks: the old content or the new one, nothing half-written; the store
-whole; the next command succeeds and ends with the bytes of an undisturbed run.
+After each kill the judge of `commands.py` checks the disk: the content is the old or the new one, nothing is
+half-written, the store is intact, and the next command succeeds and gives the same bytes as an undisturbed run.
 """
 
 from __future__ import annotations
@@ -24,23 +24,23 @@ KILLED = ("index", "index_force", "db_add", "db_remove", "db_compact", "query", 
 
 
 def moments(name: str, seed: int, calls: int) -> list[tuple[int, str]]:
-    """Every call with every way to be killed at it, in a random order."""
+    """Return every call with every way to be killed at it, in random order."""
     every = [(call, way) for call in range(1, calls + 1) for way in faults.KILLS]
     random.Random(f"{name} {seed}").shuffle(every)
     return every
 
 
 def kill(name: str) -> Callable[[Trial], None]:
-    """The trial of a command: three in four at a system call, the others at a time."""
+    """Return the trial of a command: three of four kills are at a system call, the others at a random time."""
 
     def trial(trial: Trial) -> None:
         template, command = learned(name, trial.state_dir)
         folder = trial.folder / "work"
         command.prepare(template, folder)
-        group, place = divmod(trial.number, 4)
-        if place < 3:
+        group, index = divmod(trial.number, 4)
+        if index < 3:
             every = moments(name, trial.seed, command.calls)
-            call, way = every[(3 * group + place) % len(every)]
+            call, way = every[(3 * group + index) % len(every)]
             done = forked(command.arguments, folder, Fault(call, faults.KILLS[way])).wait()
             how = f"killed {way} call {call} of {command.calls}, {done.what}"
             trial.counts["kills at system calls"] += done.code == -signal.SIGKILL
@@ -52,7 +52,7 @@ def kill(name: str) -> Callable[[Trial], None]:
             how = "killed at a random time"
             trial.counts["kills at random times"] += done.code == -signal.SIGKILL
         else:
-            # The interpreter takes most of a small command's time: count from the first change of a file on.
+            # Starting the interpreter takes most of a small command's time, so count from the first file change.
             process = started(command.arguments, folder, Fault(), shim=faults.build_shim(trial.state_dir))
             before = trial.rng.randrange(command.calls)
             wait_for(lambda: process.page.calls > before, process)
@@ -68,7 +68,7 @@ def kill(name: str) -> Callable[[Trial], None]:
 
 
 def judge(trial: Trial, command: Command, folder: Path, how: str) -> str:
-    """What a disturbance left and what comes of the next command; every problem says how it came about."""
+    """Check what a disturbance left and what the next command does; every problem names its cause."""
     n_before = len(trial.problems)
     state = command.state(trial, folder)
     trial.counts[f"left {state}"] += 1
@@ -79,7 +79,7 @@ def judge(trial: Trial, command: Command, folder: Path, how: str) -> str:
 
 
 def part(name: str) -> Run:
-    """The part that kills a command."""
+    """Return the part that kills a command."""
 
     def run(budget: Budget, seed: int, state_dir: Path) -> Outcome:
         return run_trials(f"kill_{name}", kill(name), budget, seed, state_dir)

@@ -1,8 +1,8 @@
-"""Limits on memory: a command that may not have what it needs ends with one line or is ended, and nothing is damaged.
+"""Limits on memory: a command without the memory that it needs fails with one line or is killed; nothing is damaged.
 
 The installed command is started with a limit on its address space, drawn between what the interpreter alone needs and
-what the command needs. Where the interpreter cannot even load the program, its own words tell; such trials are
-counted apart.
+what the command needs. If the interpreter cannot even load the program, the messages are the interpreter's; such trials
+are counted separately. The expected states on the disk come from undisturbed runs (`commands.py`).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ LEAST_BYTES = 24 * MIB
 
 @cache
 def enough(name: str, state_dir: Path) -> int:
-    """About the least address space with which a command ends well, in bytes."""
+    """Return approximately the smallest address space with which a command succeeds, in bytes."""
     template, command = learned(name, state_dir)
     low, high = LEAST_BYTES, 4096 * MIB
     while high - low > 16 * MIB:
@@ -37,7 +37,7 @@ def enough(name: str, state_dir: Path) -> int:
 
 
 def one_limit(trial: Trial) -> None:
-    """One command with one limit: most just below what it needs, where its own work fails."""
+    """Run one command with one limit: most limits are just below its need, so that its own work fails."""
     name = NAMES[trial.number % len(NAMES)]
     template, command = learned(name, trial.state_dir)
     need = enough(name, trial.state_dir)
@@ -58,7 +58,7 @@ def one_limit(trial: Trial) -> None:
     elif done.code < 0:
         trial.counts["ended by the system"] += 1
     else:
-        # Before the command's own work begins, while modules are loaded, the interpreter tells in its own words.
+        # While modules are loaded, before the command's own work begins, the messages are the interpreter's.
         trial.counts["ended in the interpreter's words"] += 1
         loading = any(word in done.text for word in ("ImportError", "MemoryError", "cannot allocate", "Fatal Python"))
         known = loading or "OpenBLAS" in done.text or not done.text.strip()
@@ -66,5 +66,5 @@ def one_limit(trial: Trial) -> None:
 
 
 def run(budget: Budget, seed: int, state_dir: Path) -> Outcome:
-    """The part."""
+    """Run the part `memory`."""
     return run_trials("memory", one_limit, budget, seed, state_dir)

@@ -1,9 +1,9 @@
-"""The parts of the campaign: what each one is called, what it tries, and the function that runs it.
+"""The parts of the campaign: the name of each, what it tests, and the function that runs it.
 
-A part is a function `run(budget, seed, state_dir) -> Outcome`. It runs numbered trials. A trial is decided by the
+A part is a function `run(budget, seed, state_dir) -> Outcome`. It runs numbered trials. A trial is determined by the
 part's name, the seed and its number alone, so `python -m tests.campaign --part NAME --seed SEED --trial NUMBER`
-repeats it. `tests/campaign/trials.py` has the loop that most parts use: it counts, keeps what is done in `state_dir`,
-and goes on from there when a campaign was killed.
+repeats it. `tests/campaign/trials.py` has the loop that most parts use: it counts trials, records finished trials in
+`state_dir`, and resumes there after a campaign was killed.
 
 To add a part, write `tests/campaign/<module>.py` with such a function and add a row to `PARTS`.
 """
@@ -16,23 +16,23 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Budget:
-    """How much a part may do: it ends at whichever bound it meets first."""
+    """The limits of a part: it ends at whichever limit it reaches first."""
 
-    trials: int  # number of trials to run, those that an earlier, killed call has done included
+    trials: int  # number of trials to run, including those that an earlier, killed call has finished
     seconds: float  # wall time; a trial that has begun is finished
     first: int = 0  # number of the first trial: trials first, first + 1, …, first + trials - 1
 
 
 @dataclass
 class Outcome:
-    """What came of a part."""
+    """The outcome of a part."""
 
     trials: int = 0  # trials that were run
     survived: int = 0  # trials in which every promise held
     failures: list[str] = field(
         default_factory=list
-    )  # a line each: what broke, and the part, seed and trial to repeat it
-    notes: list[str] = field(default_factory=list)  # what was left out and why, counts that belong in the summary
+    )  # one line each: what broke, and the part, seed and trial to repeat it
+    notes: list[str] = field(default_factory=list)  # what was omitted and why; counts that belong in the summary
 
 
 Run = Callable[[Budget, int, Path], Outcome]
@@ -51,7 +51,7 @@ class Part:
 
 
 def function_of(module: str, function: str = "run") -> Run:
-    """The function of that name in `tests.campaign.<module>`, imported when it is called."""
+    """Return the named function of `tests.campaign.<module>`, which is imported when it is called."""
 
     def run(budget: Budget, seed: int, state_dir: Path) -> Outcome:
         found: Run = getattr(import_module(f"tests.campaign.{module}"), function)

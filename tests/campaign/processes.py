@@ -1,9 +1,10 @@
-"""The program as processes of its own: started with a fault, a limit or odd streams, killed, signalled, waited for.
+"""The program in processes of its own: started with a fault, a limit or unusual streams, killed, signalled, awaited.
 
-Two ways to start it. `started` runs the installed `swsearch` command, from the interpreter's first instruction;
-`forked` forks this process, which has loaded the program's modules already, and calls what the command calls: a
-process of its own as well, fifteen times sooner at work. Faults at system calls need `shim.so` in front of libc: the
-campaign's own processes are started with it, so that a fork can be armed, and it does nothing until then.
+There are two ways to start it. `started` runs the installed `swsearch` command, from the interpreter's first
+instruction. `forked` forks this process, which has already loaded the program's modules, and calls the command's entry
+point; the fork is also a separate process and begins its work fifteen times sooner. Faults at system calls need
+`shim.so` preloaded before libc: the campaign's own processes are started with it, so that a fork can be armed, and it
+does nothing until then.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from tests.campaign import faults
 COMMAND = Path(sys.executable).with_name("swsearch")
 _PR_SET_PDEATHSIG = 1
 HANGS_SECONDS = 120.0
-"""After this long a process counts as hanging. None is told from a slow one by less."""
+"""The time after which a process counts as hanging; a shorter time would also catch slow processes."""
 
 
 @dataclass(frozen=True)
@@ -41,15 +42,15 @@ class Done:
     Attributes
     ----------
     code : int
-        Exit code, or minus the number of the signal that ended it.
+        Exit code, or the negative number of the signal that ended the process.
     out, err : bytes
     calls : int
         System calls of the fault's classes.
     what : str
-        The call that met the fault.
+        The call that was faulted.
     seconds : float
     began : bool
-        Whether a fork reached the program with its signal handlers; always so of an installed command.
+        Whether a fork reached the program with its signal handlers; always true of an installed command.
     """
 
     code: int
@@ -62,18 +63,18 @@ class Done:
 
     @property
     def text(self) -> str:
-        """What it said, for a report of a failure."""
+        """The output, for a report of a failure."""
         return self.err.decode("utf-8", "replace")
 
     @property
     def errors(self) -> list[str]:
-        """Its lines that tell of errors."""
+        """The lines that report errors."""
         return [line for line in self.text.splitlines() if "error:" in line]
 
 
 @dataclass
 class Process:
-    """A process under way, the first of a process group of its own."""
+    """A running process, the leader of its own process group."""
 
     pid: int
     out: Path
@@ -81,19 +82,19 @@ class Process:
     page: faults.Page
     began: float = field(default_factory=time.monotonic)
     status: int | None = None
-    mark: Path | None = None  # which a fork makes when it reaches the program
+    mark: Path | None = None  # file that a fork creates when it reaches the program
 
     def signal(self, number: int) -> None:
-        """Send a signal to the whole group; nothing where it has ended. Its number is not given away until `wait`."""
+        """Send a signal to the group; do nothing if it has ended. Its number is not reused before `wait`."""
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self.pid, number)
 
     def has_ended(self) -> bool:
-        """Whether it has ended by itself or was ended."""
+        """Return whether the process has ended, by itself or by a signal."""
         return os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
 
     def wait(self, seconds: float = HANGS_SECONDS) -> Done:
-        """Wait for its end; where that does not come, it is killed and the code is that of SIGKILL."""
+        """Wait for the end of the process; after `seconds` it is killed, and the code is that of SIGKILL."""
         ends = time.monotonic() + seconds
         pause = 0.0005
         while not self.has_ended():
@@ -124,7 +125,7 @@ def forked(
     stdout: int | None = None,
     watch_stdout: bool = False,
 ) -> Process:
-    """`swsearch` with these arguments in a folder, in a fork of this process."""
+    """Run `swsearch` with these arguments in a folder, in a fork of this process."""
     load_program()
     out, err, page = _places(folder)
     mark = out.with_name(f"{out.name}-began")
@@ -133,7 +134,7 @@ def forked(
     pid = os.fork()
     if pid:
         with contextlib.suppress(PermissionError, ProcessLookupError):
-            os.setpgid(pid, pid)  # here as well: a signal sent at once must find the group
+            os.setpgid(pid, pid)  # also done in the parent: a signal sent at once must find the group
         return Process(pid, out, err, page, mark=mark)
     try:
         os.setpgid(0, 0)
@@ -153,7 +154,7 @@ def forked(
 
 
 def _become_command(arguments: Sequence[str], folder: Path, out: Path, err: Path, stdout: int | None) -> None:
-    """What the interpreter would find at its start: streams, handlers, arguments, environment."""
+    """Set up what the interpreter has at its start: streams, handlers, arguments, environment."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
@@ -165,7 +166,7 @@ def _become_command(arguments: Sequence[str], folder: Path, out: Path, err: Path
     ):
         os.dup2(source, target)
         os.close(source)
-    # The interpreter's own, for as long as the process lives.
+    # These replace the interpreter's own streams for the lifetime of the process.
     sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115
     sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
     sys.stderr = open(2, "w", encoding="utf-8", closefd=False, buffering=1, errors="backslashreplace")  # noqa: SIM115
@@ -174,7 +175,7 @@ def _become_command(arguments: Sequence[str], folder: Path, out: Path, err: Path
 
 
 def _run_as_interpreter(mark: Path) -> None:
-    """Call the command's entry point and end as the interpreter ends the process; mark when it handles signals."""
+    """Call the entry point and end the process as the interpreter does; create `mark` when signals are handled."""
     from swsearch.cli import app
     from swsearch.cli.start import run
 
@@ -220,7 +221,7 @@ def started(
     stderr: int | None = None,
     extra: Mapping[str, str] | None = None,
 ) -> Process:
-    """The installed command `swsearch` with these arguments in a folder; streams in `closed` are closed."""
+    """Start the installed command `swsearch` with these arguments in a folder; streams in `closed` are closed."""
     out, err, page = _places(folder)
     variables = {**os.environ, **environment(folder), **(extra or {})}
     variables.pop("LD_PRELOAD", None)
@@ -253,7 +254,7 @@ def started(
 
 
 def _places(folder: Path) -> tuple[Path, Path, faults.Page]:
-    """Where a process's output goes: beside its folder, not in it."""
+    """Return the paths of a process's output, which lie beside its folder, not in it."""
     beside = folder.with_name(f"{folder.name}.streams")
     beside.mkdir(exist_ok=True)
     number = len(list(beside.glob("page-*")))
@@ -262,7 +263,7 @@ def _places(folder: Path) -> tuple[Path, Path, faults.Page]:
 
 
 def environment(folder: Path) -> dict[str, str]:
-    """Variables of every process: temporary files below its folder, one thread of linear algebra."""
+    """Return the variables of every process: temporary files below its folder, one thread of linear algebra."""
     temporary = folder / "tmp"
     temporary.mkdir(exist_ok=True)
     return {"TMPDIR": str(temporary), "OPENBLAS_NUM_THREADS": "1", "COLUMNS": "120", "SWSEARCH_STORE": "hits.sqlite"}
@@ -270,7 +271,7 @@ def environment(folder: Path) -> dict[str, str]:
 
 @cache
 def load_program() -> None:
-    """Import all that a command imports, so that a fork need not."""
+    """Import all modules that a command imports, so that a fork does not have to."""
     import alembic.command  # noqa: F401
     import sqlalchemy.dialects.sqlite  # noqa: F401
 
@@ -282,11 +283,11 @@ def load_program() -> None:
                 importlib.import_module(module.name)
     _run_here_once()
     gc.collect()
-    gc.freeze()  # what is there now is not looked through again, in no fork
+    gc.freeze()  # existing objects are not collected again, in any fork
 
 
 def _run_here_once() -> None:
-    """Commands in this process, in a folder of their own: they import what is imported when it is used."""
+    """Run commands in this process, in a folder of their own, so that modules imported on use are loaded."""
     from swsearch.cli.app import main
 
     handlers = [(number, signal.getsignal(number)) for number in (signal.SIGINT, signal.SIGTERM)]
@@ -319,16 +320,16 @@ def _run_here_once() -> None:
 
 
 def die_with_parent() -> None:
-    """Have the system kill this process when its parent dies: a killed campaign leaves nothing at work."""
+    """Ask the system to kill this process when its parent dies, so that a killed campaign leaves no processes."""
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def run(arguments: Sequence[str], folder: Path, fault: faults.Fault = faults.NONE) -> Done:
-    """A forked command, waited for."""
+    """Run a forked command and wait for its end."""
     return forked(arguments, folder, fault).wait()
 
 
 def wait_for(happened: Callable[[], object], process: Process) -> None:
-    """Wait until something has happened or the process has ended."""
+    """Wait until an event has happened or the process has ended."""
     while not happened() and not process.has_ended():
         time.sleep(0.0005)

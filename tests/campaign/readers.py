@@ -1,8 +1,9 @@
-"""Searches while others change the database: each sees one generation, whole, and it is one that was there meanwhile.
+"""Searches during database changes: each search sees exactly one complete generation, current during the search.
 
-A writer adds, removes and compacts in a process of its own, one change after another. Readers, processes as well,
-search meanwhile. What a search prints must be, to the byte, what a search of one generation prints that stood between
-the reader's start and its end; these are known from the same changes made beforehand without readers.
+A writer adds, removes and compacts in its own process, one change after another. Readers search at the same time, also
+in processes of their own. The output of a search must equal, byte for byte, the output for one generation that was
+current between the reader's start and its end; the expected outputs come from the same changes made beforehand without
+readers.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ READERS = 3
 
 @cache
 def known(state_dir: Path) -> tuple[Template, dict[int, list[bytes]]]:
-    """What each reading command prints in each generation."""
+    """Return the output of each reading command in each generation."""
     template = Template.make(state_dir)
     folder = state_dir / "known"
     _prepare(template, folder)
@@ -72,7 +73,7 @@ def _generation(folder: Path) -> int:
 
 
 def readers(trial: Trial) -> None:
-    """All changes, one after another, with readers beside them all the time."""
+    """Make all changes, one after another, with readers running concurrently."""
     template, printed = known(trial.state_dir)
     folder = trial.folder / "work"
     _prepare(template, folder)
@@ -114,5 +115,5 @@ def _check(trial: Trial, process: Process, which: int, generations: range, print
 
 
 def run(budget: Budget, seed: int, state_dir: Path) -> Outcome:
-    """The part."""
+    """Run the part `readers`."""
     return run_trials("readers", readers, budget, seed, state_dir)

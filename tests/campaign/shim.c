@@ -1,9 +1,9 @@
-/* A library that is loaded in front of libc (LD_PRELOAD). It numbers the system calls by which a program changes or reads files of one
- * folder, and at a chosen one of them kills the program, sends it a signal, or lets the call fail.
+/* A library that is preloaded before libc (LD_PRELOAD). It numbers the system calls by which a program changes or reads
+ * files of one folder, and at a chosen call it kills the program, sends it a signal, or makes the call fail.
  *
- * Only calls on files below the root count: those that are opened by a path below it, or by a relative path (the program
- * under test runs in the root). The page that `campaign_arm` maps is shared with whoever watches, and outlives the kill:
- * the number of calls first, from byte 64 on the name of the call at which something was done.
+ * Only calls on files below the root are counted: files opened by a path below it, or by a relative path (the program
+ * under test runs in the root). The page that `campaign_arm` maps is shared with the observing process and outlives the
+ * kill: it holds the number of calls at offset 0 and the name of the faulted call from byte 64 on.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -51,7 +51,7 @@ static void note(const char *call, const char *path) {
     page->what[n] = 0;
 }
 
-/* What to do with a call of this class: COUNT is to go on. */
+/* The action for a call of this class; COUNT means that the call proceeds normally. */
 static int met(unsigned class, const char *call, const char *path) {
     if (!(classes & class)) return COUNT;
     uint64_t number = atomic_fetch_add(&page->calls, 1) + 1;
@@ -99,7 +99,7 @@ static int fails(int what) {
 
 __attribute__((constructor(101))) static void find_raw(void) { raw = (long (*)(long, ...))dlsym(RTLD_NEXT, "syscall"); }
 
-/* Native code that calls a system call without a function of libc for it: renameat2 with flags. */
+/* Handles system calls that native code makes through syscall() for lack of a libc function: renameat2 with flags. */
 long syscall(long number, ...) {
     long a[6];
     va_list list;
@@ -208,13 +208,13 @@ ssize_t write(int fd, const void *data, size_t size) {
     REAL(write);
     WRITE_BODY(write, size, real(fd, data, size), real(fd, data, size / 2))
 }
-ssize_t pwrite(int fd, const void *data, size_t size, off_t place) {
+ssize_t pwrite(int fd, const void *data, size_t size, off_t offset) {
     REAL(pwrite);
-    WRITE_BODY(pwrite, size, real(fd, data, size, place), real(fd, data, size / 2, place))
+    WRITE_BODY(pwrite, size, real(fd, data, size, offset), real(fd, data, size / 2, offset))
 }
-ssize_t pwrite64(int fd, const void *data, size_t size, off64_t place) {
+ssize_t pwrite64(int fd, const void *data, size_t size, off64_t offset) {
     REAL(pwrite64);
-    WRITE_BODY(pwrite, size, real(fd, data, size, place), real(fd, data, size / 2, place))
+    WRITE_BODY(pwrite, size, real(fd, data, size, offset), real(fd, data, size / 2, offset))
 }
 ssize_t writev(int fd, const struct iovec *parts, int n_parts) {
     REAL(writev);
@@ -230,16 +230,16 @@ ssize_t read(int fd, void *data, size_t size) {
     after(what);
     return n;
 }
-static ssize_t read_at(int fd, void *data, size_t size, off64_t place) {
-    if (!is_watched(fd)) return raw(SYS_pread64, fd, data, size, place);
+static ssize_t read_at(int fd, void *data, size_t size, off64_t offset) {
+    if (!is_watched(fd)) return raw(SYS_pread64, fd, data, size, offset);
     int what = met(READ, "pread", classes & READ ? name_of(fd) : "");
     if (fails(what)) return -1;
-    ssize_t n = raw(SYS_pread64, fd, data, size, place);
+    ssize_t n = raw(SYS_pread64, fd, data, size, offset);
     after(what);
     return n;
 }
-ssize_t pread(int fd, void *data, size_t size, off_t place) { return read_at(fd, data, size, place); }
-ssize_t pread64(int fd, void *data, size_t size, off64_t place) { return read_at(fd, data, size, place); }
+ssize_t pread(int fd, void *data, size_t size, off_t offset) { return read_at(fd, data, size, offset); }
+ssize_t pread64(int fd, void *data, size_t size, off64_t offset) { return read_at(fd, data, size, offset); }
 
 #define SIMPLE(watch, class, call, name, result) \
     if (!(watch)) return result; \

@@ -1,8 +1,8 @@
-"""Signals at any moment of any command, and standard streams that are closed or close.
+"""Signals at any moment of any command, and standard streams that are closed at the start or during the command.
 
-SIGINT ends a command with 130, SIGTERM with 143, each with nothing half-written, nothing left behind and no
-traceback; SIGHUP ends it as the system does, and what it leaves is what a kill leaves; SIGPIPE alone does nothing,
-since who reads no more is met as an error of the write.
+SIGINT ends a command with 130 and SIGTERM with 143, with nothing half-written, no leftover files and no traceback.
+SIGHUP ends it by the system's default action and leaves the same state as a kill. SIGPIPE alone has no effect, because
+the command handles a reader that has ended as a write error.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ PRINTING = (
 
 
 def one_signal(trial: Trial) -> None:
-    """One command, one signal, at a system call or after a random time."""
+    """Send one signal to one command, at a system call or at a random time."""
     name = NAMES[trial.number % len(NAMES)]
     sent = SENT[(trial.number // len(NAMES)) % len(SENT)]
     template, command = learned(name, trial.state_dir)
@@ -79,17 +79,17 @@ def one_signal(trial: Trial) -> None:
 
 
 def in_start_up(done: Done) -> bool:
-    """Whether the signal came before the program was reached: the interpreter then ends by itself, in its words."""
+    """Return whether the signal came before the program was reached: the interpreter then reports it and ends."""
     return done.code < 0 or "start.py" not in done.text
 
 
 def check_end(trial: Trial, done: Done, sent: signal.Signals, how: str, *, began: bool) -> None:
-    """The exit code and what was said."""
+    """Check the exit code and the messages."""
     if done.code == 0:
         trial.counts["ended before the signal, or did not care"] += 1
         return
     if sent is signal.SIGPIPE:
-        if began and done.code == -signal.SIGPIPE:  # before the interpreter set that it is ignored
+        if began and done.code == -signal.SIGPIPE:  # before the interpreter set SIGPIPE to be ignored
             trial.counts["ended while the interpreter started"] += 1
             return
         trial.check(False, f"{how}: exit code {done.code}: {done.text[-300:]}")
@@ -102,7 +102,7 @@ def check_end(trial: Trial, done: Done, sent: signal.Signals, how: str, *, began
 
 
 def closed_streams(trial: Trial) -> None:
-    """Any of the three streams closed from the beginning, or stdout closed by its reader after some bytes."""
+    """Run with any of the three streams closed from the start, or with stdout closed by its reader after some bytes."""
     template, _ = learned("query", trial.state_dir)
     folder = trial.folder / "work"
     if trial.number % 2:
@@ -157,10 +157,10 @@ def _closed_by_reader(trial: Trial, folder: Path) -> None:
 
 
 def run_signals(budget: Budget, seed: int, state_dir: Path) -> Outcome:
-    """The part `signals`."""
+    """Run the part `signals`."""
     return run_trials("signals", one_signal, budget, seed, state_dir)
 
 
 def run_streams(budget: Budget, seed: int, state_dir: Path) -> Outcome:
-    """The part `streams`."""
+    """Run the part `streams`."""
     return run_trials("streams", closed_streams, budget, seed, state_dir)

@@ -1,10 +1,10 @@
-"""The store under attack: another process holds its lock, its bytes are damaged, its server is killed.
+"""Disturbed stores: another process holds the lock, bytes are damaged, the server is killed.
 
-`locked_store`: a search whose store another process has locked waits, and then stores all the same. `damaged_store`:
-after bytes were changed or cut off, commands end with 0 or with one clear line, never in a traceback, a crash or a
-hang; where only the write-ahead log was hurt, what was committed before the hurt place is there and is whole.
-`killed_server`: PostgreSQL is killed with SIGKILL in the middle of a batch and started again; nothing committed is
-lost and the batch ends, resumed, with the bytes of an undisturbed one.
+`locked_store`: a search whose store another process has locked waits and then stores its hits. `damaged_store`: after
+bytes were changed or cut off, commands end with 0 or with one clear line, never with a traceback, a crash or a hang;
+where only the write-ahead log was damaged, what was committed before the damaged position is present and intact.
+`killed_server`: PostgreSQL is killed with SIGKILL in the middle of a batch and started again; no committed data is
+lost, and the resumed batch gives the same bytes as an undisturbed one.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ READING = (
 
 
 def locked_store(trial: Trial) -> None:
-    """Another connection writes for a while, now and again, while a search stores its hits."""
+    """Lock the store from another connection from time to time while a search stores its hits."""
     name = STORING[trial.number % len(STORING)]
     template, command = learned(name, trial.state_dir)
     assert isinstance(command, StoreCommand)
@@ -87,7 +87,7 @@ def _with_hits(template: Template, folder: Path) -> Path:
 
 
 def damaged_store(trial: Trial) -> None:
-    """Bytes changed or cut off: in the store, or in the write-ahead log that a killed batch left."""
+    """Change or cut off bytes of the store, or of the write-ahead log that a killed batch left."""
     template, _ = learned("query", trial.state_dir)
     folder = trial.folder / "work"
     folder.mkdir()
@@ -112,7 +112,7 @@ def damaged_store(trial: Trial) -> None:
 
 
 def _damaged_log(trial: Trial, folder: Path) -> None:
-    """Kill a query that stores, hurt its write-ahead log, and look at what is committed."""
+    """Kill a query that stores hits, damage its write-ahead log, and check what is committed."""
     _, command = learned("query", trial.state_dir)
     before = command.learned["old"]
     call = trial.rng.randrange(command.calls // 3, command.calls)
@@ -127,7 +127,7 @@ def _damaged_log(trial: Trial, folder: Path) -> None:
     else:
         data[trial.rng.randrange(len(data))] ^= 1 << trial.rng.randrange(8)
     log.write_bytes(data)
-    (folder / "hits.sqlite-shm").unlink(missing_ok=True)  # as after the machine stopped
+    (folder / "hits.sqlite-shm").unlink(missing_ok=True)  # as after a crash of the machine
     with HitStore(folder / "hits.sqlite") as store:
         runs = store.runs()
         for run in runs:
@@ -157,7 +157,7 @@ def _ends_well(trial: Trial, done: Done, how: str) -> None:
 
 
 class Server:
-    """A PostgreSQL server of our own on a socket in a folder, that can be killed and started again."""
+    """A PostgreSQL server on a socket in a folder, which can be killed and started again."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -182,9 +182,9 @@ class Server:
         self.start()
 
     def start(self) -> None:
-        """Start it and wait until it answers."""
+        """Start the server and wait until it answers."""
         command = [str(POSTGRES[-1] / "postgres"), "-D", f"{self.folder}/data", "-k", str(self.folder)]
-        if as_nobody := unprivileged():  # which clears what `die_with_parent` asked for, so it is asked again
+        if as_nobody := unprivileged():  # which clears what `die_with_parent` requested, so it is requested again
             command = [as_nobody[0], "--pdeathsig=KILL", *as_nobody[1:], *command]
         with open(self.folder / "log", "ab") as log:
             self._process = subprocess.Popen(
@@ -200,7 +200,7 @@ class Server:
             time.sleep(0.02)
 
     def kill(self) -> None:
-        """SIGKILL to the server and to all of its processes, as where the machine runs out of memory."""
+        """Send SIGKILL to the server and all of its processes, as when the machine runs out of memory."""
         first = self._process.pid
         found = subprocess.run(["ps", "--ppid", str(first), "-o", "pid="], capture_output=True, text=True, check=False)
         others = [int(line) for line in found.stdout.split()]
@@ -212,13 +212,13 @@ class Server:
             time.sleep(0.005)
 
     def stop(self) -> None:
-        """Stop it and remove its folder."""
+        """Stop the server and remove its folder."""
         self._process.send_signal(signal.SIGQUIT)
         self._process.wait()
         shutil.rmtree(self.folder)
 
     def url(self, name: str) -> str:
-        """An empty database."""
+        """Create an empty database and return its URL."""
         import psycopg
 
         with psycopg.connect(f"host={self.folder} user=swsearch dbname=postgres", autocommit=True) as admin:
@@ -228,12 +228,12 @@ class Server:
 
 
 def _plain() -> dict[str, str]:
-    """The environment without the campaign's library."""
+    """Return the environment without the campaign's library."""
     return {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
 
 
 def _has_ended(process: int) -> bool:
-    """Whether a process is gone, or waits for whoever inherited it to take notice."""
+    """Return whether a process is gone, or is a zombie that its new parent has not yet reaped."""
     try:
         return Path(f"/proc/{process}/stat").read_bytes().rpartition(b")")[2].split()[0] == b"Z"
     except OSError:
@@ -241,7 +241,7 @@ def _has_ended(process: int) -> bool:
 
 
 def killed_server(server: Server) -> Callable[[Trial], None]:
-    """The trial: kill the server while a batch stores, start it, resume."""
+    """Return the trial: kill the server while a batch stores its hits, start the server, resume."""
 
     @cache
     def undisturbed(state_dir: Path) -> tuple[Template, bytes, float]:
@@ -273,40 +273,40 @@ def killed_server(server: Server) -> Callable[[Trial], None]:
         trial.check("Traceback" not in done.text, f"{how}: a traceback: {done.text[-700:]}")
         trial.check(done.code == 0 or len(done.errors) == 1, f"{how}: {done.text[-400:]}")
         events = folder / "events.jsonl"
-        told = events.read_text().count('"event": "query"') if events.exists() else 0
+        reported = events.read_text().count('"event": "query"') if events.exists() else 0
         try:
             with HitStore(url) as store:
-                kept = sum(run.n_queries for run in store.runs())
+                stored = sum(run.n_queries for run in store.runs())
         except StoreError:
-            kept = 0
-        trial.check(kept >= told, f"{how}: {told} queries were committed, {kept} are there")
+            stored = 0
+        trial.check(stored >= reported, f"{how}: {reported} queries were committed, {stored} are there")
         again = run_forked((*arguments, "--resume", "latest"), folder)
         trial.check(again.code == 0, f"{how}, resumed: {again.text[-400:]}")
         report = run_forked(("report", "latest", "--store", url, "--format", "tsv"), folder)
         trial.check(report.out == wanted, f"{how}, resumed: the report differs")
         trial.counts["servers killed in the middle of a batch"] += done.code != 0
-        trial.counts["committed queries found again"] += told
+        trial.counts["committed queries found again"] += reported
 
     return trial
 
 
 def run_locked(budget: Budget, seed: int, state_dir: Path) -> Outcome:
-    """The part `locked_store`."""
+    """Run the part `locked_store`."""
     return run_trials("locked_store", locked_store, budget, seed, state_dir)
 
 
 def run_damaged(budget: Budget, seed: int, state_dir: Path) -> Outcome:
-    """The part `damaged_store`."""
+    """Run the part `damaged_store`."""
     return run_trials("damaged_store", damaged_store, budget, seed, state_dir)
 
 
 def run_killed_server(budget: Budget, seed: int, state_dir: Path) -> Outcome:
-    """The part `killed_server`."""
+    """Run the part `killed_server`."""
     if not POSTGRES:
         return Outcome(notes=["not run: PostgreSQL's server is not installed"])
     if os.geteuid() == 0 and shutil.which("setpriv") is None:
         return Outcome(notes=["not run: the server refuses to run as root, and setpriv is not there"])
-    # A socket's path must be short; the name is the same for a campaign that goes on, so that nothing is left over.
+    # A socket's path must be short; a resumed campaign uses the same name, so that no folder is left over.
     server = Server(Path(f"/tmp/swsearch-campaign-{zlib.crc32(str(state_dir).encode()):08x}"))
     try:
         return run_trials("killed_server", killed_server(server), budget, seed, state_dir)

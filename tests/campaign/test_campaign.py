@@ -1,4 +1,7 @@
-"""The small campaign, and what makes the large one worth its time: it repeats, it goes on, its judges see damage."""
+"""The small campaign, and the campaign itself: trials can be repeated and resumed, and judges detect damage.
+
+The expected values are those of each part's judge, or follow from the damage that a test makes by hand.
+"""
 
 from __future__ import annotations
 
@@ -24,14 +27,14 @@ NUMBERS = ("differential", "align_modes")
 
 @pytest.fixture(scope="module")
 def campaign_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """With a template of files that commands work on."""
+    """A campaign folder with a template of the files that commands work on."""
     folder = tmp_path_factory.mktemp("campaign")
     Template.make(folder / "any")
     return folder
 
 
 def ready(campaign_dir: Path, name: str) -> tuple[Command, Trial, Path]:
-    """A command with its judge, and a trial with a folder as it is after the command, undisturbed."""
+    """Return a command with its judge, and a trial whose folder is in the state after the undisturbed command."""
     template, command = learned(name, campaign_dir / "any")
     trial = Trial("test", 1, 0, campaign_dir / f"{name}-{len(list(campaign_dir.iterdir()))}", campaign_dir / "any")
     folder = trial.folder / "work"
@@ -46,7 +49,7 @@ def ready(campaign_dir: Path, name: str) -> tuple[Command, Trial, Path]:
 
 @pytest.mark.parametrize("parts", [NUMBERS, None], ids=["numbers", "disturbances"])
 def test_a_small_campaign_survives(tmp_path: Path, parts: tuple[str, ...] | None) -> None:
-    """A few trials of every part, as `make campaign` runs thousands; expected values: those of each part's judge."""
+    """A few trials of every part, of which `make campaign` runs thousands; oracle: each part's judge."""
     chosen = parts or tuple(part.name for part in PARTS if part.small and part.name not in NUMBERS)
     command = [sys.executable, "-m", "tests.campaign", "--small", "--state", str(tmp_path)]
     for name in chosen:
@@ -73,7 +76,7 @@ def test_a_trial_is_decided_by_part_seed_and_number(tmp_path: Path) -> None:
 
 
 def test_a_campaign_that_was_killed_goes_on(tmp_path: Path) -> None:
-    """The last line of its journal is cut; that trial alone is run again."""
+    """The last line of the journal is cut; only that trial is run again."""
     run: list[int] = []
 
     def trial(trial: Trial) -> None:
@@ -107,7 +110,7 @@ def test_a_budget_of_no_time_runs_nothing(tmp_path: Path) -> None:
 
 
 def test_the_judges_see_a_changed_database(campaign_dir: Path) -> None:
-    """A bit flipped, a file left over; expected values: the problems' words."""
+    """A flipped bit and a leftover file; expected values: the words of the problems."""
     command, trial, folder = ready(campaign_dir, "db_add")
     residues = min((folder / "some.db").glob("*/residues.bin"))
     leftover = residues.with_name("residues.spool")
@@ -130,7 +133,7 @@ def test_the_judges_see_a_changed_database(campaign_dir: Path) -> None:
     ],
 )
 def test_the_judges_see_a_changed_store(campaign_dir: Path, statement: str, problem: str) -> None:
-    """A row that is gone; expected values: the problems' words."""
+    """A missing row; expected values: the words of the problems."""
     command, trial, folder = ready(campaign_dir, "query")
     connection = sqlite3.connect(folder / "hits.sqlite", isolation_level=None)
     connection.execute(statement)
@@ -140,7 +143,7 @@ def test_the_judges_see_a_changed_store(campaign_dir: Path, statement: str, prob
 
 
 def test_the_judges_see_a_file_that_is_half_written(campaign_dir: Path) -> None:
-    """One byte less; expected values: the problems' words."""
+    """A file that lacks one byte; expected values: the words of the problems."""
     for name, out in (("report", "out.txt"), ("query", "hits.tsv")):
         command, trial, folder = ready(campaign_dir, name)
         (folder / out).write_bytes((folder / out).read_bytes()[:-1])
@@ -150,7 +153,7 @@ def test_the_judges_see_a_file_that_is_half_written(campaign_dir: Path) -> None:
 
 @pytest.mark.parametrize("way", KILLS)
 def test_a_kill_comes_at_its_call(campaign_dir: Path, way: str) -> None:
-    """An export's file: killed at its one write, nothing, half of it or all of it stands in the unfinished file."""
+    """An export is killed at its one write: the unfinished file holds nothing, half of the data or all of it."""
     template, command = learned("db_export", campaign_dir / "any")
     assert isinstance(command, OutCommand)
     folder = campaign_dir / f"kill-{KILLS[way]}"
@@ -167,7 +170,7 @@ def test_a_kill_comes_at_its_call(campaign_dir: Path, way: str) -> None:
 
 
 def test_calls_fail_and_are_cut_short_as_asked(campaign_dir: Path) -> None:
-    """Source: the words of the system for ENOSPC; a short write must be finished."""
+    """Source: the system's message for ENOSPC; a short write must be completed."""
     template, command = learned("db_export", campaign_dir / "any")
     shim = build_shim(campaign_dir)
     for fault, code, words in (

@@ -1,4 +1,4 @@
-"""The loop that most parts use: numbered trials, each decided by part, seed and number, counted on disk as they end."""
+"""The loop that most parts use: numbered trials, each determined by part, seed and number, recorded as they end."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ from tests.campaign.parts import Budget, Outcome
 
 @dataclass
 class Trial:
-    """One trial under way.
+    """One running trial.
 
     Attributes
     ----------
     part, seed, number
-        What decides it.
+        What determines the trial.
     folder : Path
-        An empty folder of its own; kept where the trial fails.
+        An empty folder of its own; retained if the trial fails.
     rng : random.Random
     state_dir : Path
-        Of the part, for what trials share.
+        The part's folder for data that trials share.
     problems : list of str
-        What broke; a line each.
+        What broke; one line each.
     counts : Counter
-        What the summary adds up.
+        Counts that the summary adds up.
     """
 
     part: str
@@ -52,25 +52,25 @@ class Trial:
         self.rng = random.Random(f"{self.part} {self.seed} {self.number}")
 
     def array_rng(self) -> np.random.Generator:
-        """The same for arrays."""
+        """Return a generator for arrays, determined in the same way."""
         return np.random.default_rng([self.seed, self.number, zlib.crc32(self.part.encode())])
 
     def check(self, holds: object, problem: str) -> bool:
-        """Note a problem unless something holds; returns whether it did."""
+        """Note a problem unless the condition holds; return whether it held."""
         if not holds:
             self.problems.append(problem)
         return bool(holds)
 
 
 def run_trials(part: str, trial: Callable[[Trial], None], budget: Budget, seed: int, state_dir: Path) -> Outcome:
-    """Run the trials of a part that its state does not hold yet, until the budget is spent."""
+    """Run the trials of a part that its state does not yet contain, until the budget is spent."""
     ends = time.monotonic() + budget.seconds
     state_dir.mkdir(parents=True, exist_ok=True)
     journal = state_dir / f"seed-{seed}.jsonl"
     done = _read(journal)
     with open(journal, "a", encoding="utf-8") as file:
         if journal.stat().st_size and not journal.read_bytes().endswith(b"\n"):
-            file.write("\n")  # the last line of a campaign that was killed
+            file.write("\n")  # ends the last line of a campaign that was killed
         for number in range(budget.first, budget.first + budget.trials):
             if number in done:
                 continue
@@ -85,7 +85,7 @@ def run_trials(part: str, trial: Callable[[Trial], None], budget: Budget, seed: 
 
 def _run_one(part: str, trial: Callable[[Trial], None], seed: int, number: int, state_dir: Path) -> dict[str, Any]:
     folder = state_dir / f"trial-{seed}-{number}"
-    if os.path.ismount(folder / "work"):  # a campaign that was killed could not take its small disk away
+    if os.path.ismount(folder / "work"):  # a campaign that was killed could not unmount its small disk
         subprocess.run(["umount", "-l", str(folder / "work")], check=False)
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
@@ -93,15 +93,15 @@ def _run_one(part: str, trial: Callable[[Trial], None], seed: int, number: int, 
     began = time.monotonic()
     try:
         trial(under_way)
-    except Exception as error:  # the campaign goes on; a fault of its own counts as a failure
-        place = traceback.extract_tb(error.__traceback__)[-1]
-        under_way.problems.append(f"{type(error).__name__} in {Path(place.filename).name}:{place.lineno}: {error}")
+    except Exception as error:  # the campaign continues; an exception in a trial counts as a failure
+        frame = traceback.extract_tb(error.__traceback__)[-1]
+        under_way.problems.append(f"{type(error).__name__} in {Path(frame.filename).name}:{frame.lineno}: {error}")
     if under_way.problems:
-        kept = state_dir / "failed" / folder.name
-        shutil.rmtree(kept, ignore_errors=True)
-        kept.parent.mkdir(exist_ok=True)
-        folder.rename(kept)
-        (kept / "problems.txt").write_text("\n".join(under_way.problems) + "\n")
+        saved = state_dir / "failed" / folder.name
+        shutil.rmtree(saved, ignore_errors=True)
+        saved.parent.mkdir(exist_ok=True)
+        folder.rename(saved)
+        (saved / "problems.txt").write_text("\n".join(under_way.problems) + "\n")
     else:
         shutil.rmtree(folder, ignore_errors=True)
     return {
@@ -142,5 +142,5 @@ def _one_line(problem: str) -> str:
 
 
 def noted(counts: Mapping[str, int]) -> list[str]:
-    """Counts as they stand in the summary."""
+    """Return counts in the form of the summary."""
     return [f"{name}: {n:,}" for name, n in sorted(counts.items())]

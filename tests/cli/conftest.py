@@ -1,4 +1,4 @@
-"""The command line as a user meets it: in this process for speed, as a process of its own where it is killed."""
+"""Fixtures that run the command line: in this process for speed, and in a separate process where it is killed."""
 
 import os
 import subprocess
@@ -37,7 +37,7 @@ sys.exit(main(sys.argv[1:]))
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a command left behind."""
+    """The exit code and the output of a command."""
 
     code: int
     out: str
@@ -54,7 +54,7 @@ class Outcome:
 
 @pytest.fixture
 def swsearch(capfd, monkeypatch, tmp_path) -> Callable[..., Outcome]:
-    """Runs ``swsearch`` with the arguments given, in an empty folder."""
+    """Run ``swsearch`` with the given arguments, in an empty folder."""
     monkeypatch.chdir(tmp_path)
 
     def call(*arguments: object) -> Outcome:
@@ -68,7 +68,7 @@ def swsearch(capfd, monkeypatch, tmp_path) -> Callable[..., Outcome]:
 
 @pytest.fixture
 def spawn(tmp_path) -> Callable[..., subprocess.Popen[str]]:
-    """Starts ``swsearch`` as a process of its own, in an empty folder."""
+    """Start ``swsearch`` in a process of its own, in an empty folder."""
 
     def call(*arguments: object, **options: object) -> subprocess.Popen[str]:
         return subprocess.Popen(
@@ -86,7 +86,7 @@ def spawn(tmp_path) -> Callable[..., subprocess.Popen[str]]:
 
 @pytest.fixture
 def spawn_paused(tmp_path) -> Callable[..., subprocess.Popen[str]]:
-    """The same, stopped at a moment: after ``HitStore, "add_query", 3`` the third query is in the store."""
+    """As `spawn`, but paused at a given call: after ``HitStore, "add_query", 3`` the third query is stored."""
 
     def call(moment: str, *arguments: object) -> subprocess.Popen[str]:
         process = subprocess.Popen(
@@ -106,7 +106,7 @@ def spawn_paused(tmp_path) -> Callable[..., subprocess.Popen[str]]:
 
 @pytest.fixture(scope="session")
 def protein_db(tmp_path_factory) -> Path:
-    """A database of the 1,500 real proteins of data/."""
+    """A database of the 1,500 real proteins in data/."""
     path = tmp_path_factory.mktemp("db") / "proteins.db"
     assert main(["index", str(DATA / "proteins.fasta.gz"), "-o", str(path), "--quiet"]) == 0
     return path

@@ -1,4 +1,7 @@
-"""What the program says where it cannot do what was asked: what was given, what is wrong with it, what would work."""
+"""Messages for requests that cannot be fulfilled: what was given, what is wrong with it, and what would work.
+
+The expected words are written by hand.
+"""
 
 import pytest
 

@@ -1,4 +1,8 @@
-"""`swsearch batch`: whatever happens to it, its run ends with the bytes of a batch that ran through."""
+"""`swsearch batch`: after any interruption, the resumed run gives the same bytes as an uninterrupted batch.
+
+The expected output comes from `swsearch query` or from a batch without interruption, shards or merges; the expected
+messages are written by hand.
+"""
 
 import json
 import re
@@ -18,7 +22,7 @@ QUERIES = DATA / "queries.fasta"
 
 @pytest.fixture
 def many_queries(tmp_path):
-    """Two files of 35 queries: windows over the demo's queries, one of them twice with other words in its header."""
+    """Two files of 35 queries: five windows over each of the demo's queries, one of which occurs twice."""
     records = [record.splitlines() for record in QUERIES.read_text().split(">")[1:]]
     queries = []
     for header, *lines in records:
@@ -31,7 +35,7 @@ def many_queries(tmp_path):
 
 
 def forget_queries(store, first):
-    """Make a run one that was killed before it stored the queries from this number on."""
+    """Delete the queries from this number on, as if the run had been killed before it stored them."""
     connection = sqlite3.connect(store)
     connection.execute("PRAGMA foreign_keys = ON")
     connection.execute("DELETE FROM queries WHERE number >= ?", (first,))
@@ -46,7 +50,7 @@ def report(swsearch, store, run="latest"):
 
 
 def test_a_batch_holds_what_a_query_of_the_same_sequences_finds(swsearch, tmp_path, protein_db, many_queries):
-    """Source: `swsearch query` on the files put together."""
+    """Source: `swsearch query` on the concatenated files."""
     outcome = swsearch("batch", *many_queries, protein_db, "--store", "b.sqlite", "--top", "3")
     assert outcome.code == 0, outcome.err
     assert outcome.out == "run 1 in b.sqlite: 35 queries done, 0 failed\n"
@@ -56,7 +60,7 @@ def test_a_batch_holds_what_a_query_of_the_same_sequences_finds(swsearch, tmp_pa
 
 
 def test_queries_with_the_same_letters_are_computed_once(swsearch, protein_db, many_queries):
-    """Source: the cells that the run counts; seven of the queries are another's letters."""
+    """Source: the number of cells that the run counts; seven of the queries have the same letters as another."""
     assert swsearch("batch", *many_queries, protein_db, "--store", "b.sqlite").code == 0
     with HitStore("b.sqlite") as store:
         free = [result.number for result in store.queries("latest") if result.stats.cells == 0]
@@ -67,7 +71,7 @@ def test_queries_with_the_same_letters_are_computed_once(swsearch, protein_db, m
 def test_a_killed_batch_resumes_to_the_same_bytes(
     swsearch, spawn_paused, tmp_path, protein_db, many_queries, committed, told
 ):
-    """Source: the same batch without interruption. The kill comes before or after the last query's event is told."""
+    """Source: the same batch without interruption. The kill comes before or after the last query's event is written."""
     assert swsearch("batch", *many_queries, protein_db, "--store", "whole.sqlite").code == 0
     arguments = ["batch", *many_queries, protein_db, "--store", "b.sqlite", "--resume", "latest"]
     moment = f'EventLog, "write", {committed + 1}' if told else f'HitStore, "add_query", {committed}'
@@ -101,7 +105,7 @@ def test_merged_shards_are_the_whole_batch(swsearch, protein_db, many_queries):
 
 
 def test_a_share_does_not_go_on_with_the_run_of_another(swsearch, protein_db, many_queries):
-    """By hand: both shares are in one store. Going on with the first, the second would call it finished."""
+    """By hand: both shares are in one store. If the second resumed the first share's run, it would find it finished."""
     arguments = ["batch", *many_queries, protein_db, "--store", "b.sqlite", "--top", "1"]
     assert swsearch(*arguments, "--shard", "1/2").code == 0
     with HitStore("b.sqlite") as store:
@@ -152,7 +156,7 @@ def test_resume_refuses_another_search_and_other_queries(swsearch, tmp_path, pro
 
 
 def test_resume_refuses_files_that_lack_queries_of_the_run(swsearch, protein_db, many_queries):
-    """By hand: the run has 35 queries, the first file 20. Finished, it would pass for a run of 20 that lacks none."""
+    """By hand: the run has 35 queries, the first file 20. If resumed, it would be reported as a complete run of 20."""
     assert swsearch("batch", *many_queries, protein_db, "--store", "b.sqlite").code == 0
     with HitStore("b.sqlite") as store:
         store.interrupt_run(1)
@@ -170,7 +174,7 @@ def test_resume_refuses_files_that_lack_queries_of_the_run(swsearch, protein_db,
 def test_a_run_left_on_another_machine_is_taken_up_where_its_number_is_given(
     swsearch, monkeypatch, protein_db, many_queries
 ):
-    """Source: the run of a batch on one machine. Nobody can see from another that its process was killed there."""
+    """Source: the run of a batch on one machine. Another machine cannot see that its process was killed."""
     assert swsearch("batch", *many_queries, protein_db, "--store", "whole.sqlite").code == 0
     arguments = ["batch", *many_queries, protein_db, "--store", "b.sqlite"]
     with monkeypatch.context() as elsewhere:
@@ -190,7 +194,7 @@ def test_a_run_left_on_another_machine_is_taken_up_where_its_number_is_given(
 
 
 def test_a_run_that_is_being_worked_on_is_left_alone(swsearch, protein_db, many_queries):
-    """This very process is at work on run 1."""
+    """The process of the test itself holds run 1."""
     arguments = ["batch", many_queries[0], protein_db, "--store", "b.sqlite"]
     assert swsearch(*arguments).code == 0
     with HitStore("b.sqlite") as store:
@@ -206,7 +210,7 @@ def test_a_run_that_is_being_worked_on_is_left_alone(swsearch, protein_db, many_
 
 
 def two_families() -> str:
-    """Stockholm of two alignments with one consensus and different scores, and a third that repeats the first."""
+    """Return Stockholm text: two alignments with equal consensus and different scores; the third repeats the first."""
     rows = {
         "one": ("MKVLWYEEKLLKFDDPPQQR", "MKVLWYEEKLLKFDDPPQQR"),
         "two": ("MKVLWYEEKLLKFDDPPQQR", "MKILFYDEKIIKYDEPPNQR"),
@@ -220,7 +224,7 @@ def two_families() -> str:
 
 
 def test_profiles_are_batched_resumed_and_sharded(swsearch, tmp_path, protein_db):
-    """Source: `swsearch query` of the same profiles, whose report keeps the same digest of their scores."""
+    """Source: `swsearch query` with the same profiles, whose report has the same digest of their scores."""
     (tmp_path / "families.sto").write_text(two_families())
     asked = ["families.sto", protein_db, "--evalue", "1000", "--top", "5"]
     direct = swsearch("query", *asked, "--format", "json", "--store", "none")
@@ -273,7 +277,7 @@ def test_a_store_is_not_made_for_runs_that_are_not_there(swsearch, tmp_path, pro
 
 
 def test_a_run_that_is_not_complete_says_so_wherever_it_goes(swsearch, protein_db):
-    """Expected: its report is that of the stored queries, with a word on stderr; a copy of it can be resumed."""
+    """Expected: the report lists the stored queries, with a message on stderr; a copy of the run can be resumed."""
     assert swsearch("batch", QUERIES, protein_db, "--store", "b.sqlite").code == 0
     assert swsearch("report", "1", "--store", "b.sqlite").err == ""
     with HitStore("b.sqlite") as store:
@@ -299,7 +303,7 @@ def test_shards_that_are_none_are_refused(swsearch, protein_db, shard):
 
 
 def test_a_batch_reads_stdin(spawn, swsearch, protein_db):
-    """Source: the same queries from the file."""
+    """Source: the same queries read from the file."""
     process = spawn("batch", "-", protein_db, "--store", "piped.sqlite", stdin=subprocess.PIPE)
     out, errors = process.communicate(QUERIES.read_text())
     assert process.returncode == 0, errors
@@ -309,7 +313,7 @@ def test_a_batch_reads_stdin(spawn, swsearch, protein_db):
 
 
 def test_dna_is_not_taken_for_protein_and_nothing_is_stored(swsearch, tmp_path, protein_db):
-    """Every DNA letter is a protein letter too; the second of two files is looked at as well."""
+    """Every DNA letter is also a protein letter; the second of two files is checked as well."""
     reads = DATA / "lambda_reads.fastq"
     outcome = swsearch("batch", QUERIES, reads, protein_db, "--store", "b.sqlite")
     assert outcome.code == 1
@@ -320,7 +324,7 @@ def test_dna_is_not_taken_for_protein_and_nothing_is_stored(swsearch, tmp_path, 
 
 
 def test_a_batch_is_not_resumed_with_another_choice_of_subjects(swsearch, tmp_path, protein_db, many_queries):
-    """By hand: the file that chooses subjects is changed between the two; its name stays."""
+    """By hand: the file that selects subjects is changed between the two runs; its name is unchanged."""
     (tmp_path / "chosen").write_text("A5IMB8\nB4RQP4\nA8Z6G0\n")
     arguments = ["batch", *many_queries, protein_db, "--store", "b.sqlite", "--include", "chosen"]
     assert swsearch(*arguments).code == 0
@@ -335,7 +339,7 @@ def test_a_batch_is_not_resumed_with_another_choice_of_subjects(swsearch, tmp_pa
 
 
 def test_a_batch_goes_on_after_a_compaction_and_not_after_a_change(swsearch, tmp_path, many_queries):
-    """Source: a batch that ran through before the compaction; the report names the generation that it began with."""
+    """Source: a batch completed before the compaction; the report names the generation in which it began."""
     assert swsearch("index", DATA / "queries.fasta", "-o", "few.db").code == 0
     (tmp_path / "more.fasta").write_text(">more\nMKVLWYEEKLLKFDDPPQQRRSTHH\n")
     assert swsearch("db", "add", "few.db", "more.fasta").code == 0
@@ -356,7 +360,7 @@ def test_a_batch_goes_on_after_a_compaction_and_not_after_a_change(swsearch, tmp
 
 @pytest.fixture
 def shards(swsearch, tmp_path, protein_db, many_queries):
-    """Three shards of one batch of 36 queries, each in a store of its own; the last query fails, in shard 3/3."""
+    """Three shards of one batch of 36 queries, each in its own store; the last query, in shard 3/3, fails."""
     with (tmp_path / "two.fasta").open("a") as file:
         file.write(">last is no protein\nMKV7\n")
     for index in (1, 2, 3):
@@ -366,9 +370,9 @@ def shards(swsearch, tmp_path, protein_db, many_queries):
 
 
 def test_a_shard_that_is_missing_is_named_and_nothing_is_merged(swsearch, tmp_path, shards):
-    """By hand: of 36 queries each shard has 12, the failed one at the end counted."""
+    """By hand: each shard has 12 of the 36 queries, including the failed one at the end."""
     for absent in (0, 1, 2):
-        there = [store for place, store in enumerate(shards) if place != absent]
+        there = [store for index, store in enumerate(shards) if index != absent]
         refused = swsearch("runs", "merge", *there, "--store", "m.sqlite")
         assert refused.code == 1
         assert f"share {absent + 1}/3 is missing, 12 of 36 queries; name the store that has it" in refused.error
@@ -438,7 +442,7 @@ def test_doubled_unfinished_and_foreign_shards_are_refused(swsearch, tmp_path, p
 
 
 def test_shards_of_one_store_are_all_merged(swsearch, protein_db, many_queries):
-    """Source: the batch without shards. Beside them are a query's run, and a killed run of one of the shares."""
+    """Source: the batch without shards. The store also holds the run of a query and a killed run of one share."""
     batch = ["batch", *many_queries, protein_db, "--store", "h.sqlite", "--top", "3"]
     assert swsearch(*batch, "--shard", "1/2").code == 0
     with HitStore("h.sqlite") as store:
@@ -464,7 +468,7 @@ def test_an_exported_shard_is_still_a_shard(swsearch, shards):
 
 
 def test_latest_goes_on_with_runs_of_the_same_queries_alone(swsearch, protein_db, many_queries):
-    """By hand: the interrupted run is of the first file; a batch of the second is another."""
+    """By hand: the interrupted run is of the first file; a batch of the second file is a different search."""
     assert swsearch("batch", many_queries[0], protein_db, "--store", "b.sqlite").code == 0
     with HitStore("b.sqlite") as store:
         store.interrupt_run(1)
@@ -473,7 +477,7 @@ def test_latest_goes_on_with_runs_of_the_same_queries_alone(swsearch, protein_db
 
 
 def test_a_run_at_work_is_not_deleted_unless_that_is_forced(swsearch, spawn_paused, protein_db, many_queries):
-    """A batch is stopped after its third query; forced, the deletion ends it with one line."""
+    """A batch is paused after its third query; a forced deletion ends it with one line."""
     batch = ["batch", *many_queries, protein_db, "--store", "b.sqlite"]
     process = spawn_paused('HitStore, "add_query", 3', *batch)
     for run in ("latest", "1"):
@@ -499,7 +503,7 @@ def test_a_run_of_another_machine_is_not_deleted_unless_that_is_forced(swsearch,
 
 
 def test_latest_is_the_newest_finished_run(swsearch, protein_db):
-    """By hand: run 2 is newer and interrupted. What is deleted must be named, for `latest` may mean either."""
+    """By hand: run 2 is newer but interrupted. A deletion must name its run, because `latest` is ambiguous here."""
     for _ in range(2):
         assert swsearch("query", QUERIES, protein_db, "--top", "1").code == 0
     with HitStore("hits.sqlite") as store:
@@ -519,7 +523,7 @@ def test_latest_is_the_newest_finished_run(swsearch, protein_db):
 
 @pytest.mark.parametrize(("n_queries", "state"), [(1, "finished"), (7, "interrupted")])
 def test_a_reader_who_goes_away_takes_no_stored_query_along(spawn_paused, tmp_path, protein_db, n_queries, state):
-    """The reader leaves after the first query is stored. A run that has all its queries by then is finished."""
+    """The reader closes the pipe after the first query is stored. A run with all its queries stored is finished."""
     records = QUERIES.read_text().split(">")[1 : n_queries + 1]
     (tmp_path / "q.fasta").write_text("".join(f">{record}" for record in records))
     wide = ["--format", "blast6", "--fields", "std cigar stitle", "--top", "500", "--evalue", "1000"]  # fills a buffer
@@ -534,12 +538,12 @@ def test_a_reader_who_goes_away_takes_no_stored_query_along(spawn_paused, tmp_pa
         run = store.run(1)
         assert run.state == state
         assert run.n_queries + run.n_missing == n_queries
-        kept = f"run 1 in hits.sqlite keeps {run.n_queries} of 7 queries and is marked interrupted"
-        assert (kept in errors) == (state == "interrupted")
+        message = f"run 1 in hits.sqlite keeps {run.n_queries} of 7 queries and is marked interrupted"
+        assert (message in errors) == (state == "interrupted")
 
 
 def test_query_files_that_change_meanwhile_are_noticed(swsearch, spawn_paused, tmp_path, protein_db, many_queries):
-    """The second file grows between the count and the reading, which a pause at the start of the run lies between."""
+    """The second file grows between the count and the reading, while the command is paused at the start of the run."""
     process = spawn_paused('EventLog, "write", 1', "batch", *many_queries, protein_db, "--store", "b.sqlite")
     with (tmp_path / "two.fasta").open("a") as file:
         file.write(">more\nMKVLWYEEKLLKFDDPPQQR\n")
@@ -551,7 +555,7 @@ def test_query_files_that_change_meanwhile_are_noticed(swsearch, spawn_paused, t
 
 
 def test_a_store_that_is_deleted_meanwhile_is_noticed(spawn_paused, tmp_path, protein_db, many_queries):
-    """SQLite would write on into the file that nobody can open any more; the batch must not end as if it were done."""
+    """SQLite would continue to write to the deleted file; the batch must not end as if it had succeeded."""
     process = spawn_paused('HitStore, "add_query", 3', "batch", *many_queries, protein_db, "--store", "b.sqlite")
     (tmp_path / "b.sqlite").unlink()
     out, errors = process.communicate("\n")
@@ -565,7 +569,7 @@ def test_a_store_that_is_deleted_meanwhile_is_noticed(spawn_paused, tmp_path, pr
     "command", ["runs merge one.sqlite two.sqlite --store m.sqlite", "runs export 1 --store one.sqlite --out m.sqlite"]
 )
 def test_a_merge_that_is_killed_leaves_nothing(swsearch, spawn_paused, tmp_path, command, ended):
-    """Source: no run and the same command again; `latest` must not be half of a merge."""
+    """Expected: no run is left, and the same command then succeeds; `latest` must not be an incomplete merge."""
     for name, index in (("one", 1), ("two", 2)):
         with HitStore(tmp_path / f"{name}.sqlite", create=True) as store:
             run_id = store.start_run(RUN, AskedQueries(Shard(index, 2), 6, "digest"))

@@ -1,4 +1,7 @@
-"""``swsearch bench`` prints a line for each measurement and refuses what it cannot measure."""
+"""``swsearch bench`` prints one line for each measurement and refuses what it cannot measure.
+
+The expected rows and messages are written by hand.
+"""
 
 import json
 
@@ -24,7 +27,7 @@ SMALL = ["--residues", 5000, "--query-length", 30, "--pair-length", 60, "--pairs
 
 
 def test_every_kernel_is_measured_or_says_why_not(swsearch, monkeypatch):
-    """A machine without a GPU: its rows are there, each with the reason."""
+    """On a machine without a GPU, the GPU's rows are present, each with the reason why it was not measured."""
     monkeypatch.setattr(kernel_bench, "usable_gpu", lambda: (None, "no GPU in this test"))
     outcome = swsearch("bench", "kernels", *SMALL)
     assert outcome.code == 0
@@ -42,7 +45,7 @@ def test_every_kernel_is_measured_or_says_why_not(swsearch, monkeypatch):
     ]
     assert all(line.endswith("not measured: no GPU in this test") for line in on_gpu)
     measured = [line.split() for line in lines if " cuda " not in line]
-    assert all(float(line[-2].replace(",", "")) > 0 for line in measured)  # times the reference
+    assert all(float(line[-2].replace(",", "")) > 0 for line in measured)  # speed relative to the reference
     assert all(int(line[-1]) > 0 for line in measured if "reference" not in line)  # checked
 
 

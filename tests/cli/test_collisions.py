@@ -1,4 +1,7 @@
-"""No output overwrites what the command reads, a store, a packed database or another output, however it is spelt."""
+"""No output overwrites an input of the command, a store, a packed database or another output, however it is spelt.
+
+Expected by hand: the command fails with a message, and the folder is unchanged.
+"""
 
 import os
 import shutil
@@ -12,7 +15,7 @@ from swsearch.cli.app import main
 
 LETTERS = "MKVLAAGIVGLLLAQWERTYHHEDKNRSTPACFWMKVLAAGIVGLLLAQWERTY"
 
-# Command, and the option whose argument comes last. {…} are the files of the folder below.
+# Each command, and the option whose argument comes last. {…} are the files of the folder below.
 WRITERS = {
     "query --out": "query q.fa p.db --store hits.sqlite --out",
     "query --out, stored nowhere": "query q.fa p.db --store none --out",
@@ -37,7 +40,7 @@ IN_DATABASE = Path("p.db", "segment-000001", "lengths.bin")
 
 @pytest.fixture(scope="session")
 def made(tmp_path_factory):
-    """A folder with queries, their database, and two stores with a run each."""
+    """A folder with queries, their database, and two stores with one run each."""
     folder = tmp_path_factory.mktemp("made")
     (folder / "q.fa").write_text(f">q\n{LETTERS}\n")
     for name in ("hits.sqlite", "other.sqlite"):
@@ -59,7 +62,7 @@ def snapshot(folder):
 
 
 def refused(swsearch, folder, command, target):
-    """The error of a command that must change nothing."""
+    """Return the error of a command that must not change anything."""
     before = snapshot(folder)
     outcome = swsearch(*command.split(), target)
     assert outcome.code == 1, outcome.err
@@ -69,7 +72,7 @@ def refused(swsearch, folder, command, target):
 
 
 def spelt(folder, name, spelling):
-    """Another way to name a file."""
+    """Return another spelling of a file's path."""
     if spelling == "./":
         return f".//{name}"
     if spelling == "absolute":
@@ -100,7 +103,7 @@ def test_no_output_is_an_input(swsearch, folder, writer, spelling):
 @pytest.mark.parametrize("store", ["hits.sqlite", "other.sqlite"])
 @pytest.mark.parametrize("writer", WRITERS)
 def test_no_output_is_a_store(swsearch, folder, writer, store, spelling):
-    """The one in use, and any other."""
+    """Both the store in use and any other store are refused."""
     error = refused(swsearch, folder, WRITERS[writer], spelt(folder, store, spelling))
     assert "store" in error
 
@@ -140,7 +143,7 @@ def test_no_output_is_another_name_of_a_file_of_the_database(swsearch, folder, w
     ],
 )
 def test_two_outputs_are_two_files(swsearch, folder, command):
-    """Neither of them exists yet."""
+    """The two names refer to one file that does not exist yet."""
     (folder / "link.png").symlink_to("same.png")
     *words, last = command.split()
     error = refused(swsearch, folder, " ".join(words), last)
@@ -198,7 +201,7 @@ def test_stdin_that_is_a_file_is_an_input_too(folder):
 
 
 def test_what_is_in_nobodys_way_is_written(swsearch, folder):
-    """A device may be named twice; a link leads to the file that is replaced, which keeps its permissions."""
+    """A device may be named twice; a link is followed to the file that is replaced, whose permissions do not change."""
     (folder / "old.txt").write_text("old\n")
     (folder / "old.txt").chmod(0o600)
     (folder / "link.txt").symlink_to("old.txt")

@@ -1,4 +1,7 @@
-"""Files whose names ask for compression are compressed, with the same bytes each time."""
+"""Files whose names ask for compression are compressed, with the same bytes each time.
+
+The expected content is that of the same output without compression.
+"""
 
 import bz2
 import gzip
@@ -32,7 +35,7 @@ def plain(name, data):
 @pytest.mark.parametrize("suffix", ["gz", "bz2", "xz", "zst", "GZ"])
 @pytest.mark.parametrize("writer", WRITERS)
 def test_text_is_compressed_as_the_name_says(swsearch, tmp_path, protein_db, writer, suffix):
-    """Source: the same output without the suffix; gzip's fields for a time and a name are empty."""
+    """Source: the same output without the suffix; gzip's time and name fields are empty."""
     command = [protein_db if word == "{db}" else word for word in WRITERS[writer]]
     if writer.startswith("report"):
         assert swsearch("query", QUERIES, protein_db, "--out", "/dev/null").code == 0
@@ -66,7 +69,7 @@ def test_what_cannot_be_compressed_says_so(swsearch, tmp_path, protein_db):
 
 @pytest.mark.parametrize("suffix", ["gz", "bz2", "xz", "zst"])
 def test_a_full_disk_while_compressing_is_one_line(protein_db, spawn, tmp_path, suffix):
-    """Source: /dev/full, on which every write fails, under another name."""
+    """Source: /dev/full, on which every write fails, linked under another name."""
     (tmp_path / f"full.{suffix}").symlink_to("/dev/full")
     process = spawn("db", "export", protein_db, "--out", f"full.{suffix}")
     _, errors = process.communicate()

@@ -1,4 +1,8 @@
-"""``swsearch db``: what a person sees of a database that changes, and that no search can tell it from a fresh one."""
+"""``swsearch db``: the messages about a changing database, and searches of a changed and of a fresh database.
+
+The expected search results come from a database that is indexed anew from the exported FASTA; the expected messages
+and counts are written by hand.
+"""
 
 import os
 import random
@@ -15,19 +19,19 @@ QUERIES = DATA / "queries.fasta"
 
 
 def fasta_records(text: str) -> list[str]:
-    """A FASTA's records, each with its header line."""
+    """Return the records of a FASTA text, each with its header line."""
     return [f">{record}" for record in text.split(">")[1:]]
 
 
-# --- a changed database is a fresh one ---
+# --- a changed database gives the results of a fresh one ---
 
 FORMATS = ["table", "blast6", "blast7", "tsv", "csv", "json", "jsonl", "pairwise"]
 VERSION = re.compile(r'"digest": "[0-9a-f]{64}", "generation": [0-9]+, ')
-"""What JSON tells of the database's version; the rest of every report must be the same."""
+"""The fields of the JSON report that describe the database's version; the rest of every report must be equal."""
 
 
 def reports(swsearch, tmp_path, database, queries, *options):
-    """The hits in every format, the database always under the same name, as reports print it."""
+    """Return the hits in every format; the database always has the same name, because reports print it."""
     os.rename(tmp_path / database, tmp_path / "searched.db")
     assert swsearch("query", queries, "searched.db", "--store", "hits.sqlite", "--quiet", *options).code == 0
     os.rename(tmp_path / "searched.db", tmp_path / database)
@@ -36,7 +40,7 @@ def reports(swsearch, tmp_path, database, queries, *options):
 
 
 def assert_searched_as_fresh(swsearch, tmp_path, queries, *options):
-    """changed.db is searched like a database that is indexed from its export, before and after compaction."""
+    """changed.db gives the same results as a database indexed from its export, before and after compaction."""
     assert swsearch("db", "export", "changed.db", "--out", "export.fasta").code == 0
     alphabet = "dna" if "dna" in swsearch("db", "info", "changed.db").out else "protein"
     assert swsearch("index", "export.fasta", "-o", "fresh.db", "--alphabet", alphabet, "--force").code == 0
@@ -52,7 +56,7 @@ def assert_searched_as_fresh(swsearch, tmp_path, queries, *options):
 
 @pytest.mark.parametrize("options", [["--top", "40"], ["--top", "7", "--ties", "all", "--partition-residues", "30000"]])
 def test_a_changed_protein_database_is_searched_as_a_fresh_one(swsearch, tmp_path, protein_db, options):
-    """Source: an index of the exported FASTA. Copies under other names, added and removed, make ties in every place."""
+    """Source: an index of the exported FASTA. Copies under other names, added and removed, make ties at all ranks."""
     records = fasta_records(swsearch("db", "export", protein_db).out)
     source = random.Random(7)
     source.shuffle(records)
@@ -68,7 +72,7 @@ def test_a_changed_protein_database_is_searched_as_a_fresh_one(swsearch, tmp_pat
 
 
 def test_a_changed_dna_database_is_searched_as_a_fresh_one(swsearch, tmp_path):
-    """Source: an index of the exported FASTA; overlapping pieces of phage lambda, read on both strands."""
+    """Source: an index of the exported FASTA; overlapping segments of phage lambda, searched on both strands."""
     genome = "".join((DATA / "lambda_phage.fasta").read_text().split("\n")[1:])
     pieces = [f">piece{n}\n{genome[n * 400 : n * 400 + 700]}\n" for n in range(120)]
     (tmp_path / "0.fasta").write_text("".join(pieces[::2]))
@@ -80,7 +84,7 @@ def test_a_changed_dna_database_is_searched_as_a_fresh_one(swsearch, tmp_path):
 
 
 def test_the_engines_agree_on_a_changed_database(swsearch, tmp_path):
-    """Source: the reference engine, which takes one subject after another by its start and length."""
+    """Source: the reference engine, which reads each subject by its start and length."""
     records = [f">s{n}\n{'MKWVTFISLLFLFSSAYSRGVFRRDAHKSEVAHRFKDLGEENFKALVLIA'[: 9 + n]}\n" for n in range(40)]
     (tmp_path / "0.fasta").write_text("".join(records[:25]))
     (tmp_path / "1.fasta").write_text("".join(records[25:]))
@@ -94,7 +98,7 @@ def test_the_engines_agree_on_a_changed_database(swsearch, tmp_path):
     assert found[0].count("\n") == 36
 
 
-# --- what the commands say ---
+# --- messages of the commands ---
 
 
 @pytest.fixture
@@ -111,7 +115,7 @@ def info_of(swsearch, database) -> dict[str, str]:
 
 
 def test_info_tells_generation_segments_and_what_was_removed(swsearch, tmp_path, small_db):
-    """Source: counted by hand."""
+    """Source: counts made by hand."""
     fresh = info_of(swsearch, small_db)
     assert (fresh["generation"], fresh["segments"], fresh["removed"]) == ("1", "1", "none")
     (tmp_path / "more.fasta").write_text(">d\nMKVLWMKVLW\n>a\nMK\n")
@@ -147,7 +151,7 @@ def test_quiet_changes_say_nothing(swsearch, small_db):
 
 
 def test_identifiers_come_from_a_file_too(swsearch, spawn, tmp_path, small_db):
-    """Source: the file's lines; words after the identifier, blank lines and both kinds of line end do not matter."""
+    """Source: the file's lines; words after the identifier, blank lines and the kind of line ending have no effect."""
     (tmp_path / "gone.txt").write_bytes(b"\r\n\na and words\r\n")
     assert swsearch("db", "remove", small_db, "b", "--from-file", "gone.txt").code == 0
     assert swsearch("db", "export", small_db).out == ">c\nWWWWWWW\n"
@@ -173,7 +177,7 @@ def test_identifiers_come_from_a_file_too(swsearch, spawn, tmp_path, small_db):
     ],
 )
 def test_bad_requests_are_one_line_and_change_nothing(swsearch, tmp_path, small_db, arguments, words):
-    """Source: the words that tell a person what is wrong, where, and that nothing happened."""
+    """Source: the words that state what is wrong, where, and that nothing was changed."""
     (tmp_path / "empty.txt").write_text("\n")
     (tmp_path / "bad.fasta").write_text(">d\nMKVL\n>e\nMK7\n")
     before = {
@@ -194,7 +198,7 @@ def test_removing_nothing_is_wrong_usage(swsearch, small_db):
 
 
 def test_a_second_writer_names_the_first(swsearch, spawn, tmp_path, small_db):
-    """The first one waits for its standard input; expected words: its process id."""
+    """The first writer waits for its standard input; expected words: its process id."""
     child = spawn("db", "add", small_db, "-", "--quiet", stdin=subprocess.PIPE)
     lock = small_db / "writer.lock"
     wait_until(lambda: child.poll() is not None or (lock.exists() and lock.read_text()), "the writer's lock")
@@ -211,7 +215,7 @@ def test_a_second_writer_names_the_first(swsearch, spawn, tmp_path, small_db):
 
 
 def test_stored_runs_tell_the_generation_that_was_searched(swsearch, tmp_path, small_db):
-    """Source: the generation and digest that `db info` shows at the time of each run."""
+    """Source: the generation and digest that `db info` reports at the time of each run."""
     (tmp_path / "q.fasta").write_text(">q\nMKVLW\n")
     generations = []
     for change in (None, ["db", "remove", small_db, "b"]):
@@ -228,7 +232,7 @@ def test_stored_runs_tell_the_generation_that_was_searched(swsearch, tmp_path, s
 
 
 def test_dna_is_not_taken_for_protein_by_an_addition(swsearch, small_db, tmp_path):
-    """By hand: the letters of DNA are amino acids too; 34 of them tell, and --alphabet protein is believed."""
+    """By hand: all DNA letters are also amino acids; 34 of them identify DNA, and --alphabet protein overrides this."""
     (tmp_path / "dna.fasta").write_text(">gene\nATGAAACGTATTAGCACCACCATTACCACCACCA\n")
     (tmp_path / "both.fasta").write_text(">p\nMKVLWYEEKLLKFDDPPQQRRSTHH\n")
     refused = swsearch("db", "add", small_db, "both.fasta", "dna.fasta")

@@ -1,4 +1,7 @@
-"""Bad input and bad luck: one clear line, the right exit code, nothing half-written, nothing committed lost."""
+"""Invalid input and system failures: one clear line, the right exit code, no half-written output, no loss of commits.
+
+The expected messages are written by hand; searches that are stopped are compared with uninterrupted ones.
+"""
 
 import os
 import re
@@ -34,7 +37,7 @@ BAD_FILES = {
 
 @pytest.mark.parametrize("name", BAD_FILES)
 def test_bad_files_are_refused_by_index_and_leave_nothing(swsearch, tmp_path, name):
-    """Source: hand-made files; the words are those a person needs to find the place."""
+    """Source: hand-made files; the expected words are those that a user needs to find the error in the file."""
     content, words = BAD_FILES[name]
     (tmp_path / "bad.fasta").write_bytes(content)
     outcome = swsearch("index", "bad.fasta", "-o", "bad.db")
@@ -72,7 +75,7 @@ def test_proteins_against_dna_are_refused_with_the_way_to_translate_it(swsearch,
 
 
 def test_dna_is_not_taken_for_protein_unless_it_is_said_to_be(swsearch, tmp_path, protein_db):
-    """Every DNA letter is a protein letter too; 30 residues tell them apart, a short peptide cannot."""
+    """Every DNA letter is also a protein letter; 30 residues distinguish them, a short peptide does not."""
     reads = DATA / "lambda_reads.fastq"
     outcome = swsearch("query", reads, protein_db)
     assert outcome.code == 1
@@ -123,7 +126,7 @@ def test_wrong_usage_exits_with_2(swsearch, arguments):
 
 
 def test_a_closed_pipe_ends_quietly(protein_db, tmp_path):
-    """Source: what `head` does to every well-behaved program."""
+    """Source: the effect of `head` on a well-behaved program."""
     command = f"python -m swsearch query {QUERIES} {protein_db} --format blast6 --top 500 --store none | head -n 1"
     environment = {**os.environ, "PATH": f"{Path(os.sys.executable).parent}:{os.environ['PATH']}"}
     outcome = subprocess.run(
@@ -140,7 +143,7 @@ def test_a_closed_pipe_ends_quietly(protein_db, tmp_path):
 
 
 def test_what_was_printed_before_an_error_is_not_lost():
-    """The command ends without the interpreter's own clearing up, and so without its last flush."""
+    """The command ends without the interpreter's finalization, and therefore without its last flush."""
     program = "import swsearch.cli.app as app; app.main = lambda: (print('printed'), 3)[1]; app.run()"
     outcome = subprocess.run([os.sys.executable, "-c", program], check=False, capture_output=True, text=True)
     assert (outcome.returncode, outcome.stdout) == (3, "printed\n")
@@ -199,7 +202,7 @@ def test_an_ignored_signal_stays_ignored_while_the_program_is_loaded():
 
 
 def test_the_installed_command_starts_where_signals_are_minded():
-    """Source: the project file; `python -m swsearch` is the same entry."""
+    """Source: the project file; `python -m swsearch` uses the same entry point."""
     project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())
     assert project["project"]["scripts"]["swsearch"] == "swsearch.cli.start:run"
     from swsearch import __main__
@@ -239,7 +242,7 @@ def test_a_full_disk_is_one_line(protein_db, tmp_path):
     ],
 )
 def test_a_file_that_cannot_take_more_is_named_and_not_left(protein_db, tmp_path, arguments, place):
-    """Source: the system's own limit on a file's size, as tight as a full disk; and /dev/full."""
+    """Source: the system's limit on a file's size, which has the effect of a full disk, and /dev/full."""
     command, *options = arguments
     limit = resource.RLIM_INFINITY if "/dev/full" in options else 5_000
     outcome = subprocess.run(
@@ -253,13 +256,13 @@ def test_a_file_that_cannot_take_more_is_named_and_not_left(protein_db, tmp_path
 
 
 def holds_a_query(store: Path) -> bool:
-    """Whether the store holds a committed query of its run."""
+    """Return whether the store holds a committed query of its run."""
     from swsearch.store.repository import HitStore
 
     try:
         with HitStore(store) as opened:
             return any(run.n_queries for run in opened.runs())
-    except StoreError:  # it is not there yet, or the other process is half way through creating it
+    except StoreError:  # the store does not exist yet, or the other process is still creating it
         return False
 
 
@@ -267,7 +270,7 @@ def holds_a_query(store: Path) -> bool:
 def test_a_search_that_is_stopped_keeps_its_committed_queries_and_leaves_no_out_file(
     swsearch, spawn, tmp_path, protein_db, number, code
 ):
-    """Source: the same queries searched without interruption. The last one takes the engine many minutes."""
+    """Source: the same queries searched without interruption. The last query takes the engine many minutes."""
     (tmp_path / "endless.fasta").write_text(QUERIES.read_text() + ">endless\n" + 2000 * "MKWVTFISLLFLFSSAYSRG" + "\n")
     process = spawn(
         "query", "endless.fasta", protein_db, "--engine", "reference", "--format", "jsonl", "--out", "hits.jsonl"
@@ -280,7 +283,7 @@ def test_a_search_that_is_stopped_keeps_its_committed_queries_and_leaves_no_out_
     assert not (tmp_path / "hits.jsonl").exists()
     state = swsearch("runs", "list").out.splitlines()[1]
     assert "interrupted" in state
-    kept = swsearch("report", "latest", "--format", "blast6").out.splitlines()
+    stored = swsearch("report", "latest", "--format", "blast6").out.splitlines()
     whole = swsearch("query", QUERIES, protein_db, "--format", "blast6", "--store", "none").out.splitlines()
-    assert kept
-    assert kept == whole[: len(kept)]
+    assert stored
+    assert stored == whole[: len(stored)]

@@ -1,4 +1,4 @@
-"""Every command explains itself, and starting costs little."""
+"""Every command has help, and start-up is fast. The expected texts and modules are listed by hand."""
 
 import subprocess
 import sys
@@ -32,7 +32,7 @@ def test_the_version_is_the_packages(swsearch):
 
 
 def test_import_and_help_load_no_heavy_library():
-    """Heavy libraries are imported where they are used; so is NumPy, which costs a tenth of a second."""
+    """Heavy libraries are imported where they are used; this includes NumPy, whose import takes a tenth of a second."""
     heavy = {"numpy", "Bio", "sqlalchemy", "alembic", "dnaio", "xopen", "rich.progress", "swsearch._native", "pycuda"}
     code = (
         "import sys, swsearch\nfrom swsearch.cli.app import main\nmain(['query', '--help'])\n"

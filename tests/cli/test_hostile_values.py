@@ -1,4 +1,7 @@
-"""Values that nobody should give: each ends in one line and no traceback, or means what it says."""
+"""Extreme and invalid option values: each ends in one line and no traceback, or is used as given.
+
+The expected outcome follows from the value by hand.
+"""
 
 import math
 
@@ -21,7 +24,7 @@ NO_NUMBER = ["nan", "", "x", "1.5", "1e3", "0x10", "²", ENDLESS]
 
 @pytest.fixture
 def query(swsearch, tmp_path, protein_db):
-    """Searches with a short protein and the options given."""
+    """Search with a short protein and the given options."""
     (tmp_path / "q.fasta").write_text(">q\nMKVLAAGIVGLLLAQ\n")
     return lambda *options: swsearch("query", "q.fasta", protein_db, "--store", "none", *options)
 
@@ -36,7 +39,7 @@ def test_whole_numbers(query, option):
     for value in [*NO_NUMBER, "-1", HUGE, "inf"]:
         if (option, value) == ("mismatch", "-1"):
             continue
-        if (option, value) == ("partition-residues", HUGE):  # at a time at most: the whole database
+        if (option, value) == ("partition-residues", HUGE):  # valid: an upper bound, so the complete database
             continue
         outcome = query(f"--{option}={value}")
         assert is_one_line(outcome), (option, value[:30], outcome.err[:500])

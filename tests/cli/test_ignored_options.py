@@ -1,4 +1,7 @@
-"""No option is passed over in silence: where it would change nothing, it is refused by name."""
+"""No option is ignored silently: where an option would have no effect, it is refused by name.
+
+The expected messages are written by hand.
+"""
 
 import pytest
 
@@ -10,7 +13,7 @@ READS = DATA / "lambda_reads.fastq"
 
 @pytest.fixture
 def call(swsearch, protein_db, lambda_db, tmp_path):
-    """Runs a command; ``{proteins}`` and ``{dna}`` are databases, ``{pair}`` a pair of proteins, ``{one}`` one."""
+    """Run a command; ``{proteins}`` and ``{dna}`` are databases, ``{pair}`` a pair of proteins, ``{one}`` one."""
     (tmp_path / "pair.fasta").write_text(">a\nMKVLAAGIVG\n>b\nMKVLAGIVG\n")
     (tmp_path / "one.fasta").write_text(">a\nMKVLAAGIVG\n")
     (tmp_path / "cheap.txt").write_text("  A X\nA 9 5\nX 5 5\n")
@@ -89,14 +92,14 @@ def test_an_option_that_would_change_nothing_is_refused(call, tmp_path, line):
 
 @pytest.fixture
 def large(tmp_path):
-    """Two texts of 5,010 letters, 25.1 million cells, that differ in one."""
+    """Two texts of 5,010 letters, 25.1 million cells, that differ in one letter."""
     text = "ACGTTGCAAC" * 501
     (tmp_path / "a.txt").write_text(text)
     (tmp_path / "b.txt").write_text(text[:100] + "N" + text[101:])
 
 
 def test_pairwise_shows_the_alignment_of_a_large_pair(swsearch, large):
-    """By hand: one letter of 5,010 is another one."""
+    """By hand: one of the 5,010 letters differs."""
     outcome = swsearch("align", "a.txt", "b.txt", "--mode", "edit", "--format", "pairwise")
     assert outcome.code == 0
     assert "100=1X4909=" in outcome.out

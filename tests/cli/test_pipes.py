@@ -1,4 +1,7 @@
-"""Commands read pipes like files: FIFOs, process substitution, /dev/stdin and -, compressed or not."""
+"""Commands read pipes like files: FIFOs, process substitution, /dev/stdin and -, compressed or not.
+
+The expected output is that of the same command on the file.
+"""
 
 import os
 import shlex
@@ -20,19 +23,19 @@ COMPRESSORS = {"plain": "cat", "gzip": "gzip -c", "bzip2": "bzip2 -c", "xz": "xz
 
 
 def pssm():
-    """A PSSM as psiblast writes it, with a score of 5 for each letter of the query."""
+    """A PSSM in psiblast's format, with a score of 5 for each letter of the query."""
     columns = "ARNDCQEGHILKMFPSTWYV"
     lines = ["", "Last position-specific scoring matrix computed", "   " + "  ".join(columns)]
     lines += [
-        f"{place} {letter} " + " ".join("5" if letter == column else "-3" for column in columns)
-        for place, letter in enumerate(LETTERS, 1)
+        f"{index} {letter} " + " ".join("5" if letter == column else "-3" for column in columns)
+        for index, letter in enumerate(LETTERS, 1)
     ]
     return "\n".join(lines) + "\n"
 
 
 INPUTS = {"q.fa": FASTA, "q.fq": FASTQ, "q.sto": STOCKHOLM, "q.pssm": pssm(), "q.afa": ALIGNED}
 
-# The command with {} for the input, which is of that kind.
+# Each command, with {} for the input, and the kind of the input.
 READERS = {
     "query FASTA": ("q.fa", "query {} p.db --store none --format tsv"),
     "query FASTQ": ("q.fq", "query {} d.db --store none --format tsv --evalue inf"),
@@ -61,7 +64,7 @@ WAYS = {
 
 @pytest.fixture(scope="session")
 def commands(tmp_path_factory):
-    """A folder with the command, for a shell to find."""
+    """A folder that holds the command, for the shell's PATH."""
     folder = tmp_path_factory.mktemp("bin")
     (folder / "swsearch").write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m swsearch "$@"\n')
     (folder / "swsearch").chmod(0o755)
@@ -87,7 +90,7 @@ def shell(commands, tmp_path, swsearch):
 
 @pytest.mark.parametrize("reader", READERS)
 def test_pipes_are_read_like_files(shell, swsearch, tmp_path, reader):
-    """Source: what the same command makes of the file. The ways take turns with the compressions."""
+    """Source: the output of the same command for the file. Each kind of pipe uses the compressions in turn."""
     file, command = READERS[reader]
     before, after = command.split(" {} ") if " {} " in command else (command.removesuffix(" {}"), "")
     expected = None
@@ -124,7 +127,7 @@ def test_a_bad_record_in_a_pipe_is_named_with_its_place(shell):
 
 
 def test_a_pipe_is_named_once(shell, tmp_path):
-    """The second reader would wait for a writer for ever."""
+    """A second reader of the same pipe would wait forever for a writer."""
     os.mkfifo(tmp_path / "pipe")
     for command in ("align pipe pipe", "index pipe pipe -o new.db", "batch pipe pipe p.db --store b.sqlite"):
         outcome = shell(f"cat q.fa > pipe & writer=$!; swsearch {command}; code=$?; kill $writer; exit $code")
@@ -142,7 +145,7 @@ def test_a_catalogue_does_not_keep_the_number_of_a_pipe(shell):
 
 
 def test_a_copy_of_a_pipe_goes_when_it_is_not_needed(tmp_path):
-    """Its descriptor is closed with the object, so that a program that searches for ever does not run out of them."""
+    """The copy's descriptor is closed with the object, so that a long-running program does not exhaust descriptors."""
     from swsearch.sequences.fasta import read_sequences
 
     os.mkfifo(tmp_path / "pipe")

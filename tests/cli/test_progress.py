@@ -1,4 +1,7 @@
-"""Progress off a terminal: few plain lines with share, rate and time left; on one: a bar that leaves nothing behind."""
+"""Progress not on a terminal: few plain lines with share, rate and remaining time. On a terminal: a bar, then removed.
+
+The expected lines are calculated by hand from a clock that the test sets; terminal output is interpreted by pyte.
+"""
 
 import contextlib
 import fcntl
@@ -56,18 +59,18 @@ def test_there_is_one_line_in_five_seconds_however_often_it_is_told(clock, capsy
 
 
 def test_a_week_is_told_in_less_than_a_quarter_of_a_megabyte(clock, capsys):
-    """And never is a log silent for more than five minutes."""
+    """The log is also never silent for more than five minutes."""
     week = 7 * 24 * 3600
     with ProgressReport("searching", week * 10_000_000_000, "GCUPS", 1e9) as report:
-        told, size, silence, longest = clock.now, 0, 0.0, 0.0
+        last, size, silence, longest = clock.now, 0, 0.0, 0.0
         for second in range(0, week, 2):
             clock.now += 2
             report.note(f"{second:,} queries done")
             report.advance(20_000_000_000)
             line = capsys.readouterr().err
             if line:
-                size, told = size + len(line), clock.now
-            silence = clock.now - told
+                size, last = size + len(line), clock.now
+            silence = clock.now - last
             longest = max(longest, silence)
     assert 50_000 < size < 250_000
     assert longest <= 300
@@ -88,7 +91,7 @@ def test_quiet_says_nothing(clock, capsys):
 
 
 class FullDisk(io.FileIO):
-    """/dev/full, on which every write fails; the failures are counted."""
+    """/dev/full, on which every write fails; the failed writes are counted."""
 
     def __init__(self):
         super().__init__("/dev/full", "w")
@@ -103,7 +106,7 @@ class FullDisk(io.FileIO):
 
 
 def test_a_talk_that_nobody_hears_ends_no_work(clock, monkeypatch):
-    """Each of the three messages fails to be written, and what is reported on goes on to its end."""
+    """The writing of each of the three messages fails, and the work that is reported continues to its end."""
     done = []
     with FullDisk() as full:
         monkeypatch.setattr(sys, "stderr", io.TextIOWrapper(full, write_through=True))
@@ -118,7 +121,7 @@ def test_a_talk_that_nobody_hears_ends_no_work(clock, monkeypatch):
 
 
 class Screen:
-    """A pseudo-terminal of 100 columns, with what it shows and what it has shown before."""
+    """A pseudo-terminal of 100 columns, with its present content and all earlier content."""
 
     def __init__(self, lines=400):
         try:
@@ -132,9 +135,9 @@ class Screen:
         self.was_shown = set()
 
     def read(self):
-        """Everything that is sent until the last process that has the terminal is gone; each state is looked at."""
+        """Read everything that is sent until the last process closes the terminal; record each state of the screen."""
         os.close(self.slave)
-        with contextlib.suppress(OSError):  # EIO: nobody has it any more
+        with contextlib.suppress(OSError):  # EIO: no process has it open any more
             while block := os.read(self.master, 65536):
                 self.sent += block
         os.close(self.master)
@@ -151,11 +154,11 @@ from swsearch.cli import app, progress
 progress.BAR_INTERVAL_SECONDS = 0.0
 sys.exit(app.main(sys.argv[1:]))
 """
-"""The command line with a bar for each step, however fast the machine takes them."""
+"""The command line with a bar for each step, even if the machine completes the step fast."""
 
 
 def test_results_and_the_bar_never_share_a_line(protein_db, tmp_path):
-    """Source: the same command with its results in a file. stdout and stderr are both the terminal."""
+    """Source: the same command with its results in a file. Both stdout and stderr are the terminal."""
     command = [sys.executable, "-c", EVERY_BAR, "query", str(DATA / "queries.fasta"), str(protein_db)]
     command += ["--store", "none", "--top", "5"]
     environment = {**os.environ, "TERM": "xterm"}
@@ -178,7 +181,7 @@ def test_results_and_the_bar_never_share_a_line(protein_db, tmp_path):
 
 @pytest.mark.parametrize("width", [1, 20, 40, 80, 300])
 def test_the_bar_fits_the_terminal(clock, monkeypatch, width):
-    """Nothing is broken into a second line, which could not be taken away again."""
+    """No line is wrapped, because a wrapped line could not be erased."""
     screen = Screen(5)
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setenv("COLUMNS", str(width))

@@ -1,4 +1,7 @@
-"""`swsearch query` and `report` from end to end, on real sequences."""
+"""`swsearch query` and `report` from end to end, on real sequences.
+
+The expected output comes from other runs of the same search, from the reference engine, or from ssearch36.
+"""
 
 import json
 import shutil
@@ -13,7 +16,7 @@ QUERIES = DATA / "queries.fasta"
 
 
 def test_hits_are_printed_and_stored_and_printed_again_to_the_byte(swsearch, protein_db):
-    """Source: the first run's own output, in every format."""
+    """Source: the output of the first run, in every format."""
     first = swsearch("query", QUERIES, protein_db, "--top", "5")
     assert first.code == 0, first.err
     assert "GTPase Obg" in first.out
@@ -36,13 +39,13 @@ def test_hits_are_printed_and_stored_and_printed_again_to_the_byte(swsearch, pro
     ],
 )
 def test_threads_and_partitions_do_not_change_a_byte(swsearch, protein_db, variant):
-    """Source: the same search with the defaults."""
+    """Source: the same search with default options."""
     arguments = ["query", QUERIES, protein_db, "--format", "json", "--store", "none"]
     assert swsearch(*arguments, *variant).out == swsearch(*arguments).out
 
 
 def test_the_reference_engine_gives_the_same_bytes(swsearch, tmp_path):
-    """Source: the reference engine; 60 real proteins, so that it ends soon."""
+    """Source: the reference engine, on 60 real proteins to limit its time."""
     lines = subprocess.run(
         ["gzip", "-dc", DATA / "proteins.fasta.gz"], capture_output=True, text=True, check=True
     ).stdout.split(">")
@@ -59,7 +62,7 @@ def test_the_reference_engine_gives_the_same_bytes(swsearch, tmp_path):
 
 
 def test_dna_is_searched_on_both_strands(swsearch, lambda_db):
-    """Source: reads simulated from lambda on both strands: each finds it, and one strand alone finds its half."""
+    """Source: reads simulated from both strands of lambda: a search of both finds each, one strand finds its half."""
     found = {}
     for strand in ("both", "plus", "minus"):
         outcome = swsearch(
@@ -74,7 +77,7 @@ def test_dna_is_searched_on_both_strands(swsearch, lambda_db):
 
 
 def test_top_changes_nothing_but_the_length_of_the_list(swsearch, protein_db):
-    """Source: the longer list's own beginning."""
+    """Source: the beginning of the longer list."""
     arguments = ["query", QUERIES, protein_db, "--format", "jsonl", "--store", "none", "--top"]
     long = [json.loads(line) for line in swsearch(*arguments, "30").out.splitlines()]
     short = [json.loads(line) for line in swsearch(*arguments, "3").out.splitlines()]
@@ -103,11 +106,11 @@ def test_an_out_file_is_whole_or_not_there(swsearch, protein_db, tmp_path, monke
     assert not list(tmp_path.glob(".hits.txt*"))
     listed = swsearch("runs", "list").out.splitlines()
     assert "interrupted" in listed[1]
-    assert " 3 " in listed[1]  # three queries were committed before
+    assert " 3 " in listed[1]  # three queries were committed before the failure
 
 
 def test_filters_act_before_the_cut_and_say_so(swsearch, protein_db):
-    """Source: the longer list without the filter, filtered here."""
+    """Source: the longer list without the filter, filtered by the test."""
     arguments = ["query", QUERIES, protein_db, "--format", "tsv", "--store", "none", "--fields"]
     columns = "qseqid sseqid pident evalue"
     whole = [line.split("\t") for line in swsearch(*arguments, columns, "--top", "1500").out.splitlines()[1:]]
@@ -123,7 +126,7 @@ def test_filters_act_before_the_cut_and_say_so(swsearch, protein_db):
 
 
 def test_a_profile_is_searched_stored_and_reported_again(swsearch, protein_db, tmp_path):
-    """Source: the plain search, whose hits an alignment of the one sequence has too."""
+    """Source: the plain search: a profile made from one sequence finds the same hits."""
     header, *lines = QUERIES.read_text().split(">")[2].splitlines()
     letters = "".join(lines)
     (tmp_path / "one.fasta").write_text(f">{header}\n{letters}\n")
@@ -146,7 +149,7 @@ def test_a_query_format_that_does_not_exist_or_fit_is_one_line(swsearch, protein
 
 
 def test_reports_name_organisms_and_taxa_where_headers_do(swsearch, tmp_path):
-    """By hand: the first header is UniProt's, the second says nothing."""
+    """By hand: the first header has UniProt's format, the second states no organism."""
     letters = "MKVLAAGIVGLLLAQWERTYMKVLAAGIVGLLLAQWERTY"
     (tmp_path / "two.fasta").write_text(
         f">sp|P1|A_B Words OS=Vicia faba (broad bean) OX=3906 GN=x\n{letters}\n>plain\n{letters}\n"

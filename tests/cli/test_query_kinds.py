@@ -1,4 +1,7 @@
-"""Every kind of query against both kinds of database, translated or not: searched, or refused with what would work."""
+"""Every kind of query against both kinds of database, translated or not: searched, or refused with what would work.
+
+The expected outcome of each combination comes from the tables below, which are written by hand.
+"""
 
 from pathlib import Path
 
@@ -23,19 +26,19 @@ NO_FIT = {
     ("protein", "both"): "with queries of protein leave it out, with queries of DNA say --translate query",
     ("dna", "query"): "with queries of protein say --translate subject, with DNA leave it out or say --translate both",
 }
-"""Databases that an option does not translate, whatever the queries are."""
+"""Combinations in which an option does not translate the database, whatever the queries are."""
 ADVICE = {
     ("protein", "protein"): "to search with protein leave --translate out (protein.db is protein)",
     ("protein", "dna"): "to translate the database say --translate subject (dna.db is dna)",
     ("dna", "protein"): "to translate it say --translate query (protein.db is protein)",
     ("dna", "dna"): "to search with DNA leave --translate out, or say --translate both (dna.db is dna)",
 }
-"""What works, by the alphabets of queries and database."""
+"""The advice of the message, by the alphabets of queries and database."""
 NEEDED = {"query": "dna", "subject": "protein", "both": "dna"}
 
 
 def expected(kind: str, database: str, translate: str | None) -> str | None:
-    """Words of the refusal; None where the search is done."""
+    """Return the words of the refusal; None where the search is possible."""
     if (database, translate) in NO_FIT:
         return NO_FIT[database, translate]
     needed = database if translate is None else NEEDED[translate]
@@ -47,7 +50,7 @@ def expected(kind: str, database: str, translate: str | None) -> str | None:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory) -> Path:
-    """Queries of every kind, and two databases. The letters are made up; a genome of phage lambda is the DNA."""
+    """Queries of every kind, and two databases. The letters are artificial; the DNA is the genome of phage lambda."""
     path = tmp_path_factory.mktemp("kinds")
     genome = "".join((DATA / "lambda_phage.fasta").read_text().splitlines()[1:])
     gene, gapped = genome[:240], f"{PROTEIN[:20]}-{PROTEIN[21:]}"
@@ -77,7 +80,7 @@ def folder(tmp_path_factory) -> Path:
 
 @pytest.fixture
 def search(swsearch, folder, monkeypatch, tmp_path):
-    """Searches in the folder; with a command of its own it stores in another one."""
+    """Search in the folder; commands with a store of their own use another folder."""
     monkeypatch.chdir(folder)
 
     def call(command, kind, database, translate, *more):
@@ -120,7 +123,7 @@ def test_a_batch_says_the_same(search, kind, database, translate):
 @pytest.mark.parametrize(("database", "translate"), CASES)
 @pytest.mark.parametrize("alphabet", ["protein", "dna", "rna"])
 def test_an_alphabet_that_is_given_fits_or_is_refused_with_the_option_that_works(search, database, translate, alphabet):
-    kind = "dna.fasta" if alphabet != "rna" else "protein.fasta"  # letters of DNA are letters of both
+    kind = "dna.fasta" if alphabet != "rna" else "protein.fasta"  # DNA letters are valid in both alphabets
     outcome = search("query", kind, database, translate, "--alphabet", alphabet)
     needed = database if translate is None else NEEDED[translate]
     if (database, translate) in NO_FIT:

@@ -1,4 +1,7 @@
-"""Closed streams, names that are not UTF-8 and too many threads: it works, or one clear line says why not."""
+"""Closed streams, names that are not UTF-8 and too many threads: the command works, or one clear line says why not.
+
+The expected output comes from the same command with all its streams, or with permitted values.
+"""
 
 import itertools
 import os
@@ -30,7 +33,7 @@ def run(folder, command, **options):
 
 @pytest.mark.parametrize("closed", CLOSED)
 def test_closed_streams_lose_nothing_and_mix_nothing(swsearch, folder, closed):
-    """Source: the same command with all its streams."""
+    """Source: the same command with all its streams open."""
     expected = swsearch("query", "q.fa", "p.db", "--store", "none").out.encode()
     outcome = run(folder, f"query q.fa p.db --out hits.txt {closed}")
     assert outcome.returncode == 0
@@ -54,7 +57,7 @@ def test_closed_streams_lose_nothing_and_mix_nothing(swsearch, folder, closed):
 
 
 def test_talk_to_a_reader_that_is_gone_ends_no_search(folder):
-    """Source: what stays of a search whose stderr goes to a program that has ended."""
+    """Source: the results of a search whose stderr leads to a program that has ended."""
     expected = run(folder, "query q.fa p.db --store none").stdout
     outcome = run(folder, "query q.fa p.db 2> >(exec true)")
     assert (outcome.returncode, outcome.stdout) == (0, expected)
@@ -62,13 +65,13 @@ def test_talk_to_a_reader_that_is_gone_ends_no_search(folder):
 
 
 def test_results_of_a_reader_that_is_gone_raise_no_other_error(monkeypatch):
-    """Whoever keeps the run is told by OutputClosed, not by an error of the system that could be of any file."""
+    """The caller gets OutputClosed, not an operating-system error that could be caused by any file."""
     from swsearch.cli.output import result_stream
     from swsearch.errors import OutputClosed
 
     reader, writer = os.pipe()
     os.close(reader)
-    told = []
+    reported = []
     with open(writer, "w") as broken:
         monkeypatch.setattr(sys, "stdout", broken)
 
@@ -78,13 +81,13 @@ def test_results_of_a_reader_that_is_gone_raise_no_other_error(monkeypatch):
                     for _ in range(10_000):
                         stream.write("a line of results\n")
                 except BaseException as error:
-                    told.append(type(error))
+                    reported.append(type(error))
                     raise
 
         with pytest.raises(OutputClosed):
             search()
         os.dup2(os.open(os.devnull, os.O_WRONLY), writer)
-    assert told == [OutputClosed]
+    assert reported == [OutputClosed]
 
 
 COMMANDS_WITH_NAMES = [
@@ -152,7 +155,7 @@ def test_a_part_of_a_database_may_be_larger_than_any_database(swsearch, folder):
 
 
 def test_fewer_threads_than_asked_for_do_the_work(swsearch, folder):
-    """Source: one thread. A limit on memory stops the system from starting more: each wants a stack of 8 MB."""
+    """Source: one thread. A memory limit stops the system from starting more threads, each with a stack of 8 MB."""
     query = ["query", DATA / "queries.fasta", "big.db", "--store", "none", "--top", "2"]
     assert swsearch("index", DATA / "proteins.fasta.gz", "-o", "big.db").code == 0
     expected = swsearch(*query, "--threads", "1").out
@@ -167,7 +170,7 @@ def test_fewer_threads_than_asked_for_do_the_work(swsearch, folder):
 @pytest.mark.parametrize("unbuffered", ["", "1"])
 @pytest.mark.parametrize("command", ["engines", "--help", "runs list", "db info p.db", "report latest"])
 def test_a_reader_that_is_gone_is_no_error(swsearch, folder, command, unbuffered):
-    """Source: `query | head`; with and without a buffer the closed pipe is met in another place."""
+    """Source: `query | head`; with and without a buffer the closed pipe is detected at different operations."""
     assert swsearch("query", "q.fa", "p.db").code == 0
     reader, writer = os.pipe()
     os.close(reader)

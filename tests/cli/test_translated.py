@@ -1,4 +1,7 @@
-"""Translated searches from the command line: printed, stored, printed again, in batches, refused."""
+"""Translated searches from the command line: printed, stored, printed again, in batches, refused.
+
+The expected output comes from the same search printed directly, run as a query, or run without translation.
+"""
 
 import re
 
@@ -12,7 +15,7 @@ MODES = {"query": ("genes", "proteins"), "subject": ("proteins", "genes"), "both
 
 @pytest.fixture
 def files(swsearch, tmp_path):
-    """FASTA files and databases of six real proteins and of a gene for each."""
+    """FASTA files and databases of six real proteins, and of one gene for each."""
     proteins = real_proteins(6)
     write_fasta(tmp_path / "proteins.fasta", proteins)
     write_fasta(tmp_path / "genes.fasta", planted(np.random.default_rng(7), proteins, 11))
@@ -23,7 +26,7 @@ def files(swsearch, tmp_path):
 
 @pytest.mark.parametrize("translate", MODES)
 def test_stored_hits_are_printed_again_to_the_byte(swsearch, files, translate):
-    """Source: the search's own output in each format."""
+    """Source: the output of the search itself, in each format."""
     queries, database = MODES[translate]
     search = ["query", f"{queries}.fasta", f"{database}.db", "--translate", translate, "--genetic-code", "11"]
     assert swsearch(*search, "--quiet").code == 0
@@ -36,15 +39,15 @@ def test_stored_hits_are_printed_again_to_the_byte(swsearch, files, translate):
 
 @pytest.mark.parametrize("command", ["query", "batch"])
 def test_translating_a_database_is_told_before_the_search(swsearch, files, monkeypatch, command):
-    """By hand: with a line for each step, the one block that the database is; none where queries are translated."""
+    """By hand: one line, because the database is one block; no line where only the queries are translated."""
     monkeypatch.setattr("swsearch.cli.progress.PLAIN_INTERVAL_SECONDS", 0.0)
     search = [command, "proteins.fasta", "genes.db", "--translate", "subject"]
-    told = swsearch(*search)
-    assert told.code == 0, told.err
-    lines = [line for line in told.err.splitlines() if "translating" in line]
+    outcome = swsearch(*search)
+    assert outcome.code == 0, outcome.err
+    lines = [line for line in outcome.err.splitlines() if "translating" in line]
     assert len(lines) == 1
     assert re.fullmatch(r"swsearch: translating: 100\.0 % done, \d+\.\d M bases/s, 0 s left", lines[0])
-    assert told.err.index("translating") < told.err.index("searching: ")
+    assert outcome.err.index("translating") < outcome.err.index("searching: ")
     assert swsearch(*search, "--quiet").err == ""
     assert "translating" not in swsearch(command, "genes.fasta", "proteins.db", "--translate", "query").err
 
@@ -59,7 +62,7 @@ def test_what_is_wrong_with_a_database_is_told_as_without_translation(swsearch, 
 
 
 def test_a_batch_translates_and_resumes_only_the_same_translation(swsearch, files):
-    """Source: the same search as a query; a run of another code is another search."""
+    """Source: the same search as a query; a run with another genetic code is a different search."""
     batch = ["batch", "genes.fasta", "proteins.db", "--store", "batch.sqlite", "--translate", "query", "--quiet"]
     assert swsearch(*batch, "--genetic-code", "11").code == 0
     stored = swsearch("report", "latest", "--store", "batch.sqlite", "--format", "blast6")
@@ -74,7 +77,7 @@ def test_a_batch_translates_and_resumes_only_the_same_translation(swsearch, file
 
 
 def test_what_cannot_be_is_one_line(swsearch, files):
-    """Expected by hand: what is wrong, and what to do."""
+    """By hand: the message says what is wrong and what to do."""
     dna = swsearch("query", "genes.fasta", "proteins.db")
     assert (dna.code, "to translate it say --translate query" in dna.error) == (1, True)
     sam = swsearch("query", "genes.fasta", "proteins.db", "--translate", "query", "--format", "sam")

@@ -1,4 +1,7 @@
-"""Masking, composition correction, simulated statistics and the score plot from the command line."""
+"""Masking, composition correction, simulated statistics and the score plot from the command line.
+
+The expected values follow from the given options by hand.
+"""
 
 import json
 import os
@@ -13,7 +16,7 @@ QUERIES = DATA / "queries.fasta"
 
 
 def test_a_treated_run_says_so_in_every_report(swsearch, protein_db):
-    """Source: the options given; reports from the store say the same."""
+    """Source: the given options; reports from the store state the same options."""
     arguments = ["query", QUERIES, protein_db, "--top", "2", "--mask", "tantan,lower", "--composition", "bias"]
     first = swsearch(*arguments)
     assert first.code == 0, first.err
@@ -50,7 +53,7 @@ def test_simulated_statistics_are_labelled(swsearch, protein_db, tmp_path, monke
 
 
 def test_a_batch_with_a_mask_resumes_and_tells_cases_apart(swsearch, protein_db, tmp_path):
-    """Queries that differ in case alone have one search without a mask, and one each where lower case masks."""
+    """Queries that differ only in case share one search without a mask, and have one each if lower case is masked."""
     letters = (DATA / "queries.fasta").read_text().split(">")[1].split("\n", 1)[1].replace("\n", "")
     tail = letters[:40] + letters[40:].lower()
     (tmp_path / "q.fasta").write_text(f">upper\n{letters}\n>tail\n{tail}\n>again\n{tail}\n")
@@ -68,7 +71,7 @@ def test_a_batch_with_a_mask_resumes_and_tells_cases_apart(swsearch, protein_db,
 
 
 def test_a_plot_is_drawn_and_a_misfit_is_said_and_stored(swsearch, protein_db, tmp_path):
-    """A query of lysines and glutamates, shuffled from one seed of compositions far from the average."""
+    """The query consists of lysine and glutamate, shuffled from one seed; its composition is far from the average."""
     (tmp_path / "biased.fasta").write_text(">biased\n" + "EKKEKEEKEEKKKEKEEEKKEKEKKEEK" * 8 + "\n")
     ran = swsearch("query", "biased.fasta", protein_db, "--top", "1", "--plot", "scores.png")
     assert ran.code == 0, ran.err
@@ -90,7 +93,7 @@ def test_a_plot_that_cannot_be_written_is_refused_before_the_search(swsearch, pr
 
 
 def test_a_plot_in_a_folder_that_takes_none_is_refused_before_the_search(swsearch, protein_db, tmp_path, monkeypatch):
-    """The system's word on a folder of others, or on a read-only disk."""
+    """`os.access` answers as for a folder of another user, or on a read-only disk."""
     monkeypatch.setattr(os, "access", lambda path, mode: Path(path) != tmp_path)
     outcome = swsearch("query", QUERIES, protein_db, "--store", "none", "--plot", "scores.png")
     assert outcome.code == 1

@@ -1,4 +1,4 @@
-"""A count of one is told in the singular, wherever a count is told."""
+"""A count of one is printed in the singular in every message: a regular expression looks for plurals after a 1."""
 
 import re
 
@@ -55,7 +55,7 @@ def test_one_is_not_told_in_the_plural(swsearch, tmp_path, command):
     assert swsearch("index", "three.fa", "-o", "three.db").code == 0
     assert swsearch("query", "one.fa", "one.db", "--threads", "1", "--out", "/dev/null").code == 0
     outcome = swsearch(*command.removesuffix(" --threads 1").split() if "runs" in command else command.split())
-    told = outcome.out + outcome.err
-    assert told
-    assert "Traceback" not in told
-    assert not PLURALS.search(told), told
+    printed = outcome.out + outcome.err
+    assert printed
+    assert "Traceback" not in printed
+    assert not PLURALS.search(printed), printed

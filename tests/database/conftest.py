@@ -21,7 +21,7 @@ LETTERS = "ARNDCQEGHILKMFPSTWYVBZX*UOJ"
 
 
 def some_records(n_records: int = 200, seed: int = 5) -> list[tuple[str, str]]:
-    """Headers and letters: lengths 1 to 300, every letter, lower case, some equal lengths."""
+    """Return headers and letters: lengths 1 to 300, every letter, lower case, some equal lengths."""
     source = random.Random(seed)
     records = [
         (f"P{n} made-up x{'x' * source.randrange(9)}", "".join(source.choices(LETTERS, k=source.randrange(1, 300))))
@@ -42,7 +42,7 @@ def fasta_text(records: list[tuple[str, str]], width: int = 60) -> bytes:
 
 
 def exported(database: PackedDatabase, width: int = 0) -> bytes:
-    """The database as FASTA."""
+    """Return the database as FASTA."""
     raw = io.BytesIO()
     out = io.TextIOWrapper(raw, encoding="utf-8", errors="surrogateescape", newline="\n")
     export(database, out, width)
@@ -52,7 +52,7 @@ def exported(database: PackedDatabase, width: int = 0) -> bytes:
 
 @pytest.fixture(scope="session")
 def problems_of() -> Callable[[Path], list[str]]:
-    """What opening and verifying a database find wrong; opening raises its first problem."""
+    """Return a function that lists what opening and verifying a database report; opening raises its first problem."""
 
     def problems_of(path: Path) -> list[str]:
         try:
@@ -86,7 +86,7 @@ def database_path(tmp_path: Path, fasta: Path) -> Path:
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A file system of 64 kB, where this process may mount one."""
+    """A file system of 64 kB, if this process may mount one."""
     disk = tmp_path / "disk"
     disk.mkdir()
     command = ["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(disk)]

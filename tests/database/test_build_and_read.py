@@ -1,4 +1,7 @@
-"""Building, reading back and exporting: nothing is lost or altered on the way."""
+"""Building, reading and exporting databases: nothing is lost or altered.
+
+The expected values come from the indexed FASTA, read with Biopython or as text, and from the format's description.
+"""
 
 from __future__ import annotations
 
@@ -72,7 +75,7 @@ def test_any_headers_and_letters_survive(
     block_bytes: int,
     problems_of: Callable[[Path], list[str]],
 ) -> None:
-    """Expected value: the text that was indexed; also for blocks smaller than a subject."""
+    """Expected value: the indexed text; also for blocks smaller than a subject."""
     folder = tmp_path_factory.mktemp("round-trip")
     text = b"".join(b">%s\n%s\n" % (header, letters.encode()) for header, letters in records)
     (folder / "some.fa").write_bytes(text)
@@ -85,7 +88,7 @@ def test_any_headers_and_letters_survive(
 
 
 def test_arrays_are_what_the_format_says(database_path: Path, records: Records) -> None:
-    """Expected values: from the written format (swsearch/database/format.py), computed here in plain Python."""
+    """Expected values: from the format's description (swsearch/database/format.py), computed here in plain Python."""
     order = sorted(range(len(records)), key=lambda n: (len(records[n][1]), n))
     expected = bytearray()
     starts = []
@@ -101,7 +104,7 @@ def test_arrays_are_what_the_format_says(database_path: Path, records: Records) 
     assert arrays["starts"].tolist() == starts
     assert arrays["order"].tolist() == order
     assert arrays["lengths"].tolist() == [len(records[n][1]) for n in order]
-    assert [order[place] for place in arrays["positions"].tolist()] == list(range(len(records)))
+    assert [order[index] for index in arrays["positions"].tolist()] == list(range(len(records)))
     assert arrays["headers"].tobytes() == "".join(header for header, _ in records).encode()
     assert arrays["header_ends"].tolist() == np.cumsum([len(header) for header, _ in records]).tolist()
 
@@ -109,13 +112,13 @@ def test_arrays_are_what_the_format_says(database_path: Path, records: Records) 
 @given(max_residues=st.integers(1, 60_000))
 @settings(max_examples=60, deadline=None)
 def test_partitions_hold_each_subject_once(shared_database: PackedDatabase, max_residues: int) -> None:
-    """Expected values: the subjects themselves; a partition may pass the limit only with a single subject."""
+    """Expected values: the subjects themselves; a partition may exceed the limit only with a single subject."""
     database = shared_database
     seen: list[int] = []
     for partition in database.partitions(max_residues):
         assert len(partition) == 1 or partition.n_residues <= max_residues
-        for place, subject_index in enumerate(partition.subject_index.tolist()):
-            assert np.array_equal(partition.codes(place), database.codes(subject_index))
+        for index, subject_index in enumerate(partition.subject_index.tolist()):
+            assert np.array_equal(partition.codes(index), database.codes(subject_index))
             seen.append(subject_index)
     assert sorted(seen) == list(range(database.n_subjects))
     (whole,) = database.partitions()
@@ -134,7 +137,7 @@ def shared_database(tmp_path_factory: pytest.TempPathFactory) -> PackedDatabase:
 
 
 def test_stored_range_has_the_promised_padding(shared_database: PackedDatabase) -> None:
-    """Expected values: the format's promise of padding up to 16 bytes, and of 64 bytes at the end."""
+    """Expected values: by the format, padding up to multiples of 16 bytes, and 64 bytes at the end."""
     for subject_index in range(shared_database.n_subjects):
         residues, start, length = shared_database.stored_range(subject_index)
         assert start % 16 == 0
@@ -151,7 +154,7 @@ def test_arrays_cannot_be_written_to(shared_database: PackedDatabase) -> None:
 
 
 def test_threads_may_read_at_once(shared_database: PackedDatabase) -> None:
-    """Expected values: what one thread reads."""
+    """Expected values: the results of one thread."""
     expected = [(record.header, record.letters) for record in shared_database]
     found: list[bool] = []
 
@@ -167,19 +170,19 @@ def test_threads_may_read_at_once(shared_database: PackedDatabase) -> None:
 
 
 def test_a_database_pickles_as_its_path(shared_database: PackedDatabase) -> None:
-    """Expected value: the same content after the journey."""
+    """Expected value: the same content after pickling and unpickling."""
     assert pickle.loads(pickle.dumps(shared_database)).record(3).letters == shared_database.record(3).letters
 
 
 @pytest.mark.parametrize("subject_index", [-1, 150])
 def test_subjects_that_do_not_exist_are_refused(shared_database: PackedDatabase, subject_index: int) -> None:
-    """A negative index is no index from the end: it would hide an error of the caller."""
+    """A negative index does not count from the end, because that would hide an error of the caller."""
     with pytest.raises(IndexError, match="of 150"):
         shared_database.header(subject_index)
 
 
 def test_the_same_input_gives_the_same_bytes(tmp_path: Path, fasta: Path, database_path: Path) -> None:
-    """Expected value: the first build, byte for byte, but for the catalogue's time and so its checksum."""
+    """Expected value: the first build, byte for byte, except for the catalogue's time and therefore its checksum."""
     build_database(fasta, tmp_path / "again.swdb")
     for first in sorted(path for path in database_path.rglob("*") if path.is_file()):
         second = tmp_path / "again.swdb" / first.relative_to(database_path)
@@ -203,7 +206,7 @@ def test_several_files_make_one_database(tmp_path: Path) -> None:
 
 
 def test_dna_is_told_and_kept(tmp_path: Path) -> None:
-    """Expected values: the letters as written, U and lower case among them."""
+    """Expected values: the letters as written, including U and lower case."""
     (tmp_path / "1.fa").write_bytes(b">g\nACGTnnACGUACGTACGTACGT\n")
     build_database(tmp_path / "1.fa", tmp_path / "db")
     with PackedDatabase.open(tmp_path / "db") as database:
@@ -212,7 +215,7 @@ def test_dna_is_told_and_kept(tmp_path: Path) -> None:
 
 
 def test_duplicate_identifiers_are_counted_and_kept(tmp_path: Path) -> None:
-    """Expected values: b and a come again, b first; the words after the identifier do not matter."""
+    """Expected values: b and a are repeated, b first; the words after the identifier have no effect."""
     (tmp_path / "1.fa").write_bytes(b">a x\nMK\n>b\nMV\n>b y\nML\n>a\nMW\n>c\nMM\n>b\nMA\n")
     report = build_database(tmp_path / "1.fa", tmp_path / "db")
     assert (report.n_duplicates, report.first_duplicate) == (3, "b")
@@ -220,7 +223,7 @@ def test_duplicate_identifiers_are_counted_and_kept(tmp_path: Path) -> None:
 
 
 def test_progress_is_told(tmp_path: Path, fasta: Path, records: Records) -> None:
-    """Expected values: the last call has everything."""
+    """Expected values: the last call reports everything."""
     calls: list[tuple[int, int]] = []
     build_database(fasta, tmp_path / "db", progress=lambda *counts: calls.append(counts))
     assert calls[-1] == (len(records), sum(len(letters) for _, letters in records))
@@ -235,7 +238,7 @@ def test_bad_input_leaves_nothing_behind(tmp_path: Path) -> None:
 
 
 def test_no_input_is_an_error(tmp_path: Path) -> None:
-    """An empty list of files is no database of nothing."""
+    """An empty list of files does not make an empty database."""
     with pytest.raises(FastaFormatError, match="no sequence file"):
         build_database([], tmp_path / "db")
     assert list(tmp_path.iterdir()) == []
@@ -244,7 +247,7 @@ def test_no_input_is_an_error(tmp_path: Path) -> None:
 def test_an_existing_database_is_kept_unless_replaced(
     tmp_path: Path, fasta: Path, database_path: Path, problems_of: Callable[[Path], list[str]]
 ) -> None:
-    """Expected values: the old content after a refusal, the new content after a replacement, and nothing else there."""
+    """Expected values: the old content after a refusal, the new content after a replacement, and no other files."""
     (tmp_path / "new.fa").write_bytes(b">a\nMKVL\n")
     with pytest.raises(DatabaseError, match=r"exists already; .*--force"):
         build_database(tmp_path / "new.fa", database_path)
@@ -258,7 +261,7 @@ def test_an_existing_database_is_kept_unless_replaced(
 def test_replacing_works_where_names_cannot_be_exchanged(
     tmp_path: Path, database_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """File systems without RENAME_EXCHANGE answer EINVAL; expected value: the new database, and no old one."""
+    """File systems without RENAME_EXCHANGE return EINVAL; expected value: the new database, and no old one."""
     import errno
 
     from swsearch import _native
@@ -272,7 +275,7 @@ def test_replacing_works_where_names_cannot_be_exchanged(
 
 
 def test_replacing_spares_what_is_no_database(tmp_path: Path, fasta: Path) -> None:
-    """Expected value: a folder of other things stays as it is, even when told to replace."""
+    """Expected value: a folder of other files is unchanged, even if a replacement is requested."""
     (tmp_path / "thesis").mkdir()
     (tmp_path / "thesis" / "chapter.tex").write_text("text")
     for target in (tmp_path / "thesis", fasta):

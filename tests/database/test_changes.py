@@ -1,4 +1,7 @@
-"""Databases that change: after any additions, removals and compactions they are what a fresh build would be."""
+"""Databases that change: after any additions, removals and compactions they equal a fresh build.
+
+The expected values come from Python lists of records, and from databases built anew from them.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +42,7 @@ def content(path: Path) -> bytes:
 
 
 def files_of(path: Path) -> dict[str, bytes]:
-    """Every file of a database but the lock, by its name in it."""
+    """Return every file of a database except the lock, by its relative name."""
     return {
         str(file.relative_to(path)): file.read_bytes()
         for file in path.rglob("*")
@@ -48,7 +51,7 @@ def files_of(path: Path) -> dict[str, bytes]:
 
 
 def assert_is_fresh_build(path: Path, records: Records, problems_of: Callable[[Path], list[str]]) -> None:
-    """All that a reader tells of the database is what plain Python tells of the records."""
+    """Check that everything a reader returns equals what plain Python computes from the records."""
     assert problems_of(path) == []
     with PackedDatabase.open(path) as database:
         assert [(record.header, record.letters) for record in database] == records
@@ -62,18 +65,18 @@ def assert_is_fresh_build(path: Path, records: Records, problems_of: Callable[[P
         for partition in database.partitions(100):
             assert (np.diff(partition.lengths.astype(int)) >= 0).all()
             assert (partition.starts % 16 == 0).all()
-            for place, subject_index in enumerate(partition.subject_index.tolist()):
-                assert PROTEIN.decode(partition.codes(place)) == records[subject_index][1]
+            for index, subject_index in enumerate(partition.subject_index.tolist()):
+                assert PROTEIN.decode(partition.codes(index)) == records[subject_index][1]
                 seen.append(subject_index)
         assert sorted(seen) == every.tolist()
-        for places, residues, starts, sizes in database.stored_ranges(every):
-            for place, start, size in zip(places.tolist(), starts.tolist(), sizes.tolist(), strict=True):
-                assert PROTEIN.decode(residues[start : start + size]) == records[place][1]
+        for indices, residues, starts, sizes in database.stored_ranges(every):
+            for index, start, size in zip(indices.tolist(), starts.tolist(), sizes.tolist(), strict=True):
+                assert PROTEIN.decode(residues[start : start + size]) == records[index][1]
         with pytest.raises(IndexError):
             database.header(len(records))
 
 
-# --- what a database is after changes ---
+# --- the database after changes ---
 
 IDENTIFIERS = st.sampled_from([f"P{n}" for n in range(12)])
 RECORDS = st.lists(
@@ -92,7 +95,7 @@ CHANGES = st.lists(
     min_size=1,
     max_size=7,
 )
-"""Records to add, identifiers to remove, a subject whose identifier is removed, or a compaction."""
+"""Records to add, identifiers to remove, the index of a subject whose identifier is removed, or a compaction."""
 
 
 @given(first=RECORDS, changes=CHANGES)
@@ -103,7 +106,7 @@ def test_any_changes_give_the_records_that_lists_give(
     changes: list[Records | set[str] | int | str],
     problems_of: Callable[[Path], list[str]],
 ) -> None:
-    """Expected values: a Python list to which the same is done; after compaction, the files of a fresh build."""
+    """Expected values: a Python list with the same changes; after compaction, the files of a fresh build."""
     folder = tmp_path_factory.mktemp("changes")
     database, fasta = folder / "db", folder / "some.fa"
     fasta.write_bytes(fasta_text(first))
@@ -144,7 +147,7 @@ def test_any_changes_give_the_records_that_lists_give(
 
 
 def assert_same_build(database: Path, fresh: Path) -> None:
-    """The same arrays, byte for byte, and so the same digest; nothing else in the folder but catalogue and lock."""
+    """Check for equal arrays, byte for byte, and equal digests; no other files than catalogue and lock."""
     arrays = [{Path(name).name: raw for name, raw in files_of(path).items()} for path in (database, fresh)]
     for files in arrays:
         del files[CATALOGUE]
@@ -154,7 +157,7 @@ def assert_same_build(database: Path, fresh: Path) -> None:
 
 
 def test_a_whole_segment_may_be_removed(tmp_path: Path, problems_of: Callable[[Path], list[str]]) -> None:
-    """The first, the middle and the last of three segments; expected values: the records of the others."""
+    """The first, the middle and the last of three segments are removed; expected values: the records of the others."""
     parts = [some_records(5, seed) for seed in (1, 2, 3)]
     parts = [[(f"{n}{header}", letters) for header, letters in part] for n, part in enumerate(parts)]
     for gone in (0, 1, 2):
@@ -170,7 +173,7 @@ def test_a_whole_segment_may_be_removed(tmp_path: Path, problems_of: Callable[[P
 
 
 def test_equal_digests_are_equal_content(tmp_path: Path, fasta: Path, database_path: Path) -> None:
-    """Each change gives another digest; taking back an addition and compacting gives the first one again."""
+    """Each change gives another digest; undoing an addition and compacting gives the first digest again."""
     (tmp_path / "new.fa").write_bytes(b">new\nMKVL\n")
     digests = []
     for step in (
@@ -194,7 +197,7 @@ def test_sources_tell_all_files(tmp_path: Path, database_path: Path) -> None:
 
 
 def test_identifiers_that_come_again_are_told(tmp_path: Path) -> None:
-    """Expected values: b is in the database, c twice in the file; a was removed, and the two d were there before."""
+    """Expected values: b is in the database, c twice in the file; a was removed, and both d were added before."""
     (tmp_path / "1.fa").write_bytes(b">a\nMK\n>b\nMV\n>d\nMV\n>d\nML\n")
     (tmp_path / "2.fa").write_bytes(b">a\nMK\n>c\nMV\n>c y\nML\n>b x\nMW\n")
     build_database(tmp_path / "1.fa", tmp_path / "db")
@@ -204,7 +207,7 @@ def test_identifiers_that_come_again_are_told(tmp_path: Path) -> None:
 
 
 def test_removal_takes_all_subjects_of_an_identifier(tmp_path: Path) -> None:
-    """Expected values: both a, in two segments, are gone; an identifier is a whole word; given twice it counts once."""
+    """Expected values: both a, in two segments, are removed; identifiers match completely; a repetition counts once."""
     (tmp_path / "1.fa").write_bytes(b">a x\nMK\n>ab\nMV\n")
     (tmp_path / "2.fa").write_bytes(b">c\nMK\n>a\nMV\n")
     build_database(tmp_path / "1.fa", tmp_path / "db")
@@ -217,7 +220,7 @@ def test_removal_takes_all_subjects_of_an_identifier(tmp_path: Path) -> None:
 
 
 def test_identifiers_of_any_bytes_can_be_removed(tmp_path: Path) -> None:
-    """Expected value: the record whose identifier is not UTF-8 is gone, given as the command line gives such bytes."""
+    """Expected value: the record with an identifier that is not UTF-8, given in the command line's form, is removed."""
     (tmp_path / "1.fa").write_bytes(b">a\xe9 x\nMK\n>b\nMV\n")
     build_database(tmp_path / "1.fa", tmp_path / "db")
     remove_from_database(tmp_path / "db", [os.fsdecode(b"a\xe9")])
@@ -225,7 +228,7 @@ def test_identifiers_of_any_bytes_can_be_removed(tmp_path: Path) -> None:
 
 
 def test_a_part_of_an_identifier_is_answered_with_the_whole(tmp_path: Path) -> None:
-    """By hand: an accession may be in many identifiers, so a removal wants all of one; the message has it."""
+    """By hand: identifiers may share an accession, so a removal needs a full identifier, which the message shows."""
     (tmp_path / "1.fa").write_text(">sp|P02232|LGB1_VICFA Leghemoglobin\nMK\n>tr|Q1|Q1_X\nMV\n")
     build_database(tmp_path / "1.fa", tmp_path / "db")
     with pytest.raises(InputError) as caught:
@@ -237,7 +240,7 @@ def test_a_part_of_an_identifier_is_answered_with_the_whole(tmp_path: Path) -> N
 
 
 def test_bad_requests_change_nothing(tmp_path: Path, fasta: Path, database_path: Path) -> None:
-    """Expected words: what is wrong and where; expected value: every byte as before."""
+    """Expected words: what is wrong and where; expected value: every byte is unchanged."""
     before = files_of(database_path)
     (tmp_path / "bad.fa").write_bytes(b">a\nMKVL\n>b\nM1\n")
     with pytest.raises(FastaFormatError, match="line 4, column 2"):
@@ -255,7 +258,7 @@ def test_bad_requests_change_nothing(tmp_path: Path, fasta: Path, database_path:
 
 
 def test_what_is_no_database_is_left_alone(tmp_path: Path, fasta: Path) -> None:
-    """Expected value: no lock file and nothing else in a folder of other things."""
+    """Expected value: neither a lock file nor any other new file in a folder of other files."""
     (tmp_path / "thesis").mkdir()
     for change in (
         lambda path: add_to_database(path, fasta),
@@ -273,7 +276,7 @@ def test_what_is_no_database_is_left_alone(tmp_path: Path, fasta: Path) -> None:
 def test_the_number_of_subjects_stays_below_32_bits(
     tmp_path: Path, fasta: Path, database_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Old and new subjects count together; expected value: refused, as 200 + 200 > 399."""
+    """Old and new subjects are counted together; expected value: a refusal, because 200 + 200 > 399."""
     monkeypatch.setattr("swsearch.database.segment_writer.MAX_SUBJECTS", 399)
     with pytest.raises(FastaFormatError, match="more than 399 sequences"):
         add_to_database(database_path, fasta)
@@ -284,7 +287,7 @@ def test_the_number_of_subjects_stays_below_32_bits(
 
 
 def test_version_1_opens_and_changes(tmp_path: Path, problems_of: Callable[[Path], list[str]]) -> None:
-    """The asset was written by the program that knew version 1 alone; expected value: the FASTA it was made of."""
+    """The asset was written by a program that knew only version 1; expected value: the FASTA that it was made from."""
     expected = (ASSETS / "version-1.fasta").read_bytes()
     assert content(ASSETS / "version-1.swdb") == expected
     assert problems_of(ASSETS / "version-1.swdb") == []
@@ -296,7 +299,7 @@ def test_version_1_opens_and_changes(tmp_path: Path, problems_of: Callable[[Path
 
 
 def test_the_lowest_version_that_tells_all_is_written(tmp_path: Path, fasta: Path, database_path: Path) -> None:
-    """A program of version 1 reads segments but would count the removed; expected value: 2 while there are some."""
+    """A version 1 program reads segments but would count removed subjects; expected version: 2 while there are any."""
     versions = []
     for step in (
         lambda: add_to_database(database_path, fasta),
@@ -309,11 +312,11 @@ def test_the_lowest_version_that_tells_all_is_written(tmp_path: Path, fasta: Pat
     assert versions == [(True, False), (False, True), (True, False)]
 
 
-# --- readers and writers at once ---
+# --- concurrent readers and writers ---
 
 
 def test_an_open_database_stays_as_it_was(tmp_path: Path, fasta: Path, database_path: Path) -> None:
-    """Expected values: what each reader saw when it opened, read again after all changes."""
+    """Expected values: what each reader saw when it opened the database, read again after all changes."""
     (tmp_path / "new.fa").write_bytes(fasta_text(some_records(50, 9)))
     opened, expected = [], []
     for step in (
@@ -333,7 +336,7 @@ def test_an_open_database_stays_as_it_was(tmp_path: Path, fasta: Path, database_
 
 
 def test_files_that_a_reader_may_still_map_stay_until_compaction(database_path: Path) -> None:
-    """A reader between catalogue and files finds them; expected value: both removals' files, then one segment."""
+    """A reader between catalogue and files finds its files; expected: both removals' files, then one segment."""
     remove_from_database(database_path, ["P7"])
     remove_from_database(database_path, ["P8"])
     assert {path.name for path in database_path.glob("*/removed-*")} == {"removed-000002.bin", "removed-000003.bin"}
@@ -345,7 +348,7 @@ def test_files_that_a_reader_may_still_map_stay_until_compaction(database_path: 
 def test_a_change_while_a_database_is_opened_makes_the_reader_begin_again(
     database_path: Path, monkeypatch: pytest.MonkeyPatch, moment: str
 ) -> None:
-    """The change comes between the catalogue and the files, or behind them; expected value: the new generation."""
+    """The change is made before or after the files are mapped; expected value: the new generation."""
     map_segments = reader._map_segments
     changes = itertools.chain(
         [lambda: remove_from_database(database_path, ["P7"]), lambda: compact_database(database_path)]
@@ -360,7 +363,7 @@ def test_a_change_while_a_database_is_opened_makes_the_reader_begin_again(
         return segments
 
     monkeypatch.setattr(reader, "_map_segments", interrupted)
-    # A change opens the database too, and so is interrupted by the next one: none may come while it holds the lock.
+    # A change also opens the database and would be interrupted by the next change, while it holds the lock.
     monkeypatch.setattr("swsearch.database.changes.PackedDatabase", _plain(map_segments))
     with PackedDatabase.open(database_path) as database:
         assert database.n_subjects == 199
@@ -408,7 +411,7 @@ def test_a_database_that_never_stays_is_refused(database_path: Path, monkeypatch
 
 
 def _plain(map_segments: Callable[..., object]) -> type[PackedDatabase]:
-    """A reader for the changes themselves, which the test does not interrupt."""
+    """Return a reader for the changes themselves, which the test does not interrupt."""
 
     class Plain(PackedDatabase):
         @classmethod
@@ -420,7 +423,7 @@ def _plain(map_segments: Callable[..., object]) -> type[PackedDatabase]:
 
 
 def test_a_database_replaced_while_it_is_opened_is_never_mixed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two databases whose files have the same sizes: the catalogue of one would fit the files of the other."""
+    """Two databases with files of the same sizes: the catalogue of one would match the files of the other."""
     (tmp_path / "1.fa").write_bytes(b">a\nMKVL\n")
     (tmp_path / "2.fa").write_bytes(b">b\nWWWW\n")
     build_database(tmp_path / "1.fa", tmp_path / "db")
@@ -442,7 +445,7 @@ def test_a_database_replaced_while_it_is_opened_is_never_mixed(tmp_path: Path, m
 
 
 def test_a_pickled_database_is_not_opened_with_other_content(database_path: Path) -> None:
-    """A worker must search what its coordinator opened; expected value: refused after a removal."""
+    """A worker must search what its coordinator opened; expected value: a refusal after a removal."""
     with PackedDatabase.open(database_path) as database:
         pickled = pickle.dumps(database)
     assert pickle.loads(pickled).n_subjects == 200
@@ -452,9 +455,9 @@ def test_a_pickled_database_is_not_opened_with_other_content(database_path: Path
 
 
 def test_replacing_a_database_waits_for_a_change_of_it(tmp_path: Path, fasta: Path, database_path: Path) -> None:
-    """The change would finish in the new database; expected value: the new one alone, after the lock is free."""
+    """The change would end in the new database; expected value: only the new database, after the lock is released."""
     (tmp_path / "new.fa").write_bytes(b">a\nMKVL\n")
-    compact_database(database_path)  # makes the lock file
+    compact_database(database_path)  # creates the lock file
     lock = os.open(database_path / LOCK, os.O_RDWR)
     fcntl.flock(lock, fcntl.LOCK_EX)
     build = threading.Thread(
@@ -475,7 +478,7 @@ def test_replacing_a_database_waits_for_a_change_of_it(tmp_path: Path, fasta: Pa
 
 
 def test_a_lock_of_a_database_that_was_replaced_is_taken_anew(tmp_path: Path, fasta: Path, database_path: Path) -> None:
-    """Whoever waited for the old database's lock must hold the new one's: expected value, a lock file in its folder."""
+    """A waiter for the old database's lock must get the new one's; expected value: a lock file in the new folder."""
     compact_database(database_path)
     flock = fcntl.flock
     replaced = []

@@ -1,4 +1,7 @@
-"""Databases that are missing, foreign or damaged: refused or reported, never searched."""
+"""Databases that are missing, foreign or damaged: they are refused or reported, never searched.
+
+The expected words are written by hand for each kind of damage.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +38,7 @@ def message_of(path: Path) -> str:
 
 
 def rewrite(database: Path, change: Callable[[dict[str, object]], None]) -> None:
-    """Change the catalogue and give it a right checksum again."""
+    """Change the catalogue and update its checksum."""
     fields = json.loads((database / CATALOGUE).read_text())
     del fields["checksum"]
     change(fields)
@@ -44,7 +47,7 @@ def rewrite(database: Path, change: Callable[[dict[str, object]], None]) -> None
 
 
 def test_missing_and_foreign_things_are_named(tmp_path: Path, fasta: Path) -> None:
-    """Expected words: what the thing is, and what to do."""
+    """Expected words: what the object is, and what to do."""
     assert "does not exist" in message_of(tmp_path / "none")
     assert "swsearch index" in message_of(fasta)
     (tmp_path / "notes.txt").write_text("hello")
@@ -58,7 +61,7 @@ def test_missing_and_foreign_things_are_named(tmp_path: Path, fasta: Path) -> No
 
 
 def test_other_versions_and_alphabets_are_refused(database_path: Path) -> None:
-    """Expected words: the version found and the one that is read."""
+    """Expected words: the version found and the supported one."""
     rewrite(database_path, lambda fields: fields.update(alphabet="runes"))
     assert "alphabet 'runes'" in message_of(database_path)
     rewrite(database_path, lambda fields: fields.update(version=3))
@@ -75,19 +78,19 @@ def test_verify_finds_nothing_in_a_sound_database(
 def test_a_flipped_bit_anywhere_is_found(
     database_path: Path, fasta: Path, problems_of: Callable[[Path], list[str]]
 ) -> None:
-    """One bit at the beginning, in the middle and at the end of every file; SHA-256 must tell each."""
+    """One bit at the beginning, in the middle and at the end of every file; SHA-256 must detect each."""
     add_to_database(database_path, fasta)
     remove_from_database(database_path, ["P3", "P77", "P150"])
     files = sorted(path for path in database_path.rglob("*") if path.is_file() and path.name != LOCK)
     assert len(files) == 1 + 2 * (7 + 1)
     for path in files:
         sound = path.read_bytes()
-        for place in {0, len(sound) // 3, len(sound) // 2, len(sound) - 2}:
+        for offset in {0, len(sound) // 3, len(sound) // 2, len(sound) - 2}:
             damaged = bytearray(sound)
-            damaged[place] ^= 1
+            damaged[offset] ^= 1
             path.write_bytes(damaged)
             problems = problems_of(database_path)
-            assert problems, f"{path.name}, byte {place}"
+            assert problems, f"{path.name}, byte {offset}"
             assert path.name in " ".join(problems)
         path.write_bytes(sound)
     assert problems_of(database_path) == []
@@ -96,7 +99,7 @@ def test_a_flipped_bit_anywhere_is_found(
 def test_a_shortened_or_lengthened_file_is_refused_at_once(
     database_path: Path, problems_of: Callable[[Path], list[str]]
 ) -> None:
-    """Expected words: both sizes; opening alone must find it, since a map over the end would crash."""
+    """Expected words: both sizes; opening alone must detect it, because a map beyond the end would crash."""
     remove_from_database(database_path, ["P3", "P77", "P150"])
     for path in sorted(database_path.glob("*/*.bin")):
         sound = path.read_bytes()
@@ -131,7 +134,7 @@ def test_arrays_that_break_the_format_are_found_under_right_digests(
     words: str,
     problems_of: Callable[[Path], list[str]],
 ) -> None:
-    """A faulty writer gives right digests of wrong arrays; expected words: the promise of the format that is broken."""
+    """A faulty writer signs wrong arrays with matching digests; expected words: the violated rule of the format."""
     remove_from_database(database_path, ["P1", "P3", "P4"])
     (path,) = database_path.glob(f"*/{name}.bin")
     is_removal = name.startswith("removed")
@@ -153,14 +156,14 @@ def test_arrays_that_break_the_format_are_found_under_right_digests(
 def test_a_digest_that_is_not_that_of_the_files_is_found(
     database_path: Path, problems_of: Callable[[Path], list[str]]
 ) -> None:
-    """Runs are tied to a database by its digest: it must be that of the files."""
+    """Runs are linked to a database by its digest, so it must be the digest of the files."""
     rewrite(database_path, lambda fields: fields.update(digest="0" * 64))
     (problem,) = problems_of(database_path)
     assert "digest" in problem
 
 
 def test_what_is_no_regular_file_is_refused_without_waiting(database_path: Path) -> None:
-    """A pipe without a writer would hold the program for good, and a folder or device is no array."""
+    """A pipe without a writer would block the program forever, and a folder or device is not an array."""
     for name in (CATALOGUE, "segment-000001/headers.bin", "segment-000001/starts.bin"):
         path = database_path / name
         sound = path.read_bytes()
@@ -192,7 +195,7 @@ FIELDS: list[tuple[str, Callable[[dict[str, Any]], object], str]] = [
 def test_a_catalogue_of_a_faulty_writer_is_refused_by_field(
     database_path: Path, change: Callable[[dict[str, Any]], object], words: str
 ) -> None:
-    """Its checksum holds; expected words: the field and what it is."""
+    """Its checksum is valid; expected words: the field and its value."""
     rewrite(database_path, change)
     assert words in message_of(database_path)
 
@@ -223,7 +226,7 @@ LAYOUT = [
 def test_damage_that_leads_out_of_an_array_is_met_when_it_is_used(
     database_path: Path, name: str, change: Callable[[np.ndarray], np.ndarray], words: str
 ) -> None:
-    """Sizes are right, so the database opens; whoever goes through all subjects is told of the damage."""
+    """The sizes are right, so the database opens; iteration over all subjects reports the damage."""
     path = database_path / "segment-000001" / f"{name}.bin"
     path.write_bytes(change(np.fromfile(path, ARRAY_DTYPES[name])).tobytes())
     with PackedDatabase.open(database_path) as database:
@@ -233,7 +236,7 @@ def test_damage_that_leads_out_of_an_array_is_met_when_it_is_used(
 
 
 def test_damaged_dna_is_not_translated(tmp_path: Path) -> None:
-    """A base that is none led out of the table of complements."""
+    """A residue that is not a base was an index beyond the table of complements."""
     (tmp_path / "dna.fa").write_text(">C1\nACGTACGT\n>C2\nACGTTGCATT\n")
     build_database(tmp_path / "dna.fa", tmp_path / "dna.db", DNA)
     path = tmp_path / "dna.db" / "segment-000001" / "residues.bin"
@@ -248,7 +251,7 @@ def test_damaged_dna_is_not_translated(tmp_path: Path) -> None:
 def test_a_compaction_does_not_make_damage_pass_for_whole(
     database_path: Path, fasta: Path, problems_of: Callable[[Path], list[str]]
 ) -> None:
-    """A letter became another one: the new files' digests would be those of the wrong letters."""
+    """A letter was replaced by another: the new files' digests would be those of the wrong letters."""
     add_to_database(database_path, fasta)
     path = database_path / "segment-000001" / "residues.bin"
     path.write_bytes(np.where(np.fromfile(path, "u1") == 0, 1, np.fromfile(path, "u1")).astype("u1").tobytes())
@@ -259,7 +262,7 @@ def test_a_compaction_does_not_make_damage_pass_for_whole(
 
 
 def test_a_lock_file_that_is_a_link_is_not_followed(database_path: Path, fasta: Path, tmp_path: Path) -> None:
-    """Whoever takes the lock empties its file: the file of another program must not be what is emptied."""
+    """Taking the lock truncates its file: a link must not cause the file of another program to be truncated."""
     precious = tmp_path / "precious"
     precious.write_text("keep")
     (database_path / LOCK).symlink_to(precious)

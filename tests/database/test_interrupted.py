@@ -1,4 +1,7 @@
-"""Builds that are killed, stopped or run out of disk: nothing that looks like a database stays behind."""
+"""Builds that are killed, stopped or run out of disk space: nothing that looks like a database is left.
+
+The expected folder content and messages are written by hand.
+"""
 
 from __future__ import annotations
 
@@ -52,7 +55,7 @@ except DatabaseError as error:
 
 
 def start_build(fasta: Path, target: Path, moment: str) -> subprocess.Popen[str]:
-    """A build in a process of its own, which waits at a moment until it reads a line."""
+    """Start a build in its own process, which waits at a given moment until it reads a line."""
     child = subprocess.Popen(
         [sys.executable, "-c", CHILD.format(moment=MOMENTS[moment]), str(fasta), str(target)],
         stdin=subprocess.PIPE,
@@ -73,7 +76,7 @@ def names(folder: Path) -> set[str]:
 def test_a_killed_build_leaves_no_database(
     tmp_path: Path, fasta: Path, moment: str, problems_of: Callable[[Path], list[str]]
 ) -> None:
-    """kill -9: expected values: no target, a leftover that is refused by name, and none after the next build."""
+    """kill -9: expected values: no target; a leftover that is refused by name, and is gone after the next build."""
     target = tmp_path / "db"
     child = start_build(fasta, target, moment)
     child.kill()
@@ -92,7 +95,7 @@ def test_a_killed_build_leaves_no_database(
 @pytest.mark.parametrize("moment", MOMENTS)
 @pytest.mark.parametrize("sent", [signal.SIGTERM, signal.SIGINT])
 def test_a_stopped_build_removes_its_files(tmp_path: Path, fasta: Path, moment: str, sent: signal.Signals) -> None:
-    """Expected values: nothing but the FASTA; exit codes are those of a shell for SIGTERM, Python's for Ctrl-C."""
+    """Expected values: only the FASTA is left; the exit code is a shell's for SIGTERM and Python's for Ctrl-C."""
     child = start_build(fasta, tmp_path / "db", moment)
     child.send_signal(sent)
     child.communicate()
@@ -101,7 +104,7 @@ def test_a_stopped_build_removes_its_files(tmp_path: Path, fasta: Path, moment: 
 
 
 def test_a_build_under_way_is_left_alone(tmp_path: Path, fasta: Path, problems_of: Callable[[Path], list[str]]) -> None:
-    """A second build of the same target wins; the first one's folder stays until it is done, and it then gives way."""
+    """A second build of the same target succeeds; the first build's folder remains until that build ends and fails."""
     target = tmp_path / "db"
     child = start_build(fasta, target, "before the catalogue")
     (under_way,) = names(tmp_path) - {fasta.name}
@@ -115,7 +118,7 @@ def test_a_build_under_way_is_left_alone(tmp_path: Path, fasta: Path, problems_o
 
 
 def test_a_file_that_may_not_grow_ends_the_build_in_one_line(tmp_path: Path, fasta: Path) -> None:
-    """A limit on file sizes gives EFBIG, which takes the way of a full disk; it needs no rights to mount."""
+    """A limit on file sizes gives EFBIG, which is handled like a full disk; it needs no right to mount."""
     script = (
         "import resource, signal\n"
         "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
@@ -131,7 +134,7 @@ def test_a_file_that_may_not_grow_ends_the_build_in_one_line(tmp_path: Path, fas
 
 
 def test_a_full_disk_ends_the_build_in_one_line(small_disk: Path, tmp_path: Path) -> None:
-    """A real ENOSPC at growing sizes, so that each file is the one that fails; expected value: an empty disk after."""
+    """A real ENOSPC at growing sizes, so that each file fails once; expected value: an empty disk afterwards."""
     fasta = tmp_path / "big.fa"
     for n_subjects in range(250, 800, 25):
         fasta.write_text("".join(f">s{n}\n{'MKVLW' * 20}\n" for n in range(n_subjects)))
@@ -141,13 +144,13 @@ def test_a_full_disk_ends_the_build_in_one_line(small_disk: Path, tmp_path: Path
 
 
 def test_a_read_only_disk_is_named(small_disk: Path, fasta: Path) -> None:
-    """Expected words: the system's for EROFS."""
+    """Expected words: the system's message for EROFS."""
     subprocess.run(["mount", "-o", "remount,ro", str(small_disk)], check=True)
     with pytest.raises(DatabaseError, match="Read-only file system"):
         build_database(fasta, small_disk / "db")
 
 
 def test_a_missing_parent_is_named(tmp_path: Path, fasta: Path) -> None:
-    """Expected words: the system's for ENOENT."""
+    """Expected words: the system's message for ENOENT."""
     with pytest.raises(DatabaseError, match="No such file or directory"):
         build_database(fasta, tmp_path / "none" / "db")

@@ -1,4 +1,7 @@
-"""Changes that are killed, stopped, met by another or run out of disk: the database is the old one or the new one."""
+"""Changes that are killed, stopped, concurrent or out of disk space: the database is the old one or the new one.
+
+The expected states come from the database before the change, and from the same change without disturbance.
+"""
 
 from __future__ import annotations
 
@@ -91,12 +94,12 @@ MOMENTS = {
     "compact, old segments half removed": "changes.shutil.rmtree = half_swept(changes.shutil.rmtree)",
 }
 NEW = {name for name in MOMENTS if name.endswith(("after the rename", "half removed"))}
-"""Moments at which the new database is there."""
+"""Moments at which the new database exists."""
 
 
 @pytest.fixture
 def more(tmp_path: Path) -> Path:
-    """A FASTA to add; its identifiers begin with N."""
+    """A FASTA file to add; its identifiers begin with N."""
     path = tmp_path / "more.fa"
     path.write_bytes(fasta_text([(f"N{header}", letters) for header, letters in some_records(60, 8)]))
     return path
@@ -111,13 +114,13 @@ def changed_path(tmp_path: Path, database_path: Path, more: Path) -> Path:
 
 
 def arguments_of(moment: str, more: Path) -> list[str]:
-    """What is done at a moment, as the child takes it."""
+    """Return the change of a moment, as arguments of the child."""
     changes = {"add": ["add", str(more)], "remove": ["remove", "P9", "NP8", "NP9"], "compact": ["compact"]}
     return changes[moment.split(",", maxsplit=1)[0]]
 
 
 def start_change(database: Path, moment: str, more: Path) -> subprocess.Popen[str]:
-    """The change of a moment in a process of its own, which waits there until it reads a line."""
+    """Start the change of a moment in its own process, which waits there until it reads a line."""
     child = subprocess.Popen(
         [sys.executable, "-c", CHILD.format(moment=MOMENTS[moment]), str(database), *arguments_of(moment, more)],
         stdin=subprocess.PIPE,
@@ -131,13 +134,13 @@ def start_change(database: Path, moment: str, more: Path) -> subprocess.Popen[st
 
 
 def state(path: Path) -> tuple[int, str, bytes]:
-    """Generation, digest and content."""
+    """Return generation, digest and content."""
     with PackedDatabase.open(path) as database:
         return database.catalogue.generation, database.digest, exported(database)
 
 
 def files_in_use(path: Path) -> set[str]:
-    """Names of the files that the catalogue names, with it and the lock."""
+    """Return the names of the files that the catalogue refers to, with the catalogue and the lock."""
     with PackedDatabase.open(path) as database:
         names = {"catalogue.json", LOCK}
         for entry in database.catalogue.segments:
@@ -148,7 +151,7 @@ def files_in_use(path: Path) -> set[str]:
 
 
 def files_there(path: Path) -> set[str]:
-    """Names of all files, without removals that later ones replaced."""
+    """Return the names of all files, except removals that later ones replaced."""
     names = {str(file.relative_to(path)) for file in path.rglob("*") if file.is_file()}
     with PackedDatabase.open(path) as database:
         generation = database.catalogue.generation
@@ -157,7 +160,7 @@ def files_there(path: Path) -> set[str]:
 
 
 def expected_states(path: Path, moment: str, more: Path) -> dict[str, tuple[int, str, bytes]]:
-    """The database as it is, and as a change makes it that nobody disturbs."""
+    """Return the database's present state, and its state after an undisturbed change."""
     copy = path.with_name("copy.swdb")
     shutil.copytree(path, copy)
     subprocess.run([sys.executable, "-c", CHILD.format(moment=""), str(copy), *arguments_of(moment, more)], check=True)
@@ -188,7 +191,7 @@ def test_a_killed_change_leaves_the_old_or_the_new_database(
     [(moment, (signal.SIGTERM, signal.SIGINT)[n % 2]) for n, moment in enumerate(MOMENTS) if "half" not in moment],
 )
 def test_a_stopped_change_cleans_up_at_once(changed_path: Path, more: Path, moment: str, sent: signal.Signals) -> None:
-    """Expected values: the old state or the new one, and no file besides; exit codes as for a stopped build."""
+    """Expected values: the old state or the new one, and no other file; exit codes as for a stopped build."""
     before = state(changed_path)
     child = start_change(changed_path, moment, more)
     child.send_signal(sent)
@@ -199,7 +202,7 @@ def test_a_stopped_change_cleans_up_at_once(changed_path: Path, more: Path, mome
 
 
 def test_the_second_writer_is_told_who_the_first_is(changed_path: Path, more: Path, fasta: Path) -> None:
-    """Expected words: the first one's process id; expected value: the first one's change alone, then it is free."""
+    """Expected words: the first writer's process id; expected value: only the first one's change, then a free lock."""
     child = start_change(changed_path, "add, before the rename", more)
     before = state(changed_path)
     for change in (
@@ -220,14 +223,14 @@ def test_the_second_writer_is_told_who_the_first_is(changed_path: Path, more: Pa
 
 
 def unwrapped(fasta: Path) -> bytes:
-    """The FASTA with each sequence on one line, as an export without line breaks has it."""
+    """Return the FASTA with each sequence on one line, as in an export without line breaks."""
     records = fasta.read_bytes().split(b">")[1:]
     heads_and_tails = [record.partition(b"\n") for record in records]
     return b"".join(b">%s\n%s\n" % (head, tail.replace(b"\n", b"")) for head, _, tail in heads_and_tails)
 
 
 def identifiers_of(fasta: Path) -> list[str]:
-    """First words of the headers."""
+    """Return the first words of the headers."""
     return [line[1:].split()[0] for line in fasta.read_text().splitlines() if line.startswith(">")]
 
 
@@ -248,7 +251,7 @@ while True:
 
 
 def start_loop(database: Path, more: Path, n_changes: int = 0) -> subprocess.Popen[str]:
-    """A process that adds a FASTA, removes it again and compacts, without end; it has made some changes already."""
+    """Start an endless loop of additions, removals and compactions in a process; return after some changes."""
     child = subprocess.Popen(
         [sys.executable, "-c", LOOP, str(database), str(more), *identifiers_of(more)], stdout=subprocess.PIPE, text=True
     )
@@ -282,14 +285,14 @@ def test_killed_at_any_moment(
         if content != old:
             remove_from_database(database_path, identifiers_of(more))
     assert generations == sorted(generations)
-    assert generations[-1] > 12  # the children told of more changes than that
+    assert generations[-1] > 12  # the children reported more changes than that
     compact_database(database_path)
     assert files_there(database_path) == files_in_use(database_path)
     assert state(database_path)[2] == old
 
 
 def test_readers_see_whole_generations_while_a_writer_works(database_path: Path, more: Path) -> None:
-    """Readers open, read and read again later; expected values: one FASTA or both, and what each saw at first."""
+    """Readers open, read and read again later; expected values: one FASTA or both, and the same content again."""
     old = exported(PackedDatabase.open(database_path))
     allowed = {old, old + unwrapped(more)}
     child = start_loop(database_path, more)
@@ -321,11 +324,11 @@ def test_readers_see_whole_generations_while_a_writer_works(database_path: Path,
     assert len(generations) >= 12
 
 
-# --- no room ---
+# --- full and read-only disks ---
 
 
 def refusal(change: Callable[[], object]) -> str | None:
-    """What the change is refused with, None where it is made."""
+    """Return the message with which the change is refused, or None if it is made."""
     try:
         change()
     except DatabaseError as error:
@@ -350,11 +353,11 @@ def test_a_full_disk_leaves_the_old_database(
     for name, change in changes.items():
         used = shutil.disk_usage(small_disk).used // 1024
         before, there = state(database), files_there(database)
-        for room in range(0, 4096, 4):
-            subprocess.run(["mount", "-o", f"remount,size={used + room}k", str(small_disk)], check=True)
+        for free_kb in range(0, 4096, 4):
+            subprocess.run(["mount", "-o", f"remount,size={used + free_kb}k", str(small_disk)], check=True)
             message = refusal(change)
             if message is None:
-                n_failures[name] = room // 4
+                n_failures[name] = free_kb // 4
                 break
             assert message.startswith(f"no room left on the disk of {small_disk}")
             assert message.endswith("db is as it was before")
@@ -369,7 +372,7 @@ def test_a_full_disk_leaves_the_old_database(
 
 
 def test_a_read_only_database_is_named(small_disk: Path, fasta: Path) -> None:
-    """Expected words: the system's for EROFS."""
+    """Expected words: the system's message for EROFS."""
     fasta.write_text(">a\nMK\n>b\nMV\n")
     build_database(fasta, small_disk / "db")
     subprocess.run(["mount", "-o", "remount,ro", str(small_disk)], check=True)

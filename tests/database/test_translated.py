@@ -41,7 +41,7 @@ def database(tmp_path: Path, records: Records):
 
 
 def check(database: PackedDatabase, records: Records, subjects: TranslatedSubjects, max_residues: int | None) -> None:
-    """Every frame of every record is there once, is Biopython's, and lies as the packed format promises."""
+    """Check that each frame of each record occurs once, equals Biopython's, and has the packed format's layout."""
     by_number = {}
     for partition in subjects.partitions(max_residues):
         assert (np.diff(partition.lengths.astype(np.int64)) >= 0).all()
@@ -59,8 +59,8 @@ def check(database: PackedDatabase, records: Records, subjects: TranslatedSubjec
         assert {index: letters.upper() for index, letters in found.items()} == {i: f for i, f in frames.items() if f}
         wanted = np.array([i for i in reversed(frames) if frames[i]], dtype=np.uint32)
         ranges = {}
-        for places, residues, starts, lengths in subjects.stored_ranges(wanted, frame):
-            for place, start, length in zip(places.tolist(), starts.tolist(), lengths.tolist(), strict=True):
+        for indices, residues, starts, lengths in subjects.stored_ranges(wanted, frame):
+            for place, start, length in zip(indices.tolist(), starts.tolist(), lengths.tolist(), strict=True):
                 ranges[int(wanted[place])] = PROTEIN.decode(residues[start : start + length])
         assert ranges == found
     assert total == subjects.n_residues == sum(frame_length(len(s), f) for _, s in records for f in FRAMES)
@@ -68,7 +68,7 @@ def check(database: PackedDatabase, records: Records, subjects: TranslatedSubjec
 
 @pytest.mark.parametrize("block_bases", [3, 4, 5, 7, 16, 33, 1000])
 def test_frames_are_biopythons_in_blocks_of_any_size(database, records, block_bases):
-    """Source: Biopython. Small blocks cut subjects, and codons of subjects, in every way."""
+    """Source: Biopython. Small blocks divide subjects, and codons of subjects, at every position."""
     check(database, records, TranslatedSubjects(database, genetic_code(11), block_bases=block_bases), None)
 
 
@@ -90,24 +90,24 @@ def test_scores_are_taken_apart_by_frame():
 
 
 def test_a_changed_database_is_translated_as_it_is_left(tmp_path, records, database):
-    """Source: Biopython, on what an export of the changed database would give: two segments, some subjects removed."""
+    """Source: Biopython, on the records of the changed database: two segments, some subjects removed."""
     more = some_dna([9, 3, 40])
     add_to_database(tmp_path / "dna.db", [write_fasta(tmp_path / "more.fasta", [(f"more_{n}", s) for n, s in more])])
     remove_from_database(tmp_path / "dna.db", ["s0", "s8", "more_s1"])
     left = [record for record in records if record[0] not in ("s0", "s8")] + [more[0], more[2]]
     with PackedDatabase.open(tmp_path / "dna.db") as changed:
         assert [record.letters for record in changed] == [letters for _, letters in left]
-        told: list[int] = []
-        subjects = TranslatedSubjects(changed, genetic_code(11), block_bases=16, progress=told.append)
+        reported: list[int] = []
+        subjects = TranslatedSubjects(changed, genetic_code(11), block_bases=16, progress=reported.append)
         check(changed, left, subjects, None)
-        # The bases that are left: neither removed subjects nor the padding between subjects are counted.
-        assert sum(told) == sum(len(letters) for _, letters in left)
-        assert len(told) > sum(told) // 16
-        assert min(told) >= 0
+        # Only the remaining bases are counted: neither removed subjects nor the padding between subjects.
+        assert sum(reported) == sum(len(letters) for _, letters in left)
+        assert len(reported) > sum(reported) // 16
+        assert min(reported) >= 0
 
 
 def test_a_long_subject_is_translated_in_little_memory(tmp_path):
-    """Expected: 12 MB of residues are written while no more than a few blocks of 65,536 bases are held."""
+    """Expected: 12 MB of residues are written while only a few blocks of 65,536 bases are in memory."""
     rng = np.random.default_rng(3)
     letters = rng.choice(np.frombuffer(b"ACGT", np.uint8), size=6_000_000).tobytes().decode()
     build_database([write_fasta(tmp_path / "long.fasta", [("long", letters)])], tmp_path / "long.db", alphabet=DNA)

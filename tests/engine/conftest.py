@@ -14,14 +14,14 @@ from tests.engine.cuda.emulation.emulated_device import SANITIZE, EmulatedDevice
 
 @pytest.fixture(scope="session")
 def kernel_compiler() -> None:
-    """What compiles the emulated kernels must be here."""
+    """Require the compiler of the emulated kernels."""
     if shutil.which("g++") is None:
         pytest.skip("g++ is not installed, so the kernels cannot be emulated")
 
 
 @pytest.fixture
 def emulated(kernel_compiler: None) -> Callable[..., EmulatedDevice]:
-    """Makes emulated devices: ``emulated(architecture=86)``."""
+    """Return a function that makes emulated devices: ``emulated(architecture=86)``."""
 
     def make(**options: Any) -> EmulatedDevice:
         return EmulatedDevice(sanitize=SANITIZE in os.environ, **options)

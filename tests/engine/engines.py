@@ -1,4 +1,4 @@
-"""Every engine the protocol tests run on, each by a builder; one that cannot run here is skipped with its reason."""
+"""Builders of every engine that the protocol tests run on; an engine that cannot run is skipped with its reason."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from swsearch.query.profile import QueryProfile
 from tests.engine.cuda.emulation.emulated_device import EmulatedDevice
 
 MOST_EMULATED_CELLS = 400_000
-"""Cells that the emulation of a GPU scores in a second or so."""
+"""Cells that the emulation of a GPU scores in about a second."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ def _cpu(instruction_set: str, threads: int) -> Callable[[], ScoreEngine]:
 
 
 class EmulatedEngine(CudaEngine):
-    """The CUDA engine on an emulated device; a test that gives it too many cells is skipped."""
+    """The CUDA engine on an emulated device; a test with too many cells for it is skipped."""
 
     def score(
         self, profiles: Sequence[QueryProfile], partition: Partition, *rest: Any, **named: Any

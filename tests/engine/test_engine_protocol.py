@@ -1,4 +1,7 @@
-"""One list of cases, run on every engine: the exact local scores, in stored order, whatever computes them."""
+"""One list of cases, run on every engine: the scores are the exact local scores, in stored order.
+
+The expected scores come from the reference engine, from parasail, or from calculation by hand.
+"""
 
 from __future__ import annotations
 
@@ -98,7 +101,7 @@ def _position_specific() -> Case:
 
 
 def _chosen_subjects() -> Case:
-    """Some of a partition's subjects, others between them in memory, as a filter leaves them."""
+    """Select some subjects of a partition, with others between them in memory, as a filter does."""
     profiles, whole = _proteins()
     return profiles, whole[np.flatnonzero(np.random.default_rng(10).random(len(whole)) < 0.3)]
 
@@ -128,10 +131,10 @@ def _two_gap_costs() -> Case:
 
 
 def _borders() -> Case:
-    """Scores on both sides of where signed and unsigned bytes and words end, each with a query of its own.
+    """Scores on both sides of the limits of signed and unsigned bytes and words, each with its own query.
 
     The query is one letter repeated; against a subject of that letter repeated k times it scores k times the letter's
-    score (plus one of another score), which is the whole range about each border.
+    score (plus one letter with another score), which covers the complete range near each limit.
     """
     table = np.full((2, N_CODES), -4, dtype=np.int8)
     table[:, PAD_CODE] = -128
@@ -182,14 +185,14 @@ CASES: dict[str, Callable[[], Case]] = {
 
 @cache
 def expected(name: str) -> tuple[Case, tuple[np.ndarray, ...]]:
-    """A case and the reference engine's scores of it."""
+    """Return a case and the reference engine's scores for it."""
     profiles, partition = CASES[name]()
     return (profiles, partition), tuple(block.score for block in ReferenceEngine().score(profiles, partition))
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_scores_are_those_of_the_reference(engine: ScoreEngine, name: str) -> None:
-    """Expected values: the reference engine, itself judged by parasail below."""
+    """Expected values: the reference engine, which is compared with parasail below."""
     (profiles, partition), scores = expected(name)
     blocks = engine.score(profiles, partition)
     assert len(blocks) == len(profiles)
@@ -201,7 +204,7 @@ def test_scores_are_those_of_the_reference(engine: ScoreEngine, name: str) -> No
 
 @pytest.mark.parametrize(("opening", "extend"), [(11, 1), (10, 2), (5, 2), (0, 4)])
 def test_scores_are_those_of_parasail(engine: ScoreEngine, opening: int, extend: int) -> None:
-    """Expected values: parasail 1.3, its plain loop, with BLOSUM62; it charges open + (k - 1) * extend."""
+    """Expected values: parasail 1.3, its scalar loop, with BLOSUM62; it charges open + (k - 1) * extend."""
     rng = np.random.default_rng(11)
     query = PROTEIN.decode(random_protein(rng, 64))
     subjects = [random_protein(rng, int(length)) for length in rng.integers(1, 140, 60)]
@@ -209,9 +212,9 @@ def test_scores_are_those_of_parasail(engine: ScoreEngine, opening: int, extend:
     scheme = ScoringScheme(named_matrix("BLOSUM62"), GapPenalty(opening, extend))
     (block,) = engine.score([sequence_profile(PROTEIN.encode(query), scheme)], partition)
     found = dict(zip(block.subject_index.tolist(), block.score.tolist(), strict=True))
-    for place, subject in enumerate(subjects):
+    for index, subject in enumerate(subjects):
         judge = parasail.sw(query, PROTEIN.decode(subject), opening + extend, extend, parasail.blosum62)
-        assert found[place] == judge.score
+        assert found[index] == judge.score
 
 
 def test_identical_sequences_score_their_length(engine: ScoreEngine) -> None:
@@ -223,7 +226,7 @@ def test_identical_sequences_score_their_length(engine: ScoreEngine) -> None:
 
 
 def test_a_long_gap_costs_open_and_its_extensions(engine: ScoreEngine) -> None:
-    """Expected value by hand: 80 matches of 5, less 11 + 30 for a gap of 30, in the query and in the subject."""
+    """Expected value by hand: 80 matches of 5, minus 11 + 30 for a gap of 30, in the query and in the subject."""
     scheme = ScoringScheme(match_mismatch(5, -4), GapPenalty(11, 1))
     whole = np.concatenate([np.tile([0, 1], 20), np.full(30, 3), np.tile([0, 1, 1, 0], 10)]).astype(np.uint8)
     short = np.concatenate([whole[:40], whole[70:]])
@@ -237,9 +240,9 @@ def test_floors_keep_the_subjects_that_reach_them(engine: ScoreEngine) -> None:
     (profiles, partition), scores = expected("proteins")
     floors = [1, 5, 30, 34]
     for block, score, floor in zip(engine.score(profiles, partition, floors), scores, floors, strict=True):
-        kept = np.flatnonzero(score >= floor)
-        np.testing.assert_array_equal(block.subject_index, partition.subject_index[kept])
-        np.testing.assert_array_equal(block.score, score[kept])
+        passing = np.flatnonzero(score >= floor)
+        np.testing.assert_array_equal(block.subject_index, partition.subject_index[passing])
+        np.testing.assert_array_equal(block.score, score[passing])
 
 
 def test_progress_adds_up_to_all_cells(engine: ScoreEngine) -> None:
@@ -251,7 +254,7 @@ def test_progress_adds_up_to_all_cells(engine: ScoreEngine) -> None:
 
 
 def test_what_progress_raises_ends_the_call(engine: ScoreEngine) -> None:
-    """An engine must not go on, nor return, when the caller's callback fails."""
+    """An engine must neither continue nor return when the caller's callback raises."""
     (profiles, partition), _ = expected("proteins")
 
     def stop(_: int) -> None:
@@ -262,7 +265,7 @@ def test_what_progress_raises_ends_the_call(engine: ScoreEngine) -> None:
 
 
 def test_a_part_of_a_partition_scores_as_in_the_whole(engine: ScoreEngine) -> None:
-    """Expected values: the reference engine on the whole partition."""
+    """Expected values: the reference engine on the complete partition."""
     (profiles, partition), scores = expected("proteins")
     blocks = engine.score(profiles, partition[17:101])
     for block, score in zip(blocks, scores, strict=True):

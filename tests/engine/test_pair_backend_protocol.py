@@ -1,6 +1,7 @@
-"""What every pair backend promises, on every backend: one list of cases, judged by whole matrices in plain Python.
+"""Properties of every pair backend: one list of cases, run on every backend.
 
-A backend that cannot run here is skipped with its reason.
+The expected alignments come from full matrices in plain Python. A backend that cannot run here is skipped with its
+reason.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ SCORES = {
 
 @dataclass(frozen=True)
 class BackendCase:
-    """A backend by name, how to make it on the CPU or a device, and what it does not take."""
+    """A backend by name, how to make it on the CPU or a device, and which cases it does not accept."""
 
     name: str
     build: Callable[..., PairBackend]
@@ -94,7 +95,7 @@ def backend(case: BackendCase, request: pytest.FixtureRequest) -> PairBackend:
 
 
 def pairs_of(seed: int, sizes: list[tuple[int, int]], letters: int) -> tuple[list[np.ndarray], list[np.ndarray]]:
-    """Pairs of the lengths given; every second subject repeats its query with some letters changed."""
+    """Return pairs of the given lengths; every second subject repeats its query with some letters changed."""
     rng = np.random.default_rng(seed)
     queries, subjects = [], []
     for number, (m, n) in enumerate(sizes):
@@ -160,10 +161,10 @@ def test_empty_sides_are_aligned_with_gaps_alone(case: BackendCase, backend: Pai
 def test_progress_ends_at_the_cells_of_the_pairs(case: BackendCase, backend: PairBackend) -> None:
     queries, subjects = pairs_of(3, [(40, 50), (60, 70)], 4)
     problem = AlignmentProblem(False, False, False, **SCORES["linear"])
-    told: list[int] = []
-    backend.align(Sequences.of(queries), Sequences.of(subjects), problem, path=False, progress=told.append)
-    assert sum(told) <= 40 * 50 + 60 * 70
-    assert all(cells >= 0 for cells in told)
+    reported: list[int] = []
+    backend.align(Sequences.of(queries), Sequences.of(subjects), problem, path=False, progress=reported.append)
+    assert sum(reported) <= 40 * 50 + 60 * 70
+    assert all(cells >= 0 for cells in reported)
 
 
 def test_no_pairs_have_no_outcome(case: BackendCase, backend: PairBackend) -> None:

@@ -1,4 +1,4 @@
-"""Which engine a name means, and the sentence that says why."""
+"""The choice of an engine by name, and the sentence that states the reason. Expected: values written by hand."""
 
 import pytest
 

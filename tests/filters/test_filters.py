@@ -1,4 +1,7 @@
-"""Filters: what a filtered search lists is what a plain filter leaves of the whole ranking, with the same E-values."""
+"""Filters: a filtered search lists the hits of the complete ranking that pass, with the same E-values.
+
+The expected hits come from the unfiltered ranking, filtered in plain Python, or are written by hand.
+"""
 
 import gzip
 import math
@@ -22,7 +25,7 @@ TAXIDS = (9606, 10090, 562, 83333)
 
 
 def header(number: int) -> str:
-    """UniProt's style; every seventh has no OX=, every fifth a versioned accession."""
+    """Return a header in UniProt's format; every seventh has no OX=, every fifth a versioned accession."""
     accession = f"Q{number:05}" + (f".{number % 3 + 1}" if number % 5 == 0 else "")
     taxid = "" if number % 7 == 0 else f" OX={TAXIDS[number % 4]}"
     return f"sp|{accession}|NAME{number}_{'HUMAN' if number % 2 else 'MOUSE'} Protein OS=Some thing{taxid} SV=1"
@@ -30,7 +33,7 @@ def header(number: int) -> str:
 
 @pytest.fixture(scope="module")
 def family(tmp_path_factory):
-    """A database in which subjects hold pieces of one protein, more or less changed, so that shares differ widely."""
+    """A database whose subjects contain segments of one protein, mutated to varying degrees, so that shares vary."""
     rng = np.random.default_rng(7)
     folder = tmp_path_factory.mktemp("filters")
     query = random_protein(rng, 120)
@@ -57,12 +60,12 @@ def search(family, **options) -> QueryResult:
 
 @pytest.fixture(scope="module")
 def ranking(family) -> list[Hit]:
-    """Every subject with an alignment, best first: what the filters choose from."""
+    """Every subject with an alignment, best first: the list to which the filters are applied."""
     return list(search(family, evalue=math.inf, top=N_SUBJECTS).hits)
 
 
 def renumbered(hits: list[Hit]) -> list[Hit]:
-    return [replace(hit, rank=place) for place, hit in enumerate(hits, 1)]
+    return [replace(hit, rank=index) for index, hit in enumerate(hits, 1)]
 
 
 def identity(hit: Hit) -> float:
@@ -95,7 +98,7 @@ FILTERS = {
 @pytest.mark.parametrize("top", [1, 5, 40, N_SUBJECTS])
 @pytest.mark.parametrize("name", FILTERS)
 def test_a_filtered_list_is_the_filtered_ranking(family, ranking, name, top):
-    """Source: a plain filter of the unfiltered ranking; so the cut counts what passes, and E-values are the same."""
+    """Source: the unfiltered ranking, filtered in Python; the cut counts hits that pass, and E-values are unchanged."""
     options, passes = FILTERS[name]
     expected = [hit for hit in ranking if passes(hit)]
     assert 10 < len(expected) < N_SUBJECTS - 10
@@ -106,7 +109,7 @@ def test_ties_are_kept_among_those_that_pass(family):
     """Source: the unfiltered ranking; without E-values (no statistics for gap 4/1) equal scores are ties."""
     whole = search(family, gap_open=4, gap_extend=1, top=N_SUBJECTS).hits
     passing = [hit for hit in whole if identity(hit) >= 40]
-    tied = next(place for place in range(1, len(passing)) if passing[place].score == passing[place - 1].score)
+    tied = next(index for index in range(1, len(passing)) if passing[index].score == passing[index - 1].score)
     expected = [hit for hit in passing if hit.score >= passing[tied].score]
     found = search(family, gap_open=4, gap_extend=1, top=tied, ties="all", min_identity=40.0)
     assert list(found.hits) == renumbered(expected)
@@ -116,14 +119,14 @@ def test_ties_are_kept_among_those_that_pass(family):
 @pytest.mark.parametrize("evalue", [math.inf, 200.0])
 @pytest.mark.parametrize("top", [1, 5, 70, N_SUBJECTS])
 def test_of_several_alignments_those_that_pass_decide_a_subjects_place(family, top, evalue, ties):
-    """Source: all alignments of all subjects, filtered one by one; what is left of a subject ranks it."""
+    """Source: all alignments of all subjects, filtered one by one; the remaining ones determine a subject's rank."""
     whole = search(family, evalue=math.inf, top=N_SUBJECTS, max_hsps=4).hits
     passing: dict[int, list[Hit]] = {}
     for hit in whole:
         if identity(hit) >= 55 and hit.alignment.columns >= 9 and hit.evalue <= evalue:
             passing.setdefault(hit.subject_index, []).append(hit)
     ordered = sorted(passing.values(), key=lambda hits: (hits[0].evalue, -hits[0].score, hits[0].subject_index))
-    assert ordered != list(passing.values())  # some subjects lose their best alignment, and their place with it
+    assert ordered != list(passing.values())  # some subjects lose their best alignment and therefore their rank
     last = ordered[min(top, len(ordered)) - 1][0]
     n_listed = top if ties == "cut" else sum(hits[0].evalue <= last.evalue for hits in ordered)
     expected = [
@@ -151,14 +154,14 @@ def test_every_engine_and_partition_size_gives_the_filtered_hits(family):
 
 
 def chosen(family, **options) -> tuple[list[int], tuple[str, ...]]:
-    """Numbers of the subjects that a search would look at, and what it says of them."""
+    """Return the numbers of the subjects that a search would score, and its notes about them."""
     with swsearch.open_searcher(family[0], SearchOptions(**options), engine="cpu") as searcher:
         numbers = sorted(int(i) for part in searcher.search_subjects.partitions for i in part.subject_index)
         return numbers, searcher.notes
 
 
 def test_lists_name_subjects_by_identifier_accession_name_and_accession_without_version(family, tmp_path):
-    """By hand: 5 and 10 have versions 3 and 2; who gives another version, or a version where none is, names nothing."""
+    """By hand: 5 and 10 have versions 3 and 2; an identifier with a wrong or superfluous version matches none."""
     wanted = tmp_path / "wanted.txt"
     lines = ["sp|Q00001|NAME1_HUMAN trailing words", "Q00002", "NAME3_HUMAN", "Q00005", "Q00010.2", "", "# a comment"]
     wanted.write_text("\n".join([*lines, "Q00015.2", "Q00004.1", "sp", "q00006"]) + "\n")
@@ -191,7 +194,7 @@ NODES = """1\t|\t1\t|\tno rank\t|
 
 
 def test_descendants_come_from_the_tree_and_not_without_it(family, tmp_path):
-    """By hand: 83333 is a strain of 562, 9606 and 10090 are mammals."""
+    """By hand: 83333 is a strain of 562; 9606 and 10090 are mammals."""
     nodes = tmp_path / "nodes.dmp"
     nodes.write_text(NODES)
     by_taxid = {taxid: [n for n in range(N_SUBJECTS) if n % 7 and TAXIDS[n % 4] == taxid] for taxid in TAXIDS}
@@ -215,7 +218,7 @@ def test_descendants_come_from_the_tree_and_not_without_it(family, tmp_path):
     ],
 )
 def test_a_map_replaces_what_headers_state(family, tmp_path, text):
-    """By hand: the three forms of a map; none of the headers' own 9606 counts."""
+    """By hand: the three forms of a map; the taxon 9606 in the headers is ignored."""
     (tmp_path / "map.txt").write_text(text)
     assert chosen(family, taxid="9606", taxid_map=str(tmp_path / "map.txt"))[0] == [1, 3, 5]
 
@@ -243,7 +246,7 @@ def test_filters_that_cannot_be_are_one_clear_line(family, tmp_path, options, co
 
 
 def test_removed_subjects_do_not_shift_the_choice(family, tmp_path):
-    """Source: a database built without them."""
+    """Source: a database built without the removed subjects."""
     database, _ = family
     records = list(swsearch.open_database(database))
     (tmp_path / "all.fasta").write_text("".join(f">{r.header}\n{r.letters}\n" for r in records))

@@ -1,4 +1,4 @@
-"""Lists, taxonomies and CIGARs of any length and any digits."""
+"""Lists, taxonomies and CIGARs of any length and with any digits; expected values are written by hand."""
 
 import pytest
 
@@ -10,7 +10,7 @@ from swsearch.sequences.organism import header_organism, header_taxid
 
 
 def test_a_word_of_a_megabyte_is_an_identifier_like_others():
-    """A regular expression that gave back what it took needed the square of the length."""
+    """A regular expression with backtracking needed time quadratic in the length."""
     word = "A" * 1_000_000
     assert list(names_of(word)) == [word]
     assert list(names_of(word + "1.2"))[1] == word + "1"
@@ -19,7 +19,7 @@ def test_a_word_of_a_megabyte_is_an_identifier_like_others():
 
 @pytest.mark.parametrize("text", ["9" * 5000, "1_0", "\u0661", "-1", ""])
 def test_what_is_no_taxonomy_id_is_refused(text, tmp_path):
-    """Python's int takes more for a number than NCBI writes, and raises beyond 4,300 digits."""
+    """Python's int accepts more texts than NCBI writes, and raises beyond 4,300 digits."""
     with pytest.raises(InputError, match="--taxid") as caught:
         parse_taxids(text)
     assert len(str(caught.value)) < 300
@@ -41,6 +41,6 @@ def test_counts_of_any_length_are_refused():
 
 @pytest.mark.parametrize("cigar", ["99999999999999999I", "99999999999999999D", "1=" + "9999999999D1=" * 50])
 def test_a_gap_that_no_sequence_has_takes_no_memory(cigar):
-    """A stored CIGAR may say anything; the row would have been as long as it says."""
+    """A stored CIGAR may have any content; the row would have had the length that it states."""
     with pytest.raises(InputError, match=r"CIGAR .* covers"):
         gapped("A", "A", cigar)

@@ -1,4 +1,4 @@
-"""CIGAR strings and what reports print from them."""
+"""CIGAR strings and the columns that reports derive from them. The expected values are written by hand."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from swsearch.scoring.matrix import match_mismatch, named_matrix
 
 @given(st.text("=XID", max_size=40))
 def test_parse_undoes_run_length(operations):
-    """Expected: the operations that went in."""
+    """Expected: the original operations."""
     assert "".join(op * n for n, op in cigar.parse(cigar.run_length(operations))) == operations
 
 
 @pytest.mark.parametrize("text", ["M", "3", "3M", "0=", "03=", "3=2", "=3", "3 =", "3=4=", "-1="])
 def test_what_is_no_cigar_is_refused(text):
-    """Expected by hand: counts from 1, one of =XID each, neighbours different."""
+    """Expected by hand: counts from 1, an operation of =XID each, adjacent operations different."""
     with pytest.raises(InputError, match="CIGAR"):
         cigar.parse(text)
 
@@ -32,7 +32,7 @@ def test_counts():
 
 
 def test_rows_and_midlines():
-    """Expected by hand: BLOSUM62 gives K:R +2 and A:W -3; DNA marks equal bases alone."""
+    """Expected by hand: BLOSUM62 gives K:R +2 and A:W -3; DNA marks only equal bases."""
     args = ("MKALV", "MRWGLV", "1=2X1D2=")
     assert cigar.gapped(*args) == ("MKA-LV", "MRWGLV")
     assert cigar.midline(*args, named_matrix("BLOSUM62")) == "M+  LV"
@@ -40,7 +40,7 @@ def test_rows_and_midlines():
 
 
 def test_btop():
-    """Expected by hand from BLAST's description: counts of matches, else the query's and the subject's letter."""
+    """Expected by hand from BLAST's description: counts of matches, otherwise the query's and the subject's letter."""
     assert cigar.btop("MKALVW", "MRWGLV", "1=2X1D2=1I") == "1KRAW-G2W-"
     assert cigar.btop("acgt", "ACGT", "4=") == "4"
 

@@ -1,7 +1,7 @@
-"""Real searches and the numbers behind them, in one process: what ``test_processors.py`` starts once a processor.
+"""Real searches and the numbers that they depend on, in one process; ``test_processors.py`` starts one per processor.
 
 ``python searches.py FOLDER RESULTS THREADS [INSTRUCTION_SET]`` searches the databases in FOLDER and writes into RESULTS
-the reports, and a text of numbers in hexadecimal, every bit of them.
+the reports and a text with every number in hexadecimal, exact to the last bit.
 """
 
 from __future__ import annotations
@@ -46,11 +46,11 @@ MATRICES: list[SubstitutionMatrix] = [
     *(match_mismatch(match, -mismatch) for match in range(1, 6) for mismatch in range(1, 7) if match <= mismatch + 2),
 ]
 GAPS = ((11, 1), (14, 2), (5, 2), (12, 8), (2, 2))
-DEAR = (300, 300)  # no alignment by chance has such a gap, so theory gives the statistics
+DEAR = (300, 300)  # no random alignment has such a gap, so theory gives the statistics
 
 
 def numbers(folder: Path, threads: int) -> Iterator[tuple[str, object]]:
-    """What decides results, for many schemes: a name, and a number or an array of them."""
+    """Yield the numbers on which results depend, for many schemes: a name, and a number or an array of numbers."""
     scores, lengths = np.arange(20, 320), np.arange(1, 3001, 10)
     for matrix in MATRICES:
         found = matrix_parameters(matrix)
@@ -87,14 +87,14 @@ def numbers(folder: Path, threads: int) -> Iterator[tuple[str, object]]:
 
 
 def every_bit(value: object) -> str:
-    """A number, numbers or none, without rounding."""
+    """Return the text of a number, of numbers or of none, without rounding."""
     return "none" if value is None else " ".join(float(number).hex() for number in np.ravel(np.asarray(value)))
 
 
 def run(folder: Path, results: Path, threads: str, instruction_set: str | None) -> int:
-    """Everything, one after the other; the exit code."""
+    """Compute everything, one step after the other; return the exit code."""
     if instruction_set is not None:
-        cpu.usable_instruction_sets = lambda: [instruction_set]  # the engine takes the first one
+        cpu.usable_instruction_sets = lambda: [instruction_set]  # the engine uses the first one
     with (results / "numbers").open("w") as file:
         file.writelines(f"{name}: {every_bit(value)}\n" for name, value in numbers(folder, int(threads)))
     for name, search in SEARCHES.items():

@@ -1,4 +1,7 @@
-"""The lint of arithmetic passes on the program, and tells each thing that it is to refuse."""
+"""The lint of arithmetic accepts the program and reports each construct that it must refuse.
+
+The expected violations are written by hand.
+"""
 
 from __future__ import annotations
 
@@ -83,7 +86,7 @@ def test_functions_of_the_machine_are_refused_everywhere(tmp_path, package, sour
     ],
 )
 def test_sums_and_powers_are_refused_where_results_are_decided(tmp_path, source, name):
-    """By hand; reports count whole numbers, so the same lines pass there."""
+    """By hand; reports count integers, so the same lines are accepted there."""
     done = lint(planted(tmp_path, "swsearch/search/new.py", source))
     assert done.returncode == 1
     assert f": {name} differs between machines" in done.stdout
@@ -91,7 +94,7 @@ def test_sums_and_powers_are_refused_where_results_are_decided(tmp_path, source,
 
 
 def test_exact_arithmetic_passes(tmp_path):
-    """IEEE 754's own operations, sums of whole numbers, and the module that is made of them."""
+    """IEEE 754's own operations, sums of integers, and the module that consists of them are accepted."""
     source = """
 import math
 import numpy as np
@@ -103,7 +106,7 @@ n = x.sum(axis=0, dtype=np.int64) + 2**n + np.int64(2) ** n
 
 
 def test_an_entry_that_nothing_needs_is_told(tmp_path):
-    """A list of exceptions stays short only where it is kept up: here the plot has no ``exp`` any more."""
+    """A list of exceptions stays short only if obsolete entries are reported: here the plot no longer uses ``exp``."""
     done = lint(planted(tmp_path, "swsearch/search/score_plot.py", "y = 1\n"))
     assert done.returncode == 1
     assert (

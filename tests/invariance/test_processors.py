@@ -1,8 +1,9 @@
-"""The same bytes on every processor: searches as if this machine's were another one, and on more threads.
+"""The same bytes on every processor: searches that imitate other processors on this machine, and use more threads.
 
-A processor is imitated by what the libraries offer for it: NumPy leaves out code for features
-(``NPY_DISABLE_CPU_FEATURES``), OpenBLAS takes another core's (``OPENBLAS_CORETYPE``), glibc leaves out its fused
-multiply-add (``GLIBC_TUNABLES``), and the score kernels another instruction set's. Elsewhere a setting has no effect.
+The expected bytes are those of the same searches with all features of this processor and one thread. A processor is
+imitated by settings of the libraries: NumPy omits code for features (``NPY_DISABLE_CPU_FEATURES``), OpenBLAS uses the
+code of another core (``OPENBLAS_CORETYPE``), glibc omits its fused multiply-add (``GLIBC_TUNABLES``), and the score
+kernels use another instruction set. On other systems a setting has no effect.
 """
 
 from __future__ import annotations
@@ -41,31 +42,31 @@ PROCESSORS = {
     "narrow": {"NPY_DISABLE_CPU_FEATURES": " ".join(WIDE), "OPENBLAS_CORETYPE": "Haswell", "OPENBLAS_NUM_THREADS": "2"},
     "unlike": {"NPY_DISABLE_CPU_FEATURES": " ".join(FEATURES[-1:]), "OPENBLAS_CORETYPE": "SkylakeX"},
 }
-"""The environment of each; glibc has had two sets of names."""
+"""The environment of each processor; glibc has used two sets of names."""
 
 
 def records(text: str, n: int) -> str:
-    """The first ``n`` records of FASTA."""
+    """Return the first ``n`` records of a FASTA text."""
     return "\n>".join(text.split("\n>")[:n]) + "\n"
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     """Two databases and the queries."""
-    place = tmp_path_factory.mktemp("invariance")
+    path = tmp_path_factory.mktemp("invariance")
     with gzip.open(DATA / "proteins.fasta.gz", "rt") as file:
-        (place / "proteins.fasta").write_text(records(file.read(), N_PROTEINS))
-    (place / "queries.fasta").write_text(records((DATA / "queries.fasta").read_text(), N_QUERIES))
-    build_database([place / "proteins.fasta"], place / "proteins.db")
-    shutil.copy(DATA / "obg.sto", place)
+        (path / "proteins.fasta").write_text(records(file.read(), N_PROTEINS))
+    (path / "queries.fasta").write_text(records((DATA / "queries.fasta").read_text(), N_QUERIES))
+    build_database([path / "proteins.fasta"], path / "proteins.db")
+    shutil.copy(DATA / "obg.sto", path)
     reads = (DATA / "lambda_reads.fastq").read_text().splitlines(keepends=True)
-    (place / "reads.fastq").write_text("".join(reads[: 4 * N_QUERIES]))
-    build_database([DATA / "lambda_phage.fasta"], place / "lambda.db")
-    return place
+    (path / "reads.fastq").write_text("".join(reads[: 4 * N_QUERIES]))
+    build_database([DATA / "lambda_phage.fasta"], path / "lambda.db")
+    return path
 
 
 def everything(folder: Path, name: str, settings: dict[str, str], threads: int, *kernels: str) -> dict[str, str]:
-    """Contents of all files that a process with these settings writes, by their names."""
+    """Return the contents of all files that a process with these settings writes, by name."""
     results = folder / name
     results.mkdir()
     inherited = {key: value for key, value in os.environ.items() if key not in PROCESSORS["old"]}
@@ -83,7 +84,7 @@ def everything(folder: Path, name: str, settings: dict[str, str], threads: int, 
 
 @pytest.fixture(scope="module")
 def here(folder):
-    """What this machine finds as it is, with one thread."""
+    """The results of this machine without settings, with one thread."""
     found = everything(folder, "here", {}, 1)
     assert len(found) == 9
     hits = {name: text.count('"type": "hit"') for name, text in found.items() if name != "numbers"}
@@ -93,7 +94,7 @@ def here(folder):
 
 @pytest.mark.parametrize(("processor", "instruction_set"), [("old", 3), ("narrow", 2), ("unlike", 1)])
 def test_another_processor_and_another_thread_change_no_byte(folder, here, processor, instruction_set):
-    """Source: the same searches with everything that this processor has, on one thread."""
+    """Source: the same searches with all features of this processor, on one thread."""
     sets = usable_instruction_sets()
     found = everything(folder, processor, PROCESSORS[processor], 2, sets[min(instruction_set, len(sets) - 1)])
     assert found.keys() == here.keys()

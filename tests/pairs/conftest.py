@@ -1,4 +1,4 @@
-"""The command of the pairs, for the tests of this folder."""
+"""The command for pairs, for the tests of this folder."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from swsearch.cli.app import main
 
 @pytest.fixture
 def run(capfd, monkeypatch, tmp_path):
-    """Runs ``swsearch align`` in an empty folder; returns exit code, stdout, stderr."""
+    """Run ``swsearch align`` in an empty folder; return exit code, stdout and stderr."""
     monkeypatch.chdir(tmp_path)
 
     def call(*arguments):

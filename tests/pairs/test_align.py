@@ -1,4 +1,7 @@
-"""``swsearch align`` and the library under it: modes, texts, formats, the plot, and what is refused."""
+"""``swsearch align`` and its library: modes, texts, formats, the plot, and refused requests.
+
+The expected values come from rescoring, parasail and rapidfuzz, or from calculation by hand.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +46,7 @@ def side(letters, alphabet=None, header="x"):
 
 
 def rescored(pair):
-    """The score of an alignment from its letters and CIGAR alone, one column at a time."""
+    """Return the score of an alignment from its letters and CIGAR alone, column by column."""
     query, subject = (text.upper().replace("U", "T") if pair.query.record else text for text in pair.aligned)
     scoring = pair.scoring
     score = i = j = 0
@@ -98,7 +101,7 @@ def test_protein_scores_agree_with_parasail(mode, function):
 
 
 def test_risotto_becomes_presto_in_four_edits(run):
-    """4, and one of the ways by hand."""
+    """Expected: 4, and one of the possible edit sequences, by hand."""
     code, out, _ = run("--mode", "edit", "--text", "RISOTTO", "PRESTO")
     assert code == 0
     assert "Edit distance: 4\n" in out
@@ -106,7 +109,7 @@ def test_risotto_becomes_presto_in_four_edits(run):
 
 
 def test_edits_turn_the_query_into_the_subject():
-    """Expected value: the subject itself, built by doing what the words say."""
+    """Expected value: the subject itself, built by applying the listed edits."""
     query, subject = random_pair(5, "abcd ", 200)
     pair = align_pair(side(query), side(subject), "edit")
     words = list(edits(*pair.aligned, pair.cigar))
@@ -137,7 +140,7 @@ def test_a_common_subsequence_is_one_of_both():
 
 
 def test_texts_are_compared_as_they_are_written(run, tmp_path):
-    """By hand: case counts, letters beyond ASCII are one letter each, the last line end is no letter."""
+    """By hand: case is significant, non-ASCII characters are one letter each, the last line ending is no letter."""
     (tmp_path / "a.txt").write_text("Straße\n日本 1\n", encoding="utf-8")
     with gzip.open(tmp_path / "b.txt.gz", "wb") as file:
         file.write("straſe\n日木 1".encode())
@@ -155,7 +158,7 @@ def test_an_empty_text_is_a_text(run):
 
 
 def test_files_are_aligned_pair_by_pair(run, dna_files):
-    """By hand: ten matches and one gap of one (7); nine matches, the tenth letter hangs over."""
+    """By hand: ten matches and one gap of one (7); nine matches, and the tenth letter is an overhang."""
     code, out, _ = run(*dna_files, "--mode", "semiglobal", "--format", "tsv")
     assert code == 0
     rows = [line.split("\t") for line in out.splitlines()]
@@ -164,7 +167,7 @@ def test_files_are_aligned_pair_by_pair(run, dna_files):
 
 
 def test_formats_tell_the_same(run, dna_files):
-    """Expected values: json and tsv of the same pairs."""
+    """Expected values: json and tsv of the same pairs agree."""
     document = json.loads(run(*dna_files, "--format", "json")[1])
     lines = [json.loads(line) for line in run(*dna_files, "--format", "jsonl")[1].splitlines()]
     assert document == {"schema": 1, "pairs": lines}
@@ -215,7 +218,7 @@ def test_a_dot_plot_is_a_picture(run, dna_files, tmp_path):
 
 
 def test_dots_are_the_words_that_both_have():
-    """Expected values: every pair of places, compared one by one."""
+    """Expected values: every pair of positions, compared one by one."""
     sides = number_letters(*(side(text) for text in random_pair(8, "ab", 90)))
     for most in (10**6, 2_000, 200):
         k, rows, columns = common_words(*sides, max_dots=most)
@@ -274,7 +277,7 @@ def test_residues_are_not_scored_in_texts():
 
 
 def test_an_engine_is_chosen_by_name(run, dna_files):
-    """Every engine prints the same; one that does not exist is refused."""
+    """Every engine prints the same output; an unknown one is refused."""
     plain = run(*dna_files)
     assert run(*dna_files, "--engine", "cpu")[:2] == (0, plain[1])
     assert run(*dna_files, "--engine", "reference")[:2] == (0, plain[1])

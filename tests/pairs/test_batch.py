@@ -1,6 +1,6 @@
-"""Many pairs at once, the reference implementation, and the table of a pair.
+"""Batches of pairs, the reference implementation, and the table of a pair.
 
-Expected values: the pair aligner one by one, whose own judge is ``whole_matrix.py``, and counting by hand.
+Expected values: the pair aligner for single pairs, which is tested with ``whole_matrix.py``, and counting by hand.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ SCORINGS = {
 
 
 def drawn_pairs(seed, letters, alphabet, n=40):
-    """Pairs of 1 to 90 letters; a subject is its query with changes, or another sequence."""
+    """Draw pairs of 1 to 90 letters; a subject is its query with changes, or an unrelated sequence."""
     rng = np.random.default_rng(seed)
     pairs = []
     for number in range(n):
@@ -51,13 +51,13 @@ def drawn_pairs(seed, letters, alphabet, n=40):
 
 
 def told(alignment):
-    """What an alignment says, by name."""
+    """Return the fields of an alignment, by name."""
     names = ("score", "query_end", "subject_end", "query_start", "subject_start", "cigar", "mode")
     return {name: getattr(alignment, name) for name in names}
 
 
 def problems():
-    """Every mode with every scoring that it takes, as (mode, free ends, alphabet, letters, scoring)."""
+    """Yield every mode with every valid scoring, as (mode, free ends, alphabet, letters, scoring)."""
     for mode in MODES:
         if mode in ("edit", "lcs"):
             yield mode, "both", None, "abcdé", None
@@ -68,7 +68,7 @@ def problems():
 
 
 def test_a_batch_gives_what_one_pair_after_another_gives():
-    """Expected values: align_pair."""
+    """Expected values: align_pair for one pair after another."""
     for seed, (mode, free, alphabet, letters, scoring) in enumerate(problems()):
         pairs = drawn_pairs(seed, letters, alphabet, 20)
         for path in (True, False):
@@ -78,7 +78,7 @@ def test_a_batch_gives_what_one_pair_after_another_gives():
 
 
 def test_the_reference_gives_the_same_alignments():
-    """Expected values: align_pair, whose judge in its own tests is another whole matrix."""
+    """Expected values: align_pair, which its own tests compare with a separate full matrix."""
     for seed, (mode, free, alphabet, letters, scoring) in enumerate(problems()):
         for pair in drawn_pairs(seed, letters, alphabet, 8):
             for path in (True, False):
@@ -104,7 +104,7 @@ def test_every_instruction_set_and_thread_count_gives_the_same_batch(instruction
 
 
 def test_pairs_keep_their_order_whatever_backend_takes_them():
-    """Long pairs and empty ones stand between short ones; batches are small. Expected values: align_pair."""
+    """Long pairs and empty ones lie between short ones; batches are small. Expected values: align_pair."""
     pairs = drawn_pairs(3, "abc", None, 10)
     pairs.insert(2, (PairSequence("long", "ab" * SHORT_LETTERS), PairSequence("long", "abc")))
     pairs.insert(7, (PairSequence("empty", ""), PairSequence("empty", "abc")))
@@ -116,7 +116,7 @@ def test_pairs_keep_their_order_whatever_backend_takes_them():
 
 
 def test_cigars_are_spelled_by_any_number_of_threads():
-    """Expected values: align_pair, whose CIGARs another function writes. More pairs than a thread takes at a time."""
+    """Expected values: align_pair, which writes CIGARs by another function. The pairs exceed one thread's share."""
     pairs = drawn_pairs(7, "ACGT", DNA, 150)
     scoring = COST_SETS["sw2023"]
     wanted = [align_pair(*pair, "global", scoring).cigar for pair in pairs]
@@ -158,7 +158,7 @@ def test_arrays_that_do_not_fit_are_refused():
         cigars(paths, two, two)
 
 
-# --- The command ---
+# --- the command ---
 
 
 def test_one_file_holds_pairs_in_turns(run, tmp_path):
@@ -176,7 +176,7 @@ def test_one_file_holds_pairs_in_turns(run, tmp_path):
 
 
 def test_the_table_of_a_small_pair_is_written(run, tmp_path):
-    """The distances of RISOTTO and PRESTO by hand: borders count up, the last one is 4."""
+    """The distances of RISOTTO and PRESTO by hand: the borders count up, the last distance is 4."""
     assert run("--mode", "edit", "--text", "RISOTTO", "PRESTO", "--matrix-out", "table.tsv")[0] == 0
     rows = [line.split("\t") for line in (tmp_path / "table.tsv").read_text().splitlines()]
     assert rows[0] == ["", "", *"PRESTO"]

@@ -1,4 +1,7 @@
-"""The pair kernels against the whole matrix and against peers: scores, ends, paths, on every instruction set."""
+"""The pair kernels: scores, ends and paths in every instruction set.
+
+The expected values come from the full matrix of ``whole_matrix.py``, from other programs, or from calculation by hand.
+"""
 
 from __future__ import annotations
 
@@ -50,7 +53,7 @@ def letters(seed, length, n_letters=4):
 
 
 def related(seed, length, n_letters=4):
-    """Two sequences of about equal length, one tenth of the letters changed, some dropped."""
+    """Return two sequences of about equal length, with one tenth of the letters changed and some deleted."""
     rng = np.random.default_rng(seed)
     query = rng.integers(0, n_letters, length).astype(np.uint16)
     changed = np.where(rng.random(length) < 0.1, rng.integers(0, n_letters, length), query)
@@ -58,7 +61,7 @@ def related(seed, length, n_letters=4):
 
 
 def assert_as_defined(query, subject, mode, free, costs, gap, table=None, **options):
-    """All of score, ends, start and path, by the whole matrix."""
+    """Compare score, ends, start and path with the full matrix."""
     if table is None:
         pairs = np.where(query[:, None] == subject[None, :], *costs).reshape(len(query), len(subject))
     else:
@@ -75,7 +78,7 @@ def assert_as_defined(query, subject, mode, free, costs, gap, table=None, **opti
 @pytest.mark.parametrize("instruction_set", INSTRUCTION_SETS)
 @pytest.mark.parametrize(("mode", "free"), MODES)
 def test_random_pairs_are_as_defined(instruction_set, mode, free):
-    """Expected values: the whole matrix. Lengths from 0, compared letters and tables, all gap costs, any memory."""
+    """Expected values: the full matrix. Lengths from 0, compared letters and tables, all gap costs, any memory."""
     rng = np.random.default_rng(INSTRUCTION_SETS.index(instruction_set))
     for case in range(60):
         query, subject = letters(rng.integers(1 << 30), rng.integers(0, 60)), letters(case, rng.integers(0, 60))
@@ -106,7 +109,7 @@ STRIPS = {
 @pytest.mark.parametrize("instruction_set", INSTRUCTION_SETS)
 @pytest.mark.parametrize("mode", ["local", "global", "semiglobal"])
 def test_lengths_around_a_strip_are_as_defined(instruction_set, mode):
-    """Expected values: the whole matrix. S - 1, S, S + 1 rows, 1 x n and m x 1, S a strip's rows."""
+    """Expected values: the full matrix. S - 1, S and S + 1 rows, 1 x n and m x 1; a strip has S rows."""
     s = STRIPS[instruction_set]
     for m, n in [(1, 1), (s - 1, 9), (s, 33), (s + 1, 9), (1, 3 * s + 5), (3 * s + 5, 1), (2 * s, 2)]:
         query, subject = letters(m, m), letters(n, n)
@@ -117,7 +120,7 @@ def test_lengths_around_a_strip_are_as_defined(instruction_set, mode):
 @pytest.mark.parametrize("instruction_set", INSTRUCTION_SETS)
 @pytest.mark.parametrize("length", [253, 254, 255, 256, 400])
 def test_scores_around_the_limit_of_8_bits_are_exact(instruction_set, length):
-    """Expected values: ``length`` equal letters, one point each, between letters that never agree."""
+    """Expected values: ``length`` equal letters, one point each, between letters that never match."""
     core = letters(length, length, 3)
     query = np.concatenate([np.full(60, 3, np.uint16), core, np.full(70, 3, np.uint16)])
     for before in (0, 1, 300):
@@ -140,7 +143,7 @@ def test_scores_around_the_limit_of_8_bits_are_exact(instruction_set, length):
 @pytest.mark.parametrize("n_letters", [2, 4, 14, 15, 40])
 @pytest.mark.parametrize("gap", [(5, 2), (0, 2), (126, 1), (127, 1), (0, 127)])
 def test_local_ends_of_long_queries_are_as_defined(instruction_set, n_letters, gap):
-    """Expected values: the whole matrix. Few letters give many equal scores, many letters do not fit 8-bit lanes."""
+    """Expected values: the full matrix. Few letters give many equal scores; many letters exceed 8-bit lanes."""
     rng = np.random.default_rng(n_letters)
     query = rng.integers(0, n_letters, STRIPS[instruction_set] * 2 + 30).astype(np.uint16)
     subject = rng.integers(0, n_letters, 90).astype(np.uint16)
@@ -156,7 +159,7 @@ def test_local_ends_of_long_queries_are_as_defined(instruction_set, n_letters, g
 
 @pytest.mark.parametrize("mode", ["local", "global", "semiglobal"])
 def test_long_pairs_are_the_same_for_all_threads_memory_and_instruction_sets(mode):
-    """Expected score: parasail's 32-bit scan kernels, given open + extend; the rest: one thread, much memory."""
+    """Expected score: parasail's 32-bit scan kernels, with open + extend; the rest: one thread with much memory."""
     query, subject = related(1, 3_000)
     whole = align(query, subject, mode)
     text = ["".join(LETTERS[x] for x in side) for side in (query, subject)]
@@ -177,7 +180,7 @@ def test_long_pairs_are_the_same_for_all_threads_memory_and_instruction_sets(mod
 @pytest.mark.parametrize("costs", [(2, -3), (150, -200)])
 @pytest.mark.parametrize("mode", ["local", "global", "semiglobal"])
 def test_paths_through_many_tiles_are_as_defined(mode, costs):
-    """Expected values: the whole matrix. Gaps lead the path through tiles of 16 and of 32 bits, kept or not."""
+    """Expected values: the full matrix. Gaps make the path pass tiles of 16 and of 32 bits, stored or recomputed."""
     query = letters(5, 330)
     subject = np.concatenate([query[:90], letters(6, 1_300), query[95:200], query[210:], letters(7, 900)])
     gap = (5, 2) if costs == (2, -3) else (2_000, 1)
@@ -201,7 +204,7 @@ def test_paths_through_many_tiles_are_as_defined(mode, costs):
 
 
 def test_scores_beyond_sixteen_bits_are_exact():
-    """A sequence against itself, by hand: 20,000 matches at 5. Tiles keep 16-bit scores relative to a base."""
+    """A sequence against itself, by hand: 20,000 matches of 5. Tiles store 16-bit scores relative to a base."""
     query = letters(7, 20_000)
     for mode in ("local", "global", "semiglobal"):
         found = align(query, query, mode, costs=(5, -4), gap=(10, 1), threads=2)
@@ -209,7 +212,7 @@ def test_scores_beyond_sixteen_bits_are_exact():
 
 
 def test_costs_too_large_for_sixteen_bits_are_exact():
-    """By hand: global, nothing in common: 300 mismatches at -16,383, since gaps cost more."""
+    """By hand: global, no common letters: 300 mismatches of -16,383, because gaps cost more."""
     query, subject = np.zeros(300, np.uint16), np.ones(300, np.uint16)
     found = align(query, subject, "global", costs=(16_383, -16_383), gap=(16_383, 16_383))
     assert found[0] == -300 * 16_383
@@ -254,7 +257,7 @@ def test_free_ends_are_those_that_parasail_names(free, function):
 
 
 def test_the_cost_set_of_2009_agrees_with_a_plain_recurrence():
-    """Expected value: row by row in NumPy, indel 3, substitution 1, match 0; length no multiple of any tile."""
+    """Expected value: row by row in NumPy, indel 3, substitution 1, match 0; the length is no multiple of any tile."""
     query, subject = related(3, 1_237)
     row = 3 * np.arange(len(subject) + 1)
     steps = 3 * np.arange(len(subject) + 1)
@@ -266,7 +269,7 @@ def test_the_cost_set_of_2009_agrees_with_a_plain_recurrence():
 
 
 def test_memory_is_linear():
-    """60,000 x 60,000: a byte a cell would be 3.6 GB; resident memory may grow by 200 MB, path included."""
+    """60,000 x 60,000: one byte per cell would be 3.6 GB; resident memory may grow by 200 MB, including the path."""
     code = (
         "import resource, numpy as np\nfrom swsearch import _native\n"
         "q = np.random.default_rng(0).integers(0, 4, 60_000).astype(np.uint16)\ns = q[500:].copy()\n"
@@ -278,7 +281,7 @@ def test_memory_is_linear():
 
 
 def test_ctrl_c_ends_a_long_pair():
-    """Expected: less than half of the whole pair's processor time, by that of a pair of a fortieth of its length."""
+    """Expected: less than half of the complete pair's processor time, estimated from a pair of 1/40 of its length."""
     query = letters(1, 400_000)
     n_threads = threading.active_count()
     began = time.process_time()
@@ -312,7 +315,7 @@ def test_pairs_too_long_for_thirty_bits_are_refused():
 
 
 def nodes(query, subject, gap, costs, mode):
-    """H, and the E and F that the next column and the next row may take, of all nodes."""
+    """Return H of all nodes, and the E and F that enter the next column and the next row."""
     (query_free, subject_free), first = free_ends(mode, "both"), sum(gap)
     i, j = np.arange(len(query) + 1), np.arange(len(subject) + 1)
     h = np.zeros((len(i), len(j)), np.int32)
@@ -338,7 +341,7 @@ def walk_of(query, subject, mode, query_end, subject_end):
 @pytest.mark.parametrize("group_rows", [1, 7, 40, 1000])
 @pytest.mark.parametrize("mode", ["local", "global", "semiglobal"])
 def test_a_walk_through_blocks_filled_elsewhere_is_the_path(mode, group_rows):
-    """Expected: the alignment itself. Edges by definition, the left one a stair of a column a group of rows."""
+    """Expected: the alignment itself. Edges by definition; the left is a staircase, one column per group of rows."""
     query, subject = related(4, 500)
     h, e, f = nodes(query, subject, (5, 2), (2, -3), mode)
     wanted = align(query, subject, mode)
@@ -347,7 +350,7 @@ def test_a_walk_through_blocks_filled_elsewhere_is_the_path(mode, group_rows):
         above = (walk.row - 1) // 130 * 130
         n_groups = 130 // group_rows + 1
         column = (walk.column - 1) // 150 * 150
-        if column < n_groups:  # the stair would leave the matrix
+        if column < n_groups:  # the staircase would leave the matrix
             column, n_groups = 0, 1
         rows = np.arange(above + 1, min(above + 130, len(query)) + 1)
         groups = np.arange(n_groups)

@@ -1,15 +1,15 @@
-"""Pairs by definition: three whole matrices filled cell by cell, then walked back. The judge of every faster way.
+"""Pairs by definition: three full matrices, filled cell by cell and traced back. The oracle of every faster method.
 
 Rows are the query's residues, columns the subject's; a gap of k residues costs ``gap_open + k * gap_extend``.
 
-local       any part of both; H is never below 0
-global      both from end to end
-semiglobal  ``free`` names the sequences whose end gaps cost nothing: ``both``, ``subject`` (the query is aligned whole,
-            the subject may hang over at either end) or ``query``
+local       any segment of both sequences; H is never below 0
+global      both sequences from end to end
+semiglobal  ``free`` names the sequences whose end gaps cost nothing: ``both``, ``subject`` (the query is aligned
+            completely, the subject may extend beyond either end) or ``query``
 
-The end is the best one allowed with the smallest column, then the smallest row. From it back: diagonal where that is
-optimal, else a gap that consumes the subject (D), else one that consumes the query (I); a gap is left as soon as it
-may begin.
+The end is the best one allowed with the smallest column, then the smallest row. The traceback follows the diagonal
+where that is optimal, otherwise a gap that consumes the subject (D), otherwise one that consumes the query (I); a gap
+is closed as soon as it may begin.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ NEVER = -(10**9)
 
 
 class Judged(NamedTuple):
-    """An alignment: ``operations`` has one letter a column, ``M``, ``I`` or ``D``."""
+    """An alignment: ``operations`` has one letter per column, ``M``, ``I`` or ``D``."""
 
     score: int
     query_start: int
@@ -33,7 +33,7 @@ class Judged(NamedTuple):
 
 
 def free_ends(mode: str, free: str) -> tuple[bool, bool]:
-    """Whether end gaps that consume the query, and those that consume the subject, cost nothing."""
+    """Return whether end gaps that consume the query, and those that consume the subject, cost nothing."""
     if mode == "local":
         return True, True
     if mode == "global":
@@ -42,7 +42,7 @@ def free_ends(mode: str, free: str) -> tuple[bool, bool]:
 
 
 def whole_matrix(pairs: np.ndarray, gap_open: int, gap_extend: int, mode: str, free: str = "both") -> Judged:
-    """The alignment; ``pairs[i, j]`` is the score of query residue i against subject residue j."""
+    """Return the alignment; ``pairs[i, j]`` is the score of query residue i against subject residue j."""
     m, n = pairs.shape
     first = gap_open + gap_extend
     query_free, subject_free = free_ends(mode, free)

@@ -1,4 +1,7 @@
-"""Profile queries: what is read and estimated, against NCBI's programs, Biopython, and formulas written out again."""
+"""Profile queries: how they are read and estimated.
+
+The expected values come from NCBI's programs, from Biopython, or from the documented formulas, implemented separately.
+"""
 
 import gzip
 import math
@@ -114,7 +117,7 @@ def test_files_that_are_no_profiles_are_one_clear_line(tmp_path, query_format, t
 
 
 def test_auto_knows_pssm_and_stockholm_and_refuses_asn1(tmp_path):
-    """By hand: the first lines of what psiblast and Pfam write; anything else is for the FASTA reader to judge."""
+    """By hand: the first lines of files from psiblast and Pfam; the FASTA reader decides about any other file."""
     for name, text, expected in (
         ("a.sto", STOCKHOLM, "stockholm"),
         ("b.pssm", "\nLast position-specific scoring matrix computed, weighted\n", "pssm"),
@@ -187,7 +190,7 @@ def test_position_based_weights_are_those_of_the_paper(tmp_path):
 
 
 def estimated_again(rows: list[str]) -> tuple[list[list[float]], str]:
-    """The documented formulas in plain Python with the C library's functions: scores before rounding, consensus."""
+    """Return scores before rounding and the consensus, by the documented formulas with Python's own functions."""
     columns = [column for column in zip(*rows, strict=True) if sum(a != "-" for a in column) * 2 >= len(rows)]
     known = [[a if a in AMINO_ACIDS else "" for a in column] for column in columns]
     weights = []
@@ -216,7 +219,7 @@ def estimated_again(rows: list[str]) -> tuple[list[list[float]], str]:
 
 
 def test_scores_are_those_of_the_formulas(tmp_path):
-    """Source: the documented formulas, written out again without arrays."""
+    """Source: the documented formulas, implemented separately without arrays."""
     rng = np.random.default_rng(3)
     base = random_protein(rng, 60)
     rows = []
@@ -225,11 +228,11 @@ def test_scores_are_those_of_the_formulas(tmp_path):
         changed = rng.random(60) < 0.4
         row[changed] = random_protein(rng, int(changed.sum()))
         letters = list(PROTEIN.decode(row))
-        for place in rng.choice(60, 14, replace=False):
-            letters[place] = "-"
+        for position in rng.choice(60, 14, replace=False):
+            letters[position] = "-"
         letters[int(rng.integers(60))] = "X"
         rows.append("".join(letters))
-    rows = [row[:20] + ("A" if n < 2 else "-") + row[20:] for n, row in enumerate(rows)]  # a column few have
+    rows = [row[:20] + ("A" if n < 2 else "-") + row[20:] for n, row in enumerate(rows)]  # a column that few rows have
     found = position_specific_query(alignment_of(rows, tmp_path), BLOSUM62, "family")
     exact, consensus = estimated_again(rows)
     assert found.letters == consensus
@@ -263,7 +266,7 @@ def test_a_matrix_without_a_scale_makes_no_profile(tmp_path):
 
 @pytest.fixture(scope="module")
 def proteins(tmp_path_factory):
-    """A family of forty among two hundred random proteins, as FASTA and as a database, and the query it comes from."""
+    """A family of forty among two hundred random proteins, as FASTA and as a database, and the query of its origin."""
     rng = np.random.default_rng(11)
     folder = tmp_path_factory.mktemp("profiles")
     query = random_protein(rng, 150)
@@ -291,7 +294,7 @@ def search(folder, path, query_format="auto", engine="cpu", **options):
 
 
 def matrix_as_pssm(letters: str) -> str:
-    """The rows of BLOSUM62 for a sequence, in the layout that psiblast prints."""
+    """Return the rows of BLOSUM62 for a sequence, in the layout of psiblast's output."""
     lines = [
         "",
         "Last position-specific scoring matrix computed, weighted observed percentages",
@@ -308,7 +311,7 @@ def matrix_as_pssm(letters: str) -> str:
 
 @pytest.mark.parametrize("form", ["pssm", "aligned", "a3m"])
 def test_a_profile_that_repeats_the_matrix_finds_what_the_sequence_finds(proteins, tmp_path, form):
-    """Source: the plain query; an alignment of one sequence has the matrix's scores too."""
+    """Source: the plain query; an alignment of one sequence also has the matrix's scores."""
     (plain,) = search(proteins, proteins / "query.fasta")
     path = tmp_path / "query.txt"
     path.write_text(matrix_as_pssm(plain.letters) if form == "pssm" else f">query\n{plain.letters}\n")
@@ -320,7 +323,7 @@ def test_a_profile_that_repeats_the_matrix_finds_what_the_sequence_finds(protein
 
 @pytest.fixture
 def family(proteins, tmp_path):
-    """An alignment of the query's changed copies, without their insertions."""
+    """An alignment of the query's mutated copies, without their insertions."""
     rng = np.random.default_rng(5)
     query = PROTEIN.encode((proteins / "query.fasta").read_text().splitlines()[1])
     rows = []
@@ -336,7 +339,7 @@ def family(proteins, tmp_path):
 
 
 def test_profiles_score_the_same_on_every_engine_and_rescore(proteins, family):
-    """Source: the reference engine, and the columns of each alignment added up."""
+    """Source: the reference engine, and the sum over the columns of each alignment."""
     found = {engine: search(proteins, family, engine=engine) for engine in ("reference", "cpu")}
     (result,) = found["cpu"]
     assert result.hits == found["reference"][0].hits
@@ -380,13 +383,13 @@ def test_a_pssm_of_psiblast_gives_psiblasts_scores(proteins, tmp_path):
     ours = {hit.subject_header.split()[0]: hit for hit in result.hits}
     assert len(expected) >= 40
     same = 0
-    for name, (score, places, evalue) in expected.items():
+    for name, (score, positions, evalue) in expected.items():
         hit = ours[name]
         assert hit.score >= score
         if hit.score == score:
             alignment = hit.alignment
             found = [alignment.query_start + 1, alignment.query_end, alignment.subject_start + 1, alignment.subject_end]
-            same += found == places
+            same += found == positions
             if 1e-170 < evalue < 1e-3:
                 assert 0.2 < hit.evalue / evalue < 5
     assert same >= len(expected) * 0.85
@@ -410,7 +413,7 @@ def test_the_scale_of_a_foreign_pssm_is_told(proteins, tmp_path):
     assert "are positive on the whole" in str(scale_note(positive, BLOSUM62))
 
 
-# --- files that no program wrote ---
+# --- invalid files ---
 
 PSSM_HEAD = f"\nLast position-specific scoring matrix computed\n {' '.join(AMINO_ACIDS)}\n"
 
@@ -426,7 +429,7 @@ PSSM_HEAD = f"\nLast position-specific scoring matrix computed\n {' '.join(AMINO
     ],
 )
 def test_numbers_that_no_pssm_has_are_refused(tmp_path, line, words):
-    """Python's int takes 1_0 and other scripts' digits for numbers, and raises beyond 4,300 digits."""
+    """Python's int accepts 1_0 and digits of other scripts as numbers, and raises beyond 4,300 digits."""
     path = tmp_path / "bad.pssm"
     path.write_text(f"{PSSM_HEAD}{line}\n")
     with pytest.raises(InputError, match=words) as caught:
@@ -436,7 +439,7 @@ def test_numbers_that_no_pssm_has_are_refused(tmp_path, line, words):
 
 
 def test_rows_that_do_not_fit_take_no_memory(tmp_path):
-    """A first row of 2 MB before 200,000 of one column: a table of 400 GB was asked for before they were looked at."""
+    """A first row of 2 MB precedes 200,000 rows of one column: a table of 400 GB was requested before the check."""
     path = tmp_path / "wide.fa"
     path.write_text(">a\n" + "M" * 2_000_000 + "\n" + ">b\nM\n" * 200_000)
     with pytest.raises(InputError, match=r"wide\.fa, sequence 2 \(b\): 1 column, the first sequence has 2000000"):
@@ -444,7 +447,7 @@ def test_rows_that_do_not_fit_take_no_memory(tmp_path):
 
 
 def test_the_format_of_a_damaged_archive_is_left_to_its_reader(tmp_path):
-    """zstd has an exception of its own."""
+    """zstd raises an exception of its own class."""
     path = tmp_path / "query.zst"
     path.write_bytes(b"\x28\xb5\x2f\xfdgarbage")
     assert detect_query_format(path) == "fasta"

@@ -1,4 +1,7 @@
-"""Corrected profiles hold the formula's scores, and every engine computes with them."""
+"""Corrected profiles have the scores of the formula, and every engine computes with them.
+
+The expected values come from the documented formula in plain Python and from the reference engine.
+"""
 
 import math
 
@@ -22,12 +25,12 @@ LAMBDA = 0.3176
 
 
 def by_formula(letters, strength):
-    """The documented formula, residue by residue, with letters and dictionaries."""
+    """Return scores by the documented formula, residue by residue, with letters and dictionaries."""
     amino_acids = "ARNDCQEGHILKMFPSTWYV"
     usual = dict(zip(amino_acids, background(PROTEIN).tolist(), strict=True))
     table = []
-    for place, letter in enumerate(letters):
-        around = [x for x in letters[max(0, place - 20) : place + 21] if x in usual]
+    for index, letter in enumerate(letters):
+        around = [x for x in letters[max(0, index - 20) : index + 21] if x in usual]
         row = {}
         for other in PROTEIN.letters:
             row[other] = BLOSUM62.score(letter, other)
@@ -46,9 +49,9 @@ def test_scores_are_those_of_the_formula(biased, strength):
     letters = PROTEIN.decode(random_protein(rng, 45)) + biased + PROTEIN.decode(random_protein(rng, 30))
     profile = corrected_profile(PROTEIN.encode(letters), BLOSUM62, GAP, LAMBDA, strength)
     expected = by_formula(letters, strength)
-    for place, row in enumerate(expected):
-        found = dict(zip(PROTEIN.letters, profile.table[profile.rows[place]].tolist(), strict=False))
-        assert found == row, place
+    for index, row in enumerate(expected):
+        found = dict(zip(PROTEIN.letters, profile.table[profile.rows[index]].tolist(), strict=False))
+        assert found == row, index
 
 
 def test_no_strength_is_no_correction_and_padding_stays_apart():
@@ -63,7 +66,7 @@ def test_no_strength_is_no_correction_and_padding_stays_apart():
 
 
 def test_scores_stay_in_their_type():
-    """By hand: -120 less a correction of hundreds is the lowest score that a letter may have."""
+    """By hand: -120 minus a correction of hundreds is the lowest score that a letter may have."""
     values = np.full((32, 32), -120, np.int8)
     values[0, 0] = 5
     profile = corrected_profile(

@@ -1,4 +1,7 @@
-"""Maskers mask what their authors' programs mask, and the letters say what was masked."""
+"""Maskers mask the same residues as the programs of their authors, and the letters show what was masked.
+
+The expected masks come from pytantan, dustmasker and segmasker, or are written by hand.
+"""
 
 import re
 import shutil
@@ -31,7 +34,7 @@ def lower_case(record, names):
 
 
 def test_tantan_masks_what_tantan_masks(proteins):
-    """Source: pytantan, another binding of another copy of tantan."""
+    """Source: pytantan, an independent binding of a separate copy of tantan."""
     expected = [pytantan.mask_repeats(record.letters.upper(), protein=True) for record in proteins]
     assert [lower_case(record, ("tantan",)) for record in proteins] == expected
     assert sum(any(letter.islower() for letter in letters) for letters in expected) > 50
@@ -48,7 +51,7 @@ def test_tantan_masks_dna_as_dna():
 
 @pytest.mark.skipif(shutil.which("dustmasker") is None, reason="needs NCBI's dustmasker (Debian: ncbi-blast+)")
 def test_dust_masks_what_dustmasker_masks():
-    """Source: NCBI's dustmasker, on random bases with simple stretches of many periods."""
+    """Source: NCBI's dustmasker, on random bases with simple segments of many periods."""
     rng = np.random.default_rng(6)
     parts = []
     for unit in ("A", "CA", "GGT", "ACGT", "A", "TTAGGG"):
@@ -65,7 +68,7 @@ def test_dust_masks_what_dustmasker_masks():
 
 @pytest.mark.skipif(shutil.which("segmasker") is None, reason="needs NCBI's segmasker (Debian: ncbi-blast+)")
 def test_seg_masks_what_segmasker_prints_in_lower_case(proteins):
-    """Source: segmasker's other output, the masked FASTA, of all proteins at once."""
+    """Source: segmasker's other output format, the masked FASTA, of all proteins at once."""
     some = [record for record in proteins if not set(record.letters) & set("UOJ")][:25]
     fasta = "".join(f">{number}\n{record.letters.upper()}\n" for number, record in enumerate(some))
     ran = subprocess.run(["segmasker", "-outfmt", "fasta"], input=fasta, capture_output=True, text=True, check=True)
@@ -75,7 +78,7 @@ def test_seg_masks_what_segmasker_prints_in_lower_case(proteins):
 
 
 def test_masks_are_joined_and_only_they_are_in_lower_case():
-    """By hand: 20 alanines are a repeat, but for the first, which repeats nothing; 'kv' is in lower case as given."""
+    """By hand: 20 alanines are a repeat, except the first, which repeats nothing; 'kv' is given in lower case."""
     record = SequenceRecord("q", PROTEIN.encode("MkvLWQ" + "A" * 20 + "DRHCWE"), PROTEIN)
     assert lower_case(record, ("lower",)) == "MkvLWQ" + "A" * 20 + "DRHCWE"
     assert lower_case(record, ("tantan",)) == "MKVLWQA" + "a" * 19 + "DRHCWE"
@@ -85,7 +88,7 @@ def test_masks_are_joined_and_only_they_are_in_lower_case():
 
 
 def test_hard_masked_bases_become_n_and_kept_letters_stay():
-    """By hand; U is a base like T and stays what it is."""
+    """By hand; U is a base like T and is unchanged."""
     record = SequenceRecord("q", DNA.encode("ACgtUUAC"), DNA)
     assert mask_record(record, ("lower",), "hard").letters == "ACNNUUAC"
 
@@ -129,7 +132,7 @@ def test_what_is_not_installed_is_named_with_what_to_do(monkeypatch):
 
 
 def test_a_masker_that_fails_is_an_error_with_its_words(monkeypatch, tmp_path):
-    """Source: a program in segmasker's place that fails."""
+    """Source: a failing program that replaces segmasker."""
     program = tmp_path / "segmasker"
     program.write_text("#!/bin/sh\necho 'no memory left' >&2\nexit 3\n")
     program.chmod(0o755)

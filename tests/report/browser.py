@@ -1,6 +1,6 @@
-"""A real browser for the tests of pages: Debian's chromium without a window, driven by its DevTools protocol.
+"""A real browser for the tests of pages: Debian's headless chromium, controlled by its DevTools protocol.
 
-Messages are JSON, each ended by a NUL, over two pipes; nothing listens on a port and no driver program is needed.
+Messages are JSON, each terminated by a NUL, over two pipes; no port is opened and no driver program is needed.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ _QUIET = [
 
 
 class Browser:
-    """One browser with one page; what the page asks the network for is in ``requests``."""
+    """One browser with one page; ``requests`` holds the page's network requests."""
 
     def __init__(self, profile: Path) -> None:
         assert PROGRAM is not None
         theirs_in, self._out = os.pipe()
         self._in, theirs_out = os.pipe()
-        # The browser reads descriptor 3 and writes 4; the shell puts ours there.
+        # The browser reads descriptor 3 and writes descriptor 4; the shell assigns the pipes to them.
         script = f'exec "$0" "$@" 3<&{theirs_in} 4>&{theirs_out}'
         self._process = subprocess.Popen(
             ["bash", "-c", script, PROGRAM, *_QUIET, f"--user-data-dir={profile}", "about:blank"],
@@ -99,7 +99,7 @@ class Browser:
         return message
 
     def call(self, method: str, **parameters: Any) -> dict[str, Any]:
-        """One command of the protocol; its result."""
+        """Send one command of the protocol and return its result."""
         self._number += 1
         message = {"id": self._number, "method": method, "params": parameters}
         if self._session is not None:
@@ -112,25 +112,25 @@ class Browser:
         return result
 
     def open(self, path: Path) -> None:
-        """Show a file, and wait until it is loaded: it, not what was shown before."""
+        """Show a file, and wait until this file, not the previous one, is loaded."""
         loader = self.call("Page.navigate", url=path.as_uri())["loaderId"]
         while loader not in self._loaded:
             self._message()
 
     def evaluate(self, expression: str) -> Any:
-        """Value of a JavaScript expression in the page."""
+        """Return the value of a JavaScript expression in the page."""
         answer = self.call("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
         assert "exceptionDetails" not in answer, answer
         return answer["result"].get("value")
 
     def press(self, key: str, code: int) -> None:
-        """Press and release a key, ``Enter`` and ``Tab`` say."""
+        """Press and release a key, for example ``Enter`` or ``Tab``."""
         text = "\r" if key == "Enter" else ""
         for kind in ("keyDown", "keyUp"):
             self.call("Input.dispatchKeyEvent", type=kind, key=key, code=key, windowsVirtualKeyCode=code, text=text)
 
     def click(self, selector: str) -> None:
-        """Click an element in its middle with the mouse."""
+        """Click the centre of an element with the mouse."""
         x, y = self.evaluate(
             f"(() => {{ const element = document.querySelector({json.dumps(selector)});"
             " element.scrollIntoView({block: 'center'}); const box = element.getBoundingClientRect();"

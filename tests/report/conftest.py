@@ -1,4 +1,4 @@
-"""Records whose reports are known: pairs that NCBI BLAST+ 2.12 was given, with what it found and printed for them.
+"""Records whose reports are known: pairs that NCBI BLAST+ 2.12 searched, with its hits and its output for them.
 
 The protein pairs were searched with ``blastp -comp_based_stats 0 -seg no``, the DNA pairs with ``blastn -task
 blastn -reward 2 -penalty -3 -gapopen 5 -gapextend 2``; coordinates, counts, raw scores and E-values are BLAST's.
@@ -71,7 +71,7 @@ DNA_QUERIES = (QueryResult(0, "n1 dna query", BASES, (PLUS, MINUS), 2, STATS),)
 
 @pytest.fixture
 def written():
-    """Writes a report of a run and its queries; gives its text, or its bytes where the format is binary."""
+    """Return a function that writes a report of a run and its queries and returns its text, or bytes if binary."""
 
     def write(name, run=PROTEIN_RUN, queries=PROTEIN_QUERIES, fields=None):
         stream = io.TextIOWrapper(io.BytesIO(), encoding="utf-8", errors="surrogateescape", newline="\n")

@@ -1,4 +1,4 @@
-"""BLAST XML: element for element what BLAST writes, and as Biopython's two parsers read it."""
+"""BLAST XML: compared element by element with BLAST's output, and read by Biopython's two parsers."""
 
 import io
 from dataclasses import replace
@@ -46,7 +46,7 @@ def test_every_element_is_blasts(written, program):
 
 
 def test_bio_blast_reads_the_alignments(written):
-    """Source: the records and their letters; Bio.Blast builds an alignment from rows and coordinates, 0-based."""
+    """Source: the records and their letters; Bio.Blast builds an alignment from rows and 0-based coordinates."""
     records = Blast.parse(io.BytesIO(written("xml").encode()))
     first, second = records
     assert (records.program, records.version, records.db) == ("blastp", "swsearch 0.1.0", "d.fa")
@@ -62,20 +62,20 @@ def test_bio_blast_reads_the_alignments(written):
 
 
 def test_bio_blast_reads_the_minus_strand(written):
-    """Source: the record: subject places 3 to 65, strand minus; Biopython's coordinates of a turned row fall."""
+    """Source: the record: subject positions 3 to 65, minus strand; Biopython's coordinates of a reversed row fall."""
     (record,) = Blast.parse(io.BytesIO(written("xml", DNA_RUN, DNA_QUERIES).encode()))
     plus, minus = (hit[0] for hit in record)
     assert plus.coordinates.tolist() == [[4, 70], [0, 66]]
-    places = minus.coordinates
-    assert {places[0, 0], places[0, -1]} == {3, 65}
-    assert np.sign(places[0, -1] - places[0, 0]) != np.sign(places[1, -1] - places[1, 0])
+    coordinates = minus.coordinates
+    assert {coordinates[0, 0], coordinates[0, -1]} == {3, 65}
+    assert np.sign(coordinates[0, -1] - coordinates[0, 0]) != np.sign(coordinates[1, -1] - coordinates[1, 0])
     letters = {row.replace("-", "") for row in (minus[0], minus[1])}
     turned = TURNED.translate(str.maketrans("ACGT", "TGCA"))[::-1]
     assert letters in ({BASES, turned}, {BASES.translate(str.maketrans("ACGT", "TGCA"))[::-1], TURNED})
 
 
 def test_search_io_reads_it(written):
-    """Source: the records, read by Bio.SearchIO's parser, which has places 0-based and half-open."""
+    """Source: the records, read by Bio.SearchIO's parser, whose positions are 0-based and half-open."""
     first, second = SearchIO.parse(io.StringIO(written("xml")), "blast-xml")
     assert (first.id, second.id) == ("q1", "q2")
     assert len(second) == 0
@@ -86,7 +86,7 @@ def test_search_io_reads_it(written):
 
 
 def test_odd_headers_and_unknown_values_leave_it_readable(written):
-    """By hand: markup is text, what XML cannot hold is U+FFFD, unknown numbers are not a number."""
+    """By hand: markup is text, characters that XML does not allow become U+FFFD, unknown numbers are not a number."""
     run = make_run("protein", lam=None, k=None, statistics="no table", parameters={"evalue": "inf"})
     hit = replace(SELF, subject_header='<s&1> "a"\x0b\ufffe\udcff > ]]>', bits=None, evalue=None)
     query = replace(PROTEIN_QUERIES[0], header="", hits=(hit,))

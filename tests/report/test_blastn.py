@@ -1,4 +1,4 @@
-"""DNA hits beside those of the real blastn: the same scores have the same bit scores, odd ones and even ones."""
+"""DNA hits compared with those of the real blastn: equal scores have equal bit scores, for odd and even scores."""
 
 import random
 import re
@@ -14,7 +14,7 @@ GENOME = DATA / "lambda_phage.fasta"
 
 
 def pieces_of_the_genome() -> str:
-    """FASTA of 60 pieces of phage lambda, most with substitutions, some with a deletion: scores odd and even."""
+    """Return 60 segments of phage lambda as FASTA, with substitutions or a deletion, for odd and even scores."""
     generator = random.Random(5)
     genome = "".join(line.strip() for line in GENOME.read_text().splitlines() if not line.startswith(">"))
     records = []
@@ -22,8 +22,8 @@ def pieces_of_the_genome() -> str:
         length = generator.randint(40, 160)
         start = generator.randint(0, len(genome) - length)
         letters = list(genome[start : start + length])
-        for place in generator.sample(range(12, length - 12), number % 4):
-            letters[place] = generator.choice("ACGT".replace(letters[place], ""))
+        for position in generator.sample(range(12, length - 12), number % 4):
+            letters[position] = generator.choice("ACGT".replace(letters[position], ""))
         if number % 3 == 2:
             del letters[length // 2]
         records.append(f">piece{number}\n{''.join(letters)}\n")
@@ -33,7 +33,7 @@ def pieces_of_the_genome() -> str:
 @pytest.mark.skipif(shutil.which("blastn") is None, reason="blastn is not installed (Debian package ncbi-blast+)")
 @pytest.mark.parametrize("scoring", [(2, -3, 5, 2), (2, -5, 2, 4), (2, -7, 2, 4), (4, -6, 10, 4), (1, -3, 2, 2)])
 def test_bit_scores_are_blastns_for_odd_and_even_scores(tmp_path, capfd, scoring):
-    """Source: blastn. For the first four pairs NCBI's parameters hold for even scores; it rounds for E-values alone."""
+    """Source: blastn. For the first four pairs NCBI's parameters hold for even scores; it rounds only for E-values."""
     match, mismatch, gap_open, gap_extend = map(str, scoring)
     (tmp_path / "pieces.fasta").write_text(pieces_of_the_genome())
     command = [

@@ -1,4 +1,7 @@
-"""What programs read back from the reports, and what the formats refuse."""
+"""Reports as other programs read them, and values that the formats refuse.
+
+The expected values are the records of ``conftest.py``, or are written by hand.
+"""
 
 import csv
 import io
@@ -44,14 +47,14 @@ def test_biopython_reads_the_blast_formats(written, name):
 
 
 def test_biopython_reads_the_minus_strand(written):
-    """Source: the record: subject places 3 to 65, strand minus."""
+    """Source: the record: subject positions 3 to 65, minus strand."""
     (result,) = SearchIO.parse(io.StringIO(written("blast6", DNA_RUN, DNA_QUERIES)), "blast-tab")
     minus = result.hsps[1]
     assert (minus.hit_start, minus.hit_end, minus.hit_strand, minus.query_strand) == (3, 65, -1, 1)
 
 
 def test_biopython_reads_a_query_without_a_header(written):
-    """By hand: an empty identifier is ``unnamed`` in the columns, so it must be in the comment as well."""
+    """By hand: an empty identifier is ``unnamed`` in the columns, so the comment must also contain it."""
     nameless = (replace(PROTEIN_QUERIES[0], header=""),)
     (result,) = SearchIO.parse(io.StringIO(written("blast7", PROTEIN_RUN, nameless)), "blast-tab", comments=True)
     assert (result.id, len(result.hsps)) == ("unnamed", 2)
@@ -91,7 +94,7 @@ def test_json_of_a_run_without_queries_is_an_object(written):
 
 
 def test_csv_gives_back_any_header(written):
-    """Source: the header, read back by Python's csv module."""
+    """Source: the header, read by Python's csv module."""
     (row,) = csv.DictReader(io.StringIO(written("csv", queries=ODD_QUERIES), newline=""))
     assert row["stitle"] == ODD.subject_header
     assert row["qseqid"] == "unnamed"
@@ -130,7 +133,7 @@ def test_engine_threads_times_and_command_are_in_no_report(written, name):
 
 @pytest.mark.parametrize("name", sorted({*formats()} - {"sam", "parquet"}))
 def test_queries_are_written_as_they_come(name):
-    """A format that held the queries back would not have written the first before it takes the second.
+    """A format that delayed the queries would not have written the first one before it takes the second one.
 
     ``sam`` must know all subjects first, and ``parquet`` writes row groups.
     """
@@ -159,7 +162,7 @@ OF_ORGANISMS = {"staxid", "staxids", "ssciname", "sscinames"}
 
 @pytest.mark.parametrize("field", [name for name in FIELDS if name not in OF_ORGANISMS])
 def test_every_field_has_a_value_on_both_strands(written, field):
-    """Each prints something for DNA, where BLAST has a value for all of them; headers here name no organism."""
+    """Every field has a value for DNA, as in BLAST; fields of organisms are omitted, because no header names one."""
     for line in written("tsv", DNA_RUN, DNA_QUERIES, [field]).splitlines():
         assert line
 
@@ -184,7 +187,7 @@ def test_unknown_formats_are_refused_with_the_valid_ones():
 
 
 def test_a_table_stays_within_100_columns(written):
-    """With names, descriptions and numbers as long as those of Swiss-Prot."""
+    """Names, descriptions and numbers are as long as those of Swiss-Prot."""
     header = "sp|A0A1234567|LONGNAME_ORGANISM " + "a very long description " * 10
     alignment = replace(SELF.alignment, query_start=30_000, query_end=35_000, subject_start=100, subject_end=34_350)
     long = tuple(
@@ -201,7 +204,7 @@ def test_a_block_of_gaps_alone_repeats_the_place_before(written):
     """By hand: 2 equal letters, 70 of the query against a gap, 2 equal letters.
 
     Columns 1-60 hold query 1-60 and subject 1-2; columns 61-74 query 61-74 and subject 3-4. With 130 in the gap the
-    second block holds no residue of the subject and shows the place before it, 2, at both ends.
+    second block contains no residue of the subject and shows the position before it, 2, at both ends.
     """
     letters = "MK" + "A" * 130 + "WC"
     alignment = replace(
@@ -219,7 +222,7 @@ def test_a_block_of_gaps_alone_repeats_the_place_before(written):
 
 
 def test_rna_and_lower_case_are_shown_as_written(written):
-    """By hand: the query's U stays, the turned subject's letters are complements in their case."""
+    """By hand: the query's U is unchanged; the letters of the reversed subject are complements in the same case."""
     alignment = replace(MINUS.alignment, query_end=4, subject_start=3, subject_end=7, cigar="4=", columns=4,
                         identities=4, gap_residues=0, gap_openings=0, subject_letters="ttAG")  # fmt: skip
     query = replace(DNA_QUERIES[0], letters="CUAA", hits=(replace(MINUS, alignment=alignment),))
@@ -227,6 +230,6 @@ def test_rna_and_lower_case_are_shown_as_written(written):
 
 
 def test_the_records_of_these_tests_are_consistent():
-    """The subject's letters are as many as its coordinates say."""
+    """The number of the subject's letters equals that of its coordinates."""
     assert len(TURNED) == MINUS.alignment.subject_end - MINUS.alignment.subject_start
     assert PLUS.alignment.columns == 66

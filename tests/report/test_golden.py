@@ -1,7 +1,8 @@
-"""Whole reports, byte for byte.
+"""Complete reports, compared byte for byte with golden files.
 
-The BLAST formats' golden files are what NCBI BLAST+ 2.12 printed for these pairs (``-outfmt 7`` and ``0``), but for the
-program's name and the lines on database and query in ``pairwise``; the others were written by hand from the records.
+The golden files of the BLAST formats are the output of NCBI BLAST+ 2.12 for these pairs (``-outfmt 7`` and ``0``),
+except for the program's name and the lines on database and query in ``pairwise``; the others were written by hand from
+the records.
 """
 
 from pathlib import Path

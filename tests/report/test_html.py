@@ -1,4 +1,7 @@
-"""HTML reports: the page's own consistency, and what a browser makes of it."""
+"""HTML reports: the consistency of the page, and its behaviour in a real browser.
+
+The expected values come from the records, from the ``pairwise`` report, from Python's sort, or from hand calculation.
+"""
 
 import base64
 import re
@@ -22,7 +25,7 @@ EVIL = replace(
 
 
 class Page(HTMLParser):
-    """The elements of a page; every one must be closed in turn."""
+    """The elements of a page; each must be closed in the order of nesting."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -61,7 +64,7 @@ def page_of(written):
 
 
 def many(n_hits):
-    """A query with hits whose order by rank, by score and by identifier differ, with ties in each."""
+    """Return a query with hits whose orders by rank, by score and by identifier differ, with ties in each."""
     hits = tuple(
         replace(
             SELF, rank=rank, score=900 - rank // 3, subject_header=f"s{(rank * 7) % n_hits + 1} some protein",
@@ -74,7 +77,7 @@ def many(n_hits):
 
 @pytest.mark.parametrize(("run", "queries"), [(PROTEIN_RUN, PROTEIN_QUERIES), (DNA_RUN, DNA_QUERIES)])
 def test_the_page_is_whole_and_refers_to_itself_alone(page_of, run, queries):
-    """Elements close in turn, identifiers are unique, and all that is referred to is in the page."""
+    """Elements are nested correctly, identifiers are unique, and all references point into the page."""
     page = page_of(run=run, queries=queries)
     assert len(page.ids) == len(set(page.ids))
     assert set(page.references) <= set(page.ids)
@@ -85,7 +88,7 @@ def test_the_page_is_whole_and_refers_to_itself_alone(page_of, run, queries):
 
 
 def test_headers_are_text_whatever_they_hold(page_of):
-    """A header of markup adds no element."""
+    """A header that contains markup adds no element."""
     query = replace(PROTEIN_QUERIES[0], header="<b>&", hits=(*PROTEIN_QUERIES[0].hits, EVIL))
     page = page_of(queries=(query,))
     assert page.tags.count("script") == 1
@@ -114,7 +117,7 @@ def browser(tmp_path_factory):
 
 @pytest.fixture
 def show(browser, written, tmp_path):
-    """Opens a report in the browser; afterwards nothing must have been fetched or complained about."""
+    """Open a report in the browser; at the end, there must be no network request and no error message."""
 
     def opened(run=PROTEIN_RUN, queries=PROTEIN_QUERIES):
         path = tmp_path / "hits.html"
@@ -150,7 +153,7 @@ def test_a_browser_shows_the_alignments(show):
 
 @needs_browser
 def test_a_click_sorts_and_another_sorts_the_other_way(show):
-    """Source: Python's stable sort of the same records; a hit without a bit score comes last both ways."""
+    """Source: Python's stable sort of the same records; a hit without a bit score is last in both directions."""
     query = many(40)
     browser = show(queries=(query,))
     known = [hit for hit in query.hits if hit.bits is not None]
@@ -182,7 +185,7 @@ def test_the_keyboard_reaches_and_sorts_a_column_and_says_so(show):
 
 
 def accessible(browser):
-    """Role and name of everything that the browser tells a screen reader, once the page is drawn."""
+    """Return role and name of everything that the browser reports to a screen reader, once the page is drawn."""
     browser.evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
     nodes = browser.call("Accessibility.getFullAXTree")["nodes"]
     return {(node["role"]["value"], node.get("name", {}).get("value", "")) for node in nodes if not node["ignored"]}
@@ -218,7 +221,7 @@ def test_a_screen_reader_finds_the_titles_of_what_is_far_off_the_screen(show):
 
 @needs_browser
 def test_thousands_of_hits_show_500_rows_until_asked_and_print_whole(show):
-    """By hand: 3,000 hits; sorting by rank the other way shows the last 500."""
+    """By hand: 3,000 hits; sorting by rank in reverse shows the last 500."""
     n_hits = 3000
     browser = show(queries=(many(n_hits),))
     laid_out = "Array.from(document.querySelector('tbody').rows).filter(row => row.offsetHeight > 0).length"
@@ -236,7 +239,7 @@ def test_thousands_of_hits_show_500_rows_until_asked_and_print_whole(show):
 
 @needs_browser
 def test_it_prints(show):
-    """A PDF of more than one page comes out, which the browser tags for screen readers from the page's structure."""
+    """The browser writes a PDF of more than one page and tags it for screen readers from the page's structure."""
     pdf = base64.b64decode(show(queries=(many(60),)).call("Page.printToPDF", generateTaggedPDF=True)["data"])
     assert pdf.startswith(b"%PDF-")
     assert len(re.findall(rb"/Type\s*/Page\b", pdf)) > 5

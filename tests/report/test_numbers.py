@@ -1,4 +1,4 @@
-"""Numbers as text."""
+"""Numbers as text. The expected texts are those of blastp 2.12."""
 
 import pytest
 
@@ -31,7 +31,7 @@ def test_evalues_are_written_as_blast_does(evalue, people, tabular):
     ("bits", "expected"), [(8.8, " 8.8"), (15.4, "15.4"), (175.6, "175"), (676.02, "676"), (1e6, "1.000e+06")]
 )
 def test_bit_scores_are_written_as_blast_does(bits, expected):
-    """Source: output of blastp 2.12 for scores of 28, 444 and 1743; 444 gives 175.6, which BLAST cuts to 175."""
+    """Source: output of blastp 2.12 for scores of 28, 444 and 1743; 444 gives 175.6, which BLAST truncates to 175."""
     assert blast_bits(bits) == expected
 
 

@@ -1,4 +1,7 @@
-"""Parquet reports as pyarrow and DuckDB read them, and how binary results leave the program."""
+"""Parquet reports, read by pyarrow and DuckDB, and the output of binary results.
+
+The expected values are the records of ``conftest.py``, or other reports of the same hits.
+"""
 
 import io
 import json
@@ -44,7 +47,7 @@ def test_pyarrow_reads_the_values_with_their_types(written):
 
 @pytest.mark.parametrize("field", FIELDS)
 def test_every_field_has_the_type_of_its_values(written, field):
-    """Source: the ``tsv`` report of the same field; a value of another type would not fit its column."""
+    """Source: the ``tsv`` report of the same field; a value of another type would not match its column."""
     (values,) = table(written("parquet", DNA_RUN, DNA_QUERIES, [field])).to_pydict().values()
     lines = written("tsv", DNA_RUN, DNA_QUERIES, [field]).splitlines()[1:]
     if FIELDS[field].kind is float:
@@ -72,7 +75,7 @@ def test_a_run_without_hits_is_a_table_without_rows(written):
 
 
 def test_row_groups_leave_as_they_fill():
-    """A format that held the hits back would have written none before it takes the last query."""
+    """A format that delayed the hits would have written none before it takes the last query."""
     raw = io.BytesIO()
     stream = io.TextIOWrapper(raw)
     sizes = []
@@ -102,7 +105,7 @@ def test_without_pyarrow_it_is_refused_with_the_remedy(monkeypatch):
 
 @pytest.mark.parametrize("binary", [True, False])
 def test_binary_results_are_kept_from_a_terminal(monkeypatch, binary):
-    """A pseudo-terminal is stdout; text may go there."""
+    """stdout is a pseudo-terminal, to which only text may be written."""
     try:
         master, slave = os.openpty()
     except OSError as error:

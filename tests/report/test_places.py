@@ -1,4 +1,7 @@
-"""Reports tell nothing of places: however a path is written and wherever a search starts, they are the same bytes."""
+"""Reports contain no paths: their bytes depend neither on the spelling of a path nor on the working directory.
+
+The expected bytes are those of the same search from the folder of the files.
+"""
 
 import json
 import os
@@ -18,7 +21,7 @@ FILTERED = ("--include", "chosen", "--matrix", "scores")
 
 @pytest.fixture
 def places(tmp_path, monkeypatch) -> Path:
-    """A folder with a database, queries and files of options, from which searches start."""
+    """A folder with a database, queries and files for options, in which searches start."""
     folder = tmp_path / "one"
     folder.mkdir()
     monkeypatch.chdir(folder)
@@ -31,7 +34,7 @@ def places(tmp_path, monkeypatch) -> Path:
 
 
 def written(out: Path, queries: object, database: object, *options: str) -> dict[str, bytes]:
-    """The bytes of the reports of a search in every format; that of ``xml`` is checked to be the search's own."""
+    """Return the bytes of a search's reports in every format; that of ``xml`` is compared with the search's output."""
     store = ("--store", str(out.with_suffix(".sqlite")))
     command = ["query", str(queries), str(database), "--format", "xml", "--out", str(out), "--quiet", *store]
     assert main([*command, *options]) == 0
@@ -80,7 +83,7 @@ def from_within(folder: Path) -> tuple[str, str, str]:
 
 @pytest.mark.parametrize("way", [absolute, from_another_folder, with_a_slash, through_a_link, a_copy, from_within])
 def test_the_way_to_the_files_is_in_no_report(places, way: Callable[[Path], tuple[str, str, str]]):
-    """Source: the same search with paths from the folder that the files are in."""
+    """Source: the same search with paths relative to the folder of the files."""
     out = places.parent / "report"
     plain = written(out, "q.fasta", "x.db")
     filtered = written(out, "q.fasta", "x.db", *FILTERED)
@@ -93,7 +96,7 @@ def test_the_way_to_the_files_is_in_no_report(places, way: Callable[[Path], tupl
 
 
 def test_the_path_of_the_database_is_kept_in_the_store_and_in_no_report_of_it(places, capfd, monkeypatch):
-    """By hand: the run is shown with the place where the database lay, its report with the database's name."""
+    """By hand: `runs show` prints the path of the database, the report only the database's name."""
     monkeypatch.chdir(places.parent)
     assert main(["query", "one/q.fasta", "./one/x.db", "--store", "s.sqlite", "--quiet", "--format", "json"]) == 0
     printed = capfd.readouterr().out
@@ -105,7 +108,7 @@ def test_the_path_of_the_database_is_kept_in_the_store_and_in_no_report_of_it(pl
 
 
 def test_another_spelling_of_an_option_is_the_same_search(places, capfd):
-    """By hand: a finished batch is gone on with though each path is written another way."""
+    """By hand: a finished batch is resumed although each path has another spelling."""
     batch = ["batch", "q.fasta", "x.db", "--store", "b.sqlite", "--quiet", *FILTERED]
     assert main(batch) == 0
     others = ["--include", f"{places}/chosen", "--matrix", "./scores", "--resume", "1"]

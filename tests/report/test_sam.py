@@ -1,4 +1,4 @@
-"""SAM reports: line by line, and as samtools reads them."""
+"""SAM reports: their lines, and how samtools reads them. The expected lines are written by hand from the records."""
 
 import random
 import shutil
@@ -54,7 +54,7 @@ def test_header_of_a_protein_run(written):
 
 
 def test_the_minus_strand_is_turned_and_its_clips_change_places(written):
-    """By hand: places 6-9 of the query CTGATCGATT, whose reverse complement is AATCGATCAG: 1 before, 5 after."""
+    """By hand: positions 6-9 of the query CTGATCGATT, whose reverse complement is AATCGATCAG: 1 before, 5 after."""
     alignment = replace(MINUS.alignment, query_start=5, query_end=9, subject_start=2, subject_end=6, cigar="4=",
                         columns=4, identities=4, gap_residues=0, gap_openings=0, subject_letters="ATCG")  # fmt: skip
     hits = (replace(MINUS, rank=1, alignment=alignment), replace(MINUS, rank=2, subject_index=0, alignment=alignment))
@@ -65,11 +65,11 @@ def test_the_minus_strand_is_turned_and_its_clips_change_places(written):
 
 
 def test_names_keep_to_the_format_and_apart(written):
-    """By the format's grammar of names; three subjects have one identifier, one of them made to look like another's."""
+    """By the format's grammar of names; three subjects get equal names, and one name imitates a numbered one."""
     headers = ["od,d(1) x", "od_d_1_ y", "od_d_1_~2", "*star", ""]
     hits = tuple(
-        replace(SELF, rank=place + 1, subject_index=place, subject_header=header)
-        for place, header in enumerate(headers)
+        replace(SELF, rank=index + 1, subject_index=index, subject_header=header)
+        for index, header in enumerate(headers)
     )
     query = replace(PROTEIN_QUERIES[0], header="a@b\udcff", hits=hits)
     report = written("sam", queries=(query,))
@@ -80,7 +80,7 @@ def test_names_keep_to_the_format_and_apart(written):
 
 
 def test_a_stop_is_any_residue_and_unknown_values_have_no_tag(written):
-    """By hand: SEQ has no asterisk in it."""
+    """By hand: SEQ contains no asterisk."""
     hit = replace(SELF, bits=None, evalue=None)
     query = replace(PROTEIN_QUERIES[0], letters=LEGHEMOGLOBIN[:-1] + "*", hits=(hit,))
     (line,) = columns(written("sam", queries=(query,)))
@@ -101,7 +101,7 @@ def test_samtools_reads_every_line(written, tmp_path, dna):
 
 
 def mutated(letters: str, random_: random.Random) -> str:
-    """Substitutions, insertions and deletions in one place of twelve."""
+    """Return letters with substitutions, insertions and deletions at one of twelve positions."""
     return "".join(
         random_.choice(["", random_.choice("ACGT"), letter + random_.choice("ACGT")])
         if random_.random() < 1 / 12
@@ -112,14 +112,14 @@ def mutated(letters: str, random_: random.Random) -> str:
 
 @needs_samtools
 def test_samtools_finds_the_mismatches_that_we_count(tmp_path):
-    """Source: ``samtools calmd`` lays SEQ on the subject by POS, flag and CIGAR, and counts NM for itself."""
+    """Source: ``samtools calmd``, which places SEQ on the subject by POS, flag and CIGAR, and counts NM itself."""
     random_ = random.Random(7)
     genome = ["".join(random_.choice("ACGT") for _ in range(400)) for _ in range(3)]
     turn = str.maketrans("ACGT", "TGCA")
     queries = []
-    for place in range(0, 300, 25):
-        piece = mutated(genome[place % 3][place : place + 100], random_)
-        queries.append("TTGCA" + (piece if place % 2 else piece.translate(turn)[::-1]) + "GG")
+    for position in range(0, 300, 25):
+        piece = mutated(genome[position % 3][position : position + 100], random_)
+        queries.append("TTGCA" + (piece if position % 2 else piece.translate(turn)[::-1]) + "GG")
     (tmp_path / "genome.fa").write_text("".join(f">c{n}\n{letters}\n" for n, letters in enumerate(genome)))
     (tmp_path / "queries.fa").write_text("".join(f">q{n}\n{letters}\n" for n, letters in enumerate(queries)))
     swsearch.build_database([tmp_path / "genome.fa"], tmp_path / "db")
@@ -144,6 +144,6 @@ def test_no_query_leaves_a_header(written):
 
 
 def test_records_are_those_of_the_plus_strand(written):
-    """By hand: 66 equal bases from place 5 of the subject."""
+    """By hand: 66 equal bases from position 5 of the subject."""
     plus, _ = columns(written("sam", DNA_RUN, DNA_QUERIES))
     assert (plus[1], plus[2], plus[3], plus[5], plus[9]) == ("0", "m1", "5", "66=", BASES)

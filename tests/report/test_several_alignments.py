@@ -1,4 +1,7 @@
-"""Several alignments of one subject in every format: two of the first subject, one of the second."""
+"""Several alignments of one subject in every format: two of the first subject, one of the second.
+
+The expected values are written by hand, or read back by Biopython and samtools.
+"""
 
 import io
 import json
@@ -36,7 +39,7 @@ def test_tables_have_a_line_an_alignment(written):
 
 
 def test_pairwise_has_one_header_a_subject(written):
-    """Expected by hand, in the manner of BLAST: a header, then the alignments."""
+    """Expected by hand, in BLAST's format: a header, then the alignments."""
     text = written("pairwise", RUN, [QUERY])
     assert text.count("\n>s1 ") == text.count("\n>s3") == 1
     assert re.findall(r"Score = .*bits \((\d+)\)", text) == ["715", "52", "444"]
@@ -61,7 +64,7 @@ def test_json_numbers_the_alignments(written):
 
 
 def test_names_of_the_page_are_there_once(written):
-    """Expected: each alignment has an anchor of its own, and each row's link leads to one."""
+    """Expected: each alignment has its own anchor, and each row's link refers to one."""
     page = written("html", RUN, [QUERY])
     names = re.findall(r'\bid="([^"]+)"', page)
     assert len(names) == len(set(names))
@@ -73,7 +76,7 @@ def test_names_of_the_page_are_there_once(written):
 
 @pytest.mark.skipif(shutil.which("samtools") is None, reason="samtools is not installed (Debian package samtools)")
 def test_samtools_reads_a_line_an_alignment(written, tmp_path):
-    """Source: samtools; HI numbers the query's alignments, of which NH says how many there are."""
+    """Source: samtools; HI numbers the query's alignments, and NH is their number."""
     path = tmp_path / "hits.sam"
     path.write_text(written("sam", RUN, [QUERY]))
     shown = subprocess.run(["samtools", "view", path], capture_output=True, text=True, check=True).stdout.splitlines()

@@ -1,7 +1,7 @@
 """Frames in every format: a blastx, a tblastn and a tblastx hit whose reports are known.
 
 Both proteins align with the six codons ``ATGAAAGTTCTGTGGCAT`` (MKVLWH) of a DNA sequence of 26 bases, read on either
-strand; places are counted by hand and follow what BLAST+ 2.12 prints for such frames.
+strand; positions are counted by hand and follow the output of BLAST+ 2.12 for such frames.
 """
 
 import io
@@ -33,9 +33,9 @@ def run_of(translate: str):
 
 
 def hit_of(query_frame: int, subject_frame: int) -> Hit:
-    """The peptide, or the gene in one of the two frames, against MKILWH or a gene for it."""
-    places = {0: (0, 6), 3: (5, 23), -3: (3, 21)}
-    query, subject = places[query_frame], places[subject_frame]
+    """Return a hit of the peptide, or of the gene in one of the two frames, against MKILWH or a gene for it."""
+    ranges = {0: (0, 6), 3: (5, 23), -3: (3, 21)}
+    query, subject = ranges[query_frame], ranges[subject_frame]
     alignment = Alignment(
         *query, *subject, **COLUMNS, subject_letters="MKILWH", query_letters=PEPTIDE if query_frame else ""
     )
@@ -65,7 +65,7 @@ BLAST6 = {
 
 
 def test_tables_have_frames_and_places_on_the_bases(written, case):
-    """Expected by hand: a minus frame runs from the higher base to the lower."""
+    """Expected by hand: a minus frame runs from the higher base to the lower one."""
     name, run, query = case
     fields = (
         "qseqid sseqid qstart qend sstart send qframe sframe frames qseq sseq qcovs qcovhsp qlen slen sstrand strand"
@@ -81,7 +81,7 @@ PAIRWISE = {
 
 
 def test_alignments_show_residues_at_the_places_of_their_bases(written, case):
-    """Expected by hand, in the manner of BLAST's own report."""
+    """Expected by hand, in the format of BLAST's report."""
     name, run, query = case
     frame, above, below = PAIRWISE[name]
     text = written("pairwise", run, [query])
@@ -92,7 +92,7 @@ def test_alignments_show_residues_at_the_places_of_their_bases(written, case):
 
 
 def test_tables_for_people_have_frames(written, case):
-    """Expected by hand: the frames as BLAST's ``frames`` field has them, and what was translated."""
+    """Expected by hand: the frames as in BLAST's ``frames`` field, and what was translated."""
     name, run, query = case
     table, page = written("table", run, [query]), written("html", run, [query])
     frames = BLAST6[name].split()[8]
@@ -105,7 +105,7 @@ def test_tables_for_people_have_frames(written, case):
 
 
 def test_json_has_frames_and_bases(written, case):
-    """Expected by hand: 0-based, half-open places on the bases, start before end; null where nothing is translated."""
+    """Expected by hand: 0-based, half-open positions of bases, start before end; null where nothing is translated."""
     _, run, query = case
     whole = json.loads(written("json", run, [query]))
     (hit,) = whole["queries"][0]["hits"]
@@ -132,7 +132,7 @@ def test_biopython_reads_the_xml(written, case):
 
 
 def test_biopython_reads_the_table(written, case):
-    """Source: Biopython's parser of BLAST's tables, which turns places of minus frames round."""
+    """Source: Biopython's parser of BLAST's tables, which reverses the positions of minus frames."""
     from Bio import SearchIO
 
     _, run, query = case
@@ -157,7 +157,7 @@ def test_columns_with_frames_are_there_without_being_asked_for(written, case):
 
 
 def test_sam_refuses_with_the_reason(written, case):
-    """A CIGAR of residues is none of bases."""
+    """A CIGAR of residues is not a CIGAR of bases."""
     _, run, query = case
     with pytest.raises(InputError, match="sam cannot hold a translated search: its CIGARs count residues"):
         written("sam", run, [query])

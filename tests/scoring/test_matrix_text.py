@@ -1,4 +1,4 @@
-"""A matrix as text and back."""
+"""The conversion of a matrix to text and back. Expected values: the matrix itself, and Biopython's matrices."""
 
 import io
 
@@ -20,7 +20,7 @@ from swsearch.sequences.alphabet import DNA, PROTEIN
 
 @pytest.mark.parametrize("name", matrix_names())
 def test_a_named_matrix_comes_back_from_its_text(name):
-    """Source: the matrix itself, as Biopython carries it."""
+    """Source: the matrix itself, in Biopython's copy."""
     matrix = named_matrix(name)
     assert parse_matrix_text(matrix_text(matrix), name, PROTEIN) == matrix
 
@@ -60,7 +60,7 @@ BAD_TABLES = [
 
 @pytest.mark.parametrize(("text", "words"), BAD_TABLES)
 def test_a_matrix_that_is_cut_or_mixed_up_is_refused(tmp_path, text, words):
-    """Rows and scores that were missing counted as 0; expected words: the line and what is wrong with it."""
+    """Missing rows and scores used to count as 0; expected words: the line and what is wrong with it."""
     path = tmp_path / "mine.mat"
     path.write_text(text)
     with pytest.raises(ScoringError, match=words) as caught:

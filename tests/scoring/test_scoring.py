@@ -1,4 +1,4 @@
-"""Matrices and gap costs, against Biopython's own tables and hand calculation."""
+"""Matrices and gap costs, compared with Biopython's tables and with hand calculation."""
 
 import numpy as np
 import pytest
@@ -21,7 +21,7 @@ from swsearch.sequences.alphabet import DNA, IUPAC_BASES, PAD_CODE, PROTEIN
     "name", ["BLOSUM45", "BLOSUM50", "BLOSUM62", "BLOSUM80", "BLOSUM90", "PAM30", "PAM70", "PAM250"]
 )
 def test_named_matrices_hold_ncbis_scores(name):
-    """Source: Biopython's copy of NCBI's files, letter pair by letter pair; U, O and J are compared as X."""
+    """Source: Biopython's copy of NCBI's files, compared letter pair by letter pair; U, O and J are compared as X."""
     loaded = substitution_matrices.load(name)
     matrix = named_matrix(name)
     for query in PROTEIN.letters:
@@ -31,7 +31,7 @@ def test_named_matrices_hold_ncbis_scores(name):
 
 
 def test_padding_scores_lowest_against_everything():
-    """A kernel may run over padding because no alignment gains there."""
+    """A kernel may compute over padding, because no alignment gains score there."""
     for matrix in (named_matrix("BLOSUM62"), match_mismatch(2, -3)):
         assert (matrix.scores[PAD_CODE] == PAD_SCORE).all()
         assert (matrix.scores[:, PAD_CODE] == PAD_SCORE).all()
@@ -101,7 +101,7 @@ def test_unusable_matrix_files_are_one_line_that_names_file_line_and_fault(tmp_p
 
 
 def test_what_matrix_files_may_look_like(tmp_path):
-    """By hand: comments, a byte order mark, Windows line ends, rows in another order, small letters, 4.0 for 4."""
+    """By hand: comments, a byte order mark, Windows line endings, another order of rows, lower case, 4.0 for 4."""
     plain, other = tmp_path / "plain.txt", tmp_path / "other.txt"
     plain.write_text(SQUARE)
     other.write_bytes("\ufeff# für Basen\r\n\r\n   a  C  n\r\nN 0 0 0\r\nA  4.0 -1. +0\r\nC -1  4 0\r\n".encode())

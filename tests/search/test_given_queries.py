@@ -1,4 +1,7 @@
-"""Queries in memory: every kind gives what a file of the same sequences gives; what is none is named at the call."""
+"""Queries in memory: every type gives the results of a file with the same sequences; other types raise at the call.
+
+The expected results are those of the search with the file.
+"""
 
 import gc
 from collections.abc import Iterator
@@ -118,4 +121,4 @@ def test_results_that_nobody_takes_close_what_they_opened(database):
     results.close()
     assert list(results) == []
     swsearch.search_database(["MKV"], database)
-    gc.collect()  # a file that stays open would be a warning, and so an error
+    gc.collect()  # a file that stays open would cause a warning and therefore an error

@@ -1,4 +1,7 @@
-"""Options mean the scheme they say, and what cannot be meant is one clear line."""
+"""Options define the scoring scheme that they state; invalid ones give one clear line.
+
+The expected schemes come from the documentation, or are written by hand.
+"""
 
 import math
 
@@ -31,7 +34,7 @@ def test_one_of_match_and_mismatch_keeps_the_default_of_the_other():
 
 
 def test_a_matrix_file_serves_dna(tmp_path):
-    """Hand-made file; U scores as T, letters that the file lacks score as N."""
+    """Hand-made file; U scores as T, and letters that the file lacks score as N."""
     path = tmp_path / "nuc.txt"
     path.write_text(MATRIX)
     matrix = SearchOptions(matrix=str(path)).scheme(DNA).matrix
@@ -90,7 +93,7 @@ def test_strands_of_proteins_cannot_be_chosen(changes):
 
 
 def test_a_matrix_that_is_no_file_is_said_to_be_none(tmp_path, monkeypatch):
-    """By hand: a folder, a path that is not there, a device; a file of a matrix's name comes before the matrix."""
+    """By hand: a folder, a path that does not exist, a device; a file named like a matrix takes precedence over it."""
     monkeypatch.chdir(tmp_path)
     for name, words in ((str(tmp_path), "Is a directory"), ("no/such", "No such file"), ("/dev/null", "a device")):
         for alphabet in (PROTEIN, DNA):

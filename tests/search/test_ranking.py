@@ -1,4 +1,4 @@
-"""The exact top N, against a plain sort of all subjects."""
+"""The exact top N, compared with a plain sort of all subjects."""
 
 from dataclasses import replace
 
@@ -25,7 +25,7 @@ def rank(scored: RankedCandidates, evalues: np.ndarray | None, largest: float, t
 
 
 def test_a_subject_is_kept_on_its_better_strand_and_on_the_first_among_equals():
-    """Hand-made: subject 3 is better on the second strand, 5 ties, 7 and 9 are on one strand alone."""
+    """Hand-made: subject 3 is better on the second strand, 5 ties, 7 and 9 are on one strand only."""
     merged = merge_frames([block([(3, 10), (5, 20), (7, 4)]), block([(9, 1), (3, 11), (5, 20)])])
     assert merged.subject_index.tolist() == [3, 5, 7, 9]
     assert merged.score.tolist() == [11, 20, 4, 1]
@@ -47,7 +47,7 @@ def test_no_rows_at_all_merge_and_rank_to_nothing():
     ties=st.sampled_from(["cut", "all"]),
 )
 def test_ranking_equals_a_plain_sort_of_all_subjects(rows, top, ties):
-    """Source: Python's sort by (E-value, -score, index), the order that DESIGN states, then the cut."""
+    """Source: Python's sort by (E-value, -score, index), the documented order, then the cut."""
     scores, evalues = [s for s, _ in rows], [e for _, e in rows]
     expected = sorted((e, -s, i) for i, (s, e) in enumerate(rows) if e <= 10.0)
     n_passed = len(expected)
@@ -69,7 +69,7 @@ def test_ranking_equals_a_plain_sort_of_all_subjects(rows, top, ties):
     ties=st.sampled_from(["cut", "all"]),
 )
 def test_a_list_of_those_that_pass_equals_a_plain_sort_of_them(seed, n_rows, share, top, ties):
-    """Source: a plain sort of all that pass, some with a lower score and a larger E-value than they were ranked by."""
+    """Source: a plain sort of all that pass, some with a lower score and a larger E-value than in the first ranking."""
     rng = np.random.default_rng(seed)
     scored = candidates(rng.integers(6, 15, n_rows).tolist())
     evalues = rng.choice([0.5, 1.0, 3.0, 20.0], n_rows)
@@ -88,8 +88,8 @@ def test_a_list_of_those_that_pass_equals_a_plain_sort_of_them(seed, n_rows, sha
 
     def judge(chosen: np.ndarray) -> tuple[RankedCandidates, np.ndarray]:
         asked.extend(chosen.tolist())
-        kept = chosen[passing[chosen]]
-        return replace(scored.rows(kept), score=scores_of_passing[kept]), evalues_of_passing[kept]
+        listed = chosen[passing[chosen]]
+        return replace(scored.rows(listed), score=scores_of_passing[listed]), evalues_of_passing[listed]
 
     ordered = in_order(scored, evalues, 10.0)
     passed, ranking = cut_passing(scored, ordered, top, ties, judge, 10.0)
@@ -103,7 +103,7 @@ def test_a_list_of_those_that_pass_equals_a_plain_sort_of_them(seed, n_rows, sha
 
 
 def test_no_more_is_asked_of_a_ranking_than_fills_the_list():
-    """By hand: 64 are judged together, and all of them pass."""
+    """By hand: 64 are checked together, and all of them pass."""
     scored = candidates([9] * 500)
     blocks: list[int] = []
 
@@ -118,7 +118,7 @@ def test_no_more_is_asked_of_a_ranking_than_fills_the_list():
 
 
 def test_without_statistics_the_score_ranks_and_nothing_is_cut_by_evalue():
-    """Hand-made: equal scores come by index."""
+    """Hand-made: equal scores are ordered by index."""
     ranking = rank(candidates([5, 9, 5, 1]), None, 1e-9, 3, "cut")
     assert ranking.rows.tolist() == [1, 0, 2]
     assert ranking.evalues is None

@@ -1,4 +1,7 @@
-"""All scores of a run are counted, and the fit tells right statistics from wrong ones."""
+"""All scores of a run are counted, and the fit distinguishes correct statistics from wrong ones.
+
+The expected values come from the theory, from the reference recurrence, or from calculation by hand.
+"""
 
 import dataclasses
 import errno
@@ -24,7 +27,7 @@ from tests.support import random_protein
 
 @pytest.fixture(scope="module")
 def database(tmp_path_factory):
-    """1,500 random proteins of 250 to 350 residues: what the statistics are for."""
+    """1,500 random proteins of 250 to 350 residues, for which the statistics hold."""
     folder = tmp_path_factory.mktemp("check")
     rng = np.random.default_rng(4)
     with (folder / "random.fasta").open("w") as file:
@@ -42,7 +45,7 @@ def queries():
 
 
 def check(database, queries, engine, lam=None, **options):
-    """The searcher's results with its checked scores; ``lam`` puts a wrong λ into the statistics."""
+    """Return the searcher's results with its checked scores; ``lam`` gives the statistics a wrong λ."""
     with engine:
         searcher = Searcher(database, engine, SearchOptions(**options))
         if lam is not None:
@@ -53,7 +56,7 @@ def check(database, queries, engine, lam=None, **options):
 
 
 def test_random_sequences_follow_the_statistics(database, queries):
-    """Source: the theory; random sequences of natural composition have the number of hits that E-values promise."""
+    """Source: the theory; random sequences of natural composition have as many hits as the E-values predict."""
     _, checked = check(database, queries, CpuEngine(2))
     assert checked.n_scores == 15_000
     assert 0.75 < checked.ratio < 1.33
@@ -64,7 +67,7 @@ def test_random_sequences_follow_the_statistics(database, queries):
 
 @pytest.mark.parametrize(("lam", "too_many"), [(0.31, True), (0.22, False)])
 def test_wrong_statistics_are_warned_of(database, queries, lam, too_many):
-    """Source: the same scores judged with a λ that is 16 % too large, or 18 % too small."""
+    """Source: the same scores, compared with a λ that is 16 % too large, or 18 % too small."""
     _, checked = check(database, queries, CpuEngine(2), lam=lam)
     assert (checked.ratio > 2.0) is too_many
     assert (checked.ratio < 0.5) is not too_many
@@ -72,8 +75,8 @@ def test_wrong_statistics_are_warned_of(database, queries, lam, too_many):
 
 
 def test_relatives_of_the_query_do_not_spoil_the_fit(database, queries):
-    """A subject is its own query; its score is counted, far above what is fitted."""
-    rows = [SequenceRecord(f"s{place}", database.codes(place), PROTEIN) for place in range(0, 1500, 150)]
+    """A subject equals the query; its score is counted, and lies far above the fitted range."""
+    rows = [SequenceRecord(f"s{index}", database.codes(index), PROTEIN) for index in range(0, 1500, 150)]
     _, checked = check(database, rows, CpuEngine(2))
     assert checked.counts[-1] == 10
     assert 0.75 < checked.ratio < 1.33
@@ -92,9 +95,9 @@ def test_every_score_is_observed_and_no_hit_changes(database, queries):
     assert [result.hits for result in results] == [result.hits for result in plain]
     assert [(length, len(candidates)) for length, candidates in seen] == [(300, 1500)] * 2
     profile = sequence_profile(queries[0].codes, searcher.scheme)
-    for place in (0, 700, 1499):
-        row = int(np.flatnonzero(seen[0][1].subject_index == place)[0])
-        assert seen[0][1].score[row] == local_score(profile, database.codes(place))
+    for index in (0, 700, 1499):
+        row = int(np.flatnonzero(seen[0][1].subject_index == index)[0])
+        assert seen[0][1].score[row] == local_score(profile, database.codes(index))
 
 
 def test_engines_are_checked_alike(database, queries):
@@ -124,7 +127,7 @@ def test_plots_are_files_of_their_kind(database, queries, tmp_path, suffix, begi
 
 
 def test_a_plot_that_cannot_be_written_is_one_line(database, queries, monkeypatch):
-    """/proc takes no files, not even root's; a read-only disk refuses also to remove the one that was never begun."""
+    """/proc accepts no files, not even from root; a read-only disk also refuses to remove the file that is missing."""
 
     def refuse(path: Path, missing_ok: bool) -> None:
         raise OSError(errno.EROFS, "Read-only file system", str(path))

@@ -1,4 +1,7 @@
-"""How a search hands its queries to an engine: together as far as the engine gains from it, and with the same hits."""
+"""The division of queries among calls of an engine: within the engine's limits, and with the same hits.
+
+The expected calls are written by hand; the expected hits are those of single queries.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,7 @@ PROTEINS = ">a\nMKVLAAGIVGLLLAQWERTYHHWW\n>b\nMKWVTFISLLFLFSSAYSPEPTIDE\n>c\nWWH
 
 
 class WatchedEngine(ReferenceEngine):
-    """The reference engine with limits of its own; it remembers how many positions each call's profiles had."""
+    """The reference engine with its own limits; it records the number of positions of each call's profiles."""
 
     def __init__(self, profiles_per_call: int, rows_per_call: int) -> None:
         super().__init__()
@@ -54,7 +57,7 @@ class WatchedEngine(ReferenceEngine):
 def test_queries_are_scored_together_within_the_engines_limits(
     tmp_path: Path, profiles_per_call: int, rows_per_call: int, calls: list[list[int]]
 ) -> None:
-    """Expected calls by hand; the hits are those of queries that are searched one by one."""
+    """The expected calls are written by hand; the hits are those of queries that are searched one by one."""
     (tmp_path / "proteins.fasta").write_text(PROTEINS)
     build_database([tmp_path / "proteins.fasta"], tmp_path / "proteins.db")
     letters = ["MKVLA", "WVTFISLLF", "MKVLAAGIVGLLLAQWERTYHHWWKKLLMM", "PEPT", "WWHH", "LLF"]

@@ -1,4 +1,7 @@
-"""`max_hsps` in a search: of repeats, of both strands, of frames, with its cut, and on every engine."""
+"""`max_hsps` in a search: repeats, both strands, frames, the cut, and every engine.
+
+The expected values come from longer lists, rescored CIGARs and the reference engine, or are written by hand.
+"""
 
 from dataclasses import replace
 
@@ -56,7 +59,7 @@ def protein():
 def test_a_subjects_alignments_follow_each_other_and_the_best_is_the_default(folder, protein):
     """Expected: three copies of the domain in one subject, best first; with one alignment, the same subjects.
 
-    The subject with one copy is first, for it is better than the best of the three.
+    The subject with one copy is first, because its copy is better than the best of the three.
     """
     one = search(folder / "proteins.db", protein, evalue=1e-3)
     several = search(folder / "proteins.db", protein, evalue=1e-3, max_hsps=3)
@@ -70,7 +73,7 @@ def test_a_subjects_alignments_follow_each_other_and_the_best_is_the_default(fol
 
 
 def test_each_alignment_has_the_evalue_of_its_score_and_passes_the_cut(folder, protein):
-    """Source: the E-value that a subject of this length has with such a score as its best; the cut drops the rest."""
+    """Source: the E-value of a subject of this length with this score as its best; the cut omits the rest."""
     with swsearch.open_searcher(folder / "proteins.db", engine="cpu") as searcher:
         statistics, space = searcher.significance.statistics, searcher.significance.search_space
     weak = search(folder / "proteins.db", protein, max_hsps=50, evalue=1000.0)
@@ -82,7 +85,7 @@ def test_each_alignment_has_the_evalue_of_its_score_and_passes_the_cut(folder, p
 
 
 def test_the_number_of_alignments_changes_nothing_but_the_length_of_their_lists(folder, protein):
-    """Source: the longer list's own beginning."""
+    """Source: the beginning of the longer list."""
     long = search(folder / "proteins.db", protein, max_hsps=9, evalue=100.0).hits
     for max_hsps in (1, 2, 5):
         hits = search(folder / "proteins.db", protein, max_hsps=max_hsps, evalue=100.0).hits
@@ -90,7 +93,7 @@ def test_the_number_of_alignments_changes_nothing_but_the_length_of_their_lists(
 
 
 def test_both_strands_of_dna_are_in_one_list(folder):
-    """Expected: the whole domain on the plus strand first, then its first 40 bases on the minus strand."""
+    """Expected: the complete domain on the plus strand first, then its first 40 bases on the minus strand."""
     query = swsearch.sequence(DNA_DOMAIN, "dna", header="domain")
     hits = search(folder / "strands.db", query, max_hsps=2).hits
     assert [(hit.strand, hit.alignment.query_start, hit.alignment.query_end) for hit in hits] == [
@@ -100,7 +103,7 @@ def test_both_strands_of_dna_are_in_one_list(folder):
 
 
 def test_genes_in_several_frames_are_in_one_list(folder, protein):
-    """Expected: the whole gene, the copy with a tenth replaced, then the one on the other strand."""
+    """Expected: the complete gene, the copy with a tenth replaced, then the gene on the other strand."""
     hits = search(folder / "genome.db", protein, max_hsps=3, translate="subject").hits
     assert [hit.hsp for hit in hits] == [1, 2, 3]
     assert hits[0].alignment.identities == len(DOMAIN)
@@ -122,7 +125,7 @@ def test_engines_and_threads_change_nothing(folder, protein, database, changes):
 
 
 def test_all_alignments_rescore(folder, protein):
-    """Source: the letter-by-letter score of each CIGAR."""
+    """Source: the column-by-column score of each CIGAR."""
     with swsearch.open_searcher(folder / "proteins.db", swsearch.SearchOptions(max_hsps=20), engine="cpu") as s:
         (result,) = s.search([protein])
         for hit in result.hits:
@@ -131,7 +134,7 @@ def test_all_alignments_rescore(folder, protein):
 
 
 def test_schemes_without_statistics_list_what_scores(folder, protein):
-    """Expected: gaps this cheap (the linear phase) leave no E-value to cut by; the lists are as long as asked for."""
+    """Expected: such cheap gaps (the linear phase) give no E-values for a cut; the lists have the requested length."""
     hits = search(folder / "proteins.db", protein, max_hsps=4, gap_open=1, gap_extend=1).hits
     assert all(hit.evalue is None for hit in hits)
     assert [hit.hsp for hit in hits if hit.rank == 1] == [1, 2, 3, 4]
@@ -144,10 +147,10 @@ def test_coverage_is_that_of_all_alignments_of_the_subject(folder):
     query = swsearch.sequence(DOMAIN, "protein")
     result = search(folder / "proteins.db", query)
     first = result.hits[0]
-    places = [(0, 10), (5, 25)]
+    ranges = [(0, 10), (5, 25)]
     hits = tuple(
         replace(first, hsp=number, alignment=replace(first.alignment, query_start=start, query_end=end))
-        for number, (start, end) in enumerate(places, 1)
+        for number, (start, end) in enumerate(ranges, 1)
     )
     shown = replace(result, letters="A" * 40, hits=(*hits, replace(first, rank=2)))
     assert [FIELDS["qcovs"].value(None, shown, hit) for hit in hits] == [63, 63]  # type: ignore[arg-type]

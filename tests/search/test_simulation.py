@@ -1,4 +1,4 @@
-"""Simulated parameters are the published ones where there are any, and the same on every machine."""
+"""Simulated parameters equal the published ones where these exist, and are the same on every machine."""
 
 import json
 import math
@@ -29,7 +29,7 @@ def own_cache(tmp_path, monkeypatch):
 
 @pytest.fixture
 def few_sequences(monkeypatch):
-    """A seventh of the pairs, where their number does not matter."""
+    """Use a seventh of the pairs, in tests that do not depend on their number."""
     monkeypatch.setattr(simulation, "N_SEQUENCES", 96)
 
 
@@ -40,7 +40,7 @@ def third_bit(few_sequences):
 
 
 def splitmix64(state):
-    """SplitMix64 as its authors define it, in whole numbers without end."""
+    """Return SplitMix64 by its authors' definition, in integers of unlimited size."""
     while True:
         state = (state + 0x9E3779B97F4A7C15) % 2**64
         mixed = (state ^ (state >> 30)) * 0xBF58476D1CE4E5B9 % 2**64
@@ -49,7 +49,7 @@ def splitmix64(state):
 
 
 def test_random_letters_are_those_of_splitmix64():
-    """Source: the generator in plain Python, itself held against the published first value for the state 1234567."""
+    """Source: the generator in plain Python, itself compared with the published first value for the state 1234567."""
     assert next(splitmix64(1234567)) == 6457827717110365317
     numbers = splitmix64((7 << 32) * 0x9E3779B97F4A7C15 % 2**64)
     frequencies = np.array([0.1, 0.2, 0.3, 0.4])
@@ -67,7 +67,7 @@ def test_blosum62_has_its_published_parameters():
 
 
 def test_dna_e_values_are_those_of_the_published_parameters(monkeypatch):
-    """Source: E-values from NCBI's table for 2/-3 5/2, at even scores, which that table is for."""
+    """Source: E-values from NCBI's table for 2/-3 5/2, at even scores, for which that table holds."""
     scheme = ScoringScheme(match_mismatch(2, -3), GapPenalty(5, 2))
     published = find_statistics(scheme)
     monkeypatch.setattr(simulation, "find_statistics", lambda scheme: NoStatistics("not in this test"))
@@ -80,8 +80,8 @@ def test_dna_e_values_are_those_of_the_published_parameters(monkeypatch):
 
 
 def test_a_scheme_outside_the_tables_is_simulated_once(own_cache, monkeypatch, third_bit):
-    """BLOSUM80 in thirds of a bit: no table has it. What is found is kept on disk, where another process finds it; a
-    file that cannot be read is written again.
+    """BLOSUM80 in thirds of a bit is in no table. Its parameters are stored on disk, where another process finds them;
+    a file that cannot be read is written again.
     """
     calls = []
     monkeypatch.setattr(simulation, "simulate", lambda *scheme: calls.append(scheme) or third_bit)
@@ -89,17 +89,17 @@ def test_a_scheme_outside_the_tables_is_simulated_once(own_cache, monkeypatch, t
     first = scheme_statistics(THIRD_BIT, threads=1)
     assert isinstance(first, Statistics)
     assert 0.19 < first.lam < 0.226  # below the value without gaps
-    (kept,) = own_cache.glob("*.json")
-    simulation._simulated.cache_clear()  # as a new process
+    (cached,) = own_cache.glob("*.json")
+    simulation._simulated.cache_clear()  # as in a new process
     assert scheme_statistics(THIRD_BIT, threads=2) == first
     assert scheme_statistics(THIRD_BIT, threads=2) == first
     assert len(calls) == 1
 
     for damage in ('{"lam": 1', '{"lam": 1}', "[]"):
-        kept.write_text(damage)
+        cached.write_text(damage)
         simulation._simulated.cache_clear()
         assert scheme_statistics(THIRD_BIT, threads=2) == first
-        assert json.loads(kept.read_text())["k"] == first.k
+        assert json.loads(cached.read_text())["k"] == first.k
     assert len(calls) == 4
 
 

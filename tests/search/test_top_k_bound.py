@@ -1,4 +1,7 @@
-"""The rule that leaves subjects out before they are ranked: it must lose none of the best, ties included."""
+"""The rule that omits subjects before they are ranked: it must lose none of the best, including ties.
+
+The expected values come from the ranking of all candidates.
+"""
 
 import numpy as np
 import pytest
@@ -30,7 +33,7 @@ def candidates_of(scores) -> RankedCandidates:
 @pytest.mark.parametrize("ties", ["cut", "all"])
 @pytest.mark.parametrize("seed", range(6))
 def test_ranking_what_the_rule_leaves_is_ranking_all(alphabet, ties, seed):
-    """Source: the ranking of all candidates. Few score values, so that ties are many; lengths from 5 to 50,000."""
+    """Source: the ranking of all candidates. Few distinct scores, so that ties are frequent; lengths 5 to 50,000."""
     rng = np.random.default_rng(seed)
     statistics = None if alphabet is None else statistics_of(alphabet)
     n, query_length, space, strands = 3000, int(rng.integers(10, 2000)), 10**7, 2 if alphabet is DNA else 1
@@ -49,13 +52,13 @@ def test_ranking_what_the_rule_leaves_is_ranking_all(alphabet, ties, seed):
 
         everyone = candidates_of(scores)
         assert best(everyone.at_least(lowest)) == best(everyone)
-        # The scores of some alone, as a share of the database has them, bound the whole list as well.
+        # The scores of a subset, as in one part of a database, also give a bound for the complete list.
         some = rng.random(n) < 0.5
         assert best(everyone.at_least(rule.lowest(scores[some], lengths[some]))) == best(everyone)
 
 
 def test_the_rule_leaves_most_subjects_out():
-    """A rule that keeps everything would pass the test above: here 25 of 100,000 random proteins are wanted."""
+    """A rule that omits nothing would pass the test above: here 25 of 100,000 random proteins are requested."""
     rng = np.random.default_rng(1)
     lengths = rng.lognormal(5.7, 0.66, 100_000).clip(20, 3000).astype(np.uint32)
     scores = rng.gumbel(35, 4, 100_000).astype(np.int32)

@@ -1,4 +1,4 @@
-"""Translated searches against Biopython's translation and alignment, the untranslated search, and NCBI BLAST."""
+"""Translated searches, compared with Biopython's translation and alignment, untranslated searches, and NCBI BLAST."""
 
 import shutil
 import subprocess
@@ -19,7 +19,7 @@ from tests.translated_data import FRAMES, Records, biopython_frame, planted, rea
 
 CODE = 4
 MODES = {"query": ("genes", "proteins"), "subject": ("proteins", "genes"), "both": ("genes", "genes")}
-"""What is searched with what, by what is translated."""
+"""The files of queries and database, by what is translated."""
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +45,7 @@ def options(translate: str, **changes: object) -> swsearch.SearchOptions:
 
 
 def search(folder, translate, engine="cpu", threads=2, partition_residues=None, **changes):
-    """Results of searching with the first file of the mode in the database of the second."""
+    """Return the results of searching with the first file of the mode in the database of the second."""
     queries, database = (folder / name for name in MODES[translate])
     with swsearch.open_searcher(
         database.with_suffix(".db"), options(translate, **changes), engine=engine, threads=threads,
@@ -55,7 +55,7 @@ def search(folder, translate, engine="cpu", threads=2, partition_residues=None, 
 
 
 def frames_of(letters: str, translated: bool) -> dict[int, str]:
-    """A sequence's frames by Biopython, or itself as frame 0."""
+    """Return a sequence's frames by Biopython, or the sequence itself as frame 0."""
     if not translated:
         return {0: letters}
     return {frame: found for frame in FRAMES if (found := biopython_frame(letters, frame, CODE))}
@@ -86,7 +86,7 @@ def test_scores_are_the_best_of_all_frames(folder, records, translate):
 
 @pytest.mark.parametrize("translate", MODES)
 def test_alignments_are_on_the_bases_and_rescore_to_their_scores(folder, records, translate):
-    """Source: Biopython's translation of the bases that the coordinates name, scored letter by letter."""
+    """Source: Biopython's translation of the bases at the reported coordinates, scored column by column."""
     queries, subjects = (records[name] for name in MODES[translate])
     with swsearch.open_searcher(folder / f"{MODES[translate][1]}.db", options(translate), engine="cpu") as searcher:
         scheme = searcher.scheme
@@ -125,18 +125,18 @@ def test_engines_threads_and_partitions_change_nothing(folder, translate):
 
 
 def test_planted_genes_are_found_in_their_frames(folder, records):
-    """Expected: gene i was made from protein i, so each finds the other first, on the strand it was planted on."""
+    """Expected: gene i was made from protein i, so each finds the other first, on the strand where it was inserted."""
     for translate in ("query", "subject"):
-        for place, result in enumerate(search(folder, translate)[:8]):
+        for index, result in enumerate(search(folder, translate)[:8]):
             best = result.hits[0]
-            assert best.subject_index == place
-            assert ((best.query_frame or best.subject_frame) < 0) == (place % 2 == 1)
+            assert best.subject_index == index
+            assert ((best.query_frame or best.subject_frame) < 0) == (index % 2 == 1)
             assert best.evalue is not None
             assert best.evalue < 1e-5
 
 
 def test_evalues_count_residues_and_frames(folder, records):
-    """Source: the formula of an untranslated search, for a third of the bases and 6 or 36 times the chances."""
+    """Source: the formula of an untranslated search, with a third of the bases and 6 or 36 times the search space."""
     n_bases = sum(len(letters) for _, letters in records["genes"])
     n_residues = sum(len(letters) for _, letters in records["proteins"])
     spaces = {"query": (n_residues, 6), "subject": (n_bases // 3, 6), "both": (n_bases // 3, 36)}
@@ -156,7 +156,7 @@ def test_evalues_count_residues_and_frames(folder, records):
 
 
 def test_one_strand_of_the_query_is_three_frames(folder):
-    """Source: the search of both strands, whose hits on the strand are found again, three sixths of the chances."""
+    """Source: the search of both strands, whose hits on the strand are found again, with three sixths of the space."""
     both = search(folder, "query")
     for strand, sign in (("plus", 1), ("minus", -1)):
         for result, other in zip(search(folder, "query", strand=strand), both, strict=True):
@@ -169,7 +169,7 @@ def test_one_strand_of_the_query_is_three_frames(folder):
 
 
 def test_the_genetic_code_decides(folder, records):
-    """Expected: TGA is W in code 4 and a stop in code 1, so a gene of TGA is found by tryptophans in code 4 alone."""
+    """Expected: TGA is W in code 4 and a stop in code 1, so tryptophans find a gene of TGA only with code 4."""
     query = swsearch.sequence("W" * 20, "protein")
     subject = [name for name, _ in records["genes"]].index("tryptophans")
     for code, score in ((4, 20 * 11), (1, None)):
@@ -206,7 +206,7 @@ def test_what_does_not_fit_is_refused(folder, database, changes, error, words):
 
 
 def test_queries_that_do_not_fit_are_refused(folder):
-    """Expected by hand: a protein has no frames, and two bases are no codon."""
+    """Expected by hand: a protein has no frames, and two bases are not a codon."""
     with swsearch.open_searcher(folder / "proteins.db", options("query"), engine="cpu") as searcher:
         with pytest.raises(AlphabetMismatch, match="query p is protein, but dna is needed"):
             searcher.check(swsearch.sequence("MKV", "protein", header="p"))
@@ -220,7 +220,7 @@ FIELDS = "qseqid sseqid qstart qend sstart send score qframe sframe"
 
 
 def blast(program: str, folder, queries: str, database: str, *extra: str) -> dict[tuple[str, str], list[str]]:
-    """The best alignment of each pair that a BLAST program reports, with :data:`FIELDS` and its E-value."""
+    """Return the best alignment of each pair that a BLAST program reports: :data:`FIELDS` and its E-value."""
     kind = "nucl" if database == "genes" else "prot"
     made = ["makeblastdb", "-in", folder / f"{database}.fasta", "-dbtype", kind, "-out", folder / f"blast_{database}"]
     subprocess.run(made, check=True, capture_output=True)
@@ -245,9 +245,9 @@ def blast(program: str, folder, queries: str, database: str, *extra: str) -> dic
 def test_hits_are_blasts(folder, translate, program, code):
     """Source: blastx and tblastn 2.12 without composition correction, masking and sum statistics, code 4.
 
-    Coordinates, frames and scores are equal; the E-value is six times theirs, for they count one frame (and a frame of
-    a short sequence may be a residue shorter than a third of it). Our score may only be higher, where BLAST's extension
-    stopped early.
+    Coordinates, frames and scores are equal; the E-value is six times BLAST's, because BLAST counts one frame (and a
+    frame of a short sequence may be a residue shorter than a third of it). The score of swsearch may only be higher,
+    where BLAST's extension stopped early.
     """
     from swsearch.report.fields import FIELDS as OURS
 
@@ -269,12 +269,12 @@ def test_hits_are_blasts(folder, translate, program, code):
             else:
                 assert int(values[6]) > int(expected[6])
     assert compared >= 7
-    assert not theirs  # BLAST reports nothing that we do not
+    assert not theirs  # every hit of BLAST is also a hit of swsearch
 
 
 @pytest.mark.skipif(shutil.which("tblastx") is None, reason="tblastx is not installed (Debian package ncbi-blast+)")
 def test_ungapped_hits_of_two_translations_are_tblastxs(folder):
-    """Source: tblastx 2.12, which has no gaps: ours cost 16,000. Its best alignment of a pair is ours."""
+    """Source: tblastx 2.12, which has no gaps: gaps cost 16,000 here. Both report the same best alignment of a pair."""
     from swsearch.report.fields import FIELDS as OURS
 
     theirs = blast("tblastx", folder, "genes", "genes", "-query_gencode", "4", "-db_gencode", "4")

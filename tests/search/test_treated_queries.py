@@ -1,4 +1,7 @@
-"""Masked and corrected queries find, score and align what the documentation says, on every engine and both strands."""
+"""Masked and corrected queries find, score and align as documented, with every engine and on both strands.
+
+The expected scores come from parasail, from the reference engine, or from the columns of the alignments.
+"""
 
 import numpy as np
 import parasail
@@ -41,7 +44,7 @@ def proteins(tmp_path_factory):
 
 
 def search(path, letters, alphabet=PROTEIN, engine=None, **options):
-    """The result of one query."""
+    """Return the result of one query."""
     with PackedDatabase.open(path) as database, engine or CpuEngine(1) as scorer:
         searcher = Searcher(database, scorer, SearchOptions(**{"evalue": 0.001, **options}))
         (result,) = searcher.search([SequenceRecord("query", alphabet.encode(letters), alphabet)])
@@ -53,7 +56,7 @@ def scores_of(result):
 
 
 def oracle(query, subject):
-    """Score by parasail, which charges open + (k - 1) * extend."""
+    """Return the score by parasail, which charges open + (k - 1) * extend."""
     return parasail.sw_striped_16(query, subject, 12, 1, parasail.blosum62).score
 
 
@@ -97,8 +100,8 @@ def test_engines_and_partitions_give_the_same_hits(proteins, options):
 
 
 def test_a_soft_mask_on_both_strands_of_dna(tmp_path):
-    """The masked half is in one subject, the other half, reversed, in another. By hand: only the second is found, on
-    the minus strand, at its place on the query as given."""
+    """One subject has the masked half, another one the other half, reversed. By hand: only the second is found, on the
+    minus strand, with positions on the query as given."""
     rng = np.random.default_rng(3)
     first, second = random_dna(rng, 60), random_dna(rng, 80)
     subjects = {
@@ -145,7 +148,7 @@ def test_corrected_scores_are_those_of_their_alignments(proteins):
 
 
 def test_correction_lowers_what_composition_alone_explains(proteins):
-    """The subject that shares only the biased tail loses its E-value; the one that shares the domain keeps it."""
+    """The subject that shares only the biased tail loses its E-value; the one that shares the domain retains it."""
     plain = {hit.subject_header: hit.evalue for hit in search(proteins, QUERY).hits}
     corrected = {hit.subject_header: hit.evalue for hit in search(proteins, QUERY, composition="bias").hits}
     assert corrected["repeat"] > 1e4 * plain["repeat"]
@@ -172,7 +175,7 @@ def test_composition_is_not_corrected_for_dna(tmp_path):
 
 
 def test_records_are_masked_once():
-    """A mask of a masked record may be another; the searcher's queries are masked from the letters as given."""
+    """Masking a masked record may give another mask; the searcher masks queries from the letters as given."""
     record = SequenceRecord("q", PROTEIN.encode("MKV" + "A" * 12 + "LWDRHCWE"), PROTEIN)
     hard = mask_record(record, ("tantan",), "hard")
     assert "X" in hard.letters

@@ -1,4 +1,4 @@
-"""Alphabets: every letter comes back as it was written, and complements are those of IUPAC."""
+"""Alphabets: every letter is decoded as it was written, and complements are those of IUPAC."""
 
 import numpy as np
 import pytest
@@ -60,7 +60,7 @@ def test_protein_letters_in_dna_advise_the_other_alphabet():
 
 @given(DNA_TEXT)
 def test_the_reverse_complement_is_biopythons(text):
-    """Source: Biopython's Seq.reverse_complement; it turns U of a DNA sequence to A as we do."""
+    """Source: Biopython's Seq.reverse_complement, which also converts U of a DNA sequence to A."""
     assert DNA.decode(reverse_complement(DNA.encode(text))) == str(Seq(text).reverse_complement())
 
 
@@ -69,7 +69,7 @@ def test_the_reverse_complement_is_biopythons(text):
     [
         (b"ACGTACGTNNNN", "dna"),
         (b"acguuacg", "dna"),
-        (b"ACGTRYKM", "protein"),  # half of it IUPAC letters: more likely a peptide
+        (b"ACGTRYKM", "protein"),  # half of the letters are ambiguity codes: more likely a peptide
         (b"MKVLAAGIV", "protein"),
         (b"ACGTL", "protein"),
         (b"", "protein"),

@@ -1,4 +1,7 @@
-"""Reading sequence files: what is accepted, and the place that each error names."""
+"""Reading sequence files: the accepted layouts, and the position that each error names.
+
+The expected records are written by hand or come from Biopython; the expected positions are counted by hand.
+"""
 
 from __future__ import annotations
 
@@ -71,7 +74,7 @@ def test_every_usual_layout_is_read(tmp_path: Path, text: bytes, expected: list[
 
 
 def test_headers_keep_every_byte(tmp_path: Path) -> None:
-    """Expected values: the bytes that were written; 0xA0 and 0x85 are white space in Latin-1, but not to be lost."""
+    """Expected values: the bytes as written; 0xA0 and 0x85 are white space in Latin-1, but must not be lost."""
     header = "é\u3000".encode() + b"\xff\x85\xa0"
     path = tmp_path / "some.fa"
     path.write_bytes(b">" + header + b"\nMK\n")
@@ -117,7 +120,7 @@ def test_errors_name_record_line_and_column(tmp_path: Path, case: str) -> None:
 
 
 def test_protein_given_as_dna_is_refused_with_advice(tmp_path: Path) -> None:
-    """Expected value: E is the first letter that is no IUPAC base code (IUPAC-IUB 1984)."""
+    """Expected value: E is the first letter that is not an IUPAC base code (IUPAC-IUB 1984)."""
     path = tmp_path / "some.fa"
     path.write_bytes(b">a\nACGT\n>p\nMKVE\n")
     error = error_of(path, DNA)
@@ -126,7 +129,7 @@ def test_protein_given_as_dna_is_refused_with_advice(tmp_path: Path) -> None:
 
 
 def test_dna_file_that_turns_to_protein_is_refused(tmp_path: Path) -> None:
-    """The sample of a million letters is DNA; expected place: the line written behind it."""
+    """The sample of a million letters is DNA; expected position: the line written after it."""
     path = tmp_path / "some.fa"
     lines = 1_200_000 // 60
     path.write_bytes(b">g\n" + (b"ACGT" * 15 + b"\n") * lines + b">p\nACGTLLL\n")
@@ -136,7 +139,7 @@ def test_dna_file_that_turns_to_protein_is_refused(tmp_path: Path) -> None:
 
 
 def test_alphabet_is_told_by_the_first_file(tmp_path: Path) -> None:
-    """Expected value: the first file is DNA, so that the second, whose letters are all of both, is DNA as well."""
+    """Expected value: the first file is DNA, so the second one, whose letters fit both alphabets, is also DNA."""
     (tmp_path / "1.fa").write_bytes(b">a\nACGTACGTAN\n")
     (tmp_path / "2.fa").write_bytes(b">b\nMKVDNHRS\n")
     records = list(read_sequences([tmp_path / "1.fa", tmp_path / "2.fa"]))
@@ -162,7 +165,7 @@ def test_archives_are_told_by_content(tmp_path: Path, name: str, has_suffix: boo
 
 @pytest.mark.parametrize("name", COMPRESSORS)
 def test_archives_of_several_streams_are_read_whole(tmp_path: Path, name: str) -> None:
-    """Expected values: both parts; formats allow archives to be joined."""
+    """Expected values: both parts; the formats allow concatenated archives."""
     path = tmp_path / f"some.fa.{name}"
     path.write_bytes(COMPRESSORS[name](b">a\nMKV\n") + COMPRESSORS[name](b">b\nWL\n"))
     assert letters_of(path) == [("a", "MKV"), ("b", "WL")]
@@ -170,7 +173,7 @@ def test_archives_of_several_streams_are_read_whole(tmp_path: Path, name: str) -
 
 @pytest.mark.parametrize("name", COMPRESSORS)
 def test_archive_cut_anywhere_is_an_error(tmp_path: Path, name: str) -> None:
-    """A cut at any byte, so between blocks as well, is an error: no prefix of a stream is a stream."""
+    """A cut at any byte, including between blocks, is an error: no prefix of a stream is a valid stream."""
     whole = COMPRESSORS[name](b"".join(b">s%d\nMKVLWYHH\n" % n for n in range(30)))
     path = tmp_path / f"some.fa.{name}"
     for size in range(len(whole)):
@@ -180,7 +183,7 @@ def test_archive_cut_anywhere_is_an_error(tmp_path: Path, name: str) -> None:
 
 @pytest.mark.parametrize("name", COMPRESSORS)
 def test_large_archive_cut_between_blocks_is_an_error(tmp_path: Path, name: str) -> None:
-    """As above, for archives of several blocks: 400 kB that do not compress well, cut at 60 places."""
+    """As above, for archives of several blocks: 400 kB that do not compress well, cut at 60 positions."""
     source = random.Random(7)
     text = b"".join(b">s%d\n%s\n" % (n, bytes(source.choices(b"ARNDCQEGHILKMFPSTWYV", k=400))) for n in range(1000))
     whole = COMPRESSORS[name](text)
@@ -192,7 +195,7 @@ def test_large_archive_cut_between_blocks_is_an_error(tmp_path: Path, name: str)
 
 @pytest.mark.parametrize("name", COMPRESSORS)
 def test_damage_behind_the_first_stream_is_an_error(tmp_path: Path, name: str) -> None:
-    """The second stream's magic number is broken: its records must not vanish as if the file ended there."""
+    """The second stream's magic number is damaged: its records must not be lost as if the file ended there."""
     second = bytearray(COMPRESSORS[name](b">b\nWL\n"))
     second[1] ^= 0xFF
     path = tmp_path / f"some.fa.{name}"
@@ -209,7 +212,7 @@ def test_padding_between_xz_streams_is_no_damage(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", COMPRESSORS)
 def test_empty_or_wrongly_named_archive_is_an_error(tmp_path: Path, name: str) -> None:
-    """No bytes, an archive of no bytes, and plain text under an archive's name each have a message of their own."""
+    """No bytes, an archive of no bytes, and plain text with an archive's name each have their own message."""
     path = tmp_path / f"some.fa.{name}"
     path.write_bytes(b"")
     assert "an empty file" in str(error_of(path))
@@ -221,7 +224,7 @@ def test_empty_or_wrongly_named_archive_is_an_error(tmp_path: Path, name: str) -
 
 @pytest.mark.parametrize("name", COMPRESSORS)
 def test_places_count_in_the_decompressed_text(tmp_path: Path, name: str) -> None:
-    """Expected place: counted by hand in the text before compression."""
+    """Expected position: counted by hand in the text before compression."""
     path = tmp_path / f"some.fa.{name}"
     path.write_bytes(COMPRESSORS[name](b">a\nMK\n>b\nMK?\n"))
     error = error_of(path)
@@ -229,13 +232,13 @@ def test_places_count_in_the_decompressed_text(tmp_path: Path, name: str) -> Non
 
 
 def test_missing_file_and_directory_are_named(tmp_path: Path) -> None:
-    """Expected words: the operating system's."""
+    """Expected words: the operating system's message."""
     assert "No such file" in str(error_of(tmp_path / "none.fa"))
     assert "Is a directory" in str(error_of(tmp_path))
 
 
 def test_standard_input_is_read_and_errors_keep_their_place(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Expected values: written by hand; a pipe cannot be read twice, so that the place proves the copy."""
+    """Expected values: written by hand; a pipe cannot be read twice, so the position proves that a copy is used."""
 
     class Pipe(io.BytesIO):
         def seekable(self) -> bool:

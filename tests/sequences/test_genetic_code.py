@@ -1,4 +1,4 @@
-"""Translation against Biopython, and frames against what BLAST calls them."""
+"""Translation, compared with Biopython, and frames, compared with BLAST's names for them."""
 
 from itertools import product
 
@@ -35,7 +35,7 @@ def test_every_codon_of_every_code_is_biopythons(number):
 
 @pytest.mark.parametrize("number", [1, 2, 11, 31])
 def test_an_ambiguous_codon_is_what_all_it_stands_for_share(number):
-    """Source: Biopython's translation of each plain codon that one of the 4,096 stands for."""
+    """Source: Biopython's translation of each unambiguous codon that one of the 4,096 stands for."""
     code = genetic_code(number)
     plain = {codon: str(Seq(codon).translate(number)) for codon in ALL_CODONS}
     for codon in map("".join, product(DNA.letters, repeat=3)):
@@ -55,7 +55,7 @@ def test_frames_are_biopythons(dna):
 
 @given(dna=st.text("ACGTN", min_size=3, max_size=40), data=st.data())
 def test_residues_lie_where_their_bases_are(dna, data):
-    """Source: Biopython's translation of the bases that the range names."""
+    """Source: Biopython's translation of the bases in the reported range."""
     frame = data.draw(st.sampled_from(FRAMES))
     whole = biopython_frame(dna, frame)
     start = data.draw(st.integers(0, len(whole)))

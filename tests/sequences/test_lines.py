@@ -1,4 +1,7 @@
-"""Text files by lines, as lists, matrices and profiles are read: whole, or refused with the file's name."""
+"""Text files of lines, such as lists, matrices and profiles: read completely, or refused with the file's name.
+
+The expected lines and messages are written by hand.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +50,7 @@ def test_all_streams_of_an_archive_are_read(packer: Callable[[bytes], bytes], tm
 def test_a_damaged_archive_loses_no_line_in_silence(
     packer: Callable[[bytes], bytes], damage: str, tmp_path: Path
 ) -> None:
-    """The standard library takes garbage between bzip2 or xz streams for the end; zstd has an exception of its own."""
+    """The standard library treats garbage between bzip2 or xz streams as the end; zstd has its own exception class."""
     path = tmp_path / "list"
     whole = packer(TEXT)
     path.write_bytes(
@@ -64,7 +67,7 @@ def test_an_archive_on_standard_input_is_told_by_its_first_bytes(monkeypatch: py
 
 
 def test_a_line_without_end_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An archive of a few kilobytes can hold a line of gigabytes; the bound is lowered for the test."""
+    """An archive of a few kilobytes can hold a line of gigabytes; the limit is reduced for the test."""
     monkeypatch.setattr(lines, "MAX_LINE_BYTES", 1000)
     path = tmp_path / "list"
     path.write_bytes(gzip.compress(b"P1\n" + b"A" * 1000 + b"\n"))
@@ -76,7 +79,7 @@ def test_a_line_without_end_is_refused(tmp_path: Path, monkeypatch: pytest.Monke
     "text", [b">P1\n" + b"A" * 3_000_000, b">P1\n" + b"A\n" * 1_500_000, b"@r\n" + b"A" * 3_000_000]
 )
 def test_a_record_without_end_is_refused(text: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Likewise for the records of a sequence file."""
+    """The same limit applies to the records of a sequence file."""
     monkeypatch.setattr(fasta, "_MAX_RECORD_BYTES", 1 << 21)
     path = tmp_path / "bomb.fa.gz"
     path.write_bytes(gzip.compress(text))
@@ -98,7 +101,7 @@ def test_numbers_of_text_files_are_ascii_digits() -> None:
 
 
 def test_a_pipe_is_read_like_a_file(tmp_path: Path) -> None:
-    """As a shell's <(…) gives one: it can be read once only, so its copy is read."""
+    """A pipe from a shell's <(…) can be read only once, so a copy of it is read."""
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     writer = threading.Thread(target=pipe.write_bytes, args=(gzip.compress(b">P1\nMKV\n"),))

@@ -1,6 +1,6 @@
-// Drives simd/align without Python, to be built with sanitizers: the path of random pairs, by every instruction set and
-// with little memory as well as much, rescored from its CIGAR and compared with the score of plain_gotoh.hpp. Subjects
-// are heap blocks of exactly their length.
+// Drives simd/align without Python, to be built with sanitizers: the path of random pairs, computed with every
+// instruction set and with little and much memory, is rescored from its CIGAR and compared with the score of
+// plain_gotoh.hpp. Subjects are heap blocks of exactly their length.
 
 #include <memory>
 #include <string>
@@ -11,7 +11,7 @@
 
 namespace {
 
-// The score of a path, pair by pair and gap by gap; aborts where the path leaves its ends.
+// The score of a path, pair by pair and gap by gap; aborts if the path does not end at its end positions.
 std::int64_t rescored(const Pair& pair, const std::vector<std::uint8_t>& subject, const swsearch::align::Path& path) {
     std::int64_t score = 0;
     std::size_t i = path.query_start;
@@ -36,7 +36,7 @@ std::int64_t rescored(const Pair& pair, const std::vector<std::uint8_t>& subject
 
 }  // namespace
 
-// Argument: how many random pairs.
+// Argument: the number of random pairs.
 int main(int, char** arguments) {
     using namespace swsearch::align;
     Random random{0x2545F4914F6CDD1Du};

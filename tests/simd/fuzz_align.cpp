@@ -1,5 +1,5 @@
-// A fuzz target for simd/align: bytes become a gap cost, a table, a query, a subject, a memory bound and ends that may be
-// wrong; every instruction set must give paths of the plain score that rescore, and stay inside its arrays.
+// A fuzz target for simd/align: bytes become a gap cost, a table, a query, a subject, a memory limit and ends that may
+// be wrong; every instruction set must give paths with the score of plain_gotoh.hpp and stay inside its arrays.
 
 #include <string>
 
@@ -56,7 +56,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const End claimed{static_cast<std::int32_t>(bytes.word() & 0x7FFFFFFF) >> bytes.below(31), bytes.below(n_query + 1),
                       bytes.below(n_subject + 1)};
     const std::int32_t high = flags & 16 ? 127 : 8;
-    // What is left is read again and again, so that query and subject resemble each other.
+    // The remaining bytes are read repeatedly, so that query and subject resemble each other.
     const Bytes rest = bytes;
     const auto at = [&](std::size_t i) { return rest.size == 0 ? std::uint8_t{0} : rest.data[i % rest.size]; };
     for (std::size_t i = 0; i < n_rows * 32; ++i) {
@@ -98,7 +98,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
             const std::vector<Path> known = find_path_to(query, subject.data(), paths[0].end, floor, memory, observer);
             REQUIRE(known.size() == 1 && known[0].cigar == paths[0].cigar, "%s: another path to the end", name);
         }
-        // An end that an engine got wrong: whatever comes of it stays inside the pair.
+        // An end that does not belong to a path: any result must stay inside the pair.
         for (const Path& path : find_path_to(query, subject.data(), claimed, floor, memory, observer)) {
             REQUIRE(path_score(pair, subject, path) == path.end.score, "%s: a path to a wrong end scores otherwise", name);
         }

@@ -1,4 +1,4 @@
-// Bytes of a fuzzer as a source of numbers: each call takes what it needs from the front; at the end there are zeros.
+// The bytes of a fuzzer as a source of numbers: each call consumes bytes from the front; after the end it reads zeros.
 
 #pragma once
 

@@ -1,5 +1,5 @@
-// A fuzz target for simd/pack: bytes become a file, pieces of it and where they go; pieces that end behind the file are
-// refused, and nothing but the output is written.
+// A fuzz target for simd/pack: bytes become a file, ranges of it and their offsets in the output; ranges that end
+// beyond the file are refused, and nothing but the output is written.
 
 #include <sys/mman.h>
 #include <unistd.h>
@@ -28,7 +28,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const std::vector<std::uint8_t> content(bytes.data, bytes.data + bytes.size);
     bool inside = true;
     for (std::size_t i = 0; i < n; ++i) {
-        // A file's end is no place that a piece of no bytes could miss.
+        // An empty range is valid at any offset.
         if (lengths[i] == 0) continue;
         if (from[i] > content.size() || lengths[i] > content.size() - from[i]) {
             inside = false;

@@ -1,5 +1,5 @@
-// A fuzz target for simd/pair: bytes become costs, a table or none, two sequences, which ends are free, threads and a memory
-// bound; every instruction set must give the score of a plain recurrence and one path that has it.
+// A fuzz target for simd/pair: bytes become costs, a table or none, two sequences, free ends, threads and a memory
+// limit; every instruction set must give the score of a plain recurrence, and all must give one path with that score.
 
 #include <string>
 
@@ -18,7 +18,7 @@ std::int64_t letter_score(const Scoring& costs, std::uint16_t a, std::uint16_t b
     return a == b ? costs.match : costs.mismatch;
 }
 
-// The score by docs/design/diamond.md, cell by cell.
+// The score according to docs/design/diamond.md, cell by cell.
 std::int64_t plain_pair(const std::vector<std::uint16_t>& query, const std::vector<std::uint16_t>& subject,
                         const Scoring& costs) {
     const BoundaryMode& ends = costs.boundary;

@@ -1,5 +1,6 @@
-// A libFuzzer target for simd/score: bytes become a gap cost, a table, a query, subjects, threads and whether the search
-// is told to stop; whatever they are, every instruction set must give the plain scores and stay inside its arrays.
+// A libFuzzer target for simd/score: bytes become a gap cost, a table, a query, subjects, threads and whether the
+// search is cancelled; for any bytes, every instruction set must give the scores of plain_gotoh.hpp and stay inside its
+// arrays.
 //
 //     clang++ -fsanitize=fuzzer,address … (tests/simd/test_native.py builds and runs it)
 
@@ -30,7 +31,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     size -= 8;
     const auto byte = [&](std::size_t i) { return size == 0 ? std::uint8_t{0} : data[i % size]; };
     for (std::size_t i = 0; i < n_rows * 32; ++i) {
-        // Code 31 is padding and no letter: profiles score it -128.
+        // Code 31 is padding, not a letter: profiles score it -128.
         pair.table.push_back(i % 32 == 31 ? std::int8_t{-128} : static_cast<std::int8_t>(byte(i * 7)));
     }
     for (std::size_t i = 0; i < n_query; ++i) {

@@ -1,6 +1,6 @@
-// Drives simd/pair without Python, to be built with sanitizers: local scores of random pairs, by every instruction set,
-// with scores that are compared or taken from a table, below and above what lanes of 8 bits hold, compared with
-// plain_gotoh.hpp; global paths of the same pairs, compared between instruction sets, threads and memory.
+// Drives simd/pair without Python, to be built with sanitizers: local scores of random pairs in every instruction set,
+// with scores from comparison or from a table, below and above the range of 8-bit lanes, compared with plain_gotoh.hpp;
+// global paths of the same pairs, compared between instruction sets, threads and memory limits.
 
 #include <memory>
 #include <string>
@@ -19,7 +19,7 @@ std::string text_of(const PairPath& path) {
     return text;
 }
 
-// Arrays of exactly the length of a sequence, so that the sanitizer sees what reads past it.
+// Arrays of exactly the length of a sequence, so that the sanitizer detects a read beyond it.
 std::unique_ptr<std::uint16_t[]> exact(const std::vector<std::uint16_t>& letters) {
     std::unique_ptr<std::uint16_t[]> copy(new std::uint16_t[letters.size()]);
     std::copy(letters.begin(), letters.end(), copy.get());
@@ -28,7 +28,7 @@ std::unique_ptr<std::uint16_t[]> exact(const std::vector<std::uint16_t>& letters
 
 }  // namespace
 
-// Argument: how many random pairs.
+// Argument: the number of random pairs.
 int main(int, char** arguments) {
     using namespace swsearch::pair;
     ::Random random{0x9E3779B97F4A7C15u};

@@ -1,5 +1,5 @@
 // The oracle of the native tests: Gotoh's recurrence for one pair, cell by cell in 64-bit integers, written from its
-// definition and sharing nothing with simd/. And the random inputs that the harnesses draw.
+// definition and independent of simd/; also the random inputs that the harnesses draw.
 
 #pragma once
 
@@ -11,7 +11,7 @@
 
 struct Pair {
     std::vector<std::int32_t> rows;   // table row of each query position
-    std::vector<std::int8_t> table;   // 32 scores a row
+    std::vector<std::int8_t> table;   // 32 scores per row
     std::int32_t open = 0;
     std::int32_t extend = 1;
 };
@@ -26,10 +26,10 @@ inline std::int64_t plain_score(const Pair& query, const std::vector<std::uint8_
         std::int64_t diagonal = 0;
         std::int64_t f = never;
         for (std::size_t i = 1; i <= m; ++i) {
-            const auto place = static_cast<std::size_t>(query.rows[i - 1]) * 32 + (residue & 31);
+            const auto index = static_cast<std::size_t>(query.rows[i - 1]) * 32 + (residue & 31);
             e[i] = std::max(h[i] - query.open, e[i]) - query.extend;
             f = std::max(h[i - 1] - query.open, f) - query.extend;
-            const std::int64_t here = std::max({std::int64_t{0}, diagonal + query.table[place], e[i], f});
+            const std::int64_t here = std::max({std::int64_t{0}, diagonal + query.table[index], e[i], f});
             diagonal = h[i];
             h[i] = here;
             best = std::max(best, here);
@@ -38,7 +38,7 @@ inline std::int64_t plain_score(const Pair& query, const std::vector<std::uint8_
     return best;
 }
 
-// A generator of its own (xorshift), so that every platform draws the same.
+// A separate generator (xorshift), so that every platform draws the same numbers.
 struct Random {
     std::uint64_t state;
     std::uint32_t below(std::uint32_t n) {

@@ -1,5 +1,6 @@
-// A main for fuzz targets where there is no libFuzzer: calls the target with bytes of a seeded generator, or with those of
-// files. Arguments: how many inputs and the seed; or files to repeat. The input that ends the program is told in hexadecimal.
+// A main function for fuzz targets without libFuzzer: it calls the target with bytes of a seeded generator or of files.
+// Arguments: the number of inputs and the seed; or files to repeat. The input that ends the program is printed in
+// hexadecimal.
 
 #include <csignal>
 #include <cstddef>
@@ -29,7 +30,7 @@ void tell() {
     at_hand = nullptr;
 }
 
-// A heap block of exactly the size, so that a read beyond it is seen.
+// The bytes are copied to a heap block of exactly their size, so that a read beyond it is detected.
 void call(const std::vector<std::uint8_t>& bytes) {
     std::uint8_t* const exact = static_cast<std::uint8_t*>(std::malloc(bytes.size() + (bytes.empty() ? 1 : 0)));
     if (!bytes.empty()) std::memcpy(exact, bytes.data(), bytes.size());
@@ -50,7 +51,7 @@ int main(int count, char** arguments) {
             Random random{0x9E3779B97F4A7C15u * (2 * std::strtoull(arguments[2], nullptr, 10) + 1) + static_cast<unsigned>(i)};
             for (int warm = 0; warm < 8; ++warm) random.below(2);
             std::vector<std::uint8_t> bytes(random.below(random.below(4) == 0 ? 3000 : 300));
-            const std::uint32_t kinds = random.below(3) == 0 ? 4 : 256;  // few letters align far
+            const std::uint32_t kinds = random.below(3) == 0 ? 4 : 256;  // few letters give long alignments
             for (std::uint8_t& byte : bytes) byte = static_cast<std::uint8_t>(random.below(kinds));
             for (std::size_t k = 0; k < std::min<std::size_t>(bytes.size(), 16); ++k) {
                 bytes[k] = static_cast<std::uint8_t>(random.below(256));

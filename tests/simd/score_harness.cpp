@@ -1,6 +1,6 @@
-// Drives simd/score without Python, to be built with sanitizers: every kernel of every instruction set that runs here,
-// and the search around them with threads and floors, against plain_gotoh.hpp. Every array is a heap block of exactly
-// the size promised, so that a read or write beyond it is seen. Exits with 0, or aborts at the first difference.
+// Drives simd/score without Python, to be built with sanitizers: every kernel of every usable instruction set, and the
+// search that calls them with threads and floors, compared with plain_gotoh.hpp. Every array is a heap block of exactly
+// the promised size, so that a read or write beyond it is detected. Exits with 0, or aborts at the first difference.
 
 #include <cstring>
 #include <memory>
@@ -33,7 +33,7 @@ void add_subject(Case& made, const std::vector<std::uint8_t>& subject) {
     made.subjects.push_back(subject);
 }
 
-// Rows of a table, some of which other tables of the same call have as well.
+// Adds the rows of a table, some of which also occur in other tables of the same call.
 void add_table(Pair& pair, Random& random, std::uint32_t n_rows, std::int32_t high, const std::vector<std::int8_t>& known) {
     for (std::uint32_t row = 0; row < n_rows; ++row) {
         const std::uint32_t old = random.below(40);
@@ -45,7 +45,7 @@ void add_table(Pair& pair, Random& random, std::uint32_t n_rows, std::int32_t hi
     }
 }
 
-// Scores near the borders of bytes and words come from queries whose letters score much or from long copies of them.
+// Scores near the limits of bytes and words come from queries of high-scoring letters, or from long copies of them.
 Case random_case(Random& random, std::uint32_t longest_query, std::uint32_t longest_subject, std::uint32_t n) {
     static const std::int32_t opens[] = {0, 0, 1, 5, 11, 40, 120, 300, 16383};
     static const std::int32_t extends[] = {0, 1, 1, 2, 7, 100, 16383};
@@ -153,7 +153,7 @@ void check_one(const char* name, const Kernels& kernels, int width, const Query&
     }
 }
 
-// Every kernel, with the queries in groups as a search makes them.
+// Runs every kernel, with the queries in groups as in a search.
 void check_kernels(const char* name, const Kernels& kernels, const Case& made) {
     std::vector<Query> queries;
     for (const Pair& pair : made.pairs) {
@@ -173,7 +173,7 @@ void check_kernels(const char* name, const Kernels& kernels, const Case& made) {
     }
 }
 
-// A search with each query twice, once with a floor.
+// Runs a search with each query twice, once with a floor.
 void check_search(const char* name, const Kernels& kernels, const Case& made, std::int32_t floor, int n_threads) {
     std::vector<std::uint64_t> starts;
     std::vector<std::uint32_t> lengths;
@@ -211,14 +211,14 @@ void check_search(const char* name, const Kernels& kernels, const Case& made, st
 
 }  // namespace
 
-// Argument: how many random cases.
+// Argument: the number of random cases.
 int main(int, char** arguments) {
     Random random{0x9E3779B97F4A7C15u};
     const int n_cases = std::atoi(arguments[1]);
     for (int i = 0; i < n_cases; ++i) {
         const bool blocks = i == 0;  // one case whose query is longer than a block of rows
         const Case small = random_case(random, blocks ? 2300 : 90, blocks ? 40 : 120, blocks ? 6 : 150);
-        // Enough subjects for bounds, and one that is long enough to go in windows.
+        // Enough subjects for bounds, and one that is long enough to be scored in windows.
         Case large = random_case(random, 12, 24, 2200);
         add_subject(large, std::vector<std::uint8_t>(9000, 3));
         for (const swsearch::InstructionSet& set : swsearch::instruction_sets()) {

@@ -1,7 +1,7 @@
-"""The C++ of simd/ on its own: built with sanitizers, for another processor, and as a fuzz target.
+"""The C++ of simd/ by itself: built with sanitizers, for another processor, and as a fuzz target.
 
 Expected values: ``plain_gotoh.hpp``, the recurrence cell by cell in 64 bits. A program that finds a difference, or a
-sanitizer that finds a fault, ends with an error, and its words are the test's message.
+sanitizer that finds a fault, ends with an error, and its output is the test's message.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ ROOT = Path(__file__).parents[2]
 SIMD = ROOT / "simd"
 AVX512 = ["-mavx512f", "-mavx512bw", "-mavx512vl", "-mavx512dq"]
 FEWER_STEPS = ["-Og"]
-"""For the scalar kernels, and all of pairs, under the sanitizers: one file takes a minute with -O1, a sixth so."""
+"""For the scalar kernels, and all of pairs, under the sanitizers: with -O1 a file takes a minute, with -Og a sixth."""
 KERNELS = {
     "x86_64": {
         "scalar": ("scalar", []),
@@ -60,7 +60,7 @@ def build(
 ) -> Path:
     """Link ``main`` of this folder with a part of simd/ and its kernels for every instruction set.
 
-    ``driver`` is another source of this folder that calls ``main``. The program is kept (``tests/compiled.py``).
+    ``driver`` is another source of this folder that calls ``main``. The program is cached (``tests/compiled.py``).
     """
     here = Path(__file__).parent
     units: list[tuple[str, Path, list[str]]] = [("main", here / main, [])]
@@ -116,7 +116,7 @@ def test_kernels_stay_in_their_arrays_and_agree(tmp_path, part, n_cases):
 @pytest.mark.parametrize(("part", "n_cases"), [("score", 2), ("pair", 4)])
 def test_threads_do_not_race(tmp_path, part, n_cases):
     program = build(tmp_path, f"{part}_harness.cpp", part, ["-fsanitize=thread"])
-    # Without a fixed layout of memory, as some kernels lay it out, the thread sanitizer's runtime cannot start.
+    # With address-space randomization, as some kernels do it, the thread sanitizer's runtime cannot start.
     fixed = ["setarch", "-R"] if shutil.which("setarch") else []
     assert run(*fixed, program, n_cases) == MESSAGES[part]
 
@@ -129,7 +129,7 @@ def test_fuzzing_the_scores_finds_nothing(tmp_path):
     corpus.mkdir()
     run(program, "-max_total_time=5", "-max_len=4096", "-seed=1", f"-artifact_prefix={tmp_path}/", corpus)
     assert not list(tmp_path.glob("crash-*"))
-    assert list(corpus.iterdir())  # it has run and kept inputs that reach new code
+    assert list(corpus.iterdir())  # it has run and stored inputs that reach new code
 
 
 @pytest.mark.skipif(

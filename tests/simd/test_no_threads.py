@@ -1,6 +1,7 @@
-"""A system that gives no thread, or not all that were asked for: the work is done by those there are.
+"""A system that starts fewer threads than requested, or none: the existing threads do the work.
 
-So it is where memory or the number of processes is limited. The library of the test refuses threads in their place.
+This happens where memory or the number of processes is limited; in the test, a preloaded library refuses threads.
+The expected values are the results with all threads.
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ os._exit(0)
 
 @pytest.mark.parametrize("most", [0, 1, 2])
 def test_work_is_done_by_the_threads_there_are(tmp_path: Path, most: int) -> None:
-    """Expected values: the same with all threads."""
+    """Expected values: the results with all threads."""
     source, library = tmp_path / "refusing.c", tmp_path / "refusing.so"
     source.write_text(REFUSING)
     subprocess.run(["cc", "-shared", "-fPIC", "-o", str(library), str(source), "-ldl"], check=True)

@@ -1,6 +1,6 @@
-"""Threads of the native functions: more than the system starts, and arrays that are refused by name.
+"""Threads of the native functions: more than the system can start, and invalid arrays, which the error names.
 
-Expected values: what one thread returns.
+Expected values: the results of one thread.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def ends(n_threads: int) -> object:
 
 
 def long_pair(n_threads: int) -> object:
-    """More than 50 million cells, which a thread of their own computes."""
+    """Align more than 50 million cells, which are computed in a separate thread."""
     return _native.align_pair(LONG, LONG[::-1].copy(), None, 2, -3, 5, 2, True, True, True, True, n_threads)
 
 
@@ -67,7 +67,7 @@ def test_five_thousand_threads_are_no_error(function):
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="RLIMIT_NPROC counts threads on Linux")
 def test_work_is_done_where_no_thread_can_be_started():
-    """Expected: the same results, in a process that may start no thread; root becomes another user to be limited."""
+    """Expected: the same results in a process that may start no thread; root changes its user to be limited."""
     code = (
         "import os, resource, threading\n"
         "from tests.simd.test_threads import FUNCTIONS\n"

@@ -1,4 +1,4 @@
-"""The fit finds the distribution that a sample was drawn from."""
+"""The fit recovers the distribution from which a sample was drawn. Expected values: that distribution, and scipy."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ LAM, LOG_K = 0.27, 9.5
 
 @pytest.fixture(scope="module")
 def sample():
-    """40,000 draws of Gumbel's distribution, by scipy."""
+    """40,000 draws from Gumbel's distribution, by scipy."""
     return stats.gumbel_r.rvs(loc=LOG_K / LAM, scale=1 / LAM, size=40_000, random_state=3)
 
 
@@ -21,7 +21,7 @@ def counted(sample, edges):
 
 
 def test_all_of_a_sample_gives_what_scipy_finds(sample):
-    """Source: scipy.stats.gumbel_r.fit on the numbers themselves; the cells are narrow."""
+    """Source: scipy.stats.gumbel_r.fit on the numbers themselves; the histogram's cells are narrow."""
     loc, scale = stats.gumbel_r.fit(sample)
     edges = np.arange(20.0, 90.0, 0.05)
     fit = fit_extreme_value(edges, counted(sample, edges))
@@ -31,7 +31,7 @@ def test_all_of_a_sample_gives_what_scipy_finds(sample):
 
 
 def test_whole_numbers_are_fitted_as_what_they_are(sample):
-    """Source: the parameters that were drawn from; a fit to whole numbers as if they were exact would be off in K."""
+    """Source: the parameters of the distribution; a fit that treated integers as exact values would have a wrong K."""
     edges = np.arange(20.0, 90.0)
     fit = fit_extreme_value(edges, counted(np.floor(sample), edges))
     assert fit.lam == pytest.approx(LAM, abs=3 * 0.78 / 200 * LAM)
@@ -39,7 +39,7 @@ def test_whole_numbers_are_fitted_as_what_they_are(sample):
 
 
 def test_a_spoilt_top_and_bottom_do_not_matter(sample):
-    """Source: the parameters that were drawn from; every score below the median is lowered, and 1 % are relatives."""
+    """Source: the parameters of the distribution; all scores below the median are lowered, and 1 % are relatives."""
     low = np.where(sample < np.median(sample), sample - 10.0, sample)
     spoilt = np.concatenate((low, np.full(400, 75.0)))
     edges = np.arange(np.median(sample), 55.0, 0.1)
@@ -50,7 +50,7 @@ def test_a_spoilt_top_and_bottom_do_not_matter(sample):
 
 
 def test_an_area_that_shrinks_with_the_score_is_allowed_for():
-    """Source: drawn by inverting the distribution with the area (1 - x/1000)²."""
+    """Source: a sample drawn by inverting the distribution with the area (1 - x/1000)²."""
     uniform = np.random.default_rng(8).random(40_000)
     grid = np.arange(10.0, 120.0, 0.01)
     area = 2 * np.log(1 - grid / 1000)

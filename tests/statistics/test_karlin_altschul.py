@@ -1,4 +1,4 @@
-"""Bit scores, E-values and the lowest score of use."""
+"""Bit scores, E-values and the lowest useful score. Expected values: BLAST, mpmath, and the documented properties."""
 
 from __future__ import annotations
 
@@ -66,8 +66,8 @@ def test_agrees_with_blastp(hit):
     """Source: blastp 2.12.0+ on 30,000 Swiss-Prot proteins with five of the CUDASW++ queries.
 
     ``blastp -comp_based_stats 0 -seg no -matrix BLOSUM62 -gapopen 11 -gapextend 1 -outfmt "6 qlen slen score bitscore
-    evalue"``. blastp cuts bit scores above 99.9 to whole ones. Of 104 hits with E above 1e-170 those printed with three
-    digits agree to 0.3 %; the rest are printed with one or two digits and agree within that rounding.
+    evalue"``. blastp truncates bit scores above 99.9 to integers. Of 104 hits with E above 1e-170, those printed with
+    three digits agree to 0.3 %; the rest are printed with one or two digits and agree within that rounding.
     """
     query_length, subject_length, score, bits, evalue = hit
     assert BLOSUM62.bits([score])[0] == pytest.approx(bits, abs=1.0 if bits > 99.9 else 0.06)
@@ -76,7 +76,7 @@ def test_agrees_with_blastp(hit):
 
 
 def plainly(s: Statistics, score: int, m: int, n: int, space: int) -> mpmath.mpf:
-    """The formula of the module's docstring, term by term with 50 digits."""
+    """Return the formula of the module's docstring, evaluated term by term with 50 digits."""
     with mpmath.workdps(50):
         y = mpmath.mpf(score // s.score_step * s.score_step)
         lam, alpha, sigma = mpmath.mpf(s.lam), mpmath.mpf(s.alpha), mpmath.mpf(s.sigma)
@@ -86,9 +86,9 @@ def plainly(s: Statistics, score: int, m: int, n: int, space: int) -> mpmath.mpf
         root = mpmath.sqrt(v)
         parts, some = [], []
         for length in (m, n):
-            room = length - (s.a * y + s.b)
-            some.append(mpmath.ncdf(room / root))
-            parts.append(room * some[-1] + root * mpmath.npdf(room / root))
+            effective = length - (s.a * y + s.b)
+            some.append(mpmath.ncdf(effective / root))
+            parts.append(effective * some[-1] + root * mpmath.npdf(effective / root))
         area = parts[0] * parts[1] + c * some[0] * some[1]
         return s.k * area * mpmath.exp(-lam * y) * space / n
 
@@ -113,7 +113,7 @@ def test_evalue_is_the_formula(place):
 def test_tiny_subjects_are_not_absurdly_significant(length):
     """Source: bounds. A perfect match of 5 to 15 tryptophans; without the floors of the variances E is about 1e-298.
 
-    The uncorrected K m D exp(-λS) is within a few powers of ten, and the correction can only widen the odds so far.
+    The uncorrected K m D exp(-λS) is within a few powers of ten, and the correction can change E by no more than that.
     """
     score = 11 * length
     found = float(BLOSUM62.evalue([score], 250, [length], 10_000_000)[0])
@@ -123,7 +123,7 @@ def test_tiny_subjects_are_not_absurdly_significant(length):
 
 @pytest.mark.parametrize("place", range(len(SYSTEMS)))
 def test_evalue_falls_with_the_score_at_every_length(place):
-    """Source: the promise of ``min_score``; strictly, one judged score to the next, until it underflows."""
+    """Source: the property that ``min_score`` requires; strictly, from one score step to the next until underflow."""
     s = SYSTEMS[place]
     scores = np.arange(0, 2500 * s.score_step, s.score_step)
     for query_length in (1, 5, 60, 500, 35_000):
@@ -144,7 +144,7 @@ def test_evalue_falls_with_the_score_at_every_length(place):
     space=st.integers(1, 10**13),
 )
 def test_evalues_are_finite_and_ordered(place, scores, query_length, length, space):
-    """Source: E falls as the score grows; any score a 32-bit engine can return."""
+    """Source: E falls as the score grows; the scores include any that a 32-bit engine can return."""
     values = SYSTEMS[place].evalue(sorted(scores), query_length, length, max(space, length))
     assert np.all(np.isfinite(values))
     assert np.all(values >= 0)
@@ -152,7 +152,7 @@ def test_evalues_are_finite_and_ordered(place, scores, query_length, length, spa
 
 
 def test_huge_scores_underflow_to_zero_and_no_earlier():
-    """Source: K area exp(-λS) D/n with 50 digits, against the smallest float64."""
+    """Source: K area exp(-λS) D/n with 50 digits, compared with the smallest float64."""
     assert 0 < BLOSUM62.evalue([2800], 5000, [5000], 10**9)[0] < 1e-300
     assert BLOSUM62.evalue([34_350 * 6, 2**31 - 1], 34_350, [34_350], 10**9).tolist() == [0.0, 0.0]
 
@@ -164,14 +164,14 @@ def test_one_subject_alone_has_the_same_bytes_as_in_an_array():
     lengths = rng.integers(1, 3000, 333)
     together = BLOSUM62.evalue(scores, 217, lengths, 187_000_000)
     bits = BLOSUM62.bits(scores)
-    for place in range(333):
-        alone = BLOSUM62.evalue(scores[place : place + 1], 217, lengths[place : place + 1], 187_000_000)
-        assert alone.tobytes() == together[place : place + 1].tobytes()
-        assert BLOSUM62.bits(scores[place : place + 1]).tobytes() == bits[place : place + 1].tobytes()
+    for index in range(333):
+        alone = BLOSUM62.evalue(scores[index : index + 1], 217, lengths[index : index + 1], 187_000_000)
+        assert alone.tobytes() == together[index : index + 1].tobytes()
+        assert BLOSUM62.bits(scores[index : index + 1]).tobytes() == bits[index : index + 1].tobytes()
 
 
 def test_values_are_the_same_bytes_on_every_machine():
-    """Source: this formula on x86-64 with AVX-512; a machine that differs breaks the promise of equal bytes."""
+    """Source: this formula on x86-64 with AVX-512; a machine with other bytes breaks the promise of equal bytes."""
     values = [
         *BLOSUM62.evalue([40, 66, 138, 449], 375, [12, 300, 343, 5000], 10_836_920),
         *BLOSUM62.bits([138]),
@@ -204,7 +204,7 @@ def test_search_space_and_strands_scale():
     strands=st.sampled_from([1, 2]),
 )
 def test_min_score_loses_no_hit_and_is_tight(place, cut, query_length, lengths, strands):
-    """Source: E-values of every lower score, none of which may pass; at the returned score one does."""
+    """Source: the E-values of all lower scores, none of which may pass; at the returned score one does."""
     s, space = SYSTEMS[place], sum(lengths)
     floor = s.min_score(cut, query_length, lengths, space, strands)
     assert floor >= 1
@@ -244,11 +244,11 @@ def test_a_cut_off_needs_subjects():
 
 @pytest.mark.parametrize(("name", "query_length"), [("protein", 60), ("protein", 250), ("dna", 60), ("dna", 250)])
 def test_random_sequences_have_the_expected_number_of_hits(name, query_length):
-    """Source: what an E-value means, on seeded random sequences scored by parasail.
+    """Source: the definition of an E-value, on seeded random sequences scored by parasail.
 
-    Hits a query at E ≤ 10, over the number that the same statistics predict at the whole-numbered scores that pass.
-    About 150 are expected; independent queries put the ratio within a quarter of 1, the statistics themselves are
-    right within a tenth to a fifth (docs/design/statistics.md).
+    The ratio is that of hits with E ≤ 10 to the number that the same statistics predict at the integer scores that
+    pass. About 150 are expected; with independent queries the ratio is within a quarter of 1, and the statistics
+    themselves are accurate within a tenth to a fifth (docs/design/statistics.md).
     """
     rng = np.random.default_rng(11)
     if name == "protein":
@@ -274,7 +274,7 @@ def test_random_sequences_have_the_expected_number_of_hits(name, query_length):
 
 
 class Counting(Statistics):
-    """Statistics that count how often E-values are asked for."""
+    """Statistics that count the calls of ``evalue``."""
 
     calls = 0
 
@@ -287,9 +287,9 @@ class Counting(Statistics):
 @pytest.mark.parametrize("match", [1, 2, 5, 41, 42, 126, 127])
 @pytest.mark.parametrize("mismatch", [-1, -2, -7, -43, -64, -126, -127])
 def test_extreme_dna_schemes_have_finite_e_values_that_fall(match, mismatch):
-    """Source: the promises of E-values and of ``min_score``, whose work is bounded by the calls it takes.
+    """Source: the documented properties of E-values and of ``min_score``, whose work is bounded by its number of calls.
 
-    Where a mismatch costs so much that alignments have none, a score leaves one length and its variance is 0.
+    If mismatches cost so much that alignments contain none, a score determines the length, and its variance is 0.
     """
     matrix = match_mismatch(match, mismatch)
     ungapped = matrix_parameters(matrix)
@@ -312,13 +312,13 @@ def test_extreme_dna_schemes_have_finite_e_values_that_fall(match, mismatch):
     ],
 )
 def test_extreme_simulated_schemes_have_finite_e_values_that_fall(match, mismatch, gap, lam, k, a):
-    """Source: as above; the parameters are those that the simulation finds."""
+    """Source: as above; the parameters are the simulation's."""
     scheme = ScoringScheme(match_mismatch(match, mismatch), GapPenalty(*gap))
     check(estimated_statistics(scheme, matrix_parameters(scheme.matrix), lam, k, a, "simulated"), match)
 
 
 def check(found, match):
-    """Hold E-values and the lowest score of use against what they promise."""
+    """Compare E-values and the lowest useful score with their documented properties."""
     scores = np.arange(0, 400 * match, max(1, match // 2))
     for query_length, length in [(1, 1), (1, 10_000), (49, 49), (49, 100_000), (35_000, 35_000)]:
         values = found.evalue(scores, query_length, [length], max(length, 10_000_000))
@@ -335,7 +335,7 @@ def check(found, match):
 
 
 def test_a_perfect_match_where_mismatches_cannot_be_has_the_chance_of_its_letters():
-    """Source: by hand. 20 equal bases in a row begin anywhere with a chance of 4**-20; full length: within 12."""
+    """Source: by hand. 20 equal bases begin at any position with probability 4**-20; full length: within 12."""
     scheme = ScoringScheme(match_mismatch(1, -127), GapPenalty(16383, 16383))
     found = scheme_statistics(scheme)
     assert found.evalue([20], 1000, [1000], 1000)[0] == pytest.approx(0.75 * 980 * 980 * 0.25**20, rel=1e-3)

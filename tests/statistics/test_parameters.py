@@ -1,4 +1,7 @@
-"""From a scoring scheme to its published parameters, or the reason why there are none."""
+"""The published parameters of a scoring scheme, or the reason why there are none.
+
+The expected values come from NCBI's tables and reports, and from the theory of ungapped alignments.
+"""
 
 from __future__ import annotations
 
@@ -177,14 +180,14 @@ def test_a_missing_gap_pair_is_refused_with_the_nearest_first():
 @pytest.mark.parametrize(
     ("scoring", "lam", "k"),
     [
-        ((1, -2, 3, 1), 1.32, 0.57),  # a row
+        ((1, -2, 3, 1), 1.32, 0.57),  # a row of the table
         ((10, -20, 30, 10), 0.132, 0.57),  # NCBI's unit test of reduced pairs: lambda 0.132, K 0.57
         ((4, -6, 10, 4), 0.3125, 0.41),  # twice 2/-3, 5/2
         ((1, -3, 5, 2), 1.37406, 0.7106),  # above the thresholds 2/2: ungapped
         ((2, -6, 10, 4), 0.68703, 0.7106),  # the same, doubled
         ((2, -7, 0, 8), 0.69, 0.73),  # NCBI's linear gap: 2/2 + 7
         ((2, -10, 0, 11), 0.695, 0.747),  # 1/-5 with extend 5.5, doubled
-        ((2, -3, 0, 4), 0.55, 0.21),  # a row, and the linear gap 2/2 + 3
+        ((2, -3, 0, 4), 0.55, 0.21),  # a row of the table, and the linear gap 2/2 + 3
         ((5, -4, 25, 10), 0.191529, 0.1755),  # at the thresholds
     ],
 )
@@ -197,21 +200,21 @@ def test_dna_rows_are_found(scoring, lam, k):
 
 @pytest.mark.parametrize("scoring", [(2, -3, 0, 2), (2, -3, 7, 1), (1, -5, 0, 5), (2, -7, 0, 7), (10, -20, 31, 10)])
 def test_dna_gap_costs_outside_the_table_are_refused(scoring):
-    """Source: NCBI's table has none of these, nor do they reach the thresholds."""
+    """Source: NCBI's table has none of these costs, and they do not reach the thresholds."""
     found = dna(*scoring)
     assert isinstance(found, NoStatistics)
     assert f"gap costs {scoring[2]}/{scoring[3]}; choose one of " in found.reason
 
 
 def test_dna_pairs_outside_the_table_are_refused():
-    """Source: NCBI's table; the reason lists the pairs there are."""
+    """Source: NCBI's table; the reason lists the existing pairs."""
     found = dna(7, -3, 5, 2)
     assert isinstance(found, NoStatistics)
     assert "match 7, mismatch -3; choose one of 1/-5, 1/-4, 2/-7" in found.reason
 
 
 def test_dna_matrices_with_transitions_are_refused():
-    """Source: the parameters are for one match and one mismatch score."""
+    """Source: the parameters hold for one match score and one mismatch score."""
     scores = match_mismatch(2, -3).scores.copy()
     scores[DNA.code("A"), DNA.code("G")] = -1
     assert scores.shape == (N_CODES, N_CODES)
@@ -223,9 +226,9 @@ def test_dna_matrices_with_transitions_are_refused():
     ("scoring", "step"), [((2, -3, 5, 2), 2), ((4, -6, 10, 4), 4), ((4, -5, 6, 5), 1), ((2, -4, 4, 4), 1)]
 )
 def test_scores_are_judged_even_where_the_table_says_so(scoring, step):
-    """Source: NCBI's rule for 2/-3, 2/-5 and 2/-7: of odd scores the E-value is that of the even score below.
+    """Source: NCBI's rule for 2/-3, 2/-5 and 2/-7: the E-value of an odd score is that of the even score below it.
 
-    Their bit scores are their own (tests/report/test_blastn.py compares both with blastn).
+    Each score has its own bit score (tests/report/test_blastn.py compares both with blastn).
     """
     found = dna(*scoring)
     assert isinstance(found, Statistics)

@@ -1,4 +1,4 @@
-"""Stores to test: SQLite files, and a PostgreSQL server of our own where Debian's is installed."""
+"""Stores to test: SQLite files, and a separate PostgreSQL server where Debian's package is installed."""
 
 import os
 import shutil
@@ -17,7 +17,7 @@ NOBODY = 65534
 
 
 def unprivileged() -> list[str]:
-    """What to put before a command that must not run as root; nothing where the tests do not."""
+    """Return the prefix of a command that must not run as root; empty if the tests do not run as root."""
     if os.geteuid() != 0:
         return []
     return ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"]
@@ -25,7 +25,7 @@ def unprivileged() -> list[str]:
 
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[str]:
-    """A database server on a socket in a folder of its own; the socket's folder."""
+    """Start a database server on a socket in its own folder; yield the socket's folder."""
     if not POSTGRES:
         pytest.skip("PostgreSQL's server is not installed (Debian package postgresql)")
     if os.geteuid() == 0 and shutil.which("setpriv") is None:
@@ -70,7 +70,7 @@ def postgres_url(postgres: str) -> Iterator[str]:
 
 @pytest.fixture(params=["sqlite", "postgresql"])
 def target(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """Where a store can be made, in each kind of database."""
+    """A path or URL at which a store can be created, for each kind of database."""
     if request.param == "sqlite":
         return str(tmp_path / "hits.sqlite")
     url: str = request.getfixturevalue("postgres_url")

@@ -1,4 +1,7 @@
-"""Values that no swsearch wrote, in the columns of a store: read as damage, by the store's name and the column's."""
+"""Invalid values in the columns of a store: they are reported as damage, with the names of the store and the column.
+
+The expected words are written by hand.
+"""
 
 import sqlite3
 
@@ -26,7 +29,7 @@ VALUES = [
 
 @pytest.mark.parametrize(("table", "column", "value"), VALUES, ids=lambda value: str(value)[:20])
 def test_a_foreign_value_is_named_by_its_column(tmp_path, table, column, value):
-    """SQLite keeps any value in any column: a text where a number belongs ended reports with a traceback."""
+    """SQLite accepts any value in any column: a text in a column of numbers used to end reports with a traceback."""
     path = tmp_path / "hits.sqlite"
     with HitStore(path, create=True) as store:
         run = store.start_run(RUN)
@@ -45,5 +48,5 @@ def test_a_foreign_value_is_named_by_its_column(tmp_path, table, column, value):
     with pytest.raises(StoreError, match=r"hits\.sqlite: the store is damaged") as caught:
         read_all()
     assert "\n" not in str(caught.value)
-    if column not in ("started_at", "letters"):  # which SQLAlchemy turns into values itself
+    if column not in ("started_at", "letters"):  # which SQLAlchemy converts itself
         assert column in str(caught.value)

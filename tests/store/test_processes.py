@@ -1,4 +1,7 @@
-"""Several processes and one store: killed, waiting, creating at once."""
+"""Several processes and one store: processes that are killed, wait for each other, or create the store concurrently.
+
+The expected values are the records that the processes report as written.
+"""
 
 import os
 import signal
@@ -18,7 +21,7 @@ from tests.patience import wait_until
 from tests.store.conftest import RUN, make_query
 
 NO_PROCESS = 2**22 + 1
-"""Above any process number of Linux."""
+"""A number above any process number of Linux."""
 
 REPOSITORY = Path(__file__).parents[2]
 
@@ -35,7 +38,7 @@ for number in itertools.count():
 
 
 def wait_for_server(target: str) -> None:
-    """Until a database server has ended what a killed process left it to do; a file has no server."""
+    """Wait until a database server has cleaned up after a killed process; a file has no server."""
     if not target.startswith("postgresql:"):
         return
     import psycopg
@@ -51,31 +54,31 @@ def wait_for_server(target: str) -> None:
 
 
 def test_a_killed_process_loses_no_committed_query(target):
-    """A writer says which queries were committed, and is killed with SIGKILL in the middle of the next."""
+    """A writer reports which queries were committed, and is killed with SIGKILL in the middle of the next one."""
     process = subprocess.Popen(
         [sys.executable, "-c", WRITER, target], cwd=REPOSITORY, stdout=subprocess.PIPE, text=True
     )
     assert process.stdout is not None
     with process:
-        said = [int(process.stdout.readline()) for _ in range(5)]
+        reported = [int(process.stdout.readline()) for _ in range(5)]
         with HitStore(target) as store:
             assert store.run("latest").state == "running"
         time.sleep(0.02)
         process.send_signal(signal.SIGKILL)
-        said += [int(line) for line in process.stdout]
+        reported += [int(line) for line in process.stdout]
     assert process.returncode == -signal.SIGKILL
     wait_for_server(target)
     with HitStore(target) as store:
         stored = store.run("latest")
         assert stored.state == "interrupted"
         assert stored.finished is None
-        kept = list(store.queries(stored.id))
-        # One more may be committed than was said: the kill can fall between the commit and the line.
-        assert len(kept) - len(said) in {0, 1}
-        assert kept == [make_query(number, n_hits=200) for number in range(len(kept))]
-        assert stored.n_hits == 200 * len(kept)
+        committed = list(store.queries(stored.id))
+        # One more query may be committed than was reported: the kill can fall between the commit and the report.
+        assert len(committed) - len(reported) in {0, 1}
+        assert committed == [make_query(number, n_hits=200) for number in range(len(committed))]
+        assert stored.n_hits == 200 * len(committed)
         store.resume_run(stored.id)
-        store.add_query(stored.id, make_query(len(kept)))
+        store.add_query(stored.id, make_query(len(committed)))
         store.finish_run(stored.id)
 
 
@@ -109,7 +112,7 @@ def _write_ten(target: str, number: int) -> int:
 
 
 def test_processes_that_create_and_write_at_once_all_succeed(target):
-    """Four start with no store there; each finds its own ten queries in the end."""
+    """Four processes start without a store; at the end, the run of each has its ten queries."""
     with ProcessPoolExecutor(4, mp_context=get_context("spawn")) as pool:
         assert sorted(pool.map(_write_ten, [target] * 4, range(4))) == [0, 1, 2, 3]
     with HitStore(target) as store:
@@ -117,7 +120,7 @@ def test_processes_that_create_and_write_at_once_all_succeed(target):
 
 
 def test_a_run_of_another_machine_is_not_called_interrupted(tmp_path, monkeypatch):
-    """Nobody here can know whether its process lives."""
+    """This machine cannot know whether the process of the run is alive."""
     with HitStore(tmp_path / "hits.sqlite", create=True) as store:
         with monkeypatch.context() as elsewhere:
             elsewhere.setattr("socket.gethostname", lambda: "elsewhere")
@@ -128,7 +131,7 @@ def test_a_run_of_another_machine_is_not_called_interrupted(tmp_path, monkeypatc
 
 
 def test_a_process_number_given_to_another_process_does_not_keep_a_run(tmp_path):
-    """After a restart any number may be somebody else's: the run's is made that of a process that began later."""
+    """After a restart, a number may belong to another process: the run gets that of a process that began later."""
     path = tmp_path / "hits.sqlite"
     with HitStore(path, create=True) as store:
         run_id = store.start_run(RUN)
@@ -143,7 +146,7 @@ def test_a_process_number_given_to_another_process_does_not_keep_a_run(tmp_path)
 
 
 def test_a_run_of_before_is_judged_by_its_process_number_alone(tmp_path):
-    """An older program did not keep when its process began."""
+    """An older program did not store the time at which its process began."""
     path = tmp_path / "hits.sqlite"
     with HitStore(path, create=True) as store:
         run_id = store.start_run(RUN)

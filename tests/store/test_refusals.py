@@ -1,4 +1,7 @@
-"""Stores that cannot be opened, read or written: one line that says why, and nothing is damaged."""
+"""Stores that cannot be opened, read or written: one line states why, and nothing is damaged.
+
+The expected words are written by hand; the causes are files, modes and limits that the tests set.
+"""
 
 import os
 import shutil
@@ -18,7 +21,7 @@ REPOSITORY = Path(__file__).parents[2]
 
 
 def refusal(target: object, *, create: bool = True) -> str:
-    """The line that opening a store is refused with."""
+    """Return the message with which the opening of a store is refused."""
     with pytest.raises(StoreError) as caught:
         HitStore(target, create=create)  # type: ignore[arg-type]
     assert "\n" not in str(caught.value)
@@ -160,7 +163,7 @@ except StoreError as error:
 
 
 def bound_by_modes() -> list[str]:
-    """What to put before a command so that file modes bind it: root without the right to pass over them."""
+    """Return the prefix of a command that makes file modes effective: root without its right to override them."""
     if os.geteuid() != 0:
         return []
     rights = "-dac_override,-dac_read_search"
@@ -168,7 +171,7 @@ def bound_by_modes() -> list[str]:
 
 
 def read_bound_by_modes(path: Path) -> subprocess.CompletedProcess[str]:
-    """What the files' owner gets to see of a store, and whether it can write."""
+    """Return what the files' owner can read of a store, and whether it can write."""
     return subprocess.run(
         [*bound_by_modes(), sys.executable, "-c", READER, str(path)],
         cwd=REPOSITORY, capture_output=True, text=True, check=False,
@@ -180,7 +183,7 @@ def read_bound_by_modes(path: Path) -> subprocess.CompletedProcess[str]:
 )
 @pytest.mark.parametrize(("mode", "folder_mode"), [(0o444, 0o555), (0o444, 0o777), (0o644, 0o555)])
 def test_a_store_that_cannot_be_written_can_be_read(tmp_path, mode, folder_mode):
-    """As their owner without the right to write: a read-only file, its folder, or both."""
+    """The files' owner has no right to write: the file is read-only, its folder, or both."""
     folder = tmp_path / "shared"
     folder.mkdir()
     path = folder / "hits.sqlite"
@@ -204,7 +207,7 @@ def test_a_store_that_cannot_be_written_can_be_read(tmp_path, mode, folder_mode)
 )
 @pytest.mark.parametrize(("empty_file", "words"), [(True, "it cannot be written to"), (False, "cannot be opened")])
 def test_no_store_is_made_where_nothing_can_be_written(tmp_path, empty_file, words):
-    """An empty file that may only be read, and a folder where no file may be made."""
+    """An empty read-only file, or a folder in which no file may be created."""
     folder = tmp_path / "shared"
     folder.mkdir()
     path = folder / "hits.sqlite"

@@ -1,4 +1,7 @@
-"""What is put in comes out: runs, queries and hits, in each kind of database."""
+"""Runs, queries and hits are read back as they were stored, in each kind of database.
+
+The expected values are the stored records.
+"""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -16,7 +19,7 @@ from tests.store.conftest import RUN, make_hit, make_query
 
 
 def test_a_run_comes_back_as_it_was_put_in(target):
-    """Source: the records that were put in."""
+    """Source: the stored records."""
     queries = [make_query(number, n_hits) for number, n_hits in enumerate((3, 0, 500))]
     before = datetime.now(UTC)
     with HitStore(target, create=True) as store:
@@ -38,7 +41,7 @@ def test_a_run_comes_back_as_it_was_put_in(target):
 
 
 def test_values_that_are_not_known_stay_so(target):
-    """Source: the records that were put in."""
+    """Source: the stored records."""
     run = replace(RUN, lam=None, k=None, statistics="no table has it", parameters={})
     query = replace(make_query(0), hits=(make_hit(1, bits=None, evalue=None, strand="minus"),))
     with HitStore(target, create=True) as store:
@@ -49,7 +52,7 @@ def test_values_that_are_not_known_stay_so(target):
 
 
 def test_frames_and_several_alignments_come_back_in_their_order(target):
-    """Source: the records that were put in: alignments of a subject by their number, with frames and residues."""
+    """Source: the stored records: alignments of a subject in the order of their numbers, with frames and residues."""
     framed = replace(make_hit(1).alignment, query_letters="MKV*XL")
     hits = (
         make_hit(1, strand="minus", query_frame=-3, subject_frame=2, alignment=framed),
@@ -94,7 +97,7 @@ results = st.builds(
 )
 @given(result=results, command=texts)
 def test_any_query_comes_back_as_it_was_put_in(target, result, command):
-    """Source: the drawn records. Headers may hold any byte, so they are drawn as bytes too."""
+    """Source: the drawn records. Headers may contain any byte, so they are also drawn as bytes."""
     with HitStore(target, create=True) as store:
         run_id = store.start_run(replace(RUN, command=command, parameters={"out": command}))
         store.add_query(run_id, result)
@@ -112,7 +115,7 @@ def test_queries_come_in_order_of_their_numbers(target):
 
 
 def test_a_stream_shows_the_store_as_it_was_when_it_began(target):
-    """The run is deleted while it is read; the reader still gets all of it."""
+    """The run is deleted while it is read; the reader still gets the complete run."""
     with HitStore(target, create=True) as store:
         run_id = store.start_run(RUN)
         for number in range(3):
@@ -154,7 +157,7 @@ def test_latest_of_an_empty_store_is_not_found(target):
 
 
 def test_a_query_is_stored_once(target):
-    """The second attempt changes nothing of the first."""
+    """The second attempt does not change the first."""
     with HitStore(target, create=True) as store:
         run_id = store.start_run(RUN)
         store.add_query(run_id, make_query(4))
@@ -173,7 +176,7 @@ def test_a_query_of_a_run_that_is_gone_is_refused(target):
 
 
 def test_a_query_whose_hits_cannot_be_stored_is_not_stored_at_all(target):
-    """Two hits of one rank break the tables' key after the query's own row went in."""
+    """Two hits with the same rank violate the table's key after the row of the query was inserted."""
     with HitStore(target, create=True) as store:
         run_id = store.start_run(RUN)
         with pytest.raises(StoreError):
@@ -208,7 +211,7 @@ def test_an_interrupted_run_can_go_on(target):
 
 
 def test_a_note_joins_what_the_run_says_of_its_statistics(target):
-    """Odd text comes back as it was given; the other run says what it said."""
+    """Unusual text is read back unchanged; the other run is unaffected."""
     with HitStore(target, create=True) as store:
         first, second = store.start_run(RUN), store.start_run(RUN)
         store.note_statistics(first, "scores do not follow: \\ \udcff")

@@ -1,4 +1,7 @@
-"""The schema: models and migrations agree, old stores are upgraded, newer ones are refused."""
+"""The schema: models and migrations agree, old stores are upgraded, newer ones are refused.
+
+The expected content comes from stores that are built both ways, and from stored files of older versions.
+"""
 
 import shutil
 import sqlite3
@@ -33,7 +36,7 @@ def upgrade() -> None:
 
 
 def described(engine):
-    """Everything an inspector tells of the tables, by name."""
+    """Return the inspector's description of all tables, by name."""
     inspector = inspect(engine)
     tables = {}
     for table in sorted(inspector.get_table_names()):
@@ -52,7 +55,7 @@ def described(engine):
 
 
 def test_migrations_build_what_the_models_describe(target):
-    """Source: a store built by the migrations alone, against one built from the models."""
+    """Source: a store built by the migrations alone, compared with one built from the models."""
     url = session.store_url(target)
     engine = session.make_engine(url)
     try:
@@ -90,7 +93,7 @@ def test_every_revision_has_an_asset():
 
 @pytest.mark.parametrize("asset", ASSETS, ids=lambda path: path.stem)
 def test_old_stores_are_upgraded_and_used(tmp_path, asset):
-    """Source: the records that the program of that time stored."""
+    """Source: the records that the older program stored."""
     path = tmp_path / "hits.sqlite"
     shutil.copy(asset, path)
     assert session.upgrade(path) == (asset.stem, models.SCHEMA)
@@ -106,7 +109,7 @@ def test_old_stores_are_upgraded_and_used(tmp_path, asset):
 
 
 def test_an_old_schema_is_met_with_the_command_that_upgrades_it(target, tmp_path, monkeypatch):
-    """This program's own store becomes the old one: a next revision is put beside the real ones."""
+    """The program's current store becomes an old one, because a next revision is added to the real ones."""
     with HitStore(target, create=True) as store:
         run_id = store.start_run(RUN)
         store.add_query(run_id, make_query(0))
@@ -122,7 +125,7 @@ def test_an_old_schema_is_met_with_the_command_that_upgrades_it(target, tmp_path
         assert session.upgrade(target) == (models.SCHEMA, "9.9.9_a")
         with HitStore(target) as store:
             assert list(store.queries(run_id)) == [make_query(0)]
-    # And back in today's program, that store is a newer one.
+    # For the current program, that store is a newer one.
     with pytest.raises(SchemaOutdated, match="a newer swsearch wrote it; install that version or a later one"):
         HitStore(target)
     with pytest.raises(SchemaOutdated, match="a newer swsearch wrote it"):
@@ -152,7 +155,7 @@ def test_a_sqlite_store_is_in_wal_mode(tmp_path):
 
 
 def test_nothing_but_a_store_loads_sqlalchemy_and_using_one_loads_no_alembic(tmp_path):
-    """The modules of a search are there before the store, which is opened while the engine is at work."""
+    """The modules of a search are loaded before the store, which is opened while the engine is at work."""
     modules = "swsearch, swsearch.api, swsearch.run, swsearch.report.registry, swsearch.cli.app, swsearch.cli.run"
     code = (
         f"import sys, {modules}; assert 'sqlalchemy' not in sys.modules\n"

@@ -1,4 +1,7 @@
-"""What a run was asked to search, what failed, and what it lacks; who may delete a run and who may go on with it."""
+"""Shares of a run: its requested, failed and missing queries, and the deletion and resumption of runs.
+
+The expected values are written by hand, or come from the stored runs that are merged.
+"""
 
 import sqlite3
 from dataclasses import replace
@@ -21,7 +24,7 @@ def asked(shard: str, n_queries: int | None = 7) -> AskedQueries:
 
 
 def test_what_a_run_lacks_is_known_to_the_last_query(target):
-    """By hand: share 2/3 of 7 queries has 1 and 4; failed queries count, at the end as in the middle."""
+    """By hand: share 2/3 of 7 queries has 1 and 4; failed queries count, both at the end and in the middle."""
     with HitStore(target, create=True) as store:
         run_id = store.start_run(RUN, asked("2/3"))
         assert (store.run(run_id).n_missing, store.missing(run_id)) == (2, [1, 4])
@@ -49,7 +52,7 @@ def test_of_a_run_that_was_asked_nothing_only_gaps_are_known(target):
 
 
 def test_a_run_is_taken_up_once(target):
-    """Two have seen the interrupted run; the second to claim it is told, and what failed before is forgotten."""
+    """Two readers saw the interrupted run: the second to claim it gets an error. Earlier failures are deleted."""
     with HitStore(target, create=True) as store:
         run_id = store.start_run(RUN, asked("1/1"))
         store.add_failure(run_id, FailedQuery(1, "bad"))
@@ -62,7 +65,7 @@ def test_a_run_is_taken_up_once(target):
 
 
 def test_a_run_at_work_is_deleted_by_force_alone(target):
-    """This process works on it."""
+    """The process of the test works on the run."""
     with HitStore(target, create=True) as store:
         run_id = store.start_run(RUN)
         store.add_query(run_id, make_query(0))
@@ -94,15 +97,15 @@ def test_shares_merge_in_any_kind_of_store(target, tmp_path):
 
 
 def test_shares_of_an_older_program_merge_as_they_did(tmp_path):
-    """Source: the runs of an older store, of which nobody knows the shares. One is made to be the other share."""
+    """Source: the runs of an older store, whose shares are unknown. One of them is changed into the other share."""
     stores = []
-    for place in (0, 1):
-        path = tmp_path / f"{place}.sqlite"
+    for index in (0, 1):
+        path = tmp_path / f"{index}.sqlite"
         path.write_bytes((Path(__file__).parent / "upgrade_assets" / "0.1.0_c.db").read_bytes())
         upgrade(path)
         connection = sqlite3.connect(path)
-        connection.execute("UPDATE queries SET number = number + 100")  # out of each other's way
-        connection.execute("UPDATE queries SET number = 2 * (number - 100) + ?", (place,))
+        connection.execute("UPDATE queries SET number = number + 100")  # to avoid conflicts
+        connection.execute("UPDATE queries SET number = 2 * (number - 100) + ?", (index,))
         connection.commit()
         connection.close()
         stores.append(HitStore(path))
@@ -121,13 +124,13 @@ def test_shares_of_an_older_program_merge_as_they_did(tmp_path):
 
 
 def test_a_password_is_kept_nowhere(tmp_path):
-    """A store is handed on to others; the command that made its runs may have named a database server."""
+    """A store may be given to others; the command that made its runs may have named a database server."""
     path = tmp_path / "hits.sqlite"
     command = "swsearch batch q.fa x.db --store postgresql://me:se:cr@t@host:5432/hits --out a@b:c"
     with HitStore(path, create=True) as store:
         run_id = store.start_run(replace(RUN, command=command))
-        kept = "swsearch batch q.fa x.db --store postgresql://me:***@host:5432/hits --out a@b:c"
-        assert store.run(run_id).info.command == kept
+        stored = "swsearch batch q.fa x.db --store postgresql://me:***@host:5432/hits --out a@b:c"
+        assert store.run(run_id).info.command == stored
     assert b"cr@t" not in path.read_bytes()
 
 

@@ -1,8 +1,8 @@
-"""Arguments of the native module that do not fit: wrong types, shapes, lengths, places and numbers.
+"""Invalid arguments of the native module: wrong types, shapes, lengths, offsets and numbers.
 
-Each call begins with arguments that fit, of which some are then exchanged. Whatever they are, the call gives a value or
-raises TypeError, ValueError or OverflowError; MemoryError where a number asked for memory. The calls are made in a
-child, and what ends it by a signal is a fault: offsets, lengths, rows and letters must have been looked at before.
+Each call begins with valid arguments, some of which are then replaced. Whatever they are, the call returns a value or
+raises TypeError, ValueError or OverflowError; it raises MemoryError where a number asked for memory. The calls are made
+in a child process, and death by a signal is a fault: offsets, lengths, rows and letters must be checked before use.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _EXTREMES: Final = (
 )
 
 
-# --- arguments that fit ---
+# --- valid arguments ---
 
 
 def _problem(rng: random.Random) -> dict[str, Any]:
@@ -140,7 +140,7 @@ def _gather(rng: random.Random) -> list[Any]:
 
 
 def _walk(*arguments: Any) -> object:
-    """A walk over a pair, and blocks of it."""
+    """Walk over a pair and over blocks of it."""
     made, block = arguments[:12], arguments[12:]
     walk = _native.PairWalk(*made)
     before = walk.row, walk.column
@@ -187,7 +187,7 @@ CALLS: Final[dict[str, tuple[Callable[..., object], Callable[[random.Random], li
 }
 
 
-# --- and arguments that do not ---
+# --- invalid arguments ---
 
 
 def _spoiled_array(rng: random.Random, array: np.ndarray[Any, Any]) -> Any:
@@ -240,20 +240,20 @@ def _spoiled(rng: random.Random, value: Any) -> Any:
     if isinstance(value, bool):
         return rng.choice([True, False, None, 2])
     if isinstance(value, int):
-        # No number of threads or bytes that would be taken at its word.
+        # Exclude numbers of threads or bytes that the function would really use.
         return rng.choice([*_EXTREMES[:8], *_EXTREMES[10:], 1.5, "1", None, 10**30])
     return rng.choice(["scalar", "sse41", "none of these", "", "a\0b", None, 3, lambda _: None])
 
 
 def spoiled_call(rng: random.Random) -> tuple[str, list[Any]]:
-    """A function of the native module and arguments for it."""
+    """Return a function of the native module and arguments for it."""
     name = rng.choice(sorted(CALLS))
     arguments = CALLS[name][1](rng)
     for _ in range(rng.choice([0, 1, 1, 1, 2, 3])):
-        place = rng.randrange(len(arguments))
-        if name == "gather" and place == 0:
-            continue  # another number may be a file of somebody else's
-        arguments[place] = _spoiled(rng, arguments[place])
+        index = rng.randrange(len(arguments))
+        if name == "gather" and index == 0:
+            continue  # another number may be a file descriptor in use elsewhere
+        arguments[index] = _spoiled(rng, arguments[index])
     return name, arguments
 
 
@@ -270,7 +270,7 @@ def _describe(arguments: Sequence[Any]) -> str:
 
 
 def problems(rng: random.Random, folder: Path, n_calls: int = 60) -> list[str]:
-    """What goes wrong with some calls, made in a child."""
+    """Return the faults of some calls, made in a child process."""
     seeds = [rng.getrandbits(64) for _ in range(n_calls)]
 
     def work() -> int:
@@ -297,7 +297,7 @@ def problems(rng: random.Random, folder: Path, n_calls: int = 60) -> list[str]:
 
 
 def run(budget: Budget, seed: int, state_dir: Path) -> Outcome:
-    """As :mod:`tests.campaign.parts` says."""
+    """Run the part, as :mod:`tests.campaign.parts` specifies."""
     from tests.campaign.trials import run_trials
 
     def trial(trial: Trial) -> None:

@@ -1,12 +1,12 @@
-"""What must hold of everything that reads text, whatever the bytes are: a function for each reader.
+"""Properties of everything that reads text, whatever the bytes are: one function for each reader.
 
-A check takes bytes and an empty folder. Either the reader gives a value, of which the check tests what can be tested
-without a second parser (what was read is written and read again, and is the same), or it raises one of
-``swsearch.errors`` with one line that names the file. A check raises AssertionError where that is broken; any other
-exception is a fault of the reader.
+A check takes bytes and an empty folder. The reader either returns a value, of which the check tests what can be tested
+without a second parser (the value is written, read again, and unchanged), or raises one of ``swsearch.errors`` with one
+line that names the file. A check raises AssertionError if this is violated; any other exception is a fault of the
+reader.
 """
 
-# ruff: noqa: PT017, PT018 - what a check asserts is told with its input, and what it catches is what it is about
+# ruff: noqa: PT017, PT018 - a failed check is reported with its input, and the exceptions it catches are what it tests
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 def refused_well(error: SwSearchError, name: str) -> None:
-    """An error that a person can use: one line, of a length that can be read, that names the file."""
+    """Check that an error is one line of readable length that names the file."""
     message = str(error)
     assert "\n" not in message and "\r" not in message, f"several lines: {message!r}"
     assert len(message) < 3000, f"{len(message)} characters: {message[:200]!r}"
@@ -57,7 +57,7 @@ def _same(one: SequenceRecord, other: SequenceRecord) -> bool:
 
 
 def check_fasta(data: bytes, folder: Path) -> None:
-    """Records survive being written and read, and all ways of reading agree."""
+    """Records are unchanged after being written and read, and all ways of reading agree."""
     path = _written(data, folder, "input.fa")
     for alphabet in (None, PROTEIN, DNA):
         try:
@@ -81,7 +81,7 @@ def check_fasta(data: bytes, folder: Path) -> None:
 
 
 def fasta_with_refusals(data: bytes, folder: Path) -> None:
-    """A file whose records are taken one by one, bad ones left out."""
+    """Records of a file are read one by one; invalid ones are omitted."""
     path = _written(data, folder, "input.fa")
     try:
         for record in read_each(path, PROTEIN):
@@ -94,7 +94,7 @@ def fasta_with_refusals(data: bytes, folder: Path) -> None:
 
 
 def check_matrix(data: bytes, folder: Path) -> None:
-    """A matrix that was read has the scores that are written."""
+    """A matrix that was read has the scores in the text."""
     path = _written(data, folder, "input.mat")
     for alphabet in (PROTEIN, DNA):
         try:
@@ -106,7 +106,7 @@ def check_matrix(data: bytes, folder: Path) -> None:
 
 
 def check_stored_matrix(data: bytes, folder: Path) -> None:
-    """As a store gives it back."""
+    """A matrix as a store returns it."""
     try:
         matrix = parse_matrix_text(data.decode("utf-8", "surrogateescape"), "input", PROTEIN)
     except InputError as error:
@@ -116,7 +116,7 @@ def check_stored_matrix(data: bytes, folder: Path) -> None:
 
 
 def profile_check(query_format: str) -> Callable[[bytes, Path], None]:
-    """A check of one format of profiles."""
+    """Return a check of one profile format."""
 
     def check(data: bytes, folder: Path) -> None:
         path = _written(data, folder, "input.prof")
@@ -140,7 +140,7 @@ def profile_check(query_format: str) -> Callable[[bytes, Path], None]:
 
 
 def check_identifiers(data: bytes, folder: Path) -> None:
-    """A list names first words of lines."""
+    """A list names the first words of its lines."""
     path = _written(data, folder, "input.list")
     try:
         given = IdentifierList("--include", str(path))
@@ -153,7 +153,7 @@ def check_identifiers(data: bytes, folder: Path) -> None:
 
 
 def check_taxonomy(data: bytes, folder: Path) -> None:
-    """A line with the ids, then ``=====``, then a map, then ``=====``, then a tree."""
+    """The input is a line with the ids, then ``=====``, then a map, then ``=====``, then a tree."""
     taxid, *files = data.split(b"=====")
     options: list[str | None] = [
         str(_written(file, folder, f"input.{number}")) for number, file in enumerate(files[:2])
@@ -171,7 +171,7 @@ def check_taxonomy(data: bytes, folder: Path) -> None:
 
 
 def check_headers(data: bytes, folder: Path) -> None:
-    """A header states an id and an organism, or does not; nothing is raised."""
+    """A header may or may not state an id and an organism; no exception is raised."""
     header = data.decode("utf-8", "surrogateescape")
     taxid, organism = header_taxid(header), header_organism(header)
     assert taxid is None or f"OX={taxid}" in header.replace("OX=0", "OX=") or str(taxid) in header
@@ -182,7 +182,7 @@ def check_headers(data: bytes, folder: Path) -> None:
 
 
 def check_fields(data: bytes, folder: Path) -> None:
-    """Names of columns as ``--fields`` splits them."""
+    """Names of columns, as ``--fields`` splits them."""
     names = data.decode("utf-8", "surrogateescape").replace(",", " ").split()
     try:
         fields = select_fields(names)
@@ -194,7 +194,7 @@ def check_fields(data: bytes, folder: Path) -> None:
 
 
 def check_genetic_code(data: bytes, folder: Path) -> None:
-    """A number is that of one of NCBI's codes, or refused; a code translates any bases."""
+    """A number is one of NCBI's codes or is refused; a code translates any bases."""
     number = int.from_bytes(data[:2], "little", signed=True)
     try:
         code = genetic_code(number)
@@ -207,7 +207,7 @@ def check_genetic_code(data: bytes, folder: Path) -> None:
 
 
 def check_cigar(data: bytes, folder: Path) -> None:
-    """What was read is written the same; rows have the columns that it counts."""
+    """A CIGAR that was read is written unchanged; its rows have as many columns as it counts."""
     text = data.decode("utf-8", "surrogateescape")
     try:
         operations = cigar.parse(text)
@@ -231,7 +231,7 @@ def check_cigar(data: bytes, folder: Path) -> None:
 
 
 def check_catalogue(data: bytes, folder: Path) -> None:
-    """A catalogue is a ValueError, or is written and read again the same."""
+    """A catalogue raises ValueError, or is unchanged after being written and read."""
     text = data.decode("utf-8", "replace")
     for candidate in (text, signed(text)):
         try:
@@ -245,7 +245,7 @@ def check_catalogue(data: bytes, folder: Path) -> None:
 
 
 def signed(text: str) -> str:
-    """The same fields with a checksum that fits, where the text is JSON at all."""
+    """Return the same fields with a matching checksum, if the text is JSON."""
     from tests.campaign.fuzz.databases import checksum
 
     try:

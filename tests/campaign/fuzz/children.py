@@ -1,7 +1,7 @@
-"""A function run in a forked child, with bounds: what it did, and whether it died, hung or took all memory.
+"""A function run in a forked child with limits: its result, and whether it died, hung or exhausted its memory.
 
-A fork takes some milliseconds where a new interpreter takes most of a second, so thousands of trials are cheap. What is
-to be quick in the child should be imported before.
+A fork takes some milliseconds and a new interpreter most of a second, so forks make thousands of trials cheap. Modules
+that the child uses should be imported before the fork.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from dataclasses import dataclass
 from typing import Final
 
 HANG_SECONDS: Final = 120
-"""Of a child's own processor time, and three times that of the clock, so that a busy machine fails nothing."""
+"""Limit of a child's own processor time; three times that of wall time, so that a busy machine causes no failure."""
 MEMORY_BYTES: Final = 3 << 30
-"""Of address space that a child may take beyond its parent's."""
+"""Limit of the address space that a child may use beyond its parent's."""
 UNCAUGHT: Final = 99
 """Exit code of a child whose function raised."""
 
@@ -32,7 +32,7 @@ class Ended:
     Attributes
     ----------
     code : int
-        What the function returned; the negative number of the signal that ended it; :data:`UNCAUGHT` for an exception.
+        The function's return value; the negative number of the signal that ended it; :data:`UNCAUGHT` for an exception.
     out, err : str
         What it printed.
     """
@@ -43,7 +43,7 @@ class Ended:
 
     @property
     def fault(self) -> str | None:
-        """What no command may do: die by a signal, raise what nobody catches, take all memory; None if none."""
+        """What no command may do: die by a signal, raise an uncaught exception, exhaust its memory; None if none."""
         if self.code < 0:
             name = signal.Signals(-self.code).name
             hung = " (it hung)" if -self.code in (signal.SIGXCPU, signal.SIGALRM) else ""
@@ -54,7 +54,7 @@ class Ended:
 
 
 def in_child(function: Callable[[], int]) -> Ended:
-    """What ``function`` does in a child of this process, its output taken from its descriptors."""
+    """Run ``function`` in a child of this process and capture the output of its descriptors."""
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         sys.stdout.flush()
         sys.stderr.flush()
@@ -70,7 +70,7 @@ def in_child(function: Callable[[], int]) -> Ended:
 
 
 def _be_child(function: Callable[[], int], out: int, err: int) -> None:
-    """Never returns."""
+    """Run the function in the child; never return."""
     code = UNCAUGHT
     try:
         os.dup2(out, 1)

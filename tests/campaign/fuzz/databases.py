@@ -1,10 +1,10 @@
 """Damaged and crafted databases under every command that opens one.
 
-A trial copies a small sound database, damages it in one way or several, and runs the commands on it, each in a child of
-its own. Whatever the damage: no command dies by a signal, hangs, takes all memory or shows a traceback; an error is one
-line that names the database; nothing outside the database changes; and where a command says something else than it says
-of the sound database, ``db verify`` calls the damaged one damaged. That last promise is left out where the damage was
-signed again with right digests: then the trial stands for a faulty writer, not for a faulty disk.
+A trial copies a small valid database, damages it in one or several ways, and runs the commands on it, each in a child
+process. Whatever the damage: no command dies by a signal, hangs, exhausts its memory or shows a traceback; an error is
+one line that names the database; nothing outside the database changes; and if a command's output differs from its
+output for the valid database, ``db verify`` reports damage. The last property is not tested where the damage was signed
+again with matching digests: such a trial represents a faulty writer, not a faulty disk.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 PROTEIN_LETTERS: Final = "ARNDCQEGHILKMFPSTWYV"
 
 
-# --- sound databases and the commands ---
+# --- valid databases and the commands ---
 
 
 def _fasta(path: Path, rng: random.Random, letters: str, names: list[str], longest: int) -> Path:
@@ -50,7 +50,7 @@ def _fasta(path: Path, rng: random.Random, letters: str, names: list[str], longe
 
 
 def make_sound(folder: Path) -> list[Path]:
-    """Sound databases, each in a folder beside its queries and what is added: ``db``, ``query.fa``, ``more.fa``."""
+    """Make valid databases, each in a folder with its queries and additions: ``db``, ``query.fa``, ``more.fa``."""
     made = []
     for kind, letters, longest in (
         ("protein", PROTEIN_LETTERS, 60),
@@ -58,72 +58,72 @@ def make_sound(folder: Path) -> list[Path]:
         ("segments", "ARNDWYBZX*", 40),
     ):
         rng = random.Random(kind)
-        place = folder / kind
-        shutil.rmtree(place, ignore_errors=True)
-        place.mkdir(parents=True)
-        first = _fasta(place / "first.fa", rng, letters, [f"P{n}" for n in range(40)], longest)
-        more = _fasta(place / "more.fa", rng, letters, [f"Q{n}" for n in range(9)], longest)
+        work = folder / kind
+        shutil.rmtree(work, ignore_errors=True)
+        work.mkdir(parents=True)
+        first = _fasta(work / "first.fa", rng, letters, [f"P{n}" for n in range(40)], longest)
+        more = _fasta(work / "more.fa", rng, letters, [f"Q{n}" for n in range(9)], longest)
         lines = first.read_text().splitlines()
         longest_lines = sorted((line for line in lines if line[0] != ">"), key=len)[-2:]
         queries = [f">query{n}\n{line}" for n, line in enumerate(longest_lines)]
-        (place / "query.fa").write_text("\n".join(queries) + "\n")
-        build_database(first, place / "db")
+        (work / "query.fa").write_text("\n".join(queries) + "\n")
+        build_database(first, work / "db")
         if kind == "dna":
-            remove_from_database(place / "db", ["P3"])
-            compact_database(place / "db")
+            remove_from_database(work / "db", ["P3"])
+            compact_database(work / "db")
         else:
-            add_to_database(place / "db", more, force_alphabet=True)
-            remove_from_database(place / "db", ["P1", "P7", "Q2"])
+            add_to_database(work / "db", more, force_alphabet=True)
+            remove_from_database(work / "db", ["P1", "P7", "Q2"])
         if kind == "segments":
-            remove_from_database(place / "db", [f"Q{n}" for n in range(9) if n != 2])
-            add_to_database(place / "db", more, force_alphabet=True)
-        made.append(place)
+            remove_from_database(work / "db", [f"Q{n}" for n in range(9) if n != 2])
+            add_to_database(work / "db", more, force_alphabet=True)
+        made.append(work)
     return made
 
 
-def _commands(place: Path, rng: random.Random) -> list[list[str]]:
-    """Commands that read, and one or two that change; the last asks again for damage."""
-    database, query = str(place / "db"), str(place / "query.fa")
-    kind = place.name.split("-")[0]
+def _commands(work: Path, rng: random.Random) -> list[list[str]]:
+    """Return commands that read, and one or two that change the database."""
+    database, query = str(work / "db"), str(work / "query.fa")
+    kind = work.name.split("-")[0]
     search = ["query", query, database, "--store", "none", "--format", "tsv", "--evalue", "1e9", "--threads", "1"]
     search += ["--engine", rng.choice(["cpu", "cpu", "reference"])]
     search += rng.choice([[], ["--max-hsps", "3"], ["--min-length", "5"], ["--id-pattern", "P1"]])
     if kind == "dna" and rng.random() < 0.3:
         search += ["--translate", "both"]
     changes = [
-        ["db", "add", database, str(place / "more.fa"), "--alphabet", "dna" if kind == "dna" else "protein"],
+        ["db", "add", database, str(work / "more.fa"), "--alphabet", "dna" if kind == "dna" else "protein"],
         ["db", "remove", database, "P5"],
         ["db", "compact", database],
-        ["index", str(place / "first.fa"), "-o", database, "--force"],
+        ["index", str(work / "first.fa"), "-o", database, "--force"],
     ]
     return [["db", "info", database], search, ["db", "export", database], rng.choice(changes[:3]), rng.choice(changes)]
 
 
 def run_command(arguments: list[str]) -> Ended:
-    """A command of swsearch in a child."""
+    """Run a command of swsearch in a child."""
     _prepare()
     return in_child(lambda: app.main(arguments))
 
 
 @cache
 def _prepare() -> None:
-    """Do once, for all children, what takes most of a command's time: imports, and the commands that Typer builds."""
+    """Do the slow start-up work once for all children: imports, and the commands that Typer builds."""
     for module in ("search.searcher", "search.query_file", "database.verify", "database.export", "report.registry"):
         import_module(f"swsearch.{module}")
     named_matrix("BLOSUM62")
     app.commands()
 
 
-def _fault(arguments: list[str], ended: Ended, place: Path) -> str | None:
-    """What a command did that none may do."""
-    command = " ".join(arguments[:2]).replace(str(place), "")
+def _fault(arguments: list[str], ended: Ended, work: Path) -> str | None:
+    """Return what a command did that none may do."""
+    command = " ".join(arguments[:2]).replace(str(work), "")
     if ended.fault is not None:
         return f"{command}: {ended.fault}"
     if ended.code not in (0, 1):
         return f"{command}: exit code {ended.code}: {ended.err[-600:]}"
     if ended.code == 1:
         last = ended.err.splitlines()[-1] if ended.err else ""
-        named = str(place) in last
+        named = str(work) in last
         if not last.startswith("swsearch: error: ") or not named or ended.err.count("swsearch: error: ") != 1:
             return f"{command}: no line that says what is wrong and where: {ended.err[-600:]!r}"
     return None
@@ -141,12 +141,12 @@ _VALUES: Final[tuple[Any, ...]] = (
 _NUMBERS: Final = (0, 1, 15, 16, 255, 2**16, 2**31 - 1, 2**31, 2**32 - 1, 2**32, 2**40, 2**63 - 1, 2**63, 2**64 - 1)
 
 
-def _files(place: Path) -> list[Path]:
-    return sorted(path for path in (place / "db").rglob("*") if path.is_file() and not path.is_symlink())
+def _files(work: Path) -> list[Path]:
+    return sorted(path for path in (work / "db").rglob("*") if path.is_file() and not path.is_symlink())
 
 
-def _flip(rng: random.Random, place: Path) -> bool:
-    path = rng.choice([file for file in _files(place) if file.stat().st_size] or [place / "query.fa"])
+def _flip(rng: random.Random, work: Path) -> bool:
+    path = rng.choice([file for file in _files(work) if file.stat().st_size] or [work / "query.fa"])
     raw = bytearray(path.read_bytes())
     for _ in range(rng.choice([1, 1, 1, 2, 20])):
         raw[rng.randrange(len(raw))] ^= 1 << rng.randrange(8)
@@ -154,8 +154,8 @@ def _flip(rng: random.Random, place: Path) -> bool:
     return False
 
 
-def _overwrite(rng: random.Random, place: Path) -> bool:
-    path = rng.choice(_files(place))
+def _overwrite(rng: random.Random, work: Path) -> bool:
+    path = rng.choice(_files(work))
     raw = bytearray(path.read_bytes())
     size = rng.choice([1, 4, 8, 16, 64])
     at = rng.randrange(max(1, len(raw))) // size * size
@@ -166,15 +166,15 @@ def _overwrite(rng: random.Random, place: Path) -> bool:
     return False
 
 
-def _resize(rng: random.Random, place: Path) -> bool:
-    path = rng.choice(_files(place))
+def _resize(rng: random.Random, work: Path) -> bool:
+    path = rng.choice(_files(work))
     size = path.stat().st_size
     os.truncate(path, rng.choice([0, size // 2, max(0, size - 1), size + 1, size + 16, size * 2, 1 << 33]))
     return False
 
 
-def _swap(rng: random.Random, place: Path) -> bool:
-    one, other = rng.sample(_files(place), 2)
+def _swap(rng: random.Random, work: Path) -> bool:
+    one, other = rng.sample(_files(work), 2)
     first, second = one.read_bytes(), other.read_bytes()
     one.write_bytes(second)
     if rng.random() < 0.7:
@@ -182,9 +182,9 @@ def _swap(rng: random.Random, place: Path) -> bool:
     return False
 
 
-def _replace(rng: random.Random, place: Path) -> bool:
-    """A file or folder gives way to something of another kind."""
-    database = place / "db"
+def _replace(rng: random.Random, work: Path) -> bool:
+    """Replace a file or folder by an object of another kind."""
+    database = work / "db"
     paths = sorted(database.rglob("*"))
     path = rng.choice([*paths, database / LOCK, database / f".{CATALOGUE}", database / CATALOGUE, database])
     if path.is_dir() and not path.is_symlink():
@@ -199,12 +199,12 @@ def _replace(rng: random.Random, place: Path) -> bool:
     elif kind == 2:
         path.symlink_to(rng.choice(["/dev/null", "/dev/zero", "/dev/full", "/nonexistent", path.name, "..", "/"]))
     elif kind == 3:
-        path.symlink_to(place / "victim" / "file")
+        path.symlink_to(work / "victim" / "file")
     elif kind == 4:
-        path.symlink_to(place / "victim")
+        path.symlink_to(work / "victim")
     elif kind == 5:
         with socket.socket(socket.AF_UNIX) as ear:
-            folder = os.open(path.parent, os.O_RDONLY)  # names of sockets are short
+            folder = os.open(path.parent, os.O_RDONLY)  # the name of a socket must be short
             ear.bind(f"/proc/self/fd/{folder}/{path.name}")
             os.close(folder)
     elif kind == 6:
@@ -212,19 +212,19 @@ def _replace(rng: random.Random, place: Path) -> bool:
     return False
 
 
-def _litter(rng: random.Random, place: Path) -> bool:
-    """Things that a change would sweep away, but are not what their names say."""
-    segment = rng.choice(sorted((place / "db").glob("segment-*")) or [place / "db"])
+def _litter(rng: random.Random, work: Path) -> bool:
+    """Add objects with the names of files that a change would remove, but of other kinds."""
+    segment = rng.choice(sorted((work / "db").glob("segment-*")) or [work / "db"])
     removal = segment / f"removed-{rng.choice(['000001', '999999'])}.bin"
-    path = rng.choice([place / "db" / "segment-999999", place / "db" / f".{CATALOGUE}", removal])
+    path = rng.choice([work / "db" / "segment-999999", work / "db" / f".{CATALOGUE}", removal])
     if os.path.lexists(path):
         return False
-    rng.choice([path.mkdir, lambda: path.symlink_to(place / "victim"), lambda: path.write_bytes(b"x")])()
+    rng.choice([path.mkdir, lambda: path.symlink_to(work / "victim"), lambda: path.write_bytes(b"x")])()
     return False
 
 
 def _places(value: Any, at: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-    """Paths to everything in a JSON value."""
+    """Return the paths to everything in a JSON value."""
     found = [at] if at else []
     if isinstance(value, dict):
         for key in sorted(value):
@@ -235,9 +235,9 @@ def _places(value: Any, at: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
     return found
 
 
-def _change_catalogue(rng: random.Random, place: Path) -> bool:
-    """A field of the catalogue changes, and the checksum fits again or does not."""
-    path = place / "db" / CATALOGUE
+def _change_catalogue(rng: random.Random, work: Path) -> bool:
+    """Change a field of the catalogue, with or without a matching checksum."""
+    path = work / "db" / CATALOGUE
     fields = json.loads(path.read_text())
     before = fields.pop("checksum")
     for _ in range(rng.choice([1, 1, 2, 3])):
@@ -263,13 +263,13 @@ def _change_catalogue(rng: random.Random, place: Path) -> bool:
 
 
 def checksum(fields: dict[str, Any]) -> str:
-    """What a catalogue of these other fields has for its checksum."""
+    """Return the checksum of a catalogue with these other fields."""
     return hashlib.sha256(json.dumps(fields, sort_keys=True).encode()).hexdigest()
 
 
-def _rewrite_catalogue(rng: random.Random, place: Path) -> bool:
-    """The text of the catalogue is another altogether."""
-    path = place / "db" / CATALOGUE
+def _rewrite_catalogue(rng: random.Random, work: Path) -> bool:
+    """Replace the complete text of the catalogue."""
+    path = work / "db" / CATALOGUE
     text = path.read_bytes()
     path.write_bytes(
         rng.choice(
@@ -287,9 +287,9 @@ def _rewrite_catalogue(rng: random.Random, place: Path) -> bool:
     return False
 
 
-def _sign(place: Path) -> None:
-    """Give the catalogue the sizes and digests of the files as they are, as a faulty writer would."""
-    path = place / "db" / CATALOGUE
+def _sign(work: Path) -> None:
+    """Write the current sizes and digests of the files into the catalogue, as a faulty writer would."""
+    path = work / "db" / CATALOGUE
     fields = json.loads(path.read_text())
     del fields["checksum"]
     for segment in fields["segments"]:
@@ -297,21 +297,21 @@ def _sign(place: Path) -> None:
         if segment.get("removed"):
             entries[segment["removed"]["name"]] = segment["removed"]["file"]
         for name, entry in entries.items():
-            raw = (place / "db" / segment["name"] / name).read_bytes()
+            raw = (work / "db" / segment["name"] / name).read_bytes()
             entry.update(size=len(raw), sha256=hashlib.sha256(raw).hexdigest())
     catalogue = read_catalogue(json.dumps({**fields, "checksum": checksum(fields)}))
     fields["digest"] = content_digest(catalogue.alphabet, catalogue.segments)
     path.write_text(json.dumps({**fields, "checksum": checksum(fields)}))
 
 
-def _faulty_writer(rng: random.Random, place: Path) -> bool:
-    """Arrays break the format under right digests."""
+def _faulty_writer(rng: random.Random, work: Path) -> bool:
+    """Write arrays that violate the format, with matching digests."""
     for _ in range(rng.choice([1, 1, 2])):
-        rng.choice([_flip, _overwrite, _overwrite, _swap])(rng, place)
+        rng.choice([_flip, _overwrite, _overwrite, _swap])(rng, work)
     try:
-        _sign(place)
+        _sign(work)
     except (ValueError, OSError, KeyError, TypeError, AttributeError):
-        return False  # the catalogue itself was hit
+        return False  # the damage hit the catalogue itself
     return True
 
 
@@ -325,60 +325,60 @@ _DAMAGE: Final[tuple[Callable[[random.Random, Path], bool], ...]] = (
 
 
 @cache
-def _sound_answer(place: Path, arguments: tuple[str, ...]) -> str:
+def _sound_answer(work: Path, arguments: tuple[str, ...]) -> str:
     ended = run_command(list(arguments))
     assert ended.code == 0, ended.err
     return ended.out
 
 
 def problems(rng: random.Random, folder: Path, sound: list[Path]) -> list[str]:
-    """What goes wrong with one damaged database.
+    """Return the faults that one damaged database causes.
 
     Parameters
     ----------
     rng : random.Random
-        Decides the trial.
+        Determines the trial.
     folder : path
         An empty folder.
     sound : list of path
         What :func:`make_sound` made; not changed.
     """
     original = rng.choice(sound)
-    place = folder / f"{original.name}-damaged"
-    shutil.copytree(original, place)
-    victim = place / "victim"
+    work = folder / f"{original.name}-damaged"
+    shutil.copytree(original, work)
+    victim = work / "victim"
     victim.mkdir()
     (victim / "file").write_bytes(b"not to be touched")
     (victim / "removed-999999.bin").write_bytes(b"not to be touched")
-    signed = rng.choice(_DAMAGE)(rng, place)
+    signed = rng.choice(_DAMAGE)(rng, work)
     if rng.random() < 0.1:
         with contextlib.suppress(
             OSError, ValueError, LookupError, TypeError, RecursionError
-        ):  # nothing left for it to hit
-            signed |= rng.choice(_DAMAGE)(rng, place)
-    return commands_problems(rng, place, original, signed=signed)
+        ):  # nothing is left to damage
+            signed |= rng.choice(_DAMAGE)(rng, work)
+    return commands_problems(rng, work, original, signed=signed)
 
 
-def commands_problems(rng: random.Random, place: Path, original: Path, *, signed: bool) -> list[str]:
-    """What the commands do with the database in ``place`` that they should not."""
-    verify = ["db", "verify", str(place / "db")]
+def commands_problems(rng: random.Random, work: Path, original: Path, *, signed: bool) -> list[str]:
+    """Return the faults of the commands on the database in ``work``."""
+    verify = ["db", "verify", str(work / "db")]
     ended = run_command(verify)
-    found = [_fault(verify, ended, place)]
+    found = [_fault(verify, ended, work)]
     called_whole = ended.code == 0
-    for number, arguments in enumerate(_commands(place, rng)):
+    for number, arguments in enumerate(_commands(work, rng)):
         ended = run_command(arguments)
-        found.append(_fault(arguments, ended, place))
+        found.append(_fault(arguments, ended, work))
         if number < 3 and called_whole and not signed:
-            as_sound = tuple(word.replace(str(place), str(original)) for word in arguments)
-            said = ended.out.replace(str(place), str(original))
+            as_sound = tuple(word.replace(str(work), str(original)) for word in arguments)
+            said = ended.out.replace(str(work), str(original))
             if ended.code != 0 or said != _sound_answer(original, as_sound):
                 found.append(f"{' '.join(arguments[:2])}: another answer from a database that `db verify` calls whole")
         replaced = arguments[0] == "index" and ended.code == 0
     ended = run_command(verify)
-    found.append(_fault(verify, ended, place))
+    found.append(_fault(verify, ended, work))
     if ended.code == 0 and not called_whole and not replaced:
         found.append("a change made a damaged database pass for whole")
-    outside = list((place / "victim").iterdir())
+    outside = list((work / "victim").iterdir())
     found += [
         f"{path.name} outside the database was changed" for path in outside if path.read_bytes() != b"not to be touched"
     ]
@@ -391,7 +391,7 @@ def commands_problems(rng: random.Random, place: Path, original: Path, *, signed
 
 
 def run(budget: Budget, seed: int, state_dir: Path) -> Outcome:
-    """As :mod:`tests.campaign.parts` says."""
+    """Run the part, as :mod:`tests.campaign.parts` specifies."""
     from tests.campaign.trials import run_trials
 
     sound = make_sound(state_dir / "sound")

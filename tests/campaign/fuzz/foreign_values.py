@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @cache
 def _sound_store(folder: Path) -> bytes:
-    """A small store as bytes."""
+    """Return a small valid store as bytes."""
     path = folder / "sound.sqlite"
     letters = "ACDEFGHIKL"
     alignment = Alignment(0, 10, 0, 10, "5=1X4=", 9, 9, 10, 0, 0, "ACDEFWHIKL")
@@ -50,7 +50,7 @@ _CELLS: Final[tuple[Any, ...]] = (
 
 
 def check_store(data: bytes, folder: Path) -> None:
-    """Cells of a store, by threes of bytes (table, column, value), hold what the program never wrote; it is read."""
+    """Set cells of a store, by three bytes each (table, column, value), to values the program never wrote; read it."""
     from tests.campaign.fuzz.databases import run_command
 
     path = folder / "input.sqlite"
@@ -76,7 +76,7 @@ def check_store(data: bytes, folder: Path) -> None:
 
 
 def store_problems(rng: random.Random, folder: Path) -> list[str]:
-    """What goes wrong with a store in which a few cells are wrong."""
+    """Return the faults that a store with a few wrong cells causes."""
     (folder / "work").mkdir()
     try:
         check_store(rng.randbytes(3 * rng.choice([1, 1, 2, 4])), folder / "work")
@@ -86,7 +86,7 @@ def store_problems(rng: random.Random, folder: Path) -> list[str]:
 
 
 def run(budget: Budget, seed: int, state_dir: Path) -> Outcome:
-    """As :mod:`tests.campaign.parts` says."""
+    """Run the part, as :mod:`tests.campaign.parts` specifies."""
     from tests.campaign.trials import run_trials
 
     def trial(trial: Trial) -> None:

@@ -1,8 +1,9 @@
-"""The targets of ``parsers`` led by coverage: ``python -m tests.campaign.fuzz.guided TARGET CORPUS [options]``.
+"""The targets of ``parsers`` under coverage guidance: ``python -m tests.campaign.fuzz.guided TARGET CORPUS [options]``.
 
-Options are libFuzzer's. Atheris counts the branches of ``swsearch``; inputs that reach new ones stay in the folder
-``CORPUS``. It comes with ``pip install 'swsearch[fuzz]'``, for the Pythons that it has wheels for; where it is missing,
-the campaign's part says so. To be run from the folder that holds ``swsearch``.
+The options are libFuzzer's. Atheris counts the branches of ``swsearch``; inputs that reach new branches are stored in
+the folder ``CORPUS``. Atheris is installed by ``pip install 'swsearch[fuzz]'`` for the Python versions that it has
+wheels for; where it is missing, the campaign's part reports that. The command must be run from the folder that holds
+``swsearch``.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ def main() -> None:
 
 
 def run(budget: Budget, seed: int, state_dir: Path) -> Outcome:
-    """As :mod:`tests.campaign.parts` says. A trial is a minute of one target, or as much of it as the budget leaves."""
+    """Run the part, as :mod:`tests.campaign.parts` specifies. A trial is at most one minute of one target."""
     from tests.campaign.fuzz.parsers import TARGETS
     from tests.campaign.parts import Outcome
     from tests.campaign.trials import run_trials

@@ -1,4 +1,4 @@
-"""Mutations of sound inputs: of bytes, lines and tokens of the format, and of the archives that hold them."""
+"""Mutations of valid inputs: of bytes, lines and tokens of the format, and of the archives that hold them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     pass
 
 MAX_TEXT: Final = 20_000
-"""Bytes of a mutated text; archives hold up to a thousand times as many."""
+"""Limit of the bytes of a mutated text; archives hold up to a thousand times as many."""
 
 
 @dataclass(frozen=True)
@@ -25,13 +25,13 @@ class Target:
     Attributes
     ----------
     check : callable
-        Called with the bytes and an empty folder; raises AssertionError where a promise is broken.
+        Called with the bytes and an empty folder; raises AssertionError if a property is violated.
     seeds : sequence of bytes
-        Inputs that are sound, or nearly.
+        Inputs that are valid, or nearly so.
     tokens : sequence of bytes
-        What mutations put in beside random bytes.
+        What mutations insert besides random bytes.
     archives : bool
-        Whether the reader takes compressed files.
+        Whether the reader accepts compressed files.
     """
 
     check: Callable[[bytes, Path], None]
@@ -41,7 +41,7 @@ class Target:
 
 
 def mutated(rng: random.Random, target: Target) -> bytes:
-    """An input from a target's seeds."""
+    """Return a mutated input, made from a target's seeds."""
     data = bytearray(rng.choice(target.seeds))
     for _ in range(rng.choice([0, 1, 1, 2, 3, 5, 10])):
         at = rng.randrange(len(data) + 1)
@@ -74,7 +74,7 @@ def mutated(rng: random.Random, target: Target) -> bytes:
 
 
 def _archived(rng: random.Random, raw: bytes) -> bytes:
-    """The bytes in one archive or several, whole or damaged, sometimes with much that says little."""
+    """Return the bytes in one archive or several, intact or damaged, sometimes highly compressible."""
     from backports import zstd
 
     pack = rng.choice([gzip.compress, bz2.compress, lzma.compress, zstd.compress])

@@ -1,8 +1,8 @@
-"""The native kernels under sanitizers, driven by bytes: libFuzzer where there is clang++, else a seeded driver.
+"""The native kernels under sanitizers, driven by bytes: by libFuzzer where clang++ exists, else by a seeded driver.
 
-The targets are ``tests/simd/fuzz_*.cpp``. Each is built with the sanitizers of addresses and of undefined behaviour,
-and those that start threads with that of threads as well. What libFuzzer finds worth keeping stays in the part's state,
-so that a later call goes on from there.
+The targets are ``tests/simd/fuzz_*.cpp``. Each is built with the address and undefined-behaviour sanitizers, and those
+that start threads also with the thread sanitizer. The corpus that libFuzzer collects is stored in the part's state, so
+that a later call continues from it.
 """
 
 from __future__ import annotations
@@ -35,18 +35,18 @@ REGRESSIONS: Final = Path(__file__).parent / "regressions"
 
 
 def built(folder: Path, target: str, sanitizer: str, *, libfuzzer: bool) -> Path:
-    """The program of a target; it is built where it is not in the cache of compiled programs."""
-    place = folder / f"{target}-{sanitizer}-{'libfuzzer' if libfuzzer else 'driver'}"
-    place.mkdir(parents=True, exist_ok=True)
+    """Return the program of a target; it is built if it is not in the cache of compiled programs."""
+    build_folder = folder / f"{target}-{sanitizer}-{'libfuzzer' if libfuzzer else 'driver'}"
+    build_folder.mkdir(parents=True, exist_ok=True)
     flags = BUILDS[target, sanitizer]
     if libfuzzer:
-        return build(place, f"fuzz_{target}.cpp", target, [*flags, "-fsanitize=fuzzer"], "clang++")
-    return build(place, f"fuzz_{target}.cpp", target, flags, driver="random_driver.cpp")
+        return build(build_folder, f"fuzz_{target}.cpp", target, [*flags, "-fsanitize=fuzzer"], "clang++")
+    return build(build_folder, f"fuzz_{target}.cpp", target, flags, driver="random_driver.cpp")
 
 
 def problems(program: Path, arguments: Sequence[str]) -> list[str]:
-    """What a run of a built target ends with, where that is not well."""
-    # Without a fixed layout of memory, as some kernels lay it out, the thread sanitizer's runtime cannot start.
+    """Return the final output of a run of a built target, if the run failed."""
+    # With address-space randomization, as some kernels do it, the thread sanitizer's runtime cannot start.
     fixed = ["setarch", "-R"] if shutil.which("setarch") else []
     done = subprocess.run([*fixed, str(program), *arguments], capture_output=True, check=False)
     if done.returncode == 0:
@@ -56,7 +56,7 @@ def problems(program: Path, arguments: Sequence[str]) -> list[str]:
 
 
 def run(budget: Budget, seed: int, state_dir: Path) -> Outcome:
-    """As :mod:`tests.campaign.parts` says. A trial is a minute of one target, or as much of it as the budget leaves."""
+    """Run the part, as :mod:`tests.campaign.parts` specifies. A trial is at most one minute of one target."""
     from tests.campaign.parts import Outcome
     from tests.campaign.trials import run_trials
 

@@ -1,7 +1,7 @@
-"""Everything that reads text, as targets of fuzzing: sound inputs to mutate, and the check of each reader.
+"""All readers of text as targets of fuzzing: valid inputs to mutate, and the check of each reader.
 
 The seeded trials mutate the seeds (:mod:`mutation`) and run the checks (:mod:`checks`) in a child, where a hang, a
-signal and memory beyond a bound are faults as well. ``guided`` gives the same targets to Atheris.
+signal and memory beyond a limit are also faults. ``guided`` gives the same targets to Atheris.
 """
 
 from __future__ import annotations
@@ -160,31 +160,31 @@ TARGETS: Final[dict[str, Target]] = {
 
 
 def check_all(name: str, target: Target, inputs: Sequence[bytes], folder: Path) -> str | None:
-    """The first fault of a target with some inputs, in a child; the input is then ``folder/NAME.input``."""
-    kept = folder / f"{name}.input"
+    """Return the first fault of a target with some inputs, in a child; the input is then ``folder/NAME.input``."""
+    saved = folder / f"{name}.input"
 
     def work() -> int:
         place = folder / "work"
         place.mkdir(exist_ok=True)
         for data in inputs:
-            kept.write_bytes(data)  # before it can end the child
+            saved.write_bytes(data)  # before the input can end the child
             try:
                 target.check(data, place)
-            except Exception:  # whatever it is: an exception that a check lets through is the fault looked for
+            except Exception:  # any exception that a check does not catch is the fault looked for
                 traceback.print_exc()
                 return 1
-        kept.unlink(missing_ok=True)
+        saved.unlink(missing_ok=True)
         return 0
 
     ended = in_child(work)
     if ended.code == 0 and ended.fault is None:
         return None
     words = ended.fault or ended.err[-1500:]
-    return f"{name}: {words} (input {kept.read_bytes()[:300]!r} in {kept})" if kept.exists() else f"{name}: {words}"
+    return f"{name}: {words} (input {saved.read_bytes()[:300]!r} in {saved})" if saved.exists() else f"{name}: {words}"
 
 
 def problems(rng: random.Random, folder: Path, n_inputs: int = 40) -> list[str]:
-    """What goes wrong with some inputs of one target."""
+    """Return the faults that some inputs of one target cause."""
     name = rng.choice(sorted(TARGETS))
     target = TARGETS[name]
     fault = check_all(name, target, [mutated(rng, target) for _ in range(n_inputs)], folder)
@@ -192,7 +192,7 @@ def problems(rng: random.Random, folder: Path, n_inputs: int = 40) -> list[str]:
 
 
 def run(budget: Budget, seed: int, state_dir: Path) -> Outcome:
-    """As :mod:`tests.campaign.parts` says."""
+    """Run the part, as :mod:`tests.campaign.parts` specifies."""
     from tests.campaign.trials import run_trials
 
     def trial(trial: Trial) -> None:

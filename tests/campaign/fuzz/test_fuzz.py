@@ -1,6 +1,6 @@
-"""The seeded first trials of the fuzzing parts, and every input that once failed.
+"""The seeded first trials of the fuzzing parts, and every input that failed in the past.
 
-The rest of the trials are parts of the campaign; what must hold is said in the modules.
+The remaining trials are parts of the campaign; the properties that must hold are stated in the modules.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def test_gathering_driven_by_bytes_stays_in_its_arrays(tmp_path: Path) -> None:
 
 
 def test_a_local_path_begins_with_its_first_pair_whichever_ends_are_free() -> None:
-    """By hand: the third letter alone matches. The path began with a gap where an end was not said to be free."""
+    """By hand: only the third letter matches. The path used to begin with a gap where an end was not declared free."""
     query, subject = np.array([3], np.uint16), np.array([1, 2, 3], np.uint16)
     for free in itertools.product((False, True), repeat=2):
         found = _native.align_pair(query, subject, None, 5, -4, 2, 1, True, *free, True)
@@ -65,7 +65,7 @@ def test_a_local_path_begins_with_its_first_pair_whichever_ends_are_free() -> No
 
 
 def test_a_child_that_dies_hangs_or_takes_all_memory_is_told_from_one_that_ends() -> None:
-    """The harness itself: each kind of end, seen as what it is."""
+    """The harness itself: each kind of end is recognized."""
     import os
     import signal
 

@@ -1,4 +1,7 @@
-"""What only the CPU engine promises: its paths for long subjects, its rescoring, interruption, and a strict door."""
+"""Properties of the CPU engine alone: paths for long subjects, rescoring, interruption, and validation of arguments.
+
+The expected scores come from the reference engine, from the scalar kernels, or from calculation by hand.
+"""
 
 from __future__ import annotations
 
@@ -30,12 +33,12 @@ def instruction_set(request: pytest.FixtureRequest) -> str:
 
 
 def test_it_is_a_score_engine() -> None:
-    """The protocol's own check."""
+    """The engine passes the protocol's own check."""
     assert isinstance(CpuEngine(), ScoreEngine)
 
 
 def test_info_names_the_instruction_set_it_takes() -> None:
-    """The best usable one comes first, and the scalar kernels run everywhere."""
+    """The best usable instruction set is the first, and the scalar kernels run everywhere."""
     names = [name for name, _ in _native.instruction_sets()]
     assert names[-1] == "scalar"
     assert "scalar" in usable_instruction_sets()
@@ -45,7 +48,7 @@ def test_info_names_the_instruction_set_it_takes() -> None:
 
 
 def test_a_long_subject_in_windows_scores_as_a_whole(instruction_set: str) -> None:
-    """Expected values: the reference engine. Copies of the query lie across the ends of windows of every size."""
+    """Expected values: the reference engine. Copies of the query cross the ends of windows of every size."""
     rng = np.random.default_rng(1)
     query = random_dna(rng, 24)
     for period in (997, 1500):
@@ -61,7 +64,7 @@ def test_a_long_subject_in_windows_scores_as_a_whole(instruction_set: str) -> No
 
 
 def test_saturated_windows_are_rescored_exactly(instruction_set: str) -> None:
-    """Expected values: the reference engine; one repeat scores beyond 8 bits, in one window of many."""
+    """Expected values: the reference engine; one repeat, in one window of many, scores beyond 8 bits."""
     rng = np.random.default_rng(2)
     query = random_dna(rng, 40)
     genome = random_dna(rng, 200_000)
@@ -74,7 +77,7 @@ def test_saturated_windows_are_rescored_exactly(instruction_set: str) -> None:
 
 
 def test_a_gap_without_extension_cost_may_span_anything(instruction_set: str) -> None:
-    """Expected value by hand: two halves 49,000 residues apart, 60 matches of 5 less 7 for the gap, however long."""
+    """Expected value by hand: two halves 49,000 residues apart, 60 matches of 5 minus 7 for a gap of any length."""
     rng = np.random.default_rng(3)
     left, right = random_dna(rng, 30), random_dna(rng, 30)
     genome = np.concatenate([left, random_dna(rng, 49_000), right])
@@ -89,7 +92,7 @@ def test_a_gap_without_extension_cost_may_span_anything(instruction_set: str) ->
 def test_a_gap_in_the_query_reaches_over_any_number_of_lanes(
     instruction_set: str, match: int, flank: int, extend: int, filler: int
 ) -> None:
-    """Expected value by hand, in 8, 16 and 32 bits: the query's filler pairs with nothing, so it is one gap."""
+    """Expected value by hand, in 8, 16 and 32 bits: the query's filler matches nothing, so it forms one gap."""
     rng = np.random.default_rng(9)
     left, right = rng.integers(0, 3, (2, flank), dtype=np.uint8)
     query = np.concatenate([left, np.full(filler, 3, np.uint8), right])
@@ -101,11 +104,11 @@ def test_a_gap_in_the_query_reaches_over_any_number_of_lanes(
 
 @cache
 def _query_of_several_blocks() -> tuple[QueryProfile, Partition, Scores]:
-    """A query whose best alignments cross the borders of its blocks of rows, with the reference engine's scores."""
+    """Return a query whose best alignments cross the borders of its row blocks, and the reference engine's scores."""
     rng = np.random.default_rng(4)
     query = random_protein(rng, 4200)
     subjects = [query[start : start + 90].copy() for start in (0, 2000, 2040, 4050, 4110)]
-    subjects += [random_protein(rng, int(length)) for length in rng.integers(80, 100, 64)]  # more than lanes
+    subjects += [random_protein(rng, int(length)) for length in rng.integers(80, 100, 64)]  # more than one per lane
     partition = make_partition(subjects)
     profile = sequence_profile(query, ScoringScheme(default_scheme(PROTEIN).matrix, GapPenalty(3, 1)))
     (expected,) = ReferenceEngine().score([profile], partition)
@@ -120,7 +123,7 @@ def test_queries_longer_than_a_block_of_rows(instruction_set: str) -> None:
 
 
 def test_all_instruction_sets_agree_on_random_profiles() -> None:
-    """Expected values: the scalar kernels, which share only the recurrence's template with the others."""
+    """Expected values: the scalar kernels, which share only the template of the recurrence with the others."""
     for seed in range(12):
         rng = np.random.default_rng(100 + seed)
         gap = GapPenalty(int(rng.integers(0, 30)), int(rng.integers(1, 12)))
@@ -139,13 +142,13 @@ def test_all_instruction_sets_agree_on_random_profiles() -> None:
 
 @cache
 def _queries_to_pack() -> tuple[list[QueryProfile], Partition, list[Scores]]:
-    """Queries that share passes and some that cannot, with the scores that the scalar kernels give each alone."""
+    """Return queries, only some of which can share passes, and the scores of each alone by the scalar kernels."""
     rng = np.random.default_rng(8)
     proteins = default_scheme(PROTEIN)
     gap = proteins.gap
     profiles = [sequence_profile(random_protein(rng, length), proteins) for length in (1, 40, 144, 9, 40)]
     profiles += [
-        random_profile(rng, 30, 12, gap, -9, 12),  # with the table before it more than 32 rows
+        random_profile(rng, 30, 12, gap, -9, 12),  # together with the previous table more than 32 rows
         random_profile(rng, 50, 45, gap, -9, 12),
         random_profile(rng, 3, 1, gap, -9, 12),
         sequence_profile(random_protein(rng, 2100), proteins),
@@ -162,7 +165,7 @@ def _queries_to_pack() -> tuple[list[QueryProfile], Partition, list[Scores]]:
 
 @pytest.mark.parametrize("packing", [[12], [5, 4, 3], [1, 11]])
 def test_queries_score_the_same_however_they_are_packed(instruction_set: str, packing: list[int]) -> None:
-    """Expected values: the scalar kernels with one query a call; with threads, in both orders, and with floors."""
+    """Expected values: the scalar kernels with one query per call; with threads, in both orders, and with floors."""
     profiles, partition, alone = _queries_to_pack()
     for order in (list(range(12)), list(range(11, -1, -1))):
         first = 0
@@ -173,13 +176,13 @@ def test_queries_score_the_same_however_they_are_packed(instruction_set: str, pa
                 floors = None if floor is None else [floor] * count
                 blocks = CpuEngine(2, instruction_set).score([profiles[i] for i in chosen], partition, floors)
                 for i, block in zip(chosen, blocks, strict=True):
-                    kept = np.flatnonzero(alone[i] >= (floor or 0))
-                    np.testing.assert_array_equal(block.score, alone[i][kept])
-                    np.testing.assert_array_equal(block.subject_index, partition.subject_index[kept])
+                    passing = np.flatnonzero(alone[i] >= (floor or 0))
+                    np.testing.assert_array_equal(block.score, alone[i][passing])
+                    np.testing.assert_array_equal(block.subject_index, partition.subject_index[passing])
 
 
 def test_large_partitions_are_scored_in_pieces() -> None:
-    """Expected values: the scalar kernels with one query a call; a piece holds as many subjects as may be held."""
+    """Expected values: the scalar kernels with one query per call; `scores_per_call` divides the partition."""
     profiles, partition, alone = _queries_to_pack()
     seen: list[int] = []
     blocks = CpuEngine(2, scores_per_call=500).score(profiles, partition, progress=seen.append)
@@ -190,7 +193,7 @@ def test_large_partitions_are_scored_in_pieces() -> None:
 
 
 def test_only_saturated_subjects_are_counted_as_rescored(instruction_set: str) -> None:
-    """Expected values by hand: 255 cannot be told from more in 8 bits, 254 can."""
+    """Expected values by hand: in 8 bits, 255 is indistinguishable from a larger score, and 254 is not."""
     table = np.full((1, 32), -1, dtype=np.int8)
     table[0, 0] = 1
     profile = QueryProfile(np.zeros(300, np.int32), table, GapPenalty(5, 5))
@@ -202,7 +205,7 @@ def test_only_saturated_subjects_are_counted_as_rescored(instruction_set: str) -
 
 @cache
 def _many_subjects_with_scores_everywhere() -> tuple[list[QueryProfile], Partition, list[Scores], list[int]]:
-    """Enough subjects for bounds; parts of the queries among them, so that scores run from 0 to beyond 16 bits."""
+    """Return enough subjects for bounds, with parts of the queries, so that scores range from 0 to beyond 16 bits."""
     rng = np.random.default_rng(7)
     profiles = [
         sequence_profile(random_protein(rng, 70), default_scheme(PROTEIN)),
@@ -227,15 +230,15 @@ def test_floors_leave_every_score_that_reaches_them_exact(instruction_set: str) 
     for floor in (14, 40, 61, 120, 254, 255, 256, 4000, 40_000):
         blocks = CpuEngine(2, instruction_set).score(profiles, partition, [floor] * len(profiles))
         for block, score, n_wide in zip(blocks, expected, n_rescored, strict=True):
-            kept = np.flatnonzero(score >= floor)
-            np.testing.assert_array_equal(block.subject_index, partition.subject_index[kept])
-            np.testing.assert_array_equal(block.score, score[kept])
+            passing = np.flatnonzero(score >= floor)
+            np.testing.assert_array_equal(block.subject_index, partition.subject_index[passing])
+            np.testing.assert_array_equal(block.score, score[passing])
             assert block.n_rescored == n_wide
 
 
 @pytest.mark.parametrize("kind", ["many", "one"])
 def test_an_interrupt_ends_a_search_quickly(kind: str) -> None:
-    """Ctrl-C is heard while most of the work is still to do, also in the middle of one very long pair."""
+    """Ctrl-C takes effect while most of the work remains, even in the middle of one very long pair."""
     rng = np.random.default_rng(5)
     length = 4_000_000 if kind == "one" else 3000
     query = random_dna(rng, 20_000 if kind == "many" else 60_000)
@@ -247,7 +250,7 @@ def test_an_interrupt_ends_a_search_quickly(kind: str) -> None:
 
 
 def test_progress_is_heard_within_one_long_pair() -> None:
-    """One pair that takes a second or more reports on its way, and all its cells in the end."""
+    """A pair that takes a second or more reports progress during its calculation, and all its cells at the end."""
     rng = np.random.default_rng(6)
     query = random_protein(rng, 1500)
     partition = make_partition([random_protein(rng, 400_000)])
@@ -258,7 +261,7 @@ def test_progress_is_heard_within_one_long_pair() -> None:
 
 
 def test_a_closed_engine_refuses_work() -> None:
-    """A clear error instead of a result."""
+    """The engine raises a clear error instead of returning a result."""
     engine = CpuEngine(1)
     engine.close()
     with pytest.raises(EngineError, match="was closed"):
@@ -266,7 +269,7 @@ def test_a_closed_engine_refuses_work() -> None:
 
 
 def test_parameters_that_cannot_be_used_are_refused() -> None:
-    """Errors name what is wrong and what there is."""
+    """Errors name the invalid value and the valid ones."""
     with pytest.raises(InputError, match="at least 1"):
         CpuEngine(0)
     with pytest.raises(EngineUnavailable, match=r"'mmx' is not among .*scalar"):
@@ -274,7 +277,7 @@ def test_parameters_that_cannot_be_used_are_refused() -> None:
 
 
 class TestDoor:
-    """The native function refuses what would lead it outside of its arrays."""
+    """The native function refuses arguments that would make it access memory outside its arrays."""
 
     def call(self, **changes: object) -> list[int]:
         arguments: dict[str, object] = {
@@ -292,7 +295,7 @@ class TestDoor:
         return _native.score_partition(**{**arguments, **changes})  # type: ignore[arg-type]
 
     def test_it_takes_what_is_right(self) -> None:
-        assert self.call() == [0]  # no subject was scored again
+        assert self.call() == [0]  # no subject was rescored
 
     @pytest.mark.parametrize(
         ("changes", "message"),

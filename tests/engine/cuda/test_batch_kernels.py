@@ -1,4 +1,7 @@
-"""The kernels that an engine begins to compile equal those that it launches, on the emulated device."""
+"""The kernels that an engine begins to compile equal those that it launches, on the emulated device.
+
+The expected kernels are written by hand from the engine's documentation, or are those that the device records.
+"""
 
 from __future__ import annotations
 
@@ -27,12 +30,12 @@ MakeDevice = Callable[..., EmulatedDevice]
 
 
 def codes_of(specs: list[KernelSpec]) -> set[tuple[str, tuple[tuple[str, str], ...]]]:
-    """The entry and constants of kernels, which determine their code; the number of threads does not."""
+    """Return the entry and constants of kernels, which determine their code; the number of threads does not."""
     return {(spec.entry, spec.constants) for spec in specs}
 
 
 class BestThree:
-    """The three best scores of a query are wanted; see :class:`swsearch.engine.protocol.TopKBound`."""
+    """Request the three best scores of a query; see :class:`swsearch.engine.protocol.TopKBound`."""
 
     top = 3
 
@@ -43,7 +46,7 @@ class BestThree:
 def related_case(
     lengths: tuple[int, ...], scheme: ScoringScheme, letters: int = 20
 ) -> tuple[list[QueryProfile], Partition]:
-    """Queries, and for each a copy among eight random subjects."""
+    """Return queries, and for each a copy among eight random subjects."""
     rng = np.random.default_rng(11)
     queries = [random_codes(rng, length, letters) for length in lengths]
     subjects = [random_codes(rng, length, letters) for length in (5, 16, 30, 31, 33, 40, 50, 64)]
@@ -76,7 +79,7 @@ def test_a_search_begins_the_kernels_that_it_launches(
 
 
 def test_scores_that_may_leave_the_type_have_their_kernel_begun(emulated: MakeDevice) -> None:
-    """By hand: with 127 per match 270 letters may score 34,290, beyond 2,047 and beyond 16 bits."""
+    """By hand: with 127 per match, 270 letters may score 34,290, beyond 2,047 and beyond 16 bits."""
     profiles, partition = related_case((270,), ScoringScheme(match_mismatch(127, -100), GapPenalty(200, 10)), 4)
     device = emulated()
     with CudaEngine(device) as engine:
@@ -87,7 +90,7 @@ def test_scores_that_may_leave_the_type_have_their_kernel_begun(emulated: MakeDe
 
 
 def test_long_subjects_have_their_kernel_begun(emulated: MakeDevice) -> None:
-    """One subject of 2,000 residues among short ones gets a warp of its own."""
+    """One subject of 2,000 residues among short ones is scored by its own warp."""
     rng = np.random.default_rng(12)
     partition = partition_of([random_codes(rng, length) for length in (20, 30, 2000)])
     device = emulated()

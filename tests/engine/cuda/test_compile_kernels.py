@@ -1,10 +1,11 @@
 """Every entry compiles for every supported architecture within the registers that its tile allows.
 
-The figures are the assembler's report. The inter-task kernels use the whole register file, so a few values of the
-outer loop may be spilled; more than that would be in the inner loop.
+The figures come from the assembler's report. The inter-task kernels use the full register file, so a few values of the
+outer loop may be spilled; more spills would be in the inner loop.
 
-All kernels of an architecture are compiled in one call, each in a namespace of its own: alone, three quarters of the
-time go into starting the compiler's programs and reading its headers. Its report is cached (``tests/compiled.py``).
+All kernels of an architecture are compiled in one call, each in its own namespace: in separate calls, three quarters of
+the time would be spent on starting the compiler's programs and reading its headers. The report is cached
+(``tests/compiled.py``).
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ pytestmark = pytest.mark.slow
 ARCHITECTURES = [75, 80, 86, 90, 120]
 GAP = GapPenalty(11, 1)
 SPILLED_OUTSIDE = 64
-"""Bytes."""
+"""Limit of the bytes that are spilled outside the inner loop."""
 SPILLED_STATE = 128
 """Bytes of a lane's state before a diamond, written once in 32 steps."""
 
@@ -81,9 +82,9 @@ def range_spec(architecture: int, pairing: Pairing, place: int) -> KernelSpec:
 
 
 def inter_task_kernels(architecture: int) -> list[KernelSpec]:
-    """Of each pairing the first tile and the last, whose kernel is a deferred one."""
+    """Return the kernels of the first and last tile of each pairing; the last one's kernel is a deferred one."""
     pairings = (Pairing.ROW_BLOCKS, Pairing.TWO_QUERIES)
-    return [range_spec(architecture, pairing, place) for pairing in pairings for place in (0, -1)]
+    return [range_spec(architecture, pairing, index) for pairing in pairings for index in (0, -1)]
 
 
 def list_kernels(architecture: int) -> list[KernelSpec]:
@@ -97,7 +98,7 @@ def list_kernels(architecture: int) -> list[KernelSpec]:
 
 
 def window_kernels(architecture: int) -> list[KernelSpec]:
-    """The largest tile, of a query of one strip and of two."""
+    """Return kernels of the largest tile, for a query of one strip and of two."""
     largest = choose_intra_task_tile(architecture, Pairing.ROW_BLOCKS, 28, 2_000, "score_windows")
     return [
         intra_task_kernel(Arithmetic.FAST, largest, GAP, strips=strips, texture=True, warps=16, entry="score_windows")
@@ -115,19 +116,19 @@ def classic_kernels(architecture: int) -> list[KernelSpec]:
 
 
 def pair_kernels(architecture: int) -> list[KernelSpec]:
-    """16 rows per lane, affine gaps, a table and decisions, which take most registers; and the wavefront's."""
+    """Return kernels with 16 rows per lane, affine gaps, a table and decisions (most registers), and the wavefront."""
     scores = AlignmentProblem(True, True, True, 11, 1, table=np.zeros((32, 32), np.int8))
     return [pair_kernel(16, scores, path=True), WAVEFRONT_KERNEL]
 
 
 def diamond_options(architecture: int) -> list[tuple[bool, str]]:
-    """Whether the problem is a local one, and the entry."""
+    """Return whether the problem is local, and the entry."""
     options = [(True, "sweep_pairs"), (False, "sweep_pairs"), (True, "trace_pairs"), (False, "trace_pairs")]
     return [*options, (True, "locate_best")] if architecture == 90 else options
 
 
 def diamond_kernels(architecture: int) -> list[KernelSpec]:
-    """Eight words a lane, the largest tile."""
+    """Return kernels with eight words per lane, the largest tile."""
     return [
         sweep_kernel(narrow=True, words=8, local=local, affine=True, compared=False, entry=entry)
         for local, entry in diamond_options(architecture)
@@ -140,9 +141,10 @@ KERNELS: tuple[Callable[[int], list[KernelSpec]], ...] = (
 
 
 def joined_source(specs: list[KernelSpec]) -> str:
-    """The entries one after another, the n-th with its constants in the namespace ``kernel_n_alone``.
+    """Join the entries into one source; the n-th has its constants in the namespace ``kernel_n_alone``.
 
-    The headers come before, outside of any namespace; functions of C are no use, as several would have one name.
+    The headers come first, outside any namespace. C linkage cannot be used, because several functions would have the
+    same name.
     """
     entries = [(resource_folder("cuda") / "entry" / f"{spec.entry}.cu").read_text() for spec in specs]
     lines = list(dict.fromkeys(line for text in entries for line in re.findall(r"^#include .*$", text, re.MULTILINE)))
@@ -166,7 +168,7 @@ def read_report(log: str) -> Report:
 
 
 def read_reports(log: str, n_kernels: int) -> list[Report]:
-    """By number of the kernel."""
+    """Return the reports in the order of the kernels' numbers."""
     parts = re.split(r"Compiling entry function '\w*?kernel_(\d+)_alone", log)[1:]
     found = {int(number): read_report(part) for number, part in zip(parts[::2], parts[1::2], strict=True)}
     assert sorted(found) == list(range(n_kernels)), log
@@ -175,15 +177,15 @@ def read_reports(log: str, n_kernels: int) -> list[Report]:
 
 @cache
 def all_reports(architecture: int) -> dict[KernelSpec, Report]:
-    """The assembler's report on every kernel."""
-    # A kernel's threads a block do not decide its code, so two lists may hold the same one.
+    """Return the assembler's report on every kernel."""
+    # The number of threads per block does not affect a kernel's code, so two lists may contain the same kernel.
     specs = list(dict.fromkeys(spec for kernels in KERNELS for spec in kernels(architecture)))
     source = joined_source(specs)
 
     def write(path: Path) -> None:
         with tempfile.TemporaryDirectory(prefix="swsearch-kernels-") as folder:
             (Path(folder) / "all.cu").write_text(source)
-            # A path as the entry's name leads to this file rather than to one of the sources' folder.
+            # The entry's name is a path to this file, because the file is not in the folder of the sources.
             code, log = compiler().compile(KernelSpec(f"{folder}/all", "", (), 0), architecture)
         assert code[:4] == b"\x7fELF"
         path.write_text(json.dumps(read_reports(log, len(specs))))
@@ -195,7 +197,7 @@ def all_reports(architecture: int) -> dict[KernelSpec, Report]:
 
 
 def reports(kernels: Callable[[int], list[KernelSpec]], architecture: int) -> list[Report]:
-    """The assembler's reports on some kernels, in their order."""
+    """Return the assembler's reports on some kernels, in their order."""
     found = all_reports(architecture)
     return [found[spec] for spec in kernels(architecture)]
 
@@ -203,9 +205,9 @@ def reports(kernels: Callable[[int], list[KernelSpec]], architecture: int) -> li
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
 def test_inter_task_kernels_fit_their_registers(architecture: int) -> None:
     limit = 65_536 // (256 * 2)
-    for (registers, spilled), place in zip(reports(inter_task_kernels, architecture), [0, -1, 0, -1], strict=True):
+    for (registers, spilled), index in zip(reports(inter_task_kernels, architecture), [0, -1, 0, -1], strict=True):
         assert registers <= limit
-        assert spilled <= (0 if place == 0 else SPILLED_OUTSIDE)
+        assert spilled <= (0 if index == 0 else SPILLED_OUTSIDE)
 
 
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
@@ -224,7 +226,7 @@ def test_list_and_collect_kernels_spill_nothing(architecture: int) -> None:
 
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
 def test_classic_kernels_spill_nothing(architecture: int) -> None:
-    """Registers for two, four and three blocks of 256 threads a multiprocessor."""
+    """The registers allow two, four and three blocks of 256 threads per multiprocessor."""
     limits = {"simt": 128, "striped": 64, "partitioned": 80}
     for kernel, (registers, spilled) in zip(CLASSIC_KERNELS, reports(classic_kernels, architecture), strict=True):
         assert spilled == 0
@@ -241,7 +243,7 @@ def test_pair_kernels_spill_nothing(architecture: int) -> None:
 
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
 def test_diamond_kernels_keep_a_lane_in_registers(architecture: int) -> None:
-    """Local sweeps hold a lane's state twice, and may spill one of them."""
+    """Local sweeps hold a lane's state twice, and may spill one copy."""
     for (local, entry), (registers, spilled) in zip(
         diamond_options(architecture), reports(diamond_kernels, architecture), strict=True
     ):
@@ -252,7 +254,7 @@ def test_diamond_kernels_keep_a_lane_in_registers(architecture: int) -> None:
 
 @pytest.mark.parametrize("kernels", [small_kernels, diamond_kernels])
 def test_a_kernel_alone_is_as_among_the_others(kernels: Callable[[int], list[KernelSpec]]) -> None:
-    """Source: the compiler's report of one kernel, compiled as the engine does it."""
+    """Source: the compiler's report on one kernel, compiled as the engine compiles it."""
     spec = kernels(90)[-1]
     code, log = compiler().compile(spec, 90)
     assert code[:4] == b"\x7fELF"

@@ -1,4 +1,7 @@
-"""The kernel compiler's cache with a compiler that is played, and errors of the real one where it is here."""
+"""The kernel compiler's cache, with a simulated compiler, and errors of the real compiler where it is installed.
+
+The expected values are written by hand.
+"""
 
 from __future__ import annotations
 

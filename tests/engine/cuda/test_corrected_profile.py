@@ -1,4 +1,7 @@
-"""The CUDA engine computes with profiles of more rows than there are letters, as composition correction makes them."""
+"""The CUDA engine with profiles of more rows than letters, as composition correction makes them.
+
+The expected scores are the reference engine's.
+"""
 
 import numpy as np
 
@@ -12,7 +15,7 @@ from tests.engine.cuda.emulation.sequences import partition_of, random_codes
 
 
 def test_corrected_scores_are_those_of_the_reference(emulated: type[EmulatedDevice]) -> None:
-    """Source: the reference engine; every second residue of the queries is one of two, so corrections abound."""
+    """Source: the reference engine; every second query residue is one of two letters, so corrections are frequent."""
     rng = np.random.default_rng(21)
     queries = [random_codes(rng, length) for length in (90, 120)]
     for query in queries:

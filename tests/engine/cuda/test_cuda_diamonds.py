@@ -1,7 +1,8 @@
-"""Pairs by diamonds on a GPU. The expected ends are those of the CPU's pair kernels, which the whole matrix judges.
+"""Pairs by diamonds on a GPU. The expected ends are those of the CPU's pair kernels, which other tests compare with the
+full matrix.
 
-The same driver and kernel run without a GPU in ``test_emulated_diamonds.py``; here many warps really wait
-for one another.
+The same driver and kernel run without a GPU in ``test_emulated_diamonds.py``; on a GPU, many warps run concurrently and
+wait for one another.
 """
 
 from __future__ import annotations
@@ -66,7 +67,7 @@ def related(rng: np.random.Generator, m: int, n: int, letters: int) -> tuple[np.
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 @pytest.mark.parametrize("local", [True, False])
 def test_ends_are_those_of_the_cpu(sweep: DiamondSweep, shape: SweepShape, local: bool) -> None:
-    """Many pairs a launch: all length relations to a strip, free ends, tables and compared letters, all gaps."""
+    """Many pairs per launch: lengths in every relation to a strip, free ends, tables and compared letters, all gaps."""
     rng = np.random.default_rng(shape.words)
     s = shape.strip_rows
     lengths = [
@@ -93,7 +94,7 @@ def test_ends_are_those_of_the_cpu(sweep: DiamondSweep, shape: SweepShape, local
 
 @pytest.mark.parametrize("local", [True, False])
 def test_more_strips_than_run_at_a_time(sweep: DiamondSweep, local: bool) -> None:
-    """Warps go on to later strips while earlier ones run; a 300,000-letter query has 2,344 strips of 128 rows."""
+    """Warps continue with later strips while earlier ones run; a 300,000-letter query has 2,344 strips of 128 rows."""
     pair = related(np.random.default_rng(3), 300_000, 2_500, 4)
     problem = AlignmentProblem(local, True, True, 5, 2, 2, -3)
     for words in WORDS:
@@ -103,7 +104,7 @@ def test_more_strips_than_run_at_a_time(sweep: DiamondSweep, local: bool) -> Non
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 @pytest.mark.parametrize("local", [True, False])
 def test_paths_are_those_of_the_cpu(sweep: DiamondSweep, shape: SweepShape, local: bool) -> None:
-    """Expected: the CPU's kernels. Many strips in flight; few letters make many paths of one score."""
+    """Expected: the CPU's kernels. Many strips run concurrently; few letters give many paths of equal score."""
     rng = np.random.default_rng(shape.words)
     table = rng.integers(-6, 7, (20, 20)).astype(np.int8)
     for case, (m, n) in enumerate([(1, 900), (2000, 1), (3 * shape.strip_rows + 5, 1024), (30_000, 27_000)]):
@@ -121,7 +122,7 @@ def test_paths_are_those_of_the_cpu(sweep: DiamondSweep, shape: SweepShape, loca
 def test_paths_through_many_bands_are_those_of_the_cpu(
     sweep: DiamondSweep, monkeypatch: pytest.MonkeyPatch, local: bool
 ) -> None:
-    """Expected: the CPU's kernels. There is room for what a tenth of the strips leave, and for two rows on the host."""
+    """Expected: the CPU's kernels. Memory holds the output of a tenth of the strips, and two rows on the host."""
     query, subject = related(np.random.default_rng(8), 40_000, 50_000, 4)
     problem = AlignmentProblem(local, local, local, 5, 2, 2, -3)
     shape = SweepShape(True, 8)
@@ -156,7 +157,7 @@ def test_paths_and_scores_are_the_cpus_in_every_mode() -> None:
 
 @pytest.mark.parametrize("query_length", [60, 700, 3_000, 20_000])
 def test_long_subjects_are_scored_as_by_the_cpu(query_length: int) -> None:
-    """Expected: the CPU engine. Verified windows for three queries, diamonds for one; the query is in a subject."""
+    """Expected: the CPU engine. Three queries use verified windows, one uses diamonds; a subject contains the query."""
     info = cuda_info()
     if not info.usable:
         pytest.skip(info.reason)

@@ -1,7 +1,7 @@
 """The CUDA engine on a GPU. The expected scores are the reference engine's, on generated sequences.
 
-The same engine and kernels run without a GPU in ``test_emulated_engine.py``; here are the compiler, the
-driver, texture objects and the machine's own order of things.
+The same engine and kernels run without a GPU in ``test_emulated_engine.py``; the tests here add the compiler, the
+driver, texture objects and the hardware's own order of execution.
 """
 
 from __future__ import annotations
@@ -41,14 +41,14 @@ def engine() -> Iterator[CudaEngine]:
 
 
 def partition_of(subjects: Sequence[Codes]) -> Partition:
-    order = sorted(range(len(subjects)), key=lambda place: (len(subjects[place]), place))
+    order = sorted(range(len(subjects)), key=lambda index: (len(subjects[index]), index))
     packed = bytearray()
     starts = []
-    for place in order:
+    for index in order:
         starts.append(len(packed))
-        packed += subjects[place].tobytes() + bytes([PAD_CODE]) * (-len(subjects[place]) % SUBJECT_ALIGNMENT)
+        packed += subjects[index].tobytes() + bytes([PAD_CODE]) * (-len(subjects[index]) % SUBJECT_ALIGNMENT)
     packed += bytes([PAD_CODE]) * TAIL_PADDING
-    lengths = np.array([len(subjects[place]) for place in order], dtype=np.uint32)
+    lengths = np.array([len(subjects[index]) for index in order], dtype=np.uint32)
     residues = np.frombuffer(bytes(packed), dtype=np.uint8)
     return Partition(residues, np.array(starts, dtype=np.uint64), lengths, np.array(order, dtype=np.uint32))
 
@@ -96,7 +96,7 @@ def test_both_strands_of_dna_are_exact(engine: CudaEngine) -> None:
 
 
 def test_scores_of_every_size_are_exact(engine: CudaEngine) -> None:
-    """Match 127 takes a self-score of 290 bases beyond 16 bits."""
+    """Match 127 gives 290 bases a self-score beyond 16 bits."""
     queries, partition = case(3, (290,), 50, 4)
     profiles = [sequence_profile(queries[0], ScoringScheme(match_mismatch(127, -100), GapPenalty(200, 10)))]
     assert_as_reference(engine, profiles, partition)
@@ -120,7 +120,7 @@ def test_a_streamed_database_gives_the_same_blocks() -> None:
 
 @pytest.mark.parametrize("words", range(4, 29, 3))
 def test_every_tile_is_exact(engine: CudaEngine, words: int) -> None:
-    """Query lengths that take tiles of different widths, in one strip and in several."""
+    """The query lengths use tiles of different widths, in one strip and in several."""
     queries, partition = case(words, (8 * words - 1, 8 * words * 3), 60)
     profiles = [sequence_profile(query, default_scheme(PROTEIN)) for query in queries]
     assert_as_reference(engine, profiles[:1], partition)
@@ -129,7 +129,7 @@ def test_every_tile_is_exact(engine: CudaEngine, words: int) -> None:
 
 
 def assert_native_ends(engine: CudaEngine, profile: QueryProfile, partition: Partition) -> None:
-    """Scores and ends are those of the CPU's forward pass, whose rule for ties is held against the definition."""
+    """Compare scores and ends with the CPU's forward pass, whose rule for ties is tested against the definition."""
     native = _native.score_ends(
         profile.rows, profile.table, profile.gap.open, profile.gap.extend,
         partition.residues, partition.starts, partition.lengths,
@@ -143,7 +143,7 @@ def assert_native_ends(engine: CudaEngine, profile: QueryProfile, partition: Par
 
 @pytest.mark.parametrize("gap", [GapPenalty(11, 1), GapPenalty(0, 4), GapPenalty(3000, 7)], ids=str)
 def test_ends_are_those_of_the_cpu(engine: CudaEngine, gap: GapPenalty) -> None:
-    """A warp a subject where many are listed, a block each where few are; low scores end in many places."""
+    """A warp scores a subject where many are listed, a block where few are; low scores end at many positions."""
     queries, partition = case(6, (30, 250, 2100), 900)
     for query in queries:
         profile = sequence_profile(query, ScoringScheme(named_matrix("BLOSUM62"), gap))
@@ -152,7 +152,7 @@ def test_ends_are_those_of_the_cpu(engine: CudaEngine, gap: GapPenalty) -> None:
 
 
 def test_ends_of_every_type_and_of_long_subjects(engine: CudaEngine) -> None:
-    """Match 127 takes a self-score of 290 bases beyond 16 bits; a subject of 300,000 goes in windows."""
+    """Match 127 gives 290 bases a self-score beyond 16 bits; a subject of 300,000 residues is scored in windows."""
     queries, partition = case(7, (290,), 50, 4)
     assert_native_ends(
         engine, sequence_profile(queries[0], ScoringScheme(match_mismatch(127, -100), GapPenalty(200, 10))), partition
@@ -184,7 +184,7 @@ sys.exit(main(sys.argv[2:]))
 
 @pytest.mark.parametrize("launch", [1, 3])
 def test_a_device_that_fails_names_itself_in_one_line(tmp_path: Path, launch: int) -> None:
-    """A kernel is given addresses that nobody has; the driver then takes the context away."""
+    """A kernel gets invalid addresses; the driver then destroys the context."""
     info = cuda_info()
     if not info.usable:
         pytest.skip(info.reason)

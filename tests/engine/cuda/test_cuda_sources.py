@@ -48,12 +48,12 @@ def gpu() -> None:
 @pytest.mark.parametrize("kernel", CLASSIC_KERNELS)
 @pytest.mark.parametrize("gap", [GapPenalty(11, 1), GapPenalty(0, 3), GapPenalty(4, 0)], ids=str)
 def test_classic_kernels_give_the_cpus_scores(kernel: str, gap: GapPenalty) -> None:
-    """Queries of 1 to 2,000 residues, subjects of up to 34,350; pieces of the longest query among them."""
+    """Queries of 1 to 2,000 residues, subjects of up to 34,350; the subjects include parts of the longest query."""
     rng = np.random.default_rng(1)
     scheme = ScoringScheme(named_matrix("BLOSUM62"), gap)
     queries = [rng.integers(0, 20, length).astype(np.uint8) for length in (1, 31, 375, 513, 2000)]
     workload = generated_proteins(600_000, titins=True)
-    subjects = [workload.partition.codes(place) for place in range(len(workload.partition))]
+    subjects = [workload.partition.codes(index) for index in range(len(workload.partition))]
     subjects += [queries[-1][start:stop] for start, stop in rng.integers(0, 2000, (40, 2)) if start < stop]
     partition = Partition.pack(subjects)
     profiles = [sequence_profile(query, scheme) for query in queries]
@@ -65,14 +65,14 @@ def test_classic_kernels_give_the_cpus_scores(kernel: str, gap: GapPenalty) -> N
 
 
 def test_all_kernels_agree_on_real_proteins() -> None:
-    """1,500 proteins and seven queries, kernels of different designs against the CPU engine."""
+    """1,500 proteins and seven queries; kernels of different designs are compared with the CPU engine."""
     data = Path(__file__).parents[3] / "data"
     scheme = default_scheme(PROTEIN)
     profiles = [sequence_profile(r.codes, scheme) for r in read_sequences([data / "queries.fasta"], PROTEIN)]
     partition = Partition.pack([record.codes for record in read_sequences([data / "proteins.fasta.gz"], PROTEIN)])
     with CpuEngine() as cpu:
         wanted = cpu.score(profiles, partition)
-    assert max(int(block.score.max()) for block in wanted) > 2047  # scores that leave the fast type
+    assert max(int(block.score.max()) for block in wanted) > 2047  # scores beyond the fast type
     makers: list[Callable[[], ScoreEngine]] = [*(partial(Cudasw2Engine, name) for name in CLASSIC_KERNELS), CudaEngine]
     for make in makers:
         with make() as engine:
@@ -84,7 +84,7 @@ def test_all_kernels_agree_on_real_proteins() -> None:
 
 @pytest.mark.parametrize("kernel", CLASSIC_KERNELS)
 def test_classic_kernels_are_exact_beyond_16_bits(kernel: str) -> None:
-    """A self-score is 127 a residue."""
+    """A self-score is 127 per residue."""
     query = np.random.default_rng(2).integers(0, 4, 900).astype(np.uint8)
     profile = sequence_profile(query, ScoringScheme(match_mismatch(127, -100), GapPenalty(200, 10)))
     with Cudasw2Engine(kernel) as engine:

@@ -1,4 +1,4 @@
-"""The kernels of CUDASW++ 2.0 on the emulated device. The expected scores are the reference engine's, or the CPU's."""
+"""The kernels of CUDASW++ 2.0 on the emulated device. Expected scores: the reference engine's or the CPU engine's."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ MakeDevice = Callable[..., EmulatedDevice]
 
 
 def related(rng: np.random.Generator, query: Codes, keep: float = 0.8) -> Codes:
-    """A query with pieces left out and put in, so that its alignment has gaps of all lengths."""
+    """Return a query with deletions and insertions, so that its alignment has gaps of all lengths."""
     pieces = []
-    place = 0
-    while place < len(query):
+    position = 0
+    while position < len(query):
         step = int(rng.integers(5, 60))
-        pieces.append(query[place : place + step] if rng.random() < keep else random_codes(rng, step // 2))
-        place += step
+        pieces.append(query[position : position + step] if rng.random() < keep else random_codes(rng, step // 2))
+        position += step
     return np.concatenate(pieces)
 
 
@@ -77,7 +77,7 @@ def test_all_kernels_agree_on_real_proteins(emulated: MakeDevice) -> None:
     with CpuEngine() as cpu:
         (of_all,) = cpu.score([profile], partition_of(subjects))
         best = of_all.subject_index[np.argsort(of_all.score)[-5:]]
-        partition = partition_of([subjects[place] for place in [*best.tolist(), *range(0, len(subjects), 150)]])
+        partition = partition_of([subjects[index] for index in [*best.tolist(), *range(0, len(subjects), 150)]])
         (wanted,) = cpu.score([profile], partition)
     assert wanted.score.max() > 200
     assert wanted.score.min() < 50
@@ -92,7 +92,7 @@ def test_all_kernels_agree_on_real_proteins(emulated: MakeDevice) -> None:
 @pytest.mark.parametrize("kernel", CLASSIC_KERNELS)
 @pytest.mark.parametrize("gap", [GapPenalty(11, 1), GapPenalty(0, 2)], ids=str)
 def test_scores_are_those_of_the_reference(emulated: MakeDevice, kernel: str, gap: GapPenalty) -> None:
-    """Queries of one row, below, at and above a vector, and of several stripes; gaps long enough to cross stripes."""
+    """Queries of one row, of about a vector, and of several stripes; gaps long enough to cross stripes."""
     queries, partition = case(1, (1, 33, 130))
     profiles = [sequence_profile(query, ScoringScheme(named_matrix("BLOSUM62"), gap)) for query in queries]
     with Cudasw2Engine(kernel, emulated()) as engine:
@@ -105,15 +105,15 @@ def test_scores_are_those_of_the_reference(emulated: MakeDevice, kernel: str, ga
 def test_dna_and_floors(emulated: MakeDevice, kernel: str) -> None:
     queries, partition = case(2, (90,), 16)
     profiles = [sequence_profile(query, default_scheme(DNA)) for query in queries]
-    told: list[int] = []
+    reported: list[int] = []
     with Cudasw2Engine(kernel, emulated()) as engine:
         assert_as_reference(engine, profiles, partition, 20)
-        engine.score(profiles, partition, progress=told.append)
-    assert sum(told) == 90 * partition.n_residues
+        engine.score(profiles, partition, progress=reported.append)
+    assert sum(reported) == 90 * partition.n_residues
 
 
 def test_kernels_that_share_nothing_agree(emulated: MakeDevice) -> None:
-    """The default engine and the three kernels here give the same scores on the same emulated device."""
+    """The default engine and these three kernels give the same scores on the same emulated device."""
     queries, partition = case(3, (140,))
     profiles = [sequence_profile(query, default_scheme(PROTEIN)) for query in queries]
     with CudaEngine(emulated()) as engine:
@@ -130,7 +130,7 @@ def test_kernels_that_share_nothing_agree(emulated: MakeDevice) -> None:
 def test_scores_beyond_16_bits_are_exact(
     emulated: MakeDevice, monkeypatch: pytest.MonkeyPatch, kernel: str, length: int, largest: int
 ) -> None:
-    """Match 127: 517 matches leave 16 bits; the slower kernel gets a lower limit. A self-score is 127 per residue."""
+    """Match 127: 517 matches exceed 16 bits; the slower kernel gets a lower limit. A self-score is 127 per residue."""
     monkeypatch.setattr("swsearch.engine.cuda.cudasw2.LARGEST_NARROW", largest)
     query = random_codes(np.random.default_rng(4), length, 4)
     partition = partition_of([query, query[:40]])
@@ -143,7 +143,7 @@ def test_scores_beyond_16_bits_are_exact(
 
 
 def plain_f_below(profile: QueryProfile, subject: Codes, rows: int) -> tuple[list[int], list[int]]:
-    """H of row ``rows`` - 1 and the F that row ``rows`` takes, by column, cell by cell after Gotoh (1982)."""
+    """Return H of row ``rows`` - 1 and the F that row ``rows`` uses, by column, cell by cell after Gotoh (1982)."""
     first, extend = profile.gap.first, profile.gap.extend
     h_above, f = [0] * (len(subject) + 1), [0] * (len(subject) + 1)
     for row in range(rows):
@@ -159,7 +159,7 @@ def plain_f_below(profile: QueryProfile, subject: Codes, rows: int) -> tuple[lis
 
 @pytest.mark.parametrize("gap", [GapPenalty(2, 1), GapPenalty(0, 2)], ids=str)
 def test_the_first_row_of_a_partition_gets_the_right_f(emulated: MakeDevice, gap: GapPenalty) -> None:
-    """H and F between two partitions are those of the plain matrix, although the lazy loop stops early."""
+    """H and F between two partitions equal those of the plain matrix, although the lazy-F loop stops early."""
     rng = np.random.default_rng(5)
     query = random_codes(rng, 129, 6)
     subject = np.concatenate([related(rng, query[:128], 0.6), query[:40], query[90:129]])
@@ -185,13 +185,13 @@ def test_the_first_row_of_a_partition_gets_the_right_f(emulated: MakeDevice, gap
     device.download(handed_on, boundary, Stream.COMPUTE)
     h, f = plain_f_below(profile, subject, 128)
     found = [block for block in handed_on if block[:, 0].tolist() == h]
-    assert len(found) == 1  # one warp had the subject
+    assert len(found) == 1  # one warp scored the subject
     assert found[0][:, 1].tolist() == f
     assert max(f) > 20
 
 
 def test_profiles_hold_every_row_once() -> None:
-    """Expected values: the profile's own table; rows past the query score -128."""
+    """Expected values: the profile's own table; rows beyond the query score -128."""
     query = np.arange(70, dtype=np.uint8) % 20
     profile = sequence_profile(query, default_scheme(PROTEIN))
     sequential, striped = sequential_texels(profile), striped_texels(profile, 4)

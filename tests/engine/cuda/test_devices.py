@@ -20,11 +20,11 @@ from tests.engine.cuda.emulation.sequences import partition_of, random_codes
 
 
 def small_case(seed: int, n_queries: int) -> tuple[list[QueryProfile], Partition]:
-    """Queries of 20 residues and more, against 40 subjects, one in four of which is related to the first query."""
+    """Return queries of at least 20 residues, and 40 subjects, a quarter of them related to the first query."""
     rng = np.random.default_rng(seed)
-    queries = [random_codes(rng, 20 + place) for place in range(n_queries)]
+    queries = [random_codes(rng, 20 + index) for index in range(n_queries)]
     subjects = [random_codes(rng, int(length)) for length in rng.integers(1, 60, 30)]
-    subjects += [np.concatenate([random_codes(rng, 5), queries[0][: 5 + place]]) for place in range(10)]
+    subjects += [np.concatenate([random_codes(rng, 5), queries[0][: 5 + index]]) for index in range(10)]
     return [sequence_profile(query, default_scheme(PROTEIN)) for query in queries], partition_of(subjects)
 
 
@@ -37,17 +37,17 @@ def assert_same(found: list[ScoreBlock], wanted: list[ScoreBlock]) -> None:
 
 @pytest.mark.parametrize("n_queries", [1, 2 * PROFILES_PER_DEVICE + 1])
 def test_two_devices_score_as_one(n_queries):
-    """With few queries each device has a share of the subjects, with many it has queries of its own."""
+    """With few queries each device scores a share of the subjects, with many it scores its own queries."""
     profiles, partition = small_case(5, n_queries)
-    told: list[int] = []
+    reported: list[int] = []
     with CudaDevices([0, 1], opener()) as engine:
         assert isinstance(engine, ScoreEngine)
         for _ in range(2):
-            found = engine.score(profiles, partition, progress=told.append)
+            found = engine.score(profiles, partition, progress=reported.append)
             assert_same(found, ReferenceEngine().score(profiles, partition))
         floors = [30] * n_queries
         assert_same(engine.score(profiles, partition, floors), ReferenceEngine().score(profiles, partition, floors))
-    assert sum(told) == 2 * partition.n_residues * sum(profile.length for profile in profiles)
+    assert sum(reported) == 2 * partition.n_residues * sum(profile.length for profile in profiles)
 
 
 def test_a_device_that_cannot_be_opened_closes_the_others():

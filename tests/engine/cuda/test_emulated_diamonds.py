@@ -1,6 +1,6 @@
 """Scores and ends of pairs by diamonds, with all host code and kernels, on the emulated device.
 
-The expected ends are those of the whole matrix (``tests/pairs/whole_matrix.py``), of parasail, edlib, or of the CPU's
+The expected ends are those of the full matrix (``tests/pairs/whole_matrix.py``), of parasail, of edlib, or of the CPU's
 pair kernels where a matrix in Python would take too long.
 """
 
@@ -37,7 +37,7 @@ FREE = {"both": (True, True), "query": (True, False), "subject": (False, True), 
 
 
 def related(seed: int, m: int, n: int, n_letters: int = 4) -> tuple[np.ndarray, np.ndarray]:
-    """Two sequences, the beginning of one a changed copy of the other's."""
+    """Return two sequences; the beginning of one is a mutated copy of the other's beginning."""
     rng = np.random.default_rng(seed)
     query = rng.integers(0, n_letters, m).astype(np.uint16)
     subject = rng.integers(0, n_letters, n).astype(np.uint16)
@@ -47,7 +47,7 @@ def related(seed: int, m: int, n: int, n_letters: int = 4) -> tuple[np.ndarray, 
 
 
 def by_definition(query: np.ndarray, subject: np.ndarray, p: AlignmentProblem) -> PairEnd:
-    """The whole matrix's end."""
+    """Return the end according to the full matrix."""
     if p.table is None:
         scores = np.where(query[:, None] == subject[None, :], p.match, p.mismatch)
     else:
@@ -59,7 +59,7 @@ def by_definition(query: np.ndarray, subject: np.ndarray, p: AlignmentProblem) -
 
 
 def problems(*, local: bool, affine: bool, costs: list[tuple[int, int]], tables: bool) -> list[AlignmentProblem]:
-    """Problems of one kernel: all free ends, several costs, and score tables."""
+    """Return problems for one kernel: all free ends, several costs, and score tables."""
     rng = np.random.default_rng(1)
     gaps = [(5, 2), (11, 1), (3, 0)] if affine else [(0, 2), (0, 1)]
     found = []
@@ -89,7 +89,7 @@ LARGE = [(150, -200), (127, -129)]
 def test_ends_are_as_defined(
     emulated: MakeDevice, shape: SweepShape, local: bool, affine: bool, costs: list[tuple[int, int]], n_letters: int
 ) -> None:
-    """Expected: the whole matrix. 1, S - 1, S, S + 1, several S rows, 1 x n, m x 1; letters looked up and compared."""
+    """Expected: the full matrix. 1, S - 1, S, S + 1, several S rows, 1 x n, m x 1; letters looked up and compared."""
     device = emulated()
     sweep = DiamondSweep(device)
     pairs = [related(seed, m, n, n_letters) for seed, (m, n) in enumerate(LENGTHS)]
@@ -103,7 +103,7 @@ def test_ends_are_as_defined(
 
 @pytest.mark.parametrize("words", [4, 8])
 def test_more_words_a_lane_change_nothing(emulated: MakeDevice, words: int) -> None:
-    """Expected: the whole matrix."""
+    """Expected: the full matrix."""
     shape = SweepShape(narrow=True, words=words)
     s = shape.strip_rows
     pairs = [related(words, s - 1, 40), related(words, s + 1, 90)]
@@ -113,7 +113,7 @@ def test_more_words_a_lane_change_nothing(emulated: MakeDevice, words: int) -> N
 
 
 def test_threads_in_reverse_order_and_more_strips_than_run_at_a_time(emulated: MakeDevice) -> None:
-    """A result that depended on the order of threads would show a race; three warps do the work of thirteen strips."""
+    """A race would make the result depend on the order of threads; three warps compute thirteen strips."""
     pair = related(5, 12 * S + 1, 150)
     problem = AlignmentProblem(True, True, True, 5, 2, 2, -3)
     ends = {
@@ -124,7 +124,7 @@ def test_threads_in_reverse_order_and_more_strips_than_run_at_a_time(emulated: M
 
 
 def test_risotto_becomes_presto_in_four_edits(emulated: MakeDevice) -> None:
-    """The count is that of the exercise the problem is known from; texts against edlib and rapidfuzz."""
+    """The count is that of the well-known exercise; the texts are compared with edlib and rapidfuzz."""
     gpu = DiamondPairs(emulated())
     assert align_pair(PairSequence("", "RISOTTO"), PairSequence("", "PRESTO"), "edit", backend=gpu).score == 4
     rng = np.random.default_rng(2)
@@ -139,7 +139,7 @@ def test_risotto_becomes_presto_in_four_edits(emulated: MakeDevice) -> None:
 
 @pytest.mark.parametrize("mode", ["local", "global", "semiglobal"])
 def test_scores_are_parasails(emulated: MakeDevice, mode: str) -> None:
-    """parasail's 32-bit scan kernels, given open + extend."""
+    """Expected: parasail's 32-bit scan kernels, with open + extend as their open."""
     codes = related(7, 600, 500)
     text = ["".join("ACGT"[letter] for letter in side) for side in codes]
     local, free = mode == "local", mode != "global"
@@ -150,7 +150,7 @@ def test_scores_are_parasails(emulated: MakeDevice, mode: str) -> None:
 
 
 def test_scores_that_no_diamond_holds_in_16_bits_are_done_in_32(emulated: MakeDevice) -> None:
-    """Expected: the whole matrix. Gap costs of 2,300 leave 16 bits in any diamond."""
+    """Expected: the full matrix. Gap costs of 2,300 exceed 16 bits in any diamond."""
     device = emulated()
     pair = related(8, 200, 60)
     for local in (True, False):
@@ -161,7 +161,7 @@ def test_scores_that_no_diamond_holds_in_16_bits_are_done_in_32(emulated: MakeDe
 
 
 def test_a_device_with_little_shared_memory_gets_narrower_strips(emulated: MakeDevice) -> None:
-    """28 letters and 8 words a lane need 60 KB a block; a device of 32 KB does the same with fewer words."""
+    """28 letters and 8 words per lane need 60 KB per block; a device of 32 KB uses fewer words, with equal results."""
     device = emulated()
     pair = related(9, 900, 200, 28)
     problem = AlignmentProblem(False, False, False, 5, 2, 2, -3)
@@ -174,19 +174,19 @@ def test_a_device_with_little_shared_memory_gets_narrower_strips(emulated: MakeD
 
 
 def test_a_long_sweep_is_several_launches(emulated: MakeDevice, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Expected: the whole matrix; the horizon outlives a launch, and progress counts all cells, fill included."""
+    """Expected: the full matrix; the horizon is retained between launches; progress counts all cells with padding."""
     monkeypatch.setattr(diamond_launch, "CELLS_PER_LAUNCH", 2 * S * 100)
     device = emulated()
     pair = related(4, 5 * S + 1, 100)
-    told: list[int] = []
+    reported: list[int] = []
     problem = AlignmentProblem(True, True, True, 5, 2, 2, -3)
-    assert DiamondSweep(device).ends([pair], problem, told.append, NARROW) == [by_definition(*pair, problem)]
+    assert DiamondSweep(device).ends([pair], problem, reported.append, NARROW) == [by_definition(*pair, problem)]
     assert [entry for entry, _ in device.launches] == ["sweep_pairs"] * 3 + ["locate_best"]
-    assert sum(told) == 6 * S * 100
+    assert sum(reported) == 6 * S * 100
 
 
 def test_memory_grows_with_the_lengths(emulated: MakeDevice) -> None:
-    """Twice the lengths, about twice the memory: bytes that the device gave out, measured."""
+    """Twice the lengths need about twice the memory, measured as bytes that the device allocated."""
     problem = AlignmentProblem(True, True, True, 5, 2, 2, -3)
     bytes_of = []
     for factor in (1, 2):
@@ -200,7 +200,7 @@ LOCAL = AlignmentProblem(True, True, True, 5, 2, 2, -3)
 
 
 def memory_for(emulated: MakeDevice, pairs: list[tuple[np.ndarray, np.ndarray]]) -> int:
-    """Bytes that pairs take in flight together, measured on a device with room for them."""
+    """Return the bytes that pairs need concurrently, measured on a device with sufficient memory."""
     sweep = DiamondSweep(emulated())
     sweep.ends(pairs, LOCAL)
     return sweep.peak_bytes
@@ -208,19 +208,19 @@ def memory_for(emulated: MakeDevice, pairs: list[tuple[np.ndarray, np.ndarray]])
 
 @pytest.mark.parametrize("n_at_once", [3, 2, 1])
 def test_pairs_beyond_the_memory_go_in_groups(emulated: MakeDevice, n_at_once: int) -> None:
-    """Expected: the whole matrix. Seven pairs are halved to three and to one, and nothing stays on the device."""
+    """Expected: the full matrix. Seven pairs are halved to three and to one, and all device memory is freed."""
     pairs = [related(seed, 2 * S, 90) for seed in range(7)]
     device = emulated(memory_bytes=memory_for(emulated, pairs[:n_at_once]))
-    told: list[int] = []
-    assert DiamondSweep(device).ends(pairs, LOCAL, told.append) == [by_definition(*pair, LOCAL) for pair in pairs]
+    reported: list[int] = []
+    assert DiamondSweep(device).ends(pairs, LOCAL, reported.append) == [by_definition(*pair, LOCAL) for pair in pairs]
     n_sweeps = sum(entry == "sweep_pairs" for entry, _ in device.launches)
     assert n_sweeps == (3 if n_at_once == 3 else 7)
-    assert sum(told) == 7 * 2 * S * 90
+    assert sum(reported) == 7 * 2 * S * 90
     assert device.used_bytes == 0
 
 
 def test_a_pair_that_does_not_fit_is_one_clear_line(emulated: MakeDevice) -> None:
-    """A kilobyte less than a pair needs, alone and among others; the sweep can then align smaller pairs."""
+    """The memory is a kilobyte less than a pair needs, alone and among others; smaller pairs can then be aligned."""
     large, small = related(1, 4 * S, 900), related(2, 30, 40)
     device = emulated(memory_bytes=memory_for(emulated, [large]) - 1024)
     sweep = DiamondSweep(device)
@@ -234,7 +234,7 @@ def test_a_pair_that_does_not_fit_is_one_clear_line(emulated: MakeDevice) -> Non
 
 
 def test_other_memory_is_freed_for_a_pair(emulated: MakeDevice) -> None:
-    """Another owner has a third of the memory and keeps it, as one pair fits; of two thirds it must free them."""
+    """Another owner retains a third of the memory, because one pair fits; two thirds must be freed."""
     pairs = [related(seed, 2 * S, 90) for seed in range(2)]
     device = emulated(memory_bytes=2 * memory_for(emulated, pairs[:1]))
     others = device.allocate(device.facts.memory_bytes // 3)
@@ -254,7 +254,7 @@ def test_other_memory_is_freed_for_a_pair(emulated: MakeDevice) -> None:
 
 
 def test_empty_sides_need_no_device_work(emulated: MakeDevice) -> None:
-    """Expected: the CPU's kernels, which the whole matrix judges there."""
+    """Expected: the CPU's kernels, which are compared with the full matrix in other tests."""
     device = emulated()
     full, empty = related(1, 30, 30)[0], np.empty(0, np.uint16)
     for query, subject in [(full, empty), (empty, full), (empty, empty)]:

@@ -1,4 +1,4 @@
-"""The CUDA engine whole, kernels included, on the emulated device. The expected scores are the reference engine's."""
+"""The complete CUDA engine, with its kernels, on the emulated device. Expected scores: the reference engine's."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def protein_case(seed: int, lengths: Sequence[int]) -> tuple[list[Codes], Partit
 
 @pytest.mark.parametrize("architecture", [75, 86, 90])
 def test_scores_are_those_of_the_reference(emulated: MakeDevice, architecture: int) -> None:
-    """Ampere's half-precision maxima and Hopper's integer ones, one strip and several, two queries a word and one."""
+    """Ampere's half-precision maxima and Hopper's integer maxima; one strip or several; two queries per word or one."""
     queries, partition = protein_case(1, (1, 61, 64, 250))
     profiles = profiles_of(queries, default_scheme(PROTEIN))
     wanted = ReferenceEngine().score(profiles, partition)
@@ -65,7 +65,7 @@ def test_scores_are_those_of_the_reference(emulated: MakeDevice, architecture: i
 
 @pytest.mark.parametrize("gap", [GapPenalty(0, 2), GapPenalty(13, 2), GapPenalty(2100, 5)], ids=str)
 def test_gap_costs_are_exact(emulated: MakeDevice, gap: GapPenalty) -> None:
-    """Linear, affine, and beyond what the fast type adds exactly (then 16 bits from the start)."""
+    """Linear, affine, and costs beyond exact addition in the fast type (then 16 bits from the start)."""
     queries, partition = protein_case(2, (70,))
     profiles = profiles_of(queries, ScoringScheme(named_matrix("BLOSUM50"), gap))
     with CudaEngine(emulated()) as engine:
@@ -73,7 +73,7 @@ def test_gap_costs_are_exact(emulated: MakeDevice, gap: GapPenalty) -> None:
 
 
 def test_position_specific_scores_are_those_of_the_reference(emulated: MakeDevice) -> None:
-    """A table row for each of 90 positions, as a PSSM has them, beside a plain query; of the subjects every other."""
+    """A table row for each of 90 positions, as in a PSSM, beside a plain query; every other subject is selected."""
     rng = np.random.default_rng(8)
     (query,), partition = protein_case(6, (90,))
     table = rng.integers(-9, 8, size=(90, N_CODES)).astype(np.int8)
@@ -101,7 +101,7 @@ def test_both_strands_of_dna_share_words(emulated: MakeDevice) -> None:
 
 
 def test_scores_beyond_each_type_are_scored_again_exactly(emulated: MakeDevice) -> None:
-    """Match 127: 20 matches leave the fast type, 270 leave 16 bits. Self-scores are 127 a residue."""
+    """Match 127: 20 matches exceed the fast type, 270 exceed 16 bits. Self-scores are 127 per residue."""
     rng = np.random.default_rng(4)
     query = random_codes(rng, 270, 4)
     partition = partition_of([query[:16], query[:17], query[100:140], query, random_codes(rng, 50, 4)])
@@ -116,7 +116,7 @@ def test_scores_beyond_each_type_are_scored_again_exactly(emulated: MakeDevice) 
 
 
 def test_floors_return_the_subjects_that_reach_them_and_no_other(emulated: MakeDevice) -> None:
-    """Few subjects pass the deferred kernel, or so many that the exact one runs after it."""
+    """Either few subjects pass the deferred kernel, or so many that the exact kernel runs after it."""
     queries, partition = protein_case(5, (62, 300))
     profiles = profiles_of(queries, default_scheme(PROTEIN))
     scores = [block.score for block in ReferenceEngine().score(profiles, partition)]
@@ -128,9 +128,9 @@ def test_floors_return_the_subjects_that_reach_them_and_no_other(emulated: MakeD
 
 @pytest.mark.parametrize(("top", "bound"), [(3, 30), (3, 10_000), (3, 1), (30, 1)])
 def test_a_rule_brings_back_the_best_and_counts_the_others(emulated: MakeDevice, top: int, bound: int) -> None:
-    """The rule is shown at least ``top`` of the best scores with their lengths, and its bound is obeyed.
+    """The rule receives at least ``top`` of the best scores with their lengths, and its bound is applied.
 
-    Expected: the reference engine's scores of at least the bound, the others that reach the floor counted.
+    Expected: the reference engine's scores of at least the bound, and the number of others that reach the floor.
     """
     queries, partition = protein_case(12, (62,))
     profiles = profiles_of(queries, default_scheme(PROTEIN))
@@ -157,9 +157,9 @@ def test_a_rule_brings_back_the_best_and_counts_the_others(emulated: MakeDevice,
         rows = wanted.at_least(nth)
         lengths = [length_of[index] for index in rows.subject_index.tolist()]
         assert sorted(shown) == sorted(zip(rows.score.tolist(), lengths, strict=True))
-    kept = wanted.at_least(max(bound, 2))
-    assert_same([block], [kept])
-    assert block.n_left_out == n_reaching - len(kept)
+    passing = wanted.at_least(max(bound, 2))
+    assert_same([block], [passing])
+    assert block.n_left_out == n_reaching - len(passing)
 
 
 def test_long_subjects_get_a_warp_and_all_strips_of_a_long_query(emulated: MakeDevice) -> None:
@@ -176,10 +176,10 @@ def test_long_subjects_get_a_warp_and_all_strips_of_a_long_query(emulated: MakeD
 
 
 def test_the_warps_of_a_block_keep_their_order(emulated: MakeDevice) -> None:
-    """A subject's strips run side by side, with warps in both orders: a warp a strip, and three strips for two warps.
+    """A subject's strips are scored concurrently: one warp per strip, or two warps for three strips, in both orders.
 
-    With match 127 every related subject leaves the fast type and gets a block; 600 rows are three strips, of which two
-    fit into 24 KB of shared memory.
+    With match 127 every related subject exceeds the fast type and is scored by a block; 600 rows are three strips, of
+    which two fit into 24 KB of shared memory.
     """
     rng = np.random.default_rng(12)
     scheme = ScoringScheme(match_mismatch(127, -100), GapPenalty(200, 10))
@@ -221,7 +221,7 @@ def test_partitions_are_kept_while_they_fit(emulated: MakeDevice) -> None:
 def test_a_streamed_database_gives_the_same_blocks(
     emulated: MakeDevice, monkeypatch: pytest.MonkeyPatch, bands: int, n_slots: int
 ) -> None:
-    """The smallest chunk is lowered from a megabyte, so that a small database has many; with and without floors."""
+    """The smallest chunk is reduced from a megabyte, so that a small database has many; with and without floors."""
     monkeypatch.setattr("swsearch.engine.cuda.subjects.SMALLEST_CHUNK", 400)
     monkeypatch.setattr("swsearch.engine.cuda.subjects.BANDS", bands)
     monkeypatch.setattr("swsearch.engine.cuda.subjects.ONE_SLOT_RESIDUES", 0 if n_slots == 1 else 1000)
@@ -239,7 +239,7 @@ def test_a_streamed_database_gives_the_same_blocks(
         assert_same(found, ReferenceEngine().score(profiles, partition))
         assert len(cells) == n_pieces * 2
         assert_same(engine.score(profiles, partition, [20, 40]), ReferenceEngine().score(profiles, partition, [20, 40]))
-        few = partition[:5]  # fits, so the slots go
+        few = partition[:5]  # fits, so the slots are freed
         assert_same(engine.score(profiles[:1], few), ReferenceEngine().score(profiles[:1], few))
     assert sum(cells) == partition.n_residues * sum(profile.length for profile in profiles)
     assert device.used_bytes == 0
@@ -268,7 +268,7 @@ def test_an_empty_partition_gives_empty_blocks(emulated: MakeDevice) -> None:
 
 
 def test_a_byte_that_is_no_residue_stays_inside_shared_memory(emulated: MakeDevice) -> None:
-    """Codes 27 to 30 are no letters; a damaged database may hold them. What they score does not matter."""
+    """Codes 27 to 30 are no letters, but a damaged database may contain them. Their scores are arbitrary."""
     rng = np.random.default_rng(11)
     damaged = partition_of([np.full(40, code, dtype=np.uint8) for code in (27, 28, 29, 30)])
     profiles = profiles_of([random_codes(rng, 61)], default_scheme(PROTEIN))
@@ -277,7 +277,7 @@ def test_a_byte_that_is_no_residue_stays_inside_shared_memory(emulated: MakeDevi
 
 
 def test_shared_memory_beyond_the_device_is_refused(emulated: MakeDevice) -> None:
-    """The emulation's own check, as a GPU's: it would hide a tile that is too large otherwise."""
+    """The emulation makes the same check as a GPU; without it, a tile that is too large would not be detected."""
     device = emulated()
     from swsearch.engine.cuda.device import Stream
     from swsearch.engine.cuda.kernels import COLLECT_KERNEL

@@ -1,7 +1,7 @@
 """Paths of pairs on the emulated device: checkpoints of strips, bands, and the blocks on the path.
 
-The expected paths are those of the whole matrix (``tests/pairs/whole_matrix.py``), or of the CPU's pair kernels, which
-it judges, where a matrix in Python would take too long.
+The expected paths are those of the full matrix (``tests/pairs/whole_matrix.py``), or, where a matrix in Python would
+take too long, of the CPU's pair kernels, which are compared with that matrix in other tests.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ ENDS = {
 
 
 def broken(seed: int, m: int, n: int, n_letters: int = 4) -> Pair:
-    """Two sequences that agree before and after a long gap; few letters make many paths of one score."""
+    """Return two sequences that agree before and after a long gap; few letters give many paths of equal score."""
     rng = np.random.default_rng(seed)
     query = rng.integers(0, n_letters, m).astype(np.uint16)
     subject = rng.integers(0, n_letters, n).astype(np.uint16)
@@ -67,10 +67,10 @@ def by_device(device: EmulatedDevice, pair: Pair, problem: AlignmentProblem, mem
 
 
 def by_cpu(pair: Pair, p: AlignmentProblem) -> Found:
-    *places, runs = _native.align_pair(
+    *coordinates, runs = _native.align_pair(
         *pair, p.table, p.match, p.mismatch, p.gap_open, p.gap_extend, p.local, p.query_free, p.subject_free, True
     )
-    return (*places, "".join(operation * length for operation, length in runs))
+    return (*coordinates, "".join(operation * length for operation, length in runs))
 
 
 def by_definition(pair: Pair, p: AlignmentProblem, mode: str, free: str) -> Found:
@@ -100,16 +100,16 @@ LENGTHS = [(1, 2 * BLOCK + 5), (150, 1), (S, BLOCK), (S + 1, BLOCK + 1), (2 * S 
 def test_paths_are_as_defined(
     emulated: MakeDevice, shape: SweepShape, gap: tuple[int, int], costs: tuple[int, int], n_letters: int, tables: bool
 ) -> None:
-    """Expected: the whole matrix. Lengths around a strip and around a checkpoint, all ends, letters of all kinds."""
+    """Expected: the full matrix. Lengths near a strip and near a checkpoint, all ends, letters of all kinds."""
     rng = np.random.default_rng(n_letters)
     device = emulated()
     for number, ((mode, free), ends) in enumerate(ENDS.items()):
-        for place, (m, n) in enumerate(LENGTHS):
-            if (number + place) % 2 and place < 4:
+        for index, (m, n) in enumerate(LENGTHS):
+            if (number + index) % 2 and index < 4:
                 continue
-            table = rng.integers(-6, 9, (4, 4)).astype(np.int8) if tables and place % 2 else None
+            table = rng.integers(-6, 9, (4, 4)).astype(np.int8) if tables and index % 2 else None
             problem = AlignmentProblem(*ends, *gap, *costs, table)
-            pair = broken(10 * number + place, m, n, n_letters)
+            pair = broken(10 * number + index, m, n, n_letters)
             assert by_device(device, pair, problem, shape=shape) == by_definition(pair, problem, mode, free)
 
 
@@ -126,7 +126,7 @@ def test_more_words_a_lane_change_no_path(emulated: MakeDevice, words: int, loca
 
 @pytest.mark.parametrize("local", [True, False])
 def test_bands_that_little_memory_cuts_change_no_path(emulated: MakeDevice, local: bool) -> None:
-    """Expected: the CPU's alignment. Memory for the checkpoints of all strips, of some, or of one."""
+    """Expected: the CPU's alignment. Memory suffices for the checkpoints of all strips, of some, or of one."""
     pair = broken(3, 12 * S - 5, 900)
     problem = AlignmentProblem(local, local, local, 5, 2, 2, -3)
     wanted = by_cpu(pair, problem)
@@ -140,11 +140,11 @@ def test_bands_that_little_memory_cuts_change_no_path(emulated: MakeDevice, loca
         n_sweeps.append([entry for entry, _ in device.launches].count("trace_pairs"))
     assert n_sweeps[0] == 1
     assert n_sweeps == sorted(n_sweeps)
-    assert n_sweeps[-1] > 6  # strips alone, and sweeps for the rows between them
+    assert n_sweeps[-1] > 6  # one per strip, and sweeps for the rows between checkpoints
 
 
 def test_a_path_without_room_for_one_strip_is_one_clear_line(emulated: MakeDevice) -> None:
-    """The end alone is found in the same memory."""
+    """The end alone can be found in the same memory."""
     pair = broken(3, 4 * S, 5000)
     problem = AlignmentProblem(True, True, True, 5, 2, 2, -3)
     sweep = DiamondSweep(emulated())
@@ -157,7 +157,7 @@ def test_a_path_without_room_for_one_strip_is_one_clear_line(emulated: MakeDevic
 
 
 def test_other_memory_is_freed_for_a_path(emulated: MakeDevice) -> None:
-    """Expected: the CPU's alignment, after the other memory of the device was freed once."""
+    """Expected: the CPU's alignment; the other memory of the device is freed exactly once."""
     pair = broken(4, 3 * S, 600)
     problem = AlignmentProblem(False, False, False, 5, 2, 2, -3)
     sweep = DiamondSweep(emulated())
@@ -179,7 +179,7 @@ def test_other_memory_is_freed_for_a_path(emulated: MakeDevice) -> None:
 def test_a_path_in_reverse_order_and_in_several_launches(
     emulated: MakeDevice, monkeypatch: pytest.MonkeyPatch, local: bool
 ) -> None:
-    """Expected: the CPU's alignment. Threads from the last to the first would show a race, launches a lost horizon."""
+    """Expected: the CPU's alignment. The reversed thread order reveals races, several launches a lost horizon."""
     pair = broken(6, 9 * S + 1, 700)
     problem = AlignmentProblem(local, True, True, 5, 2, 2, -3)
     wanted = by_cpu(pair, problem)
@@ -192,7 +192,7 @@ def test_a_path_in_reverse_order_and_in_several_launches(
 
 @pytest.mark.parametrize("mode", MODES)
 def test_alignments_are_the_cpus(emulated: MakeDevice, mode: str) -> None:
-    """Expected: the CPU's alignment, through the calls that the command line uses."""
+    """Expected: the CPU's alignment, through the functions that the command line calls."""
     codes = broken(3, 1300, 700)
     sides = [from_record(SequenceRecord("x", side.astype(np.uint8), DNA)) for side in codes]
     scoring = scheme_scoring(default_scheme(DNA))

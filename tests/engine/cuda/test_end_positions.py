@@ -1,8 +1,8 @@
 """Ends of best alignments from the kernel for listed subjects, on the emulated device.
 
-The expected ends follow from scores of the reference engine alone: the best score of a pair grows with its prefixes,
-so the first column that ends a best alignment is the length of the shortest subject prefix that has the whole score,
-and the first row is that of the shortest query prefix that has it there.
+The expected ends follow from scores of the reference engine alone. The best score of a pair does not decrease when a
+prefix grows, so the first column that ends a best alignment is the length of the shortest subject prefix with the full
+score, and the first row is the length of the shortest query prefix that has the full score there.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ WIDE_SCORES = ScoringScheme(match_mismatch(127, -100), GapPenalty(200, 10))
 
 
 def expected_end(profile: QueryProfile, subject: Codes) -> tuple[int, int, int]:
-    """Score, query end and subject end."""
+    """Return score, query end and subject end."""
     score = local_score(profile, subject)
     if score == 0:
         return 0, 0, 0
@@ -52,13 +52,13 @@ def expected_end(profile: QueryProfile, subject: Codes) -> tuple[int, int, int]:
 
 
 def expected(profile: QueryProfile, subjects: Partition) -> tuple[Scores, list[int], list[int]]:
-    found = [expected_end(profile, subjects.codes(place)) for place in range(len(subjects))]
+    found = [expected_end(profile, subjects.codes(index)) for index in range(len(subjects))]
     scores, rows, columns = zip(*found, strict=True)
     return np.array(scores, dtype=np.int32), list(rows), list(columns)
 
 
 def assert_ends(engine: CudaEngine, profile: QueryProfile, subjects: Partition) -> Scores:
-    """The scores, once the ends are found right."""
+    """Compare the ends with the expected ones; return the scores."""
     scores, rows, columns = expected(profile, subjects)
     found = engine.ends(profile, subjects, scores)
     assert found is not None
@@ -68,19 +68,19 @@ def assert_ends(engine: CudaEngine, profile: QueryProfile, subjects: Partition) 
 
 
 def in_groups(device: EmulatedDevice, group_bytes: int) -> CudaEngine:
-    """An engine that looks for ends in small groups of stretches."""
+    """Return an engine that searches for ends in small groups of windows."""
     return CudaEngine(device, thresholds=Thresholds(end_group_bytes=group_bytes, smallest_end_group_bytes=256))
 
 
 def related(rng: np.random.Generator, query: Codes, letters: int = 20) -> list[Codes]:
-    """Subjects in which the best alignment ends early, late, in a gap, or in several places alike."""
+    """Return subjects in which the best alignment ends early, late, in a gap, or at several equal positions."""
     changed = query.copy()
     changed[::9] = (changed[::9] + 1) % letters
     half = len(query) // 2
     around = [random_codes(rng, int(length), letters) for length in rng.integers(1, 40, 6)]
     return [
         query,
-        np.concatenate([around[0], query, around[1], query]),  # twice the same score: the first column wins
+        np.concatenate([around[0], query, around[1], query]),  # the same score twice: the first column wins
         np.concatenate([around[2], changed, around[3]]) | SOFT_MASK_BIT,
         np.concatenate([query[:half], around[4][:3], query[half:]]),
         np.concatenate([query[: half // 2], query[half // 2 + 4 :], around[5]]),
@@ -90,7 +90,7 @@ def related(rng: np.random.Generator, query: Codes, letters: int = 20) -> list[C
 
 @pytest.mark.parametrize("architecture", [86, 90])
 def test_ends_follow_the_rule_for_ties(emulated: MakeDevice, architecture: int) -> None:
-    """One strip and several, row blocks; queries that repeat themselves, so that several rows end a best alignment."""
+    """One strip and several, row blocks; queries with repeats, so that several rows end a best alignment."""
     rng = np.random.default_rng(1)
     for length in (1, 33, 90) if architecture == 90 else (90,):
         query = random_codes(rng, length)
@@ -103,7 +103,7 @@ def test_ends_follow_the_rule_for_ties(emulated: MakeDevice, architecture: int) 
 
 
 def test_among_many_equal_ends_the_first_column_then_the_first_row_is_taken(emulated: MakeDevice) -> None:
-    """By hand as well: As in columns 3, 5 and 7 meet rows 3 and 6, counted from 1."""
+    """Also by hand: As in columns 3, 5 and 7 match rows 3 and 6, counted from 1."""
     scheme = ScoringScheme(match_mismatch(2, -3), GapPenalty(5, 2))
     query = np.array([1, 1, 0, 1, 1, 0], dtype=np.uint8)
     subjects = partition_of([np.array([2, 2, 0, 2, 0, 2, 0], dtype=np.uint8), np.array([3, 3], dtype=np.uint8)])
@@ -117,7 +117,7 @@ def test_among_many_equal_ends_the_first_column_then_the_first_row_is_taken(emul
 
 @pytest.mark.parametrize("gap", [GapPenalty(0, 2), GapPenalty(6, 0), GapPenalty(2100, 5)], ids=str)
 def test_ends_under_other_gap_costs(emulated: MakeDevice, gap: GapPenalty) -> None:
-    """Linear, free to extend, and beyond what the fast type adds exactly."""
+    """Linear costs, costs without extension, and costs beyond exact addition in the fast type."""
     rng = np.random.default_rng(2)
     query = random_codes(rng, 70)
     profile = sequence_profile(query, ScoringScheme(named_matrix("BLOSUM50"), gap))
@@ -126,7 +126,7 @@ def test_ends_under_other_gap_costs(emulated: MakeDevice, gap: GapPenalty) -> No
 
 
 def test_ends_of_a_query_with_scores_of_its_own(emulated: MakeDevice) -> None:
-    """A table row for each of 90 positions, as a PSSM has them."""
+    """A table row for each of 90 positions, as in a PSSM."""
     rng = np.random.default_rng(3)
     table = rng.integers(-9, 8, size=(90, N_CODES)).astype(np.int8)
     table[:, PAD_CODE] = -128
@@ -136,7 +136,7 @@ def test_ends_of_a_query_with_scores_of_its_own(emulated: MakeDevice) -> None:
 
 
 def test_every_type_finds_the_ends_of_the_scores_that_it_holds(emulated: MakeDevice) -> None:
-    """Match 127: 16 matches stay in the fast type, 17 leave it, 260 leave 16 bits."""
+    """Match 127: 16 matches fit into the fast type, 17 exceed it, 260 exceed 16 bits."""
     rng = np.random.default_rng(4)
     query = random_codes(rng, 280, 4)
     subjects = partition_of(
@@ -151,7 +151,7 @@ def test_every_type_finds_the_ends_of_the_scores_that_it_holds(emulated: MakeDev
 
 
 def test_strips_side_by_side_and_in_turn_find_the_same_ends(emulated: MakeDevice) -> None:
-    """A warp a strip or three strips for two warps, in both orders; and a warp a subject, as where many are listed."""
+    """One warp per strip, or two warps for three strips, in both orders; and one warp per subject for long lists."""
     rng = np.random.default_rng(5)
     query = random_codes(rng, 600, 4)
     subjects = partition_of([query[40:], np.concatenate([query[:300], query[309:], query[:300]]), query[200:260]])
@@ -168,7 +168,7 @@ def test_strips_side_by_side_and_in_turn_find_the_same_ends(emulated: MakeDevice
 
 
 def test_long_subjects_are_looked_through_in_windows(emulated: MakeDevice, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ends in the first window and in the last, equal ends in two, a gap between windows; groups of one window each."""
+    """Ends in the first and in the last window, equal ends in two, a gap across windows; groups of one window each."""
     monkeypatch.setattr(ends_module, "MIN_STRIDE", 64)
     rng = np.random.default_rng(6)
     query = random_codes(rng, 24, 4)
@@ -178,7 +178,7 @@ def test_long_subjects_are_looked_through_in_windows(emulated: MakeDevice, monke
         subject = random_codes(rng, 1000, 4)
         subject[begin : begin + 24] = query
         subjects.append(subject)
-    gapped = random_codes(rng, 1000, 4)  # 24 columns and a gap of 8 from column 381 on: windows begin every 64
+    gapped = random_codes(rng, 1000, 4)  # 24 columns and a gap of 8 from column 381 on; the stride of windows is 64
     gapped[381:393], gapped[393:401], gapped[401:413] = query[:12], DNA.code("N"), query[12:]
     twice = random_codes(rng, 1100, 4)
     twice[700:724] = twice[310:334] = query
@@ -193,13 +193,13 @@ def test_long_subjects_are_looked_through_in_windows(emulated: MakeDevice, monke
 
 
 def test_windows_hold_every_alignment_of_the_score_whole() -> None:
-    """For each column, some window holds all columns that an alignment ending there can span."""
+    """For each column, some window contains all columns that an alignment ending there can span."""
     lengths = np.array([0, 1, 5_000, 20_000, 100_003], dtype=np.uint32)
     columns = np.array([30, 30, 900, 5_000, 611])
     found = stretches_of(np.arange(5), lengths, columns)
     assert found.subject.tolist()[:2] == [1, 2]
-    for place, (length, spanned) in enumerate(zip(lengths.tolist(), columns.tolist(), strict=True)):
-        mine = found.subject == place
+    for index, (length, spanned) in enumerate(zip(lengths.tolist(), columns.tolist(), strict=True)):
+        mine = found.subject == index
         begin, stop = found.begin[mine], found.begin[mine] + found.length[mine]
         assert (stop <= length).all()
         assert (
@@ -210,7 +210,7 @@ def test_windows_hold_every_alignment_of_the_score_whole() -> None:
 
 
 def test_a_span_leaves_room_for_the_longest_gap_that_a_score_allows() -> None:
-    """By hand: 10 bases score at most 20. A score of 1 leaves 14 for a gap of 7 bases; a score of 15 leaves no gap."""
+    """By hand: 10 bases score at most 20. A score of 1 allows 14 for a gap of 7 bases; a score of 15 allows no gap."""
     profile = sequence_profile(random_codes(np.random.default_rng(1), 10, 4), default_scheme(DNA))
     columns = profile.most_columns(np.array([1, 15, 20], dtype=np.int32))
     assert columns is not None

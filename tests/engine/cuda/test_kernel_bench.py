@@ -1,4 +1,4 @@
-"""The benchmark of all kernels, GPU rows included, on the emulated device: what it measures is compared while it is."""
+"""The benchmark of all kernels, including the GPU's, on the emulated device; it compares results while it measures."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def one_run(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_every_kernel_of_the_gpu_is_measured_and_compared(emulated: MakeDevice) -> None:
-    """All subjects and pairs are computed by several ways, and none disagrees."""
+    """All subjects and pairs are computed by several kernels, whose results must agree."""
     workload = generated_proteins(1500)
     rows = list(kernel_bench.measure_search(workload, 40, 1, emulated))
     rows += kernel_bench.measure_pair(40, 1, emulated)
@@ -56,7 +56,7 @@ def test_a_kernel_that_disagrees_ends_the_benchmark(emulated: MakeDevice, monkey
 
 
 def test_smaller_shares_are_parts_of_larger_ones() -> None:
-    """Expected values by hand: 1,000 cells in 100 items, of which 1,000, 400 and 60 may be computed."""
+    """Expected values by hand: 1,000 cells in 100 items, of which at most 1,000, 400 and 60 may be computed."""
     shares = [list(range(100)[kernel_bench.even_share(100, 1000, limit)]) for limit in (1000, 400, 60)]
     assert [len(share) for share in shares] == [100, 25, 4]
     assert set(shares[2]) < set(shares[1]) < set(shares[0])

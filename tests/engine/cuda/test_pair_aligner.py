@@ -90,7 +90,7 @@ def test_the_wavefront_gives_the_score_of_each_pair(emulated: MakeDevice) -> Non
 
 
 def test_the_wavefront_compares_letters_and_needs_some(emulated: MakeDevice) -> None:
-    """A matrix scores each pair of letters in its own way."""
+    """The wavefront refuses a matrix, which gives each pair of letters its own score, and empty sequences."""
     protein = scheme_scoring(default_scheme(PROTEIN))
     linear = PairScoring("linear", 0, 0, 0, 4, protein.matrix)
     side = from_record(SequenceRecord("p", PROTEIN.encode("ARNDCQ"), PROTEIN))

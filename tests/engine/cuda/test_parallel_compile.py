@@ -1,4 +1,7 @@
-"""Kernels compiled side by side: with a played compiler that shows when it is at work, and with the real one."""
+"""Concurrent compilation of kernels, with a simulated compiler that records when it runs, and with the real one.
+
+The expected order and results are written by hand, or come from compilation one after another.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,7 @@ SPECS = (COLLECT_KERNEL, COUNT_KERNEL, WAVEFRONT_KERNEL)
 
 
 class PlayedCompiler:
-    """Makes a kernel of its name; ``before`` is what it does first."""
+    """Return the kernel's name as its code; ``before`` is called first."""
 
     name, version = "played", "1"
 
@@ -42,7 +45,7 @@ def code_of(spec: KernelSpec) -> bytes:
 
 
 def test_kernels_are_compiled_at_the_same_time(tmp_path: Path) -> None:
-    """Each compilation waits until all three are at work: one after another they would wait forever."""
+    """Each compilation waits until all three have begun; a sequential implementation would wait forever."""
     meeting = threading.Barrier(3)
     compiler = PlayedCompiler(lambda spec: meeting.wait(LIMIT_SECONDS))
     builds = ParallelCompiler(KernelCache(compiler, tmp_path), 90, n_threads=3)
@@ -53,7 +56,7 @@ def test_kernels_are_compiled_at_the_same_time(tmp_path: Path) -> None:
 
 
 def test_no_more_than_the_cores_and_in_the_order_given(tmp_path: Path) -> None:
-    """One core: by what each finds at work, nothing, and by the order in which they are compiled."""
+    """With one core no two compilations overlap, and the order of compilation is the order given."""
     at_work = threading.Lock()
     crowded: list[str] = []
 
@@ -165,7 +168,7 @@ for _ in range(100):
 
 
 def test_processes_that_compile_the_same_kernels_never_read_half_a_file(tmp_path: Path) -> None:
-    """Three processes write, read and delete the same files; each read must be the whole kernel."""
+    """Three processes write, read and delete the same files; each read must return the complete kernel."""
     children = [
         subprocess.Popen(
             [sys.executable, "-c", PROCESS, str(tmp_path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
@@ -182,7 +185,7 @@ def test_processes_that_compile_the_same_kernels_never_read_half_a_file(tmp_path
 
 @pytest.mark.slow
 def test_the_compiler_makes_side_by_side_what_it_makes_alone(tmp_path: Path) -> None:
-    """Source: the same compiler, one kernel after another."""
+    """Source: the same compiler, with one kernel after another."""
     compiler = find_compiler()
     if compiler is None:
         pytest.skip("neither nvcc nor NVRTC is here; install the CUDA toolkit or nvidia-cuda-nvrtc and cuda-bindings")

@@ -1,4 +1,4 @@
-"""Plans, tiles and launch shapes: pure functions, checked against hand calculation."""
+"""Plans, tiles and launch shapes: pure functions, compared with calculations by hand."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def profile(length: int, gap: GapPenalty | None = None) -> QueryProfile:
 
 
 def test_a_tiles_rows_and_memory() -> None:
-    """By hand: 8 lanes x 28 words x 2 halves; 7 chunks of 8 slots make 4 planes of 16 units; 4 columns are slack."""
+    """By hand: 8 lanes x 28 words x 2 halves; 7 chunks of 8 slots: 4 planes of 16 units; 4 columns hold no letter."""
     tile = Tile(Pairing.ROW_BLOCKS, 8, 28, 28)
     assert tile.rows == 448
     assert tile.strips(448) == 1
@@ -66,7 +66,7 @@ def test_a_tiles_rows_and_memory() -> None:
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
 @pytest.mark.parametrize("pairing", [Pairing.ROW_BLOCKS, Pairing.TWO_QUERIES])
 def test_every_query_length_has_a_tile_that_fits_the_device(architecture: int, pairing: Pairing) -> None:
-    """Static limits of the architectures: 64 KB of shared memory a block on 7.5, 99 KB and more on the others."""
+    """The architectures' limits: 64 KB of shared memory per block on 7.5, 99 KB and more on the others."""
     max_bytes = 64 * 1024 if architecture == 75 else 99 * 1024
     for shape in tiles(architecture, pairing, 28):
         assert shape.tile.shared_bytes <= max_bytes
@@ -80,7 +80,7 @@ def test_every_query_length_has_a_tile_that_fits_the_device(architecture: int, p
     (1,), (2,), (30,), (144,), (449,), (5478,), (100_000,), (1, 1), (30, 31), (144, 189), (449, 500), (700, 5478),
 ])  # fmt: skip
 def test_strips_cover_every_row_once(architecture: int, deferred: bool, lengths: tuple[int, ...]) -> None:
-    """Two queries share words until the shorter one ends, then the longer one goes on; only the last strip may pad."""
+    """Two queries share words until the shorter one ends; the longer one continues alone; only the last strip pads."""
     found = layout(architecture, 28, lengths, deferred=deferred)
     row = 0
     for index, strip in enumerate(found.strips):
@@ -99,7 +99,7 @@ def test_strips_cover_every_row_once(architecture: int, deferred: bool, lengths:
 
 
 def test_rows_cost_no_more_than_the_fullest_tiles_and_one_that_fits() -> None:
-    """By hand: the plainest cover of n rows, full tiles of one shape and a last one, bounds the cheapest from above."""
+    """By hand: the simplest cover of n rows, full tiles of one shape and a last one, is an upper bound of the cost."""
     shapes = tiles(90, Pairing.ROW_BLOCKS, 28)
     for length in range(225, 3000, 97):
         cost = layout(90, 28, (length,), deferred=False).cost
@@ -126,7 +126,7 @@ def test_queries_of_like_length_share_words_and_others_do_not() -> None:
 
 
 def test_a_deferred_limit_never_loses_a_score() -> None:
-    """By hand: T - open - 4 x extend; T at most what the type holds for certain, 2047 less the best pair, 11."""
+    """By hand: T - open - 4 x extend; T is at most the largest exact value, 2047 minus the best pair score, 11."""
     assert deferred_limit(profile(10), None) is None
     assert deferred_limit(profile(10), 15) is None
     assert deferred_limit(profile(10), 16) == 1
@@ -151,7 +151,7 @@ def test_types_follow_gap_costs() -> None:
 
 
 def test_teams_share_the_strips_of_a_query_that_fits() -> None:
-    """By hand: a strip of 4 words is 2 planes of 28 columns x 256 bytes; 64 KB have room for four beside the slack."""
+    """By hand: a strip of 4 words is 2 planes of 28 columns x 256 bytes; 64 KB hold four strips and the slack."""
     tile = plan_intra_task(profile(700), 90, Arithmetic.SHORT)
     assert (tile.rows, tile.intra_task_bytes(4)) == (256, (4 * 2 * 28 * 16 + 4 * 16) * 16)
     max_bytes = 227 * 1024
@@ -176,11 +176,11 @@ def test_numbers_that_stand_in_python_and_in_the_kernels() -> None:
     assert int(named["kCheckpoints"]) == CHECKPOINTS
     assert int(named["kCheckpointStride"]) == CHECKPOINT_STRIDE
     for entry in get_args(IntraTaskEntry):
-        assert max_warps(entry) // 2 <= int(named["kMostTeams"])  # a team has two warps at least
+        assert max_warps(entry) // 2 <= int(named["kMostTeams"])  # a team has at least two warps
 
 
 def test_windows_take_one_block_a_multiprocessor() -> None:
-    """By hand: 100 multiprocessors; 300 windows are 3 teams each, where other lists take two blocks of two teams."""
+    """By hand: 100 multiprocessors; 300 windows need blocks of 3 teams; other lists use two blocks of two teams."""
     teams = [IntraTaskTeams(2 * n, 2, 2) for n in (1, 2, 3, 4)]
     choices = list(zip(teams, [300, 400, 300, 400], strict=True))
     assert choose_teams(choices, 300, 100, "score_windows") == (teams[2], 300)
@@ -191,7 +191,7 @@ def test_windows_take_one_block_a_multiprocessor() -> None:
 
 
 def test_blocks_on_a_multiprocessor() -> None:
-    """By hand, for Hopper's limits: 128 registers x 256 threads fill half of 65,536; shared memory; threads."""
+    """By hand, for Hopper's limits: 128 registers x 256 threads use half of 65,536; shared memory; threads."""
     hopper = MultiprocessorLimits(threads=2048, registers=65_536, shared_bytes=233_472)
     assert fitting_blocks(hopper, 256, 128, 26_000) == 2
     assert fitting_blocks(hopper, 256, 120, 26_000) == 2
@@ -220,7 +220,7 @@ def test_chunks_cover_a_partition_within_their_limit() -> None:
 
 @pytest.mark.parametrize("removed", [False, True])
 def test_chunks_of_short_subjects_have_subjects_of_all_lengths(monkeypatch: pytest.MonkeyPatch, removed: bool) -> None:
-    """Bands lie all over the partition; gaps that removed subjects leave count, as they are copied too."""
+    """Bands are distributed over the partition; gaps left by removed subjects count, because they are copied too."""
     monkeypatch.setattr("swsearch.engine.cuda.subjects.BANDS", 16)
     rng = np.random.default_rng(6)
     partition = partition_of([random_codes(rng, int(length)) for length in rng.integers(1, 100, 4000)])

@@ -1,4 +1,7 @@
-"""Whether there is a GPU, and what each command says where it cannot be used."""
+"""Detection of a GPU, and the messages of each command where no GPU can be used.
+
+The expected messages are written by hand; files and libraries of the driver are imitated.
+"""
 
 import re
 import subprocess
@@ -77,7 +80,7 @@ def test_a_database_of_few_subjects_does_not_start_the_driver():
 
 
 def test_a_gpu_is_found_by_the_drivers_files_or_the_pci_bus(tmp_path):
-    """Source: what Linux lists; 0x10de is NVIDIA, 0x03… a display controller, 0x0403 the GPU's sound device."""
+    """Source: Linux's device listing; 0x10de is NVIDIA, 0x03… a display controller, 0x0403 the GPU's sound device."""
     assert not plugged_in(tmp_path)
     for number, (vendor, kind, found) in enumerate(
         [("0x8086", "0x030000", False), ("0x10de", "0x040300", False), ("0x10de", "0x030200", True)]
@@ -105,7 +108,7 @@ int cuGetErrorString(int status, const char **words) {{ *words = "what it says";
     [(0, 2, DriverFacts(2)), (100, 0, DriverFacts(0)), (34, 0, "stub"), (803, 0, "error 803 of .*, what it says")],
 )
 def test_a_drivers_library_is_asked(tmp_path, init, count, expected):
-    """Source: results of cuInit in CUDA's documentation: 34 a stub library, 100 no device."""
+    """Source: results of cuInit in CUDA's documentation: 34 is a stub library, 100 no device."""
     library = tmp_path / f"libcuda{init}.so"
     source = tmp_path / "driver.c"
     source.write_text(DRIVER.format(init=init, count=count))

@@ -1,7 +1,7 @@
 """The kernels under the address and undefined-behaviour sanitizers, on the emulated device.
 
-A process of its own runs some tests of the engine and of the other kernels with the sanitizers' library preloaded:
-device buffers and shared memory are heap blocks of their exact size there, so an access beside them ends that process.
+A separate process runs some tests of the engine and of the other kernels with the sanitizers' library preloaded. In it,
+device buffers and shared memory are heap blocks of their exact size, so an access outside them ends the process.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 """The kernel for many short pairs on the emulated device. Expected values: ``tests/pairs/whole_matrix.py``, which fills
-three whole matrices cell by cell and walks back."""
+three full matrices cell by cell and traces the path back."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def sequences(parts: list[np.ndarray]) -> Sequences:
 
 
 def some_pairs(seed: int, sizes: list[tuple[int, int]], letters: int) -> tuple[list[np.ndarray], list[np.ndarray]]:
-    """Pairs of the given lengths; every other subject is made of its query's pieces."""
+    """Return pairs of the given lengths; every other subject is made of segments of its query."""
     rng = np.random.default_rng(seed)
     queries, subjects = [], []
     for number, (m, n) in enumerate(sizes):
@@ -50,7 +50,7 @@ def problem_of(
 
 
 def judged(paths: PairPaths) -> list[Judged]:
-    """Results as the judge gives them, runs written out."""
+    """Return results in the form of the reference implementation, with each operation of a run written out."""
     found, first = [], 0
     for row, last in zip(paths.ends.tolist(), paths.run_ends.tolist(), strict=True):
         operations = "".join("MID"[run & 3] * (run >> 2) for run in paths.runs[first:last].tolist())
@@ -76,7 +76,7 @@ SIZES = [(1, 1), (1, 40), (40, 1), (7, 8), (8, 7), (9, 33), (31, 32), (64, 65), 
 
 @pytest.mark.parametrize("costs", COSTS)
 def test_paths_are_those_of_the_whole_matrix(emulated: MakeDevice, costs: str) -> None:
-    """All modes; letters compared; lengths around a lane's rows and a warp's lanes."""
+    """All modes; letters compared; lengths near a lane's rows and a warp's lanes."""
     queries, subjects = some_pairs(1, SIZES, 4)
     with ShortPairs(emulated()) as engine:
         for mode, free in PROBLEMS:
@@ -101,7 +101,7 @@ def test_scores_may_come_from_a_table(emulated: MakeDevice, mode: str, gap: tupl
 
 
 def test_long_queries_take_strips_and_wide_lanes(emulated: MakeDevice) -> None:
-    """257 rows take 16 rows a lane, 513 a second strip."""
+    """257 rows need 16 rows per lane, 513 a second strip."""
     queries, subjects = some_pairs(3, [(257, 40), (530, 50)], 4)
     with ShortPairs(emulated()) as engine:
         for mode, costs in itertools.product(("local", "semiglobal"), ("linear", "affine")):

@@ -29,7 +29,7 @@ STRIDE = 256
 
 
 def genome(seed: int, query: Codes) -> Partition:
-    """Short subjects, and two long ones with the query, whole and in pieces far apart."""
+    """Return short subjects, and two long ones that contain the query, intact and in segments far apart."""
     rng = np.random.default_rng(seed)
     long = random_codes(rng, 2_500, 4)
     half = len(query) // 2
@@ -57,25 +57,25 @@ def assert_as_reference(engine: CudaEngine, profiles: list[QueryProfile], partit
 
 
 def test_all_ways_score_as_the_reference(emulated: MakeDevice) -> None:
-    """Some queries take verified windows and others diamonds in one call; progress counts each cell once."""
+    """Some queries use verified windows and others diamonds in one call; progress counts each cell once."""
     rng = np.random.default_rng(1)
     queries = [random_codes(rng, length, 4) for length in (40, 300, 500)]
     partition = genome(2, queries[0])
     profiles = [sequence_profile(query, default_scheme(DNA)) for query in queries]
     device = emulated(multiprocessors=16)
-    told: list[int] = []
+    reported: list[int] = []
     with engine_with_small_windows(device) as engine:
         assert_as_reference(engine, profiles, partition)
         assert {entry for entry, _ in device.launches} >= {"inter_task", "score_windows", "sweep_pairs"}
-        engine.score(profiles, partition, progress=told.append)
-    assert sum(told) == partition.n_residues * sum(map(len, queries))
+        engine.score(profiles, partition, progress=reported.append)
+    assert sum(reported) == partition.n_residues * sum(map(len, queries))
 
 
 @pytest.mark.parametrize(("less_bytes", "makes_room"), [(10_000, False), (35_000, True)])
 def test_diamonds_find_room_where_the_database_takes_it(
     emulated: MakeDevice, monkeypatch: pytest.MonkeyPatch, less_bytes: int, makes_room: bool
 ) -> None:
-    """If memory is short, the long subjects are swept one by one, and then the cached database is freed."""
+    """If memory is insufficient, the long subjects are swept one by one, and then the cached database is freed."""
     kept: list[int] = []
     make_room = CudaEngine.make_room
 
@@ -103,7 +103,7 @@ def test_diamonds_find_room_where_the_database_takes_it(
 
 
 def test_gaps_that_cost_nothing_to_extend_are_proven_by_no_checkpoint(emulated: MakeDevice) -> None:
-    """Alignments are then unbounded in length, and the long subjects are scored whole."""
+    """Alignments then have unbounded length, and the long subjects are scored completely."""
     query = random_codes(np.random.default_rng(4), 40, 4)
     profile = sequence_profile(query, ScoringScheme(default_scheme(DNA).matrix, GapPenalty(4, 0)))
     with engine_with_small_windows(emulated(multiprocessors=16)) as engine:
@@ -112,7 +112,7 @@ def test_gaps_that_cost_nothing_to_extend_are_proven_by_no_checkpoint(emulated: 
 
 @pytest.mark.parametrize("n_long", [0, 3])
 def test_subjects_that_end_in_time_stay_with_the_others(emulated: MakeDevice, n_long: int) -> None:
-    """Many subjects of similar length: the inter-task kernels score them all."""
+    """Many subjects of similar length are all scored by the inter-task kernels."""
     rng = np.random.default_rng(7)
     partition = partition_of([random_codes(rng, 400 + 100 * (number < n_long), 4) for number in range(30)])
     device = emulated(multiprocessors=16)
@@ -122,7 +122,7 @@ def test_subjects_that_end_in_time_stay_with_the_others(emulated: MakeDevice, n_
 
 
 def test_a_profile_with_a_row_for_each_position_is_not_given_to_diamonds(emulated: MakeDevice) -> None:
-    """500 rows exceed the lines of the diamond kernel; verified windows have no such limit."""
+    """500 rows exceed the row limit of the diamond kernel; verified windows have no such limit."""
     rng = np.random.default_rng(8)
     query = random_codes(rng, 500, 4)
     plain = sequence_profile(query, default_scheme(DNA))
@@ -136,7 +136,7 @@ def test_a_profile_with_a_row_for_each_position_is_not_given_to_diamonds(emulate
 
 
 def test_a_subject_is_long_if_its_chain_takes_longer_than_the_launch() -> None:
-    """By hand: N residues and 256 rows take 256 N / (26 x 132) cycles, a column 200, or 3,200 of several strips."""
+    """By hand: N residues and 256 rows take 256 N / (26 x 132) cycles, a column 200, or 3,200 with several strips."""
     launch = 180_000_000 * 256 / (26 * 132)
     assert chain_limit(180_000_000, [256], 132) == int(launch / 200)
     assert chain_limit(180_000_000, [128, 128], 132) == int(launch / 200)

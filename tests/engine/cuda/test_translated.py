@@ -21,7 +21,7 @@ from tests.engine.cuda.emulation.sequences import random_codes
 
 
 def test_translated_subjects_are_scored_like_any(emulated: Callable[..., EmulatedDevice], tmp_path: Path) -> None:
-    """Six frames of a mapped file, all kept on one device, scored twice."""
+    """Six frames of a mapped file, all resident on one device, are scored twice."""
     rng = np.random.default_rng(8)
     sequences = ["".join(rng.choice(list("ACGT"), size=size)) for size in (2, 9, 100, 301, 400)]
     (tmp_path / "dna.fasta").write_text("".join(f">s{n}\n{letters}\n" for n, letters in enumerate(sequences)))

@@ -1,6 +1,6 @@
 """Verified windows of long subjects, on the emulated device.
 
-The expected scores are the reference engine's. Pieces of the query across a checkpoint make it unprovable.
+The expected scores are the reference engine's. Segments of the query across a checkpoint make it unprovable.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ MakeDevice = Callable[..., EmulatedDevice]
 OVERLAP = 128
 STRIDE = 256
 SLOTS = 24
-"""Windows that the emulated device scores at a time, one per block: so many that strides are minimal."""
+"""Windows that the emulated device scores at a time, one per block: enough to make strides minimal."""
 BLOSUM62 = default_scheme(PROTEIN)
 
 
 def windowed(
     device: Device, overlap: int = OVERLAP, stride: int = STRIDE, min_length: int = 0, **options: Any
 ) -> CudaEngine:
-    """An engine that scores subjects of more than ``min_length`` residues in windows of this size."""
+    """Return an engine that scores subjects of more than ``min_length`` residues in windows of this size."""
     thresholds = Thresholds(window_overlap=overlap, window_stride=stride, windowed_residues=min_length)
     return CudaEngine(device, thresholds=thresholds, **options)
 
@@ -51,7 +51,7 @@ def assert_as_reference(engine: CudaEngine, profile: QueryProfile, partition: Pa
 
 
 class BestThree:
-    """The three best scores of a query, and all that equal the third."""
+    """Request the three best scores of a query and all that equal the third."""
 
     top = 3
 
@@ -85,7 +85,7 @@ def test_windows_of_two_subjects() -> None:
 
 
 def test_unproven_windows_begin_earlier() -> None:
-    """By hand: windows start up to 512 columns before their checkpoints; a subject with too much work is whole."""
+    """By hand: windows start up to 512 columns before their checkpoints; too much work gives a subject no windows."""
     lengths = np.array([2_000, 2_000], np.uint32)
     windows = cut_in_windows(lengths, Size(OVERLAP, STRIDE))
     assert windows.first.tolist() == [0, 8]
@@ -113,9 +113,9 @@ def test_windows_behind_an_unproven_checkpoint() -> None:
 
 @pytest.mark.parametrize("length", [3, 120, 700, 1_100])
 def test_unrelated_sequences_are_proven_at_once(emulated: MakeDevice, length: int) -> None:
-    """Strips of two and of more words, and several strips; subjects of whole strides and others.
+    """Strips of two and of more words, and several strips; subject lengths that are multiples of a stride and others.
 
-    With 1,300 columns the last checkpoint lies behind the subject's end, which the last strip has not reached yet.
+    With 1,300 columns the last checkpoint lies beyond the subject's end, which the last strip has not reached yet.
     """
     rng = np.random.default_rng(length)
     partition = partition_of([random_codes(rng, n) for n in (100, 1_024, 1_300, 1_500)])
@@ -128,7 +128,7 @@ def test_unrelated_sequences_are_proven_at_once(emulated: MakeDevice, length: in
         assert_as_reference(engine, profile, partition)
         assert engine.windows.n_again == 0
     assert window_launches(device) == ["score_windows"]
-    assert device.launches[0][0] == "score_windows"  # before the inter-task kernel, whose blocks stay
+    assert device.launches[0][0] == "score_windows"  # before the inter-task kernel, whose blocks stay resident
     assert device.launches[1][0] == "inter_task"
 
 
@@ -156,7 +156,7 @@ def test_windows_are_extended_until_they_agree(
 
 
 def test_a_proven_subject_stays_proven(emulated: MakeDevice) -> None:
-    """One subject has an alignment across checkpoints and is scored again; the windows of the other agreed late."""
+    """One subject has an alignment across checkpoints and is rescored; the windows of the other one agree late."""
     rng = np.random.default_rng(22)
     query = random_codes(rng, 340)
     related, unrelated = with_inserted(random_codes(rng, 9_000), 750, query[:150]), random_codes(rng, 6_000)
@@ -182,7 +182,7 @@ def test_windows_that_no_checkpoint_proves() -> None:
 
 @pytest.mark.parametrize("multiprocessors", [1, 3])
 def test_teams_of_a_block_share_staged_strips(emulated: MakeDevice, multiprocessors: int) -> None:
-    """Two strips, so up to eight teams per block: one block scores eight of nine subjects and then the last."""
+    """Two strips allow up to eight teams per block: one block scores eight of nine subjects and then the last."""
     rng = np.random.default_rng(11)
     profile = sequence_profile(random_codes(rng, 1_100), BLOSUM62)
     partition = partition_of([random_codes(rng, n) for n in (90, 95, 96, 97, 300, 420, 421, 560, 700)])
@@ -195,7 +195,7 @@ def test_teams_of_a_block_share_staged_strips(emulated: MakeDevice, multiprocess
 
 
 def test_an_alignment_that_reaches_across_checkpoints_is_found(emulated: MakeDevice) -> None:
-    """The query lies across a checkpoint; no window of the first size holds it whole, but a longer one does."""
+    """The query lies across a checkpoint; no window of the first size contains it completely, but a longer one does."""
     rng = np.random.default_rng(2)
     query = random_codes(rng, 340)
     related = with_inserted(random_codes(rng, 1_600), 600, query)
@@ -212,9 +212,9 @@ def test_an_alignment_that_reaches_across_checkpoints_is_found(emulated: MakeDev
 
 @pytest.mark.parametrize("suits_diamonds", [True, False])
 def test_what_no_window_proves_is_scored_whole(emulated: MakeDevice, suits_diamonds: bool) -> None:
-    """One repeated letter: scores grow for 300 columns, and windows that start so much earlier are too much work.
+    """One repeated letter: scores grow for 300 columns, and windows that start 300 columns earlier are too much work.
 
-    A position-specific profile with many rows does not suit diamonds.
+    A position-specific profile with many rows is not suitable for diamonds.
     """
     profile = sequence_profile(np.full(300, 5, dtype=np.uint8), BLOSUM62)
     if not suits_diamonds:
@@ -229,7 +229,7 @@ def test_what_no_window_proves_is_scored_whole(emulated: MakeDevice, suits_diamo
 
 
 def test_a_high_score_reaches_as_far_as_gaps_carry_it(emulated: MakeDevice) -> None:
-    """A whole copy of the query: behind it gaps alone keep H above 0 for 800 columns, in many windows at once."""
+    """Behind a complete copy of the query, gaps alone keep H above 0 for 800 columns, in many windows at once."""
     rng = np.random.default_rng(13)
     query = random_codes(rng, 150)
     profile = sequence_profile(query, BLOSUM62)
@@ -243,7 +243,7 @@ def test_a_high_score_reaches_as_far_as_gaps_carry_it(emulated: MakeDevice) -> N
 
 
 def test_scores_leave_the_types_one_after_another(emulated: MakeDevice) -> None:
-    """Match 127: 17 matches leave the fast type, 259 leave 16 bits; lying across a checkpoint or within a window."""
+    """Match 127: 17 matches exceed the fast type, 259 exceed 16 bits; across a checkpoint or within a window."""
     rng = np.random.default_rng(4)
     query = random_codes(rng, 270, 4)
     subjects = [with_inserted(random_codes(rng, 1_500, 4), 600, query[:n]) for n in (10, 40, 100, 200, 270)]
@@ -274,7 +274,7 @@ def test_two_letters_give_checkpoints_of_every_kind(emulated: MakeDevice, revers
 
 @pytest.mark.parametrize("gap", [GapPenalty(5, 0), GapPenalty(0, 3), GapPenalty(2_100, 5)], ids=str)
 def test_gap_costs_are_exact(emulated: MakeDevice, gap: GapPenalty) -> None:
-    """Gaps that cost nothing to extend, so alignments have any length; linear gaps; costs beyond the fast type."""
+    """Gaps without extension cost, so that alignments have any length; linear gaps; costs beyond the fast type."""
     rng = np.random.default_rng(6)
     query = random_codes(rng, 150, 4)
     spread = with_inserted(with_inserted(random_codes(rng, 1_800, 4), 200, query[:75]), 1_500, query[75:])
@@ -323,7 +323,7 @@ def test_there_are_no_more_windows_than_the_device_scores_at_a_time(emulated: Ma
 
 
 def test_little_memory_takes_the_subjects_in_pieces(emulated: MakeDevice) -> None:
-    """Half of the database fits, then not even that; the smallest device says so."""
+    """Half of the database fits, then less than half; the smallest device raises an error."""
     rng = np.random.default_rng(7)
     profile = sequence_profile(random_codes(rng, 100, 4), default_scheme(DNA))
     partition = partition_of([random_codes(rng, n, 4) for n in (700, 900, 1_100, 1_300)])

@@ -1,4 +1,7 @@
-"""GPU contexts created while the program starts: the calls of the driver's library, and no error without one."""
+"""Creation of GPU contexts at program start: the calls to the driver's library, and no error if it is missing.
+
+The expected calls are recorded by a small library that replaces the driver's.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +31,7 @@ int cuDevicePrimaryCtxRetain(void **context, int device) { note("retain", device
 
 
 def make_driver(folder: Path, status: int) -> tuple[str, Path]:
-    """A library that records its calls, and the file of the record."""
+    """Compile a library that records its calls; return its name and the file of the record."""
     if shutil.which("gcc") is None:
         pytest.skip("gcc is not installed to make a driver's stand-in")
     calls = folder / "calls.txt"

@@ -1,5 +1,5 @@
 """The block wavefront on the emulated device. Expected values: parasail's scan kernel, which charges open + (k - 1) *
-extend, so linear gaps are open = extend there; and edit distances by rapidfuzz."""
+extend, so linear gaps have open = extend there; and edit distances by rapidfuzz."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_scores_of_all_lengths(emulated: MakeDevice, m: int, n: int) -> None:
 
 
 def test_memory_is_linear(emulated: MakeDevice) -> None:
-    """Two bytes a letter, and four each for a row, a column and the corners: far below one byte a cell."""
+    """Two bytes per letter, and four per element of a row, a column and the corners: far below one byte per cell."""
     device = emulated()
     letters = np.zeros(400, dtype=np.uint16)
     assert wavefront_score(device, letters, letters, match=1, mismatch=-1, indel=1)[0] == 400

@@ -1,4 +1,4 @@
-"""A whole search on emulated devices: the command line, the pipeline of scoring and aligning, and lost devices.
+"""A complete search on emulated devices: the command line, the pipeline of scoring and aligning, and lost devices.
 
 The expected values are the CPU engine's, whose scores other tests compare with other programs.
 """
@@ -44,7 +44,7 @@ def write_fasta(path: Path, sequences: list[Codes], alphabet: Any) -> None:
 
 @pytest.fixture
 def case(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder with queries of 40 to 25 residues, the longest first, and a database that has parts of them."""
+    """A folder with queries of 40 to 25 residues, the longest first, and a database that contains segments of them."""
     rng = np.random.default_rng(21)
     queries = [random_codes(rng, length) for length in (40, 33, 29, 25)]
     subjects = [random_codes(rng, int(length)) for length in rng.integers(5, 60, 30)]
@@ -57,7 +57,7 @@ def case(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def use(monkeypatch: pytest.MonkeyPatch, open_device: OpenDevice) -> None:
-    """Let the engine called cuda be one on emulated devices."""
+    """Make the engine named cuda run on emulated devices."""
     from swsearch.engine import registry as engines
 
     really_open = engines.open_named
@@ -89,12 +89,12 @@ def searched(engine: str, *arguments: str) -> int:
     ids=" ".join,
 )
 def test_hits_are_the_cpu_engines_to_the_byte(case, monkeypatch, choice):
-    """Two queries a call, in two partitions: the engine ends short queries first, batches follow one another."""
+    """Two queries per call, in two partitions: the engine ends short queries first, and batches follow one another."""
     monkeypatch.setattr("swsearch.engine.cuda.engine.CudaEngine.profiles_per_call", 2)
     use(monkeypatch, opener())
     variant = [*choice, "--partition-residues", "1000"]
     assert searched("cuda", *variant) == 0
-    if "--devices" in variant:  # an option of the CUDA engine alone
+    if "--devices" in variant:  # an option of the CUDA engine only
         at = variant.index("--devices")
         del variant[at : at + 2]
     assert searched("cpu", *variant) == 0
@@ -103,7 +103,7 @@ def test_hits_are_the_cpu_engines_to_the_byte(case, monkeypatch, choice):
 
 
 def test_a_store_that_cannot_be_opened_ends_the_search(case, monkeypatch, capsys):
-    """It is opened when the GPU is at work already."""
+    """The store is opened when the GPU is already at work."""
     closed = []
 
     class Observed(OneAtATime):
@@ -119,7 +119,7 @@ def test_a_store_that_cannot_be_opened_ends_the_search(case, monkeypatch, capsys
 
 
 def test_long_subjects_give_the_cpu_engines_hits(tmp_path, monkeypatch):
-    """Two proteins are scored in windows, for a short query and a long one, which lie in them."""
+    """Two proteins that contain the queries are scored in windows, for a short query and a long one."""
     rng = np.random.default_rng(23)
     queries = [random_codes(rng, length) for length in (420, 40)]
     subjects = [random_codes(rng, int(length)) for length in rng.integers(30, 300, 12)]
@@ -168,7 +168,7 @@ def test_both_strands_of_dna_give_the_cpu_engines_hits(tmp_path, monkeypatch):
 
 
 class Counting(OneAtATime):
-    """Counts the launches of all devices of the class."""
+    """Count the launches of all devices of the class."""
 
     entries: ClassVar[list[str]] = []
 
@@ -208,7 +208,7 @@ def test_ends_from_the_engine_change_no_byte(case, monkeypatch, choice):
 
 
 def test_a_subject_far_longer_than_the_query_is_asked_for_by_itself(tmp_path, monkeypatch):
-    """Of a long subject and short ones, the limit between what they spare; both strands. Expected: the CPU's report."""
+    """The threshold lies between the cells that the long and the short subjects save; both strands. Source: the CPU."""
     rng = np.random.default_rng(24)
     query, long = random_codes(rng, 40, 4), random_codes(rng, 9_000, 4)
     long[4_000:4_040] = reverse_complement(query)
@@ -237,9 +237,9 @@ def test_a_subject_far_longer_than_the_query_is_asked_for_by_itself(tmp_path, mo
 
 
 def test_ends_are_answered_between_two_batches_and_failures_raised_to_the_caller(case):
-    """A request that arrives while the first of two pairs of queries is scored is answered before the second.
+    """A request that arrives while the first of two pairs of queries is scored is answered before the second pair.
 
-    Expected: the order of launches as they happen, and the answer of an idle engine.
+    Expected: the order of the recorded launches, and the answer of an idle engine.
     """
     Counting.entries.clear()
     answers: list[Future[Any]] = []
@@ -260,7 +260,7 @@ def test_ends_are_answered_between_two_batches_and_failures_raised_to_the_caller
         with CpuEngine(1) as cpu:
             scores = cpu.score(profiles[:1], partition)[0].score
         assert len(engine.score(profiles, partition)) == 4
-        ranges = [place for place, entry in enumerate(Counting.entries) if entry == "inter_task"]
+        ranges = [index for index, entry in enumerate(Counting.entries) if entry == "inter_task"]
         assert ranges[0] < Counting.entries.index("end_positions") < ranges[-1]
         idle, busy = engine.ends(profiles[0], partition, scores), answers[0].result()
         assert idle is not None
@@ -299,19 +299,19 @@ def test_the_next_batch_is_begun_before_this_one_is_taken(case, monkeypatch):
 
 
 def test_time_counts_from_when_the_engine_began(case):
-    """Not from the request for its first result: a command opens its store in between."""
+    """Time does not count from the request for the first result, because a command opens its store in between."""
     with CudaDevices([0], opener()) as engine:
         searcher, queries = open_case(engine)
         results = searcher.search(queries)
         start = time.perf_counter()
-        engine._threads[0].submit(int).result()  # all is scored
+        engine._threads[0].submit(int).result()  # all subjects are scored
         seconds = time.perf_counter() - start
         stats = [result.stats for result in results]
     assert stats[-1].score_seconds / stats[-1].cells * sum(each.cells for each in stats) >= seconds
 
 
 def test_a_search_given_up_leaves_the_engine_idle_and_usable(case, monkeypatch):
-    """Given up by its consumer before any result and after one, and by Ctrl-C while scores are waited for."""
+    """The consumer abandons the search before any result or after one, or Ctrl-C interrupts the wait for scores."""
     monkeypatch.setattr("swsearch.engine.cuda.engine.CudaEngine.profiles_per_call", 2)
 
     def interrupt(cells: int) -> None:
@@ -330,7 +330,7 @@ def test_a_search_given_up_leaves_the_engine_idle_and_usable(case, monkeypatch):
 
 
 class Failing(OneAtATime):
-    """Fails for good at a launch that is counted over all devices of the class."""
+    """Fail permanently at a given launch, counted over all devices of the class."""
 
     launches_left = 0
 
@@ -344,7 +344,7 @@ class Failing(OneAtATime):
 
 
 def test_a_lost_device_ends_the_batch_with_what_is_committed_and_it_resumes(case, monkeypatch, capfd):
-    """Queries one by one, of which the third meets the failure. Source: the same batch on the CPU engine."""
+    """Queries are scored one by one, and the third meets the failure. Source: the same batch on the CPU engine."""
     monkeypatch.setattr("swsearch.engine.cuda.engine.CudaEngine.profiles_per_call", 1)
     batch = ["batch", "queries.fasta", "subjects.db", "--alphabet", "protein"]
     counting: list[str] = []
@@ -422,7 +422,7 @@ def test_a_long_search_says_its_plan_beforehand(case, monkeypatch, capfd):
 
 
 def test_the_plan_tells_how_a_database_beyond_the_memory_is_laid_out(case, monkeypatch):
-    """A limit of 700 bytes: the database of some 2 kB is streamed by one device, and shared by four."""
+    """With a limit of 700 bytes, the database of about 2 kB is streamed by one device, and divided among four."""
     monkeypatch.setattr("swsearch.engine.cuda.subjects.SMALLEST_CHUNK", 300)
     with CudaDevices([0], opener(), memory_limit=700) as engine:
         searcher, queries = open_case(engine)

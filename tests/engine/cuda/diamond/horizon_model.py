@@ -1,22 +1,22 @@
-"""The linear horizon and its diamonds (US patent 9,110,855), in plain NumPy: a model to learn the method from.
+"""The linear horizon and its diamonds (US patent 9,110,855) in plain NumPy: a model that explains the method.
 
-A matrix of M rows and N columns is computed with memory for its frontier alone, and so that S cells are always
-independent of each other.
+The method computes a matrix of M rows and N columns with memory for its frontier alone, in an order in which S cells
+are always independent of each other.
 
 **The horizon.** Cell (i, j) needs its upper, left and diagonal neighbours. Number the diagonals d = j - i. The diagonal
-neighbour lies on the same diagonal, the left one on d - 1, the upper one on d + 1. One element a diagonal is enough:
+neighbour lies on the same diagonal, the left one on d - 1, the upper one on d + 1. One element per diagonal suffices:
 when cell (i, j) is computed, ``h[d]`` holds (i-1, j-1), ``h[d-1]`` holds (i, j-1) and ``h[d+1]`` holds (i-1, j), so
 
     h[d] = G(h[d+1], h[d-1], h[d], c(i, j))
 
-overwrites just the one value that no later cell needs. The border, row 0 and column 0, is what h holds at first.
-With affine gaps an element holds H, E (a gap that consumes the subject, from the left) and F (one that consumes the
+overwrites exactly the one value that no later cell needs. Initially, h holds the border: row 0 and column 0.
+With affine gaps an element holds H, E (a gap that consumes the subject, from the left) and F (a gap that consumes the
 query, from above).
 
-**Diamonds.** Rows are cut into groups of S. A diamond that starts at (i, j) has, in row i + a, the S columns from j - a
-to j - a + S - 1: every row begins one column further to the left. In step p, row a does column j - a + p. These S cells
-lie on one anti-diagonal, their diagonals differ by 2, and so none needs what another one writes: S processing
-units are busy in every one of the S steps, with no ramp at either end.
+**Diamonds.** The rows are divided into groups of S. A diamond that starts at (i, j) has, in row i + a, the S columns
+from j - a to j - a + S - 1: every row begins one column further to the left. In step p, row a computes column
+j - a + p. These S cells lie on one anti-diagonal and their diagonals differ by 2, so none of them needs a value that
+another one writes: S processing units are busy in each of the S steps, without ramp-up or ramp-down.
 
                       j
         row i         * * * *              S = 4; the number in a cell
@@ -24,16 +24,17 @@ units are busy in every one of the S steps, with no ramp at either end.
         row i+2   * * * *                                                0 1 2 3
         row i+3 * * * *                                                0 1 2 3  ...
 
-**What a diamond touches.** Diagonals j - i - 2(S-1) … j - i + S - 1, and one neighbour on either side: 3·S elements,
-which a processor copies to its own fast memory. Afterwards each of them holds either a cell of the lowest row or one of
-the two rightmost cells of a row, so that is all that is written back.
+**Elements of a diamond.** A diamond accesses the diagonals j - i - 2(S-1) … j - i + S - 1 and one neighbour on either
+side: 3·S elements, which a processor copies to its own fast memory. Afterwards each of them holds either a cell of the
+lowest row or one of the two rightmost cells of a row, so only these cells are written back.
 
-**Order.** A diamond is ready when the one to its left and the one above are done; ready ones wait in a FIFO, and as
-many as there are processors run at once. Here they run one by one, in any order that the FIFO allows.
+**Order.** A diamond is ready when its left and upper neighbours are computed; ready diamonds wait in a FIFO, and as
+many run concurrently as there are processors. This model runs them one by one, in any order that the FIFO allows.
 
-**Borders.** The first and last diamonds of a group reach over the left and right border; there only the triangle inside
-the matrix is computed. Where M is no multiple of S, both sequences are filled with a symbol that matches itself at no
-cost and nothing else at any, so that the fill of one lies against the fill of the other: H(M + x, N + x) = H(M, N).
+**Borders.** The first and last diamonds of a group extend beyond the left and right border; only their triangle inside
+the matrix is computed. Where M is not a multiple of S, both sequences are padded with a symbol that matches itself at
+cost 0 and must not match any other letter, so the padding of one is aligned with that of the other:
+H(M + x, N + x) = H(M, N).
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ FILL = -1
 
 @dataclass(frozen=True)
 class Problem:
-    """One recurrence, several problems.
+    """The parameters of the recurrence, which cover several alignment problems.
 
     Attributes
     ----------
@@ -72,18 +73,18 @@ class Problem:
 
 
 def edit_distance(n_letters: int) -> Problem:
-    """Levenshtein: the distance is the negative of the best global score."""
+    """Return the Levenshtein problem: the distance is the negative of the best global score."""
     return Problem(np.eye(n_letters, dtype=int) - 1, 0, 1)
 
 
 def longest_common_subsequence(n_letters: int) -> Problem:
-    """Length of the longest common subsequence: only equal letters may meet, gaps are free."""
+    """Return the problem of the longest common subsequence: only equal letters may be aligned, and gaps are free."""
     return Problem(np.where(np.eye(n_letters, dtype=bool), 1, FORBIDDEN), 0, 0)
 
 
 @dataclass
 class Horizon:
-    """The frontier: one element a diagonal, ``origin + d`` its place; and what a problem's answer is taken from."""
+    """The frontier, with one element per diagonal d at index ``origin + d``, and the best end found."""
 
     problem: Problem
     query: np.ndarray
@@ -108,30 +109,30 @@ class Horizon:
         self.e = np.full_like(self.h, FORBIDDEN)
         self.f = np.full_like(self.h, FORBIDDEN)
         self.best = (0 if problem.local else 2 * FORBIDDEN, 0, 0)  # score, column, row
-        self.corner: int | None = None  # H(M + x, N + x), where there is fill
+        self.corner: int | None = None  # H(M + x, N + x), where there is padding
         if not problem.local:  # ends that lie on the border
             for i, j in {(self.m, 0), (0, self.n)}:
                 if self.allowed_end(i, j):
                     self.offer(int(self.h[self.origin + j - i]), i, j)
 
     def offer(self, score: int, i: int, j: int) -> None:
-        """An end that the problem allows; kept where it is better, or as good with a smaller column, then row."""
+        """Offer an end that the problem allows; it is stored if better, or as good with a smaller column, then row."""
         best, column, row = self.best
         if score > best or (score == best and (j, i) < (column, row)):
             self.best = (score, j, i)
 
     def letters_score(self, i: np.ndarray, j: np.ndarray) -> np.ndarray:
-        """c(i, j): fill against fill 0, fill against a letter forbidden."""
+        """Return c(i, j): padding against padding scores 0, padding against a letter is forbidden."""
         a, b = self.query[i - 1], self.subject[j - 1]
         scores = self.problem.table[np.maximum(a, 0), np.maximum(b, 0)]
         scores = np.where((a == FILL) | (b == FILL), FORBIDDEN, scores)
         return np.where((a == FILL) & (b == FILL), 0, scores)
 
     def diamond(self, i: int, j: int) -> None:
-        """All cells of the diamond that starts at (i, j), as far as they lie in the matrix."""
+        """Compute all cells of the diamond that starts at (i, j) that lie in the matrix."""
         s, problem = self.s, self.problem
         first = problem.gap_open + problem.gap_extend
-        # The 3·S elements of fast memory: diagonals low … high and a neighbour on either side.
+        # The 3·S elements of fast memory: diagonals low … high and one neighbour on either side.
         low, high = j - i - 2 * (s - 1) - 1, j - i + s
         begin, end = max(low + self.origin, 0), min(high + self.origin + 1, len(self.h))
         h, e, f = (array[begin:end].copy() for array in (self.h, self.e, self.f))
@@ -144,7 +145,7 @@ class Horizon:
                 continue
             row, column = i + a, j - a + p
             d = column - row + self.origin - begin
-            # All reads come before all writes: the S processing units need one barrier a step and no lock.
+            # All reads precede all writes, so the S processing units need one barrier per step and no lock.
             e_now = np.maximum(h[d - 1] - first, e[d - 1] - problem.gap_extend)
             f_now = np.maximum(h[d + 1] - first, f[d + 1] - problem.gap_extend)
             h_now = np.maximum(h[d] + self.letters_score(row, column), np.maximum(e_now, f_now))
@@ -154,7 +155,7 @@ class Horizon:
             for cell_row, cell_column, value in zip(row.tolist(), column.tolist(), h_now.tolist(), strict=True):
                 last_writer[cell_column - cell_row] = (cell_row, cell_column)
                 self._look(cell_row, cell_column, value)
-        # Written back: the lowest row, and the two rightmost cells of each row (at the right border, of the triangle).
+        # Write back the lowest row, and the two rightmost cells of each row (at the right border, of the triangle).
         for d, (row, column) in last_writer.items():
             rightmost = min(j - (row - i) + s - 1, self.columns)
             assert row == i + s - 1 or column >= rightmost - 1
@@ -162,14 +163,14 @@ class Horizon:
             self.h[at], self.e[at], self.f[at] = h[at - begin], e[at - begin], f[at - begin]
 
     def _look(self, i: int, j: int, value: int) -> None:
-        """Takes what ends a path: any cell (local), the last one (global), the last row or column (semi-global)."""
+        """Offer the ends of paths: any cell (local), the last one (global), the last row or column (semi-global)."""
         if self.allowed_end(i, j):
             self.offer(value, i, j)
         elif (i, j) == (self.rows, self.columns):  # H(M + x, N + x) = H(M, N)
             self.corner = value
 
     def allowed_end(self, i: int, j: int) -> bool:
-        """Whether a path of this problem may end behind query residue i and subject residue j."""
+        """Return whether a path of this problem may end behind query residue i and subject residue j."""
         problem = self.problem
         if problem.local:
             return i <= self.m and j <= self.n
@@ -184,15 +185,15 @@ class Horizon:
 def solve(
     problem: Problem, query: np.ndarray, subject: np.ndarray, s: int, processors: int = 1
 ) -> tuple[int, int, int]:
-    """Score, query end and subject end (residues before the end), by diamonds of ``s`` rows from a FIFO.
+    """Return score, query end and subject end (residues before the end), computed by diamonds of ``s`` rows.
 
-    ``processors`` ready diamonds leave the FIFO together; they are then done in reverse, to show that their order among
-    themselves does not matter.
+    ``processors`` ready diamonds leave the FIFO together; they are then computed in reverse, to show that their order
+    relative to each other has no effect.
     """
     horizon = Horizon(problem, query, subject, s)
     groups = horizon.rows // s
-    # Diamond x of every group starts at column 1 + x·s. Its lowest row ends at that very column, so the last diamond is
-    # the one that starts at or after the last column. Above it lies diamond x + 1 of the group before.
+    # Diamond x of every group starts at column 1 + x·s. Its lowest row ends at that same column, so the last diamond is
+    # the one that starts at or after the last column. Above it lies diamond x + 1 of the previous group.
     width = -(-(horizon.columns - 1) // s) + 1 if horizon.columns else 0
     done = [0] * groups
     queued = set()

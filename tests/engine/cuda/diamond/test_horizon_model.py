@@ -1,4 +1,7 @@
-"""The model of the linear horizon against the whole matrix: every length relation, every problem, any order of work."""
+"""The model of the linear horizon: every relation of lengths, every problem, any order of computation.
+
+The expected values come from the full dynamic-programming matrix of tests/pairs, or from calculation by hand.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +30,7 @@ def random_letters(seed, length):
 
 
 def expected(problem, query, subject):
-    """Score and end by the whole matrix."""
+    """Return score and end according to the full matrix."""
     pairs = problem.table[np.ix_(query, subject)]
     mode = "local" if problem.local else "semiglobal" if problem.query_free or problem.subject_free else "global"
     free = "both" if problem.query_free and problem.subject_free else "query" if problem.query_free else "subject"
@@ -38,7 +41,7 @@ def expected(problem, query, subject):
 @pytest.mark.parametrize("costs", COSTS.values(), ids=COSTS)
 @pytest.mark.parametrize("ends", PROBLEMS.values(), ids=PROBLEMS)
 def test_scores_and_ends_are_those_of_the_whole_matrix(ends, costs):
-    """Expected values: the whole matrix of tests/pairs. All pairs of lengths around S, unrelated and related."""
+    """Expected values: the full matrix of tests/pairs. All pairs of lengths near S, unrelated and related."""
     problem = Problem(DNA, *costs, **ends)
     for m in LENGTHS:
         for n in LENGTHS:
@@ -50,14 +53,14 @@ def test_scores_and_ends_are_those_of_the_whole_matrix(ends, costs):
 
 @pytest.mark.parametrize("problem", [edit_distance(N_LETTERS), longest_common_subsequence(N_LETTERS)])
 def test_edit_distance_and_common_subsequence_are_the_same_recurrence(problem):
-    """Expected values: the whole matrix of tests/pairs."""
+    """Expected values: the full matrix of tests/pairs."""
     for m, n in [(1, 1), (1, 12), (12, 1), (S, S), (13, 17), (17, 13), (21, 20)]:
         query, subject = random_letters(m, m), random_letters(50 + n, n)
         assert solve(problem, query, subject, S) == expected(problem, query, subject), (m, n)
 
 
 def test_risotto_becomes_presto_in_four_edits():
-    """4, by hand: insert P; R stays; I becomes E; S stays; O goes; T stays; T goes; O stays."""
+    """4, by hand: insert P; keep R; replace I by E; keep S; delete O; keep T; delete T; keep O."""
     letters = sorted(set("RISOTTO") | set("PRESTO"))
     query, subject = (np.array([letters.index(x) for x in word]) for word in ("RISOTTO", "PRESTO"))
     assert solve(edit_distance(len(letters)), query, subject, 3)[0] == -4
@@ -66,7 +69,7 @@ def test_risotto_becomes_presto_in_four_edits():
 @pytest.mark.parametrize("s", [1, 2, 3, 7, 40])
 @pytest.mark.parametrize("processors", [1, 2, 5])
 def test_neither_the_size_of_diamonds_nor_the_order_of_work_changes_anything(s, processors):
-    """Expected values: the whole matrix of tests/pairs."""
+    """Expected values: the full matrix of tests/pairs."""
     query, subject = random_letters(1, 23), random_letters(2, 31)
     subject[5:20] = query[3:18]
     problem = Problem(DNA, 5, 2, local=True)

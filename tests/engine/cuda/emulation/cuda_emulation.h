@@ -268,8 +268,8 @@ inline unsigned long long look_at(const unsigned long long* address) { return *a
 inline int load_now(const int* address) { return *address; }
 inline void nap() { emulation::give_way(); }
 
-inline uint4 texture_element(unsigned long long texture, int place) {
-    return reinterpret_cast<const uint4*>(static_cast<std::uintptr_t>(texture))[place];
+inline uint4 texture_element(unsigned long long texture, int index) {
+    return reinterpret_cast<const uint4*>(static_cast<std::uintptr_t>(texture))[index];
 }
 
 }  // namespace swsearch

@@ -1,7 +1,7 @@
-"""A device on the host: memory is NumPy arrays, kernels run under the emulation of ``cuda_emulation.h``.
+"""A device on the host: memory is NumPy arrays, and kernels run under the emulation of ``cuda_emulation.h``.
 
-It stands in for a GPU behind the engine's own interface, so that the engine, its launches and the kernels' sources are
-tested whole where there is no GPU. Kernels are compiled by g++ at their first launch, and kept (``tests/compiled.py``).
+It replaces a GPU behind the engine's own interface, so that the engine, its launches and the kernels' sources can be
+tested completely without a GPU. Kernels are compiled by g++ at their first launch and cached (``tests/compiled.py``).
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from tests.compiled import compiled, compiler_version, digest_of
 
 HERE = Path(__file__).parent
 SANITIZE = "SWSEARCH_EMULATION_SANITIZE"
-"""Set by the test that runs others under the sanitizers, in a process that has their library preloaded."""
+"""Set by the test that runs other tests under the sanitizers, in a process with the sanitizers' library preloaded."""
 
 
 class HostBuffer:
     def __init__(self, device: EmulatedDevice, n_bytes: int) -> None:
         self._device = device
-        # What new memory holds is large as a score in every type: a kernel that reads what none wrote is found out.
+        # Fill new memory with a value that is a large score in every type, to detect reads of unwritten memory.
         self.array = np.full(n_bytes, 0x5A, dtype=np.uint8)
         self.address = int(self.array.__array_interface__["data"][0])
         assert self.address % 16 == 0
@@ -64,7 +64,7 @@ class EmulatedDevice:
     architecture : int
         Chooses tiles and arithmetic, as on a GPU.
     memory_bytes : int
-        Allocations beyond it fail as a GPU's do.
+        Allocations beyond it fail as they do on a GPU.
     sanitize : bool
         Compile with the address and undefined-behaviour sanitizers; the process must have their library preloaded.
     reversed_order : bool
@@ -115,7 +115,7 @@ class EmulatedDevice:
         return np.empty(n_bytes, dtype=np.uint8)
 
     def unpin(self, array: NDArray[np.uint8]) -> None:
-        array[:] = 0xA5  # whoever reads it after this is found out
+        array[:] = 0xA5  # to detect any later read of it
 
     def upload(self, buffer: Buffer, values: NDArray[Any], stream: Stream, offset: int = 0) -> None:
         assert offset + values.nbytes <= buffer.n_bytes
@@ -158,12 +158,12 @@ class EmulatedDevice:
         return self._kernels[spec]
 
     def compile(self, spec: KernelSpec) -> Path:
-        """The kernel's shared library."""
+        """Return the path of the kernel's shared library."""
         root = resource_folder("cuda")
         options = ["-std=c++17", "-O1", "-g1", "-Wall", "-Wextra", "-Werror", "-Wno-unknown-pragmas", "-fPIC"]
         if self._sanitize:
             options += ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
-        # One library for all kernels, with the C++ library, whose linking is a third of a kernel's time.
+        # The machine is one library for all kernels, because linking the C++ library takes a third of a kernel's time.
         machine = self._built("machine.so", options, ["-O2", "-shared", str(HERE / "machine.cpp")])
         if self.facts.architecture in HALF_MAXIMA:
             options.append("-DSWS_HALF_MAXIMA")
@@ -174,7 +174,7 @@ class EmulatedDevice:
         )
 
     def _built(self, name: str, options: list[str], inputs: list[str]) -> Path:
-        """What g++ makes, once for all processes; the sources' digest stands for what the inputs hold."""
+        """Compile with g++, once for all processes; the digest of the sources is part of the cache key."""
 
         def build(output: Path) -> None:
             command = ["g++", *options, *inputs, "-o", str(output)]
@@ -190,10 +190,10 @@ class EmulatedDevice:
         return 1
 
     def follow(self, stream: Stream, leader: Stream) -> None:
-        """Every call here has ended when it returns."""
+        """Do nothing: every call of this device has ended when it returns."""
 
     def synchronize(self) -> None:
-        """Every call here has ended when it returns."""
+        """Do nothing: every call of this device has ended when it returns."""
 
     @contextlib.contextmanager
     def timed(self, stream: Stream, meanwhile: Callable[[], None] | None = None) -> Iterator[list[float]]:
@@ -209,7 +209,7 @@ class EmulatedDevice:
 
 
 class OneAtATime(EmulatedDevice):
-    """An emulated device in a thread: the emulation's fibers are the process's, so only one kernel runs at a time."""
+    """An emulated device for several threads: the fibers belong to the process, so only one kernel runs at a time."""
 
     _emulation = threading.Lock()
 
@@ -219,7 +219,7 @@ class OneAtATime(EmulatedDevice):
 
 
 def opener(make: type[EmulatedDevice] = OneAtATime, **options: Any) -> Callable[[int], Device]:
-    """Opens emulated devices, whose kernels run one at a time."""
+    """Return a function that opens emulated devices, whose kernels run one at a time."""
 
     def open_device(ordinal: int) -> Device:
         with OneAtATime._emulation:

@@ -44,7 +44,7 @@ struct Meeting {
 //
 // Fibers are switched by GCC's built-in setjmp and longjmp. `swapcontext` makes a system call for the signal mask
 // each time, which took most of the time of an emulated shuffle. Under the address sanitizer, `swapcontext` and the
-// library's `longjmp` also discard the sanitizer's records of a whole stack.
+// library's `longjmp` also discard the sanitizer's records of a complete stack.
 struct Context {
     void* place[5];
     ucontext_t first{};

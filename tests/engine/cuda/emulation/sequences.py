@@ -1,4 +1,4 @@
-"""Generated sequences, and partitions of them in memory as the packed format lays them out."""
+"""Generated sequences, and partitions of them in memory, in the layout of the packed format."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ def random_codes(rng: np.random.Generator, length: int, letters: int = 20) -> Co
 
 
 def partition_of(subjects: Sequence[Codes]) -> Partition:
-    """The subjects by length, each at a multiple of 16 bytes, filled with the padding code."""
-    order = sorted(range(len(subjects)), key=lambda place: (len(subjects[place]), place))
+    """Return a partition of the subjects by length, each at a multiple of 16 bytes, filled with the padding code."""
+    order = sorted(range(len(subjects)), key=lambda index: (len(subjects[index]), index))
     packed = bytearray()
     starts = []
-    for place in order:
+    for index in order:
         starts.append(len(packed))
-        packed += subjects[place].tobytes()
+        packed += subjects[index].tobytes()
         packed += bytes([PAD_CODE]) * (-len(packed) % SUBJECT_ALIGNMENT)
     packed += bytes([PAD_CODE]) * TAIL_PADDING
     return Partition(
         np.frombuffer(bytes(packed), dtype=np.uint8),
         np.array(starts, dtype=np.uint64),
-        np.array([len(subjects[place]) for place in order], dtype=np.uint32),
+        np.array([len(subjects[index]) for index in order], dtype=np.uint32),
         np.array(order, dtype=np.uint32),
     )
