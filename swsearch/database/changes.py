@@ -45,7 +45,7 @@ from swsearch.database.segment_writer import (
     write_segment,
 )
 from swsearch.database.staging import disk_error, sync_folder, termination_as_exception, write_catalogue_file
-from swsearch.database.verify import verify
+from swsearch.database.verify import catalogue_problems, verify
 from swsearch.errors import DatabaseError, InputError
 from swsearch.sequences.alphabet import ALPHABETS, Alphabet, refuse_dna
 from swsearch.sequences.fasta import CHUNK_RESIDUES, SAMPLE_RESIDUES, SequenceChunk
@@ -224,6 +224,9 @@ def _change(folder: Path) -> Iterator[Catalogue]:
     try:
         with termination_as_exception(), writer_lock(folder):
             catalogue = load_catalogue(folder)
+            # A new catalogue gets a new digest, so this contradiction would no longer be detected.
+            if problems := catalogue_problems(folder, catalogue):
+                raise DatabaseError(f"{folder} is damaged: {'; '.join(problems)}; index its FASTA again")
             _sweep(folder, catalogue)
             try:
                 yield catalogue

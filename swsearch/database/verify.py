@@ -14,6 +14,7 @@ from swsearch.database.format import (
     ARRAY_DTYPES,
     SUBJECT_ALIGNMENT,
     TAIL_PADDING,
+    Catalogue,
     FileEntry,
     SegmentEntry,
     array_path,
@@ -51,16 +52,21 @@ def verify(database: PackedDatabase) -> list[str]:
     Every changed byte is detected: in the arrays by this function, and in the catalogue, except white space in its
     JSON, when the database is opened. Memory is one block of residues and a few bytes per subject.
     """
-    catalogue = database.catalogue
-    problems: list[str] = []
-    if catalogue.digest != content_digest(catalogue.alphabet, catalogue.segments):
-        problems.append(f"{database.path}: the digest in the catalogue is not that of its files")
-    if catalogue.n_subjects < 1:
-        problems.append(f"{database.path}: no subject is left in it")
+    problems = catalogue_problems(database.path, database.catalogue)
     for segment in database.segments:
         folder = database.path / segment.entry.name
         damaged = list(changed_files(folder, segment.entry))
         problems += damaged or _structure_problems(segment, str(folder), database.alphabet)
+    return problems
+
+
+def catalogue_problems(path: Path, catalogue: Catalogue) -> list[str]:
+    """Contradictions within a valid catalogue, which only a faulty writer can produce; a line each."""
+    problems: list[str] = []
+    if catalogue.digest != content_digest(catalogue.alphabet, catalogue.segments):
+        problems.append(f"{path}: the digest in the catalogue is not that of its files")
+    if catalogue.n_subjects < 1:
+        problems.append(f"{path}: no subject is left in it")
     return problems
 
 

@@ -22,6 +22,7 @@ from swsearch.alignment.traceback import align_several
 from swsearch.alignment.translated import on_bases
 from swsearch.database.partition import Partition
 from swsearch.engine.protocol import EndsEngine
+from swsearch.errors import EngineError
 from swsearch.hits.ends import Ends
 from swsearch.hits.hit import Alignment
 from swsearch.hits.score_block import ScoreBlock
@@ -114,21 +115,25 @@ class SubjectAligner:
         for in_block, residues, starts, lengths in ranges:
             scores = block.score[in_block]
             for rows, ends in self._with_ends(query_frame.profile, residues, starts, lengths, scores):
-                aligned = align_several(
-                    query_frame.codes,
-                    query_frame.profile,
-                    self.alphabet,
-                    residues=residues,
-                    starts=starts[rows],
-                    lengths=lengths[rows],
-                    scores=scores[rows],
-                    ends=ends,
-                    matrix=self.matrix,
-                    most=min(self.max_hsps, MOST_ALIGNMENTS),
-                    floor=floor,
-                    n_threads=self.threads,
-                    strand="plus" if query_frame.frame else query_frame.strand,
-                )
+                try:
+                    aligned = align_several(
+                        query_frame.codes,
+                        query_frame.profile,
+                        self.alphabet,
+                        residues=residues,
+                        starts=starts[rows],
+                        lengths=lengths[rows],
+                        scores=scores[rows],
+                        ends=ends,
+                        matrix=self.matrix,
+                        most=min(self.max_hsps, MOST_ALIGNMENTS),
+                        floor=floor,
+                        n_threads=self.threads,
+                        strand="plus" if query_frame.frame else query_frame.strand,
+                    )
+                except EngineError as error:  # the arrays contradict each other, or the engine is at fault
+                    path = self.search_subjects.database.path
+                    raise EngineError(f"{path} may be damaged ({error}); run `swsearch db verify {path}`") from error
                 for subject, several in zip(block.subject_index[in_block[rows]].tolist(), aligned, strict=True):
                     yield subject, [self._as_given(*one, comparison, n_letters, subject) for one in several]
 

@@ -23,9 +23,12 @@ from swsearch.database.format import ARRAY_DTYPES, CATALOGUE, TOMBSTONE_DTYPE, c
 from swsearch.database.lock import LOCK
 from swsearch.database.reader import PackedDatabase
 from swsearch.database.translated import TranslatedSubjects
-from swsearch.errors import DatabaseError
-from swsearch.sequences.alphabet import DNA
+from swsearch.errors import DatabaseError, SwSearchError
+from swsearch.search.api import open_searcher
+from swsearch.search.options import SearchOptions
+from swsearch.sequences.alphabet import DNA, PROTEIN
 from swsearch.sequences.genetic_code import genetic_code
+from swsearch.sequences.record import SequenceRecord
 
 
 def message_of(path: Path) -> str:
@@ -246,6 +249,39 @@ def test_damaged_dna_is_not_translated(tmp_path: Path) -> None:
         pytest.raises(DatabaseError, match=r"residues\.bin: a residue is no letter"),
     ):
         TranslatedSubjects(database, genetic_code(1))
+
+
+@pytest.mark.parametrize("change", ["add", "remove", "compact"])
+def test_no_change_makes_a_wrong_digest_right(
+    database_path: Path, fasta: Path, problems_of: Callable[[Path], list[str]], change: str
+) -> None:
+    """A change computes the digest anew, so it must refuse a catalogue whose digest is not that of its files."""
+    rewrite(database_path, lambda fields: fields.update(digest="0" * 64))
+    changes: dict[str, Callable[[], object]] = {
+        "add": lambda: add_to_database(database_path, fasta),
+        "remove": lambda: remove_from_database(database_path, ["P7"]),
+        "compact": lambda: compact_database(database_path),
+    }
+    with pytest.raises(DatabaseError, match=r"is damaged: .*the digest in the catalogue is not that of its files"):
+        changes[change]()
+    assert problems_of(database_path)
+
+
+def test_scores_that_their_alignments_do_not_have_are_blamed_on_the_database(database_path: Path) -> None:
+    """Two stored subjects claim to be the same one of the FASTA: one of the scores is not that of its alignment."""
+    path = database_path / "segment-000001" / "order.bin"
+    order = np.fromfile(path, "<u4")
+    order[-1] = order[-2]
+    path.write_bytes(order.tobytes())
+    options = SearchOptions(evalue=float("inf"), top=10_000)
+    with PackedDatabase.open(database_path) as database:
+        query = SequenceRecord("query", database.codes(int(order[-2])), PROTEIN)
+    with (
+        open_searcher(database_path, options, engine="reference") as searcher,
+        pytest.raises(SwSearchError, match="swsearch db verify") as caught,
+    ):
+        list(searcher.search([query]))
+    assert str(database_path) in str(caught.value)
 
 
 def test_a_compaction_does_not_make_damage_pass_for_whole(
