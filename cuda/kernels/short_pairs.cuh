@@ -43,7 +43,7 @@ constexpr int kTableColumns = 32;
 // The pairs of a launch. Their letters are stored in arrays that all pairs share.
 struct ShortPairs {
     const unsigned short* query;    // letters of all queries; below 32 if a table scores them
-    const unsigned short* subject;  // letters of all subjects, likewise
+    const unsigned short* subject;  // letters of all subjects; below 32 if a table scores them
     const uint4* jobs;              // for each pair: first letter and length of the query, then of the subject
     const u64* decisions_start;     // for each pair: index of its first word in `decisions`
     const u32* runs_start;          // for each pair: index of its first entry in `walked`, one entry per letter

@@ -195,7 +195,7 @@ SWS_DEVICE typename Arithmetic::Word align_strip(const uint4* strip, const u32* 
             }
         }
         if (kBoundary && has_strip_below && lane == Shape::kGroup - 1) {
-            sync.report(step + ColumnRange::kFirstWritten + kColumnsPerRound - 1);  // whole rounds
+            sync.report(step + ColumnRange::kFirstWritten + kColumnsPerRound - 1);  // complete rounds
         }
         if constexpr (kDeferred) {
 #pragma unroll

@@ -36,7 +36,7 @@ enum class Edges { kNone, kOwn, kReadsPair };
 // two addresses for each subject.
 struct BoundaryLocation {
     const u32* above;  // array that the strip reads, of a complete database or of one subject
-    u32* below;        // array that the strip writes, likewise
+    u32* below;        // array that the strip writes, of the same extent
     u32 first_round;   // index in both arrays of the subject's first round of four columns
 };
 
