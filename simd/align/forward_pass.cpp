@@ -1,5 +1,5 @@
-// The forward pass: it controls which columns are computed, in which lanes, and which states are saved. The recurrence
-// is in kernels.cpp and, for columns with barred pairs, in barred_column.
+// The forward pass. This file determines which columns are computed, in which lanes, and which states are saved. The
+// recurrence is in kernels.cpp and, for columns with barred pairs, in barred_column.
 
 #include "align/forward_pass.hpp"
 

@@ -1,5 +1,5 @@
-// The implementation of StripRunner: the lay-out of letters and scores for the lanes, the choice of kernels for the
-// steps of a part, and the search for ends. It is instantiated for lanes of 8, 16 and 32 bits.
+// The implementation of StripRunner: the order of letters and scores for the lanes, the choice of kernels for the steps
+// of a part, and the search for ends. It is instantiated for lanes of 8, 16 and 32 bits.
 
 #include "pair/strip.hpp"
 

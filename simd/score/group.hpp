@@ -54,7 +54,7 @@ private:
     std::vector<std::vector<int32_t>> rows_;
 };
 
-// Groups of consecutive queries, as few as possible; first_rounds holds the round in which each query begins.
+// Groups of consecutive queries, as few as possible; first_rounds is the round in which each query begins.
 std::vector<Group> group_queries(const std::vector<Query>& queries, const std::vector<int>& first_rounds);
 
 }  // namespace swsearch::score

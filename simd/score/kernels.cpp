@@ -1,5 +1,5 @@
-// All score kernels of one instruction set: it instantiates the kernels for many subjects, for one subject and for
-// bounds with lanes of each width, and defines their table (kernel.hpp).
+// All score kernels of one instruction set. This file instantiates the kernels for many subjects and for one subject
+// with lanes of each width, and the kernel for bounds with lanes of 8 bits, and defines their table (kernel.hpp).
 
 #include "score/lanes.hpp"
 #include "score/many_subjects.hpp"

@@ -23,8 +23,8 @@
 // advantage is that E waits for one maximum per column instead of two.
 //
 // Exactness. An optimal alignment ends with a pair, so the best U is the best H. A score below the largest number of
-// the lane is exact; a lane that reaches this number is reported as kSaturated. 32 bits represent any score: 2^31
-// residues of a query of 2^24 do not fit into memory.
+// the lane is exact; a lane that reaches this number is reported as kSaturated. 32 bits represent any score, because a
+// query has at most 2^24 residues (lanes.hpp).
 //
 // Bounds. The kernel for bounds (kBound) does not compute the maximum of U. Each cell of the four columns contributes
 // at least U - first - 3 * extend to the E that enters the next four columns, so the best U is at most first + 3 *

@@ -95,7 +95,7 @@ class SweepShape:
         return (self.strip_rows + columns + 4) * problem.max_step + problem.gap_first
 
     def fits(self, problem: AlignmentProblem) -> bool:
-        """Whether the cells can hold every score of a diamond."""
+        """Whether the cells can represent every score of a diamond."""
         return not self.narrow or 2 * self.reach(problem) + max(problem.max_score, 0) <= NARROW_REACH
 
     def warp_bytes(self, n_columns: int) -> int:

@@ -64,7 +64,7 @@ def address(buffer: Buffer | None, offset: int = 0) -> np.uint64:
 class DeviceProfile:
     """A packed profile on the device, with a texture object over it if profiles are read as textures.
 
-    ``words`` keeps the host array alive, since its upload may end after the call.
+    ``words`` is a reference to the host array, which must exist until its upload ends, possibly after the call.
     """
 
     buffer: Buffer

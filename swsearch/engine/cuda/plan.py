@@ -234,7 +234,7 @@ def intra_task_teams(
 def choose_teams(
     choices: Sequence[tuple[IntraTaskTeams, int]], n_listed: int, multiprocessors: int, entry: IntraTaskEntry
 ) -> tuple[IntraTaskTeams, int]:
-    """Choose a block shape; ``choices`` are ordered by warps and hold the subjects that the device scores at a time.
+    """Choose a block shape; ``choices`` are ordered by warps and state how many subjects the device scores at a time.
 
     For windows one block per multiprocessor is best: they have the same length, so that warps hardly wait for others of
     their block, and a large block loads strips once for many windows. For other lists the choice is the smallest block

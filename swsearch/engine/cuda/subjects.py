@@ -357,7 +357,7 @@ class SubjectStore:
             self._device.synchronize()
 
     def _slots_for(self, partition: Partition, parts: list[Chunk], n_slots: int) -> list[_Slot]:
-        """Slots that can hold every chunk; those of the previous call if they have the right size."""
+        """Slots large enough for every chunk; those of the previous call if they have the right size."""
         residue_bytes = n_subjects = 1
         for chunk in parts:
             spans = [residue_span(partition[band]) for band in chunk]

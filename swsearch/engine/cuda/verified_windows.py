@@ -421,7 +421,7 @@ class VerifiedWindowsRun:
         self._extends = self._size.stride >= EXTENSION and self._of.launcher.all_strips_at_once(profile, self._tile)
         words = self._pack([profile], self._tile, arithmetic)
         self._on_device = self._of.launcher.upload_profile(self._named("profile"), words, self._stack)
-        # Windows that are not scored again keep their scores and states from launch to launch.
+        # The scores and states of windows that are not scored again are retained from launch to launch.
         n = len(self._windows)
         self._state_words = self._tile.strips(profile.length) * self._tile.checkpoint_words * WARP
         self._states = address(scratch.buffer(self._named("states"), n * (CHECKPOINTS + 1) * self._state_words * 4))
