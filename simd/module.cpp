@@ -1,4 +1,4 @@
-// swsearch._native: what Python sees of simd/. Each folder binds its own functions.
+// The Python module swsearch._native, the interface of simd/ to Python. Each folder binds its own functions.
 
 #include <nanobind/nanobind.h>
 

@@ -1,4 +1,7 @@
-"""Types of the native module; simd/ documents each function beside its code."""
+"""The types of the functions of the native module, in which NumPy arrays are inputs and outputs.
+
+The bindings in ``simd/`` document each function.
+"""
 
 from collections.abc import Callable
 
@@ -151,7 +154,7 @@ def score_partition(
     n_threads: int,
     progress: Callable[[int], None] | None = None,
 ) -> list[int]:
-    """Local scores of every subject against every profile, into ``scores[profile, subject]``.
+    """Write the local score of every subject against every profile to ``scores[profile, subject]``.
 
     Parameters
     ----------
@@ -160,35 +163,35 @@ def score_partition(
     gap_open, gap_extend : int
         0 to 16,383, not both 0; a gap of k residues costs ``open + k * extend``.
     residues, starts, lengths
-        uint8; uint64 and uint32 shape (n_subjects,). Each subject must lie inside ``residues``. The order does not
-        matter, but ascending lengths spare a sort.
+        uint8; uint64 and uint32 shape (n_subjects,). Each subject must lie inside ``residues``. Any order is allowed,
+        but ascending lengths avoid a sort.
     scores : int32 array, shape (n_profiles, n_subjects), C order
-        Exact where the score is at least the profile's floor; otherwise any number below the floor.
-    floors : list of int, one a profile
-        0 where every score is wanted.
+        Exact if the score is at least the profile's floor; otherwise any number below the floor.
+    floors : list of int, one per profile
+        0 if every score is needed.
     instruction_set : str
-        One of :func:`instruction_sets` that is usable here.
+        One of :func:`instruction_sets` that is usable on this machine.
     n_threads : int
-        At least 1. Where the system starts fewer threads, those do the work.
+        At least 1. If the system starts fewer threads, those do all of the work.
     progress : callable, optional
-        Called on the calling thread about every 100 ms and at the end with the cells scored since the last call. What
-        it raises stops the workers and is raised from here, as is an interrupt.
+        Called on the calling thread about every 100 ms and at the end with the number of cells scored since the last
+        call. An exception that it raises stops the workers and is raised from this function, as is an interrupt.
 
     Returns
     -------
     list of int
-        Subjects of each profile whose score leaves the narrowest lanes that hold its gap cost.
+        For each profile, the number of subjects whose score exceeds the narrowest lanes that represent its gap cost.
 
     Raises
     ------
     ValueError
-        Anything is out of its range; the message says what.
+        An argument is out of its range; the message names it.
     TypeError
         An array has another dtype, shape or order.
     """
 
 def instruction_sets() -> list[tuple[str, bool]]:
-    """Name of each instruction set that is built and whether this processor can run it, best first.
+    """Name of each instruction set that is built, with whether this processor can run it, best first.
 
-    The functions of this module take these names, and "auto" for the best one that is usable.
+    The functions of this module accept these names, and "auto" for the best usable one.
     """

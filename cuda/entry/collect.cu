@@ -1,4 +1,5 @@
-// Entry of the kernel that lists subjects by score (kernels/collect.cuh). It has no compile-time constants.
+// Entry of the kernel that lists subjects by score (kernels/collect.cuh). Input: the int32 score of every subject.
+// Output: the indices and scores of the subjects that score at least `limit`. It has no compile-time constants.
 
 #include "kernels/collect.cuh"
 

@@ -1,5 +1,6 @@
-// Entry of the kernel that compares the states of windows where they meet (kernels/checkpoints.cuh). It has no
-// compile-time constants.
+// Entry of the kernel that compares the states of neighbouring windows at their common checkpoint
+// (kernels/checkpoints.cuh). Input: the saved states. Output: the int differs[w] is 1 if the states of window w and of
+// the window before it differ. It has no compile-time constants.
 
 #include "kernels/checkpoints.cuh"
 

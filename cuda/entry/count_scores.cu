@@ -1,4 +1,5 @@
-// Entry of the kernel that counts subjects by score (kernels/count_scores.cuh). It has no compile-time constants.
+// Entry of the kernel that counts subjects by score (kernels/count_scores.cuh). Input: the int32 score of every
+// subject. Output: a histogram with n_bins counts. It has no compile-time constants.
 
 #include "kernels/count_scores.cuh"
 

@@ -1,7 +1,8 @@
 // Entry of the kernel for the ends of best alignments (kernels/intra_task.cuh, kernels/end_positions.cuh).
 //
-// Compile-time constants: those of intra_task. wanted: the best score of each subject, which the kernel looks for.
-// scores: receives the score that the kernel computes, so that the host detects a wanted score that is not the
+// Compile-time constants: those of intra_task. Parameters: those of intra_task and two more. Input wanted: the known
+// best score of each subject. Output ends: the complement of the first end of each subject, (column << 32 | row).
+// Output scores: the best score that the kernel computes, by which the host detects a known score that is not the
 // subject's best.
 
 #include "kernels/intra_task.cuh"

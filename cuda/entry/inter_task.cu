@@ -1,8 +1,13 @@
-// Entry of the inter-task kernel (kernels/inter_task.cuh).
+// Entry of the inter-task kernel (kernels/inter_task.cuh), which scores one strip of one query, or of two, against a
+// range of subjects.
+//
+// Inputs: the packed profile (tile.cuh), in memory and as a texture; the packed residues with the subjects' starts in
+// bytes and lengths (subject.cuh); the boundary of the strip above. Outputs: the boundary of this strip, and the int32
+// score of each subject, scores_low and, for two queries, scores_high.
 //
 // Compile-time constants: SWS_ARITHMETIC (FastPair, ShortPair, Wide); SWS_PAIRING (kRowBlocks, kTwoQueries, kSingle),
 // SWS_GROUP, SWS_WORDS and SWS_COLUMNS (the tile); SWS_GAP_OPEN; SWS_GAP_EXTEND; SWS_DEFERRED (0 or 1); SWS_EDGES
-// (kNone, kOwn, kReadsPair); SWS_TEXTURE (0 or 1); SWS_THREADS and SWS_BLOCKS (threads a block, minimum of blocks a
+// (kNone, kOwn, kReadsPair); SWS_TEXTURE (0 or 1); SWS_THREADS and SWS_BLOCKS (threads per block, minimum of blocks per
 // multiprocessor).
 
 #include "kernels/inter_task.cuh"

@@ -1,9 +1,13 @@
-// Entry of the intra-task kernel, for listed subjects (kernels/intra_task.cuh).
+// Entry of the intra-task kernel (kernels/intra_task.cuh), which scores all strips of a query against listed subjects.
+//
+// Inputs: the packed profile (tile.cuh), in memory and as a texture; the packed residues with the subjects' starts in
+// bytes and lengths (subject.cuh); the list of subject indices. Output: the int32 score of each listed subject, stored
+// by subject index. boundary and counters are buffers of the kernel.
 //
 // Compile-time constants: SWS_ARITHMETIC (FastPair, ShortPair, Wide); SWS_PAIRING (kRowBlocks, or kSingle for Wide),
-// SWS_WORDS and SWS_COLUMNS (the tile, which is a whole warp wide); SWS_GAP_OPEN; SWS_GAP_EXTEND; SWS_EDGES (kNone
-// for a query of one strip, else kOwn); SWS_TEXTURE (0 or 1); SWS_THREADS and SWS_BLOCKS (maximum of threads a block,
-// minimum of blocks a multiprocessor).
+// SWS_WORDS and SWS_COLUMNS (the tile, whose group is a complete warp); SWS_GAP_OPEN; SWS_GAP_EXTEND; SWS_EDGES (kNone
+// for a query of one strip, else kOwn); SWS_TEXTURE (0 or 1); SWS_THREADS and SWS_BLOCKS (maximum number of threads per
+// block, minimum number of blocks per multiprocessor).
 
 #include "kernels/intra_task.cuh"
 

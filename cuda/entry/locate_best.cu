@@ -1,4 +1,6 @@
-// Entry of the kernel that finds the position of a strip's best score (kernels/locate.cuh).
+// Entry of the kernel that finds the position of a strip's best score after a local sweep (kernels/locate.cuh). Input:
+// the states that the sweep saved for the listed strips. Output: positions, an int column and row for each of them,
+// counted from 1.
 //
 // Compile-time constants: those of sweep_pairs.cu, with the values of the sweep that saved the states. SWS_LOCAL is 1.
 

@@ -1,8 +1,9 @@
-// Entry of the partitioned kernel of CUDASW++ 2.0, which keeps a query partition in registers
-// (kernels/partitioned.cuh).
+// Entry of the partitioned kernel of CUDASW++ 2.0, which stores H and E of a query partition in registers
+// (kernels/partitioned.cuh). Inputs: the profile as a texture and the packed subjects. Output: the int32 score of each
+// subject. boundary is a buffer of the kernel.
 //
-// Compile-time constants: SWS_VECTORS (rows a lane, 1 to 16); SWS_GAP_OPEN; SWS_GAP_EXTEND; SWS_THREADS and
-// SWS_BLOCKS (threads a block, minimum of blocks a multiprocessor).
+// Compile-time constants: SWS_VECTORS (rows per lane, 1 to 16); SWS_GAP_OPEN; SWS_GAP_EXTEND; SWS_THREADS and
+// SWS_BLOCKS (threads per block, minimum of blocks per multiprocessor).
 
 #include "kernels/partitioned.cuh"
 

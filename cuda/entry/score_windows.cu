@@ -1,7 +1,8 @@
 // Entry of the kernel for verified windows of long subjects (kernels/intra_task.cuh, kernels/checkpoints.cuh).
 //
-// Compile-time constants: those of intra_task. A window is a listed subject whose start and length lie within a longer
-// subject.
+// Compile-time constants: those of intra_task. Parameters: those of intra_task, with windows as listed subjects, and
+// the members of Checkpoints (kernels/checkpoints.cuh). The start and the length of a window lie within a longer
+// subject. Outputs: the int32 score of each window, its states at checkpoints, and the votes on the checkpoints.
 
 #include "kernels/intra_task.cuh"
 

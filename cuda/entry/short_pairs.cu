@@ -1,7 +1,8 @@
-// Entry of the kernel for many short pairs (kernels/short_pairs.cuh).
+// Entry of the kernel that aligns many short pairs (kernels/short_pairs.cuh). Inputs: the 16-bit letters of all pairs,
+// their offsets and lengths, and the scoring. Outputs: a ShortResult per pair and, with a path, the runs of all pairs.
 //
-// Compile-time constants: SWS_ROWS (query rows a lane: 8 or 16); SWS_AFFINE, SWS_LOCAL, SWS_TABLE and SWS_PATH (0 or
-// 1); SWS_THREADS and SWS_BLOCKS (threads a block, minimum of blocks a multiprocessor). Shared memory: the table's
+// Compile-time constants: SWS_ROWS (query rows per lane: 8 or 16); SWS_AFFINE, SWS_LOCAL, SWS_TABLE and SWS_PATH (0 or
+// 1); SWS_THREADS and SWS_BLOCKS (threads per block, minimum of blocks per multiprocessor). Shared memory: the table's
 // 1,024 bytes if SWS_TABLE is 1, else none.
 
 #include "kernels/short_pairs.cuh"

@@ -1,7 +1,8 @@
-// Entry of the SIMT kernel of CUDASW++ 2.0, one thread a subject (kernels/simt.cuh).
+// Entry of the SIMT kernel of CUDASW++ 2.0, one thread per subject (kernels/simt.cuh). Inputs: the profile as a texture
+// and the packed subjects. Output: the int32 score of each subject. cells is a buffer for H and E.
 //
 // Compile-time constants: SWS_CELL (NarrowCell or WideCell); SWS_GAP_OPEN; SWS_GAP_EXTEND; SWS_THREADS and SWS_BLOCKS
-// (threads a block, minimum of blocks a multiprocessor).
+// (threads per block, minimum of blocks per multiprocessor).
 
 #include "kernels/simt.cuh"
 

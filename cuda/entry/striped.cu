@@ -1,7 +1,8 @@
-// Entry of the striped kernel of CUDASW++ 2.0, one warp a subject (kernels/striped.cuh).
+// Entry of the striped kernel of CUDASW++ 2.0, one warp per subject (kernels/striped.cuh). Inputs: the profile as a
+// texture and the packed subjects. Output: the int32 score of each subject. cells is a buffer for H and E.
 //
 // Compile-time constants: SWS_CELL (NarrowCell or WideCell); SWS_GAP_OPEN; SWS_GAP_EXTEND; SWS_THREADS and SWS_BLOCKS
-// (threads a block, minimum of blocks a multiprocessor).
+// (threads per block, minimum of blocks per multiprocessor).
 
 #include "kernels/striped.cuh"
 

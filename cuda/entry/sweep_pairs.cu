@@ -1,7 +1,9 @@
-// Entry of the diamond kernel (kernels/sweep.cuh).
+// Entry of the diamond kernel (kernels/sweep.cuh), which scores long pairs. Inputs: the letters of all pairs and the
+// scoring. Outputs: local problems: each strip's best score and the state from which locate_best finds its position;
+// other problems: H of the last row and of the last column of each pair. The members of Sweep describe the parameters.
 //
-// Compile-time constants: SWS_CELLS (NarrowCells, WideCells); SWS_WORDS (words a lane); SWS_LOCAL, SWS_AFFINE and
-// SWS_COMPARED (0 or 1); SWS_THREADS and SWS_BLOCKS (threads a block, minimum of blocks a multiprocessor).
+// Compile-time constants: SWS_CELLS (NarrowCells, WideCells); SWS_WORDS (words per lane); SWS_LOCAL, SWS_AFFINE and
+// SWS_COMPARED (0 or 1); SWS_THREADS and SWS_BLOCKS (threads per block, minimum of blocks per multiprocessor).
 
 #include "kernels/sweep.cuh"
 

@@ -1,4 +1,6 @@
-// Entry of the diamond kernel that sweeps some strips again for a path (kernels/sweep.cuh).
+// Entry of the diamond kernel that sweeps some strips of a pair again for a path (kernels/sweep.cuh). Inputs: those of
+// sweep_pairs.cu, with the row above the first strip in the horizon. Outputs: the strips' lowest rows and, at
+// checkpoints, the states of their lanes.
 //
 // Compile-time constants: those of sweep_pairs.cu, and SWS_EVERY (diamonds from one checkpoint to the next).
 

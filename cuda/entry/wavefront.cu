@@ -1,4 +1,6 @@
-// Entry of the block wavefront (kernels/wavefront.cuh). Compile-time constant: SWS_THREADS, a multiple of 32.
+// Entry of the block wavefront (kernels/wavefront.cuh), which computes one anti-diagonal of tiles. Inputs: 16-bit
+// letters of both sequences and the borders of the tiles before it. Outputs: the borders of these tiles and, in the
+// last launch, the global score. Compile-time constant: SWS_THREADS, a multiple of 32.
 
 #include "kernels/wavefront.cuh"
 

@@ -1,31 +1,32 @@
-// Verified windows of long subjects: saves the state of the lanes where two windows meet, and compares the states,
-// which proves that the later window is exact. The kernel itself is intra_task.cuh, with the CheckpointObserver of
-// this file; the exact scores and lengths are those given there.
+// Verified windows of long subjects: this file saves the states of the lanes at the columns where two windows meet, and
+// compares the states, which proves that the later window is exact. The kernel itself is in intra_task.cuh and uses the
+// CheckpointObserver of this file; the exact scores and lengths are those given there. The inputs and outputs are the
+// members of Checkpoints.
 //
-// Method. The columns of a subject are a chain. To score windows of it at the same time, each window but the first
-// begins some columns early, with zeros in place of the state before it. Zeros are a lower bound: no cell of a window
-// is larger than the subject's own. Alignments that end in background sequence are short, so within a few hundred
-// columns a window holds, cell for cell, the same values as the window before it. From there on both are the same
-// function of the same values. A window therefore saves the state of its lanes at a checkpoint some columns after its
-// beginning, and the window before it ends there and compares. If the states are equal and the earlier window is
-// exact, so is the later one. (In terms of max-plus algebra, the map that the columns between the two points define
-// has converged to a constant: Maleki, Musuvathi, Mytkowicz 2014.)
+// Method. Each column of a subject depends on the column before it. To score windows of a subject at the same time,
+// each window except the first begins some columns early, with zeros in place of the state before it. Zeros are a lower
+// bound: no cell of a window is larger than the same cell of the subject. Alignments that end in background sequence
+// are short, so within a few hundred columns a window has, cell for cell, the same values as the window before it. From
+// there on both are the same function of the same values. A window therefore saves the state of its lanes at a
+// checkpoint some columns after its beginning, and the window before it ends there and compares the states. If the
+// states are equal and the earlier window is exact, so is the later one. (In terms of max-plus algebra, the map that
+// the columns between the two points define has converged to a constant: Maleki, Musuvathi, Mytkowicz 2014.)
 //
-// Extension. Where the states differ, an alignment may cross the checkpoint. The earlier window is then extended to
-// the next of a few checkpoints, until the states are equal. It reads the later window's states from memory: windows
-// are handed out from the last of a subject to the first, so the window that is waited for began earlier. All strips
-// must agree at a checkpoint, so extension requires a warp for each strip. Without these warps, or if the states
+// Extension. If the states differ, an alignment may cross the checkpoint. The earlier window is then extended to the
+// next of a few checkpoints, until the states are equal. It reads the later window's states from memory: the windows of
+// a subject are scheduled from the last to the first, so the window that another one waits for began earlier. All
+// strips must agree at a checkpoint, so extension requires a warp for each strip. Without these warps, or if the states
 // still differ at the last checkpoint, a window saves its state at its end; compare_checkpoints then compares the
 // states, and the host scores longer windows.
 //
-// Votes. Strips reach a checkpoint in order, from the first to the last, so a strip that sees that all strips agree
-// may end before the strips below it, all of which have voted by then. Those strips check the votes after every
-// round, and see the agreement before they use boundary columns that they have read ahead and that the ended strip
-// never wrote. This holds only because they check every round and read no more than one round ahead.
+// Votes. Strips reach a checkpoint in order, from the first to the last, so a strip that finds that all strips agree
+// may end before the strips below it, all of which have voted by then. Those strips check the votes after every round,
+// and find the agreement before they use boundary columns that they have read ahead and that the ended strip never
+// wrote. This is correct only because they check every round and read no more than one round ahead.
 //
-// Slant. Lanes are columns apart. Their states are compared after the same step, not at the same column: along the
-// slant at which windows are cut (column_range.cuh). Windows begin at multiples of a round, so the same lanes of two
-// windows are at the same columns.
+// Slant. Neighbouring lanes are one or more columns apart. Their states are compared after the same step, not at the
+// same column, that is, along the slant at which windows are cut (column_range.cuh). Windows begin at multiples of a
+// round, so the same lanes of two windows are at the same columns.
 
 #pragma once
 
@@ -83,7 +84,7 @@ class CheckpointObserver {
           lane_(lane),
           due_(next_due(0)) {}
 
-    // columns: steps done so far. Returns the number of steps to do in all.
+    // columns: number of steps computed so far. Returns the total number of steps to compute.
     template <class Word>
     SWS_DEVICE int round(int columns, int n_steps, const Word (&diagonal_h)[Shape::kWords],
                          const Word (&e)[Shape::kWords], Word corner, Word last_h, Word last_f) {
@@ -148,7 +149,7 @@ class CheckpointObserver {
     SWS_DEVICE int entry() const { return static_cast<int>(checkpoints_.entries[window_]); }
     SWS_DEVICE int end() const { return static_cast<int>(checkpoints_.steps[window_]); }
 
-    // Whether a checkpoint with the window before lies `past_entry` columns after the first one.
+    // Whether there is a checkpoint with the window before, `past_entry` columns after the first one.
     SWS_DEVICE bool has_checkpoint(int past_entry) const {
         return entry() != 0 && past_entry >= 0 && past_entry <= last_checkpoint() &&
                past_entry % kCheckpointStride == 0;
@@ -205,9 +206,9 @@ class CheckpointObserver {
     int due_;
 };
 
-// Sets differs[w] to 1 where the state of window w at its first checkpoint differs from the state of window w - 1 at
-// its end. A block compares a window; units_per_checkpoint: 16-byte units that the strips of a window save at a
-// checkpoint. differs: 0 before the launch.
+// Sets differs[w] to 1 if the state of window w at its first checkpoint differs from the state of window w - 1 at its
+// end. A block compares one window at a time. entries, words: see Checkpoints. units_per_checkpoint: number of 16-byte
+// units that the strips of a window save at a checkpoint. differs: 0 before the launch.
 SWS_DEVICE void compare_checkpoints(const u32* entries, const uint4* words, u32 n_windows, u32 units_per_checkpoint,
                                     int* differs) {
     for (u32 window = blockIdx.x; window < n_windows; window += gridDim.x) {

@@ -1,4 +1,5 @@
-// Lists the subjects whose score is at least a limit: those to score again, and those to return to the host.
+// Lists the subjects whose score is at least a limit: those to score again, and those to return to the host. Input: an
+// int32 score per subject. Output: the subjects' indices and, optionally, their scores.
 //
 // Each thread tests every (threads of the grid)-th candidate. The order of the list depends on which warps finish
 // first and differs from run to run; the results do not, because scores are stored by subject and the host sorts.

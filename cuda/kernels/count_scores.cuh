@@ -1,5 +1,5 @@
-// A histogram of scores: how many subjects have each score. The host finds the score of the N-th best subject from it
-// without downloading the scores.
+// Computes a histogram of the scores: the number of subjects with each score. From it the host determines the score of
+// the N-th best subject without downloading the scores. Input: an int32 score per subject. Output: a u32 count per bin.
 //
 // Each thread counts every (threads of the grid)-th subject. Each block counts in shared memory, then adds its counts
 // to those in global memory. Scores beyond the last bin are counted in the last bin. Scores are at least 0, and there

@@ -1,14 +1,16 @@
-// The recurrence of the diamond kernels: one diamond, which is 32 steps of a strip of query rows. Common to sweep.cuh
-// and locate.cuh, where the memory is described.
+// The recurrence of the diamond kernels: it computes one diamond, which is 32 steps of a strip of query rows. sweep.cuh
+// and locate.cuh use it, and describe the memory. Inputs: H and F of the row above the diamond (a HorizonNode per
+// lane), the state of the lanes, and the scores of the letters. Outputs: the new state, H and F of the strip's lowest
+// row and, in local problems, the best score.
 //
-// After US patent 9,110,855, matrix-based dynamic programming; docs/design/diamond.md describes the method and
+// The method follows US patent 9,110,855 (matrix-based dynamic programming); docs/design/diamond.md describes it, and
 // tests/engine/cuda/diamond/horizon_model.py models it.
 //
-// Threads and cells. A warp computes a strip; each of its 32 lanes holds kRows rows in registers. In step t lane a
-// computes column t - kLag * a, so no lane needs what another lane computes in the same step: the cells of a step are
-// a band of independent cells, and all lanes are busy in the 32 steps of a diamond. The rightmost cells of each row,
-// which the next diamond of the strip needs, stay in registers. The lowest row, which the strip below needs, is
-// collected in shared memory and written to the horizon (horizon.cuh) after the diamond.
+// Threads and cells. A warp computes a strip; each of its 32 lanes stores kRows rows in registers. In step t lane a
+// computes column t - kLag * a, so no lane needs a value that another lane computes in the same step: the cells of a
+// step are a band of independent cells, and all lanes are busy in the 32 steps of a diamond. The rightmost cells of
+// each row, which the next diamond of the strip needs, stay in registers. The lowest row, which the strip below needs,
+// is collected in shared memory and written to the horizon (horizon.cuh) after the diamond.
 //
 // The recurrence, for query row i and subject column j, with first = open + extend; E(i, j+1) and F(i+1, j) are the
 // values that the next cells use:
@@ -18,13 +20,13 @@
 //     E(i, j+1) = max(E - extend, U - first)                  a gap that consumes the subject
 //     F(i+1, j) = max(F - extend, U - first)                  a gap that consumes the query
 //
-// F(i+1, j) might open from H instead, with the same result: F - first is not above F - extend. E(i, j+1) ignores F:
-// a gap in one sequence next to a gap in the other costs the same in either order, and in this order the gap that
-// consumes the subject comes first. So the chain from row to row is one instruction, not three. With open = 0 both
-// gaps are H - first.
+// F(i+1, j) could open from H instead of U with the same result, because F - first is not larger than F - extend.
+// E(i, j+1) ignores F: a gap in one sequence next to a gap in the other costs the same in either order, and in the
+// order computed here the gap that consumes the subject comes first. Therefore the dependency chain from row to row is
+// one instruction, not three. With open = 0 both gaps are H - first.
 //
-// Exact for scores up to 2^30, in local problems up to 2^31 - 2^16; the host refuses pairs whose scores could be
-// larger, and chooses narrow cells only where they hold every score of a diamond (cells.cuh).
+// Scores are exact up to 2^30, in local problems up to 2^31 - 2^16. The host refuses pairs whose scores could be
+// larger, and chooses narrow cells only if they can represent every score of a diamond (cells.cuh).
 
 #pragma once
 
@@ -63,7 +65,7 @@ struct WrittenRow {
 // together.
 //
 // kDefinedE: E opens from H, as docs/design/diamond.md defines it, at the cost of one more instruction. All other
-// values stay the same; the decisions of a path compare with E.
+// values are unchanged. The traceback needs this E, because the decisions of a path compare with it.
 template <class Cells, class Scores, int kWords, bool kLocal, bool kAffine, bool kDefinedE = false>
 class StripLane {
    public:
@@ -96,8 +98,8 @@ class StripLane {
         up_ = Cells::pair(costs.left_border(first_row) - base, costs.left_border(first_row + kWords) - base);
     }
 
-    // Enters the next diamond. above: the horizon node above the strip in this lane's column of the diamond. base:
-    // that of the diamond.
+    // Enters the next diamond. above: the horizon node above the strip in this lane's column of the diamond. base: the
+    // base of the diamond.
     SWS_DEVICE void enter(const HorizonNode& above, int base) {
         if constexpr (Cells::kRelative) {
             const Word shift = Cells::both(base_ - base);
@@ -120,7 +122,7 @@ class StripLane {
     // Computes a diamond that lies inside the matrix, or whose cells outside it cannot change the result.
     SWS_DEVICE void run() { steps<false>(0, 0, WrittenRow{nullptr, 0}); }
 
-    // Computes a diamond that reaches beyond the matrix: halves whose column is not one of 0 to columns - 1 keep
+    // Computes a diamond that extends beyond the matrix: halves whose column is not one of 0 to columns - 1 retain
     // their state. first_step: number of the diamond's first step in the strip.
     SWS_DEVICE void run_at_border(int first_step, int columns, const WrittenRow& written) {
         steps<true>(first_step, columns, written);
@@ -190,7 +192,8 @@ class StripLane {
         return HorizonNode{base_ + Cells::edge_h(edge), base_ + Cells::edge_f(edge)};
     }
 
-    // Writes H of each of the lane's rows at its last column. column: of the strip's `rows` rows in the matrix.
+    // Writes H of each of the lane's rows at its last column. column: the array for the strip's `rows` rows that lie in
+    // the matrix.
     SWS_DEVICE void write_column(int* column, int rows) const {
 #pragma unroll
         for (int row = 0; row < kRows; ++row) {
@@ -275,7 +278,8 @@ class StripLane {
         }
         const int half = row / kWords;
         const int score_column = column - half;
-        // By masks, because an index that the compiler does not know would move the lane's whole state to memory.
+        // H is selected by masks, because an index unknown to the compiler would move the lane's complete state to
+        // memory.
         Word word = 0;
 #pragma unroll
         for (int k = 0; k < kWords; ++k) {
@@ -295,7 +299,7 @@ class StripLane {
     Edge top_;
     Word h_[kWords];
     Word e_[kWords];
-    Word f_;      // of the last word
+    Word f_;      // F below the last word
     Word up_;     // H above the first word, of the previous column
     Word best_ = 0;  // local problems: the best score of each half in the diamond
 };

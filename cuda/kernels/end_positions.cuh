@@ -1,14 +1,16 @@
-// The ends of best alignments: for each listed subject of known best score, the column of the subject and the row of
-// the query at which an alignment of that score ends. The kernel itself is intra_task.cuh, with the EndObserver of
-// this file; the exact scores and lengths are those given there.
+// The ends of best alignments: for each listed subject whose best score is known, this file finds the column of the
+// subject and the row of the query at which an alignment of that score ends. The kernel itself is in intra_task.cuh and
+// uses the EndObserver of this file; the exact scores and lengths are those given there. Input: the best scores.
+// Output: one 64-bit position per subject (WantedEnds).
 //
-// The score is known from an exact kernel, so a cell is an end if its H equals the score, and a lane only compares
-// each word of H. Of several such cells the result is the one in the smallest column and, within this column, in the
-// smallest row (docs/design/traceback.md). A position is one number that grows by column, then by row. Memory keeps
-// the largest complement of it by an atomic maximum, so zero means that no end was found, and the result does not
-// depend on the order in which strips and lanes find ends.
+// The score is known from an exact kernel, so a cell is an end if its H equals the score, and a lane only compares each
+// word of H. If there are several such cells, the result is the one in the smallest column and, within this column, in
+// the smallest row (docs/design/traceback.md). A position is one number, ordered by column, then by row. Memory stores
+// the maximum of the complements of the positions, by atomic operations. Therefore zero means that no end was found,
+// and the result does not depend on the order in which strips and lanes find ends.
 //
-// H in a padding column or row is below the best score, which is above 0: padding scores -128, and a gap has a cost.
+// H in a padding column or row is below the best score, which is above 0, because padding scores -128 and a gap has a
+// cost.
 
 #pragma once
 
@@ -58,7 +60,7 @@ class EndObserver {
     static_assert(Shape::kPairing != Pairing::kTwoQueries, "ends are those of one query");
     static constexpr bool kRowBlocks = Shape::kPairing == Pairing::kRowBlocks;
 
-    // Called so seldom that the cost of the atomic does not matter.
+    // This function is called so seldom that the cost of the atomic operation is negligible.
     SWS_DEVICE void add_end(int row, int step) {
         const u64 column = static_cast<u64>(static_cast<u32>(step - lag_));
         atomicMax(end_, ~(column << 32 | static_cast<u64>(static_cast<u32>(first_row_ + row))));

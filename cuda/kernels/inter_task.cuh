@@ -2,21 +2,21 @@
 // range. The recurrence is that of strip.cuh.
 //
 // Threads and cells. A group of 4 to 32 lanes aligns one subject, so a warp aligns as many subjects as it has groups.
-// Blocks are persistent: each stages the strip in shared memory once, then its warps take items from a counter, the
-// longest subjects first (the database is sorted by length). The groups of a warp therefore end at about the same
+// Blocks are persistent: each stages the strip in shared memory once, then its warps take subjects by means of a
+// counter, the longest first (the database is sorted by length). The groups of a warp therefore end at about the same
 // time, and short subjects fill the end of the launch.
 //
-// Several strips. A query longer than a strip takes one launch for each strip. H and F of a strip's last row are
-// stored in global memory, those of a column at the offset of its residue (boundary.cuh). Each launch replaces a
-// subject's score by the maximum of that score and its own, so all launches of a query must run in order.
+// Several strips. A query longer than a strip takes one launch for each strip. H and F of a strip's last row are stored
+// in global memory, at the offset of the column's residue (boundary.cuh). Each launch replaces a subject's score by the
+// maximum of that score and its own, so all launches of a query must run in order.
 //
-// Memory. The packed profile has its strips one after another in the layout of tile.cuh; rows past the query's end
-// and column 0 score -128. Residues are packed as in subject.cuh. A boundary has kBoundaryWords words for each
-// residue of the database, padding included, and need not be initialised.
+// Memory. The packed profile consists of consecutive strips in the layout of tile.cuh; rows past the query's end and
+// column 0 score -128. Residues are packed as in subject.cuh. A boundary has kBoundaryWords words for each residue of
+// the database, padding included, and need not be initialised. The output is an int32 score per subject and query.
 //
-// Exact up to 2,047 (FastPair), or 32,767 or 2^31 - 1 less the largest profile score (ShortPair, Wide). A larger
-// result says that it may be inexact (arithmetic.cuh); collect_at_least lists those subjects, and they are scored
-// again in a wider type. With kDeferred the result is a bound (strip.cuh). Subjects are shorter than 2^31.
+// Scores are exact up to 2,047 (FastPair), or 32,767 or 2^31 - 1 less the largest profile score (ShortPair, Wide). A
+// larger result indicates that it may be inexact (arithmetic.cuh); collect_at_least lists those subjects, and they are
+// scored again in a wider type. With kDeferred the result is a bound (strip.cuh). Subjects are shorter than 2^31.
 
 #pragma once
 
@@ -40,8 +40,8 @@ struct StripOfQuery {
     u32* below;           // boundary that this strip writes
 };
 
-// strip: shared memory for one staged strip. scores_low: the score of each subject; with two queries that of the
-// query in the low halves, and scores_high that of the other. work_counter: 0 before the launch.
+// strip: shared memory for one staged strip. scores_low: the score of each subject; with two queries, scores_low is
+// that of the query in the low halves and scores_high that of the other. work_counter: 0 before the launch.
 template <class Arithmetic, class Shape, int kOpen, int kExtend, bool kDeferred, Edges kEdges, bool kTexture>
 SWS_DEVICE void inter_task(uint4* strip, const ProfileSource& profile, const StripOfQuery& query,
                            const SubjectRange& subjects, int* scores_low, int* scores_high, u32* work_counter) {

@@ -1,26 +1,26 @@
-// Intra-task kernel: all strips of a query against the subjects of a list. It scores subjects again in a wider type,
-// and subjects so long that a single group of lanes would delay the end of a whole launch. The recurrence is that of
-// strip.cuh.
+// Intra-task kernel: the best local score of all strips of a query against each subject of a list. It scores subjects
+// again in a wider type, and subjects so long that a single group of lanes would delay the end of a complete launch.
+// The recurrence is that of strip.cuh.
 //
 // Threads and cells. A warp computes a strip. Either each warp has a subject of its own and computes its strips one
 // after another, or a team of warps shares a subject: warp w computes strips w, w + team_size, ..., each as close
-// behind the strip above as the boundary columns arrive (strip_sync.cuh), so a subject takes little longer than one
-// of its strips. Blocks are persistent and take the entries of the list from a counter.
+// behind the strip above as the boundary columns arrive (strip_sync.cuh), so a subject takes little longer than one of
+// its strips. Blocks are persistent and take the entries of the list by means of a counter.
 //
-// Memory. The packed profile has its strips one after another in the layout of tile.cuh; rows past the query's end
-// and column 0 score -128. If a team has a warp for each strip, all strips are staged in shared memory once, for all
-// teams of the block; otherwise each warp stages its current strip. The boundary between the strips of a subject is
-// in global memory: for each team, kBoundaryBuffers buffers of `boundary_stride` columns, at least as many as the
-// longest listed subject has in whole rounds. `counters` has an entry for each warp of each block: the columns that
-// it has written.
+// Memory. The packed profile consists of consecutive strips in the layout of tile.cuh; rows past the query's end and
+// column 0 score -128. If a team has a warp for each strip, all strips are staged in shared memory once, for all teams
+// of the block; otherwise each warp stages its current strip. The boundary between the strips of a subject is in global
+// memory: for each team, kBoundaryBuffers buffers of `boundary_stride` columns, at least as many as the longest listed
+// subject has, rounded up to complete rounds. `counters` has an entry for each warp of each block: the columns that it
+// has written. The output is an int32 score per listed subject, stored by subject index.
 //
-// Besides the scores an observer may record more of each strip: for windows of long subjects, which are listed
+// In addition to the scores, an observer may record data of each strip: for windows of long subjects, which are listed
 // subjects as well, the states that checkpoints.cuh compares; for subjects of known score, the end positions
 // (end_positions.cuh).
 //
-// Exact up to 2,047 (FastPair), or 32,767 or 2^31 - 1 less the largest profile score (ShortPair, Wide). A larger
-// result says that it may be inexact (arithmetic.cuh), and the host scores the subject again in the next wider type.
-// Subjects are shorter than 2^31.
+// Scores are exact up to 2,047 (FastPair), or 32,767 or 2^31 - 1 less the largest profile score (ShortPair, Wide). A
+// larger result indicates that it may be inexact (arithmetic.cuh), and the host scores the subject again in the next
+// wider type. Subjects are shorter than 2^31.
 
 #pragma once
 
@@ -72,9 +72,9 @@ SWS_DEVICE SlantedPart<Shape> column_range_of(const Checkpoints& checkpoints, u3
                               n_steps + kExtensionColumns, strip);
 }
 
-// Buffers for the boundaries of a subject. The strips of whole subjects are a tile depth behind one another and share
-// one buffer: each column is read before it is overwritten, and is overwritten before the strip below reads it. The
-// strips of windows follow more closely and alternate between two buffers.
+// Number of buffers for the boundaries of a subject. The strips of complete subjects are a tile depth behind one
+// another and share one buffer: each column is read before it is overwritten, and is overwritten before the strip below
+// reads it. The strips of windows follow more closely and alternate between two buffers.
 template <class ObserverData>
 constexpr int kBoundaryBuffers = 1;
 template <>
@@ -82,8 +82,8 @@ constexpr int kBoundaryBuffers<Checkpoints> = 2;
 
 constexpr int kMostTeams = 8;  // largest number of teams of several warps in a block
 
-// Data that the warps of a block share. It lies behind the staged strips, in the padding that keeps the read for a byte
-// that is no residue code inside the block's shared memory.
+// Data that the warps of a block share. It follows the staged strips, in the padding due to which the read for a byte
+// that is no residue code stays inside the block's shared memory.
 struct ListBlock {
     int scores[kMostTeams];  // best score of each team's subject
     u32 item;                // index in the list of the first team's subject
@@ -128,8 +128,8 @@ SWS_DEVICE void intra_task(uint4* shared, const ProfileSource& profile, int n_st
     }
 
     for (;;) {
-        // The teams of a block take their subjects together, because the barriers below make them wait for one another.
-        // Neighbouring entries of a list have similar lengths.
+        // The teams of a block take their subjects at the same time, because the barriers below make them wait for one
+        // another. Neighbouring entries of a list have similar lengths.
         u32 item = 0;
         if (shares_subject) {
             if (threadIdx.x == 0) {

@@ -1,13 +1,14 @@
-// The position at which each listed strip of a local sweep (sweep.cuh) first reaches its best score: the smallest
-// column, then the smallest row.
+// Finds the position at which each listed strip of a local sweep (sweep.cuh) reaches its best score: the smallest
+// column, then the smallest row. Inputs: the states that the sweep saved, and the numbers of the listed strips. Output:
+// an int column and row per listed strip.
 //
 // Threads and cells. A warp takes a strip of the list, restores the state that the sweep saved (StateLayout), and
-// computes that diamond and the following ones again, this time comparing every cell. A diamond begins kDepth columns
-// further left in the last lane than in the first, so the score may be reached in a smaller column in the kDepth / 32
-// diamonds after the one that reached it first, and in none later.
+// computes that diamond and the following ones again, this time with a comparison of every cell. A diamond begins
+// kDepth columns further left in the last lane than in the first. Therefore the score may be reached in a smaller
+// column in the kDepth / 32 diamonds after the one that reached it first, but in no later diamond.
 //
-// The list has strips with the best score of their pair. The pointers are those of sweep.cuh, and so are the exact
-// scores and lengths (diamond.cuh).
+// The list contains strips that have the best score of their pair. The pointers and the limits of exact scores and
+// lengths are those of sweep.cuh and diamond.cuh.
 
 #pragma once
 

@@ -1,22 +1,25 @@
-// The best local score of each subject, one warp a subject, with the query in partitions whose H and E stay in
+// The best local score of each subject, one warp per subject, with the query in partitions whose H and E stay in
 // registers: the partitioned vectorized kernel of CUDASW++ 2.0 (Liu, Schmidt, Maskell 2010).
 //
-// Threads and cells. A partition has 32 stripes of kVectors rows, one stripe a lane, as in striped.cuh. A lane keeps
-// H and E of its rows in registers while the warp computes all columns of the subject, then the warp takes the next
-// partition. Warps take subjects from a counter, the longest first.
+// Inputs: the profile as a texture (score_partitioned gives its layout) and the packed subjects. Output: an int32 score
+// per subject.
 //
-// Boundary. Between two partitions, global memory holds for each column H of the upper partition's last row and the F
-// that the lower partition's first row uses. This F is exact although the lazy loop stops early. Where the loop
-// stops, the F that it still carries is in no lane better than the gap that the pass over the column opened from H at
-// that row, so F of every later row of the stripe is that of the pass; F of the last row is the maximum of what the
-// pass and each complete round of the loop gave there. As every H is exact, so is the F below it.
+// Threads and cells. A partition has 32 stripes of kVectors rows, one stripe per lane, as in striped.cuh. A lane stores
+// H and E of its rows in registers while the warp computes all columns of the subject, then the warp begins the next
+// partition. Warps take subjects by means of a counter, the longest first.
+//
+// Boundary. Between two partitions, global memory contains, for each column, H of the upper partition's last row and
+// the F that the lower partition's first row uses. This F is exact although the lazy loop stops early. At the row at
+// which the loop stops, its current F is in no lane larger than the gap that the pass over the column opened from H at
+// that row, so F of every later row of the stripe is that of the pass. F of the last row is the maximum of the values
+// there from the pass and from each complete round of the loop. As every H is exact, so is the F below it.
 //
 // Differences from 2010: H and E are 32-bit registers instead of 16-bit ones; lanes exchange values by shuffles; the
-// boundary is read and written 32 columns at a time, one column a lane.
+// boundary is read and written 32 columns at a time, one column per lane.
 //
-// Exact up to 2^31 - 1 less the largest profile score. Scores are at most 127, so a query of up to 16.9 million rows
-// cannot exceed this. Subjects are shorter than 2^31. Rows past the query's end and column 0 of the profile score
-// -128.
+// Scores are exact up to 2^31 - 1 less the largest profile score. Profile scores are at most 127, so a query of up to
+// 16.9 million rows cannot exceed this limit. Subjects are shorter than 2^31. Rows past the query's end and column 0 of
+// the profile score -128.
 
 #pragma once
 
@@ -25,9 +28,9 @@
 namespace swsearch {
 
 // Returns this lane's best score of one partition against one subject. texels: index of this lane's texel of profile
-// column 0; the next column's is 32 larger. residues, length: the subject, padded to whole words. boundary: H and F
-// of every subject column, read from the partition above and overwritten in place for the partition below, where
-// these exist.
+// column 0; the next column's is 32 larger. residues, length: the subject, padded to complete words. boundary: H and F
+// of every subject column, read from the partition above and overwritten in place for the partition below, if these
+// exist.
 template <int kOpen, int kExtend, int kVectors>
 SWS_DEVICE int align_partition(u64 texture, int texels, const u32* residues, int length, uint2* boundary,
                                bool has_partition_above, bool has_partition_below) {
@@ -99,7 +102,7 @@ SWS_DEVICE int align_partition(u64 texture, int texels, const u32* residues, int
     return best;
 }
 
-// texture: texel (partition * 32 + column) * 32 + lane has the scores of a lane's rows.
+// texture: texel (partition * 32 + column) * 32 + lane contains the scores of a lane's rows.
 // boundary: boundary_stride columns, at least the longest subject's length, for each warp of the grid; need not be
 // initialised, and is null if there is one partition. scores: indexed by subject. counter: 0 before the launch.
 template <int kOpen, int kExtend, int kVectors>

@@ -1,33 +1,35 @@
-// Alignments of thousands of short pairs, one warp a pair: score, end positions and, on request, the path, which is
-// found from a decision that is stored for every cell.
+// Aligns thousands of short pairs, one warp per pair. Inputs: 16-bit letters of all pairs (ShortPairs) and the scoring.
+// Outputs: the score and the end positions (ShortResult) and, on request, the runs of the path, which is traced back
+// through a decision that is stored for every cell.
 //
 // For query row i and subject column j, with a gap of k letters at open + k * extend:
 //
-//     H(i, j)   = max(H(i-1, j-1) + s(i, j), E(i, j), F(i, j))      and at least 0 where the problem is local
+//     H(i, j)   = max(H(i-1, j-1) + s(i, j), E(i, j), F(i, j))      and at least 0 if the problem is local
 //     E(i, j+1) = max(E(i, j) - extend, H(i, j) - open - extend)    a gap that consumes the subject (D)
 //     F(i+1, j) = max(F(i, j) - extend, H(i, j) - open - extend)    a gap that consumes the query (I)
 //
-// Threads and cells. A lane holds kRows consecutive query rows in registers and is one column behind the lane above
-// it. What it needs from that lane was computed one step before and arrives by a shuffle of H and one of F. A query
-// of more than 32 * kRows rows takes several strips; H and F of a strip's last row are stored in global memory. Every
-// cell stores its decision: which of the three terms gave H (or that a local path stops there) and, with affine gaps,
-// whether the gaps that leave the cell open there. A lane's decisions of one step are one or two words; those of a
-// warp are adjacent.
+// Threads and cells. A lane stores kRows consecutive query rows in registers and is one column behind the lane above
+// it. The values that it needs from that lane were computed one step before and arrive by a shuffle of H and one of F.
+// A query of more than 32 * kRows rows takes several strips; H and F of a strip's last row are stored in global memory.
+// Every cell stores its decision: which of the three terms gave H (or that a local path stops there) and, with affine
+// gaps, whether the gaps that leave the cell open there. A lane's decisions of one step are one or two words; those of
+// a warp are adjacent.
 //
-// Maximum. Each lane keeps its best allowed end. The warp reduces these to the best score and, among equal scores, the
+// Maximum. Each lane stores its best allowed end. The warp reduces these to the best score and, among equal scores, the
 // smallest column, then the smallest row.
 //
-// Path. The same warp walks back from the end: diagonally where that gave H, else along the gap that consumes the
-// subject, else along the other gap; a gap ends as soon as it may have been opened. The lanes load the decisions of
-// 32 columns of the current rows at a time, so one memory access serves all steps until the path leaves them. Runs
-// are written from the end of the path on, then copied, in order from its start, to an array that all pairs share.
+// Path. The same warp traces the path back from its end: diagonally if the diagonal term gave H, else along the gap
+// that consumes the subject if that gave H, else along the other gap; a gap ends at the first cell at which it may have
+// been opened. The lanes load the decisions of 32 columns of the current rows at a time, so one memory access serves
+// all steps until the path leaves them. Runs are written beginning with the last run of the path, then copied, in order
+// from its start, to an array that all pairs share.
 //
-// Limits. Sequences have 1 to 8,192 letters; scores and costs are at most 16,383 in magnitude. No score then passes
+// Limits. Sequences have 1 to 8,192 letters; scores and costs are at most 16,383 in magnitude. No score then exceeds
 // 2^30, and all scores are exact in 32 bits. The host refuses other pairs.
 //
-// After "Smith-Waterman speed-up in CUDA" (2023), which gave a block to each pair, computed its anti-diagonals in
-// shared memory with a barrier after each, and traced back with one thread a pair. This kernel needs neither barriers
-// nor shared memory, except for a table of scores.
+// The design follows "Smith-Waterman speed-up in CUDA" (2023), which assigned a block to each pair, computed its
+// anti-diagonals in shared memory with a barrier after each, and traced back with one thread per pair. This kernel
+// needs neither barriers nor shared memory, except for a table of scores.
 
 #pragma once
 
@@ -40,11 +42,11 @@ constexpr int kTableColumns = 32;
 
 // The pairs of a launch. Their letters are stored in arrays that all pairs share.
 struct ShortPairs {
-    const unsigned short* query;    // letters of all queries; below 32 where a table scores them
-    const unsigned short* subject;  // letters of all subjects, likewise
+    const unsigned short* query;    // letters of all queries; below 32 if a table scores them
+    const unsigned short* subject;  // letters of all subjects; below 32 if a table scores them
     const uint4* jobs;              // for each pair: first letter and length of the query, then of the subject
     const u64* decisions_start;     // for each pair: index of its first word in `decisions`
-    const u32* runs_start;          // for each pair: index of its first entry in `walked`, one entry a letter
+    const u32* runs_start;          // for each pair: index of its first entry in `walked`, one entry per letter
     u32 n_pairs;
 };
 
@@ -75,7 +77,7 @@ struct ShortResult {
 // this cell.
 enum Decision : u32 { kStop = 0, kDiagonal = 1, kFromE = 2, kFromF = 3, kEOpened = 4, kFOpened = 8 };
 
-// An end. Among equal scores the larger `order` wins: the smaller column, then the smaller row.
+// An end. Among equal scores the end with the larger `order` is better: the smaller column, then the smaller row.
 struct ShortEnd {
     int score;
     u32 order;
@@ -96,8 +98,8 @@ struct ShortEnd {
 template <int kRows, bool kAffine>
 struct DecisionWords {
     static constexpr int kBits = kAffine ? 4 : 2;
-    static constexpr int kCells = 32 / kBits < kRows ? 32 / kBits : kRows;  // cells a word
-    static constexpr int kWords = kRows / kCells;                           // words a lane and step
+    static constexpr int kCells = 32 / kBits < kRows ? 32 / kBits : kRows;  // cells per word
+    static constexpr int kWords = kRows / kCells;                           // words per lane and step
     static_assert(kRows % kCells == 0, "words are full");
 };
 
@@ -309,7 +311,7 @@ class ShortPairAligner {
         }
     }
 
-    // Walks from the end back to the start, and writes the runs, last one first, to `walked`.
+    // Traces the path back from its end to its start, and writes the runs, the last one first, to `walked`.
     SWS_DEVICE void walk(const u32* decisions, u64 strip_words, u32* walked, ShortResult& found) const {
         int row = found.query_end;
         int column = found.subject_end;
@@ -361,7 +363,7 @@ class ShortPairAligner {
                     default: state = kFromF; append(1, 1); --row; break;
                 }
             } else {
-                // The cell before the gap's last letter: the gap opens here or continues.
+                // This is the cell before the gap's last letter: the gap opens here or continues.
                 const u32 opened = state == kFromE ? kEOpened : kFOpened;
                 if (!kAffine || (cell & opened) != 0) {
                     state = kDiagonal;
@@ -375,7 +377,7 @@ class ShortPairAligner {
             }
         }
         if (!stopped && !kLocal) {
-            // On the border the rest of the path is one gap, or nothing where that end is free.
+            // On the border the rest of the path is one gap, or it is empty if that end is free.
             if (row == 0 && column > 0 && !ends_.subject_free) {
                 append(2, static_cast<u32>(column));
                 column = 0;
@@ -400,9 +402,9 @@ class ShortPairAligner {
     int columns_ = 0;
 };
 
-// Warps take pairs from a counter in the order of `order`, the largest first. shared_table: shared memory for a
-// table, or unused. boundary: boundary_stride columns for each warp of the grid. results: indexed by pair.
-// n_all_runs, counter: 0 before the launch.
+// Warps take pairs by means of a counter, in the order of `order`, the largest first. shared_table: shared memory for a
+// table, or unused. boundary: boundary_stride columns for each warp of the grid. results: indexed by pair. n_all_runs,
+// counter: 0 before the launch.
 template <int kRows, bool kAffine, bool kLocal, bool kTable, bool kPath>
 SWS_DEVICE void align_short_pairs(const ShortPairs& pairs, const u32* order, const ShortScoring& scoring,
                                   const ShortEnds& ends, signed char* shared_table, u32* decisions, u32* walked,

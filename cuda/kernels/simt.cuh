@@ -1,22 +1,26 @@
-// The best local score of each subject, one thread a subject: the optimized SIMT kernel of CUDASW++ 2.0 (Liu, Schmidt,
-// Maskell 2010).
+// The best local score of each subject, one thread per subject: the optimized SIMT kernel of CUDASW++ 2.0 (Liu,
+// Schmidt, Maskell 2010).
+//
+// Inputs: the profile as a texture (score_subject gives its layout) and the packed subjects. Output: an int32 score per
+// subject.
 //
 // Threads and cells. A thread computes the matrix of its pair in cell blocks of 16 query rows by 4 subject columns,
-// from the top to the bottom of four columns, then the next four. Warps take subjects from a counter, 32 at a time,
-// the longest first.
+// from the top to the bottom of four columns, then of the next four. Warps take subjects by means of a counter, 32 at a
+// time, the longest first.
 //
-// Memory. Residues come four to a word and scores four to a word (the sequential query profile: the scores of four
-// consecutive query rows against one residue), so one read of each serves 16 cells. H and E of a block's last column
-// are stored in global memory for the block to its right, one cell for each query row and thread; the cells of a
-// warp's threads are adjacent. H and F of a block's last row stay in registers for the block below.
+// Memory. A word contains four residues, or four scores (the sequential query profile: the scores of four consecutive
+// query rows against one residue), so one read of each serves 16 cells. H and E of a block's last column are stored in
+// global memory for the block to its right, one cell for each query row and thread; the cells of a warp's threads are
+// adjacent. H and F of a block's last row stay in registers for the block below.
 //
 // Differences from 2010: a texel has 128 bits, so the profile is read 16 rows at a time; the recurrence runs in
-// 32-bit registers, with fused add-and-maximum instructions where the device has them (compute capability 9.0 and
-// later); warps take subjects from a counter instead of one launch for each group of subjects.
+// 32-bit registers, with fused add-and-maximum instructions if the device has them (compute capability 9.0 and later);
+// warps take subjects by means of a counter instead of one launch for each group of subjects.
 //
-// Exact up to 65,535 with NarrowCell, which a larger best score reveals (cell_store.cuh); the host then scores the
-// subject with WideCell, which is exact up to 2^31 - 1 less the largest profile score. Subjects are shorter than
-// 2^31. Rows past the query's end and columns past the subject's end score -128, so H only falls there.
+// Scores are exact up to 65,535 with NarrowCell; a larger best score indicates that this limit was exceeded
+// (cell_store.cuh). The host then scores the subject with WideCell, which is exact up to 2^31 - 1 less the largest
+// profile score. Subjects are shorter than 2^31. Rows past the query's end and columns past the subject's end score
+// -128, so H only decreases there.
 
 #pragma once
 
@@ -31,8 +35,8 @@ constexpr int kTexelRows = 16;
 constexpr int kCodes = 32;  // columns of the profile, one for each residue code
 
 // Returns the best score of one subject. texture: texel block * 32 + column has the scores of the block's 16 rows.
-// n_blocks: cell blocks of 16 rows of the query. residues, length: the subject, padded to whole words. cells: this
-// thread's cell of row 0; those of the next rows follow at a distance of `stride` cells. They need not be
+// n_blocks: number of cell blocks of 16 rows of the query. residues, length: the subject, padded to complete words.
+// cells: this thread's cell of row 0; those of the next rows follow at a distance of `stride` cells. They need not be
 // initialised.
 template <int kOpen, int kExtend, class Cell>
 SWS_DEVICE int score_subject(u64 texture, int n_blocks, const u32* residues, int length, typename Cell::Stored* cells,

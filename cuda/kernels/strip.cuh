@@ -1,31 +1,34 @@
-// The recurrence: one strip of the query against the subjects of a warp. Common to inter_task.cuh and intra_task.cuh.
+// The recurrence: it aligns one strip of the query with the subjects of a warp. inter_task.cuh and intra_task.cuh use
+// it. Inputs: the staged profile strip, packed residues and the boundary of the strip above. Outputs: the best score in
+// every lane and the boundary of this strip.
 //
-// Smith-Waterman with affine gaps after Gotoh (1982); a gap of k residues costs open + k * extend:
+// The method is Smith-Waterman with affine gaps after Gotoh (1982); a gap of k residues costs open + k * extend:
 //
 //     t = H(i-1, j-1) + s(i, j)
 //     H = max(t, E, F, 0)
 //     E(i, j+1) = max(E - extend, H - open - extend, 0)      a gap that consumes the subject
 //     F(i+1, j) = max(F - extend, H - open - extend, 0)      a gap that consumes the query
 //
-// E and F may be floored at zero because H is. The maxima run on the integer units and the sums on the multiply-add
-// units (arithmetic.cuh, which also gives the largest exact scores).
+// The maxima of E and F may include zero because that of H does. The maxima are computed by the integer units and the
+// sums by the multiply-add units (arithmetic.cuh, which also gives the largest exact scores).
 //
-// Threads and cells. A group of lanes aligns one subject; each lane holds its query rows in registers (tile.cuh) and
-// walks along the subject, kLag columns behind the lane above it. What it needs from that lane was computed there in
-// the previous step and arrives by one shuffle of H and one of F.
+// Threads and cells. A group of lanes aligns one subject; each lane stores its query rows in registers (tile.cuh) and
+// computes one subject column after another, kLag columns behind the lane above it. The values that it needs from that
+// lane were computed in the previous step and arrive by one shuffle of H and one of F.
 //
 // Row blocks. The two halves of a word are one column apart, so the score word of column j serves the low half in one
-// step and the high half in the next. Score words are not permuted for this: the diagonal H that a word stores for
-// its next step already includes the score of its high half (`add_high`), and the score of its low half is added in
+// step and the high half in the next. Score words are not permuted for this purpose: the diagonal H that a word stores
+// for its next step already includes the score of its high half (`add_high`), and the score of its low half is added in
 // that step (`add_low`).
 //
-// Padding. Lanes before the subject's first column or past its last column read padding, which scores -128. Before
-// the first column everything stays zero; past the last column H can only fall, so neither the best score nor a
-// boundary column changes.
+// Padding. Lanes before the subject's first column or past its last column read padding, which scores -128. Before the
+// first column all values stay zero; past the last column H can only decrease, so neither the best score nor a boundary
+// column changes.
 //
-// Deferred maximum (kDeferred). The best H is not computed. Instead, the largest E is taken after every four columns;
-// E is at least h - open - 4 * extend for every h of these columns. So a result below T - open - 4 * extend proves
-// that no score reaches T. It proves nothing else: the other subjects are scored again by an exact kernel.
+// Deferred maximum (kDeferred). The best H is not computed. Instead, the maximum of E is updated after every four
+// columns; E is then at least h - open - 4 * extend for every h of these columns. Therefore a result below T - open -
+// 4 * extend proves that no score reaches T. A larger result proves nothing: those subjects are scored again by an
+// exact kernel.
 
 #pragma once
 
@@ -39,24 +42,24 @@
 
 namespace swsearch {
 
-// An observer sees the state of a lane while a strip is aligned, for kernels that need more than the best score. If
-// kObservesWords, word() is called with each word of H. If kObservesRounds, round() is called after each round of
-// four columns with all values that the lane stores for the next round, and it returns the number of steps to do.
-// This observer does nothing.
+// An observer receives the state of a lane while a strip is aligned, for kernels that need more than the best score. If
+// kObservesWords is true, word() is called with each word of H. If kObservesRounds is true, round() is called after
+// each round of four columns with all values that the lane stores for the next round, and it returns the total number
+// of steps. This observer has no effect.
 struct NoObserver {
     static constexpr bool kObservesWords = false;
     static constexpr bool kObservesRounds = false;
 };
 
-// Returns the best score of some columns of a subject against the staged strip, in every lane of the group that has
-// the subject. With paired scores the result has a score in each half: for row blocks the larger is the strip's, for
-// two queries each half belongs to one query. All lanes of a warp call this together; groups whose subject has ended
-// compute padding until the longest subject of the warp has ended.
+// Returns the best score of some columns of a subject against the staged strip, in every lane of the group that has the
+// subject. With paired scores the result has a score in each half: for row blocks the larger one is the strip's score,
+// for two queries each half belongs to one query. All lanes of a warp call this function together; groups whose subject
+// has ended compute padding until the longest subject of the warp has ended.
 //
-// strip: the staged profile strip. residues: the word of the columns' first residue. columns: which columns the lanes
-// compute (column_range.cuh). boundary: where the strip above wrote its last row and where this strip writes its own.
-// sync: how this strip waits for the strip above. boundary, has_strip_above, has_strip_below and sync matter only to
-// kernels with boundaries.
+// strip: the staged profile strip. residues: the word of the columns' first residue. columns: the columns that the
+// lanes compute (column_range.cuh). boundary: the location of the last row of the strip above, and that of this strip's
+// last row. sync: the synchronisation with the strip above (strip_sync.cuh). boundary, has_strip_above, has_strip_below
+// and sync are used only by kernels with boundaries.
 template <class Arithmetic, class Shape, int kOpen, int kExtend, bool kDeferred, Edges kEdges, class Sync,
           class ColumnRange, class Observer = NoObserver>
 SWS_DEVICE typename Arithmetic::Word align_strip(const uint4* strip, const u32* residues, const ColumnRange& columns,
@@ -109,8 +112,8 @@ SWS_DEVICE typename Arithmetic::Word align_strip(const uint4* strip, const u32* 
         if (kBoundary && has_strip_above) {
             sync.wait_for(step + 2 * kColumnsPerRound);
         }
-        // Address of the bottom row's columns of this round. Before the boundary's first column it is invalid and not
-        // used.
+        // Address of the bottom row's columns of this round. Before the boundary's first column it is invalid and is
+        // not used.
         const u32 round = boundary.first_round + static_cast<u32>(step) / kColumnsPerRound;
         u32* const below = words_from(
             boundary.below, (static_cast<long long>(round) * kColumnsPerRound + ColumnRange::kFirstWritten) *
@@ -192,7 +195,7 @@ SWS_DEVICE typename Arithmetic::Word align_strip(const uint4* strip, const u32* 
             }
         }
         if (kBoundary && has_strip_below && lane == Shape::kGroup - 1) {
-            sync.report(step + ColumnRange::kFirstWritten + kColumnsPerRound - 1);  // whole rounds
+            sync.report(step + ColumnRange::kFirstWritten + kColumnsPerRound - 1);  // complete rounds
         }
         if constexpr (kDeferred) {
 #pragma unroll

@@ -1,26 +1,29 @@
-// The best local score of each subject, one warp a subject: the basic vectorized kernel of CUDASW++ 2.0 (Liu, Schmidt,
-// Maskell 2010), which carries Farrar's striped method (Bioinformatics 23:156, 2007) over to a warp.
+// The best local score of each subject, one warp per subject: the basic vectorized kernel of CUDASW++ 2.0 (Liu,
+// Schmidt, Maskell 2010), which adapts Farrar's striped method (Bioinformatics 23:156, 2007) to a warp. Inputs: the
+// striped profile as a texture (score_striped gives its layout) and the packed subjects. Output: an int32 score per
+// subject.
 //
-// Threads and cells. The query is cut into 32 stripes of n_vectors rows, one stripe a lane: vector i holds row lane *
-// n_vectors + i of every stripe. The warp computes a column vector after vector, then the next column. Warps take
-// subjects from a counter, the longest first.
+// Threads and cells. The query is divided into 32 stripes of n_vectors rows, one stripe per lane: vector i contains row
+// i of every stripe, which is query row lane * n_vectors + i. The warp computes a column vector after vector, then the
+// next column. Warps take subjects by means of a counter, the longest first.
 //
-// Lazy F. Within a lane F runs down its stripe; the F that passes from the end of one stripe to the beginning of the
-// next is ignored at first. The lazy loop then adds it: F of each stripe's end goes to the lane below, again vector
-// after vector, until a vote shows that no lane changes anything. That is the case as soon as F - extend is at most H
-// - open - extend in every lane, for H before the loop: the pass over the column opened a gap there, which is at
-// least as good from there on. E need not be updated after the lazy loop. An H that comes from F and is continued by
-// E is a gap in one sequence next to a gap in the other; in the other order it costs the same, and that order is
-// found.
+// Lazy F. Within a lane F passes from row to row of its stripe; the F that passes from the end of one stripe to the
+// beginning of the next is ignored at first. The lazy loop then includes it: F of each stripe's end is sent to the lane
+// below and passed on, again vector after vector, until a vote shows that no lane can change a value. That is the case
+// as soon as F - extend is at most H - open - extend in every lane, for H before the loop: the pass over the column
+// opened a gap there, which is at least as good from there on. E need not be updated after the lazy loop. An H that
+// comes from F and is continued by E is a gap in one sequence next to a gap in the other; in the other order it costs
+// the same, and that order is found.
 //
-// Memory. H and E of all rows are stored in global memory, 16 bits each (cell_store.cuh); the cells of a vector are
-// adjacent. The profile is striped likewise; rows past the query's end and column 0 score -128.
+// Memory. H and E of all rows are stored in global memory, 16 or 32 bits each (cell_store.cuh); the cells of a vector
+// are adjacent. The profile is also striped; rows past the query's end and column 0 score -128.
 //
-// Differences from 2010: shifting a vector is a shuffle and the vote an instruction, where shared memory did both; a
-// texel holds the scores of 16 vectors; the recurrence and the best score have 32 bits.
+// Differences from 2010: a vector is shifted by a shuffle and the vote is one instruction, both of which used shared
+// memory; a texel contains the scores of 16 vectors; the recurrence and the best score have 32 bits.
 //
-// Exact up to 65,535 with NarrowCell, which a larger best score reveals; the host then scores the subject with
-// WideCell, which is exact up to 2^31 - 1 less the largest profile score. Subjects are shorter than 2^31.
+// Scores are exact up to 65,535 with NarrowCell; a larger best score indicates that this limit was exceeded. The host
+// then scores the subject with WideCell, which is exact up to 2^31 - 1 less the largest profile score. Subjects are
+// shorter than 2^31.
 
 #pragma once
 
@@ -88,8 +91,8 @@ SWS_DEVICE int striped_column(u64 texture, int texels, int n_vectors, typename C
             }
         }
     }
-    // F that enters a stripe is at most the best H less the cost of a gap, so the lazy loop cannot raise the best
-    // score.
+    // The F that enters a stripe is at most the best H less the cost of a gap, so the lazy loop cannot increase the
+    // best score.
     for (;;) {
         f = from_above(f);
         for (int vector = 0; vector < n_vectors; ++vector) {
@@ -104,7 +107,8 @@ SWS_DEVICE int striped_column(u64 texture, int texels, int n_vectors, typename C
     }
 }
 
-// texture: texel (column * n_texels + vector / 16) * 32 + lane has the scores of 16 vectors. n_vectors: rows a lane.
+// texture: texel (column * n_texels + vector / 16) * 32 + lane contains the scores of 16 vectors; n_texels is n_vectors
+// / 16, rounded up. n_vectors: rows per lane.
 // cells: for each warp of the grid, 32 * (n_vectors rounded up to a multiple of 4). scores: indexed by subject.
 // counter: 0 before the launch.
 template <int kOpen, int kExtend, class Cell>

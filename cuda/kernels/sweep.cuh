@@ -1,24 +1,26 @@
-// The diamond kernel: the score of pairs of long sequences, or of many pairs, each spread over the whole GPU. Local,
-// global and semi-global problems, edit distance and longest common subsequence. The recurrence is that of
-// diamond.cuh.
+// The diamond kernel: the scores of one or more pairs of long sequences, each of which is distributed over the complete
+// GPU. The problems are local, global and semi-global alignment, edit distance and longest common subsequence. The
+// recurrence is that of diamond.cuh. Inputs: the letters and the table of the pairs (Sweep). Outputs: in local problems
+// each strip's best score and its diamond, in others H of the last rows and columns; on request, saved rows and lane
+// states for a path.
 //
-// After US patent 9,110,855, matrix-based dynamic programming: a matrix is cut into diamonds over a linear horizon
-// (docs/design/diamond.md).
+// The method follows US patent 9,110,855 (matrix-based dynamic programming): a matrix is divided into diamonds over a
+// linear horizon (docs/design/diamond.md).
 //
-// Threads and cells. A matrix is cut into strips of query rows, and a strip into diamonds of 32 steps. A warp
-// computes the diamonds of a strip from left to right, with the rightmost cells in registers, and waits where the
-// horizon above has not been written. A diamond is ready when the one to its left is complete and so are, in the
-// strip above, those whose lowest row lies above it. Strips are taken from a counter in order, so a strip waits only
-// for one that a running warp has taken; and no more blocks are started than the device can run at the same time. So
-// the kernel always makes progress.
+// Threads and cells. A matrix is divided into strips of query rows, and a strip into diamonds of 32 steps. A warp
+// computes the diamonds of a strip from left to right, with the rightmost cells in registers, and waits if the horizon
+// above has not been written. A diamond can be computed as soon as the diamond to its left is complete, and so are all
+// diamonds of the strip above whose lowest row lies above it. Strips are taken in order by means of a counter, so a
+// strip waits only for one that a running warp has taken, and the host starts no more blocks than the device can run at
+// the same time. Therefore the kernel always makes progress.
 //
-// Memory. The horizon (horizon.cuh) has an entry for each column, padded to whole diamonds. The strip below
-// overwrites it in place, because it writes columns kDepth columns behind those it reads. Memory grows with the
+// Memory. The horizon (horizon.cuh) has an entry for each column, padded to complete diamonds. The strip below
+// overwrites it in place, because it writes columns kDepth columns behind those that it reads. Memory grows with the
 // lengths of the sequences, not with their product. The members of Sweep are described below.
 //
 // Ends. In local problems, each strip stores its best score and the state before the diamond that first reached it,
 // from which locate.cuh finds the position. A diamond's state is stored only if the diamond exceeds the strip's best
-// score and reaches the best score known for the pair, so most diamonds store nothing. In the other problems H of the
+// score and reaches the best score known for the pair, so most diamonds store no state. In the other problems H of the
 // last row and of the last column is stored, and the host chooses the end.
 //
 // Paths. A second sweep of some strips (trace_pairs, kEvery > 0) begins below a row that the first sweep saved: the
@@ -52,11 +54,11 @@ struct Sweep {
     const SweepPair* pairs;
     u32 n_pairs;
     u32 n_strips;                   // of all pairs
-    QueryLetters query;             // letters of all queries, each padded to whole strips
-    const unsigned char* subjects;  // letters of all subjects: bytes, or 16-bit letters where they are compared
+    QueryLetters query;             // letters of all queries, each padded to complete strips
+    const unsigned char* subjects;  // letters of all subjects: bytes, or 16-bit letters if they are compared
     PairCosts costs;
     int reach;                      // difference between a diamond's corner and its base (cells.cuh)
-    u64* horizon;                   // one entry a column, zero before the first launch
+    u64* horizon;                   // one entry per column, zero before the first launch
     int* best_known;                // local: for each pair, the best score reached so far; zero before the first launch
     u32* states;                    // local: for each strip, StateLayout::kWords words
     int* found;                     // local: for each strip, its best score or 0, and the diamond that reached it first
@@ -105,9 +107,9 @@ SWS_DEVICE int base_below(int corner, int reach) {
 
 // The sweep of one strip.
 //
-// kEvery: 0 to find ends. Otherwise the sweep is for a path only: it finds no ends, and strips whose rows are saved
-// store their lanes' states before every kEvery-th diamond, from the kEvery-th on. kEvery is larger than Cells::kLag,
-// so that all lanes have begun.
+// kEvery: 0 in a sweep that finds ends. Otherwise the sweep serves for a path only: it finds no ends, and strips whose
+// rows are saved store their lanes' states before every kEvery-th diamond, from the kEvery-th on. kEvery is larger than
+// Cells::kLag, so that all lanes have begun.
 template <class Cells, class Scores, int kWords, bool kLocal, bool kAffine, int kEvery = 0>
 class StripSweep {
    public:
@@ -140,7 +142,7 @@ class StripSweep {
 
     // lowest_row: shared memory for StripLane. found: receives the strip's best score and its diamond. last_row:
     // receives H of the last row. last_column: receives H of the last column from this strip's first row on. rows:
-    // rows of the matrix from there on.
+    // number of rows of the matrix from this strip's first row on.
     SWS_DEVICE void run(const Scores& scores, u32* lowest_row, int* found, int* last_row, int* last_column, int rows) {
         const bool writes_last_row = kFindsEnds && !kLocal && sweep_.costs.subject_free && rows <= Lane::kStripRows;
         const WrittenRow written{writes_last_row ? last_row : nullptr, rows - 1};
@@ -184,7 +186,7 @@ class StripSweep {
     }
 
    private:
-    // Waits for the row above a group of 32 columns and returns this lane's node of it. Lane 0's H is the diamond's
+    // Waits for the row above a group of 32 columns and returns this lane's node of it. H of lane 0 is the diamond's
     // corner.
     SWS_DEVICE HorizonNode node_above(const Lane& lane, int group) {
         if (group >= n_groups_) {
@@ -302,8 +304,9 @@ struct ScoresFor<true> {
     using Type = ComparedScores<Cells, kWords>;
 };
 
-// The shared memory of a warp: the lowest row of a diamond, then the letter window and table of its scores. The warps
-// of a block are independent; they form a block only to be distributed over the four schedulers of a multiprocessor.
+// The shared memory of a warp: the lowest row of a diamond, then the letter window and the table of its scores. The
+// warps of a block are independent; they form a block only so that they are distributed over the four schedulers of a
+// multiprocessor.
 SWS_DEVICE u32* shared_of_warp(u32* shared, u32 words_a_warp) {
     return shared + threadIdx.x / kWarpSize * words_a_warp;
 }

@@ -1,20 +1,21 @@
-// The score of a global alignment with linear gaps (Needleman-Wunsch), in tiles of 16 by 16 cells, one anti-diagonal
-// of tiles a launch: the block wavefront of "Parallel gene sequence alignment" (2009).
+// The score of a global alignment with linear gaps (Needleman-Wunsch), in tiles of 16 by 16 cells, one anti-diagonal of
+// tiles per launch: the block wavefront of "Parallel gene sequence alignment" (2009). Inputs: two sequences of 16-bit
+// letters and the costs. Output: the int32 score.
 //
 //     H(i, j) = max(H(i-1, j-1) + s(i, j), H(i-1, j) - indel, H(i, j-1) - indel)
 //
-// Threads and cells. 16 lanes compute a tile, one row each, each lane one column behind the lane above it, from which
-// it gets H by a shuffle.
+// Threads and cells. 16 lanes compute a tile. Each lane computes one row, one column behind the lane above it, from
+// which it receives H by a shuffle.
 //
 // Memory. Only the borders of the tiles are stored: one row of H as long as the subject, one column as long as the
-// query, and a corner for each diagonal of tiles. Row and column are padded to whole tiles. Each tile overwrites the
-// borders that it has read. Lengths need not be multiples of 16: a tile at the edge computes cells that nothing
-// reads.
+// query, and a corner for each diagonal of tiles. Row and column are padded to complete tiles. Each tile overwrites the
+// borders that it has read. Lengths need not be multiples of 16: a tile at the edge computes cells that are never read.
 //
-// In 2009 a block of threads kept its tile in shared memory, with a barrier after each of its 31 anti-diagonals, and
-// the whole matrix was written to memory, in which 30,368 letters did not fit.
+// In 2009 a block of threads stored its tile in shared memory, with a barrier after each of its 31 anti-diagonals, and
+// the complete matrix was written to memory, in which 30,368 letters did not fit.
 //
-// Exact while (rows + columns + 16) times the largest score or cost is below 2^30; the host refuses other pairs.
+// Scores are exact if (rows + columns + 16) times the largest score or cost is below 2^30; the host refuses other
+// pairs.
 
 #pragma once
 

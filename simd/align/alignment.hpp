@@ -1,6 +1,9 @@
-// The alignment of one query with one subject: where it ends, the band that holds it, and its path.
+// Local alignments of one query with one subject: the interface of simd/align. Inputs: the query's scores and codes
+// (Query) and the subject's residues, one byte each. Output: the best alignments as CIGARs with their ends and counts
+// (Path).
 //
-// docs/design/traceback.md defines the alignment and proves the steps.
+// An alignment is found in three steps: its end, the band that contains all optimal paths, and the path through the
+// band. docs/design/traceback.md defines the alignment and proves the steps.
 
 #pragma once
 
@@ -17,20 +20,20 @@
 
 namespace swsearch::align {
 
-// The kernels of the instruction set with that name, as find_instruction_set finds it.
+// The kernels of the instruction set with this name; find_instruction_set looks it up.
 const Kernels& kernels_of(const std::string& instruction_set);
 
 // The end of the best local alignment, a node of the matrix: `query_end` residues of the query and `subject_end` of the
-// subject are before it. All 0 where nothing scores above 0.
+// subject precede it. All members are 0 if no alignment scores above 0.
 struct End {
     std::int32_t score = 0;
     std::size_t query_end = 0;
     std::size_t subject_end = 0;
 };
 
-// A query in the orders that the passes read it, shared by the alignments with all subjects. The arrays belong to the
-// caller and must outlive it. `codes` and `identity` (32 entries: letters with equal entries are identical) are needed
-// for paths only.
+// A query in the orders in which the passes read it, shared by the alignments with all subjects. The arrays belong to
+// the caller and must outlive it. `codes` and `identity` (32 entries: letters with equal entries are identical) are
+// needed for paths only.
 class Query {
 public:
     Query(const Profile& profile, const std::uint8_t* codes, const std::uint8_t* identity, const Kernels& kernels);
@@ -47,13 +50,13 @@ public:
         return identity_[codes_[row] % kCodes] == identity_[residue % kCodes];
     }
 
-    // The most subject columns that an alignment with this score and query end can span: its gaps cost at most the
-    // difference between the best that the rows before the end can score and the score.
+    // The largest number of subject columns that an alignment with this score and query end can span: its gaps cost at
+    // most the difference between the sum of the best scores of the rows before the end and the score.
     std::uint64_t max_columns(const End& end) const;
 
     const std::size_t length;
     const std::int32_t first;   // cost of a gap's first residue
-    const std::int32_t extend;  // and of each further one
+    const std::int32_t extend;  // cost of each further residue
     const Kernels& kernels;
     const std::int32_t max_score;
 
@@ -85,14 +88,14 @@ struct Path {
     std::uint64_t gap_residues = 0;
 };
 
-// At most `most` alignments that score at least `floor` and above 0, each the best of those that use no pair of
-// residues of the alignments before it, so their scores do not grow. Uses about `memory_bytes` beyond what is linear in
-// the lengths; the paths do not depend on it.
+// Returns at most `most` alignments that score at least `floor` and above 0. Each is the best of those that use no pair
+// of residues of the alignments before it, so their scores do not increase. In addition to memory linear in the lengths
+// the function uses about `memory_bytes`; the paths do not depend on it.
 std::vector<Path> find_paths(const Query& query, const std::uint8_t* subject, std::size_t length, std::size_t most,
                              std::int32_t floor, std::size_t memory_bytes, Observer& observer);
 
-// The same for `most` of 1, where the end of the best alignment is known: from a pass over no more columns than it can
-// span. If no alignment with that score has that end, the path's own end differs from it, or there is no path.
+// The same for `most` = 1 if the end of the best alignment is known: the pass covers no more columns than the alignment
+// can span. If no alignment with that score has that end, the end of the path differs from it, or there is no path.
 std::vector<Path> find_path_to(const Query& query, const std::uint8_t* subject, const End& end, std::int32_t floor,
                                std::size_t memory_bytes, Observer& observer);
 

@@ -1,4 +1,5 @@
-// Bindings of simd/align: the ends of optimal local alignments, and the alignments, of one query with many subjects.
+// Bindings of simd/align: Python functions that return the ends of the optimal local alignments of one query with many
+// subjects, and the alignments. The inputs are NumPy arrays of scores, residues, starts and lengths.
 
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
@@ -31,8 +32,8 @@ std::vector<align::End> checked_ends(const Array& array, std::int32_t query_leng
     return checked;
 }
 
-// Calls task(i, residues, observer) for each subject on several threads, the longest first, so that no thread is left
-// with a long one at the end.
+// Calls task(i, residues, observer) for each subject on several threads, the longest first, so that no thread has a
+// long subject at the end.
 template <class Task>
 void for_each_subject(const Subjects& subjects, int n_threads, const nb::object& progress, const Task& task) {
     check_threads(n_threads);

@@ -1,5 +1,5 @@
-// The forward pass: which columns are computed when. The recurrence is in kernels.cpp, and for columns with barred
-// pairs in barred_column.
+// The forward pass. This file determines which columns are computed, in which lanes, and which states are saved. The
+// recurrence is in kernels.cpp and, for columns with barred pairs, in barred_column.
 
 #include "align/forward_pass.hpp"
 
@@ -45,7 +45,7 @@ ForwardPass::ForwardPass(const Query& query, const std::uint8_t* subject, std::s
     if (!narrow_gaps(query.first, query.extend) || !run_all(true)) run_all(false);
 }
 
-// One pass in lanes of one width. Returns false where they were too narrow.
+// Computes one pass in lanes of one width. Returns false if they were too narrow.
 bool ForwardPass::run_all(bool narrow) {
     narrow_ = narrow;
     const int lanes = narrow ? query_.kernels.narrow_lanes : query_.kernels.wide_lanes;
@@ -68,7 +68,7 @@ bool ForwardPass::run_all(bool narrow) {
     block_columns_ = length_;
     if (several_) {
         const std::size_t affordable = std::clamp<std::size_t>(kMaxSavedBytes / (2 * bytes_), 1, kMaxBlocks);
-        const std::size_t group = std::size_t{1} << groups_.shift;  // a block holds whole groups
+        const std::size_t group = std::size_t{1} << groups_.shift;  // a block consists of complete groups
         block_columns_ = std::max(kMinBlockColumns, (length_ + affordable - 1) / affordable);
         block_columns_ = (block_columns_ + group - 1) / group * group;
     }
@@ -93,7 +93,7 @@ void ForwardPass::bar(const UsedPairs& used, std::size_t first, std::size_t last
     }
 }
 
-// Computes the columns of a block; the state holds its start.
+// Computes the columns of a block; the state is that at its start.
 bool ForwardPass::run_block(std::size_t block) {
     const std::size_t begin = block * block_columns_;
     const std::size_t stop = std::min(length_, begin + block_columns_);
@@ -125,7 +125,7 @@ void ForwardPass::run_columns(std::size_t from, std::size_t to) {
     }
 }
 
-// One column, cell by cell: the recurrence as docs/design/traceback.md states it, without the barred pairs.
+// Computes one column cell by cell, by the recurrence of docs/design/traceback.md without the barred pairs.
 template <class Value>
 void ForwardPass::barred_column(std::size_t column) {
     const std::size_t segments = state_.segments;
@@ -140,7 +140,7 @@ void ForwardPass::barred_column(std::size_t column) {
     std::int32_t diagonal = 0;
     std::int32_t f = 0;
     std::int32_t largest = 0;
-    std::size_t row = 0;  // those past the query among them
+    std::size_t row = 0;  // counts rows past the query as well
     for (std::size_t lane = 0; lane < lanes_; ++lane) {
         for (std::size_t at = lane; at < segments * lanes_; at += lanes_, ++row) {
             const std::int32_t left = before[at];

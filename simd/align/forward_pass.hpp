@@ -1,6 +1,6 @@
-// The forward pass: optimal local score, where it ends, and the best score of each group of subject columns. First of
-// the three steps of an alignment (docs/design/traceback.md). When pairs of residues are barred, only the columns that
-// change are computed again.
+// The forward pass, the first of the three steps of an alignment (docs/design/traceback.md). Inputs: a query and a
+// subject. Outputs: the optimal local score, its end, and the best score of each group of subject columns. When pairs
+// of residues are barred, only the columns that change are computed again.
 
 #pragma once
 
@@ -14,18 +14,20 @@
 
 namespace swsearch::align {
 
-// The subject's columns are computed in blocks. Where several alignments are wanted, H and E at the beginning of each
-// block are saved. When an alignment's pairs are barred, columns are computed again from its first block on, until a
-// block begins as it did before. So a further alignment costs about the columns that it spans, not a whole pass.
+// The subject's columns are computed in blocks. If several alignments are requested, H and E at the beginning of each
+// block are saved. When an alignment's pairs are barred, columns are computed again from its first block on, until H
+// and E at the beginning of a block equal the saved ones. Therefore the cost of a further alignment is about that of
+// the columns that it spans, not that of a complete pass.
 class ForwardPass {
 public:
-    // Computes all columns, in 16-bit lanes, and again in 32-bit lanes where those are too narrow.
+    // Computes all columns in 16-bit lanes, and again in 32-bit lanes if those are too narrow.
     ForwardPass(const Query& query, const std::uint8_t* subject, std::size_t length, bool several, Observer& observer);
 
-    // The end of the best alignment without the barred pairs; of several ends the smallest subject end, then query end.
+    // The end of the best alignment without the barred pairs; among several ends, the smallest subject end, then the
+    // smallest query end.
     End end();
 
-    // Bars the pairs of `used`, of which those that are new are in columns first to last.
+    // Bars the pairs of `used`; the new ones among them are in columns first to last.
     void bar(const UsedPairs& used, std::size_t first, std::size_t last);
 
     const ColumnBest& groups() const { return groups_; }
@@ -59,7 +61,7 @@ private:
     UsedPairs used_;
     bool narrow_ = false;
     std::size_t lanes_ = 0;
-    std::size_t bytes_ = 0;          // of one column of H or E
+    std::size_t bytes_ = 0;          // bytes of one column of H or E
     std::size_t block_columns_ = 0;
     std::size_t counted_ = 0;        // columns that the observer has counted
     ForwardKernel kernel_ = nullptr;

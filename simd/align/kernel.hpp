@@ -1,5 +1,6 @@
-// What the kernels of the forward pass take and give: plain records between the pass and the translation units of the
-// instruction sets (common/vectors.hpp).
+// The interface of the kernels of the forward pass: plain records that the pass and the translation units of the
+// instruction sets (common/vectors.hpp) exchange. Input: a striped profile and a subject. Outputs: the best score with
+// its column, and the largest H of each group of columns.
 
 #pragma once
 
@@ -17,11 +18,11 @@ struct ForwardState {
     int32_t extend;  // cost of each further one
     void* h[3];      // columns of H, striped: the last, the best, and a free one; aligned to 64 bytes
     void* e;         // E of the last column; aligned to 64 bytes
-    int last;        // which of h holds the column before
-    int best_h;      // which of h holds the first column that reached `best`
+    int last;        // index in h of the previous column
+    int best_h;      // index in h of the first column that reached `best`
     int32_t best;
     size_t best_column;    // 0-based column of best_h
-    int32_t* column_best;  // [columns >> shift + 1] largest H of each group of columns
+    int32_t* column_best;  // [(columns >> shift) + 1] largest H of each group of columns
     unsigned shift;
     bool overflow;  // the lanes were too narrow: this state is invalid
 };
@@ -29,7 +30,7 @@ struct ForwardState {
 // Computes columns from to to - 1.
 using ForwardKernel = void (*)(ForwardState& state, size_t from, size_t to);
 
-// The lanes hold values of 16 bits, where `overflow` is set as soon as a score leaves them, or of 32 bits.
+// Kernels with lanes of 16 bits (narrow), which set `overflow` as soon as a score exceeds them, and of 32 bits (wide).
 struct Kernels {
     ForwardKernel narrow;
     int narrow_lanes;
@@ -37,7 +38,7 @@ struct Kernels {
     int wide_lanes;
 };
 
-// Largest score that 16-bit lanes hold: one more column adds at most 127.
+// Largest score for which 16-bit lanes are exact: one more column adds at most 127.
 constexpr int32_t kNarrowLimit = 32767 - 127;
 
 // Whether these gap costs fit 16-bit lanes: E is never below -first, and one more step must not wrap.
@@ -48,7 +49,7 @@ constexpr size_t striped_index(size_t row, size_t segments, size_t lanes) {
     return row % segments * lanes + row / segments;
 }
 
-// Ends a column whose values are in h[column_h]: notes its largest H. Returns false where 16 bits are too narrow for
+// Ends a column whose values are in h[column_h] and records its largest H. Returns false if 16 bits are too narrow for
 // it.
 template <class Value>
 inline __attribute__((always_inline)) bool finish_column(ForwardState& state, size_t column, int column_h, int32_t largest) {
@@ -67,7 +68,7 @@ inline __attribute__((always_inline)) bool finish_column(ForwardState& state, si
     return true;
 }
 
-// Which of h the next column may use.
+// Index in h of the array that the next column may use.
 inline __attribute__((always_inline)) int free_column(const ForwardState& state) {
     int free = 0;
     while (free == state.last || free == state.best_h) ++free;

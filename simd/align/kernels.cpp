@@ -1,16 +1,16 @@
-// The kernels of the forward pass, of one instruction set: Gotoh's recurrence for the local score of one query and one
-// subject, with the query striped over the lanes, that keeps the column in which the best score is reached first.
+// The kernels of the forward pass for one instruction set: Gotoh's recurrence for the local score of one query and one
+// subject, with the query striped over the lanes. They store the column in which the best score is reached first.
 //
-// M. Farrar, Striped Smith-Waterman speeds database searches six times over other SIMD implementations, Bioinformatics
-// 23:156, 2007.
+// The striped layout is that of M. Farrar, Striped Smith-Waterman speeds database searches six times over other SIMD
+// implementations, Bioinformatics 23:156, 2007.
 //
-// Query row r is in lane r / segments of vector r % segments. A column is one pass down the vectors, and then a
-// correction loop in which F passes from each lane into the next. E is computed from the final H of the column before,
-// so that a gap which consumes the subject may follow one which consumes the query.
+// Query row r is in lane r / segments of vector r % segments. A column is computed in one pass over its vectors,
+// followed by a correction loop in which F passes from each lane to the next. E is computed from the final H of the
+// previous column, so that a gap that consumes the subject may follow one that consumes the query.
 //
-// Exactness: all values are above -first - extend, so plain wrapping arithmetic is exact for as long as H is at most
-// kNarrowLimit in 16-bit lanes, and in 32-bit lanes for all lengths that the forward pass accepts. Rows past the query
-// score -128: they are below all rows of the query, so they change none of them, and they never hold the best score.
+// Exactness: all values are above -first - extend, so wrapping arithmetic is exact as long as H is at most kNarrowLimit
+// in 16-bit lanes, and in 32-bit lanes for all lengths that the forward pass accepts. Rows past the query score -128:
+// they are below all rows of the query, so they change none of them, and they never have the best score.
 
 #include "align/kernel.hpp"
 #include "common/vectors.hpp"
@@ -48,9 +48,10 @@ void striped_columns(ForwardState& state, size_t from, size_t to) {
             f = Lane::max(Lane::subtract(f, extend), Lane::subtract(h, first));
             diagonal = left;
         }
-        // F from the lane above matters while it is greater than what this lane's own H opened, and than 0. It never
-        // raises `top`, since it is less than the H from which it opened. The test uses H as it was before the loop:
-        // with linear gaps a raised H opens exactly what F extends, so a test against the raised H would end too early.
+        // F from the lane above has an effect only while it is greater than 0 and than the F that this lane's own H
+        // opened. It never increases `top`, because it is less than the H from which it opened. The test uses H as it
+        // was before the loop: with linear gaps an increased H opens exactly the F that extends the gap, so a test
+        // against the increased H would end the loop too early.
         for (int lane = 0; lane < Lane::kLanes; ++lane) {
             f = Lane::shift_in(f, 0);
             size_t t = 0;

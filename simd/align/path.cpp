@@ -1,5 +1,6 @@
-// The band that holds all optimal paths to an end (reverse pass), and the path through it (banded traceback): second
-// and third of the three steps of an alignment (docs/design/traceback.md).
+// The second and third of the three steps of an alignment (docs/design/traceback.md): the band that contains all
+// optimal paths to an end (reverse pass), and the path through it (banded traceback). Inputs: a query, a subject and
+// the end. Output: the path as a CIGAR with its counts.
 
 #include <algorithm>
 #include <limits>
@@ -28,7 +29,7 @@ struct Band {
     const Interval& at(std::size_t column) const { return rows[column - first]; }
 };
 
-// Counts cells, and now and then asks the observer whether to stop.
+// Counts cells, and at intervals of kCellsBetweenChecks asks the observer whether to stop.
 class Meter {
 public:
     explicit Meter(Observer& observer) : observer_(observer) {}
@@ -45,11 +46,11 @@ private:
     std::uint64_t cells_ = 0;
 };
 
-// Computes columns backwards from the end. For the current column of nodes, h holds the best value of a path from a
-// node to the end, e that of a path whose first step is a gap in the query (it consumes the subject), and f that of one
-// whose first step is a gap in the subject. Values that cannot be on an optimal path are dropped: those of 0 or less,
-// those that are below the score by more than any alignment up to that column reaches, and those before a node from
-// which the whole score is reached.
+// Computes the columns backwards from the end. For the current column of nodes, h is the best value of a path from a
+// node to the end, e that of a path whose first step is a gap in the query (it consumes the subject), and f that of a
+// path whose first step is a gap in the subject. Values that cannot be on an optimal path are discarded: those of 0 or
+// less, those that are below the score by more than any alignment up to that column reaches, and those before a node
+// from which the complete score is reached.
 Band find_band(const Query& query, const std::uint8_t* subject, const End& end, const ColumnBest& groups,
                const UsedPairs& used, Observer& observer) {
     Meter meter(observer);
@@ -57,7 +58,7 @@ Band find_band(const Query& query, const std::uint8_t* subject, const End& end, 
     std::vector<std::int32_t> h(end.query_end + 2, kNever);
     std::vector<std::int32_t> e(end.query_end + 2, kNever);
     std::vector<Interval> columns;
-    std::int32_t low = static_cast<std::int32_t>(end.query_end);  // rows of the column after that hold values
+    std::int32_t low = static_cast<std::int32_t>(end.query_end);  // low to high: rows with values in the next column
     std::int32_t high = low;
     for (std::size_t column = end.subject_end;; --column) {
         const bool at_end = column == end.subject_end;
@@ -68,7 +69,7 @@ Band find_band(const Query& query, const std::uint8_t* subject, const End& end, 
         const std::int32_t needed_in_gap = std::max(1, end.score - reach - open);
         std::int32_t f = kNever;
         std::int32_t below_h = kNever;       // h of the row below in this column
-        std::int32_t below_h_after = kNever;  // and in the column after
+        std::int32_t below_h_after = kNever;  // h of the row below in the next column
         std::int32_t alive_low = 0;
         std::int32_t alive_high = -1;
         const std::int32_t start = high;
@@ -123,7 +124,7 @@ struct SavedColumn {
     std::vector<std::int32_t> e;
 };
 
-// The banded forward pass, which stores decisions, and the walk back through them.
+// The banded forward pass, which stores decisions, and the traceback through them.
 class BandedTraceback {
 public:
     BandedTraceback(const Query& query, const std::uint8_t* subject, const End& end, const Band& band,
@@ -147,7 +148,7 @@ public:
     }
 
 private:
-    // Restores H and E of a saved column; where there is none, no node has a value.
+    // Restores H and E of a saved column; without a saved column, no node has a value.
     void restore(const SavedColumn* saved) {
         std::fill(h_.begin(), h_.end(), kNever);
         std::fill(e_.begin(), e_.end(), kNever);
@@ -162,7 +163,7 @@ private:
         return {column, {h_.begin() + rows.low, h_.begin() + rows.high + 1}, {e_.begin() + rows.low, e_.begin() + rows.high + 1}};
     }
 
-    // Computes one column of nodes from the one before it, and its decisions where `decisions` is not null.
+    // Computes one column of nodes from the previous one, and its decisions if `decisions` is not null.
     void advance(std::size_t column, std::uint8_t* decisions) {
         const Interval rows = band_.at(column);
         meter_.add(rows.width());
@@ -175,8 +176,8 @@ private:
         const std::size_t low = static_cast<std::size_t>(rows.low);
         const std::size_t n = rows.width();
         compute_without_f(low, n, query_.scores(subject_[column - 1]), used_.rows(column - 1));
-        // The dependency chain down the rows, on its own. F opens from H without F: where H is F, to extend costs no
-        // more.
+        // This loop contains only the dependency chain from row to row. F opens from H without F, because if H is F, an
+        // extension costs no more than an opening.
         std::int32_t f = kNever;
         for (std::size_t k = 0; k < n; ++k) {
             f_[k] = f;
@@ -194,8 +195,8 @@ private:
         }
     }
 
-    // Computes E, and H as it would be without F, of n rows from `low` on; h_ still holds the column before. The loops
-    // over rows have no branch and no dependency between iterations, so that the compiler vectorizes them.
+    // Computes E, and the H that would result without F, of n rows from `low` on; h_ is still the previous column. The
+    // loops over rows have no branch and no dependency between iterations, so that the compiler vectorizes them.
     void compute_without_f(std::size_t low, std::size_t n, const std::int8_t* scores, const Rows& barred) {
         const std::int32_t* const left = h_.data() + low;
         std::int32_t* const e = e_.data() + low;
@@ -216,8 +217,8 @@ private:
         return before == kNever ? kNever : before + score;
     }
 
-    // Writes the decision of each row, from the results of compute_without_f and of the chain; h_ still holds the
-    // column before.
+    // Writes the decision of each row, from the results of compute_without_f and of the chain; h_ is still the previous
+    // column.
     void decide(std::size_t low, std::size_t n, std::uint8_t* decisions) const {
         const std::int32_t* const left = h_.data() + low;
         const std::int32_t* const e = e_.data() + low;
@@ -245,9 +246,9 @@ private:
         return sum;
     }
 
-    // Walks through columns `to` to `from`, or until the path starts. `entry` is the column before `from`. Where the
+    // Traces the path back through columns `to` to `from`, or to its start. `entry` is the column before `from`. If the
     // decisions of all columns take too much memory, the columns are divided into parts, and the column before each
-    // part is saved; the parts are then walked through from the last to the first.
+    // part is saved; the path is then traced through the parts from the last to the first.
     void trace_columns(std::size_t from, std::size_t to, const SavedColumn* entry) {
         const std::size_t total = cells(from, to);
         restore(entry);
@@ -263,7 +264,8 @@ private:
             walk(from, decisions, offsets);
             return;
         }
-        // Parts of about equal size, so few that the saved columns take no more memory than the decisions may.
+        // The parts have about equal sizes and are so few that the saved columns take no more memory than the decisions
+        // may take.
         std::size_t widest = 1;
         for (std::size_t column = from; column <= to; ++column) widest = std::max(widest, band_.at(column).width());
         const std::size_t affordable = memory_bytes_ / (2 * sizeof(std::int32_t) * widest);
@@ -306,7 +308,7 @@ private:
     Meter meter_;
     std::vector<std::int32_t> h_;
     std::vector<std::int32_t> e_;
-    // Of the rows of one column's interval: F, H by a pair, and H without F.
+    // Values of the rows of one column's interval: F, H by a pair, and H without F.
     std::vector<std::int32_t> f_;
     std::vector<std::int32_t> paired_;
     std::vector<std::int32_t> without_f_;

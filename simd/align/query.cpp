@@ -1,4 +1,4 @@
-// The query's scores in the orders in which the passes read them.
+// The query's scores in the orders in which the passes read them: by code and row, and striped for the lanes.
 
 #include <algorithm>
 #include <limits>

@@ -1,7 +1,8 @@
-// Pairs of residues that earlier alignments of the same two sequences have used, and that the next one may not use
-// again.
+// The pairs of residues that earlier alignments of the same two sequences have used, and that the next alignment must
+// not use again. They are stored by subject column, with the query rows of each column in ascending order.
 //
-// M. S. Waterman and M. Eggert, A new algorithm for best subsequence alignments, J. Mol. Biol. 197:723, 1987.
+// The method is that of M. S. Waterman and M. Eggert, A new algorithm for best subsequence alignments, J. Mol. Biol.
+// 197:723, 1987.
 
 #pragma once
 
@@ -30,7 +31,7 @@ private:
 
 class UsedPairs {
 public:
-    // Adds pairs (row, column), in any order, that it does not have yet.
+    // Adds pairs (row, column), in any order; none of them has been added before.
     void add(const std::vector<std::pair<std::size_t, std::size_t>>& pairs) {
         std::vector<std::pair<std::size_t, std::uint32_t>> all;
         for (std::size_t i = 0; i < columns_.size(); ++i) {
@@ -51,7 +52,7 @@ public:
         }
     }
 
-    // The first column from `column` on that has a used pair; SIZE_MAX where there is none.
+    // The first column from `column` on that has a used pair; SIZE_MAX if there is none.
     std::size_t next_column(std::size_t column) const {
         const auto found = std::lower_bound(columns_.begin(), columns_.end(), column);
         return found == columns_.end() ? SIZE_MAX : *found;
@@ -65,8 +66,8 @@ public:
     }
 
 private:
-    std::vector<std::size_t> columns_;    // with used pairs, ascending
-    std::vector<std::size_t> begins_{0};  // in rows_: where the rows of each column begin, and the end
+    std::vector<std::size_t> columns_;    // columns with used pairs, ascending
+    std::vector<std::size_t> begins_{0};  // index in rows_ of the first row of each column, followed by the end
     std::vector<std::uint32_t> rows_;
 };
 

@@ -1,4 +1,5 @@
-// Vectors whose elements begin at a cache line, so that no load of a whole vector crosses one.
+// std::vector with elements that begin at a cache line of 64 bytes, so that no load of a complete SIMD vector crosses a
+// line.
 
 #pragma once
 
@@ -9,7 +10,8 @@
 
 namespace swsearch {
 
-// Takes a little more from the ordinary allocator, whose small blocks are much faster than those of the aligned one.
+// Allocates 64 additional bytes with the ordinary allocator, whose small blocks are allocated much faster than those of
+// the aligned one. The address of the block is stored before the first element.
 template <class T>
 struct AlignedAllocator {
     using value_type = T;
@@ -21,7 +23,7 @@ struct AlignedAllocator {
 
     T* allocate(std::size_t n) {
         void* const block = ::operator new(n * sizeof(T) + kAlignment);
-        // At least 16 bytes after the block's begin, since blocks begin at multiples of 16.
+        // The address is at least 16 bytes after the block's begin, because blocks begin at multiples of 16.
         const std::uintptr_t address = (reinterpret_cast<std::uintptr_t>(block) + kAlignment) & ~(kAlignment - 1);
         void** const elements = reinterpret_cast<void**>(address);
         elements[-1] = block;

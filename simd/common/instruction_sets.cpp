@@ -1,3 +1,5 @@
+// The list of the instruction sets that are built, with the tests whether this processor can run them.
+
 #include "common/instruction_sets.hpp"
 
 #include <stdexcept>

@@ -1,4 +1,5 @@
-// Instruction sets that the kernels are built for, and which of them this processor and operating system can run.
+// The instruction sets for which the kernels are built, and those among them that this processor and operating system
+// can run. find_instruction_set maps a name to an index.
 
 #pragma once
 
@@ -19,14 +20,14 @@ namespace swsearch {
 
 struct InstructionSet {
     std::string name;
-    bool usable;  // here
+    bool usable;  // on this machine
 };
 
-// All that are built, best first. The last one, scalar, is usable everywhere.
+// All instruction sets that are built, best first. The last one, scalar, is usable on every machine.
 const std::vector<InstructionSet>& instruction_sets();
 
-// The index of the one with that name ("auto": the best usable one). Throws std::invalid_argument where there is none,
-// or where it cannot run here.
+// The index of the instruction set with this name ("auto" is the best usable one). Throws std::invalid_argument if
+// there is none, or if it cannot run on this machine.
 std::size_t find_instruction_set(const std::string& name);
 
 }  // namespace swsearch

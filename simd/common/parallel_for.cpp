@@ -1,3 +1,5 @@
+// The implementation of parallel_for with std::thread: the workers take task numbers from a shared counter.
+
 #include "common/parallel_for.hpp"
 
 #include <algorithm>
@@ -26,7 +28,7 @@ void parallel_for(std::size_t n, int n_threads, Observer& observer,
         return;
     }
     const std::size_t wanted = std::min(n, static_cast<std::size_t>(std::max(n_threads, 1)));
-    if (wanted == 1 && !poll) {  // short alignments come here by the million
+    if (wanted == 1 && !poll) {  // the case of short alignments, which occurs millions of times
         for (std::size_t i = 0; i < n && !observer.stop_requested(); ++i) {
             task(i, 0);
         }
@@ -41,7 +43,7 @@ void parallel_for(std::size_t n, int n_threads, Observer& observer,
     std::size_t n_ended = 0;
     std::exception_ptr failure;
 
-    // Returns false where no task is left.
+    // Returns false if no task is left.
     const auto run_one = [&](std::size_t worker) {
         const std::size_t i = next.fetch_add(1, std::memory_order_relaxed);
         if (i >= n || observer.stop_requested()) {
@@ -77,7 +79,7 @@ void parallel_for(std::size_t n, int n_threads, Observer& observer,
             threads.emplace_back(work, worker);
         }
     } catch (const std::system_error&) {
-        // The system gives no more threads; fewer do the same work.
+        // The system starts no more threads; those that it has started do all of the work.
     } catch (const std::bad_alloc&) {
     }
     std::exception_ptr poll_failure;

@@ -1,4 +1,4 @@
-// The path of an alignment: from the decisions of cells, through runs of operations, to a CIGAR.
+// The path of an alignment. Input: the decisions of cells. Outputs: runs of operations, and a CIGAR.
 
 #pragma once
 
@@ -10,26 +10,26 @@
 
 namespace swsearch {
 
-// A byte for each cell: what made H, and whether E and F opened there instead of extending a gap.
+// One byte per cell: the term that gave H, and whether E and F open there instead of extending a gap.
 enum Decision : std::uint8_t { kStop, kDiagonal, kFromE, kFromF, kHMask = 3, kEOpened = 4, kFOpened = 8 };
 
-// Columns of an alignment that repeat one operation: 'M' a pair, 'I' a query residue alone, 'D' a subject residue
-// alone.
+// Consecutive columns of an alignment with the same operation: 'M' is a pair, 'I' a query residue alone, 'D' a subject
+// residue alone.
 struct Run {
     char operation;
     std::size_t length;
 };
 
-// A walk backwards from the end of an alignment to its start.
+// The traceback from the end of an alignment to its start.
 class Traceback {
 public:
-    // The node from which the walk begins: so many residues of the query and of the subject lie before it.
+    // row, column: the node at which the traceback begins, as the numbers of query and subject residues before it.
     Traceback(std::size_t row, std::size_t column) : row_(row), column_(column) {}
 
     std::size_t row() const { return row_; }
     std::size_t column() const { return column_; }
 
-    // Follows the decision of the cell at (row, column). Returns false where the alignment starts at this node.
+    // Follows the decision of the cell at (row, column). Returns false if the alignment starts at this node.
     bool follow(std::uint8_t decision) {
         if (state_ == kInH) {
             switch (decision & kHMask) {
@@ -50,11 +50,11 @@ public:
         return true;
     }
 
-    // A gap over everything that is left of one sequence.
+    // Appends a gap over all residues of one sequence that are left.
     void consume_query() { append('I', std::exchange(row_, 0)); }
     void consume_subject() { append('D', std::exchange(column_, 0)); }
 
-    // From the start of the alignment to its end.
+    // The runs from the start of the alignment to its end.
     std::vector<Run> runs() const { return {runs_.rbegin(), runs_.rend()}; }
 
 private:
@@ -68,7 +68,7 @@ private:
     std::size_t row_;
     std::size_t column_;
     State state_ = kInH;
-    std::vector<Run> runs_;  // backwards
+    std::vector<Run> runs_;  // in reverse order
 };
 
 inline void append_to_cigar(std::string& cigar, std::size_t length, char operation) {
@@ -80,8 +80,8 @@ inline void append_to_cigar(std::string& cigar, std::size_t length, char operati
     cigar.append(begin, end);
 }
 
-// Writes `length` pairs as '=' where equal(k) says that pair k is of equal letters and as 'X' where it is not; calls
-// equal once for each k, in order.
+// Appends `length` pairs: pair k is '=' if equal(k) is true, that is, if its letters are equal, and 'X' otherwise.
+// Calls equal once for each k, in order.
 template <class Equal>
 void append_pairs_to_cigar(std::string& cigar, std::size_t length, const Equal& equal) {
     std::size_t first = 0;

@@ -1,4 +1,5 @@
-// A query's scores, as kernels and bindings pass them: plain records that belong to the caller.
+// The scores of a query and the residues of subjects, as kernels and bindings pass them: plain records, whose arrays
+// belong to the caller.
 
 #pragma once
 
@@ -6,19 +7,19 @@
 
 namespace swsearch {
 
-constexpr int kCodes = 32;  // letters of a table row; a subject byte & 31 is its column
+constexpr int kCodes = 32;  // columns of a table row; a subject byte & 31 is its column
 
 // Position i of the query scores table[rows[i] * 32 + (residue & 31)]. A gap of k residues costs open + k * extend.
 struct Profile {
     const int32_t* rows;
     const int8_t* table;
     int32_t length;
-    int32_t n_rows;  // of the table
+    int32_t n_rows;  // number of rows of the table
     int32_t open;
     int32_t extend;
 };
 
-// Subject i is the `lengths[i]` bytes from residues + starts[i] on.
+// Subject i consists of the `lengths[i]` bytes from residues + starts[i] on, one per residue.
 struct Subjects {
     const uint8_t* residues;
     const uint64_t* starts;

@@ -1,4 +1,5 @@
-// What all bindings share: checked views of arrays, checked profiles and subjects, signals and progress.
+// The helpers that all bindings share: checked views of NumPy arrays, checked profiles and subjects, results as NumPy
+// arrays, signals and progress.
 
 #pragma once
 
@@ -29,8 +30,8 @@ constexpr std::int32_t kMaxGapCost = 16'383;
 template <class T>
 struct View {
     T* data;
-    std::size_t length;   // of the first dimension
-    std::size_t columns;  // of the second, 1 where there is none
+    std::size_t length;   // extent of the first dimension
+    std::size_t columns;  // extent of the second dimension, 1 if there is none
 
     std::size_t size() const { return length * columns; }
     T* begin() const { return data; }
@@ -44,8 +45,8 @@ inline void check_that(bool condition, const char* message) {
     if (!condition) refuse(message);
 }
 
-// A view of an array of T with so many dimensions, C-contiguous and in this machine's memory; of `columns` columns
-// where they are given. Throws TypeError where it is another.
+// A view of an array of T with kDimensions dimensions, C-contiguous and in this machine's memory, with `columns`
+// columns if they are given. Throws TypeError if the array differs.
 template <class T, std::size_t kDimensions = 1, class SomeArray>
 View<T> view_of(const SomeArray& array, const char* name, std::size_t columns = 0) {
     using Element = std::remove_const_t<T>;
@@ -67,7 +68,7 @@ View<T> view_of(const SomeArray& array, const char* name, std::size_t columns = 
     return {static_cast<T*>(array.data()), array.shape(0), n_columns};
 }
 
-// A profile whose rows all lie inside its table, and whose gaps cost something.
+// A profile, checked that all its rows lie inside its table and that its gaps have a cost.
 inline Profile checked_profile(const Array& rows_array, const Array& table_array, std::int32_t gap_open,
                                std::int32_t gap_extend) {
     const auto rows = view_of<const std::int32_t>(rows_array, "rows");
@@ -86,7 +87,7 @@ inline Profile checked_profile(const Array& rows_array, const Array& table_array
     return {rows.data, table.data, int32(rows.length), int32(table.length), gap_open, gap_extend};
 }
 
-// Subjects that all lie inside the residues.
+// Subjects, checked that all of them lie inside the residues.
 inline Subjects checked_subjects(const Array& residues_array, const Array& starts_array, const Array& lengths_array) {
     const auto residues = view_of<const std::uint8_t>(residues_array, "residues");
     const auto starts = view_of<const std::uint64_t>(starts_array, "starts");
@@ -103,7 +104,7 @@ inline Subjects checked_subjects(const Array& residues_array, const Array& start
 
 inline void check_threads(int n_threads) { check_that(n_threads >= 1, "the number of threads must be at least 1"); }
 
-// A NumPy array that takes over a vector's values.
+// A NumPy array that takes ownership of a vector's values.
 template <class Value, std::size_t kDimensions>
 auto array_of(std::vector<Value>&& values, const std::array<std::size_t, kDimensions>& shape) {
     auto* const owned = new std::vector<Value>(std::move(values));
@@ -111,8 +112,8 @@ auto array_of(std::vector<Value>&& values, const std::array<std::size_t, kDimens
     return nb::ndarray<nb::numpy, Value>(owned->data(), kDimensions, shape.data(), owner);
 }
 
-// A poll for parallel_for, called without Python's lock: throws what a signal's handler raised, and calls `progress`
-// with the cells that are done since it was called last.
+// A poll for parallel_for, called without Python's lock: it throws the exception that a signal handler raised, and
+// calls `progress` with the number of cells computed since the previous call.
 class PythonPoll {
 public:
     PythonPoll(const Observer& observer, const nb::object& progress) : observer_(observer), progress_(progress) {}

@@ -1,5 +1,5 @@
-// Transposition of blocks of 16 rows of 16 bytes by unpacking, as many blocks at a time as a vector has parts of 16
-// bytes.
+// Transposition of blocks of 16 rows of 16 bytes by unpack instructions. The number of blocks transposed at a time is
+// the number of 16-byte parts of a vector.
 
 #pragma once
 
@@ -8,9 +8,9 @@
 namespace swsearch {
 namespace {
 
-// Row j of block i is the 16 bytes at rows[16 * i + j] + offset. Byte c of each row, in the order of the rows, goes to
-// to + c * stride. Each block lies in one part of the vectors, so that wide vectors need no more operations than narrow
-// ones.
+// Row j of block i consists of the 16 bytes at rows[16 * i + j] + offset. Bytes c of all rows, in the order of the
+// rows, are written to to + c * stride. Each block lies in one part of the vectors, so wide vectors need no more
+// operations than narrow ones.
 template <class Byte>
 inline void transpose_blocks(const Byte* const* rows, size_t offset, Byte* to, ptrdiff_t stride) {
     using V = Vectors::V;
@@ -20,7 +20,7 @@ inline void transpose_blocks(const Byte* const* rows, size_t offset, Byte* to, p
     for (int i = 0; i < 16; ++i) {
         a[i] = Vectors::load_parts(rows + i, offset);
     }
-    // Each round puts side by side what lies 8 rows apart. After four rounds the columns are whole and in order.
+    // Each round interleaves rows that are 8 apart. After four rounds the columns are complete and in order.
 #pragma GCC unroll 4
     for (int round = 0; round < 4; ++round) {
         V* from = round % 2 == 0 ? a : b;

@@ -1,14 +1,14 @@
-// The vectors of one instruction set, and their lanes of 8, 16 and 32 bits: all operations that the kernels are written
-// in.
+// The vectors of one instruction set, and their lanes of 8, 16 and 32 bits: the operations in which all kernels are
+// written.
 //
 // A kernel's translation unit is compiled once for each instruction set (add_kernels in CMakeLists.txt).
 // SWSEARCH_VECTORS names the header that defines its class Vectors, and SWSEARCH_KERNELS the table of kernels that the
-// unit defines. These translation units, and all that they include, have internal linkage and use no C++ library.
-// Otherwise the linker could take an inline function that was compiled for a wide processor for code that runs
-// everywhere.
+// unit defines. These translation units, and all files that they include, have internal linkage and use no C++ library.
+// Otherwise the linker could use an inline function that was compiled for a wide instruction set in code that must run
+// on every processor.
 //
-// Vectors has a type V of kBytes bytes, kRegisters of them, a type Mask<T> that marks lanes, and, for lanes of the
-// signed integer T:
+// Vectors defines a type V of kBytes bytes, the number kRegisters of vector registers, a type Mask<T> that marks lanes,
+// and, for lanes of the signed integer T:
 //     load, store                    unaligned
 //     splat<T>(x)                    every lane is x
 //     add, subtract                  wrapping
@@ -19,7 +19,7 @@
 //     last(a)                        the highest lane
 //     largest(a)                     the largest lane, of 16 or 32 bits, where all are at least 0
 //     widen(a)                       the low bytes of a, sign-extended to T
-//     load_bytes(from)               as many bytes as there are lanes, sign-extended to T
+//     load_bytes(from)               one byte per lane, sign-extended to T
 // and, for bytes:
 //     exclusive_or
 //     look_up(row, codes)            int8 row[32] at the low five bits of each byte of codes
@@ -96,7 +96,7 @@ struct Lanes {
             return Vectors::select<T>(a, b, Vectors::splat<T>(0));
         }
     }
-    // The lanes above number `below`, up to number `up_to`.
+    // The mask of the lanes above number `below`, up to number `up_to`.
     static Mask between(ptrdiff_t below, ptrdiff_t up_to) {
         if constexpr (kBitMasks) {
             const auto bits = [](ptrdiff_t lane) {

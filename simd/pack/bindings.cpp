@@ -1,5 +1,5 @@
-// Bindings of simd/pack. Sizes are checked here, so that gather() may rely on them; Python's lock is free while it
-// reads.
+// Bindings of simd/pack: Python functions that copy sequences from a file into an array, and rename files. Sizes are
+// checked here, so that gather() may rely on them; Python's lock is released while gather() reads.
 
 #include "common/python.hpp"
 #include "pack/gather.hpp"
@@ -30,7 +30,7 @@ int gather(int fd, const Array& from_array, const Array& lengths_array, const Ar
 
 void bind_pack(nb::module_& module) {
     module.def("gather", &gather, "fd"_a, "from_"_a, "lengths"_a, "to"_a, "out"_a, "fill"_a);
-    // Names are bytes, since the name of a file need not be text.
+    // Names are bytes, because the name of a file need not be text.
     module.def(
         "rename_without_replacing",
         [](const nb::bytes& from, const nb::bytes& to) { return pack::rename_without_replacing(from.c_str(), to.c_str()); },

@@ -1,3 +1,5 @@
+// Reads of sequences at given offsets of a file, and renames by the system call renameat2.
+
 #include "pack/gather.hpp"
 
 #include <fcntl.h>

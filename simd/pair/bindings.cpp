@@ -1,5 +1,6 @@
-// Bindings of simd/pair: one pair of sequences by all threads, many pairs by one thread each, the path of a pair whose
-// matrix was swept elsewhere, and CIGARs.
+// Bindings of simd/pair: Python functions that align one pair of sequences with all threads, or many pairs with one
+// thread each; that trace the path of a pair whose matrix was computed elsewhere; and that convert runs to CIGARs.
+// Inputs are NumPy arrays of 16-bit letters.
 
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
@@ -25,13 +26,13 @@ using Letters = View<const std::uint16_t>;
 using Positions = View<const std::int64_t>;
 
 constexpr std::int32_t kMaxPairCost = 16'383;
-constexpr std::uint64_t kCellsWithoutSignals = 50'000'000;  // computed before anybody could press Ctrl-C
+constexpr std::uint64_t kCellsWithoutSignals = 50'000'000;  // computed before a user could press Ctrl-C
 constexpr char kOperations[] = "MID";
-constexpr int kOperationBits = 2;  // of a run; the others hold its length
+constexpr int kOperationBits = 2;  // lowest bits of a run; the other bits are its length
 constexpr std::size_t kMaxRunLength = (std::size_t{1} << (32 - kOperationBits)) - 1;
-constexpr std::size_t kPairsPerTask = 64;  // of those whose CIGARs are written
+constexpr std::size_t kPairsPerTask = 64;  // pairs whose CIGARs one task writes
 
-// Scores and gap costs in their ranges. The table belongs to the array.
+// Scores and gap costs, checked that they are in their ranges. The table belongs to the array.
 Scoring checked_scoring(const std::optional<Array>& table, std::int32_t match, std::int32_t mismatch, std::int32_t gap_open,
                         std::int32_t gap_extend, bool local, bool query_free, bool subject_free) {
     for (const std::int32_t cost : {match, mismatch, gap_open, gap_extend}) {
@@ -64,7 +65,7 @@ Letters checked_subject(const Array& array, const Scoring& scoring) {
     return checked_letters(array, "subject", scoring.table != nullptr ? scoring.table_columns : pair::kMaxLetters);
 }
 
-// The calling thread only polls where there is so much to do that somebody may want to see progress or press Ctrl-C.
+// The calling thread polls only if there are so many cells that a user may need the progress or press Ctrl-C.
 std::function<void()> poll_of(PythonPoll& poll, std::uint64_t cells) {
     return cells > kCellsWithoutSignals ? std::function<void()>(std::ref(poll)) : nullptr;
 }
@@ -108,7 +109,7 @@ nb::tuple align_pair(const Array& query_array, const Array& subject_array, const
     return nb::make_tuple(found.end.score, found.end.row, found.end.column, found.query_start, found.subject_start, runs);
 }
 
-// Sequences one after another in one array, with the position at which each ends.
+// Consecutive sequences in one array, with the position at which each ends.
 struct Sequences {
     Letters letters;
     Positions end_positions;
@@ -118,7 +119,7 @@ struct Sequences {
     const std::uint16_t* begin(std::size_t i) const { return letters.data + start(i); }
 };
 
-// Throws where positions decrease; returns the last one, or 0.
+// Throws if positions decrease; returns the last one, or 0 if there is none.
 std::size_t last_position(const Positions& positions, const char* message) {
     std::int64_t before = 0;
     for (const std::int64_t position : positions) {
@@ -246,7 +247,7 @@ nb::list write_cigars(const Array& query_array, const Array& query_ends, const A
     return list;
 }
 
-// A walk that keeps the arrays which it reads.
+// A Walk that also owns the arrays that it reads.
 class PairWalk {
 public:
     PairWalk(const Array& query, const Array& subject, const std::optional<Array>& table, std::int32_t match,

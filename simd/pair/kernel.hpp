@@ -1,10 +1,12 @@
-// What the kernels of the pair aligner take and give: plain records between the strips and the translation units of the
-// instruction sets (common/vectors.hpp).
+// The interface of the kernels of the pair aligner: plain records that the strips and the translation units of the
+// instruction sets (common/vectors.hpp) exchange. Inputs: the row above a strip and the strip's state. Outputs: the
+// strip's lowest row, its new state and, on request, its best score.
 //
-// A strip is `lanes * rows` consecutive query rows: lane a holds the rows a * rows to a * rows + rows - 1. In step t
-// lane a computes column t - kSkew * a, so that no lane needs what another one computes in the same step: the diamond
-// of docs/design/diamond.md, `lanes` processing units wide. With a skew of 2 it does not need the step before either,
-// so a core works on two steps at once, and the dependency of F down the rows of a lane does not delay it.
+// A strip consists of `lanes * rows` consecutive query rows: lane a has rows a * rows to a * rows + rows - 1. In step t
+// lane a computes column t - kSkew * a, so that no lane needs a value that another one computes in the same step: this
+// is the diamond of docs/design/diamond.md, `lanes` processing units wide. With a skew of 2 a lane does not need the
+// values of the previous step either, so a core executes two steps at a time, and the dependency of F from row to row
+// of a lane does not delay it.
 
 #pragma once
 
@@ -13,19 +15,20 @@
 
 namespace swsearch::pair {
 
-constexpr ptrdiff_t kSkew = 2;  // columns that a lane is behind the one above it
+constexpr ptrdiff_t kSkew = 2;  // columns by which a lane lags behind the lane above it
 
-// What a call does besides computing the cells.
+// The operations of a call in addition to the computation of the cells.
 enum Kind {
     kPlain,    // every lane has a column in every step
-    kMasked,   // lanes whose column is outside 0 to columns - 1 keep their state: the triangles at the borders
+    kMasked,   // lanes whose column is outside 0 to columns - 1 retain their state: the triangles at the borders
     kTracked,  // as kMasked; also finds the first step and row in which a lane had its best allowed score
     kKinds
 };
 
-// A call computes some steps. `lane` stands for int8_t, int16_t or int32_t; scores are relative to a base that the
-// caller chooses. "Next" E and F are those that a neighbour may take: E of the next column is max(E - extend, H -
-// first), F of the next row likewise, so no value is ever minus infinity.
+// The arguments of a call, which computes some steps. `lane` stands for int8_t, int16_t or int32_t; scores are relative
+// to a base that the caller chooses. The "next" E and F are those of the neighbouring cells: the next E, which is E of
+// the next column, is max(E - extend, H - first), and the next F is that of the next row. Therefore no value is ever
+// minus infinity.
 struct Steps {
     void* h;              // lane [rows][lanes] H of each row in its last column
     void* e;              // lane [rows][lanes] its next E
@@ -33,23 +36,23 @@ struct Steps {
     void* previous_h;     // lane [lanes] H of each lane's last row, one column before its last
     void* f;              // lane [lanes] next F of each lane's last row
     void* previous_f;     // lane [lanes] the same, one column before
-    const void* query;    // lane [rows][lanes] letters, where letters are compared
-    const void* subject[2];  // lane: letters of even and of odd columns, backwards; column c is subject[c & 1][-c / 2]
+    const void* query;    // lane [rows][lanes] letters, if letters are compared
+    const void* subject[2];  // lane: letters of even and of odd columns, reversed; column c is subject[c & 1][-c / 2]
     ptrdiff_t from;       // the column of lane 0 in step 0
-    const int8_t* scores;    // [step][rows][lanes] of this call, where a table gives them
+    const int8_t* scores;    // [step][rows][lanes] of this call, if a table gives them
     const void* top_h;    // lane [step] of this call: H of the row above lane 0
     const void* top_f;    // lane [step] next F of that row
     void* bottom_h;       // lane [step] H of the last lane's last row
     void* bottom_f;       // lane [step] its next F
     void* best;           // lane [lanes] largest H of each lane (local and kTracked)
     void* position;       // lane [lanes] (step - first_step) * rows + row in which it was first reached (kTracked)
-    const void* allowed;  // lane [rows][lanes] -1 where a path may end, else 0 (kTracked)
+    const void* allowed;  // lane [rows][lanes] -1 if a path may end in the row, else 0 (kTracked)
     ptrdiff_t first_step;
     ptrdiff_t columns;
     int32_t match;
     int32_t mismatch;
     int32_t first;   // cost of a gap's first letter
-    int32_t extend;  // and of each further one
+    int32_t extend;  // cost of each further letter
     int32_t zero;    // the score 0, with which a local path begins
 };
 
@@ -65,12 +68,12 @@ constexpr size_t kMaxScoreRows = 64;
 struct Width {
     int lanes;
     int rows;
-    size_t score_rows;  // that `transpose` takes; the rows of a strip are a multiple of it
+    size_t score_rows;  // rows that `transpose` takes; the rows of a strip are a multiple of it
     TransposeFunction transpose;
-    StepsFunction steps[2][2][2][kKinds];  // [local][affine][letters are compared][kind]; null where there is none
+    StepsFunction steps[2][2][2][kKinds];  // [local][affine][letters are compared][kind]; null if there is none
 
     size_t strip() const { return static_cast<size_t>(lanes) * static_cast<size_t>(rows); }
-    // Columns that the last lane is behind the first.
+    // Columns by which the last lane lags behind the first.
     size_t lag() const { return static_cast<size_t>(kSkew * (lanes - 1)); }
 };
 

@@ -1,11 +1,11 @@
-// The kernels of the pair aligner, of one instruction set: Gotoh's recurrence in diamonds, for problems that are local
+// The kernels of the pair aligner for one instruction set: Gotoh's recurrence in diamonds, for problems that are local
 // or not, with affine or linear gaps, and with letters that are compared or scored by a table.
 //
-// kernel.hpp says which lane computes which cell in which step, and docs/design/diamond.md derives it.
+// kernel.hpp defines which lane computes which cell in which step, and docs/design/diamond.md derives it.
 //
-// Exactness: lanes of 16 and 32 bits wrap, and the caller keeps every value of a tile within them
-// (docs/design/diamond.md). Lanes of 8 bits saturate: below at the 0 of a local path, and above where the caller sees
-// it in `best`.
+// Exactness: lanes of 16 and 32 bits wrap, and the caller ensures that every value of a tile is in their range
+// (docs/design/diamond.md). Lanes of 8 bits saturate: at the lower limit, which is the score 0 of a local path, and at
+// the upper limit, which the caller detects in `best`.
 
 #include "pair/kernel.hpp"
 
@@ -15,7 +15,7 @@
 namespace swsearch::pair {
 namespace {
 
-// Rows of a lane: as many as the registers hold, fewer where a strip would otherwise be long for its few lanes.
+// Rows of a lane: as many as fit the registers, but fewer if a strip would otherwise be long for its few lanes.
 constexpr int kRows = Vectors::kBytes > 16 || Vectors::kRegisters >= 32 ? 8 : 4;
 
 template <class T>
@@ -48,7 +48,7 @@ void compute_steps(Steps& state, ptrdiff_t from, ptrdiff_t to) {
 
     const V match = Lane::splat(state.match);
     const V mismatch = Lane::splat(state.mismatch);
-    V scores = mismatch;  // by the exclusive or of two letters
+    V scores = mismatch;  // scores, indexed by the exclusive or of two letters
     if constexpr (Lane::kSaturating) scores = Vectors::first_of_parts(match, mismatch);
     const V first = Lane::splat(state.first);
     const V extend = Lane::splat(state.extend);
@@ -105,7 +105,7 @@ void compute_steps(Steps& state, ptrdiff_t from, ptrdiff_t to) {
             }
             V e_next;
             if constexpr (Lane::kSaturating) {
-                // Gaps open only where H is not E: the other order of two adjacent gaps costs the same.
+                // Gaps open only from an H that is not E: the other order of two adjacent gaps costs the same.
                 const V e_extended = Lane::subtract(e[k], extend);
                 const V f_extended = Lane::subtract(f, extend);
                 const V without_e = Lane::max(Lane::add(diagonal, score), f);
@@ -137,7 +137,8 @@ void compute_steps(Steps& state, ptrdiff_t from, ptrdiff_t to) {
                 const V opened = Lane::subtract(now, first);
                 if constexpr (kAffine) {
                     e_next = Lane::max(Lane::subtract(e[k], extend), opened);
-                    // The same as with `opened`, since F - first <= F - extend, and a shorter chain from row to row.
+                    // The result is the same as with `opened`, because F - first <= F - extend, but the dependency
+                    // chain from row to row is shorter.
                     f = Lane::max(Lane::subtract(f, extend), Lane::subtract(without_f, first));
                 } else {
                     e_next = opened;

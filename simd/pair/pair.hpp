@@ -1,7 +1,9 @@
-// One pair of sequences, one recurrence, several problems: the best score and its end, and the path, in linear memory.
+// The interface of the pair aligner: it aligns one pair of sequences in linear memory. Inputs: a PairProblem, that is,
+// two arrays of 16-bit letters, the scoring, and whether the problem is local, global or semi-global. Outputs: the best
+// score with its end, and the path.
 //
-// docs/design/diamond.md defines the problems and proves that the steps are exact. Nodes of the matrix: before node (i,
-// j) are i letters of the query and j of the subject.
+// docs/design/diamond.md defines the problems and proves that the steps are exact. A node (i, j) of the matrix is the
+// position after i letters of the query and j letters of the subject.
 
 #pragma once
 
@@ -16,13 +18,13 @@
 
 namespace swsearch::pair {
 
-// The kernels of the instruction set with that name, as find_instruction_set finds it.
+// The kernels of the instruction set with this name; find_instruction_set looks it up.
 const Kernels& kernels_of(const std::string& instruction_set);
 
-constexpr std::uint16_t kQueryFill = 0xFFFF;  // letters that equal no other
+constexpr std::uint16_t kQueryFill = 0xFFFF;  // a letter that equals no other; so does kSubjectFill
 constexpr std::uint16_t kSubjectFill = 0xFFFE;
 constexpr std::size_t kMaxLetters = 0xFFF0;
-// Lanes of 8 bits compare letters by looking up the exclusive or of four bits.
+// Lanes of 8 bits compare letters by a table look-up with the exclusive or of four bits.
 constexpr std::int8_t kByteQueryFill = 15;
 constexpr std::int8_t kByteSubjectFill = 14;
 constexpr std::uint16_t kMaxByteLetters = 14;
@@ -33,7 +35,7 @@ struct BoundaryMode {
     bool subject_free;  // end gaps that consume the subject cost nothing
 };
 
-// How letters and gaps score, and where a path may begin and end.
+// The scores of letters and gaps, and the nodes at which a path may begin and end.
 struct Scoring {
     const std::int8_t* table;  // score of a query letter (row) and a subject letter, or null: letters are compared
     std::size_t table_rows;
@@ -45,7 +47,7 @@ struct Scoring {
     BoundaryMode boundary;
 };
 
-// A pair of sequences and what is asked about it. The arrays belong to the caller.
+// A pair of sequences with its scoring. The arrays belong to the caller.
 struct PairProblem : Scoring {
     const std::uint16_t* query;
     std::size_t rows;
@@ -62,8 +64,8 @@ public:
     std::int32_t left_border(std::size_t i) const { return border(i, boundary.local || boundary.query_free); }
     std::int32_t top_border(std::size_t j) const { return border(j, boundary.local || boundary.subject_free); }
 
-    // Letters of the even or the odd columns, backwards, with fill at both ends: entry -c / 2 is that of column c. So
-    // the lanes of one step, which are two columns apart, are side by side.
+    // Letters of the even or the odd columns in reverse order, with fill at both ends: entry -c / 2 is that of column
+    // c. Therefore the letters of the lanes of one step, which are two columns apart, are adjacent.
     template <class Lane>
     const Lane* letters(std::size_t odd) const;
 
@@ -78,7 +80,7 @@ public:
     std::int32_t max_score;
     std::int32_t min_score;
 
-    static constexpr std::size_t kMargin = 160;  // no kernel reads more past an end
+    static constexpr std::size_t kMargin = 160;  // maximum number of entries that a kernel reads past an end
 
     bool letters_fit_bytes() const { return table != nullptr || !bytes_.empty(); }
 
@@ -93,12 +95,12 @@ private:
     std::vector<std::int8_t> bytes_;
     std::vector<std::int16_t> narrow_;
     std::vector<std::int32_t> wide_;
-    std::vector<std::int8_t> scores_;      // a row for each letter of the query, after one of the worst scores
-    std::vector<std::size_t> score_row_;  // of each letter
+    std::vector<std::int8_t> scores_;      // a row of worst scores, then one row for each letter of the query
+    std::vector<std::size_t> score_row_;  // index of each letter's row
     std::size_t score_row_bytes_ = 0;
 };
 
-// The best end that the problem allows: the largest score, and its smallest column, then its smallest row.
+// The best end that the problem allows: the largest score, at its smallest column and there at its smallest row.
 struct Best {
     std::int32_t score = 0;
     std::size_t column = 0;
@@ -110,7 +112,7 @@ struct Best {
     }
 };
 
-// H of a row of nodes and the next F of each, in columns 1, 2 and so on; column 0 is the border.
+// H and the next F of each node of a row, in columns 1, 2 and so on; column 0 is the border.
 struct Row {
     std::vector<std::int32_t> h;
     std::vector<std::int32_t> f;
@@ -122,21 +124,21 @@ struct SavedRow {
     Row row;
 };
 
-// How the matrix is divided: strips of rows, tiles of steps, and lanes wide enough for every score of a tile.
+// The division of the matrix into strips of rows and tiles of steps, with lanes wide enough for every score of a tile.
 struct Tiling {
     const Width& width;
     std::size_t lane_bytes;
-    std::size_t steps;  // of a tile
+    std::size_t steps;  // steps of a tile
 
     Tiling(const Pair& pair, const Kernels& kernels);
-    // Lanes of 8 bits, which do not hold every score: a sweep that reaches kByteLimit stops.
+    // The tiling with lanes of 8 bits, which cannot represent every score: a sweep that reaches kByteLimit stops.
     static Tiling of_bytes(const Kernels& kernels) { return {kernels.bytes, 1, 1024}; }
-    // Whether such a sweep can be tried: the problem is local, and its letters and costs fit 8 bits.
+    // Whether a sweep with 8 bits can be tried: the problem is local, and its letters and costs fit 8 bits.
     static bool bytes_fit(const Pair& pair, const Kernels& kernels);
 
     std::size_t strips(const Pair& pair) const { return (pair.rows + width.strip() - 1) / width.strip(); }
     std::size_t tiles(std::size_t columns) const { return (columns + width.lag() + steps - 1) / steps; }
-    // Bytes of a strip's state: H and E of its cells, four values a lane, and the base.
+    // Bytes of a strip's state: H and E of its cells, four values per lane, and the base.
     std::size_t state_bytes() const {
         return (2 * width.strip() + 4 * static_cast<std::size_t>(width.lanes)) * lane_bytes + sizeof(std::int32_t);
     }
@@ -150,7 +152,7 @@ private:
 // parts.
 class Checkpoints {
 public:
-    Checkpoints() = default;  // saves none
+    Checkpoints() = default;  // saves no states
     Checkpoints(const Tiling& tiling, std::size_t first, std::size_t last, std::size_t columns)
         : first_(first),
           state_bytes_(tiling.state_bytes()),
@@ -176,20 +178,20 @@ private:
     std::vector<std::byte> bytes_;
 };
 
-// What a sweep saves: rows, by ascending strip, and the states of all of its strips or of none.
+// The data that a sweep saves: rows, by ascending strip, and the states of all of its strips or of none.
 struct Saved {
     std::vector<SavedRow> rows;
     Checkpoints states;
 };
 
-constexpr std::int32_t kByteLimit = 255;  // lanes of 8 bits hold the scores below it
+constexpr std::int32_t kByteLimit = 255;  // lanes of 8 bits represent the scores below it
 
 Row top_row(const Pair& pair);
 
 // Computes strips first to last - 1 over columns 1 to columns, in diamonds that n_threads threads take from a queue.
-// `row` is the row above and becomes the lowest row. `saved` says what to save and receives it. `best` is null where no
-// end is wanted; otherwise columns and last are those of the whole matrix. With lanes of 8 bits the sweep may stop
-// early; then `best` has the score kByteLimit.
+// `row` is the row above and becomes the lowest row. `saved` specifies the data to save and receives them. `best` is
+// null if no end is requested; otherwise columns and last are those of the complete matrix. With lanes of 8 bits the
+// sweep may stop early; then `best` has the score kByteLimit.
 void sweep(const Pair& pair, const Tiling& tiling, std::size_t first, std::size_t last, std::size_t columns, Row& row,
            Saved& saved, Best* best, int n_threads, Observer& observer);
 
@@ -203,8 +205,8 @@ struct PairPath {
     std::vector<Run> runs;  // from the start
 };
 
-// The alignment. What is saved for it takes at most `memory_bytes` at a time, in the sweep of the whole matrix and in
-// that of each band of it, but one row in any case. The path does not depend on it.
+// The best alignment with its path. The saved data take at most `memory_bytes` at a time, in the sweep of the complete
+// matrix and in that of each band, but at least one row is saved. The path does not depend on `memory_bytes`.
 PairPath find_path(const Pair& pair, const Kernels& kernels, std::size_t memory_bytes, int n_threads, Observer& observer);
 
 }  // namespace swsearch::pair

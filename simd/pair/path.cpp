@@ -1,6 +1,7 @@
-// The path of a pair: from rows that a sweep has saved, band after band is swept again, from the end of the path on,
-// with more rows saved each time, and at last with the states of its strips. From a state, the blocks that the path
-// goes through are computed.
+// Checkpointed traceback of a pair. A first sweep saves rows, which divide the matrix into bands. Beginning with the
+// band of the path's end, each band is swept again from the saved row above it; this sweep saves more rows, which
+// divide the band further, or finally the states of its strips. From a state, the blocks that the path crosses are
+// computed, and the path is traced through them (walk.hpp). Input: a Pair. Output: a PairPath.
 
 #include <algorithm>
 #include <limits>
@@ -12,11 +13,12 @@
 namespace swsearch::pair {
 namespace {
 
-// Columns of a strip whose decisions are computed at a time. With 256, half as many more are computed in vain.
+// Number of columns of a strip whose decisions are computed at a time. With 256, half as many more are computed without
+// use.
 constexpr std::size_t kBlockColumns = 96;
 
-// What a sweep of strips first to last - 1 saves in `memory_bytes`. Where there is room, the rows between all strips
-// and the states of each, so that nothing has to be swept again; otherwise some rows, evenly spaced, and at least one.
+// The data that a sweep of strips first to last - 1 saves in `memory_bytes`: if they fit, the rows between all strips
+// and the states of each strip, so that no strip needs another sweep; otherwise some evenly spaced rows, at least one.
 Saved plan_saved(std::size_t memory_bytes, const Tiling& tiling, std::size_t first, std::size_t last,
                  std::size_t columns) {
     const std::size_t n_strips = last - first;
@@ -44,7 +46,7 @@ public:
           observer_(observer) {}
 
     // Follows the path through strips first to last - 1; its current node is in one of them, or above. `top` is the row
-    // above them, and `saved` what an earlier sweep has saved of them.
+    // above them, and `saved` contains the data that an earlier sweep has saved of them.
     void band(std::size_t first, std::size_t last, const Row& top, Saved saved) {
         last = std::min(last, (walk_.row() + tiling_.width.strip() - 1) / tiling_.width.strip());
         if (walk_.done() || last <= first) return;
@@ -80,7 +82,7 @@ private:
         }
     }
 
-    // Follows the path through one strip, tile after tile.
+    // Follows the path through one strip, one tile after another.
     template <class Lane>
     void strip_of(std::size_t number, const Row& top, const Checkpoints& states) {
         StripRunner<Lane> runner(pair_, tiling_.width);
@@ -92,9 +94,9 @@ private:
         }
     }
 
-    // Follows the path through columns from + 1 and so on of a strip; `state` is that of the tile that begins there.
-    // The kernels compute the column at the left of each block, and then the decisions of block after block, from the
-    // right, are computed until the path leaves.
+    // Follows the path through a strip from column from + 1 on; `state` is that of the tile that begins there. The
+    // kernels compute the column at the left of each block. Then the decisions of the blocks are computed, one block
+    // after another from the right, until the path leaves the strip or the tile.
     template <class Lane>
     void tile_of(std::size_t number, std::size_t from, const Row& top, StripRunner<Lane>& runner, StripState<Lane>& state) {
         const std::size_t strip_rows = tiling_.width.strip();
@@ -102,7 +104,7 @@ private:
         const std::size_t n_blocks = (walk_.column() - from + kBlockColumns - 1) / kBlockColumns;
         lefts_.resize(n_blocks * 2 * strip_rows);  // H and next E before each block
         const auto corner = [&](std::size_t column) { return column == 0 ? pair_.left_border(above) : top.h[column - 1]; };
-        if (from > 0) {  // the lower lanes are behind: brings them to the column of the first one
+        if (from > 0) {  // the lower lanes lag behind: they advance to the column of the first one
             runner.run(state, number, {0, from, from, from + tiling_.width.lag()}, top.h.data(), top.f.data(), nullptr, nullptr);
         }
         for (std::size_t block = 0;; ++block) {
@@ -134,7 +136,7 @@ private:
     std::vector<std::int32_t> lefts_;
 };
 
-// The best end on the border of the matrix, which needs no cell.
+// The best end on the border of the matrix, for which no cell is computed.
 Best border_end(const Pair& pair) {
     Best best;
     if (pair.boundary.local) return best;

@@ -1,3 +1,6 @@
+// The implementation of StripRunner: the order of letters and scores for the lanes, the choice of kernels for the steps
+// of a part, and the search for ends. It is instantiated for lanes of 8, 16 and 32 bits.
+
 #include "pair/strip.hpp"
 
 #include <cstring>
@@ -12,7 +15,7 @@ Lane clipped(std::int64_t value) {
                                                       std::numeric_limits<Lane>::max()));
 }
 
-// A gap's score that is below the range of 8 bits is no better than the 0 of a local path. Other values are in range.
+// A gap's score that is below the range of 8 bits is not better than the 0 of a local path. Other values are in range.
 template <class Lane>
 void to_lanes(const std::int32_t* __restrict from, std::size_t count, std::int32_t base, Lane* __restrict to) {
     using Limits = std::numeric_limits<std::conditional_t<sizeof(Lane) == 1, Lane, std::int32_t>>;
@@ -20,7 +23,7 @@ void to_lanes(const std::int32_t* __restrict from, std::size_t count, std::int32
     for (std::size_t x = 0; x < count; ++x) to[x] = static_cast<Lane>(std::max(from[x] - base, kLeast));
 }
 
-// The first lane of that value, or `last`.
+// The first lane with this value, or `last`.
 template <class Lane>
 const Lane* find_lane(const Lane* first, const Lane* last, Lane value) {
     if constexpr (sizeof(Lane) == 1) {
@@ -218,8 +221,8 @@ void StripRunner<Lane>::steps(StripState<Lane>& state, const Part& part, bool tr
     }
 }
 
-// Computes the steps one by one and finds the best end of the part, whose score is given. A lane of 8 bits cannot hold
-// a step and row, and few parts reach the best known score.
+// Computes the steps one by one and finds the best end of the part, whose score is given. This second computation
+// exists because a lane of 8 bits cannot represent a step and row; few parts reach the best known score.
 template <class Lane>
 void StripRunner<Lane>::find_ends(StripState<Lane>& state, std::size_t strip, const Part& part, std::int32_t score,
                                   Best& best) {
@@ -241,7 +244,7 @@ void StripRunner<Lane>::find_ends(StripState<Lane>& state, std::size_t strip, co
             const std::size_t cell = static_cast<std::size_t>(at_cell++ - state.h.data());
             const std::size_t lane = cell % n_lanes_;
             const std::size_t lag = static_cast<std::size_t>(kSkew) * lane;
-            if (t < lag || t - lag >= part.count) continue;  // no cell of this step
+            if (t < lag || t - lag >= part.count) continue;  // this step has no cell in the row
             Best found;
             found.score = score;
             found.column = part.from + t - lag + 1;
@@ -284,7 +287,7 @@ void StripRunner<Lane>::run_local(StripState<Lane>& state, std::size_t strip, co
         best.score = reached;
         return;
     }
-    if (reached > 0 && reached >= known) {  // again, to find out where
+    if (reached > 0 && reached >= known) {  // computed again to find the position
         state = saved_;
         if constexpr (kBytes) {
             find_ends(state, strip, part, reached, best);

@@ -1,5 +1,6 @@
-// The steps of one strip: translation between the absolute scores of rows and the lanes of a kernel, parts with and
-// without triangles, and ends.
+// The computation of one strip by the kernels of one lane width. It converts between the absolute scores of rows and
+// the lanes of a kernel, divides a part of the strip into steps with and without masks, and finds ends. Inputs: the row
+// above and the strip's state. Outputs: the lowest row, the new state and, on request, the best end.
 
 #pragma once
 
@@ -15,7 +16,7 @@
 
 namespace swsearch::pair {
 
-// What passes from one tile of a strip to the next: the rightmost cells of each row, as lanes (kernel.hpp).
+// The state that one tile of a strip passes to the next: the rightmost cells of each row, as lanes (kernel.hpp).
 template <class Lane>
 struct StripState {
     AlignedVector<Lane> h;
@@ -26,7 +27,7 @@ struct StripState {
     AlignedVector<Lane> previous_f;
     std::int32_t base = 0;    // a lane's value plus the base is the score
     AlignedVector<Lane> query;  // the strip's letters, in the order of its lanes
-    std::vector<const std::int8_t*> score_rows;  // or where a table scores, the scores of each, at the column of step 0
+    std::vector<const std::int8_t*> score_rows;  // with a table, the scores of each row, at the column of step 0
 };
 
 // A part of a strip: columns from + 1 to from + count, in steps begin to end - 1.
@@ -50,19 +51,19 @@ public:
     // Sets the state to the border of the matrix.
     void begin_at_border(StripState<Lane>& state, std::size_t strip) const;
 
-    // The state as Tiling::state_bytes bytes, and back.
+    // Converts the state to Tiling::state_bytes bytes, and back.
     void save(const StripState<Lane>& state, std::byte* to) const;
     void restore(StripState<Lane>& state, const std::byte* from) const;
 
     // H and next E of the last column that each row has computed.
     void column(const StripState<Lane>& state, std::int32_t* h, std::int32_t* next_e) const;
 
-    // Computes a part. The rows above and below hold columns from + 1 and so on; the row below may be the row above,
-    // and in `run` it may be null.
+    // Computes a part. The rows above and below begin at column from + 1; the row below may be the same array as the
+    // row above, and in `run` it may be null.
     void run(StripState<Lane>& state, std::size_t strip, const Part& part, const std::int32_t* top_h,
              const std::int32_t* top_f, std::int32_t* bottom_h, std::int32_t* bottom_f);
-    // The same, and raises `best` to the best end of the part. Ends that score less than `known`, a score that is
-    // reached elsewhere, may be left out.
+    // The same, and replaces `best` by the best end of the part if that is better. Ends that score less than `known`, a
+    // score that is reached elsewhere, may be omitted.
     void run_local(StripState<Lane>& state, std::size_t strip, const Part& part, std::int32_t* row_h, std::int32_t* row_f,
                    std::int32_t known, Best& best);
     // The same for ends in the rows allowed_from to allowed_to - 1 of the query.
@@ -74,7 +75,7 @@ private:
     static constexpr bool kBytes = sizeof(Lane) == 1;
     static constexpr bool kNarrow = sizeof(Lane) == 2;
     static constexpr std::int32_t kByteBase = 128;     // a lane of -128 is a score of 0
-    static constexpr std::size_t kStepsPerBlock = 64;  // for which scores from a table are laid out at a time
+    static constexpr std::size_t kStepsPerBlock = 64;  // steps for which the scores of a table are laid out at a time
 
     // The vectors of a state that are saved.
     template <class State>
@@ -82,7 +83,7 @@ private:
         return std::array{&state.h, &state.e, &state.diagonal_h, &state.previous_h, &state.f, &state.previous_f};
     }
 
-    // Where a row of the strip is in vectors of [rows][lanes].
+    // The index of a row of the strip in vectors of [rows][lanes].
     std::size_t index(std::size_t row) const { return row % n_rows_ * n_lanes_ + row / n_rows_; }
     void rebase(StripState<Lane>& state, std::int32_t base) const;
     void prepare(StripState<Lane>& state, std::size_t strip, const Part& part, const std::int32_t* top_h,

@@ -1,4 +1,4 @@
-// The sweep of the matrix by diamonds, which threads take from a queue, and the best end.
+// The sweep of the matrix by diamonds, which threads take from a queue, and the search for the best end (pair.hpp).
 
 #include <algorithm>
 #include <atomic>
@@ -61,7 +61,7 @@ public:
     void run(int n_threads) {
         const std::size_t n_workers = std::min({static_cast<std::size_t>(std::max(n_threads, 1)), states_.size(), n_tiles_});
         ready_.push_back({0, 0});
-        // A worker takes tiles until none is left, so that it does not matter how many of them run at the same time.
+        // A worker takes tiles until none is left, so any number of workers may run at the same time.
         parallel_for(n_workers, n_threads, observer_, [this](std::size_t, std::size_t) {
             try {
                 work();
@@ -76,7 +76,7 @@ public:
 
 private:
     struct Tile {
-        std::size_t strip;  // counted from the first one of the sweep
+        std::size_t strip;  // counted from the first strip of the sweep
         std::size_t tile;
     };
 
@@ -108,8 +108,8 @@ private:
         }
     }
 
-    // A tile needs the one to its left and two of the strip above: the tile over it and the next one, whose lowest row
-    // is over its last columns.
+    // A tile needs the tile to its left and two tiles of the strip above: the one above it and the next one, whose
+    // lowest row is above its last columns.
     bool is_ready(std::size_t strip) const {
         if (done_[strip] >= n_tiles_) return false;
         return strip == 0 || done_[strip - 1] >= std::min(done_[strip] + 2, n_tiles_);
@@ -117,7 +117,7 @@ private:
 
     void finished(const Tile& tile) {
         --left_;
-        // The strip below waits for exactly one tile of this one; a tile that was ready before is in the queue or done.
+        // The strip below waits for exactly one tile of this strip; a tile that was ready before is queued or complete.
         const bool below_was_ready = tile.strip + 1 < done_.size() && is_ready(tile.strip + 1);
         ++done_[tile.strip];
         std::size_t more = 0;
@@ -170,7 +170,7 @@ private:
         }
     }
 
-    // Ends in the last column: the corner, and every row where the query's end gap is free.
+    // Ends in the last column: the corner and, if the query's end gap is free, every row.
     void last_column(const StripRunner<Lane>& runner, const StripState<Lane>& state, std::size_t strip, Best& found) const {
         const std::size_t strip_rows = tiling_.width.strip();
         std::vector<std::int32_t> h(strip_rows);

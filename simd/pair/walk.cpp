@@ -1,3 +1,6 @@
+// The decisions of the cells of a block, computed row by row from the values at its edges, and the traceback through
+// them.
+
 #include "pair/walk.hpp"
 
 #include <algorithm>
@@ -12,16 +15,16 @@ struct GapCosts {
 };
 
 // Writes the decisions of `count` cells of a row, in passes of which only the second has a dependency between cells.
-// `above` and `h` are H of the row above and of this row, beginning one column further left; h[0] is given, the rest is
-// computed. `f` is F of this row and becomes that of the next; `next_e` is E of the first cell. `paired` comes as the
-// scores of the letters and becomes H by a pair. H is not below `floor`.
+// `above` and `h` are H of the row above and of this row, beginning one column further left; h[0] is given, the other
+// entries are computed. `f` is F of this row and is replaced by that of the next; `next_e` is E of the first cell.
+// `paired` contains the scores of the letters and is replaced by H by a pair. H is at least `floor`.
 void decide_row(std::size_t count, std::int32_t floor, GapCosts gap, std::int32_t next_e, const std::int32_t* __restrict above,
                 std::int32_t* __restrict h, std::int32_t* __restrict f, std::int32_t* __restrict e,
                 std::int32_t* __restrict paired, std::uint8_t* __restrict out) {
     for (std::size_t x = 0; x < count; ++x) paired[x] += above[x];
     for (std::size_t x = 0; x < count; ++x) {
         e[x] = next_e;
-        // H without E: where E is the best, a gap that opens is no better than E extended.
+        // H without E: if E is the largest term, opening a gap is not better than extending E.
         const std::int32_t other = std::max(std::max(paired[x], floor), f[x]);
         next_e = std::max(next_e - gap.extend, other - gap.first);
     }
@@ -52,7 +55,7 @@ void Walk::through(std::size_t above, const std::int32_t* top_h, const std::int3
 }
 
 void Walk::finish() {
-    if (started_ || pair_.boundary.local) return;  // a local path has nothing on the border
+    if (started_ || pair_.boundary.local) return;  // a local path has no part on the border
     if (row() == 0 && column() > 0 && !pair_.boundary.subject_free) walk_.consume_subject();
     if (column() == 0 && row() > 0 && !pair_.boundary.query_free) walk_.consume_query();
 }
@@ -74,7 +77,7 @@ void Walk::decide(std::size_t above, const std::int32_t* top_h, const std::int32
         const std::size_t group = i / left.group_rows;
         const std::size_t begin = last_group - group;
         const std::size_t count = width_ - begin;
-        if (i % left.group_rows == 0) {  // the left edge of the group above ends over the first column of this one
+        if (i % left.group_rows == 0) {  // the left edge of the group above ends above the first column of this one
             h_[begin] = left.corner[group];
             if (group > 0) f_[begin] = left.next_f[group - 1];
         }

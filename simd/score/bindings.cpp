@@ -1,4 +1,5 @@
-// Bindings of simd/score: scores of many subjects against several queries, and the instruction sets of all kernels.
+// Bindings of simd/score: Python functions that score many subjects against several queries, and that list the
+// instruction sets of all kernels. Inputs and outputs are NumPy arrays.
 
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>

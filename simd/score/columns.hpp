@@ -1,10 +1,11 @@
-// Residues of a batch, from one subject a row to one column a row: what the kernel for many subjects reads.
+// Transposes the residues of a batch for the kernel for many subjects. Input: the residues of each subject, one byte
+// each, contiguous in memory. Output: columns of residues, one byte per subject.
 //
-// Each subject's bytes lie in one stretch of memory, and the kernel needs the same column of all subjects side by side.
-// So blocks of 16 columns are transposed, as many subjects at a time as a vector has bytes.
+// The kernel needs the same column of all subjects in adjacent bytes. Therefore blocks of 16 columns are transposed,
+// for as many subjects at a time as a vector has bytes.
 //
-// A batch reads from as many places of memory as it has subjects, more than a processor's own prefetching follows. Each
-// block therefore prefetches the bytes that are needed a few blocks later.
+// A batch reads from as many memory regions as it has subjects, which are more than the hardware prefetcher of a
+// processor can follow. Each block therefore prefetches the bytes that are needed a few blocks later.
 
 #pragma once
 
@@ -14,11 +15,11 @@
 namespace swsearch::score {
 namespace {
 
-// The subjects of a batch, transposed block by block. Lanes without a residue hold code 31.
+// The subjects of a batch, transposed block by block. Lanes without a residue contain code 31.
 template <int kLanes>
 class Columns {
 public:
-    // Bytes of one transposed column: all lanes, and at least a vector.
+    // Bytes of one transposed column: one per lane, but at least those of a vector.
     static constexpr int kStride = kLanes < Vectors::kBytes ? Vectors::kBytes : kLanes;
 
     Columns(const Subject* subjects, int n) : subjects_(subjects), n_(n) {

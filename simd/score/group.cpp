@@ -1,3 +1,5 @@
+// The formation of groups of queries: their score tables are merged, with equal rows stored once.
+
 #include "score/group.hpp"
 
 #include <cstring>
@@ -6,7 +8,7 @@ namespace swsearch::score {
 
 namespace {
 
-// The index of a row in a table, or the table's number of rows where the row is new.
+// The index of a row in a table, or the table's number of rows if the row is new.
 int32_t find_row(const std::vector<int8_t>& table, const int8_t* row) {
     size_t first = 0;
     while (first < table.size() && std::memcmp(table.data() + first, row, kCodes) != 0) {

@@ -1,7 +1,8 @@
-// Queries that share passes over the same subjects, and which subjects they still have to score.
+// Groups of queries that share passes over the same subjects, with the subjects and windows that a group still has to
+// score. Input: all queries of a search. Output: as few groups of consecutive queries as possible.
 //
-// The kernel for many subjects transposes a block of columns, and computes the score profile of four, once for all
-// queries of a call. Short queries gain most: with 40 rows a quarter of the time goes there.
+// The kernel for many subjects transposes a block of columns, and computes the score profile of four columns, only once
+// for all queries of a call. Short queries gain most: with 40 rows this work takes a quarter of the time.
 
 #pragma once
 
@@ -20,7 +21,7 @@ struct Window {
     uint32_t step;  // residues before the next window begins
 };
 
-// Can be moved but not copied: its queries point into its own rows and table.
+// A group can be moved but not copied, because its queries point to its own rows and table.
 class Group {
 public:
     Group(uint32_t number, const Query& query, int first_round);
@@ -36,15 +37,15 @@ public:
     // Items still to score; each is scored against every query.
     size_t n_items() const { return subjects.size() + windows.size(); }
 
-    std::vector<uint32_t> numbers;  // of the queries, in the caller's order
+    std::vector<uint32_t> numbers;  // numbers of the queries in the caller's order
     std::vector<Query> queries;
-    int64_t n_rows = 0;  // of all queries
-    int round;           // the next to take part in
-    bool fresh = true;   // nothing has been scored before, so cells count
+    int64_t n_rows = 0;  // total rows of all queries
+    int round;           // the next round of the group
+    bool fresh = true;   // no subject was scored before, so cells are counted
     std::vector<uint32_t> subjects;  // their indices, shortest subject first
     std::vector<Window> windows;   // shortest first
-    std::vector<int32_t> window_scores;  // of query q in window w at q * windows.size() + w
-    uint64_t reached = 0;  // scores whose bound reached the floor
+    std::vector<int32_t> window_scores;  // the score of query q in window w is at q * windows.size() + w
+    uint64_t reached = 0;  // number of scores whose bound reached the floor
 
 private:
     void add_rows(const Query& query);
@@ -53,7 +54,7 @@ private:
     std::vector<std::vector<int32_t>> rows_;
 };
 
-// Groups of consecutive queries, as few as possible; first_rounds holds the round in which each query begins.
+// Groups of consecutive queries, as few as possible; first_rounds is the round in which each query begins.
 std::vector<Group> group_queries(const std::vector<Query>& queries, const std::vector<int>& first_rounds);
 
 }  // namespace swsearch::score

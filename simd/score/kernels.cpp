@@ -1,4 +1,5 @@
-// All score kernels of one instruction set.
+// All score kernels of one instruction set. This file instantiates the kernels for many subjects and for one subject
+// with lanes of each width, and the kernel for bounds with lanes of 8 bits, and defines their table (kernel.hpp).
 
 #include "score/lanes.hpp"
 #include "score/many_subjects.hpp"
@@ -7,8 +8,8 @@
 namespace swsearch::score {
 namespace {
 
-// The kernel for many subjects uses two vectors side by side where there are 32 registers: they hide each other's
-// latency, and with 16 registers they do not fit. Lanes of 16 and 32 bits see only the few saturated subjects, so there
+// The kernel for many subjects uses two vectors at a time if there are 32 registers: they hide each other's latency,
+// but with 16 registers they do not fit. Lanes of 16 and 32 bits compute only the few saturated subjects, so their
 // batches are small.
 constexpr int kVectors8 = Vectors::kRegisters >= 32 ? 2 : 1;
 

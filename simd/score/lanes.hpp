@@ -1,11 +1,12 @@
-// Scores as the kernels of simd/score keep them: biased, saturating numbers of 8 or 16 bits, or plain ones of 32.
+// The number types of scores in the kernels of simd/score: biased, saturating numbers of 8 or 16 bits, or ordinary ones
+// of 32 bits.
 //
-// A number n of 8 bits, 0 to 255, is the signed byte n - 128; one of 16 bits is the signed word n - 32,768. The
-// smallest number is then 0, below which a saturating addition cannot fall, and the largest one marks a lane whose
+// A number n of 8 bits, 0 to 255, is stored as the signed byte n - 128; one of 16 bits as the signed word n - 32,768.
+// The smallest number is then 0, below which a saturating addition cannot fall, and the largest one marks a lane whose
 // score must be computed again in a wider type.
 //
-// 32 bits hold any score: it is at most 127 times the query's length, and the bindings refuse queries beyond 2^24
-// residues. There E and F may fall below zero, but never by more than the cost of a gap's first residue.
+// 32 bits represent any score: it is at most 127 times the query's length, and the bindings refuse queries of more than
+// 2^24 residues. In this type E and F may be negative, but never by more than the cost of a gap's first residue.
 
 #pragma once
 
@@ -23,7 +24,8 @@ struct ScoreLanes : Lanes<T> {
     static constexpr int32_t kZero = sizeof(T) == 1 ? -128 : sizeof(T) == 2 ? -32768 : 0;
     static constexpr int32_t kLargest = sizeof(T) == 1 ? 255 : sizeof(T) == 2 ? 65535 : 2147483647;
     static constexpr int32_t kMaxGap = sizeof(T) == 1 ? 127 : 32767;
-    // What can be subtracted at a time; of 32 bits, more than any score, taken only from numbers of 0 and more.
+    // The largest cost that can be subtracted at a time. With 32 bits it exceeds any score, and it is subtracted only
+    // from numbers that are at least 0.
     static constexpr int32_t kMaxCost = sizeof(T) == 4 ? 2147483646 : kMaxGap;
 
     static V zero() { return Lanes<T>::splat(kZero); }
@@ -53,8 +55,8 @@ struct ScoreLanes : Lanes<T> {
     }
 };
 
-// A cost of any size. What can be subtracted at a time is limited, so it goes in parts. Of a cost that no number
-// survives, only that is known.
+// A cost of any size. The cost that can be subtracted at a time is limited, so a larger one is subtracted in parts. Of
+// a cost that no number exceeds, only this fact is stored (out_of_range).
 template <class Lane>
 class LargeCost {
     using V = typename Lane::V;

@@ -1,37 +1,42 @@
 // The kernel for many subjects: Gotoh's recurrence for local scores, one subject per lane.
 //
-// O. Gotoh, An improved algorithm for matching biological sequences, J. Mol. Biol. 162:705, 1982.
+// Inputs: the queries, and the residues of up to kMaxLanes subjects. Output: an int32 score, or a bound, per query and
+// subject.
 //
-// Lane l of a vector holds the same cell of subject l, with scores of 8, 16 or 32 bits (lanes.hpp). Four columns of the
-// subjects go down the query together, so that H and E of a row are read and written once per four columns, while F and
-// H of the row above stay in registers. The scores of the four columns against each table row are computed first (the
-// score profile), and the inner loop reads them as memory operands. For a query with more table rows than the profile
-// holds, the inner loop looks the scores up.
+// The recurrence is that of O. Gotoh, An improved algorithm for matching biological sequences, J. Mol. Biol. 162:705,
+// 1982.
+//
+// All lanes of a vector are at the same matrix cell; lane l has the values of subject l, with scores of 8, 16 or 32
+// bits (lanes.hpp). Four subject columns are computed in one pass over the query rows, so that H and E of a row are
+// read and written once per four columns, while F and H of the row above stay in registers. The scores of the four
+// columns against each table row are computed first (the score profile), and the inner loop reads them as memory
+// operands. For a query with more table rows than fit the profile, the inner loop looks up the scores in the table.
 //
 //     U[i, j] = max(0, H[i-1, j-1] + s, F[i, j])
 //     H[i, j] = max(U[i, j], E[i, j])
-//     E[i, j] = max(U[i, j-1] - first, E[i, j-1] - extend)     gap that consumes the subject, kept per row
-//     F[i, j] = max(U[i-1, j] - first, F[i-1, j] - extend)     gap that consumes the query, kept per column
+//     E[i, j] = max(U[i, j-1] - first, E[i, j-1] - extend)     gap that consumes the subject, stored per row
+//     F[i, j] = max(U[i-1, j] - first, F[i-1, j] - extend)     gap that consumes the query, stored per column
 //
-// with first = open + extend. Gaps open from U, which is H except where E made it. That gives Gotoh's H in every cell:
-// to open a gap of the same kind right after E is never better than to extend E; and F right after E costs the same as
-// the two gaps in the other order, over cells that lie between the same two corners and so exist. The gain is that E
-// waits for one maximum per column instead of two.
+// with first = open + extend. Gaps open from U, which equals H unless E determines H. The result is Gotoh's H in every
+// cell: opening a gap of the same kind right after E is never better than extending E; and F right after E costs the
+// same as the two gaps in the other order, over cells that lie between the same two corners and therefore exist. The
+// advantage is that E waits for one maximum per column instead of two.
 //
 // Exactness. An optimal alignment ends with a pair, so the best U is the best H. A score below the largest number of
-// the lane is exact; a lane that reaches it is reported as kSaturated. 32 bits hold any score: 2^31 residues of a query
-// of 2^24 do not fit into memory.
+// the lane is exact; a lane that reaches this number is reported as kSaturated. 32 bits represent any score, because a
+// query has at most 2^24 residues (lanes.hpp).
 //
-// Bounds. The kernel for bounds (kBound) does not track U. A cell of the four columns leaves at least U - first - 3 *
-// extend in the E that enters the next four columns, so the best U is at most first + 3 * extend above the best such E.
-// This holds in any row and column and for any costs, extend = 0 included. Where a subtraction stops at 0, the sum is
-// only larger; where U saturates, the sum reaches 255 and shows it. Padding makes cells that lie below their
-// neighbours. One maximum per four columns replaces four, and the few subjects whose bound reaches the caller's floor
-// are scored again.
+// Bounds. The kernel for bounds (kBound) does not compute the maximum of U. Each cell of the four columns contributes
+// at least U - first - 3 * extend to the E that enters the next four columns, so the best U is at most first + 3 *
+// extend above the largest such E. This holds in any row and column and for any costs, extend = 0 included. If a
+// subtraction saturates at 0, the sum is only larger; if U saturates, the sum reaches 255, which is detected. Padding
+// cells have values below those of their neighbours. One maximum per four columns replaces four, and the few subjects
+// whose bound reaches the caller's floor are scored again.
 //
-// Several queries go down the same four columns one after another, each over its own cells: columns are transposed and
-// the profile is computed once for all of them. A query longer than kBlockRows goes in blocks of rows whose H and E
-// stay in the second-level cache; H and F of a block's last row are saved for the next block.
+// Several queries are computed against the same four columns one after another, each with its own cells: the columns
+// are transposed and the profile is computed once for all of them. A query longer than kBlockRows is divided into
+// blocks of rows whose H and E stay in the second-level cache; H and F of a block's last row are saved for the next
+// block.
 
 #pragma once
 
@@ -61,7 +66,7 @@ struct ManySubjects {
 
     static size_t round_up(size_t bytes) { return (bytes + 63) & ~size_t{63}; }
 
-    // Residues are read a whole vector at a time, so there is one vector more than they need.
+    // Residues are read one complete vector at a time, so the buffer has one vector more than they need.
     static size_t columns_bytes() { return round_up(static_cast<size_t>(kStride) * kBlockColumns) + 64; }
 
     static size_t profile_bytes() { return sizeof(V) * kVectors * kColumns * kProfileRows; }
@@ -89,8 +94,9 @@ struct ManySubjects {
         return bytes;
     }
 
-    // Saturating operations come in pairs, then maxima in pairs. Zen 4 can execute the former on two of its four pipes
-    // and assigns pipes in order, so strict alternation fills the wrong ones (5.0 cycles instead of 4.0 for 4 + 4).
+    // Saturating operations are issued in pairs, then maxima in pairs. Zen 4 can execute the former on two of its four
+    // pipes and assigns pipes in order, so strict alternation fills the wrong ones (5.0 cycles instead of 4.0 for 4 +
+    // 4).
     template <bool kLookUp, bool kBound>
     static void pass(const Query& query, int32_t first_row, int32_t n_rows, Cell* cells, const V* profile,
                      const V (&residues)[kColumns][kVectors], V (&top_h)[kColumns][kVectors],

@@ -1,17 +1,20 @@
 // The kernel for one long subject: Gotoh's recurrence for the local score, with the query striped over the lanes.
 //
-// M. Farrar, Striped Smith-Waterman speeds database searches six times over other SIMD implementations, Bioinformatics
-// 23:156, 2007.
+// Inputs: a query and the residues of one subject. Output: the int32 score.
 //
-// Lane l of vector s holds query position l * n_stripes + s. So the vectors of one column depend on each other only
-// through F, which runs down the stripes and passes from the last stripe of a lane to the first stripe of the next
-// lane. The first pass down the stripes ignores this. In the paper more passes carry F on from lane to lane. Here what
-// enters each lane, through any number of lanes above, is computed at once, because a whole lane only lowers F by
-// n_stripes * extend. A second pass carries it down for as long as it can still raise a cell. So each column takes two
-// passes at most, also where the score of a long alignment keeps F alive in all rows.
+// The striped layout is that of M. Farrar, Striped Smith-Waterman speeds database searches six times over other SIMD
+// implementations, Bioinformatics 23:156, 2007.
 //
-// E need not be computed again after the second pass: a gap in E right after one in F is worth no more than the same
-// two gaps in the other order. Numbers and exactness are those of the kernel for many subjects.
+// Lane l of vector s has query position l * n_stripes + s. Therefore the vectors of one column depend on each other
+// only through F, which passes from stripe to stripe, and from the last stripe of a lane to the first stripe of the
+// next lane. The first pass over the stripes ignores the latter. In the paper, further passes propagate F from lane to
+// lane. Here the F that enters each lane, through any number of lanes above, is computed at once, because passing a
+// complete lane only reduces F by n_stripes * extend. A second pass propagates it from stripe to stripe as long as it
+// can still increase a cell. Therefore each column takes at most two passes, even if the score of a long alignment
+// keeps F above 0 in all rows.
+//
+// E need not be computed again after the second pass: a gap in E right after one in F does not score higher than the
+// same two gaps in the other order. Numbers and exactness are those of the kernel for many subjects.
 
 #pragma once
 
@@ -31,8 +34,8 @@ struct OneSubject {
     static int32_t stripes(const Query& query) { return (query.length + kLanes - 1) / kLanes; }
 
     static size_t scratch_bytes(const Query& query) {
-        // H of two columns, E, and the scores of each subject letter. They stay bytes, since wider ones leave the
-        // caches.
+        // The memory stores H of two columns, E, and the scores of each subject letter. The scores are bytes in all
+        // types, because wider ones would exceed the caches.
         return static_cast<size_t>(stripes(query)) * (3 * sizeof(V) + kCodes * kScoreStep);
     }
 
@@ -49,10 +52,10 @@ struct OneSubject {
         }
     }
 
-    // F below a cell, by a gap that opens at the cell.
+    // F below a cell that results from a gap that opens at the cell.
     static V opened_below(V h, V first) { return Lane::max(Lane::subtract(h, first), Lane::zero()); }
 
-    // F that enters each lane at its first stripe, given what enters it from the lane directly above.
+    // F that enters each lane at its first stripe, given the F that enters it from the lane directly above.
     static V entering(V next, const LargeCost<Lane>& lane_cost) {
         if (lane_cost.out_of_range()) {
             return next;
@@ -115,7 +118,7 @@ struct OneSubject {
                 f = Lane::max(Lane::subtract(f, extend), opened);
                 diagonal = h_old[s];
             }
-            // Where F does not exceed what a gap that opens at the cell gives below, no cell further down changes.
+            // If F does not exceed the F below of a gap that opens at the cell, no cell further down changes.
             f = Lane::shift(f);
             if (Lane::any_greater(f, opened_below(h_new[0], first))) {
                 f = entering(f, lane_cost);

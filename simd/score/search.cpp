@@ -1,16 +1,19 @@
-// How a search is divided into work.
+// Divides a search into items of work, runs them on threads, and scores saturated subjects again. Inputs and output are
+// those of score_subjects (search.hpp).
 //
-// Subjects go in batches of similar length, one per lane. The longest of a batch go to the kernel that scores one
-// subject at a time where that is cheaper: a titin among ordinary proteins, or the few subjects of a small database. A
-// subject that is very long compared with what any alignment of the query can span goes in overlapping windows, one per
-// lane. Work is sorted by cost, the most expensive first, and each thread takes the next piece.
+// Subjects are divided into batches of similar length, one subject per lane. The longest subjects of a batch are scored
+// by the kernel for one subject if that is cheaper: a titin among ordinary proteins, or the few subjects of a small
+// database. A subject that is very long in comparison with the largest span of an alignment of the query is divided
+// into overlapping windows, one per lane. Work is sorted by cost, the most expensive first, and each thread takes the
+// next item.
 //
-// Queries that can share passes over the subjects do so in their first round (group.hpp). What a query has to score
-// again, it scores alone.
+// Queries that can share passes over the subjects do so in their first round (group.hpp). Subjects that must be scored
+// again are scored for each query separately.
 //
-// Every query begins in the narrowest lanes that hold the gap cost. What saturates there is scored again in 16 bits,
-// and what saturates there in 32. Where the caller gives a floor and there are many subjects, a round that only bounds
-// the scores comes first, and what may reach the floor is scored again.
+// Every query begins with the narrowest lanes that can represent the gap cost. Subjects that saturate in 8 bits are
+// scored again in 16 bits, and those that saturate in 16 bits are scored again in 32. If the caller gives a floor and
+// there are many subjects, a round that only bounds the scores comes first, and the subjects that may reach the floor
+// are scored again.
 
 #include "score/search.hpp"
 
@@ -53,15 +56,17 @@ private:
     size_t size_ = 0;
 };
 
-// Measured costs of the kernel for one subject: of a vector of cells, relative to the kernel for many, and of a column.
+// Measured costs of the kernel for one subject, relative to the kernel for many: of a vector of cells, and of a column.
 constexpr double kOneVectorCost = 1.3;
 constexpr double kOneColumnCost = 6.5;
-// Windows overlap by what an alignment can span. They pay where their new part is at least so many times longer.
+// Windows overlap by the largest span of an alignment. They are used only if their new part is at least this number of
+// times as long as the overlap.
 constexpr uint64_t kMinWindowSteps = 3;
 constexpr uint64_t kMaxWindowStep = 1 << 16;
 
-// Bounds pay where there are so many full batches, and until one subject in so many must be scored again. The share is
-// of all subjects and not of those seen, since long subjects come first and score higher.
+// Bounds are used if there are at least kMinBoundBatches full batches, until one subject in kMinBoundShare must be
+// scored again. The share refers to all subjects, not to those scored so far, because long subjects come first and
+// score higher.
 constexpr size_t kMinBoundBatches = 16;
 constexpr uint64_t kMinBoundShare = 32;
 
@@ -71,14 +76,15 @@ struct Work {
     uint32_t group;
     bool windows;
     bool one;
-    int query;  // of the group, for the kernel for one
+    int query;  // number of the query in the group, for the kernel for one subject
     size_t first;
     int count;
     double cost;
 };
 
-// The most residues of a subject that an optimal local alignment can span. Its pairs score at most the sum of the best
-// score of each row, and its gaps must cost less than that. Each residue beyond the query's length costs one extend.
+// The largest number of subject residues that an optimal local alignment can span. Its pairs score at most the sum of
+// the best scores of all rows, and its gaps must cost less than that. Each residue beyond the query's length costs at
+// least `extend`.
 uint64_t longest_span(const Query& query) {
     int64_t gain = 0;
     for (int32_t i = 0; i < query.length; ++i) {
@@ -94,7 +100,7 @@ uint64_t longest_span(const Query& query) {
     return static_cast<uint64_t>(query.length) + static_cast<uint64_t>((gain - query.open) / query.extend);
 }
 
-// The rounds over what is left to score: bounds, then each width of the lanes.
+// The rounds over the subjects that are left to score: bounds, then each width of the lanes.
 struct Round {
     Width width;
     bool bounds;
@@ -209,7 +215,7 @@ private:
                                [&](double sum, const Query& query) { return sum + one_cost(query, length); });
     }
 
-    // Replaces subjects by windows, longest first; where one does not go in windows, no shorter one does.
+    // Replaces subjects by windows, the longest first. If a subject is not divided into windows, no shorter one is.
     void cut_windows(Group& group) {
         uint64_t span = 0;
         for (const Query& query : group.queries) {
@@ -222,7 +228,8 @@ private:
             if (length / lanes < kMinWindowSteps * span) {
                 break;
             }
-            // Full batches of windows with at most so many columns, and enough batches for the threads.
+            // The number of full batches of windows with at most kMaxWindowStep columns, raised to enough batches for
+            // the threads.
             uint64_t batches = (length + lanes * kMaxWindowStep - 1) / (lanes * kMaxWindowStep);
             const uint64_t threads = static_cast<uint64_t>(n_threads_);
             if (batches < threads && length / (lanes * threads) >= kMinWindowSteps * span) {
@@ -255,8 +262,8 @@ private:
         plan(g, true, group.windows.size(), [&](size_t i) { return group.windows[i].length; });
     }
 
-    // Cuts n items, given shortest first, into batches from the longest down. The longest of a batch go to the kernel
-    // for one subject where that costs less than the padding of the other lanes.
+    // Divides n items, given shortest first, into batches, beginning with the longest. The longest items of a batch are
+    // scored by the kernel for one subject if that costs less than the padding of the other lanes.
     template <class LengthOf>
     void plan(uint32_t g, bool windows, size_t n, const LengthOf& length_of) {
         const Group& group = groups_[g];
@@ -314,7 +321,7 @@ private:
             score_one(work, batch[0], residues, scratch);
             return;
         }
-        // Where many subjects reach the floor, bounds are no help, and the rest of the round scores exactly.
+        // If many subjects reach the floor, bounds save no work, and the rest of the round scores exactly.
         const uint64_t n_scores = group.n_items() * group.queries.size();
         const bool bounds = kRounds[round_].bounds &&
                             __atomic_load_n(&group.reached, __ATOMIC_RELAXED) * kMinBoundShare <= n_scores;
@@ -341,7 +348,7 @@ private:
     void score_one(const Work& work, const Subject& subject, uint64_t residues, Scratch& scratch) {
         const Group& group = groups_[work.group];
         const Query& query = group.queries[static_cast<size_t>(work.query)];
-        // The kernel counts while it runs, so that one long pair shows progress. Cells are counted only once.
+        // The kernel counts while it runs, so that a single long pair reports progress. Cells are counted only once.
         uint64_t elsewhere = 0;
         const bool whole = group.fresh && !work.windows;
         const Control control{&observer_.stop, whole ? &observer_.cells : &elsewhere};
@@ -358,7 +365,7 @@ private:
 
     void count(uint64_t cells) { __atomic_fetch_add(&observer_.cells, cells, __ATOMIC_RELAXED); }
 
-    // Of bounds, those below the floor become 0; the others are marked, since their subjects have to be scored.
+    // Replaces bounds below the floor by 0 and marks the others, because their subjects must be scored.
     static void mark_bounds(int32_t* scores, int n, int32_t floor, uint64_t& n_reached) {
         uint64_t reached = 0;
         for (int i = 0; i < n; ++i) {
@@ -381,7 +388,8 @@ private:
         }
     }
 
-    // Adds to the groups of later rounds, each query alone, what has saturated or, after bounds, may reach the floor.
+    // Adds to the groups of later rounds, for each query separately, the subjects that have saturated or that, after
+    // bounds, may reach the floor.
     void add_unfinished(const Group& group, std::vector<Group>& later) const {
         for (size_t q = 0; q < group.queries.size(); ++q) {
             const uint32_t number = group.numbers[q];
@@ -412,7 +420,7 @@ private:
     int n_threads_;
     Observer& observer_;
     const std::function<void()>& poll_;
-    std::vector<Scratch> scratch_;  // of each worker
+    std::vector<Scratch> scratch_;  // one per worker
     std::vector<Group> groups_;
     std::vector<Work> work_;
     int round_ = 0;

@@ -1,5 +1,6 @@
-// Scores of many subjects against several queries: plans the work, runs it on threads, and scores saturated subjects
-// again in wider lanes.
+// Scores many subjects against several queries: the interface of simd/score. Inputs: queries (a Profile with a floor
+// each) and packed subjects, one byte per residue. Output: an int32 score per query and subject. The search plans the
+// work, runs it on threads, and scores saturated subjects again in wider lanes.
 
 #pragma once
 
@@ -13,15 +14,15 @@
 
 namespace swsearch::score {
 
-// Writes scores[q * subjects.n + s]: exact where the score is at least the query's floor; any number below the floor
-// where it is lower. Returns for each query how many of its scores leave the narrowest lanes that hold its gap cost.
-// Counts cells in the observer, each once, and calls poll on the calling thread about every 100 ms; what poll throws
-// stops the workers and is thrown from here after they have ended.
+// Writes scores[q * subjects.n + s]: the exact score if it is at least the query's floor, otherwise any number below
+// the floor. Returns for each query how many of its scores exceed the narrowest lanes that can represent its gap cost.
+// Counts each cell once in the observer, and calls poll on the calling thread about every 100 ms; an exception of poll
+// stops the workers and is thrown from this function after they have ended.
 std::vector<uint64_t> score_subjects(const std::vector<Query>& queries, const Subjects& subjects, int32_t* scores,
                                      const Kernels& kernels, int n_threads, Observer& observer,
                                      const std::function<void()>& poll);
 
-// The kernels of the instruction set with that name, as find_instruction_set finds it.
+// The kernels of the instruction set with this name; find_instruction_set looks it up.
 const Kernels& kernels_of(const std::string& instruction_set);
 
 }  // namespace swsearch::score

@@ -1,1 +1,1 @@
-"""Engines: what scores a query against subjects. One protocol; a reference, a CPU and a CUDA implementation."""
+"""Engines, which score queries against subjects: one protocol with a reference, a CPU and a CUDA implementation."""

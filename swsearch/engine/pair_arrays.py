@@ -1,8 +1,8 @@
 """The input and output of every pair backend: pairs of sequences as arrays, the alignment problem, and its outcome.
 
-Sequence i of a batch ends at ``ends[i]`` and begins where the one before it ends. Letters are numbers: they are
-compared for equality, or are rows and columns of a score table. Coordinates are 0-based and half-open. Of several
-optimal alignments every backend returns the same one (docs/design/diamond.md).
+Sequence i of a batch ends at ``ends[i]`` and begins at the end of sequence i - 1. Letters are numbers: they are
+compared for equality, or are rows and columns of a score table. Coordinates are 0-based and half-open. If there are
+several optimal alignments, every backend returns the same one (docs/design/diamond.md).
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ Runs = NDArray[np.uint32]
 
 @dataclass(frozen=True, eq=False)
 class Sequences:
-    """Sequences one after another in one array.
+    """Consecutive sequences in one array.
 
     Attributes
     ----------
     letters : uint16 array, shape (n_letters,)
     ends : int64 array, shape (n,)
-        Index behind the last letter of each sequence, ascending; the last is ``n_letters``.
+        Index after the last letter of each sequence, ascending; the last one is ``n_letters``.
     """
 
     letters: Letters
@@ -72,11 +72,11 @@ class AlignmentProblem:
     local : bool
         Whether an alignment may begin and end anywhere, so that no score is below 0.
     query_free, subject_free : bool
-        Whether end gaps that consume the query, or the subject, cost nothing.
+        Whether end gaps that consume the query, or the subject, have no cost.
     gap_open, gap_extend : int
         Costs, 0 to 16,383.
     match, mismatch : int
-        Scores of equal and of different letters, where there is no table.
+        Scores of equal and of different letters, used if there is no table.
     table : int8 array, shape (query letters, subject letters), or None
         Score of a query letter (row) and a subject letter (column).
     """
@@ -106,7 +106,7 @@ class AlignmentProblem:
         return max(self.max_score, 0) + self.gap_first
 
     def border(self, k: NDArray[np.int64], *, free: bool) -> NDArray[np.int32]:
-        """H of the border nodes ``k`` letters from the corner; with ``free``, these letters cost nothing."""
+        """H of the border nodes ``k`` letters from the corner; with ``free``, these letters have no cost."""
         cost = np.where(k == 0, 0, self.gap_open + k * self.gap_extend)
         return (np.zeros_like(k) if free or self.local else -cost).astype(np.int32)
 
@@ -118,9 +118,9 @@ class PairPaths:
     Attributes
     ----------
     ends : int64 array, shape (n, 5)
-        Score, query end, subject end, query start, subject start; the starts are 0 where no path was requested.
+        Score, query end, subject end, query start, subject start; the starts are 0 if no path was requested.
     run_ends : int64 array, shape (n,)
-        Index in ``runs`` behind the last run of each pair.
+        Index in ``runs`` after the last run of each pair.
     runs : uint32 array
         Runs from the start of the path to its end, each encoded as length * 4 + operation: 0 for M, 1 for I (consumes
         the query), 2 for D (consumes the subject).
@@ -179,12 +179,13 @@ class PairBackend(Protocol):
         path : bool
             Whether paths are computed; if not, the outcome has scores and ends only.
         progress : callable, optional
-            Called from this thread with the cells done since the last call; the sum is at most the cells of the pairs.
+            Called from this thread with the number of cells computed since the last call; the sum is at most the number
+            of cells of the pairs.
 
         Raises
         ------
         InputError
-            The backend cannot take the problem or the lengths; the message says why and what to do.
+            The backend does not support the problem or the lengths; the message names the reason and the remedy.
         EngineError
             The device fails, or has too little memory.
         KeyboardInterrupt

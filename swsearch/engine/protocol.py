@@ -1,6 +1,7 @@
 """The interface of an engine, which scores query profiles against partitions of the database.
 
-Statistics, ranking and alignments come after the engine and are the same for all engines. Every engine returns exact
+Inputs are :class:`QueryProfile` and :class:`Partition` objects; the output is one :class:`ScoreBlock` per profile.
+Statistics, ranking and alignments are computed from it in the same way for all engines. Every engine returns exact
 scores, so results do not depend on the engine.
 """
 
@@ -18,12 +19,13 @@ from swsearch.query.profile import QueryProfile
 from swsearch.typing import Lengths, Scores
 
 Progress = Callable[[int], None]
-"""Called repeatedly, from the thread that called the engine, with the number of cells scored since the last call."""
+"""A callback that is called repeatedly, from the thread that called the engine, with the number of cells scored since
+the last call."""
 
 
 @dataclass(frozen=True)
 class EngineInfo:
-    """One engine: whether it is built, whether it is usable on this machine, and if not, why.
+    """One engine: whether it is built, whether it is usable on this machine and, if not, the reason.
 
     Attributes
     ----------
@@ -36,7 +38,7 @@ class EngineInfo:
     detail : str
         Instruction set and threads, or device and memory.
     reason : str
-        Why the engine is not usable, and what to do about it; empty where it is usable.
+        The reason why the engine is not usable, with the remedy; empty if it is usable.
     """
 
     name: str
@@ -86,7 +88,7 @@ class ScoreEngine(Protocol):
             Profiles of one or several queries; an engine may score several at once.
         partition : Partition
         floors : sequence of int, one per profile, optional
-            Lowest score that is wanted, at least 1. Without floors every subject is returned, including scores of 0.
+            Lowest score that is needed, at least 1. Without floors every subject is returned, including scores of 0.
         progress : callable, optional
 
         Returns
@@ -123,7 +125,7 @@ class TopKBound(Protocol):
 
     @property
     def top(self) -> int:
-        """N, the number of subjects that are wanted."""
+        """N, the number of subjects that are requested."""
         ...
 
     def lowest(self, scores: Scores, lengths: Lengths) -> int:
@@ -138,9 +140,9 @@ class Scoring(Protocol):
     """Scores that an engine computes in the background."""
 
     def wait_until_prepared(self) -> None:
-        """Return when the engine has finished its preparations and computes by itself, or when it has failed.
+        """Return when the engine has finished its preparations and computes in the background, or when it has failed.
 
-        Before that, other work of the calling process slows the preparations down.
+        Until then, other work of the calling process delays the preparations.
         """
         ...
 
@@ -152,12 +154,12 @@ class Scoring(Protocol):
         ...
 
     def cancel(self) -> None:
-        """Cancel the remaining work; on return the engine is idle. Has no effect where all work is done."""
+        """Cancel the remaining work; on return the engine is idle. Has no effect if all work is complete."""
         ...
 
 
 class Forecast(Protocol):
-    """How an engine is going to score a search; ``str`` gives it as one line."""
+    """The plan by which an engine is going to score a search; ``str`` formats it as one line."""
 
     @property
     def seconds(self) -> float:
@@ -169,7 +171,7 @@ class Forecast(Protocol):
 
 @runtime_checkable
 class BackgroundEngine(ScoreEngine, Protocol):
-    """An engine that works in the background: its results can be used while it scores the rest."""
+    """An engine that works in the background: its first results can be used while it scores the other profiles."""
 
     def begin(
         self,
@@ -178,23 +180,23 @@ class BackgroundEngine(ScoreEngine, Protocol):
         floors: Sequence[int],
         rules: Sequence[TopKBound | None],
     ) -> Scoring:
-        """Start the work of :meth:`ScoreEngine.score`; it is done after all work that was started earlier.
+        """Start the work of :meth:`ScoreEngine.score`; it is executed after all work that was started earlier.
 
-        For a profile with a rule, the block may leave out subjects that score below the rule's bound; it then counts
-        them (``n_left_out``).
+        For a profile with a rule, the block may omit subjects that score below the rule's bound; it then counts them
+        (``n_left_out``).
         """
         ...
 
     def forecast(
         self, batches: Iterable[Sequence[QueryProfile]], partitions: Sequence[Partition], n_cells: int
     ) -> Forecast:
-        """How batches of profiles are going to be scored against all partitions, ``n_cells`` cells in total."""
+        """The plan for scoring batches of profiles against all partitions, ``n_cells`` cells in total."""
         ...
 
 
 @runtime_checkable
 class EndsEngine(ScoreEngine, Protocol):
-    """An engine that can also report where the best alignments of subjects end, given their scores."""
+    """An engine that can also report the end positions of the best alignments of subjects, given their scores."""
 
     def ends(self, profile: QueryProfile, subjects: Partition, scores: Scores) -> Ends | None:
         """The ends of the best alignments of a profile with some subjects.
@@ -205,19 +207,19 @@ class EndsEngine(ScoreEngine, Protocol):
         ----------
         profile : QueryProfile
         subjects : Partition
-            Subjects in any order; they are uploaded for this call, so there should be few, such as those reported.
+            Subjects in any order. They are uploaded for this call, so there should be few, such as the reported ones.
         scores : int32 array, shape (n_subjects,)
             The best score of each subject, as the engine computed it.
 
         Returns
         -------
         Ends or None
-            None where the device has too little free memory at the moment.
+            None if the device has too little free memory at the moment.
 
         Raises
         ------
         InputError
-            The arrays do not fit together.
+            The arrays are inconsistent.
         EngineError
             A score is not the subject's best score, or the engine failed.
         """

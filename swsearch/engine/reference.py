@@ -1,6 +1,7 @@
 """The reference engine: Gotoh's recurrence (1982) for one pair at a time, row by row, in NumPy.
 
-It is slow and simple; the scores of the other engines are tested against it.
+Inputs are a query profile and the residue codes of a subject; the output is the optimal local score. The engine is slow
+and simple; the scores of the other engines are tested against it.
 
 For query row i and subject column j, with s the profile's score and gaps as in :mod:`swsearch.scoring.gap`::
 
@@ -29,13 +30,13 @@ from swsearch.typing import Codes
 
 
 def local_score(profile: QueryProfile, subject: Codes) -> int:
-    """Optimal local score of one pair, exact in 64 bits; 0 where nothing aligns.
+    """Optimal local score of one pair, exact in 64 bits; 0 if no alignment has a score above 0.
 
     Parameters
     ----------
     profile : QueryProfile
     subject : uint8 array, shape (subject_length,)
-        Residue codes; soft-mask flags do not score.
+        Residue codes; soft-mask flags do not change the score.
     """
     if subject.size == 0:
         return 0
@@ -83,9 +84,9 @@ class ReferenceEngine(Closeable):
         return blocks
 
     def close(self) -> None:
-        """Do nothing: the engine holds no resources."""
+        """Do nothing, because the engine owns no resources."""
 
 
 def reference_info() -> EngineInfo:
-    """The reference engine runs everywhere."""
+    """The information that the reference engine is usable on every machine."""
     return EngineInfo("reference", built=True, usable=True, detail="NumPy, one pair at a time, for checking")

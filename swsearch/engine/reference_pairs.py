@@ -1,4 +1,4 @@
-"""The reference pair backend, for checking: whole matrices, filled row by row in NumPy, and a traceback through them.
+"""The reference pair backend, used for tests: complete matrices, filled row by row in NumPy, and a traceback in them.
 
 The recurrences are those of docs/design/diamond.md. A row is vectorised over its columns; E, which depends on earlier
 columns of the row, is a running maximum, because a gap that opens directly after another of the same kind never scores
@@ -20,7 +20,7 @@ from swsearch.errors import InputError
 from swsearch.typing import Letters
 
 MAX_CELLS: Final = 25_000_000
-"""Cells of the largest pair; three matrices take 8 bytes per cell each."""
+"""Maximum number of cells of a pair; each of three matrices takes 8 bytes per cell."""
 _NEVER: Final = -(2**40)
 
 Matrix = NDArray[np.int64]
@@ -36,7 +36,7 @@ class Matrices:
 
 
 class ReferencePairs:
-    """The pair backend that computes whole matrices."""
+    """The pair backend that computes complete matrices."""
 
     name = "reference"
 
@@ -122,7 +122,7 @@ def fill(scores: Matrix, problem: AlignmentProblem) -> Matrices:
 
 
 def _best_end(h: Matrix, problem: AlignmentProblem) -> tuple[int, int]:
-    """Row and column of the best allowed end: the smallest column, then the smallest row, of the best score."""
+    """Row and column of the best allowed end: among ends with the best score, the smallest column, then row."""
     allowed = np.full(h.shape, problem.local)
     allowed[-1, -1] = True
     allowed[-1, :] |= problem.subject_free
@@ -133,7 +133,7 @@ def _best_end(h: Matrix, problem: AlignmentProblem) -> tuple[int, int]:
 
 
 def _walk(matrices: Matrices, scores: Matrix, problem: AlignmentProblem, i: int, j: int) -> tuple[int, int, str]:
-    """The path that ends at node (i, j): the node where it begins, and its columns as ``M``, ``I`` and ``D``."""
+    """The path that ends at node (i, j): the node at which it begins, and its columns as ``M``, ``I`` and ``D``."""
     h, e, f = matrices.h, matrices.e, matrices.f
     first = problem.gap_first
     columns: list[str] = []

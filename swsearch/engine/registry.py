@@ -1,4 +1,4 @@
-"""The list of engines: which of them can be used on this machine, and how one is opened by name."""
+"""The list of engines: this module reports which of them can be used on this machine, and opens an engine by name."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from swsearch.errors import EngineUnavailable, InputError
 
 ENGINES: Final = ("auto", "cuda", "cpu", "reference")
 KERNELS: Final = ("strip", "simt", "striped", "partitioned")
-"""Kernels of the CUDA engine; the first is the default, the others are CUDASW++ 2.0's."""
+"""Kernels of the CUDA engine; the first is the default, the others are those of CUDASW++ 2.0."""
 MIN_GPU_SUBJECTS: Final = 1000
 """Fewer subjects leave most of a GPU idle, because it scores thousands at a time. (A genome is one subject.)"""
 
 
 def engine_info(name: str, *, gpus: GpuProbe | None = None) -> EngineInfo:
-    """One engine, and whether it can be used here.
+    """One engine, and whether it can be used on this machine.
 
     Parameters
     ----------
@@ -55,9 +55,9 @@ def open_engine(
     *,
     gpus: GpuProbe | None = None,
 ) -> tuple[ScoreEngine, str]:
-    """The engine that ``name`` denotes on this machine, open, and a sentence that says which engine it is and why.
+    """Open the engine that ``name`` denotes on this machine; return it with a sentence that names it and the reason.
 
-    Where ``auto`` does not use a GPU although there is one, or although PyCUDA is installed, the sentence gives the
+    If ``auto`` does not use a GPU although there is one, or although PyCUDA is installed, the sentence gives the
     reason; otherwise it does not mention GPUs.
 
     Parameters
@@ -68,21 +68,21 @@ def open_engine(
         CPU threads, at least 1; by default one per core that this process may use.
     devices : sequence of int, optional
         CUDA numbers of the GPUs that the CUDA engine uses, each once; by default the first GPU. The other engines do
-        not take devices.
+        not accept devices.
     n_subjects : int, optional
-        Subjects of the database; with few of them ``auto`` does not use a GPU.
+        Number of subjects of the database; if it is small, ``auto`` does not use a GPU.
     kernel : str
-        One of :data:`KERNELS`; all but the default require the CUDA engine on one device.
+        One of :data:`KERNELS`; all except the default require the CUDA engine on one device.
     gpus : GpuProbe, optional
-        The GPUs of this machine; probed by default.
+        The GPUs of this machine; by default they are probed.
 
     Raises
     ------
     InputError
-        There is no engine or kernel of that name, the engine does not take this kernel or these devices, or ``threads``
-        is out of range.
+        There is no engine or kernel of that name, the engine does not support this kernel or these devices, or
+        ``threads`` is out of range.
     EngineUnavailable
-        The named engine cannot be used here.
+        The named engine cannot be used on this machine.
     """
     if name not in ENGINES:
         raise InputError(f"--engine {name!r}: choose {', '.join(ENGINES)}")
@@ -121,7 +121,7 @@ def open_engine(
 
 
 def warm_up_gpus(name: str, devices: Sequence[int], n_subjects: int) -> bool:
-    """Start, in the background, the GPUs that :func:`open_engine` is going to use; return whether there are any."""
+    """Initialize in the background the GPUs that :func:`open_engine` is going to use; return whether there are any."""
     wanted = name == "cuda" or (name == "auto" and n_subjects >= MIN_GPU_SUBJECTS)
     if not wanted or importlib.util.find_spec("pycuda") is None:
         return False
@@ -132,7 +132,7 @@ def warm_up_gpus(name: str, devices: Sequence[int], n_subjects: int) -> bool:
 
 
 def _open_kernel(kernel: str, name: str, devices: Sequence[int], gpus: GpuProbe) -> tuple[ScoreEngine, str]:
-    """The CUDA engine with another kernel than the default one."""
+    """The CUDA engine with a kernel other than the default one."""
     if kernel not in KERNELS:
         raise InputError(f"--kernel {kernel!r}: choose {', '.join(KERNELS)}")
     if name not in ("auto", "cuda"):
@@ -154,7 +154,7 @@ def _require_gpu(gpus: GpuProbe) -> None:
 
 
 def open_named(name: str, threads: int | None, devices: Sequence[int], gpus: GpuProbe) -> tuple[ScoreEngine, str]:
-    """One engine, open, and a description of what it runs on.
+    """Open one engine; return it with a description of the hardware on which it runs.
 
     A GPU is opened only once, because opening takes most of the time of a short search.
     """

@@ -1,20 +1,21 @@
-// Score arithmetic: one type for each way to hold scores in a 32-bit word. All types have the same members, so the
-// recurrence (kernels/strip.cuh) is written once.
+// Score arithmetic: one type for each representation of scores in a 32-bit word, with the sums and maxima of the
+// recurrence. All types have the same members, so the recurrence (kernels/strip.cuh) is written once.
 //
-//   type       scores a word   exact while every score is at most    by
-//   FastPair   2               2,047                                 fp16 sums of small integers, 16-bit integer maxima
-//   ShortPair  2               32,767 - largest profile score        16-bit integers
-//   Wide       1               2^31 - 1 - largest profile score      32-bit integers
+//   type       scores per word   exact if every score is at most    method
+//   FastPair   2                 2,047                              fp16 sums of small integers, 16-bit integer maxima
+//   ShortPair  2                 32,767 - largest profile score     16-bit integers
+//   Wide       1                 2^31 - 1 - largest profile score   32-bit integers
 //
-// The types cannot overflow unnoticed: a best score above the limit means that the subject must be scored again in the
-// next wider type.
+// An overflow is always detected: a best score above the limit means that the subject must be scored again in the next
+// wider type.
 //
-// FastPair rests on a property of half precision: the bit patterns 0x0000 to 0x07FF are the integers 0 to 2,047 times
-// 2^-24 (subnormals and the first binade have the same step). The fp16 sum of two such patterns is therefore the exact
-// integer sum, and it runs on the multiply-add units; the integer unit, the scarce resource, is left to the maxima. A
-// negative addend has the sign bit and the magnitude. A negative sum has a pattern of 0x8000 or more, which is a very
-// negative 16-bit integer, and every maximum here includes zero. A sum beyond 2,047 is rounded, but never to less than
-// 2,048, and maxima only grow. So a best score of at most 2,047 proves that nothing was rounded.
+// FastPair uses a property of half precision: the bit patterns 0x0000 to 0x07FF are the integers 0 to 2,047 times 2^-24
+// (subnormals and the first binade have the same step). The fp16 sum of two such patterns is therefore the exact
+// integer sum, and it is computed by the multiply-add units, so that the integer unit, the scarce resource, computes
+// only the maxima. A negative addend has the sign bit and the magnitude. A negative sum has a pattern of 0x8000 or
+// more, which is a very negative 16-bit integer, and every maximum of a sum includes zero. A sum beyond 2,047 is
+// rounded, but never to less than 2,048, and maxima only grow. Therefore a best score of at most 2,047 proves that
+// nothing was rounded.
 
 #pragma once
 
@@ -46,7 +47,7 @@ struct FastPair {
 
     static SWS_DEVICE Word add(Word a, Word b) { return half2_add(a, b); }
 
-    // Adds the low (high) half of b to the low (high) half of a; the other half of a stays.
+    // Adds the low (high) half of b to the low (high) half of a; the other half of a is unchanged.
     static SWS_DEVICE Word add_low(Word a, Word b) { return half2_fma(b, kHalfOneLow, a); }
     static SWS_DEVICE Word add_high(Word a, Word b) { return half2_fma(b, kHalfOneHigh, a); }
 

@@ -1,9 +1,9 @@
-// H and E of a query row as they are stored in global memory between two columns: 16 bits each in one word, or 32 bits
-// each.
+// H and E of a query row as they are stored in global memory between two columns: 16 bits each in one word
+// (NarrowCell), or 32 bits each in two words (WideCell). Each type packs and unpacks the two numbers.
 //
-// Both are at least 0 in local alignment. The recurrence itself runs in 32 bits, so a score that 16 bits cannot hold
-// shows as a best score above kLargest = 65,535, whatever its storage does to later cells. The host then scores the
-// subject again with WideCell.
+// Both are at least 0 in local alignment. The recurrence itself is computed in 32 bits, so a score that exceeds 16 bits
+// is detected as a best score above kLargest = 65,535, regardless of how its storage changes later cells. The host then
+// scores the subject again with WideCell.
 
 #pragma once
 

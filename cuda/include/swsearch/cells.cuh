@@ -1,20 +1,20 @@
 // Cell types of the diamond kernels: how H, E and F of a lane's rows are stored in 32-bit words.
 //
-//   type         rows a word   scores                            exact
-//   NarrowCells  2             16 bits, relative to a base       where the scores of a diamond fit 16 bits (see below)
-//   WideCells    1             32 bits, absolute                 up to 2^30, in local problems up to 2^31 - 2^16
+//   type         rows per word   scores                            exact
+//   NarrowCells  2               16 bits, relative to a base       if the scores of a diamond fit 16 bits (see below)
+//   WideCells    1               32 bits, absolute                 up to 2^30, in local problems up to 2^31 - 2^16
 //
-// Neighbouring nodes differ by at most a step that follows from the costs (docs/design/diamond.md), so all scores of
-// a diamond lie within a reach S of its corner. Narrow cells hold scores relative to a base of corner - S. No H of
-// the diamond is then below the base, and neither is an H less the cost of opening a gap; so the maximum with zero,
-// which the hardware instructions include at no cost, changes no H. In local problems the base is not below 0; where
-// it is 0, that maximum is the zero of the recurrence. The host chooses narrow cells only where 2 * S plus the
-// largest score is at most 32,767 (SweepShape.fits in swsearch/engine/cuda/diamond_plan.py), otherwise wide cells. It
-// refuses pairs whose scores could exceed the limits of wide cells.
+// Neighbouring nodes differ by at most a step that follows from the costs (docs/design/diamond.md), so all scores of a
+// diamond differ from the score at its corner by at most a reach S. Narrow cells store scores relative to a base of
+// corner - S. No H of the diamond is then below the base, and neither is an H less the cost of opening a gap; therefore
+// the maximum with zero, which the hardware instructions include at no cost, changes no H. In local problems the base
+// is at least 0; if it is 0, that maximum is the zero of the recurrence. The host chooses narrow cells only if 2 * S
+// plus the largest score is at most 32,767 (SweepShape.fits in swsearch/engine/cuda/diamond_plan.py), otherwise wide
+// cells. It refuses pairs whose scores could exceed the limits of wide cells.
 //
 // The two rows of a narrow word are kWords rows and one column apart: the low half is at column j, the high half at
-// column j - 1, and neighbouring lanes are two columns apart. So the halves are independent of each other, and a lane
-// needs only values that its neighbour computed in an earlier step.
+// column j - 1, and neighbouring lanes are two columns apart. Therefore the halves are independent of each other, and a
+// lane needs only values that its neighbour computed in an earlier step.
 
 #pragma once
 
@@ -25,8 +25,8 @@ namespace swsearch {
 struct NarrowCells {
     using Word = u32;
     static constexpr int kRowsPerWord = 2;
-    static constexpr int kLag = 2;        // columns by which a lane is behind the lane above
-    static constexpr int kEdgeWords = 1;  // 32-bit words that hold H and F of one node
+    static constexpr int kLag = 2;        // columns by which a lane lags behind the lane above
+    static constexpr int kEdgeWords = 1;  // 32-bit words that store H and F of one node
     static constexpr bool kRelative = true;
 
     static SWS_DEVICE Word both(int value) {

@@ -1,12 +1,12 @@
-// The columns of a subject that the lanes of a strip compute, and where the boundaries of the strips above and below
-// meet them.
+// The columns of a subject that the lanes of a strip compute, and the columns of the boundaries that the strip reads
+// and writes.
 //
-// Neighbouring lanes are kLag columns apart, so the cells that the lanes compute in one step form a slanted cut
-// through the matrix. A whole subject begins with padding in all lanes but the first and ends with padding in all
-// lanes but the last: every cell is computed, at the cost of a tile depth of additional steps. A part of a subject
-// has neighbouring parts that compute the columns beside it. It is cut along the slant at both ends, so that no lane
-// is ever idle. The first lane of a strip is one lag behind the last lane of the strip above, so all strips together
-// are cut as one tall tile would be.
+// Neighbouring lanes are kLag columns apart, so the cells that the lanes compute in one step form a slanted section of
+// the matrix. A complete subject (WholeSubject) begins with padding in all lanes except the first and ends with padding
+// in all lanes except the last: every cell is computed, at the cost of a tile depth of additional steps. A part of a
+// subject (SlantedPart) has neighbouring parts, which compute the columns before and after it. It is cut along the
+// slant at both ends, so no lane is ever idle. The first lane of a strip is one lag behind the last lane of the strip
+// above, so all strips together are cut in the same way as a single tile of their total height.
 //
 // Both classes have the same members and are the ColumnRange of align_strip (kernels/strip.cuh).
 
@@ -31,12 +31,12 @@ class WholeSubject {
         return ResidueStream(first, length_, Shape::kLag * lane);
     }
 
-    // Steps of a strip. A strip below reads columns in whole rounds.
+    // Number of steps of a strip. A strip below reads columns in complete rounds.
     SWS_DEVICE int n_steps(bool has_strip_below) const {
         return (has_strip_below ? static_cast<int>(whole_rounds(length_)) : length_) + Shape::kDepth;
     }
 
-    // Columns of the boundary above, which exist, and of the boundary below, which are to be written.
+    // Number of columns that the boundary above has, and number of columns to write to the boundary below.
     SWS_DEVICE u32 n_above() const { return whole_rounds(length_); }
     SWS_DEVICE u32 n_below() const { return whole_rounds(length_); }
 
@@ -44,19 +44,19 @@ class WholeSubject {
     int length_;
 };
 
-// A part of the columns: a range of columns of the query's first row, and of every other row the columns that lie along
-// the slant below it.
+// A part of the columns: a range of columns of the query's first row and, for every other row, the range shifted along
+// the slant.
 //
-// Boundary columns are counted from step 0 of the strip itself. The lane above is a step ahead: what it computes in a
-// step belongs to column step + 1, and column 0 stands for what comes before the cut, which is zero.
+// Boundary columns are counted from step 0 of the strip itself. The lane above is one step ahead: the values that it
+// computes in a step belong to column step + 1, and column 0 represents the values before the cut, which are zero.
 template <class Shape>
 class SlantedPart {
    public:
     static constexpr int kFirstWritten = 1;
-    // Columns by which a strip is behind the strip above: the lag of all of its lanes.
+    // Columns by which a strip lags behind the strip above: the lag of all of its lanes.
     static constexpr int kStripLag = Shape::kDepth + 1;
 
-    // length: columns from the part's first one to the subject's end, or to a column past all that the part reads.
+    // length: columns from the part's first one to the subject's end, or to a column past all columns that it reads.
     // before: the subject's columns before the part's first one, a multiple of 4.
     // n_steps: columns of the part, a multiple of 4; if the part ends with the subject, enough for all lanes of all
     // strips to pass its end.

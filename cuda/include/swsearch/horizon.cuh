@@ -1,11 +1,12 @@
 // The horizon: H and F below the lowest row that has been computed in each column, in global memory. Each strip of a
 // sweep (kernels/sweep.cuh) reads it from the strip above and overwrites it for the strip below.
 //
-// An entry has 64 bits: H (32 bits), H - F for the F that the row below uses (16 bits; it lies between 0 and the cost
-// of a gap's first letter, which the host limits to 32,766), and the tag of the strip that wrote the entry (16 bits).
-// Entries are written and read as a whole, so a reader that sees the tag it waits for also has the values that belong
-// to it. No flag or fence is needed, and warps share no other memory while a sweep runs. Tags are strip numbers
-// modulo 2^16, which is unambiguous: an entry is never older than the strips that run at the same time.
+// An entry has 64 bits: H (bits 0 to 31), H - F for the F that the row below uses (bits 32 to 47; it lies between 0 and
+// the cost of a gap's first letter, which the host limits to 32,766), and the tag of the strip that wrote the entry
+// (bits 48 to 63). An entry is written and read in a single access, so a reader that finds the tag it waits for also
+// has the values that belong to it. No flag or fence is needed, and warps share no other memory while a sweep runs.
+// Tags are strip numbers plus 1, modulo 2^16, which is unambiguous: an entry is never older than the strips that run at
+// the same time.
 
 #pragma once
 

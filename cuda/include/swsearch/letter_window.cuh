@@ -1,9 +1,10 @@
-// The subject letters that the lanes of a warp are reading: a window of 128 columns in shared memory, which advances
-// by 32 columns at a time.
+// The subject letters that the lanes of a warp read at present: a window of 128 columns in shared memory, which
+// advances by 32 columns at a time. Input: the subject's letters in global memory, 8 or 16 bits each. Output: each
+// lane's next four letters.
 //
 // Neighbouring lanes are kLag columns apart, so together they span 32 * kLag columns. For every 32 columns each lane
 // fetches one letter from global memory, one group ahead of its use, and writes it to shared memory, where all lanes
-// can read it. A lane reads four letters with one load, also four ahead of their use. That load must be aligned;
+// can read it. A lane reads four letters with one load, four letters ahead of their use. That load must be aligned;
 // therefore the window is stored in 4 / kLag copies, each shifted by kLag more letters.
 
 #pragma once
@@ -49,7 +50,7 @@ class LetterWindow {
         return window_[copy_ * kWindowColumns + static_cast<int>(static_cast<u32>(position_ - 5) % kWindowColumns)];
     }
 
-    // Adds the 32 columns that follow those which lane 0 reads next.
+    // Adds the 32 columns after those that lane 0 reads next.
     SWS_DEVICE void next_group(Code code) {
         __syncwarp();
         store(code);
@@ -100,9 +101,9 @@ class LetterWindow {
     Letter* window_;
     const Letter* letters_;
     int columns_;
-    int column_;    // that this lane fetches next
-    int copy_;      // that this lane reads
-    int position_;  // in that copy, of the next four letters to read ahead
+    int column_;    // column that this lane fetches next
+    int copy_;      // copy that this lane reads
+    int position_;  // position in that copy of the next four letters to read ahead
     u32 fill_;
     u32 ahead_ = 0;
     Four four_ahead_ = {};

@@ -1,9 +1,10 @@
 // Substitution scores for the cells of a diamond (kernels/diamond.cuh): from a table in shared memory, or by comparing
 // letters.
 //
-// Both classes give a lane the scores of its rows at its next column, in the order in which its cells are stored in
-// words (cells.cuh). Of a narrow word the low half is at column j and the high half at column j - 1, so the scores of
-// a column are kept for one more step.
+// Both classes return to a lane the scores of its rows at its next column, in the order in which its cells are stored
+// in words (cells.cuh). The low half of a narrow word is at column j and the high half at column j - 1, so the scores
+// of a column are stored for one more step. The inputs are the query's letters (QueryLetters) and the subject's
+// letters.
 
 #pragma once
 
@@ -12,10 +13,10 @@
 
 namespace swsearch {
 
-// The query as the strips read it, filled up to whole strips.
+// The query as the strips read it, padded to complete strips.
 struct QueryLetters {
     const unsigned char* classes;   // table: the line of each row, 0 for padding
-    const signed char* lines;       // table: [line][subject letter], 32 scores a line; line 0 is padding's
+    const signed char* lines;       // table: [line][subject letter], 32 scores per line; line 0 is that of padding
     const unsigned short* letters;  // compared: the letter of each row
     int n_columns;                  // table: number of columns of a line that are in use
     int match;                      // compared: score of equal letters
@@ -28,9 +29,9 @@ constexpr int kLineColumns = 32;
 constexpr int kWindowWords = 256;
 
 // 8-bit scores, staged in shared memory for one strip as [subject letter][lane][row]. A lane reads the scores of all
-// its rows with one load, and reads only what it has written itself. With narrow cells, a word holds the scores of
-// two rows of low halves and of the two rows of high halves that share cell words with them; with wide cells, of four
-// rows.
+// its rows with one load, and reads only scores that it has written itself. With narrow cells, a word contains the
+// scores of two rows of low halves and of the two rows of high halves in the same cell words; with wide cells, those of
+// four rows.
 template <class Cells, int kWords>
 class TableScores {
    public:
@@ -127,8 +128,8 @@ class TableScores {
     u32 previous_[kScoreWords] = {};
 };
 
-// Scores of 16-bit letters by comparison, one score for equal and one for different letters: for texts, and for
-// scores that 8 bits cannot hold.
+// Scores of 16-bit letters by comparison, one score for equal and one for different letters. They are used for texts,
+// and for scores that exceed 8 bits.
 template <class Cells, int kWords>
 class ComparedScores {
    public:

@@ -1,7 +1,7 @@
-// The operations that differ between a GPU (nvcc or NVRTC) and the emulation under an ordinary C++ compiler, one name
-// for each, so that both compile the same kernel sources.
+// The operations that differ between a GPU (nvcc or NVRTC) and the emulation under an ordinary C++ compiler. Each has
+// one name, so that both compile the same kernel sources.
 //
-// No header is included on the device side: NVRTC needs none, and a kernel compiles from the files of this folder
+// No header is included on the device side: NVRTC needs none, and a kernel is compiled from the files of this project
 // alone.
 
 #pragma once
@@ -80,9 +80,9 @@ SWS_DEVICE u32 permute_bytes(u32 low, u32 high, u32 selector) {
     return chosen;
 }
 
-// Loads and stores that are executed only where `wanted` is true. They are predicated instructions, so the inner loop
-// has no branch; around a branch the compiler copies a lane's whole state from register to register. load_if returns
-// `otherwise` where nothing is loaded.
+// Loads and stores that are executed only if `wanted` is true. They are predicated instructions, so the inner loop has
+// no branch; around a branch the compiler copies a lane's complete state from register to register. load_if returns
+// `otherwise` if nothing is loaded.
 SWS_DEVICE u32 load_if(bool wanted, const u32* address, u32 otherwise) {
     u32 value = otherwise;
     asm volatile("{ .reg .pred p; setp.ne.s32 p, %1, 0; @p ld.global.u32 %0, [%2]; }"
@@ -92,7 +92,7 @@ SWS_DEVICE u32 load_if(bool wanted, const u32* address, u32 otherwise) {
     return value;
 }
 
-// Loads that leave their destination unchanged where `wanted` is false.
+// Loads that leave their destination unchanged if `wanted` is false.
 SWS_DEVICE void load_over(bool wanted, const u32* address, u32& value) {
     asm volatile("{ .reg .pred p; setp.ne.s32 p, %1, 0; @p ld.global.u32 %0, [%2]; }"
                  : "+r"(value)
@@ -123,7 +123,7 @@ SWS_DEVICE void store_pair_if(bool wanted, u32* address, u32 first, u32 second) 
 // Reads a number that another warp of the block may change.
 SWS_DEVICE u64 look_in_block(const u64* address) { return *const_cast<const volatile u64*>(address); }
 
-// Changes such a number. The other warps of the block see the change after everything that this thread wrote before it.
+// Changes such a number. The other warps of the block see the change only after all earlier writes of this thread.
 SWS_DEVICE void show_in_block(u64* address, u64 value) {
     __threadfence_block();
     *const_cast<volatile u64*>(address) = value;
@@ -132,8 +132,8 @@ SWS_DEVICE void show_in_block(u64* address, u64 value) {
 // Called in the loop of a warp that waits for another warp of its block.
 SWS_DEVICE void let_others_run() { __nanosleep(40); }
 
-// Writes, and reads, 64 bits that a thread of any multiprocessor may wait for. The access is atomic as a whole and
-// orders no other memory access.
+// Writes, and reads, 64 bits for which a thread of any multiprocessor may wait. The access is atomic and orders no
+// other memory access.
 SWS_DEVICE void publish(u64* address, u64 value) {
     asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" ::"l"(address), "l"(value) : "memory");
 }
@@ -144,7 +144,7 @@ SWS_DEVICE u64 look_at(const u64* address) {
     return value;
 }
 
-// Reads the current value of a number that other threads may raise. The access orders no other memory access.
+// Reads the current value of a number that other threads may increase. The access orders no other memory access.
 SWS_DEVICE int load_now(const int* address) {
     int value;
     asm volatile("ld.relaxed.gpu.global.s32 %0, [%1];" : "=r"(value) : "l"(address) : "memory");

@@ -1,8 +1,8 @@
 // Synchronisation between two strips of a query that two warps of a block compute at the same time.
 //
-// Each warp has a counter of its own in memory, with which it reports the columns that it has written for the strip
-// below: the number of its strip in the upper 32 bits, the number of columns in the lower 32 bits. So the counter
-// only grows while the warp proceeds from strip to strip of a subject.
+// Each warp has a 64-bit counter of its own in memory, by which it reports the columns that it has written for the
+// strip below: the upper 32 bits are the number of its strip, the lower 32 bits the number of columns. Therefore the
+// counter only increases while the warp proceeds from strip to strip of a subject.
 
 #pragma once
 
@@ -18,8 +18,8 @@ struct NoSync {
 
 class StripSync {
    public:
-    // above, own: counters of the warps that compute the strip above and this strip; null where no synchronisation is
-    // needed. number: this strip's.
+    // above, own: counters of the warps that compute the strip above and this strip; null if no synchronisation is
+    // needed. number: the number of this strip.
     SWS_DEVICE StripSync(const u64* above, u64* own, int number)
         : above_(above), own_(own), number_(static_cast<u64>(static_cast<u32>(number)) << 32) {}
 
@@ -29,8 +29,8 @@ class StripSync {
         if (above_ == nullptr) {
             return;
         }
-        // The fence waits for every outstanding memory access of the warp, so it is skipped where the columns are
-        // known.
+        // The fence waits for every outstanding memory access of the warp, so it is omitted if the columns are known to
+        // be written.
         if (__any_sync(kWholeWarp, seen_ < wanted)) {
             do {
                 let_others_run();
@@ -40,8 +40,8 @@ class StripSync {
         }
     }
 
-    // Reports to the strip below that `columns` columns have been written. The lane that wrote them calls it. Only
-    // every kReportInterval-th column is reported, which is often enough.
+    // Reports to the strip below that `columns` columns have been written. The lane that wrote them calls this
+    // function. Only every kReportInterval-th column is reported, which is sufficient.
     SWS_DEVICE void report(int columns) {
         if (own_ != nullptr && columns > 0 && columns % kReportInterval == 0) {
             show_in_block(own_, number_ + static_cast<u32>(columns));

@@ -1,6 +1,6 @@
 // The residues of a subject as a lane reads them: four columns at a time, delayed by the lane's lag.
 //
-// The packed database is read as it is stored: one byte a residue, four residues a 32-bit word, lowest byte first.
+// The packed database is read as it is stored: one byte per residue, four residues per 32-bit word, lowest byte first.
 // Every subject begins at a multiple of 16 bytes and is padded with code 31 up to the next subject. Bit 5 of a byte
 // is the soft mask. The column of a residue in the staged profile is (byte + 1) & 31, which drops the soft mask and
 // makes the padding column 0; an alphabet of n letters therefore needs n + 1 columns.

@@ -1,8 +1,8 @@
-// The subjects of a launch, which warps take one turn after another: the arrays of the packed database, and an
-// optional list of the subjects to score.
+// The subjects of a launch in the order in which warps score them: the arrays of the packed database, and an optional
+// list of the subjects to score. A warp takes the next turn, a number that determines its subject, from a counter.
 //
-// The database is sorted by length, so turns run from its end: the longest subjects begin first, and the shortest
-// fill the end of a launch. A list of subjects is sorted by length likewise.
+// The database is sorted by ascending length, so turns begin at its end: the longest subjects begin first, and the
+// shortest fill the end of a launch. A list of subjects is also sorted by length.
 
 #pragma once
 
@@ -11,7 +11,7 @@
 namespace swsearch {
 
 struct SubjectQueue {
-    const u32* residues;  // packed residues, four a word, 16-byte aligned
+    const u32* residues;  // packed residues, four per word, 16-byte aligned
     const u64* starts;    // byte of each subject's first residue, a multiple of 16
     const u32* lengths;   // residues of each subject
     const u32* listed;    // indices of the subjects to score, or null for subjects 0 to n_subjects - 1

@@ -1,6 +1,6 @@
-// The parameters that all diamond kernels share, and the Sweep (kernels/sweep.cuh) that is made of them. The
-// parameters of an entry are numbers and addresses, so the members of Sweep are separate parameters; Sweep documents
-// them.
+// The parameters that all diamond kernels share (SWS_SWEEP_PARAMETERS), and the initializers of a Sweep
+// (kernels/sweep.cuh) from these parameters (SWS_SWEEP_VALUES). The parameters of an entry are numbers and addresses,
+// so the members of Sweep are separate parameters; the comments of Sweep describe them.
 
 #pragma once
 

@@ -1,22 +1,22 @@
 // The shape of a tile, and the layout of a strip of the query profile in memory.
 //
-// A group of kGroup lanes of a warp aligns one subject with a strip of kRows query rows. Each lane holds kWords words
-// of H and of E in registers. The pairing says what the two halves of a word are:
+// A group of kGroup lanes of a warp aligns one subject with a strip of kRows query rows. Each lane stores kWords words
+// of H and of E in registers. The pairing determines the contents of the two halves of a word:
 //
 //   kRowBlocks   One query. Lane l has the 2 * kWords rows from l * 2 * kWords on: the low halves are the first kWords
 //                of them, at column j, and the high halves the other kWords, at column j - 1. Lanes are two columns
 //                apart.
 //   kTwoQueries  Two queries of similar length, row for row, one in the low halves and one in the high halves. Lanes
 //                are one column apart.
-//   kSingle      One query, one 32-bit score a word. Lanes are one column apart.
+//   kSingle      One query, one 32-bit score per word. Lanes are one column apart.
 //
-// A strip of the profile is an array of 16-byte units; a unit holds four words (a chunk) of one lane for one residue
+// A strip of the profile is an array of 16-byte units; a unit contains four words (a chunk) of one lane for one residue
 // column. Units are ordered by chunk and, within a chunk, by lane (kSlots lanes have words of their own). Every 16
-// consecutive units form a plane, and a plane holds, for each residue column, its 16 units: 256 bytes. So the address
-// of a lane's first chunk is one byte permutation of the residue column and the lane's slot, and all other chunks lie
-// at constant distances from it. Eight neighbouring lanes read eight different groups of four banks, whatever the
-// residue of each (groups of four lanes store their words twice for this). A last chunk that is not full takes the
-// same space.
+// consecutive units form a plane, and a plane contains, for each residue column, its 16 units: 256 bytes. Therefore the
+// address of a lane's first chunk is one byte permutation of the residue column and the lane's slot, and all other
+// chunks lie at constant distances from it. Eight neighbouring lanes read eight different groups of four banks,
+// regardless of the residue of each (for this purpose groups of four lanes store their words twice). An incomplete last
+// chunk takes the same space.
 //
 // swsearch/engine/cuda/kernels.py (Tile) computes the same layout, and profile.py fills it.
 
@@ -40,7 +40,7 @@ struct Tile {
     static constexpr int kDepth = kLag * kGroup - 1;
     static constexpr int kRows = kGroup * kWords * (kPairing == Pairing::kRowBlocks ? 2 : 1);
     static constexpr int kGroupsPerWarp = kWarpSize / kGroup;
-    // 32-bit words a column of the boundary between strips: H and F, in one word where 16 bits hold each.
+    // 32-bit words per column of the boundary between strips. Row blocks have H and F, 16 bits each, in one word.
     static constexpr int kBoundaryWords = kPairing == Pairing::kRowBlocks ? 1 : 2;
 
     static constexpr int kSlots = kGroup < 8 ? 8 : kGroup;
@@ -56,7 +56,7 @@ struct Tile {
 template <class Shape>
 class StagedScores {
    public:
-    // strip: the staged profile; slot: the lane's.
+    // strip: the staged profile. slot: the slot of the lane.
     SWS_DEVICE StagedScores(const uint4* strip, int slot)
         : plane_(reinterpret_cast<const char*>(strip + slot / 16 * Shape::kPlaneUnits)),
           slot_offset_(static_cast<u32>(slot % 16) * 16) {}

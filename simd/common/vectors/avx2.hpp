@@ -1,4 +1,4 @@
-// Vectors of AVX2: 32 bytes. vectors.hpp says what each function does.
+// Vectors of AVX2: 32 bytes. vectors.hpp describes each function.
 
 #pragma once
 

@@ -1,5 +1,5 @@
-// Vectors of AVX-512 (F, BW, VL, DQ): 64 bytes. vectors.hpp says what each function does. With VBMI one permutation of
-// bytes looks a score up.
+// Vectors of AVX-512 (F, BW, VL, DQ): 64 bytes. vectors.hpp describes each function. With VBMI, scores are looked up by
+// a single byte permutation.
 
 #pragma once
 
@@ -20,7 +20,7 @@ struct BitMask<4> { using Type = __mmask16; };
 struct Vectors {
     using V = __m512i;
     template <class T>
-    using Mask = typename BitMask<sizeof(T)>::Type;  // a bit per lane
+    using Mask = typename BitMask<sizeof(T)>::Type;  // one bit per lane
     static constexpr int kBytes = 64;
     static constexpr int kRegisters = 32;
 
@@ -122,7 +122,7 @@ struct Vectors {
     }
     static V unpack_low(V a, V b) { return _mm512_unpacklo_epi8(a, b); }
     static V unpack_high(V a, V b) { return _mm512_unpackhi_epi8(a, b); }
-    static void keep_order(V&, V&) {}  // 32 registers hold everything in any order
+    static void keep_order(V&, V&) {}  // with 32 registers no order of operations spills
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Vectors of NEON (AArch64): 16 bytes. vectors.hpp says what each function does.
+// Vectors of NEON (AArch64): 16 bytes. vectors.hpp describes each function.
 
 #pragma once
 
@@ -89,7 +89,7 @@ struct Vectors {
     static V load_parts(const Byte* const* rows, size_t offset) { return load(rows[0] + offset); }
     static V unpack_low(V a, V b) { return vzip1q_s8(a, b); }
     static V unpack_high(V a, V b) { return vzip2q_s8(a, b); }
-    static void keep_order(V&, V&) {}  // 32 registers hold everything in any order
+    static void keep_order(V&, V&) {}  // with 32 registers no order of operations spills
 };
 
 }  // namespace

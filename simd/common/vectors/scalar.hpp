@@ -1,5 +1,6 @@
-// Vectors without an instruction set: arrays of 16 bytes and loops over their lanes, which the compiler turns into what
-// its target has. Runs everywhere, and the tests compare the others with it. vectors.hpp says what each function does.
+// Vectors without an instruction set: arrays of 16 bytes and loops over their lanes, which the compiler translates to
+// the instructions of its target. They run on every processor, and the tests compare the other vectors with them.
+// vectors.hpp describes each function.
 
 #pragma once
 

@@ -1,4 +1,4 @@
-// Vectors of SSE4.1: 16 bytes. vectors.hpp says what each function does.
+// Vectors of SSE4.1: 16 bytes. vectors.hpp describes each function.
 
 #pragma once
 

@@ -1,10 +1,11 @@
 """The CPU engine: scores many subjects at once, one per SIMD lane, on several threads.
 
+Inputs are query profiles and a partition of the packed database; the output is one block of exact scores per profile.
 The kernels are written in C++ (``simd/score``), from one source for all instruction sets; by default the best set of
-this processor is used. Scores depend neither on the instruction set nor on the number of threads: scores are computed
-in 8 bits first, and subjects that exceed this range again in 16 or 32 bits. Floors save work: a subject whose score is
-proved to be below its floor is not computed to the end. ``docs/design/cpu-engine.md`` describes the method and its
-speed.
+this processor is used. Scores depend neither on the instruction set nor on the number of threads: they are computed in
+8 bits first, and subjects that exceed this range are scored again in 16 or 32 bits. Floors save work: no exact score is
+computed for a subject whose score is proved to be below its floor. ``docs/design/cpu-engine.md`` describes the method
+and its speed.
 """
 
 from __future__ import annotations
@@ -25,11 +26,11 @@ from swsearch.query.profile import QueryProfile
 
 _LARGEST_FLOOR: Final = 2**31 - 1
 SCORES_PER_CALL: Final = 2**23
-"""Scores that are held in memory at a time: 32 MB, enough work for all threads."""
+"""Maximum number of scores in memory at a time: 32 MB, which is enough work for all threads."""
 
 
 def usable_instruction_sets() -> list[str]:
-    """Instruction sets that are built and that this processor can run, best first."""
+    """Names of the instruction sets that are built and that this processor can run, best first."""
     return [name for name, usable in _native.instruction_sets() if usable]
 
 
@@ -43,14 +44,14 @@ class CpuEngine(Closeable):
     instruction_set : str, optional
         One of :func:`usable_instruction_sets`; the best by default.
     scores_per_call : int
-        Scores of all profiles together that are held at a time, at least one per profile; it does not change any score.
+        Number of scores of all profiles that are in memory at a time, at least one per profile; no score depends on it.
 
     Raises
     ------
     InputError
         ``threads`` is below 1.
     EngineUnavailable
-        This processor cannot run ``instruction_set``, or nothing of that name is built.
+        This processor cannot run ``instruction_set``, or no instruction set of that name is built.
     """
 
     name = "cpu"
@@ -128,12 +129,12 @@ class CpuEngine(Closeable):
         return blocks
 
     def close(self) -> None:
-        """Mark the engine as closed; it holds nothing between calls, but scoring after this raises an error."""
+        """Mark the engine as closed. It owns no resources between calls, but later calls that score raise an error."""
         self._closed = True
 
 
 def cpu_info() -> EngineInfo:
-    """The instruction set that is used here by default, the other usable ones, and the number of cores."""
+    """The instruction set that is used by default on this machine, the other usable ones, and the number of cores."""
     best, *others = usable_instruction_sets()
     cores = usable_cores()
     also = f" (also {', '.join(others)})" if others else ""

@@ -1,4 +1,8 @@
-"""The pair backend of the CPU (``simd/pair``): one short pair per thread; a long pair in diamonds over all threads."""
+"""The pair backend of the CPU (``simd/pair``): it aligns a short pair on one thread, and a long pair on all threads.
+
+Inputs are sequences of uint16 letters and a problem; the output is a :class:`swsearch.engine.pair_arrays.PairPaths`.
+The matrix of a long pair is divided into diamonds, which the threads compute (docs/design/diamond.md).
+"""
 
 from __future__ import annotations
 
@@ -14,7 +18,7 @@ from swsearch.engine.pair_arrays import AlignmentProblem, PairPaths, Sequences, 
 from swsearch.errors import InputError
 
 SHORT_LETTERS: Final = 2048
-"""Most letters of either sequence of a short pair; a longer pair keeps all threads busy by itself."""
+"""Maximum number of letters of either sequence of a short pair; a longer pair alone occupies all threads."""
 MEMORY_BYTES: Final = 256 << 20
 """Bytes of matrix rows saved for the traceback, in addition to memory linear in the lengths; shared by all threads."""
 
@@ -62,7 +66,7 @@ class CpuPairs:
         Raises
         ------
         InputError
-            The arrays do not fit each other, or scores may leave 30 bits.
+            The arrays are inconsistent, or scores may exceed 30 bits.
         """
         if len(queries) != len(subjects):
             raise InputError(f"there are not as many queries ({len(queries)}) as subjects ({len(subjects)})")
@@ -91,7 +95,7 @@ class CpuPairs:
         path: bool,
         progress: Callable[[int], None] | None,
     ) -> PairPaths:
-        """All pairs in one native call, in which each thread aligns one pair after another."""
+        """Align all pairs in one native call, in which each thread aligns one pair after another."""
         ends, run_ends, runs = _native.align_pairs(
             queries.letters, queries.ends, subjects.letters, subjects.ends,
             problem.table, problem.match, problem.mismatch, problem.gap_open, problem.gap_extend,
@@ -109,7 +113,7 @@ class CpuPairs:
         path: bool,
         progress: Callable[[int], None] | None,
     ) -> PairPaths:
-        """One pair on all threads."""
+        """Align one pair on all threads."""
         *ends, runs = _native.align_pair(
             queries[index], subjects[index],
             problem.table, problem.match, problem.mismatch, problem.gap_open, problem.gap_extend,
@@ -120,9 +124,9 @@ class CpuPairs:
 
 
 def _fastest_for_short(*, path: bool) -> str:
-    """The instruction set for short pairs.
+    """The fastest instruction set for short pairs.
 
-    Narrow vectors make strips of few rows: a short pair then needs less padding, and stores fewer traceback decisions.
+    With narrow vectors strips have few rows, so a short pair needs less padding and stores fewer traceback decisions.
     """
     usable = usable_instruction_sets()
     return next((name for name in (("sse41", "avx2") if path else ("avx2", "sse41")) if name in usable), "auto")
@@ -141,7 +145,7 @@ def cigars(paths: PairPaths, queries: Sequences, subjects: Sequences, n_threads:
     Raises
     ------
     ValueError
-        The paths do not fit the sequences.
+        The paths are inconsistent with the sequences.
     """
     return _native.write_cigars(
         queries.letters, queries.ends, subjects.letters, subjects.ends,

@@ -1,8 +1,9 @@
-"""Predicts the kernels that score batches of queries, so that they are compiled side by side before the first launch.
+"""Predicts the kernels that score batches of queries, so that they are compiled concurrently before the first launch.
 
-Pure functions without a device. A kernel that is predicted but not needed costs one compilation; a kernel that is
-needed but not predicted is compiled at its launch. Neither changes a score. The inter-task kernels come first because
-they take longest to compile.
+:func:`expected_kernels` takes the profiles, their batches and a partition, and returns kernel specifications. The
+functions are pure and need no device. A kernel that is predicted but not needed costs one compilation; a kernel that is
+needed but not predicted is compiled at its launch. Neither changes a score. The inter-task kernels are listed first
+because they take longest to compile.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from swsearch.scoring.gap import GapPenalty
 
 
 def range_kernels(plan: InterTaskPlan, gap: GapPenalty, *, texture: bool) -> list[KernelSpec]:
-    """The inter-task kernel of each strip."""
+    """The inter-task kernel of each strip of a plan."""
     return [
         inter_task_kernel(
             plan.arithmetic,
@@ -61,13 +62,13 @@ def expected_kernels(
     profiles, batches, partition, floors
         As :class:`swsearch.engine.cuda.engine.CudaEngine` scores them; the partition is not empty.
     architecture, multiprocessors : int
-        Of the device.
+        Properties of the device.
     deferred, texture : bool
         The engine's options.
     ruled : bool
-        Whether only the best subjects are wanted.
+        Whether only the best subjects are requested.
     windows : VerifiedWindows
-        It scores the longest subjects.
+        The object that scores the longest subjects.
     """
     ranges: list[KernelSpec] = []
     lists: list[KernelSpec] = []
@@ -102,5 +103,5 @@ def expected_kernels(
 
 
 def exceeds(profile: QueryProfile, longest: int, arithmetic: Arithmetic) -> bool:
-    """Whether a subject of up to ``longest`` residues may score more than a type is exact for."""
+    """Whether a subject of up to ``longest`` residues may score more than a type can represent exactly."""
     return profile.max_score * min(profile.length, longest) > arithmetic.largest_exact(profile.max_score)

@@ -1,10 +1,12 @@
 """Compiles kernels at run time, with nvcc or else NVRTC, and caches the compiled kernels on disk.
 
+The input is a :class:`swsearch.engine.cuda.kernels.KernelSpec` and an architecture; the output is a cubin.
+
 The key of a cached kernel is the SHA-256 of everything that determines its code: every file under ``cuda/``, the entry
 and its constants, the architecture, and the compiler's name and version. Files are written under a temporary name and
 renamed, so several processes may share the cache; the threads of one process do not compile a kernel twice. The cache
-lies in ``$SWSEARCH_KERNEL_CACHE``, or ``swsearch/kernels`` under ``$XDG_CACHE_HOME`` or ``~/.cache``; it may be deleted
-at any time.
+is the folder ``$SWSEARCH_KERNEL_CACHE`` if that variable is set, otherwise ``swsearch/kernels`` under
+``$XDG_CACHE_HOME`` or ``~/.cache``; it may be deleted at any time.
 """
 
 from __future__ import annotations
@@ -29,11 +31,11 @@ HALF_MAXIMA: Final = range(80, 90)
 COMPILE_SECONDS: Final = 300
 
 _COMPILING: Final[dict[Path, threading.Lock]] = {}
-"""One lock per file of a cache for which this process has compiled a kernel: several devices need the same kernels."""
+"""One lock per cached file that this process has compiled, because several devices may need the same kernel."""
 
 
 def compile_options(spec: KernelSpec, architecture: int, folder: Path) -> list[str]:
-    """Options that nvcc and NVRTC both take; ``architecture`` is 90 for compute capability 9.0."""
+    """Options that both nvcc and NVRTC accept; ``architecture`` is 90 for compute capability 9.0."""
     half = ["-DSWS_HALF_MAXIMA"] if architecture in HALF_MAXIMA else []
     return [
         f"-arch=sm_{architecture}",
@@ -57,7 +59,7 @@ class Compiler(Protocol):
         Raises
         ------
         KernelCompileError
-            The compiler rejects it; ``log`` is what it printed.
+            The compiler rejects the kernel; ``log`` is the compiler's output.
         """
         ...
 
@@ -139,7 +141,7 @@ def find_nvcc() -> str | None:
 
 
 def find_compiler() -> Compiler | None:
-    """The compiler to use: nvcc where there is one, else NVRTC, else None."""
+    """The compiler to use: nvcc if it is installed, else NVRTC, else None."""
     path = find_nvcc()
     if path is not None:
         return Nvcc(path)
@@ -189,7 +191,7 @@ class KernelCache:
         return self.folder / f"{spec.entry}-sm{architecture}-{self.key(spec, architecture)[:32]}.cubin"
 
     def load(self, spec: KernelSpec, architecture: int) -> bytes:
-        """The cubin, from disk or from the compiler. Threads may call this at once.
+        """The cubin, from disk or from the compiler. Several threads may call this concurrently.
 
         Raises
         ------

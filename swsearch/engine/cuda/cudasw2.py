@@ -1,4 +1,6 @@
-"""The kernels of CUDASW++ 2.0 as an engine: exact like the default engine, and meant for comparison with it.
+"""An engine with the kernels of CUDASW++ 2.0: it is exact like the default engine and serves for comparison with it.
+
+Inputs are query profiles and partitions of the packed database; the output is the score of every subject.
 
 =============  ==================================================================================
 kernel         work
@@ -44,7 +46,7 @@ LARGEST_NARROW: Final = 65_535
 """Largest score for which H and E fit 16 bits."""
 DATABASE_SHARE: Final = 0.5
 STATE_SHARE: Final = 0.25
-"""Shares of the device's free memory for subjects, and for H, E and F between columns or partitions."""
+"""Share of the device's free memory for subjects, and share for H, E and F between columns or partitions."""
 
 _BLOCKS: Final = {"simt": 2, "striped": 4, "partitioned": 3}
 """Blocks per multiprocessor; they bound the registers of a thread."""
@@ -100,7 +102,8 @@ class ClassicPlan:
     turns : int
         Iterations of the kernel's loop over the query: cell blocks, vectors, or partitions.
     state_bytes : callable
-        Takes the longest subject's length; bytes of H, E and F that a block of threads keeps in global memory.
+        A function from the longest subject's length to the bytes of H, E and F that a block of threads stores in
+        global memory.
     """
 
     spec: KernelSpec
@@ -172,7 +175,7 @@ class Cudasw2Engine(Closeable):
     Raises
     ------
     EngineUnavailable
-        No device that can be used; the message says what would mend it.
+        No device can be used; the message names the remedy.
     """
 
     name = "cuda"
@@ -191,7 +194,7 @@ class Cudasw2Engine(Closeable):
 
     @property
     def description(self) -> str:
-        """The device's name and the kernel's."""
+        """The name of the device and that of the kernel."""
         return f"{self._device.facts.name}, {self.kernel} kernel"
 
     def score(
@@ -236,7 +239,7 @@ class Cudasw2Engine(Closeable):
     def _launch(
         self, plan: ClassicPlan, subjects: DeviceSubjects, indices: NDArray[np.uint32] | None
     ) -> NDArray[np.int32]:
-        """Scores by subject index; only those of ``indices`` are computed where they are given."""
+        """Scores by subject index. If ``indices`` are given, only the scores of these subjects are computed."""
         device = self._device
         n_subjects = len(subjects) if indices is None else len(indices)
         subjects_per_block = THREADS if self.kernel == "simt" else THREADS // WARP

@@ -1,7 +1,7 @@
 """One GPU: memory, streams, texture objects and launches, behind a narrow interface.
 
-:class:`Device` is everything that the engine needs from a GPU; :class:`PyCudaDevice` implements it with PyCUDA. Work is
-ordered within a stream but not between streams. A device belongs to the thread that opened it.
+:class:`Device` is the interface that the engine requires of a GPU; :class:`PyCudaDevice` implements it with PyCUDA.
+Operations are ordered within a stream but not between streams. A device belongs to the thread that opened it.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ MAX_BLOCKS: Final = 16
 
 
 class OutOfDeviceMemory(EngineError):
-    """The device has no memory for an allocation; the engine continues with smaller pieces."""
+    """An allocation does not fit the device's free memory; the engine continues with smaller pieces."""
 
 
 class DeviceLost(EngineError):
@@ -45,7 +45,7 @@ class Stream(IntEnum):
 
     COMPUTE = 0
     SIDE = 1
-    """Long subjects, scored while the other subjects are."""
+    """Long subjects, which are scored concurrently with the others."""
     COPY = 2
     """Uploads of a streamed database."""
     OTHER_SIDE = 3
@@ -92,7 +92,7 @@ class MultiprocessorLimits:
 
 
 def fitting_blocks(limits: MultiprocessorLimits, threads: int, registers: int, shared_bytes: int) -> int:
-    """Blocks that run on a multiprocessor at a time, at least 1.
+    """Number of blocks that run on a multiprocessor at a time, at least 1.
 
     Parameters
     ----------
@@ -100,9 +100,9 @@ def fitting_blocks(limits: MultiprocessorLimits, threads: int, registers: int, s
     threads : int
         Threads per block, a multiple of 32.
     registers : int
-        Registers per thread; a warp gets them in units of 256.
+        Registers per thread; a warp allocates them in units of 256.
     shared_bytes : int
-        Dynamic shared memory per block; the driver reserves 1,024 bytes more.
+        Dynamic shared memory per block; the driver reserves 1,024 bytes in addition.
     """
     warp_registers = -(-registers * WARP // REGISTER_UNIT) * REGISTER_UNIT
     by_registers = limits.registers // warp_registers // (threads // WARP) if warp_registers else MAX_BLOCKS
@@ -117,7 +117,7 @@ class Buffer(Protocol):
     n_bytes: int
 
     def free(self) -> None:
-        """Give the memory back; a second call does nothing."""
+        """Free the memory; a second call has no effect."""
         ...
 
 
@@ -127,12 +127,12 @@ class Texture(Protocol):
     handle: int
 
     def close(self) -> None:
-        """Destroy the object; a second call does nothing."""
+        """Destroy the object; a second call has no effect."""
         ...
 
 
 class Device(Protocol):
-    """What the engine needs from a GPU."""
+    """The operations of a GPU that the engine uses."""
 
     facts: DeviceFacts
 
@@ -153,11 +153,11 @@ class Device(Protocol):
         ...
 
     def upload(self, buffer: Buffer, values: NDArray[Any], stream: Stream, offset: int = 0) -> None:
-        """Copy to the device. From pinned memory it may end after the call; leave that memory unchanged."""
+        """Copy to the device. The copy may end after the call; until then pinned memory must not be changed."""
         ...
 
     def download(self, values: NDArray[Any], buffer: Buffer, stream: Stream, offset: int = 0) -> None:
-        """Copy from the device and wait for the stream's work so far."""
+        """Copy from the device, after all earlier work of the stream, and wait for the copy."""
         ...
 
     def clear(self, buffer: Buffer, n_bytes: int, stream: Stream) -> None:
@@ -165,11 +165,11 @@ class Device(Protocol):
         ...
 
     def texture(self, buffer: Buffer) -> Texture:
-        """A texture object over the whole buffer."""
+        """A texture object over the complete buffer."""
         ...
 
     def prepare(self, specs: Sequence[KernelSpec]) -> None:
-        """Begin to compile kernels before their launch; any other kernel is compiled at its launch."""
+        """Begin to compile kernels before their launch; all other kernels are compiled at their launch."""
         ...
 
     def launch(
@@ -184,11 +184,11 @@ class Device(Protocol):
         ...
 
     def resident_blocks(self, spec: KernelSpec, shared_bytes: int) -> int:
-        """Blocks of a kernel that fit one multiprocessor at a time, at least 1."""
+        """Number of blocks of a kernel that are resident on one multiprocessor at a time, at least 1."""
         ...
 
     def follow(self, stream: Stream, leader: Stream) -> None:
-        """Let later work of ``stream`` wait for the earlier work of ``leader``."""
+        """Make later work of ``stream`` wait for the earlier work of ``leader``."""
         ...
 
     def synchronize(self) -> None:
@@ -198,10 +198,10 @@ class Device(Protocol):
     def timed(
         self, stream: Stream, meanwhile: Callable[[], None] | None = None
     ) -> contextlib.AbstractContextManager[list[float]]:
-        """Seconds from a with-block's first kernel to the end of the stream's work, appended when the block ends.
+        """Measure the seconds from a with-block's first kernel to the end of the stream's work.
 
-        Host work and copies before that kernel are not counted. Blocks do not nest. ``meanwhile`` is called when the
-        block has ended, before the call waits for the stream.
+        They are appended to the list when the block ends. Host work and copies before that kernel are not counted.
+        Blocks do not nest. ``meanwhile`` is called when the block has ended, before the call waits for the stream.
         """
         ...
 
@@ -237,14 +237,14 @@ class _PyCudaTexture:
 
 
 class PyCudaDevice:
-    """A GPU through PyCUDA; texture objects, which PyCUDA lacks, through cuda-bindings on the same context.
+    """A GPU accessed through PyCUDA. Texture objects, which PyCUDA lacks, use cuda-bindings on the same context.
 
     A thread's contexts form a stack: a thread that opens several devices must close the last one first.
 
     Parameters
     ----------
     ordinal : int
-        Number of the device among those the driver shows.
+        Number of the device among those that the driver lists.
 
     Raises
     ------
@@ -316,7 +316,7 @@ class PyCudaDevice:
 
     @contextlib.contextmanager
     def _errors(self, doing: str) -> Iterator[None]:
-        """Translate PyCUDA's errors into this package's. After a failure every call raises that failure again."""
+        """Translate PyCUDA's errors into those of this package. After a failure every call raises the same failure."""
         if self._failure is not None:
             raise self._failure
         try:
@@ -330,7 +330,7 @@ class PyCudaDevice:
             raise self._failure from error
 
     def give_back(self, allocation: Any) -> None:
-        """Free memory. On a lost device only keep the object: PyCUDA would warn of every buffer that it cannot free."""
+        """Free memory. On a lost device only retain the object: PyCUDA would warn for every buffer it cannot free."""
         if self._failure is not None:
             self._abandoned.append(allocation)
             return
@@ -421,7 +421,7 @@ class PyCudaDevice:
         """See :class:`Device`."""
         function = self._function(spec)
         with self._errors(f"starting kernel {spec.entry}"):
-            # A prepared call takes a fifth of the time of a plain one, during which the device would be idle.
+            # A prepared call takes a fifth of the time of an unprepared one, and the device is idle during a call.
             if spec not in self._prepared:
                 function.prepare([type(argument) for argument in arguments])
                 self._prepared.add(spec)

@@ -1,11 +1,13 @@
-"""Several GPUs as one engine: each is driven by its own thread and holds the database, or a share of it.
+"""One engine over several GPUs: each is driven by its own thread and stores the database, or a share of it.
 
-With many queries in a call each device scores whole queries, balanced by length, against the whole partition, so the
-devices never wait for one another. With fewer queries, or where a device has memory for its share of the subjects but
-not for all of them, each device scores every query against its share. Scores do not depend on the device that computes
-them, so neither do hits.
+Inputs are query profiles and a partition; the output is one block of scores per profile. With many queries in a call,
+the devices divide the queries, balanced by length, and each scores its queries against the complete partition, so the
+devices never wait for one another. With fewer queries, or if a device has memory for its share of the subjects but not
+for all of them, the devices divide the subjects, and each scores every query against its share. Scores do not depend on
+the device that computes them, so neither do hits.
 
-A single GPU benefits from its thread as well: the caller ranks and aligns scored queries while the GPU scores the rest.
+A single GPU benefits from its thread as well: the caller ranks and aligns scored queries while the GPU scores the
+others.
 """
 
 from __future__ import annotations
@@ -34,7 +36,8 @@ from swsearch.query.profile import QueryProfile
 from swsearch.typing import Scores
 
 PROFILES_PER_DEVICE: Final = 8
-"""Queries per device from which whole queries balance: the last one to end is then a small part of the work."""
+"""Queries per device from which the devices divide the queries: the query that ends last is then a small part of the
+work."""
 
 
 class _Stopped(Exception):
@@ -43,7 +46,7 @@ class _Stopped(Exception):
 
 @dataclass(frozen=True)
 class _Work:
-    """What one device is to score; ``indices`` are the profiles' indices in the caller's list."""
+    """The work of one device; ``indices`` are the profiles' indices in the caller's list."""
 
     indices: Sequence[int]
     profiles: Sequence[QueryProfile]
@@ -54,7 +57,7 @@ class _Work:
 
 @dataclass(frozen=True)
 class _EndsRequest:
-    """A call of :meth:`CudaDevices.ends` that waits for its answer."""
+    """A call of :meth:`CudaDevices.ends` that waits for its result."""
 
     profile: QueryProfile
     subjects: Partition
@@ -63,14 +66,14 @@ class _EndsRequest:
 
 
 class DeviceScoring:
-    """Scores that the devices' threads deliver one after another; see :class:`swsearch.engine.protocol.Scoring`.
+    """Scores that the devices' threads deliver as they complete; see :class:`swsearch.engine.protocol.Scoring`.
 
     Parameters
     ----------
     threads, engines, work
         One of each per device.
     n_parts : int
-        Blocks that are concatenated for a profile: one per share of the subjects, or 1.
+        Number of blocks that are concatenated for a profile: one per share of the subjects, or 1.
     answer : callable
         Called between launches in the first device's thread, to answer waiting requests for ends.
     """
@@ -86,7 +89,7 @@ class DeviceScoring:
         self._n_parts = n_parts
         self._answer = answer
         self._stop = False
-        # Reports of the threads: cells done, a block of a device, or None when a device has ended.
+        # Events from the threads: a number of computed cells, a block of a device, or None when a device has ended.
         self._events: queue.SimpleQueue[int | tuple[int, int, ScoreBlock] | None] = queue.SimpleQueue()
         self._futures: list[Future[None]] = []
         self._prepared = [threading.Event() for _ in work]
@@ -96,7 +99,7 @@ class DeviceScoring:
             self._futures.append(future)
 
     def _score(self, number: int, engine: CudaEngine, work: _Work) -> None:
-        """Runs in a device's thread: scores its work and reports cells and blocks."""
+        """Score the device's work, in the device's thread, and report cells and blocks."""
 
         def report(cells: int) -> None:
             self._report_cells(cells)
@@ -288,7 +291,7 @@ class CudaDevices(Closeable):
     # --- Ends ---
 
     def ends(self, profile: QueryProfile, subjects: Partition, scores: Scores) -> Ends | None:
-        """See :class:`swsearch.engine.protocol.EndsEngine`: the first device answers between two of its batches."""
+        """See :class:`swsearch.engine.protocol.EndsEngine`. The first device computes them between two batches."""
         if not self.engines:
             raise EngineError("the CUDA engine was closed; make a new one")
         request = _EndsRequest(profile, subjects, scores, Future())
@@ -297,7 +300,7 @@ class CudaDevices(Closeable):
         return request.answer.result()
 
     def _answer(self) -> None:
-        """Runs in the first device's thread: answers the waiting requests."""
+        """Answer the waiting requests, in the first device's thread."""
         while not self._requests.empty():
             request = self._requests.get()
             try:
@@ -313,10 +316,10 @@ class CudaDevices(Closeable):
             thread.shutdown()
         self.engines = []
 
-    # --- Sharing out ---
+    # --- Distribution of the work ---
 
     def shares_subjects(self, n_profiles: int, partition: Partition) -> bool:
-        """Whether devices share the subjects of each query, rather than the queries."""
+        """Whether the devices divide the subjects of each query, rather than the queries."""
         n_devices = len(self.engines)
         if n_devices == 1 or n_profiles < PROFILES_PER_DEVICE * n_devices:
             return n_devices > 1
@@ -335,7 +338,7 @@ class CudaDevices(Closeable):
         return indices_by_device
 
     def _shares_of(self, partition: Partition) -> list[Partition]:
-        """Ranges of about equal residues, one per device; always the same objects, so that devices keep them."""
+        """Ranges of about equal residues, one per device; each call returns the same objects, so devices cache them."""
         known = self._shares.get(id(partition))
         if known is None or known[0] is not partition:
             ends = np.cumsum(partition.lengths, dtype=np.uint64)

@@ -1,8 +1,9 @@
-"""What strips save on a GPU for a path: their lowest rows and, at checkpoints, the states of their lanes.
+"""The data that strips save on a GPU for a path: their lowest rows and, at checkpoints, the states of their lanes.
 
-``cuda/kernels/sweep.cuh`` writes both during a sweep; ``diamond_paths.py`` reads the parts that the path crosses. An
-entry of a row is an entry of the horizon (``cuda/include/swsearch/horizon.cuh``): H, H minus the next F, and the number
-of the strip that wrote it.
+``cuda/kernels/sweep.cuh`` writes both during a sweep; ``diamond_paths.py`` reads the parts that the path crosses, as
+int32 arrays of H, E and F on the host. An entry of a row is an entry of the horizon
+(``cuda/include/swsearch/horizon.cuh``), 64 bits that contain H, H minus the next F, and the tag of the strip that wrote
+the entry.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from swsearch.engine.cuda.diamond_plan import SweepShape, filled_columns, n_chec
 from swsearch.engine.cuda.kernels import WARP
 
 ENTRY_BYTES: Final = 8
-"""Bytes of an entry, one per column of the horizon or of a saved row."""
+"""Bytes of an entry; the horizon and each saved row have one entry per column."""
 
 
 def strip_bytes(shape: SweepShape, columns: int) -> int:
@@ -31,7 +32,7 @@ def strip_bytes(shape: SweepShape, columns: int) -> int:
 
 @dataclass(frozen=True, eq=False)
 class KnownRow:
-    """The lowest row of a strip on the host: its entries, padded to whole diamonds."""
+    """The lowest row of a strip on the host: its entries, padded to complete diamonds."""
 
     strip: int
     entries: NDArray[np.uint64]
@@ -58,7 +59,7 @@ class StripCheckpoints(Closeable):
     row_indices, rows, states : Buffer, the last one or None
         Arguments of the kernel: for each strip of the pair the int32 index of its row, or -1; rows; states.
     row_columns, state_words, n_bytes : int
-        Entries per row, 32-bit words of a strip's states, and bytes of all the device memory.
+        Entries per row, 32-bit words of a strip's states, and total bytes of device memory.
 
     Raises
     ------
@@ -101,7 +102,7 @@ class StripCheckpoints(Closeable):
         return [KnownRow(strip, self.row(strip, 0, self.row_columns)) for strip in self.strips]
 
     def left_edges(self, strip: int, first: int, last: int) -> LeftEdges:
-        """A strip's left edges at checkpoints first to last - 1; checkpoint 0 lies after 256 columns."""
+        """A strip's left edges at checkpoints first to last - 1; checkpoint 0 follows the first 256 columns."""
         words = self._shape.lane_words * WARP
         states = np.empty((last - first, self._shape.lane_words, WARP), np.uint32)
         if self.states is not None and len(states):
@@ -145,10 +146,10 @@ class LeftEdges:
 
 
 def left_edges_of(states: NDArray[np.uint32], shape: SweepShape) -> LeftEdges:
-    """The edges in lane states of shape (states, words per lane, lanes), as ``StripLane::save`` writes them.
+    """The edges from lane states of shape (states, words per lane, lanes), as ``StripLane::save`` writes them.
 
-    With 16-bit scores a word holds the scores of two groups relative to the lane's base, the upper group's in its low
-    half.
+    With 16-bit scores a word contains the scores of two groups relative to the lane's base; its low half is the score
+    of the upper group.
     """
     words = np.ascontiguousarray(states[:, :-1])
     if shape.narrow:

@@ -22,7 +22,8 @@ from swsearch.engine.cuda.kernels import SWEEP_WARPS
 from swsearch.engine.pair_arrays import AlignmentProblem
 
 CELLS_PER_LAUNCH: Final = 4_000_000_000_000
-"""Cells of a launch, at most: one or two seconds on a large GPU, after which an interrupt takes effect."""
+"""Maximum number of cells of a launch: it takes one or two seconds on a large GPU, after which an interrupt takes
+effect."""
 
 _PAIR: Final = np.dtype(
     [(name, "<u8") for name in ("query", "subject", "horizon", "last_row", "last_column")]
@@ -33,7 +34,7 @@ _PAIR: Final = np.dtype(
 
 @dataclass(frozen=True)
 class PairEnd:
-    """The best end that a problem allows: its score, and the number of query and of subject letters before it."""
+    """The best end that a problem allows: its score, and the numbers of query and subject letters before it."""
 
     score: int
     query_end: int
@@ -79,7 +80,7 @@ class DiamondLaunch:
         return self._n_strips
 
     def sweep(self, checkpoints: StripCheckpoints | None = None, progress: Callable[[int], None] | None = None) -> None:
-        """Sweep all pairs, once; a call of a single pair may save rows in ``checkpoints``."""
+        """Sweep all pairs once; a call with a single pair may save rows in ``checkpoints``."""
         for strips in self._strips_per_launch(0, self._n_strips, int(self._table["columns"].max())):
             self._start("sweep_pairs", strips, self._arguments(strips.stop, checkpoints))
             if progress is not None:
@@ -91,9 +92,9 @@ class DiamondLaunch:
     ) -> None:
         """Sweep columns 1 to ``columns`` of strips first to last - 1 of a single pair again, to fill ``checkpoints``.
 
-        The last diamond is computed whole as far as the matrix has columns, so that padding letters come only after the
-        matrix's end. ``top`` holds the saved entries of the row above, padded to whole diamonds; None above the first
-        strip.
+        The last diamond is computed to its end, or to the matrix's last column if that comes first, so that padding
+        letters occur only after the matrix's end. ``top`` contains the saved entries of the row above, padded to
+        complete diamonds; it is None above the first strip.
         """
         device = self._device
         table = self._table.copy()
@@ -125,14 +126,14 @@ class DiamondLaunch:
         device = self._device
         spec = kernel_for(self._problem, self._shape, compared=self._letters.compared, entry=entry)
         shared_bytes = self._shape.warp_bytes(self._letters.n_columns) * SWEEP_WARPS
-        # No more blocks than run at a time: a strip may wait only for a strip that runs.
+        # The grid has at most as many blocks as run at a time, because a strip may wait only for a strip that runs.
         resident = device.facts.multiprocessors * device.resident_blocks(spec, shared_bytes)
         device.upload(self._counter, np.array([strips.start], np.uint32), Stream.COMPUTE)
         grid = min(resident, -(-len(strips) // SWEEP_WARPS))
         device.launch(spec, grid, shared_bytes, arguments, Stream.COMPUTE)
 
     def _local_ends(self) -> list[PairEnd]:
-        """The best end in any strip of each pair."""
+        """The best end of each pair over all its strips."""
         device = self._device
         found = np.empty((self._n_strips, 2), np.int32)
         device.download(found, self._found, Stream.COMPUTE)
@@ -216,7 +217,7 @@ def _address(buffer: Buffer | None) -> np.uint64:
 
 
 def better(one: PairEnd, other: PairEnd) -> PairEnd:
-    """The better of two ends."""
+    """The better of two ends: the higher score, then the smaller column, then the smaller row."""
     return min(one, other, key=lambda end: (-end.score, end.subject_end, end.query_end))
 
 
@@ -239,7 +240,7 @@ def pair_table(
 
 
 def _first_strips(table: NDArray[np.void], shape: SweepShape) -> list[int]:
-    """First strip of each pair, and the number of all strips."""
+    """Index of the first strip of each pair, followed by the total number of strips."""
     return [*table["first_strip"].tolist(), int(table["first_strip"][-1]) + shape.strips(int(table["rows"][-1]))]
 
 

@@ -1,4 +1,9 @@
-"""Long pairs on a GPU by diamonds: the pair backend over :class:`swsearch.engine.cuda.diamonds.DiamondSweep`."""
+"""The pair backend for long pairs on a GPU: it aligns sequences over all their cells by diamonds.
+
+It implements :class:`swsearch.engine.pair_arrays.PairBackend` with
+:class:`swsearch.engine.cuda.diamonds.DiamondSweep`. Inputs are sequences of uint16 letters; the output is a
+:class:`swsearch.engine.pair_arrays.PairPaths`: scores, ends and, if requested, paths.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +17,7 @@ from swsearch.engine.pair_arrays import AlignmentProblem, PairPaths, Sequences, 
 from swsearch.engine.reference_pairs import ReferencePairs
 
 MEMORY_BYTES: Final = 256 << 20
-"""Host memory for rows, where the device has too little memory for all checkpoints of a path."""
+"""Host memory for saved rows, used if the device has too little memory for all checkpoints of a path."""
 
 
 class DiamondPairs(Closeable):
@@ -26,7 +31,7 @@ class DiamondPairs(Closeable):
     Raises
     ------
     EngineUnavailable
-        No device that can be used; the message names the remedy.
+        No device can be used; the message names the remedy.
     """
 
     name = "cuda diamond"

@@ -1,10 +1,14 @@
-"""The path of a pair whose end a GPU has found: sweeps bands of the matrix again and walks the blocks on the path.
+"""Checkpointed traceback of a pair whose end a GPU has found.
 
-Bands of strips are swept again from the end upwards. A band lies below a known row and is swept only up to the
-column where the path is; its strips save their lowest rows and states (``diamond_checkpoints.py``). The parts beside
-the blocks on the path are copied to the host, where ``_native.PairWalk`` decides the cells of the blocks. A band whose
-checkpoints do not fit the device is cut by rows that another sweep saves. All values are those of the whole matrix, so
-the path does not depend on the cuts and equals the path of the CPU's kernels (docs/design/diamond.md, "Path").
+The input is a pair, already uploaded (:class:`swsearch.engine.cuda.diamond_launch.DiamondLaunch`), with its end; the
+output is the start of the path and its runs of ``M``, ``D`` and ``I``.
+
+Bands of strips are swept again from the end upwards. A band begins below a known row and is swept only up to the
+column that the path has reached; its strips save their lowest rows and states (``diamond_checkpoints.py``). The saved
+values at the edges of the blocks on the path are copied to the host, where ``_native.PairWalk`` computes these blocks
+again and traces the path through them. A band whose checkpoints do not fit the device is divided at rows that another
+sweep saves. All values are those of the complete matrix, so the path does not depend on the division and equals the
+path of the CPU's kernels (docs/design/diamond.md, "Path").
 """
 
 from __future__ import annotations
@@ -37,7 +41,7 @@ PATH_SHARE: Final = 0.5
 
 @dataclass(frozen=True)
 class PairPath:
-    """Letters of query and subject before a path, and the path's runs of ``M``, ``D`` and ``I`` with their lengths."""
+    """Numbers of query and subject letters before a path, and its runs of ``M``, ``D`` and ``I`` with their lengths."""
 
     query_start: int
     subject_start: int
@@ -45,22 +49,22 @@ class PairPath:
 
 
 def evenly(first: int, last: int, n_rows: int) -> list[int]:
-    """Up to ``n_rows`` strips whose lowest rows cut strips first to last - 1 into bands of about equal height."""
+    """Up to ``n_rows`` strips whose lowest rows divide strips first to last - 1 into bands of about equal height."""
     parts = min(n_rows + 1, last - first)
     return [first + (last - first) * part // parts - 1 for part in range(1, parts)]
 
 
 def rows_between(n_strips: int, shape: SweepShape, columns: int, checkpoint_bytes: int, memory_bytes: int) -> int:
-    """Number of rows that cut the strips into bands whose checkpoints fit the device; 0 if one band fits.
+    """Number of rows that divide the strips into bands whose checkpoints fit the device; 0 if one band suffices.
 
-    The rows of one sweep fit ``memory_bytes`` of host memory, or it is one row.
+    The rows of one sweep fit ``memory_bytes`` of host memory; if not even one row fits, the number is 1.
     """
     bands = -(-n_strips * strip_bytes(shape, columns) // max(checkpoint_bytes, 1))
     return min(bands - 1, n_strips - 1, max(1, memory_bytes // (ENTRY_BYTES * columns)))
 
 
 class DiamondPath:
-    """Finds one path.
+    """Finds the path of one pair.
 
     Parameters
     ----------
@@ -96,12 +100,12 @@ class DiamondPath:
         self.peak_bytes = 0
 
     def allocate_rows(self, first: int, last: int, columns: int, n_rows: int) -> StripCheckpoints:
-        """Device memory for up to ``n_rows`` rows that cut strips first to last - 1; for fewer if memory is short.
+        """Device memory for up to ``n_rows`` rows that divide strips first to last - 1; for fewer if memory is short.
 
         Raises
         ------
         OutOfDeviceMemory
-            There is no memory for one row.
+            Not even one row fits.
         """
         while True:
             try:
@@ -122,7 +126,7 @@ class DiamondPath:
         Raises
         ------
         OutOfDeviceMemory
-            There is no memory for the checkpoints of a single strip.
+            The checkpoints of a single strip do not fit.
         """
         problem = self._problem
         walk = _native.PairWalk(
@@ -136,7 +140,7 @@ class DiamondPath:
     def _band(
         self, walk: _native.PairWalk, first: int, last: int, top: KnownRow | None, known: Sequence[KnownRow]
     ) -> None:
-        """Walk through strips first to last - 1 below ``top``; the path is in one of them, or above them."""
+        """Trace the path through strips first to last - 1 below ``top``; its current cell is in them or above them."""
         for row in reversed(known):
             self._band(walk, row.strip + 1, last, row, ())
             last = row.strip + 1
@@ -158,7 +162,7 @@ class DiamondPath:
         self._band(walk, first, last, top, known)
 
     def _allocate_all(self, first: int, last: int, columns: int) -> StripCheckpoints | None:
-        """Device memory for all checkpoints of strips first to last - 1; None where the band must be cut."""
+        """Device memory for all checkpoints of strips first to last - 1; None if the band must be divided."""
         n_bytes = (last - first) * strip_bytes(self._shape, columns)
         if last - first > 1 and n_bytes > self._checkpoint_bytes:
             return None
@@ -183,16 +187,16 @@ class DiamondPath:
         self.seconds += seconds[0]
 
     def _strip(self, walk: _native.PairWalk, strip: int, top: KnownRow | None, checkpoints: StripCheckpoints) -> None:
-        """Walk through a strip; ``top`` is the row above it if the strip above saved none."""
+        """Trace the path through a strip; ``top`` is the row above it if the strip above saved none."""
         above = strip * self._shape.strip_rows
-        # About as many blocks as a diagonal crosses.
+        # About as many blocks as a diagonal crosses in a strip.
         at_once = 2 * self._shape.strip_rows // CHECKPOINT_COLUMNS + 2
         while not walk.done and walk.row > above:
             last = (walk.column - 1) // CHECKPOINT_COLUMNS
             first = max(0, last + 1 - at_once)
             begin = first * CHECKPOINT_COLUMNS
             top_h, top_f = self._row_above(strip, top, checkpoints, begin, walk.column)
-            # Block b begins at checkpoint b - 1; block 0 begins at the border, which has no state.
+            # Block b begins at checkpoint b - 1; block 0 begins at the border, for which no state is saved.
             edges = checkpoints.left_edges(strip, max(first, 1) - 1, last)
             for block in range(last, first - 1, -1):
                 column = block * CHECKPOINT_COLUMNS

@@ -1,6 +1,8 @@
-"""The strips and diamonds of pairs on the GPU, and the layout of their letters. Pure functions without a device.
+"""Chooses the shape of strips and diamonds for pairs on the GPU, and lays out the letters of the pairs.
 
-The layout is that of ``cuda/kernels/sweep.cuh``; docs/design/diamond.md proves that the decomposition is exact.
+Inputs are pairs of uint16 letter arrays, a problem and the device's properties; outputs are a :class:`SweepShape` and
+:class:`PairLetters`, the arrays that ``cuda/kernels/sweep.cuh`` reads. All functions are pure and need no device.
+docs/design/diamond.md proves that the decomposition is exact.
 """
 
 from __future__ import annotations
@@ -34,9 +36,9 @@ FIXED_SHARED_BYTES: Final = 8 * DIAMOND_STEPS + 1024
 PAD_SCORE: Final = -128
 LARGEST_TABLE_SCORE: Final = 127
 TABLE_LETTERS: Final = 31
-"""Number of different subject letters in a table, padding excluded, at most."""
+"""Maximum number of distinct subject letters in a table, padding excluded."""
 MAX_LINES: Final = 254
-"""Number of different query letters in a table, at most: they are numbered in 8 bits."""
+"""Maximum number of distinct query letters in a table: they are numbered in 8 bits."""
 MAX_GAP_FIRST: Final = 2 * 16_383
 """Largest cost of a gap's first letter; the horizon stores it in 16 bits."""
 NARROW_REACH: Final = 32_767
@@ -48,7 +50,8 @@ COMPARED_FILL: Final = 0xFFFF
 CHECKPOINT_COLUMNS: Final = CHECKPOINT_DIAMONDS * DIAMOND_STEPS
 """Columns between two states that a strip saves for a path."""
 LAG_STEPS: Final = 128
-"""Steps by which a strip lags behind the strip above, measured: its depth, one diamond, and the memory latency."""
+"""Measured number of steps by which a strip lags behind the strip above: the strip's depth, one diamond, and the memory
+latency."""
 
 
 @dataclass(frozen=True)
@@ -84,15 +87,15 @@ class SweepShape:
     def reach(self, problem: AlignmentProblem) -> int:
         """Largest difference between the score at a diamond's corner and any value in it, E and F included.
 
-        The distance of a node from the corner is at most the strip's rows, and the columns of one diamond plus the lag
-        between the first lane and the last. After the matrix's last column the corner no longer moves, which adds that
-        lag a second time.
+        A node's distance from the corner is at most the sum of the strip's rows, the columns of one diamond, and the
+        lag between the first lane and the last. After the matrix's last column the corner no longer moves, which adds
+        that lag a second time.
         """
         columns = DIAMOND_STEPS + 2 * self.lag * WARP
         return (self.strip_rows + columns + 4) * problem.max_step + problem.gap_first
 
     def fits(self, problem: AlignmentProblem) -> bool:
-        """Whether the cells can hold every score of a diamond."""
+        """Whether the cells can represent every score of a diamond."""
         return not self.narrow or 2 * self.reach(problem) + max(problem.max_score, 0) <= NARROW_REACH
 
     def warp_bytes(self, n_columns: int) -> int:
@@ -116,12 +119,12 @@ class SweepShape:
 
 
 def filled_columns(columns: int) -> int:
-    """``columns`` rounded up to whole diamonds."""
+    """``columns`` rounded up to a multiple of a diamond's columns."""
     return -(-columns // DIAMOND_STEPS) * DIAMOND_STEPS
 
 
 def n_checkpoints(columns: int) -> int:
-    """Number of states that a strip saves for a path: one between each two blocks of 256 columns."""
+    """Number of states that a strip saves for a path: one between any two consecutive blocks of 256 columns."""
     return max(0, (columns - 1) // CHECKPOINT_COLUMNS)
 
 
@@ -140,9 +143,9 @@ def choose_shape(
 ) -> SweepShape:
     """The fastest shape for pairs of these lengths in one launch.
 
-    It fits the device's shared memory with a table of ``n_columns``, None where letters are compared. More words per
-    lane amortize the overhead of a step over more cells; fewer words give more strips that run at a time, of which
-    short queries have too few.
+    It fits the device's shared memory with a table of ``n_columns`` columns; ``n_columns`` is None if letters are
+    compared. More words per lane amortize the overhead of a step over more cells; fewer words give more strips that run
+    concurrently, which short queries need to fill the device.
     """
 
     def seconds(shape: SweepShape) -> float:
@@ -188,7 +191,7 @@ class PairLetters:
 
 
 def table_columns(pairs: Sequence[tuple[Letters, Letters]], problem: AlignmentProblem) -> int | None:
-    """Columns of the score table of the pairs, padding included; None where letters are compared instead."""
+    """Columns of the score table of the pairs, padding included; None if letters are compared instead."""
     scores = (problem.match, problem.mismatch)
     if problem.table is None and not (min(scores) >= PAD_SCORE and max(scores) <= LARGEST_TABLE_SCORE):
         return None
@@ -199,7 +202,7 @@ def table_columns(pairs: Sequence[tuple[Letters, Letters]], problem: AlignmentPr
 def lay_out(
     pairs: Sequence[tuple[Letters, Letters]], problem: AlignmentProblem, shape: SweepShape, *, compared: bool
 ) -> PairLetters:
-    """The letters of all pairs in two arrays, queries padded to whole strips and subjects to 16 bytes.
+    """The letters of all pairs in two arrays, with queries padded to complete strips and subjects to 16 letters.
 
     With a score table, the subjects may have at most 31 different letters.
     """
@@ -211,7 +214,7 @@ def lay_out(
     subject_letters = _letters_in([subject for _, subject in pairs])
     query_letters = _letters_in([query for query, _ in pairs])
     if problem.table is None:
-        # Query letters that occur in no subject share one line, so the lines are at most one more than the codes.
+        # Query letters that occur in no subject share one line, so there is at most one line more than there are codes.
         known = np.intersect1d(query_letters, subject_letters)
         used = np.where(known[:, None] == subject_letters[None, :], problem.match, problem.mismatch)
         used = np.concatenate([used, np.full((1, len(subject_letters)), problem.mismatch)])
@@ -228,7 +231,7 @@ def lay_out(
 
 
 def _letters_in(sides: Sequence[Letters]) -> Letters:
-    """The letters that occur, ascending."""
+    """The letters that occur in the sequences, ascending."""
     seen = np.zeros(1 << 16, bool)
     for side in sides:
         seen[: int(side.max(initial=0)) + 1] |= np.bincount(side, minlength=1) > 0 if len(side) else False
@@ -236,7 +239,7 @@ def _letters_in(sides: Sequence[Letters]) -> Letters:
 
 
 def _numbers(known: Letters, *, first: int, others: int) -> NDArray[np.uint8]:
-    """A number for every possible letter: ``first`` and up for the known ones, ``others`` for the rest."""
+    """A number for every possible letter: consecutive numbers from ``first`` for ``known``, ``others`` for the rest."""
     numbers = np.full(1 << 16, others, np.uint8)
     numbers[known] = np.arange(first, first + len(known))
     return numbers

@@ -1,9 +1,10 @@
-"""Pairs on a GPU by diamonds over a linear horizon: best score, its end and the path, in linear memory.
+"""Aligns pairs on a GPU by diamonds over a linear horizon: best score, its end and the path, in linear memory.
 
-Every cell of the matrix is computed. :class:`DiamondSweep` plans the sweeps of ``diamond_launch.py``. All pairs of a
-call share its launches as far as the device's memory allows; a path is found for one pair at a time
-(``diamond_paths.py``). Of several best ends the one with the smallest column counts, then the one with the smallest row
-(docs/design/diamond.md).
+Inputs are pairs of uint16 letter arrays and a problem; outputs are a :class:`PairEnd` per pair and, for a single pair,
+a :class:`PairPath`. Every cell of the matrix is computed. :class:`DiamondSweep` plans the sweeps of
+``diamond_launch.py``. All pairs of a call share its launches as far as the device's memory allows; a path is found for
+one pair at a time (``diamond_paths.py``). If several ends have the best score, the one in the smallest column is
+reported and, within this column, the one in the smallest row (docs/design/diamond.md).
 """
 
 from __future__ import annotations
@@ -35,13 +36,13 @@ T = TypeVar("T")
 
 
 class DiamondSweep:
-    """Scores and aligns pairs on one device, which stays the caller's.
+    """Scores and aligns pairs on one device, which the caller owns and closes.
 
     Parameters
     ----------
     device : Device
     make_room : callable, optional
-        Frees device memory that others can allocate again; called if not even one pair fits.
+        Frees device memory that its owners can allocate again; called if not even one pair fits.
 
     Attributes
     ----------
@@ -73,9 +74,9 @@ class DiamondSweep:
         pairs : sequence of (uint16 array, uint16 array)
             Query and subject letters, as ``problem`` numbers them.
         progress : callable, optional
-            Called between launches with the cells done since the last call.
+            Called between launches with the number of cells computed since the last call.
         shape : SweepShape, optional
-            By default chosen by the lengths.
+            By default it is chosen by the lengths.
 
         Raises
         ------
@@ -122,7 +123,7 @@ class DiamondSweep:
         Parameters
         ----------
         memory_bytes : int
-            Host memory for rows if the checkpoints do not fit the device; at least one row is saved then.
+            Host memory for rows if the checkpoints do not fit the device; at least one row is then saved.
         query, subject, problem, progress, shape
             As for :meth:`ends`; ``progress`` counts the cells of the first sweep only.
 
@@ -192,7 +193,7 @@ class DiamondSweep:
         *,
         path: bool = False,
     ) -> DiamondLaunch:
-        """Upload the pairs, until ``stack`` closes, and begin to compile their kernels."""
+        """Upload the pairs and begin to compile their kernels; the device memory is freed when ``stack`` closes."""
         compared = table_columns(pairs, problem) is None
         entries = ["sweep_pairs"] + ["locate_best"] * problem.local + ["trace_pairs"] * path
         self._device.prepare([kernel_for(problem, shape, compared=compared, entry=name) for name in entries])
@@ -240,7 +241,7 @@ def check_pair(rows: int, columns: int, problem: AlignmentProblem) -> None:
 
 
 def _border_end(rows: int, columns: int, problem: AlignmentProblem) -> PairEnd:
-    """The best end on the border of the matrix; a score below all others where no end is allowed there."""
+    """The best end on the border of the matrix; its score is below all others if no end is allowed there."""
     if problem.local:
         return PairEnd(0, 0, 0)
 

@@ -1,10 +1,11 @@
 """Finds the end positions of the best alignments of scored subjects, with the kernel ``end_positions``.
 
-It runs after scoring, for the few subjects whose alignments are reported. Subjects much longer than the query are cut
-into windows, so that a genome fills the device. The windows overlap by the columns that an alignment of the known score
-can span, so each such alignment lies whole in a window; and H in a window is never larger than in the subject.
-Therefore a cell of a window whose H equals the score is an end, and the subject's first end is the first one of its
-windows. Ends are ordered by column, then by row.
+Inputs are a query profile, a partition and the best score of each of its subjects; the output is the first end of each
+subject. The search runs after scoring, for the few subjects whose alignments are reported. Subjects much longer than
+the query are divided into windows, so that a genome fills the device. The windows overlap by the columns that an
+alignment of the known score can span, so each such alignment lies completely within a window; and H in a window is
+never larger than in the subject. Therefore a cell of a window whose H equals the score is an end, and the subject's
+first end is the first end over its windows. Ends are ordered by column, then by row.
 """
 
 from __future__ import annotations
@@ -34,11 +35,11 @@ from swsearch.typing import Lengths, Offsets, Scores
 MIN_STRIDE: Final = 4096
 """Smallest distance in columns between the starts of two windows: a smaller one only adds overlap."""
 GROUP_BYTES: Final = 32 << 20
-"""Residues per upload, at most, unless a single window has more."""
+"""Maximum number of residues per upload, unless a single window has more."""
 SMALLEST_GROUP: Final = 1 << 20
-"""If not even so many bytes are free, the device finds no ends."""
+"""If fewer bytes than this are free, the device finds no ends."""
 NOWHERE: Final = np.uint64(2**64 - 1)
-"""No end. Other ends are column * 2**32 + row, both counted from 0."""
+"""The value for no end. Other ends are column * 2**32 + row, both counted from 0."""
 
 
 def arithmetic_for(profile: QueryProfile, score: int) -> Arithmetic:
@@ -59,7 +60,7 @@ class Stretches:
     Attributes
     ----------
     subject : int64 array, shape (n,)
-        Index of the subject that each belongs to.
+        Index of the subject to which each stretch belongs.
     begin, length : int64 array, shape (n,)
         First column, counted from 0, and number of columns, at least 1.
     """
@@ -97,7 +98,7 @@ class Stretches:
 
 
 def stretches_of(indices: NDArray[np.intp], lengths: Lengths, columns: NDArray[np.int64] | None) -> Stretches:
-    """The subjects of the given indices; those far longer than an alignment in windows.
+    """The subjects with the given indices; those far longer than an alignment are divided into windows.
 
     Parameters
     ----------
@@ -187,7 +188,7 @@ class EndFinder:
     def _find(
         self, profile: QueryProfile, arithmetic: Arithmetic, subjects: Partition, scores: Scores
     ) -> tuple[Scores, Offsets]:
-        """The best score of each subject and its first end, in one launch; ``scores`` are the known ones."""
+        """The best score of each subject and its first end, in one launch; ``scores`` are the known best scores."""
         device, scratch, n = self._device, self._scratch, len(subjects)
         tile = plan_intra_task(profile, device.facts.architecture, arithmetic)
         counts = np.array([n, 0], dtype=np.uint32)  # the list's length, and the counter of subjects taken from it

@@ -1,13 +1,15 @@
 """The CUDA engine: scores profiles against partitions on one GPU.
 
-A batch is one query, or two of similar length that share words. It meets a piece of the database in these steps:
+Inputs are query profiles, a partition and, optionally, the lowest score that is needed for each query; the output is
+one :class:`swsearch.hits.score_block.ScoreBlock` per query. A batch is one query, or two of similar length that share
+words. It is scored against a piece of the database in these steps:
 
 1. Very long subjects, such as chromosomes, are scored in verified windows.
-2. The inter-task kernel scores all other subjects but the longest, one launch per strip of the query. At the same time
-   the kernel for listed subjects gives each of the longest a warp.
+2. The inter-task kernel scores all other subjects except the longest, with one launch per strip of the query.
+   Concurrently, the kernel for listed subjects scores the longest, with one warp for each.
 3. Subjects whose score exceeds the narrow type, or passes the limit of a deferred kernel, are listed on the device and
-   scored again in 16 bits and, where that is not enough, in 32 bits.
-4. Scores are copied to the host.
+   scored again in 16 bits and, if that is not enough, in 32 bits.
+4. The scores are copied to the host.
 
 Launches of one batch never overlap those of the next, and the host reads one count between the steps.
 """
@@ -80,7 +82,7 @@ MAX_DEFERRED_SHARE: Final = 1 / 16
 
 
 def _boundary_halves(boundary: Buffer | None, strip: int) -> list[Argument]:
-    """Addresses where a strip reads and writes its boundary: the halves of one buffer, in turns."""
+    """Addresses at which a strip reads and writes its boundary: the two halves of one buffer, alternately."""
     if boundary is None:
         return [np.uint64(0), np.uint64(0)]
     halves = [np.uint64(boundary.address), np.uint64(boundary.address + boundary.n_bytes // 32 * 16)]
@@ -104,7 +106,7 @@ class CudaEngine(Closeable):
     deferred : bool
         Use the deferred maximum where the caller gives floors.
     thresholds : Thresholds, optional
-        Sizes at which the engine changes its method; measured ones by default.
+        Sizes at which the engine changes its method; by default the measured ones.
 
     Attributes
     ----------
@@ -114,7 +116,7 @@ class CudaEngine(Closeable):
     Raises
     ------
     EngineUnavailable
-        No device that can be used; the message names the remedy.
+        No device can be used; the message names the remedy.
     """
 
     name = "cuda"
@@ -148,7 +150,7 @@ class CudaEngine(Closeable):
         if memory_limit is None:
             memory_limit = int(self._device.free_bytes() * DATABASE_SHARE)
         self._store = SubjectStore(self._device, memory_limit)
-        # This sweep must not free cached memory: the kernels of the windows may be using it.
+        # This sweep must not free cached memory, because the kernels of the windows may be using it.
         self.windows = VerifiedWindows(
             self._device, self._scratch, self._lists, DiamondSweep(self._device), self.timing,
             thresholds.window_overlap, thresholds.window_stride, thresholds.windowed_residues,
@@ -164,7 +166,7 @@ class CudaEngine(Closeable):
         return self._device.facts.name
 
     def keeps(self, partition: Partition) -> bool:
-        """Whether the partition fits the memory for databases, so that it is uploaded once."""
+        """Whether the partition fits the memory for databases, so that it is uploaded only once."""
         return chunk_bytes(partition) <= self._store.limit_bytes
 
     def n_pieces(self, partition: Partition, query_residues: int) -> int:
@@ -172,7 +174,7 @@ class CudaEngine(Closeable):
         return self._store.n_pieces(partition, query_residues)
 
     def batches(self, profiles: Sequence[QueryProfile]) -> list[Batch]:
-        """The profiles grouped into those that are scored together."""
+        """The profiles, grouped into batches that are scored together."""
         if self._pairs:
             return pair_queries(profiles, self._device.facts.architecture)
         return [Batch((index,)) for index in range(len(profiles))]
@@ -187,7 +189,7 @@ class CudaEngine(Closeable):
         return self._device.facts
 
     def make_room(self) -> None:
-        """Free all device memory that is kept between calls; databases are uploaded again when they are needed."""
+        """Free all device memory that is cached between calls; databases are uploaded again when they are needed."""
         self._scratch.free()
         self._store.clear()
 
@@ -275,7 +277,7 @@ class CudaEngine(Closeable):
         self._scratch.free()
         self._device.close()
 
-    # --- A partition, piece by piece ---
+    # --- The pieces of a partition ---
 
     def _score_partition(
         self,
@@ -286,7 +288,7 @@ class CudaEngine(Closeable):
         progress: Progress | None,
         rules: Sequence[TopKBound | None] | None,
     ) -> Generator[tuple[Batch, list[ScoreBlock]], None, None]:
-        """Yield each batch with its profiles' blocks as soon as it has met the last piece."""
+        """Yield each batch with its profiles' blocks as soon as it has been scored against the last piece."""
         earlier: dict[int, list[ScoreBlock]] = {index: [] for batch in batches for index in batch.indices}
         n_scored = 0
         query_residues = sum(profiles[index].length for batch in batches for index in batch.indices)
@@ -316,7 +318,7 @@ class CudaEngine(Closeable):
                             [in_stored_order(block, partition) for block in whole] if subjects.streamed else whole,
                         )
 
-    # --- A batch against a piece ---
+    # --- One batch against one piece ---
 
     def _score_batch(
         self,
@@ -342,7 +344,7 @@ class CudaEngine(Closeable):
                 n_passed = self._selector.collect(scores[i], candidates, "passed")
                 if n_passed <= max(len(subjects) * MAX_DEFERRED_SHARE, WARP):
                     self._rescore(profile, whole, scores[i], Arithmetic.SHORT, listed="passed", n_listed=n_passed)
-                    # The remaining entries hold results of the deferred kernel: below the limit, hence below the floor.
+                    # The other entries are results of the deferred kernel: below the limit, and hence below the floor.
                     block = self._selector.at_least(subjects, scores[i], floor)
                     n_left = int((block.score >= beyond).sum())
                     blocks.append(ScoreBlock(block.subject_index, block.score, n_left))
@@ -365,7 +367,7 @@ class CudaEngine(Closeable):
     ) -> tuple[int, list[int]]:
         """Score the first subjects, ``whole``, with :meth:`_score_all` and the others exactly in windows.
 
-        Returns the result of :meth:`_score_all`, and for each query how many of the others exceed the narrow type.
+        Returns the result of :meth:`_score_all` and, for each query, how many of the others exceed the narrow type.
         """
         if len(whole) == len(subjects):
             return self._score_all(profiles, whole, scores, [], deferred=deferred), [0] * len(profiles)
@@ -388,7 +390,7 @@ class CudaEngine(Closeable):
         return n_short, [n_left for _, n_left in finished]
 
     def _plan_ahead(self, profiles: list[QueryProfile], subjects: DeviceSubjects, *, deferred: bool) -> None:
-        """Let the next batch be packed while kernels run; only its first query if all subjects go in windows."""
+        """Have the next batch packed while kernels run; only its first query if all subjects are scored in windows."""
         architecture = self._device.facts.architecture
         if self.windows.first(subjects.partition, profiles):
             plan = plan_inter_task(profiles, architecture, deferred=self._deferred and deferred)
@@ -461,7 +463,7 @@ class CudaEngine(Closeable):
             stack.enter_context(self._measured())
             for run in runs:
                 run.start()
-            # Before the inter-task kernel, whose persistent blocks would occupy the multiprocessors.
+            # These launches precede the inter-task kernel, whose persistent blocks would occupy the multiprocessors.
             for launch in lists:
                 device.follow(launch.stream, Stream.COMPUTE)
                 launch.start()
@@ -491,7 +493,7 @@ class CudaEngine(Closeable):
         floor: int | None,
         rule: TopKBound | None,
     ) -> ScoreBlock:
-        """Score subjects of ``whole`` that exceed the type again, and copy the wanted scores of all to the host."""
+        """Score subjects of ``whole`` that exceed the type again, and copy the needed scores of all to the host."""
         n_left = 0
         wider = arithmetic.wider
         if wider is not None and self._may_exceed(profile, whole, arithmetic):

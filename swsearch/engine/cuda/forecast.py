@@ -1,8 +1,9 @@
-"""The forecast of a search on GPUs: the layout of queries and database, and the expected time.
+"""The forecast of a search on GPUs: how queries and database are divided among the devices, and the expected time.
 
-The time is the number of cells divided by the devices' rates. A multiprocessor's rate is a number of cells per clock,
-by architecture: measured where the kernels were tuned; elsewhere two thirds, the measured proportion, of what the
-instructions of the inner loop allow.
+The time is the number of cells divided by the sum of the devices' rates in cells per second. A device's rate is the
+product of its multiprocessors, its clock and a number of cells per clock that depends on the architecture. This number
+is measured where the kernels were tuned; elsewhere it is two thirds, the measured proportion, of what the instructions
+of the inner loop allow.
 """
 
 from __future__ import annotations
@@ -14,8 +15,9 @@ from typing import Final
 from swsearch.engine.cuda.device import DeviceFacts
 
 CELLS_PER_CLOCK: Final = {75: 4.0, 80: 12.0, 90: 24.0}
-"""By the oldest architecture for which it holds. The figure for 9.0 is measured (``cuda/README.md``); the others follow
-from the instructions: no three-input maxima before 9.0, no half-precision maxima before 8.0."""
+"""Cells per clock and multiprocessor, by the oldest architecture to which the figure applies. The figure for 9.0 is
+measured (``cuda/README.md``); the others follow from the instructions: there are no three-input maxima before 9.0, and
+no half-precision maxima before 8.0."""
 
 
 def expected_rate(facts: DeviceFacts) -> float:
@@ -26,21 +28,21 @@ def expected_rate(facts: DeviceFacts) -> float:
 
 @dataclass(frozen=True)
 class Forecast:
-    """The plan of a search on GPUs; ``str`` gives one line.
+    """The plan of a search on GPUs; ``str`` formats it as one line.
 
     Attributes
     ----------
     devices : sequence of DeviceFacts
     free_bytes : int
-        Free memory of the device with the least.
+        Free memory of the device that has the least.
     database_bytes : int
         Size of the database, or of a device's share, in device memory.
     n_pieces : int
-        Number of pieces in which it is streamed; 1 where it is kept.
+        Number of pieces in which it is streamed; 1 if it stays on the device.
     shared_subjects : bool
-        Whether several devices share the subjects, rather than the queries.
+        Whether several devices divide the subjects, rather than the queries.
     n_profiles : int
-        Number of queries, each strand counted; 0 where it is not known yet.
+        Number of queries, each strand counted; 0 if it is not known yet.
     n_pairs : int
         Number of pairs of queries that are scored together.
     seconds : float

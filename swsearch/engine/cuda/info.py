@@ -1,4 +1,4 @@
-"""Reports whether the CUDA engine can be used here and, if not, the reason and the remedy; never raises."""
+"""Reports whether the CUDA engine can be used on this machine and, if not, the reason and the remedy; never raises."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ def _unusable(reason: str, *, built: bool = True) -> EngineInfo:
 
 
 def cuda_info(ordinal: int = 0, *, gpus: GpuProbe | None = None) -> EngineInfo:
-    """Device, compute capability, free memory, driver and compiler, after a kernel was compiled and loaded.
+    """Compile and load a kernel, and report device, compute capability, free memory, driver and compiler.
 
-    If something is missing, the first such item is named, in the order in which a user would install them: sources,
-    GPU, driver, PyCUDA, compiler, texture objects. ``gpus`` is the probe of this machine, by default a new one.
+    If items are missing, the first of them is named, in the order in which a user would install them: sources, GPU,
+    driver, PyCUDA, compiler, texture objects. ``gpus`` is the probe of this machine, by default a new one.
     """
     try:
         resource_folder("cuda")

@@ -1,7 +1,7 @@
 """The kernels of ``cuda/entry/`` with their compile-time constants, and the shapes of their tiles.
 
-Plans name kernels by these specifications, which the compiler builds. ``cuda/include/swsearch/tile.cuh`` explains the
-layout that :class:`Tile` computes.
+A :class:`KernelSpec` names an entry and its constants; plans refer to kernels by it, and the compiler builds it.
+``cuda/include/swsearch/tile.cuh`` explains the layout that :class:`Tile` computes. The module needs no device.
 """
 
 from __future__ import annotations
@@ -15,22 +15,22 @@ from swsearch.scoring.gap import GapPenalty
 
 WARP: Final = 32
 UNIT_BYTES: Final = 16
-"""Bytes of a unit: four 32-bit words, which a lane reads of a profile column at a time."""
+"""Bytes of a unit: four 32-bit words of a profile column, which a lane reads with one load."""
 CHUNK_WORDS: Final = 4
 PLANE_UNITS: Final = 16
-"""Units of a column in a plane: 256 bytes, so that the column's number is a byte of its address."""
+"""Units of a column in a plane: 256 bytes, so that the column's index is one byte of its address."""
 CODE_COLUMNS: Final = 32
 MAX_LIST_WARPS: Final = 12
 MAX_WINDOW_WARPS: Final = 16
 LIST_BLOCK_UNITS: Final = 4
-"""Warps of a block of the kernels for listed subjects and for windows, at most; units of shared memory for their
-coordination (``intra_task.cuh``)."""
+"""Maximum number of warps per block of the kernels for listed subjects and for windows, and the units of shared memory
+for their coordination (``intra_task.cuh``)."""
 CHECKPOINTS: Final = 4
 CHECKPOINT_STRIDE: Final = 64
-"""Checkpoints at which two windows are compared, and columns between them (``checkpoints.cuh``)."""
+"""Number of checkpoints at which two windows are compared, and columns from one to the next (``checkpoints.cuh``)."""
 SWEEP_WARPS: Final = 4
 SWEEP_BLOCKS: Final = 4
-"""Warps per block of the diamond kernel, one for each scheduler, and blocks per multiprocessor."""
+"""Warps per block of the diamond kernel, one for each scheduler, and minimum number of blocks per multiprocessor."""
 CHECKPOINT_DIAMONDS: Final = 8
 """Diamonds between two states that a sweep saves for a path. With 4, the blocks of a path have 25 % fewer cells and the
 states take twice the memory; with 16, the blocks have 40 % more cells and the states take half the memory."""
@@ -40,7 +40,7 @@ IntraTaskEntry = Literal["intra_task", "score_windows", "end_positions"]
 
 
 def max_warps(entry: IntraTaskEntry) -> int:
-    """Warps of a block, at most; the compiler assigns registers for so many."""
+    """Maximum number of warps per block, for which the compiler assigns registers."""
     return MAX_WINDOW_WARPS if entry == "score_windows" else MAX_LIST_WARPS
 
 
@@ -77,7 +77,7 @@ class BoundaryMode(Enum):
     NONE = "kNone"
     OWN = "kOwn"
     READS_PAIR = "kReadsPair"
-    """The first strip of row blocks below strips of two queries: it continues the longer query."""
+    """The mode of the first strip of row blocks below strips of two queries, which continues the longer query."""
 
 
 @dataclass(frozen=True)
@@ -129,16 +129,16 @@ class Tile:
     def shared_bytes(self) -> int:
         """Shared memory of a block that stages a strip.
 
-        It includes the columns that no letter has, so that a byte that is no residue reads a wrong score but never
-        memory of another block.
+        It includes the columns of codes that are no letters, so that a byte that is no residue code reads a wrong score
+        but never memory of another block.
         """
         return (self.strip_units + (CODE_COLUMNS - self.columns) * PLANE_UNITS) * UNIT_BYTES
 
     def intra_task_bytes(self, strips: int) -> int:
         """Shared memory of a block of the kernels for listed subjects that stages some strips.
 
-        The words that coordinate its warps lie behind the strips. No byte is wasted: two blocks, each with four strips
-        of 28 columns and 8 words, then just fit a multiprocessor of 228 kB.
+        The words that coordinate its warps follow the strips. No byte is wasted: two blocks, each with four strips of
+        28 columns and 8 words, then just fit the 228 kB of a multiprocessor.
         """
         slack = max((CODE_COLUMNS - self.columns) * PLANE_UNITS, LIST_BLOCK_UNITS)
         return (strips * self.strip_units + slack) * UNIT_BYTES
@@ -165,7 +165,7 @@ class Tile:
 
 @dataclass(frozen=True)
 class KernelSpec:
-    """An entry with its constants: they determine its code together with architecture and compiler.
+    """An entry with its constants; together with architecture and compiler they determine its code.
 
     Attributes
     ----------
@@ -247,7 +247,7 @@ def intra_task_kernel(
         Strips of the query; a single strip has no boundary.
     entry : str
         ``intra_task``; ``score_windows`` if the subjects are windows of longer ones; ``end_positions`` if their scores
-        are known and their ends wanted.
+        are known and their ends are requested.
     """
     edges = BoundaryMode.NONE if strips == 1 else BoundaryMode.OWN
     return KernelSpec(
@@ -307,4 +307,4 @@ COMPARE_CHECKPOINTS_KERNEL: Final = KernelSpec("compare_checkpoints", "compare_c
 COLLECT_KERNEL: Final = KernelSpec("collect", "collect_at_least", (), 256)
 COUNT_KERNEL: Final = KernelSpec("count_scores", "count_scores", (), 256)
 COUNTED_SCORES: Final = 4096
-"""Number of scores that are counted one by one; larger scores count as the last."""
+"""Number of bins of the histogram of scores; larger scores are counted in the last bin."""

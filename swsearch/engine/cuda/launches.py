@@ -1,6 +1,7 @@
-"""Parts that launches of the engine's kernels share, and the launch of the kernel for listed subjects.
+"""The parts that all launches of the engine's kernels share, and the launch of the kernel for listed subjects.
 
-The engine, verified windows and the search for ends launch their kernels through this module.
+The engine, verified windows and the search for ends launch their kernels through this module. A launch reads packed
+residues, a profile and a list of subjects on the device, and writes the subjects' scores to device memory.
 """
 
 from __future__ import annotations
@@ -19,21 +20,21 @@ from swsearch.engine.cuda.scratch import Scratch
 from swsearch.query.profile import QueryProfile
 
 EDGE_BYTES: Final = 256 << 20
-"""Memory for boundaries of the kernel for listed subjects, at most, unless a single subject needs more."""
+"""Maximum memory for boundaries of the kernel for listed subjects, unless a single subject needs more."""
 WINDOW_STRETCHES: Final = 2
-"""Boundaries that the strips of a window use in turns (``intra_task.cuh``)."""
+"""Number of boundaries that the strips of a window use alternately (``intra_task.cuh``)."""
 
 
 @dataclass
 class Timing:
-    """Work of an engine's kernels since the engine was created or the timing was reset.
+    """The work of an engine's kernels since the engine was created or the timing was reset.
 
     Attributes
     ----------
     cells : int
-        Query residues times subject residues, each pair counted once.
+        Query residues times subject residues, with each pair counted once.
     seconds : float
-        Kernel time, by events on the device.
+        Kernel time, measured by events on the device.
     """
 
     cells: int = 0
@@ -63,7 +64,7 @@ def address(buffer: Buffer | None, offset: int = 0) -> np.uint64:
 class DeviceProfile:
     """A packed profile on the device, with a texture object over it if profiles are read as textures.
 
-    ``words`` keeps the host array alive, since its upload may end after the call.
+    ``words`` is a reference to the host array, which must exist until its upload ends, possibly after the call.
     """
 
     buffer: Buffer
@@ -87,7 +88,7 @@ class Listed:
     indices, count : uint64
         Addresses of the list and of its length.
     n_listed, longest : int
-        The list's length, and the boundary columns of the longest listed subject, or upper bounds of them.
+        The length of the list and the boundary columns of the longest listed subject, or upper bounds of these numbers.
     """
 
     residues: np.uint64
@@ -132,7 +133,7 @@ class IntraTaskLauncher:
         self._texture = texture
 
     def upload_profile(self, name: str, words: Words, stack: contextlib.ExitStack) -> DeviceProfile:
-        """The words on the device, in scratch ``name``; the texture lives until ``stack`` closes."""
+        """The words on the device, in scratch buffer ``name``; the texture exists until ``stack`` closes."""
         buffer = self._scratch.buffer(name, words.nbytes)
         self._device.upload(buffer, words, Stream.COMPUTE)
         texture = None
@@ -142,11 +143,11 @@ class IntraTaskLauncher:
         return DeviceProfile(buffer, texture, words)
 
     def concurrent_windows(self, profile: QueryProfile, tile: Tile, arithmetic: Arithmetic) -> int:
-        """Windows that the device scores at a time, at most."""
+        """Maximum number of windows that the device scores at a time."""
         return max(slots for _, slots in self._choices(profile, tile, arithmetic, "score_windows", alone=False))
 
     def all_strips_at_once(self, profile: QueryProfile, tile: Tile) -> bool:
-        """Whether a team has a warp for each strip of a window, so that it can extend windows (``checkpoints.cuh``)."""
+        """Whether a team has a warp per strip of a window, so that it can extend windows (``checkpoints.cuh``)."""
         return tile.strips(profile.length) <= block_strips(tile, self._device.facts.shared_bytes, "score_windows")
 
     def _choices(
@@ -192,9 +193,9 @@ class IntraTaskLauncher:
         counter : uint64
             Address of a word that is 0.
         name : str
-            Name of its scratch buffers, which the next plan of this name reuses.
+            Name of the scratch buffers, which the next plan of the same name reuses.
         checkpoints : list of arguments, optional
-            Arguments for the states at checkpoints; the subjects are windows then.
+            Arguments for the states at checkpoints; the subjects are then windows.
         ends : list of arguments, optional
             Addresses of the known scores and of their ends.
 

@@ -1,8 +1,10 @@
-"""Cuts the rows of a query, or of two that share words, into the strips that are cheapest by their measured times.
+"""Divides the rows of a query, or of two that share words, into the strips that are cheapest by their measured times.
 
-This is a shortest-path problem: the nodes are rows, and a tile is an edge as long as its rows. A table holds the
-cheapest covers of up to a few tiles; longer queries begin with tiles of the lowest cost per row. Pure functions:
-``plan`` requests the layout of each batch, and ``engine`` launches a kernel for each strip.
+:func:`layout` takes the lengths of the queries and returns the strips with their cost. This is a shortest-path problem:
+the nodes are rows, and a tile is an edge from one row to the row below the tile. A table contains the cheapest covers
+of up to a few tiles' rows; the strips of longer queries begin with tiles of the lowest cost per row, down to the rows
+that the table covers. The functions are pure: ``plan`` requests the layout of each batch, and ``engine`` launches a
+kernel for each strip.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ from swsearch.engine.cuda.kernels import BoundaryMode, Pairing
 from swsearch.engine.cuda.tuning import TunedTile, tiles
 
 ROW_UNIT: Final = 4
-"""The rows of every tile are a multiple of this."""
+"""The number of rows of every tile is a multiple of this."""
 TABLE_TILES: Final = 6
 """Height of the table of cheapest covers, in tiles of the shape with the lowest cost per row."""
 
@@ -29,10 +31,10 @@ class Strip:
     ----------
     shape : TunedTile
     first_row : int
-        First row, of each query. Only the last strip may have fewer rows left than its tile.
+        First row of the strip in each query. Only the last strip may have fewer rows left than its tile.
     edges : BoundaryMode
     has_strip_above, has_strip_below : bool
-        Whether the strip reads a boundary and whether it writes one.
+        Whether the strip reads a boundary, and whether it writes one.
     """
 
     shape: TunedTile
@@ -44,9 +46,9 @@ class Strip:
 
 @dataclass(frozen=True)
 class Layout:
-    """The strips of one query or of two, from the first row down, and their picoseconds per subject residue.
+    """The strips of one query or of two, from the first row down, and their cost in picoseconds per subject residue.
 
-    Two queries share the first strips; the remaining strips hold the longer one.
+    Two queries share the first strips; the remaining strips contain rows of the longer query only.
     """
 
     strips: tuple[Strip, ...]
@@ -57,8 +59,8 @@ class Layout:
 def layout(architecture: int, columns: int, lengths: tuple[int, ...], *, deferred: bool) -> Layout:
     """The cheapest strips for a query of this length, or for two queries, the shorter first.
 
-    Two queries share words down to the end of the shorter one, or a few rows beyond it if that fills the strips better;
-    the longer one continues in row blocks.
+    Two queries share words down to the end of the shorter one, to a few rows beyond it, or to the end of the longer
+    one, whichever is cheapest; below these rows the longer one continues in row blocks.
     """
     one = _table(architecture, Pairing.ROW_BLOCKS, columns, deferred)
     if len(lengths) == 1:
@@ -75,7 +77,7 @@ def layout(architecture: int, columns: int, lengths: tuple[int, ...], *, deferre
 
 
 def _linked(shapes: Sequence[TunedTile], deferred: bool) -> Layout:
-    """Turn tiles, from the first row down, into strips that pass boundaries on."""
+    """Convert tiles, from the first row down, to strips that pass their boundaries to the strips below."""
     strips: list[Strip] = []
     first_row = 0
     for index, shape in enumerate(shapes):
@@ -97,9 +99,9 @@ class _Table:
     ----------
     shapes : tuple of TunedTile
     single : tuple of TunedTile
-        By rows in units, the cheapest single tile without boundaries; up to the rows of the tallest tile.
+        The cheapest single tile without boundaries, indexed by rows in units, up to the rows of the tallest tile.
     first : tuple of TunedTile
-        By rows in units, the first tile of the cheapest cover with boundaries.
+        The first tile of the cheapest cover with boundaries, indexed by rows in units.
     full : TunedTile
         The tile of the lowest cost per row.
     deferred : bool
@@ -135,7 +137,7 @@ def _table(architecture: int, pairing: Pairing, columns: int, deferred: bool) ->
 
 
 def _cover(table: _Table, n_rows: int, *, whole: bool) -> tuple[TunedTile, ...]:
-    """The cheapest tiles for ``n_rows`` rows; ``whole``: they are all rows, so that a single tile has no boundary."""
+    """The cheapest tiles for ``n_rows`` rows; ``whole``: these are all rows, so that a single tile has no boundary."""
     chosen = []
     units = _units(n_rows)
     while units >= len(table.first):

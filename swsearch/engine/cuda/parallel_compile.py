@@ -1,7 +1,8 @@
-"""Compiles kernels side by side, as many at a time as there are cores, while the engine continues.
+"""Compiles kernels concurrently, as many at a time as there are cores, while the engine continues.
 
-A device begins the compilation of the kernels that it will launch, and takes each compiled kernel at its launch.
-Compilers run in threads of this class; the thread that owns the device loads the results.
+The input is a list of kernel specifications; the output is one cubin per specification. A device begins the compilation
+of the kernels that it will launch, and requests each compiled kernel at its launch. The compilers run in threads of
+:class:`ParallelCompiler`; the thread that owns the device loads the results.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ class ParallelCompiler:
         self._architecture = architecture
         self._n_threads = n_threads or usable_cores()
         self._threads: ThreadPoolExecutor | None = None
-        # By file: specifications that differ only in their threads per block share their code.
+        # Keys are files, because specifications that differ only in their threads per block share their code.
         self._begun: dict[Path, Future[bytes]] = {}
 
     def begin(self, specs: Iterable[KernelSpec]) -> None:

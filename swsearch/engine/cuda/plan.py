@@ -1,6 +1,7 @@
 """Plans how queries are scored: score type, strips, pairs of queries that share words, and the kernel of each subject.
 
-Pure functions without a device.
+Inputs are query profiles, the sorted lengths of the subjects and properties of the device. All functions are pure and
+need no device.
 """
 
 from __future__ import annotations
@@ -21,43 +22,44 @@ from swsearch.typing import Lengths
 FAST_GAP_LIMIT: Final = 2047
 """Largest cost of a gap's first residue for which additions in the fast type are exact."""
 DEFERRED_COLUMNS: Final = 4
-"""Columns after which a deferred kernel updates the largest E (``strip.cuh``)."""
+"""Number of columns after which a deferred kernel updates the largest E (``strip.cuh``)."""
 LONG_SHARE: Final = 0.7
 MIN_LONG_LENGTH: Final = 1500
-"""A subject longer than this share of a group's mean residues, and than this length, gets a warp of its own."""
+"""A warp of its own is given to each subject that is longer than this share of a group's mean residues, and longer than
+this length."""
 LIST_WARPS: Final = 3
-"""Warps per block where each has a subject of its own."""
+"""Warps per block if each warp has a subject of its own."""
 CELLS_PER_CYCLE: Final = 26
-"""Cells per cycle of a multiprocessor with enough subjects."""
+"""Cells that a multiprocessor with enough subjects computes per cycle."""
 STRIP_CHAIN_ROWS: Final = 256
 STRIP_CHAIN_CYCLES: Final = 200
 TEAM_CHAIN_CYCLES: Final = 3200
-"""Cycles per column of the kernel for listed subjects while the inter-task kernel runs: for a query of up to so many
-rows, which is one strip, and for longer ones, whose warps wait for one another
-(``benchmarks/benchmark_long_subjects.py``)."""
+"""Cycles per column of the kernel for listed subjects while the inter-task kernel runs. The first constant is the
+largest number of rows of a query of one strip, the second gives the cycles for such a query, and the third gives the
+cycles for longer ones, whose warps wait for one another (``benchmarks/benchmark_long_subjects.py``)."""
 FEW_LISTED: Final = 4
-"""Listed subjects per multiprocessor up to which each gets several warps."""
+"""Largest number of listed subjects per multiprocessor with which each subject is given several warps."""
 
 
 @dataclass(frozen=True)
 class Batch:
-    """One query, or two that share words; by their indices in the caller's list."""
+    """One query, or two that share words, given by their indices in the caller's list."""
 
     indices: tuple[int, ...]
 
 
 def fits_fast(profile: QueryProfile) -> bool:
-    """Whether the fast type can hold the gap costs."""
+    """Whether the fast type can represent the gap costs."""
     return profile.gap.first <= FAST_GAP_LIMIT
 
 
 def first_arithmetic(profile: QueryProfile) -> Arithmetic:
-    """The type in which a query's scores are first computed: the narrowest that holds its gap costs."""
+    """The type in which a query's scores are first computed: the narrowest that can represent its gap costs."""
     return Arithmetic.FAST if fits_fast(profile) else Arithmetic.SHORT
 
 
 def pair_queries(profiles: Sequence[QueryProfile], architecture: int, *, deferred: bool = False) -> list[Batch]:
-    """Batches of two queries of similar length where that is faster than one after the other, else of one.
+    """Batches of two queries of similar length if that is faster than one after the other, else batches of one.
 
     Every profile is in exactly one batch. Two queries share words only if both fit the fast type, with equal gap costs.
     """
@@ -92,7 +94,7 @@ def _worth_pairing(first: QueryProfile, second: QueryProfile, architecture: int,
 def deferred_limit(profile: QueryProfile, floor: int | None) -> int | None:
     """Lowest result of a deferred kernel with which a subject may score ``floor``; None if every result may.
 
-    The floor is lowered to a score that the fast type certainly holds, so that no larger score is missed.
+    The floor is lowered to a score that the fast type certainly represents exactly, so that no larger score is missed.
     """
     if floor is None:
         return None
@@ -102,9 +104,9 @@ def deferred_limit(profile: QueryProfile, floor: int | None) -> int | None:
 
 
 def first_long(lengths: Lengths, n_residues: int, n_groups: int) -> int:
-    """Index of the first subject that gets a warp of its own.
+    """Index of the first subject that is given a warp of its own.
 
-    A group of lanes with a much larger subject than its share of all residues would end after all others.
+    A group of lanes whose subject is much larger than the group's share of all residues would end after all others.
 
     Parameters
     ----------
@@ -128,7 +130,7 @@ def chain_limit(n_residues: int, rows: Sequence[int], multiprocessors: int) -> i
     rows : sequence of int
         Lengths of the queries that are scored together.
     multiprocessors : int
-        Of the device.
+        Number of multiprocessors of the device.
     """
     of_launch = n_residues * sum(rows) / (CELLS_PER_CYCLE * multiprocessors)
     return int(of_launch / (STRIP_CHAIN_CYCLES if max(rows) <= STRIP_CHAIN_ROWS else TEAM_CHAIN_CYCLES))
@@ -151,7 +153,7 @@ class InterTaskPlan:
     deferred: bool
 
     def queries(self, strip: Strip) -> tuple[int, ...]:
-        """Indices of the queries in a strip, the low half's first; in row blocks the only query, or the longer one."""
+        """Indices of the strip's queries, that of the low halves first; row blocks have one query, the longer one."""
         return self.order if strip.shape.tile.pairing is Pairing.TWO_QUERIES else self.order[-1:]
 
 
@@ -193,12 +195,12 @@ class IntraTaskTeams:
 
     @property
     def teams(self) -> int:
-        """Teams of a block, and so the subjects that it scores at a time."""
+        """Number of teams of a block, which is the number of subjects that it scores at a time."""
         return self.warps // self.team
 
 
 def block_strips(tile: Tile, shared_bytes: int, entry: IntraTaskEntry = "intra_task") -> int:
-    """Strips for which a block of a kernel for listed subjects has shared memory and warps."""
+    """Number of strips for which a block of a kernel for listed subjects has shared memory and warps."""
     return min((shared_bytes - tile.intra_task_bytes(0)) // (tile.strip_units * UNIT_BYTES), max_warps(entry))
 
 
@@ -215,8 +217,8 @@ def intra_task_teams(
     shared_bytes : int
         Largest shared memory of a block.
     alone : bool
-        Each warp computes all strips of a subject, one after another, without waiting for other warps: best for many
-        short subjects. It matters only if there are several strips.
+        Each warp computes all strips of a subject, one after another, without waiting for other warps, which is best
+        for many short subjects. The parameter has an effect only if there are several strips.
     entry : str
         The kernel.
     """
@@ -232,11 +234,12 @@ def intra_task_teams(
 def choose_teams(
     choices: Sequence[tuple[IntraTaskTeams, int]], n_listed: int, multiprocessors: int, entry: IntraTaskEntry
 ) -> tuple[IntraTaskTeams, int]:
-    """Choose a block shape; ``choices`` are ordered by warps and hold the subjects that the device scores at a time.
+    """Choose a block shape; ``choices`` are ordered by warps and state how many subjects the device scores at a time.
 
     For windows one block per multiprocessor is best: they have the same length, so that warps hardly wait for others of
-    their block, and a large block loads strips once for many windows. For other lists it is the smallest block with
-    which the device scores all subjects at a time. If none does, it is the one with the most subjects at a time.
+    their block, and a large block loads strips once for many windows. For other lists the choice is the smallest block
+    with which the device scores all subjects at a time or, if there is none, the block with the most subjects at a
+    time.
     """
     if entry == "score_windows":
         enough = [choice for choice in choices if choice[0].teams * multiprocessors >= n_listed]

@@ -1,6 +1,6 @@
-"""Finds out without PyCUDA whether this machine has an NVIDIA GPU, and what prevents its use.
+"""Determines without PyCUDA whether this machine has an NVIDIA GPU, and what prevents its use.
 
-A machine without a GPU is no fault, so no message there asks the user to install anything. If there is a GPU, or PyCUDA
+A machine without a GPU has no fault, so no message asks its user to install anything. If there is a GPU, or if PyCUDA
 is installed, the message names what is missing.
 """
 
@@ -20,16 +20,16 @@ from swsearch.engine.cuda.warm_up import LIBRARY
 INSTALL: Final = "pip install 'swsearch[cuda]' mends that"
 _NVIDIA: Final = "0x10de"
 _DISPLAY_CLASSES: Final = "0x03"
-"""PCI classes of graphics cards, 3D controllers among them, begin with this."""
+"""Prefix of the PCI classes of graphics cards, 3D controllers included."""
 _NO_DEVICE: Final = 100
 _STUB: Final = 34
-"""Results of cuInit: the driver shows no device; the library is a stub to link with, not the driver."""
+"""Results of cuInit: the driver lists no device; the library is a stub for linking, not the driver."""
 VISIBLE: Final = "CUDA_VISIBLE_DEVICES"
 
 
 @dataclass(frozen=True)
 class DriverFacts:
-    """The driver's answer: the number of visible GPUs, and its fault; the fault is empty if the driver works."""
+    """The driver's answer: the number of visible GPUs, and the driver's fault, which is empty if the driver works."""
 
     n_devices: int
     fault: str = ""
@@ -48,7 +48,7 @@ class GpuProbe:
     visible : str or None
         Value of ``CUDA_VISIBLE_DEVICES``; None if it is not set.
     ask_driver : callable
-        Queries the driver, which starts it; called only when the answer is needed.
+        Queries the driver. This starts the driver, so it is called only when the answer is needed.
     """
 
     plugged_in: bool
@@ -90,7 +90,7 @@ def look_for_gpus() -> GpuProbe:
 
 
 def plugged_in(root: Path) -> bool:
-    """Whether the system files under ``root`` list an NVIDIA GPU: those of the driver, or of the PCI bus."""
+    """Whether the system files under ``root``, those of the driver or of the PCI bus, list an NVIDIA GPU."""
     if any(root.glob("proc/driver/nvidia/gpus/*")) or any(root.glob("dev/nvidia[0-9]*")):
         return True
     for device in root.glob("sys/bus/pci/devices/*"):

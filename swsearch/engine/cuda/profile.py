@@ -1,6 +1,7 @@
-"""Query profiles as the kernels read them: words of two scores, or of one, in the order of a tile's lanes.
+"""Packs query profiles for the kernels: words of two scores, or of one, in the order of a tile's lanes.
 
-The host packs them once per query; the layout is that of :class:`swsearch.engine.cuda.kernels.Tile`.
+The input is a score for each query position and letter; the output is an array of uint32 words. The host packs each
+query once; the layout is that of :class:`swsearch.engine.cuda.kernels.Tile`.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ Words = NDArray[np.uint32]
 
 DNA_COLUMNS: Final = 17
 PROTEIN_COLUMNS: Final = 28
-"""Profile columns: the letters (:mod:`swsearch.sequences.alphabet`) and one column of padding."""
+"""Profile columns: one per letter (:mod:`swsearch.sequences.alphabet`) and one for padding."""
 
 
 def residue_columns(profiles: Sequence[QueryProfile]) -> int:
@@ -46,7 +47,7 @@ def _row_scores(profile: QueryProfile, tile: Tile, first_row: int) -> NDArray[np
 
 
 def pack_strip(profiles: Sequence[QueryProfile], tile: Tile, arithmetic: Arithmetic, first_row: int) -> Words:
-    """The words of one strip of one query, or of two if the tile pairs queries.
+    """The words of one strip of one query, or of two queries if the tile pairs queries.
 
     Parameters
     ----------
@@ -54,7 +55,7 @@ def pack_strip(profiles: Sequence[QueryProfile], tile: Tile, arithmetic: Arithme
     tile : Tile
     arithmetic : Arithmetic
     first_row : int
-        The strip's first row, of each query.
+        The strip's first row in each query.
 
     Returns
     -------
@@ -67,7 +68,8 @@ def pack_strip(profiles: Sequence[QueryProfile], tile: Tile, arithmetic: Arithme
     else:
         shaped = [scores.reshape(tile.group, tile.words, tile.columns) for scores in encoded]
         words = shaped[0] | (shaped[1] << np.uint32(16)) if tile.pairing is Pairing.TWO_QUERIES else shaped[0]
-    # Axes of words: lane, word, column. Then plane and unit of (chunk, slot), column, word of the chunk.
+    # The axes are lane, word and column; after the rearrangement: plane and unit of (chunk, slot), column, word of the
+    # chunk.
     n_chunks = tile.planes * PLANE_UNITS // tile.slots
     filled = np.zeros((n_chunks * CHUNK_WORDS, tile.slots, tile.columns), dtype=np.uint32)
     filled[: tile.words] = words[np.arange(tile.slots) % tile.group].transpose(1, 0, 2)

@@ -1,4 +1,4 @@
-"""Packed profiles on the host for one call of the engine: packed while kernels run, and cached for later pieces."""
+"""A host cache of one engine call's packed profiles: they are packed while kernels run and reused by later pieces."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _pack_plan(profiles: Sequence[QueryProfile], plan: InterTaskPlan) -> Words:
 
 
 class ProfileCache:
-    """The words of a call's profiles. The keys are object identities, so the caller must keep the profiles alive.
+    """The words of a call's profiles. The keys are object identities, so the caller must retain the profiles.
 
     Attributes
     ----------

@@ -34,7 +34,7 @@ class Scratch:
         return self._buffers[name]
 
     def free(self) -> None:
-        """Give all memory back."""
+        """Free all memory."""
         for buffer in self._buffers.values():
             buffer.free()
         self._buffers.clear()

@@ -1,4 +1,8 @@
-"""Selects subjects by their scores on the device: those to score again, those that reach a floor, and the best."""
+"""Selects subjects by their scores on the device: those to score again, those that reach a floor, and the best.
+
+The input is the int32 score of every subject in device memory; the output is the indices and scores of the selected
+subjects, on the device or on the host.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +23,7 @@ from swsearch.hits.score_block import ScoreBlock
 
 @dataclass(frozen=True)
 class ScoreFilter:
-    """Candidates and the lowest score that is wanted.
+    """Candidates, and the lowest score that selects them.
 
     Candidates are the subjects first to first + n_candidates - 1 or, with ``among``, the first n_candidates of the list
     in that scratch buffer.
@@ -72,9 +76,10 @@ class Selector:
         return ScoreBlock(subjects.partition.subject_index[indices], values)
 
     def best(self, subjects: DeviceSubjects, scores: Buffer, floor: int, rule: TopKBound | None) -> ScoreBlock:
-        """Subjects with at least ``floor`` that can be among the best, and the number of the others.
+        """Subjects that score at least ``floor`` and can be among the best, and the number of the others.
 
-        Counts by score give the N-th best score; the rule derives its bound from the subjects that reach that score.
+        A histogram of the scores gives the N-th best score; the rule derives its bound from the subjects that reach
+        that score.
         """
         if rule is None or len(subjects) <= rule.top:
             return self.at_least(subjects, scores, floor)
@@ -91,7 +96,7 @@ class Selector:
         return ScoreBlock(subjects.partition.subject_index[indices[wanted]], values[wanted], n_left_out=n_left_out)
 
     def _counts(self, subjects: DeviceSubjects, scores: Buffer) -> NDArray[np.int64]:
-        """Number of subjects with each score, shape (COUNTED_SCORES,); larger scores count as the last."""
+        """Number of subjects by score, shape (COUNTED_SCORES,); larger scores are counted in the last entry."""
         device = self._device
         counts = self._scratch.buffer("score counts", COUNTED_SCORES * 4)
         device.clear(counts, counts.n_bytes, Stream.COMPUTE)

@@ -1,8 +1,9 @@
 """Aligns thousands of short pairs on a GPU with ``cuda/kernels/short_pairs.cuh``, one warp per pair.
 
-The host prepares the letters, the offsets of each pair's decisions and runs, and the order, largest pairs first. A
-batch whose decisions do not fit their memory takes several launches. A pair needs two bytes per letter, four bytes per
-letter for its runs and, with a path, half a byte per cell (a quarter with linear gaps).
+Inputs are sequences of uint16 letters and a problem; outputs are scores, ends and, if requested, the runs of the paths.
+The host prepares the letters, the offsets of each pair's decisions and runs, and the order, with the largest pairs
+first. A batch whose decisions do not fit their memory takes several launches. A pair needs two bytes per letter, four
+bytes per letter for its runs and, with a path, half a byte per cell (a quarter with linear gaps).
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ LONGEST: Final = 8192
 """Letters of the longest sequence that the kernel supports; scores stay below 2**30."""
 THREADS: Final = 64
 BLOCKS: Final = 6
-"""Threads per block, and blocks that a multiprocessor must be able to run."""
+"""Threads per block, and number of blocks that a multiprocessor must be able to run at a time."""
 DECISION_SHARE: Final = 0.25
 """Share of the device's free memory that decisions may take."""
 TABLE_BYTES: Final = 1024
@@ -69,7 +70,7 @@ class ShortPairs(Closeable):
     Raises
     ------
     EngineUnavailable
-        No device that can be used.
+        No device can be used.
     """
 
     name = "cuda short pairs"
@@ -127,7 +128,7 @@ class ShortPairs(Closeable):
         self._device.close()
 
     def _slices_per_launch(self, words: NDArray[np.int64], letters: NDArray[np.int64]) -> Iterator[slice]:
-        """Ranges of pairs whose decisions and runs fit their memory, or of one pair."""
+        """Ranges of pairs whose decisions and runs fit their memory; each range has at least one pair."""
         sizes = np.cumsum(words + letters) * 4
         first = 0
         while first < len(words):
@@ -200,7 +201,7 @@ class ShortPairs(Closeable):
         device.download(packed_runs, runs, Stream.COMPUTE)
         ends = np.stack([found[name] for name in ("score", "qe", "se", "qs", "ss")], axis=1).astype(np.int64)
         run_ends = np.cumsum(n_runs)
-        # Warps reserved memory for their runs in the order in which they ended; this restores the order of the pairs.
+        # Warps reserve memory for their runs in the order in which they end; this restores the order of the pairs.
         offset = np.arange(len(packed_runs)) - np.repeat(run_ends - n_runs, n_runs)
         return PairPaths(ends, run_ends, packed_runs[np.repeat(found["runs"].astype(np.int64), n_runs) + offset])
 

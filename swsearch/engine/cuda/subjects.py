@@ -1,14 +1,17 @@
-"""The database on the device: kept between calls if it fits, else streamed chunk by chunk.
+"""The database on the device: it is cached between calls if it fits, else streamed chunk by chunk.
 
-Subjects have the same layout on the device as in the file, with starts relative to the first residue.
-:class:`SubjectStore` keeps uploaded partitions up to its limit of bytes and frees the least recently used one first. A
+The input is a partition of the packed database, mapped from its file; the output is the same arrays in device memory:
+residues, starts and lengths. Subjects have the same layout on the device as in the file, with starts relative to the
+first residue.
+
+:class:`SubjectStore` caches uploaded partitions up to its limit of bytes and frees the least recently used one first. A
 partition beyond the limit is streamed in chunks: while kernels work on one, a thread copies the next from the mapped
-file to pinned memory. A few queries finish a chunk so soon that its upload time matters; then there are two slots on
-the device, and the copy stream uploads into one while kernels work on the other. For many queries there is one slot of
-twice the size.
+file to pinned memory. With a few queries the kernels finish a chunk so soon that its upload time matters; then there
+are two slots on the device, and the copy stream uploads into one while kernels work on the other. For many queries
+there is one slot of twice the size.
 
-A chunk consists of bands, ranges of stored subjects that are spread over the partition. So each chunk has short
-subjects with which a launch ends, and enough subjects of every length to fill the device.
+A chunk consists of bands, which are ranges of stored subjects, spread over the partition. Therefore each chunk has
+short subjects with which a launch ends, and enough subjects of every length to fill the device.
 """
 
 from __future__ import annotations
@@ -34,10 +37,10 @@ BYTES_PER_SUBJECT: Final = 12
 """Bytes of a subject's start and length."""
 SMALLEST_CHUNK: Final = 1 << 20
 BANDS: Final = 4
-"""Bands of a chunk. They are few, so that most chunks have none of the longest subjects, which end last."""
+"""Number of bands of a chunk. It is small, so that most chunks have none of the longest subjects, which end last."""
 ONE_SLOT_RESIDUES: Final = 3000
-"""Query residues from which there is one slot: an upload, which then overlaps no kernel, takes less than a twentieth of
-the chunk's time, and kernels are faster on one large chunk than on two halves."""
+"""Query residues from which there is one slot. Its upload overlaps no kernel, but takes less than a twentieth of the
+chunk's time, and kernels are faster on one large chunk than on two halves."""
 
 
 def _padded(length: int) -> int:
@@ -62,10 +65,10 @@ Chunk = list[slice]
 
 
 def chunks(partition: Partition, max_bytes: int) -> list[Chunk]:
-    """The partition in chunks of at most ``max_bytes`` on the device, or of one larger subject.
+    """The partition in chunks of at most ``max_bytes`` on the device; a larger subject is a chunk of its own.
 
     Each subject is in exactly one chunk. If subjects are short in comparison with a chunk, its bands are spread evenly
-    over the partition; else each chunk is one range.
+    over the partition; otherwise each chunk is one range.
     """
     if len(partition) == 0:
         return []
@@ -113,7 +116,7 @@ class DeviceSubjects:
     partition : Partition
         The same subjects on the host.
     streamed : bool
-        Whether this is a chunk, whose ``subject_index`` is the position in the whole partition.
+        Whether this is a chunk, whose ``subject_index`` is the position in the complete partition.
     """
 
     residues: Buffer
@@ -127,7 +130,7 @@ class DeviceSubjects:
 
     @cached_property
     def n_residues(self) -> int:
-        """Residues of all subjects, padding left out."""
+        """Residues of all subjects, padding excluded."""
         return self.partition.n_residues
 
     @property
@@ -138,7 +141,7 @@ class DeviceSubjects:
 
     @property
     def longest(self) -> int:
-        """Length of the longest subject, 0 where there is none."""
+        """Length of the longest subject; 0 if there is none."""
         return int(self.partition.lengths[-1]) if len(self.partition) else 0
 
     def prefix(self, n_subjects: int) -> DeviceSubjects:
@@ -148,7 +151,7 @@ class DeviceSubjects:
         return DeviceSubjects(self.residues, self.starts, self.lengths, self.partition[:n_subjects], self.streamed)
 
     def free(self) -> None:
-        """Give the memory back."""
+        """Free the memory."""
         for buffer in (self.residues, self.starts, self.lengths):
             buffer.free()
 
@@ -243,7 +246,7 @@ class SubjectStore:
     ----------
     device : Device
     limit_bytes : int
-        Device memory that databases may take, kept and streamed.
+        Device memory that databases may take, whether cached or streamed.
     """
 
     def __init__(self, device: Device, limit_bytes: int) -> None:
@@ -258,7 +261,7 @@ class SubjectStore:
 
     @property
     def kept_bytes(self) -> int:
-        """Device memory of the kept partitions."""
+        """Device memory of the cached partitions."""
         return sum(chunk_bytes(subjects.partition) for subjects in self._kept.values())
 
     def pieces(self, partition: Partition, query_residues: int = 0) -> Generator[DeviceSubjects, None, None]:
@@ -354,7 +357,7 @@ class SubjectStore:
             self._device.synchronize()
 
     def _slots_for(self, partition: Partition, parts: list[Chunk], n_slots: int) -> list[_Slot]:
-        """Slots that can hold every chunk; those of the previous call if they have the right size."""
+        """Slots large enough for every chunk; those of the previous call if they have the right size."""
         residue_bytes = n_subjects = 1
         for chunk in parts:
             spans = [residue_span(partition[band]) for band in chunk]
@@ -374,9 +377,9 @@ class SubjectStore:
             self._next.begin_if_ready()
 
     def halve_limit(self) -> bool:
-        """After the device ran out of memory: free all memory and halve the limit.
+        """Free all memory and halve the limit; called after the device ran out of memory.
 
-        Returns False if the limit is a megabyte already.
+        Returns False if the limit is already a megabyte.
         """
         self.clear()
         if self.limit_bytes <= SMALLEST_CHUNK:
@@ -385,7 +388,7 @@ class SubjectStore:
         return True
 
     def clear(self) -> None:
-        """Free all kept partitions and the slots."""
+        """Free all cached partitions and the slots."""
         while self._kept:
             self._kept.popitem()[1].free()
         self._free_slots()

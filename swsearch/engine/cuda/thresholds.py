@@ -1,4 +1,4 @@
-"""The sizes at which the CUDA engine changes its method, collected so that tests can choose others."""
+"""The sizes at which the CUDA engine changes its method, collected in one class so that tests can choose others."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ class Thresholds:
     windowed_residues : int
         Subjects of at most so many residues are never scored in windows.
     windowed_rows : int
-        Queries of more rows are scored by diamonds, not in windows, against long subjects.
+        Queries of more rows are scored against long subjects by diamonds, not in windows.
     diamond_residues : int
         Subjects of at most so many residues are never scored by diamonds.
     end_group_bytes, smallest_end_group_bytes : int
-        Residues of the subjects whose ends are searched together, and the smallest such group if memory is short.
+        Residues of a group of subjects whose ends are searched together, and of the smallest group if memory is short.
     """
 
     window_overlap: int = verified_windows.OVERLAP

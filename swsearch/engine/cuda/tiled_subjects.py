@@ -1,10 +1,10 @@
 """Scores queries of many thousand rows against long subjects by diamonds, separately from the other subjects.
 
-The columns of a subject are computed one after another, so a very long subject, such as a genome, would end long after
-all others. For most queries such subjects are scored in verified windows before the others
-(:mod:`swsearch.engine.cuda.verified_windows`). For queries of many thousand rows a window would have too many strips,
-one below the other; then the subject's matrix is divided among warps in both directions
-(:mod:`swsearch.engine.cuda.diamonds`).
+Inputs are query profiles and a partition; the output is one block of scores per profile. The columns of a subject are
+computed one after another, so a very long subject, such as a genome, would end long after all others. For most queries
+such subjects are scored in verified windows before the others (:mod:`swsearch.engine.cuda.verified_windows`). For
+queries of many thousand rows a window would have too many strips, one below the other; then the subject's matrix is
+divided among warps in both directions (:mod:`swsearch.engine.cuda.diamonds`).
 """
 
 from __future__ import annotations
@@ -35,7 +35,8 @@ ScoreEach = Callable[
     [Sequence[QueryProfile], Partition, Sequence[int] | None, Progress | None, Sequence[TopKBound | None] | None],
     Generator[Scored, None, None],
 ]
-"""Scores subjects without diamonds; parameters as for :meth:`swsearch.engine.cuda.engine.CudaEngine.score_each`."""
+"""A function that scores subjects without diamonds; its parameters are those of
+:meth:`swsearch.engine.cuda.engine.CudaEngine.score_each`."""
 
 
 def suits_diamonds(profile: QueryProfile) -> bool:
@@ -44,7 +45,7 @@ def suits_diamonds(profile: QueryProfile) -> bool:
 
 
 def score_by_diamonds(sweep: DiamondSweep, profile: QueryProfile, subjects: Partition, timing: Timing) -> Scores:
-    """The subjects' best scores by diamonds, for which the profile must be suitable; adds their time to ``timing``."""
+    """The subjects' best scores by diamonds; adds the kernel time to ``timing``. The profile must suit diamonds."""
     problem = AlignmentProblem(
         True, True, True, profile.gap.open, profile.gap.extend, table=np.ascontiguousarray(profile.table)
     )
@@ -65,7 +66,7 @@ class TiledSubjects:
     timing : Timing
         The kernel time of diamonds is added to it.
     multiprocessors : int
-        Of the device.
+        Number of multiprocessors of the device.
     max_window_rows, min_length : int
         See :data:`MAX_WINDOW_ROWS` and :data:`MIN_LENGTH`.
     """
@@ -93,9 +94,9 @@ class TiledSubjects:
         progress: Progress | None,
         rules: Sequence[TopKBound | None] | None,
     ) -> Generator[Scored, None, None]:
-        """Blocks for the whole partition; ``score_each`` scores all subjects but the long ones of very long queries.
+        """Blocks for the complete partition; ``score_each`` scores all except the long subjects of very long queries.
 
-        Rules are not applied to queries with long subjects, since a rule's bound must hold for all subjects together.
+        Rules are not applied to queries with long subjects, because a rule's bound must hold for all subjects together.
         """
         by_first: dict[int, list[int]] = {}
         for index, profile in enumerate(profiles):
@@ -122,7 +123,7 @@ class TiledSubjects:
                 yield indices[number], ScoreBlock.concatenate([block, of_long])
 
     def _first(self, partition: Partition, profile: QueryProfile) -> int:
-        """Index of the first subject that is scored by diamonds; the partition's length where none is."""
+        """Index of the first subject that is scored by diamonds; the partition's length if there is none."""
         if profile.length <= self._max_window_rows or not suits_diamonds(profile):
             return len(partition)
         limit = chain_limit(partition.n_residues, [profile.length], self._multiprocessors)

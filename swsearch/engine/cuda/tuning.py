@@ -1,9 +1,9 @@
-"""Tiles of the kernels and their times: the data of ``cuda/tuning/``, one file per family of architectures.
+"""Reads the tiles of the kernels and their times from ``cuda/tuning/``, which has one file per family of architectures.
 
-A file names its architectures and for each pairing the tiles: lanes per group, words per lane, threads per block,
-blocks per multiprocessor, and a strip's picoseconds per subject residue, without boundaries (``alone``) and with them
-(``edges``), each for the kernel that keeps every score and for the deferred kernel. The times were measured on one
-device of the family (``benchmarks/tune_cuda.py``); on the others only their ratios matter.
+A file names its architectures and, for each pairing, lists the tiles: lanes per group, words per lane, threads per
+block, blocks per multiprocessor, and a strip's picoseconds per subject residue, without boundaries (``alone``) and with
+them (``edges``), each for the kernel that computes every score and for the deferred kernel. The times were measured on
+one device of the family (``benchmarks/tune_cuda.py``); on the others only their ratios matter.
 """
 
 from __future__ import annotations
@@ -18,10 +18,11 @@ from swsearch.errors import EngineError
 from swsearch.resources import resource_folder
 
 BLOCK_WORDS: Final = 64
-"""Words per lane, summed over strips, that fit 227 kB of shared memory with the 28 columns of proteins."""
+"""Maximum words per lane, summed over strips, that fit 227 kB of shared memory with the 28 columns of proteins."""
 FEW_WORDS: Final = 8
 STEP_WORDS: Final = 5.5
-"""Cost of a column apart from its words, in words: reading scores, passing values on, storing the boundary."""
+"""Cost of a column in addition to its words, in units of a word: reading scores, passing values to the next lane, and
+storing the boundary."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +56,7 @@ def _files() -> tuple[dict[str, Any], ...]:
 
 
 def tuned_for(architecture: int) -> dict[str, Any]:
-    """The data of the newest architecture that is not newer than this one, else of the oldest."""
+    """The data of the newest architecture that is not newer than this one, or of the oldest if all are newer."""
     known = [(int(arch), tuning) for tuning in _files() for arch in tuning["architectures"]]
     older = [entry for entry in known if entry[0] <= architecture]
     return max(older, key=lambda e: e[0])[1] if older else min(known, key=lambda e: e[0])[1]
@@ -83,7 +84,7 @@ def choose_intra_task_tile(
 ) -> Tile:
     """The warp-wide tile of ``intra_task`` or ``score_windows`` whose strips take the fewest instructions.
 
-    If not all strips fit a block's shared memory, it is a tile of few words, with which a block has more warps.
+    If not all strips fit a block's shared memory, the tile has few words, so that a block has more warps.
     """
     entries = tuned_for(architecture)[kernel][pairing.value]
     found = [Tile(pairing, WARP, entry["words"], columns) for entry in entries]

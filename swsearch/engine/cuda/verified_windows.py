@@ -1,17 +1,19 @@
-"""Scores long subjects in overlapping windows, side by side, and proves by comparison that the windows suffice.
+"""Scores long subjects in overlapping windows, concurrently, and proves by comparison that the scores are exact.
 
-Each window but a subject's first begins some columns before the end of the previous window, with zeros in place of the
-columns before it. A checkpoint is the column at which the previous window ends. If both windows hold the same values
-in every row there, the later window is exact from the checkpoint on; if all checkpoints are proven so, the largest
-score of all windows is the subject's (``cuda/kernels/checkpoints.cuh``). Alignments of unrelated sequences are short,
-so nearly every checkpoint is proven at once. Otherwise the previous window is extended to the next of a few
-checkpoints, provided that the device computes all strips of the query at the same time.
+Inputs are a query profile and the long subjects of a partition; the output is the exact best score of each subject.
+
+Each window except a subject's first begins some columns before the end of the previous window, with zeros in place of
+the values of the columns before it. A checkpoint is the column at which the previous window ends. If both windows have
+the same values in every row there, the later window is exact from the checkpoint on; if all checkpoints are proven in
+this way, the largest score of all windows is the subject's score (``cuda/kernels/checkpoints.cuh``). Alignments of
+unrelated sequences are short, so nearly every checkpoint is proven at once. Otherwise the previous window is extended
+to the next of a few checkpoints, provided that the device computes all strips of the query at the same time.
 
 If a checkpoint is still not proven, an alignment may extend across it. Its window then starts further back and is
-scored again, until all checkpoints are proven. Gaps alone can keep H above 0 for score / extend columns behind an
-alignment, so the new start is at least so many columns before the checkpoint, for the subject's best score so far. If
-the windows to score again would have more columns than the subject itself, the subject is scored whole, by diamonds if
-they suit the query.
+scored again, until all checkpoints are proven. Gaps alone can keep H above 0 for score / extend columns after an
+alignment, so the new start lies at least this number of columns before the checkpoint, for the subject's best score so
+far. If the windows to score again would have more columns than the subject itself, the subject is scored without
+windows, by diamonds if they suit the query.
 
 The engine launches the windows before the inter-task kernel of the other subjects and reads their scores after it. If
 both kernels ran at the same time, they would share multiprocessors and take longer than one after the other.
@@ -51,14 +53,14 @@ from swsearch.typing import Lengths, Scores
 
 OVERLAP: Final = 256
 EXTENSION: Final = (CHECKPOINTS - 1) * CHECKPOINT_STRIDE
-"""Columns by which windows overlap at first, and by which a window can be extended at most. Where windows cannot be
-extended, both are their overlap. ``benchmarks/benchmark_window_checkpoints.py`` measures how many are needed."""
+"""Initial overlap of the windows, and maximum extension of a window, in columns. If windows cannot be extended, they
+overlap by the sum of both. ``benchmarks/benchmark_window_checkpoints.py`` measures how many columns are needed."""
 MIN_STRIDE: Final = 384
 """Smallest distance in columns between the starts of two windows: below it, most of the work is overlap."""
 GROWTH: Final = 2
-"""Factor by which the overlap grows, at least, each time that a checkpoint is not proven."""
+"""Smallest factor by which the overlap grows each time that a checkpoint is not proven."""
 MIN_LENGTH: Final = 2048
-"""Subjects of at most so many residues are never cut into windows."""
+"""Subjects of at most so many residues are never divided into windows."""
 COMPARE_BLOCKS: Final = 16
 """Blocks per multiprocessor of the kernel that compares checkpoints."""
 STATE_BYTES: Final = 256 << 20
@@ -75,8 +77,8 @@ class Size:
     ----------
     overlap, stride : int
     slant : int
-        Columns, at least, by which the query's last row lags behind its first. A subject's last window takes so many
-        more steps.
+        Lower bound of the columns by which the query's last row lags behind its first. A subject's last window takes
+        this number of additional steps.
     """
 
     overlap: int
@@ -86,14 +88,15 @@ class Size:
 
 @dataclass(eq=False)
 class Windows:
-    """Windows of some subjects, subject by subject, in order of their columns.
+    """Windows of some subjects, ordered by subject and then by column.
 
     Attributes
     ----------
     subject : int64 array, shape (n,)
         Index of each window's subject.
     checkpoint : int64 array, shape (n,)
-        The subject's column at which the previous window ends and this one is needed; 0 for the first window.
+        The subject's column at which the previous window ends and from which this one is needed; 0 for the first
+        window.
     begin, end : int64 array, shape (n,)
         The window's first column, and the column after its last: the next checkpoint, or the subject's length.
     first : int64 array, shape (n_subjects,)
@@ -111,13 +114,13 @@ class Windows:
 
     @property
     def warmup_columns(self) -> Lengths:
-        """Columns of each window before its checkpoint; 0 where the window needs no proof."""
+        """Columns of each window before its checkpoint; 0 if the window needs no proof."""
         return np.where(self.begin > 0, self.checkpoint - self.begin, 0).astype(np.uint32)
 
     def n_columns(self, slant: int) -> Lengths:
         """Columns of each window before the next window's checkpoint.
 
-        A subject's last window has so many that all rows reach the subject's end and that the extension of the
+        A subject's last window has enough columns that all rows reach the subject's end and that the extension of the
         previous window ends within it.
 
         Parameters
@@ -131,10 +134,10 @@ class Windows:
         return np.where(has_next, columns, to_end + -to_end % SUBJECT_ALIGNMENT).astype(np.uint32)
 
     def after(self, unproven: NDArray[np.bool_], reach: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """The unproven windows, and later ones with a checkpoint at most ``reach`` columns behind an unproven one.
+        """The unproven windows, and later ones with a checkpoint at most ``reach`` columns after an unproven one.
 
-        ``reach`` has one number per subject. The checkpoints of these later windows may seem proven although an
-        alignment from before the unproven checkpoint is missing in both windows.
+        ``reach`` has one number per subject. The checkpoints of these later windows may seem proven although both
+        windows lack an alignment that begins before the unproven checkpoint.
         """
         apart = int(self.end.max() + reach.max()) + 1
         position = self.subject * apart + self.checkpoint
@@ -159,10 +162,10 @@ class Windows:
     def begin_earlier(
         self, again: NDArray[np.bool_], overlaps: NDArray[np.int64], lengths: Lengths
     ) -> NDArray[np.bool_]:
-        """Move the starts of windows ``overlaps`` columns before their checkpoints; one number per subject.
+        """Move the starts of windows ``overlaps`` columns before their checkpoints, with one number per subject.
 
-        Returns the subjects whose windows would then have more columns in total than the subject. They are to be scored
-        whole, and their windows need no proof.
+        Returns the subjects whose windows would then have more columns in total than the subject. These subjects must
+        be scored without windows, so their windows need no proof.
         """
         self.begin[again] = np.maximum(self.checkpoint - overlaps[self.subject], 0)[again]
         columns = np.bincount(self.subject[again], (self.end - self.begin)[again], minlength=len(self.first))
@@ -172,9 +175,9 @@ class Windows:
 
 
 def cut_in_windows(lengths: Lengths, size: Size) -> Windows:
-    """Cut subjects, none of them empty, into windows; all windows of a subject but the last have the same length.
+    """Divide subjects, none of them empty, into windows; all windows of a subject except the last have the same length.
 
-    Columns are those of the query's first row. The last checkpoint may lie behind the subject's end, since the other
+    Columns are those of the query's first row. The last checkpoint may lie after the subject's end, because the other
     rows lag behind the first.
     """
     whole = lengths.astype(np.int64)
@@ -207,16 +210,17 @@ class VerifiedWindows:
     timing : Timing
         The time of kernels that run after the first launch is added to it.
     overlap, min_stride : int
-        Columns by which windows overlap at first, and smallest distance between their starts; multiples of 16.
+        Initial overlap of the windows in columns, and smallest distance between their starts; multiples of 16.
     min_length : int
-        Subjects of at most so many residues are not cut.
+        Subjects of at most so many residues are not divided.
 
     Attributes
     ----------
     full_overlap : int
         Columns from a window's start to its last checkpoint.
     n_again, n_whole : int
-        Windows that were scored again so far because a checkpoint was not proven, and subjects scored whole.
+        Number of windows that were scored again because a checkpoint was not proven, and number of subjects that were
+        scored without windows, so far.
     """
 
     def __init__(
@@ -243,7 +247,7 @@ class VerifiedWindows:
         self.n_whole = 0
 
     def first(self, partition: Partition, profiles: Sequence[QueryProfile]) -> int:
-        """Index of the first subject to score in windows, for queries scored together; past the last if none."""
+        """Index of the first subject to score in windows, for queries scored together; the length if there is none."""
         rows = [profile.length for profile in profiles]
         limit = chain_limit(partition.n_residues, rows, self.device.facts.multiprocessors)
         return int(np.searchsorted(partition.lengths, max(limit, self._min_length), side="right"))
@@ -268,7 +272,7 @@ class VerifiedWindows:
         Parameters
         ----------
         pack : callable
-            Packs profiles for a tile, as :meth:`swsearch.engine.cuda.profile_cache.ProfileCache.words`.
+            Packs profiles for a tile, as :meth:`swsearch.engine.cuda.profile_cache.ProfileCache.words` does.
         name : str
             Name of the run, unique among concurrent runs.
         stack : ExitStack
@@ -282,7 +286,7 @@ class VerifiedWindows:
         return VerifiedWindowsRun(self, profile, subjects, np.arange(first, len(subjects)), size, pack, name, stack)
 
     def size(self, profile: QueryProfile, partition: Partition) -> Size:
-        """The smallest windows that the device scores all at the same time, within the limits of strides and memory."""
+        """The smallest windows that the device scores all at the same time, within the limits of stride and memory."""
         architecture = self.device.facts.architecture
         narrow = first_arithmetic(profile)
         tile = plan_intra_task(profile, architecture, narrow, windows=True)
@@ -340,7 +344,7 @@ class VerifiedWindowsRun:
             self._device.launch(COMPARE_CHECKPOINTS_KERNEL, grid, 0, compared, Stream.COMPUTE)
 
     def finish(self) -> tuple[Scores, int]:
-        """Wait for :meth:`start`; the subjects' scores, and how many exceed the narrowest type."""
+        """Wait for :meth:`start` and return the subjects' scores and the number that exceed the narrowest type."""
         scores = np.zeros(len(self._indices), dtype=np.int32)
         n_left = 0
         while True:
@@ -354,7 +358,7 @@ class VerifiedWindowsRun:
             self._start_timed()
 
     def _proven(self) -> tuple[Scores, NDArray[np.bool_]]:
-        """Repeat launches until all is proven; each subject's best score, and whether it exceeds the type."""
+        """Repeat launches until all checkpoints are proven; the best scores, and whether they exceed the type."""
         profile, windows = self._profile, self._windows
         by_diamonds = np.zeros(len(self._chosen), dtype=np.int32)
         while True:
@@ -383,7 +387,7 @@ class VerifiedWindowsRun:
             self._start_timed()
 
     def _begin_earlier(self, unproven: NDArray[np.bool_], best: Scores) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-        """The windows to score again, which then begin earlier, and the subjects to score whole."""
+        """The windows to score again, which then begin earlier, and the subjects to score without windows."""
         if not unproven.any():
             return unproven, np.zeros(len(best), dtype=bool)
         extend = self._profile.gap.extend
@@ -417,7 +421,7 @@ class VerifiedWindowsRun:
         self._extends = self._size.stride >= EXTENSION and self._of.launcher.all_strips_at_once(profile, self._tile)
         words = self._pack([profile], self._tile, arithmetic)
         self._on_device = self._of.launcher.upload_profile(self._named("profile"), words, self._stack)
-        # Windows that are not scored again keep their scores and states from launch to launch.
+        # The scores and states of windows that are not scored again are retained from launch to launch.
         n = len(self._windows)
         self._state_words = self._tile.strips(profile.length) * self._tile.checkpoint_words * WARP
         self._states = address(scratch.buffer(self._named("states"), n * (CHECKPOINTS + 1) * self._state_words * 4))
@@ -434,7 +438,7 @@ class VerifiedWindowsRun:
         columns: list[NDArray[np.generic]] = [
             (starts[windows.subject] + windows.begin).astype(np.uint64), lengths.astype(np.uint32),
             np.minimum(windows.begin, slant).astype(np.uint32), np.append(warmup, np.uint32(0)), n_columns,
-            # From last to first, so that the window behind has begun when a window waits for it.
+            # The list runs from last to first, so that the later window has begun when a window waits for it.
             self._again[::-1].astype(np.uint32), np.array([len(self._again)], dtype=np.uint32),
         ]  # fmt: skip
         self._described = np.concatenate([column.view(np.uint8) for column in columns])
@@ -445,7 +449,7 @@ class VerifiedWindowsRun:
             address(table, offset) for offset in offsets
         )
         self._any_checkpoint = bool(warmup.any())
-        # Results of the comparisons, a counter, and the progress of each strip.
+        # The buffer contains the results of the comparisons, a counter, and the progress of each strip.
         reached_at = (n + 2) // 2 * 8
         n_zeros = reached_at + n * self._tile.strips(self._profile.length) * 8
         self._zeros = self._of.scratch.buffer(self._named("checkpoints"), n_zeros)

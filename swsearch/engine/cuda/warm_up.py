@@ -1,8 +1,8 @@
-"""Starts the driver and creates GPU contexts in a thread while the program starts, which takes as long.
+"""Starts the driver and creates GPU contexts in a thread while the program starts, because both take equally long.
 
 PyCUDA holds the global interpreter lock while it creates a context, so it would block the other threads; calls of the
-driver's library through ctypes do not. They create the primary context, which PyCUDA then uses. It lives until the
-process ends.
+driver's library through ctypes do not. They create the primary context, which PyCUDA then uses and which exists until
+the process ends.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Needleman-Wunsch of one pair in a wavefront of 16 by 16 tiles: ``cuda/kernels/wavefront.cuh``, one launch per wave.
 
-This is the algorithm of a published exercise of 2009, in memory linear in the lengths. It computes the score only. A
-wave of few tiles leaves most of a GPU idle, and every wave is a launch: the kernel serves for comparison, not for
-speed.
+Inputs are two uint16 letter arrays, the scores of equal and different letters and the cost of an indel; the output is
+the global score. This is the algorithm of a published exercise of 2009, in memory linear in the lengths. A wave of few
+tiles leaves most of a GPU idle, and every wave is a launch: the kernel serves for comparison, not for speed.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class WavefrontPairs:
         Raises
         ------
         InputError
-            A path is asked for, or the problem is not global with linear gaps and compared letters.
+            A path is requested, or the problem is not global with linear gaps and compared letters.
         EngineError
             A side is empty, scores may exceed 30 bits, or the device fails.
         """
@@ -79,7 +79,7 @@ class WavefrontPairs:
 def wavefront_score(
     device: Device, query: Letters, subject: Letters, *, match: int, mismatch: int, indel: int
 ) -> tuple[int, float]:
-    """Global score of two sequences, and the seconds that the kernels took.
+    """Global score of two sequences, and the kernel time in seconds.
 
     Parameters
     ----------
