@@ -43,10 +43,10 @@ def detect_query_format(path: str | os.PathLike[str]) -> str:
 
 
 def _start_of(path: str | os.PathLike[str]) -> bytes:
-    """The first lines of a file, decompressed; empty where it cannot be read."""
+    """The first lines of a file, decompressed; empty if it cannot be read."""
     start: list[bytes] = []
     size = 0
-    with suppress(InputError):  # the reader of the whole file reports the error
+    with suppress(InputError):  # the reader of the complete file reports the error
         for line in text_lines(path, ""):
             start.append(line.encode("utf-8", "surrogateescape"))
             size += len(start[-1])

@@ -38,10 +38,10 @@ STRENGTH: Final = 0.25
 """The strength for which the numbers of false hits at E <= 1 and 10 on SCOPe40 are closest to 1 and 10."""
 
 WINDOW: Final = 20
-"""Residues on each side of a position that count for its local composition."""
+"""Number of residues on each side of a position that define its local composition."""
 
 PSEUDOCOUNTS: Final = 40.0
-"""Residues of background composition that are added to those of the window."""
+"""Number of residues of background composition that are added to those of the window."""
 
 
 def local_counts(codes: Codes, n_letters: int, window: int = WINDOW) -> NDArray[np.int64]:

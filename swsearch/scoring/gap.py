@@ -12,7 +12,7 @@ from typing import Final
 from swsearch.errors import ScoringError
 
 MAX_GAP_COST: Final = 16_383
-"""Largest open cost and largest extend cost; their sum, and twice each of them, fit in signed 16 bits."""
+"""Largest open cost and largest extend cost; their sum, and twice each, fit in signed 16 bits in every engine."""
 
 
 @dataclass(frozen=True)
