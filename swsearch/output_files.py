@@ -142,7 +142,7 @@ def log_file(path: Path, option: str) -> Iterator[TextIO]:
 
 @contextmanager
 def _compressor(file: BinaryIO, suffix: str) -> Iterator[BinaryIO]:
-    """A stream that compresses into ``file``; when the block ends, all data is written and ``file`` is still open."""
+    """A stream that compresses into ``file``; when the block ends, all data is written and ``file`` still open."""
     stream: Any
     if suffix == ".gz":
         stream = gzip.GzipFile(filename="", mode="wb", compresslevel=6, fileobj=file, mtime=0)
