@@ -49,7 +49,7 @@ MODES = {
 
 
 def read_pair(text: str) -> tuple[str, bool, list[tuple[Side, Side]]]:
-    """Name, whether it is DNA, and the pairs of an argument."""
+    """Name, whether it is DNA, and pairs of an argument."""
     kind, _, rest = text.partition(":")
     if kind == "drawn":
         m, n = (int(part) for part in rest.split(","))
@@ -80,7 +80,7 @@ def problem_of(mode: str, *, dna: bool) -> AlignmentProblem:
 
 
 def aligned_on_cpu(pair: tuple[Side, Side], p: AlignmentProblem, *, path: bool) -> Any:
-    """What ``_native.align_pair`` returns."""
+    """The result of ``_native.align_pair``."""
     return _native.align_pair(
         *pair, p.table, p.match, p.mismatch, p.gap_open, p.gap_extend, p.local, p.local or p.query_free,
         p.local or p.subject_free, path, usable_cores(), MEMORY_BYTES, None, "auto",
@@ -97,7 +97,7 @@ def shape_named(name: str) -> SweepShape | None:
 
 
 def cpu_seconds(call: Callable[[], Any]) -> tuple[float, Any]:
-    """CPU seconds of all threads of a call, and what it returns."""
+    """CPU time of all threads of a call in seconds, and its result."""
     start = time.process_time()
     result = call()
     return time.process_time() - start, result
@@ -112,7 +112,7 @@ def measure_paths(
     *,
     check: bool,
 ) -> dict[str, Any]:
-    """Medians of finding the paths of all pairs, and the CPU's time for them."""
+    """Median times for the paths of all pairs, and the time of the CPU for them."""
 
     def on_device() -> list[Any]:
         return [sweep.end_and_path(*pair, p, MEMORY_BYTES, shape=shape) for pair in pairs]
