@@ -180,7 +180,7 @@ def plan_merge(sources: Sequence[Source], *, partial: bool = False) -> MergePlan
     sources : sequence of Source
     partial : bool
         Whether shares may be missing, unfinished, present twice or of different numbers of shares. A query that is
-        present twice is taken once.
+        present twice is copied once.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Benchmarks of the score engines: the number of cells per second on this machine, for generated or given sequences.
+"""Benchmarks of the score engines: the number of cells per second on this machine, for generated or read sequences.
 
 A *workload* is a set of subjects with a suitable scoring scheme; :func:`measure` scores a query against it and returns
 a :class:`Measurement`. Generated subjects have the composition and the lengths of natural ones, so that batches fill as

@@ -331,7 +331,7 @@ def _with_tombstones(folder: Path, segment: Segment, places: SubjectIndex, gener
 def _added_chunks(
     paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]], alphabet: Alphabet, *, force_alphabet: bool
 ) -> Iterator[tuple[str, SequenceChunk]]:
-    """The chunks of the files; a file is refused if its first chunk looks like DNA where protein is needed."""
+    """The chunks of the files; a file is refused if its first chunk looks like DNA although protein is required."""
     before = None
     for name, chunk in sequence_chunks(paths, alphabet):
         if name != before and not force_alphabet:

@@ -266,7 +266,7 @@ class _Plan:
     lengths: Lengths
     starts: Offsets
     ends: Offsets
-    """Offset behind each subject and its padding, which is the next one's start."""
+    """Offset of the end of each subject and its padding, which is the start of the next subject."""
 
 
 def _write_residues(path: Path, spool: Path, plan: _Plan) -> FileEntry:

@@ -48,7 +48,7 @@ class SearchOptions:
     Attributes
     ----------
     top : int
-        Subjects reported for each query, at least 1: the best ones of the whole database.
+        Number of subjects reported for each query, at least 1: the best ones of the complete database.
     evalue : float
         Largest E-value reported, above 0; ``inf`` reports every subject with a score above 0.
     ties : str

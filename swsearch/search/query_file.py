@@ -161,7 +161,7 @@ class QueryFiles:
             yield from records
 
     def parameters(self, scheme: ScoringScheme) -> dict[str, str]:
-        """The parameters that identify the queries: formats and a digest of all scores. Profiles are read once for it.
+        """The parameters that identify the queries: formats and a digest of all scores; reads all profiles once.
 
         Raises
         ------

@@ -58,7 +58,7 @@ and 4 if scores grow in proportion to the length; BLOSUM62 has 1.53 with gaps 8/
 
 _N_ALIGNED_QUERIES: Final = 32
 _RARE_GAPS: Final = 1e-3
-_ROOM_FOR_GAPS: Final = 200.0  # positions, in both sequences, where an alignment of a hundred columns may have a gap
+_ROOM_FOR_GAPS: Final = 200.0  # positions, in both sequences, at which an alignment of 100 columns may have a gap
 _UNIFORM_STEP: Final = 1.0 / 2**53
 _SEEDS: Final = {"query": 1, "subject": 2}
 

@@ -111,7 +111,7 @@ class RunRow(Base):
     """One run: all values of :class:`~swsearch.hits.result.RunInfo`, its times, its process and its share."""
 
     __tablename__ = "runs"
-    __table_args__ = ({"sqlite_autoincrement": True},)  # the number of a deleted run is not given to another
+    __table_args__ = ({"sqlite_autoincrement": True},)  # the number of a deleted run is not reused
 
     id: Mapped[int] = mapped_column(Big, primary_key=True)
     state: Mapped[str] = mapped_column(String(16))
