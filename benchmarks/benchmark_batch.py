@@ -1,16 +1,16 @@
-"""Thousands of queries in one batch: its rate beside the engine's own, and the same bytes after kills and from shards.
+"""Thousands of queries in one batch: its rate compared with that of the engine, and its results after kills and merges.
 
     python benchmarks/benchmark_batch.py proteins.fasta.gz queries.fasta more.fasta.gz --queries 5000 --longest 150
 
-Queries are drawn from the query files: those of at most ``--longest`` residues, evenly over the files together. Then
+Queries are selected from the query files: those of at most ``--longest`` residues, evenly spaced over all files. Then
 
-1. the engine alone scores every twenty-fifth of them, asked for the scores that a search can report;
-2. a batch runs through;
-3. a batch is killed (SIGKILL) after as many committed queries as chance says, three times, and resumed each time;
+1. the engine alone scores every twenty-fifth of them; only the scores that a search can report are requested;
+2. a batch runs without interruption;
+3. a batch is killed (SIGKILL) three times, each time after a random number of committed queries, and resumed;
 4. shares of the batch run one after another, and are merged.
 
-Rates are cells a CPU second, which hold on a machine that does other work. The reports of 2, 3 and 4 must be equal to
-the byte. Writes ``benchmarks/results/batch.json``; exit code 1 where reports differ.
+Rates are cells per CPU second, which are valid on a machine with other load. The reports of 2, 3 and 4 must be equal,
+byte for byte. The script writes ``benchmarks/results/batch.json``; the exit code is 1 if reports differ.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ ENGINE_STEP = 25
 
 @dataclass(frozen=True)
 class Cost:
-    """What a process took."""
+    """The resources that a process used."""
 
     wall_seconds: float
     cpu_seconds: float
@@ -57,7 +57,7 @@ class Cost:
 
 
 class Command:
-    """``swsearch`` as a process of its own."""
+    """``swsearch`` as a separate process."""
 
     def __init__(self, *arguments: object) -> None:
         self._began = time.perf_counter()
@@ -67,16 +67,16 @@ class Command:
         )
 
     def kill(self) -> None:
-        """End it as a power cut would."""
+        """Kill the process without any cleanup, as in a power failure."""
         self._process.send_signal(signal.SIGKILL)
 
     def running(self) -> bool:
-        """Whether it has not ended; its cost stays to be asked for."""
+        """Whether the process has not ended yet; its cost remains available."""
         self._look_at_memory()
         return os.waitid(os.P_PID, self._process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None
 
     def wait(self, *, expected: int = 0) -> Cost:
-        """Its cost, when it has ended with the code that is expected."""
+        """The cost of the process, after it has ended with the expected exit code."""
         while self.running():
             time.sleep(0.02)
         wall = time.perf_counter() - self._began
@@ -87,7 +87,7 @@ class Command:
         return Cost(wall, usage.ru_utime + usage.ru_stime, self._peak_kib / 1024)
 
     def _look_at_memory(self) -> None:
-        # What wait4 tells of memory begins with this process's own at the fork.
+        # The memory that wait4 reports includes that of this process at the fork.
         for line in Path(f"/proc/{self._process.pid}/status").read_text().splitlines():
             if line.startswith("VmHWM:"):
                 self._peak_kib = int(line.split()[1])
@@ -104,7 +104,7 @@ def drawn(paths: list[Path], n_queries: int, longest: int) -> list[SequenceRecor
 
 
 def report_digest(store: Path) -> str:
-    """SHA-256 of the latest run as JSON, which shows every hit whole."""
+    """SHA-256 of the latest run as JSON, which contains every hit completely."""
     command = [sys.executable, "-m", "swsearch", "report", "latest", "--store", str(store), "--format", "json"]
     with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
@@ -115,17 +115,17 @@ def report_digest(store: Path) -> str:
 
 
 def without_folder(argument: str) -> str:
-    """A file by its name alone: where it lies on this machine tells nobody anything."""
+    """The name of a file without its folder, which is specific to this machine."""
     return os.path.basename(argument) if os.path.isfile(argument) else argument
 
 
 def committed(events: Path) -> int:
-    """Queries that a batch has told of so far."""
+    """Number of queries that a batch has reported so far."""
     return events.read_bytes().count(b'"event": "query"') if events.exists() else 0
 
 
 def killed_and_resumed(batch: list[object], events: Path, moments: list[int]) -> Cost:
-    """A batch that is killed when it has committed so many queries, in turn, and then left alone."""
+    """A batch that is killed at each of these numbers of committed queries, and then runs to its end."""
     total = Cost(0, 0, 0)
     arguments = [*batch, "--resume", "latest", "--events", events]
     for moment in moments:
@@ -170,7 +170,7 @@ def main() -> None:
         (folder / "queries.fasta").write_text("".join(f">{query.header}\n{query.letters}\n" for query in queries))
         batch = ["batch", folder / "queries.fasta", folder / "proteins.db", "--quiet", "--threads", options.threads]
 
-        # The engine is measured before and after, for other work on the machine changes the rate of a core.
+        # The engine is measured before and after, because other load on the machine changes the rate of a core.
         alone = engine_alone(0)
         whole = Command(*batch, "--store", folder / "whole.sqlite").wait()
         alone += engine_alone(ENGINE_STEP)

@@ -1,18 +1,20 @@
-"""Are E-values right? Shuffled queries against real sequences: at E <= x there should be x hits a query.
+"""A test of E-values with shuffled queries against real sequences: at E <= x, there should be x hits per query.
 
-Queries have no homologues. There are two kinds. "average": residues drawn from all sequences together, a piece of the
-whole database's shuffle, with its average composition: what the theory describes. "own": a piece of one sequence,
-shuffled, with that piece's composition; a few of these are very biased and meet subjects with the same bias, so their
-mean lies far above their median.
+Queries have no homologues. There are two kinds of queries. "average": residues drawn from all sequences together, with
+the average composition of the database, as the theory assumes. "own": a shuffled part of one sequence, with the
+composition of this part; some of these are strongly biased and have high scores with subjects of the same bias, so
+that their mean is far above their median.
 
-Scores are exact local scores from Opal (pyopal) or, for one long subject, parasail: the statistics are judged apart
-from this project's engines. Opal charges open + (k - 1) * extend, so it gets open + extend.
+Scores are exact local scores from Opal (pyopal) or, for one long subject, parasail; the test of the statistics is
+therefore independent of this project's engines. The gap cost of Opal is open + (k - 1) * extend, so its open parameter
+is set to open + extend.
 
     python benchmarks/benchmark_calibration.py --protein swissprot.fasta.gz --dna ecoli.fasta.gz --queries 40
 
-Writes ``benchmarks/results/calibration.json``: mean hits a query, its standard error and the median, for each set of
-subjects, query length and threshold x. Scores are whole numbers, so few subjects have a score with E just below x;
-``expected_hits`` is what the statistics predict at the scores that pass, the number to compare the mean with.
+The script writes ``benchmarks/results/calibration.json``: mean number of hits per query, its standard error and the
+median, for each set of subjects, query length and threshold x. Scores are integers, so few subjects have a score with E
+just below x; ``expected_hits`` is the prediction of the statistics for the scores that pass, with which the mean must
+be compared.
 """
 
 from __future__ import annotations
@@ -47,14 +49,14 @@ COMPLEMENT = str.maketrans("ACGTN", "TGCAN")
 
 
 def read(path: Path, letters: str, other: str) -> list[str]:
-    """Sequences in upper case, letters that the oracle lacks replaced by ``other``."""
+    """Sequences in upper case; letters that the oracle does not support are replaced by ``other``."""
     unknown = {ord(c): other for c in "ABCDEFGHIJKLMNOPQRSTUVWXYZ*" if c not in letters}
     with dnaio.open(path) as records:
         return [record.sequence.upper().translate(unknown) for record in records]
 
 
 def average_query(sources: list[str], unknown: str, length: int, rng: np.random.Generator) -> str:
-    """Residues drawn evenly from all sources together."""
+    """Residues drawn uniformly from all sources together."""
     letters: list[str] = []
     ends = np.cumsum([len(source) for source in sources])
     while len(letters) < length:
@@ -67,7 +69,7 @@ def average_query(sources: list[str], unknown: str, length: int, rng: np.random.
 
 
 def own_query(sources: list[str], unknown: str, length: int, rng: np.random.Generator) -> str:
-    """A uniform shuffle of a piece of ``length`` residues of a random source."""
+    """A uniform shuffle of a part of ``length`` residues of a random source."""
     while True:
         source = sources[int(rng.integers(len(sources)))]
         if len(source) < length:
@@ -99,7 +101,7 @@ def opal_scorer(scheme: ScoringScheme, letters: str, subjects: list[str]) -> Cal
 
 
 def parasail_scorer(scheme: ScoringScheme, subject: str) -> Callable[[str], np.ndarray]:
-    """Score of a query against one long DNA subject; pairs with N score as a mismatch."""
+    """Score of a query against one long DNA subject; pairs with N have the score of a mismatch."""
     scores = scheme.matrix.scores
     matrix = parasail.matrix_create("ACGT", int(scores[0, 0]), int(scores[0, 1]))
 
@@ -113,7 +115,7 @@ def parasail_scorer(scheme: ScoringScheme, subject: str) -> Callable[[str], np.n
 def expected_hits(
     statistics: Statistics, query_length: int, lengths: np.ndarray, strands: int, top_score: int = 400
 ) -> list[float]:
-    """Hits a query that the statistics predict at each threshold, with whole-numbered scores."""
+    """Number of hits per query that the statistics predict at each threshold, for integer scores."""
     distinct, counts = np.unique(lengths, return_counts=True)
     residues = int(lengths.sum())
     grid = np.arange(1, top_score)[:, None]
@@ -136,7 +138,7 @@ def calibrate(
     strands: int,
     rng: np.random.Generator,
 ) -> list[dict[str, object]]:
-    """Rows of hits a query at each threshold."""
+    """Rows with the numbers of hits per query at each threshold."""
     table: list[dict[str, object]] = []
     for length in query_lengths:
         hits = np.zeros((n_queries, len(THRESHOLDS)))
@@ -167,7 +169,7 @@ def calibrate(
 
 
 def cut(genome: str, rng: np.random.Generator) -> list[str]:
-    """A genome cut into subjects of 300 to 30,000 bases, lengths uniform in their logarithm."""
+    """A genome divided into subjects of 300 to 30,000 bases, with lengths uniform in their logarithm."""
     pieces = []
     start = 0
     while len(genome) - start > 30_000:

@@ -1,10 +1,10 @@
-"""How long the compiler keeps the first search on a machine waiting; no GPU is needed.
+"""The time for which the first search on a machine waits for the compiler; no GPU is needed.
 
     python benchmarks/benchmark_cold_start.py [--lengths 144 464] [--architecture 90] [--threads N] [--out RESULT.json]
 
 For each query length the kernels that the CUDA engine begins for one protein query with E-value floors are compiled
-twice into an empty cache: one after another, and side by side in as many threads as there are usable cores. Clock time;
-run it on an idle machine.
+twice into an empty cache: one after another, and concurrently in as many threads as there are usable cores. Times are
+wall times; the machine must be idle.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ from swsearch.sequences.alphabet import PROTEIN
 
 MULTIPROCESSORS = 132
 FLOOR = 60
-"""A raw score that the default E-value asks for, about."""
+"""A raw score of about the default E-value."""
 
 
 def kernels_of(length: int, architecture: int) -> list[KernelSpec]:
-    """The kernels of a search with one query, in a database with some long subjects as Swiss-Prot's."""
+    """The kernels of a search with one query, in a database with some long subjects, as in Swiss-Prot."""
     query = np.random.default_rng(length).integers(0, 20, length).astype(np.uint8)
     profiles = [sequence_profile(query, default_scheme(PROTEIN))]
     lengths = np.sort(np.append(np.full(500_000, 358), 35_000)).astype(np.uint32)

@@ -1,7 +1,7 @@
-"""What masking and composition correction do to a search of real proteins: errors, sensitivity and coverage on SCOPe40.
+"""Effect of masking and composition correction on a search: errors, sensitivity and coverage on SCOPe40.
 
-Every domain is searched against all others. A hit is true where the superfamily agrees, false where the fold differs,
-and passed over otherwise; the domain itself does not count.
+Every domain is searched against all others. A hit is true if the superfamily is the same, false if the fold differs,
+and ignored otherwise; the domain itself is ignored.
 
     python benchmarks/benchmark_composition.py scop40.fasta.gz [--step 12] [--variants none,bias]
 
@@ -9,13 +9,14 @@ The FASTA has headers ``>domain sccs …``; ``--step 12`` searches every twelfth
 ``benchmarks/results/composition.json``, for each variant:
 
 errors
-    False hits a query with an E-value up to 0.001, 0.01, 0.1, 1 and 10: calibrated E-values have as many.
+    Number of false hits per query with an E-value up to 0.001, 0.01, 0.1, 1 and 10; it equals the E-value if E-values
+    are calibrated.
 sensitivity
-    Mean share of a query's true partners that rank before its first, and before its fifth, false hit; over queries that
-    have a partner.
+    Mean proportion of a query's true partners that rank before its first, and before its fifth, false hit; over queries
+    that have a partner.
 coverage
-    Share of all true pairs that are found, in the list of all hits by E-value, before it has 0.1, 1 and 10 false hits a
-    query.
+    Proportion of all true pairs that precede, in the list of all hits by E-value, the points at which it has 0.1, 1 and
+    10 false hits per query.
 
 Engine: the CPU engine, one thread. Scores are exact, so the numbers do not depend on the machine.
 """
@@ -48,7 +49,7 @@ THRESHOLDS = (0.001, 0.01, 0.1, 1.0, 10.0)
 ERROR_RATES = (0.1, 1.0, 10.0)
 FALSE_HITS = (1, 5)
 DEEPEST_EVALUE = 200.0
-"""Lists are this deep, so that they hold 10 false hits a query with every variant."""
+"""Largest E-value in the lists, which therefore contain 10 false hits per query for every variant."""
 
 SCREEN_EVALUE = 10.0
 """With a soft mask, subjects whose unmasked residues alone reach this E-value are found: ``--evalue 10``."""
@@ -57,17 +58,17 @@ STRENGTHS = (0.2, STRENGTH, 0.3)
 SCHEME = default_scheme(PROTEIN)
 
 Profiles = tuple[QueryProfile, QueryProfile | None]
-"""What a query scores, and the screen of its soft mask."""
+"""The profile of a query, and the screen of its soft mask."""
 
 
 def labels(records: list[SequenceRecord]) -> tuple[np.ndarray, np.ndarray]:
-    """Numbers of each record's fold and superfamily."""
+    """Numbers of the fold and the superfamily of each record."""
     classes = [record.description.split()[0].split(".") for record in records]
     return tuple(np.unique([".".join(parts[:depth]) for parts in classes], return_inverse=True)[1] for depth in (2, 3))  # type: ignore[return-value]
 
 
 def variants() -> dict[str, Callable[[SequenceRecord], Profiles]]:
-    """How each variant makes a query's profiles."""
+    """The function by which each variant computes the profiles of a query."""
     ungapped = matrix_parameters(SCHEME.matrix)
     assert ungapped is not None
     lam = ungapped.lam

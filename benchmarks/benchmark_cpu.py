@@ -1,16 +1,16 @@
-"""Measures the CPU engine by query length, instruction set and thread count, beside its peers, in one run.
+"""Measures the CPU engine by query length, instruction set and thread count, and its peers, in one run.
 
     python benchmarks/benchmark_cpu.py --residues 20000000 --peer pyopal --peer swipe
 
-Subjects are generated (or given as FASTA): proteins, proteins with titins among them, DNA, one chromosome. Rates are
-GCUPS, 10^9 cells a second, by wall time and by CPU second; "reported" are searches that ask only for the scores they
-can report, as ``swsearch query`` does. Two ratios follow a line. The one against the plain loop (``plain_loop.cpp``,
-built where there is g++) is the engine's share of what the processor does without a search around it, and means the
-same on every machine. A peer's is how many times its rate the best instruction set has. Both are by CPU time with one
-thread.
+Subjects are generated (or read from FASTA): proteins, proteins with titins among them, DNA, one chromosome. Rates are
+in GCUPS, 10^9 cells per second, by wall time and by CPU time; "reported" are searches that request only the scores that
+they can report, as ``swsearch query`` does. Each line is followed by two ratios, both by CPU time with one thread. The
+first is the rate of the engine relative to that of the plain loop (``plain_loop.cpp``, compiled if g++ is available),
+which has none of the overhead of a search; it is comparable between machines. The second is the rate of the best
+instruction set relative to that of a peer.
 
-Writes ``benchmarks/results/cpu.json``: every measurement, with processor, commit and command. On a machine that does
-other work, wall times and the ratio of two threads to one mean little; CPU seconds hold.
+The script writes ``benchmarks/results/cpu.json``: every measurement, with processor, commit and command. On a machine
+with other load, wall times and the ratio of two threads to one are unreliable; CPU times are reliable.
 """
 
 from __future__ import annotations
@@ -45,12 +45,12 @@ from swsearch.cores import usable_cores
 from swsearch.engine.cpu.engine import CpuEngine, usable_instruction_sets
 from swsearch.typing import Codes
 
-# Instruction sets without wide vectors get fewer residues, so that each takes about the same time.
+# Instruction sets without wide vectors compute fewer residues, so that each takes about the same time.
 SHARE = {"sse41": 3, "scalar": 500}
 
 
 def processor() -> str:
-    """The processor's name, family and model, as far as the system tells."""
+    """Name, family and model of the processor, as far as the system reports them."""
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
     except OSError:
@@ -65,7 +65,7 @@ def best_of(repeat: int, run: Callable[..., Measurement], *args: object, **optio
 
 
 def checked_loop(instruction_set: str, workload: Workload, query: Codes) -> PlainLoop:
-    """The plain loop, after it has given the engine's scores: a yardstick that computes anything else is none."""
+    """The plain loop, after a check that its scores are those of the engine, so that it is a valid baseline."""
     loop = PlainLoop(instruction_set)
     with CpuEngine(1, instruction_set) as engine:
         (block,) = engine.score(profiles_of(workload, query), workload.partition)

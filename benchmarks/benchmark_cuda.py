@@ -1,14 +1,15 @@
-"""Throughput of the CUDA engine on a synthetic database, by query: one at a time, and two per word.
+"""Throughput of the CUDA engine on a synthetic database, by query: with one query, and with two queries per word.
 
     python benchmarks/benchmark_cuda.py QUERIES.fasta [--modes single-all,pairs-floors] [--out RESULT.json]
 
 The database is generated: proteins with log-normal lengths (mean 358, 20 to 3,000), residues at the frequencies of
 Swiss-Prot, 25 subjects of 8,000 to 35,000, and a few mutated copies of each query, so that high scores occur. Giga cell
-updates a second (GCUPS) are query residues times subject residues over the kernels' time by device events; wall time
-is that of the engine's call, profile, launches and copying of scores included. ``floors`` asks for scores that an
-E-value of about 10 needs, as a search for the top hits does; ``all`` for every score; ``batch`` modes give the engine
-all queries at once. ``--memory-share 0.25`` leaves the database a quarter of the memory that it needs, so that it is
-streamed. ``--check`` compares that many subjects a query, the highest scores among them, with parasail.
+updates per second (GCUPS) are the product of query residues and subject residues, divided by the time of the kernels by
+device events; wall time is that of the engine's call, including profile, launches and copying of scores. ``floors``
+requests scores down to an E-value of about 10, as a search for the top hits does; ``all`` requests all scores;
+``batch`` modes pass all queries to the engine at once. ``--memory-share 0.25`` allows the database a quarter of the
+memory that it needs, so that it is streamed. ``--check`` compares this number of subjects per query, the highest scores
+among them, with parasail.
 """
 
 from __future__ import annotations
@@ -89,7 +90,7 @@ def synthetic(n_subjects: int, queries: list[tuple[str, np.ndarray]], seed: int,
 def differences(
     query: np.ndarray, scheme: ScoringScheme, partition: Partition, found: tuple[np.ndarray, np.ndarray], n: int
 ) -> tuple[int, int]:
-    """Number of scores that differ from parasail's, and of those compared: the n / 2 highest and n / 2 drawn."""
+    """Number of scores that differ from parasail's, and of those compared: the n / 2 highest and n / 2 random ones."""
     import parasail
 
     index, score = found

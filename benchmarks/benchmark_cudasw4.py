@@ -1,11 +1,11 @@
-"""CUDASW++4.0 on the database and queries of ``benchmark_cuda.py``: its GCUPS by query, as its own program prints them.
+"""CUDASW++4.0 on the database and queries of ``benchmark_cuda.py``: its GCUPS by query, as printed by its own program.
 
     python benchmarks/benchmark_cudasw4.py QUERIES.fasta --programs FOLDER [--repeat 5] [--out RESULT.json]
 
 ``FOLDER`` contains its programs ``makedb`` and ``align``, built for this GPU (github.com/asbschmidt/CUDASW4, ``make``;
-with CUDA 13 the host files need nvcc's ``-x cu``). It runs with DPX instructions, BLOSUM62 and gaps of 11 + k, which it
-calls ``--gop -12 --gex -1``. It times the scan of each query with the database on the device; a first query, which
-includes the loading of kernels, is not counted. The median of several runs is reported.
+with CUDA 13 the host files need nvcc's ``-x cu``). It runs with DPX instructions, BLOSUM62 and gap costs of 11 + k,
+which are its options ``--gop -12 --gex -1``. It measures the scan of each query with the database on the device; a
+first query, which includes the loading of kernels, is ignored. The script reports the median of several runs.
 """
 
 from __future__ import annotations

@@ -1,10 +1,11 @@
-"""One GPU and several on the same search: wall time of the engine's calls, the database on the devices.
+"""One GPU and several GPUs in the same search: wall time of the engine's calls, with the database on the devices.
 
     python benchmarks/benchmark_devices.py QUERIES.fasta [--devices 0,1] [--repeat 5] [--out RESULT.json]
 
-The database is that of ``benchmark_cuda.py``. ``batch`` gives the engine all queries at once, with floors; ``single``
-one after the other, where several devices share the subjects. ``capped`` is ``batch`` with room on each device for six
-tenths of the database: one device streams it, two keep a half each. ``every score`` searches without floors.
+The database is that of ``benchmark_cuda.py``. ``batch`` passes all queries to the engine at once, with floors;
+``single`` passes them one after the other, and several devices share the subjects. ``capped`` is ``batch`` with memory
+on each device for six tenths of the database: one device streams it, two devices store a half each. ``every score``
+searches without floors.
 """
 
 from __future__ import annotations

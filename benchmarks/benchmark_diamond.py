@@ -3,15 +3,17 @@
     python benchmarks/benchmark_diamond.py PAIR... [--modes local,global] [--shapes auto] [--path] [--check]
         [--out RESULT.json]
 
-A PAIR is ``FASTA`` (its first two records), ``QUERY.fasta,SUBJECT.fasta`` (their first records) or ``drawn:M,N`` (DNA
-drawn at random, the second partly a copy of the first). ``proteins:M,N1,N2,…`` is a protein query of M residues and a
-subject of each other length, all in one launch. Giga cell updates a second (GCUPS) are query letters times subject
-letters over the kernel's time by device events, the median of the repeats; wall time is that of the whole call,
-letters laid out and copied. DNA scores 2/-3 5/2, protein BLOSUM62 11/1. ``--shapes`` names shapes to compare: ``auto``,
-or ``narrow-8`` and the like (16-bit scores, 8 words per lane). ``--check`` compares score and end with the CPU's.
+A PAIR is ``FASTA`` (its first two records), ``QUERY.fasta,SUBJECT.fasta`` (their first records) or ``drawn:M,N``
+(random DNA; the second sequence is partly a copy of the first). ``proteins:M,N1,N2,…`` is a protein query of M residues
+and a subject of each other length, all in one launch. Giga cell updates per second (GCUPS) are the product of query
+letters and subject letters, divided by the time of the kernel by device events, the median of the repeats; wall time is
+that of the complete call, including the layout and copying of letters. The scoring of DNA is 2/-3 5/2, that of protein
+BLOSUM62 11/1. ``--shapes`` selects shapes to compare: ``auto``, or for example ``narrow-8`` (16-bit scores, 8 words per
+lane). ``--check`` compares score and end with those of the CPU.
 
-``--path`` finds the path of the same pairs as well, one after another: kernel time of both sweeps, wall time and CPU
-time of the whole call, and with ``--check`` whether the path equals that of the CPU's kernels, with their CPU time.
+``--path`` also computes the paths of the same pairs, one after another, and reports the kernel time of both sweeps, and
+wall time and CPU time of the complete call; with ``--check``, also whether the path equals that of the CPU's kernels,
+and their CPU time.
 """
 
 from __future__ import annotations
@@ -49,7 +51,7 @@ MODES = {
 
 
 def read_pair(text: str) -> tuple[str, bool, list[tuple[Side, Side]]]:
-    """Name, whether it is DNA, and the pairs of an argument."""
+    """Name, whether it is DNA, and pairs of an argument."""
     kind, _, rest = text.partition(":")
     if kind == "drawn":
         m, n = (int(part) for part in rest.split(","))
@@ -80,7 +82,7 @@ def problem_of(mode: str, *, dna: bool) -> AlignmentProblem:
 
 
 def aligned_on_cpu(pair: tuple[Side, Side], p: AlignmentProblem, *, path: bool) -> Any:
-    """What ``_native.align_pair`` returns."""
+    """The result of ``_native.align_pair``."""
     return _native.align_pair(
         *pair, p.table, p.match, p.mismatch, p.gap_open, p.gap_extend, p.local, p.local or p.query_free,
         p.local or p.subject_free, path, usable_cores(), MEMORY_BYTES, None, "auto",
@@ -97,7 +99,7 @@ def shape_named(name: str) -> SweepShape | None:
 
 
 def cpu_seconds(call: Callable[[], Any]) -> tuple[float, Any]:
-    """CPU seconds of all threads of a call, and what it returns."""
+    """CPU time of all threads of a call in seconds, and its result."""
     start = time.process_time()
     result = call()
     return time.process_time() - start, result
@@ -112,7 +114,7 @@ def measure_paths(
     *,
     check: bool,
 ) -> dict[str, Any]:
-    """Medians of finding the paths of all pairs, and the CPU's time for them."""
+    """Median times for the paths of all pairs, and the time of the CPU for them."""
 
     def on_device() -> list[Any]:
         return [sweep.end_and_path(*pair, p, MEMORY_BYTES, shape=shape) for pair in pairs]

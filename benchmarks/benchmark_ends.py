@@ -1,11 +1,11 @@
-"""What a traceback saves where the engine tells the ends of the alignments: CPU time of one core.
+"""The CPU time of one core that a traceback saves if the engine reports the ends of the alignments.
 
     python benchmarks/benchmark_ends.py DATABASE QUERIES [--top 100] [--repeats 5] [--json FILE]
 
-Searches on the CPU, then aligns each query's hits again, without ends and with them, and compares every alignment. The
-ends are those of the CPU's forward pass, computed beforehand, in place of a device's (``end_positions``). So only the
-work that is left to the CPU is timed, not the answer of the device. A time is the smallest of several repeats and
-includes neither reading nor searching.
+The script searches on the CPU, then aligns the hits of each query again, without ends and with them, and compares all
+alignments. The ends are computed beforehand by the CPU's forward pass, instead of by a device (``end_positions``).
+Therefore only the remaining work of the CPU is measured, not the time of the device. A time is the smallest of several
+repeats and includes neither reading nor searching.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from swsearch.typing import Codes
 
 
 def least_seconds(work: Callable[[], Any], repeats: int) -> tuple[float, Any]:
-    """CPU time of the fastest repeat, and what the work gives."""
+    """CPU time of the fastest repeat, and the result of the work."""
     seconds = []
     for _ in range(repeats):
         began = time.process_time()
@@ -45,7 +45,7 @@ def least_seconds(work: Callable[[], Any], repeats: int) -> tuple[float, Any]:
 
 
 def timed(searcher: Searcher, query: Codes, hits: list[Hit], strand: str, repeats: int) -> tuple[float, float]:
-    """Seconds to align the hits of one strand, without ends and with them."""
+    """Times in seconds to align the hits of one strand, without ends and with them."""
     along = reverse_complement(query) if strand == "minus" else query
     profile = sequence_profile(along, searcher.scheme)
     index = np.array([hit.subject_index for hit in hits], dtype=np.uint32)

@@ -1,9 +1,9 @@
-"""Measures indexing, opening, verifying and exporting for one FASTA file.
+"""Measures indexing, opening, verification and export of one FASTA file.
 
     python benchmarks/benchmark_index.py swissprot.fasta
 
-Prints the rate in MB of (decompressed) FASTA a second by wall clock, CPU seconds, and the peak of resident memory of a
-process that does nothing but index.
+The script prints the rate in MB of (decompressed) FASTA per second of wall time, CPU seconds, and the peak resident
+memory of a process that only indexes.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from swsearch.database.verify import verify
 
 
 def index_once(fasta: Path, target: Path) -> None:
-    """Index and print seconds by wall clock, CPU seconds, and peak memory in MB."""
+    """Index a file; print wall time and CPU time in seconds, and peak memory in MB."""
     wall = time.perf_counter()
     build_database(fasta, target)
     wall = time.perf_counter() - wall

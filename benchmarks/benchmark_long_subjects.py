@@ -1,15 +1,15 @@
-"""Long subjects in a search on a GPU: a genome as one subject, long proteins, and long ones among many short ones.
+"""Long subjects in a search on a GPU: a genome as one subject, long proteins, and long among many short proteins.
 
     python benchmarks/benchmark_long_subjects.py [--genome FASTA] [--queries 40] [--query-length 200] [--check]
         [--json FILE]
 
-Prints a line per case: seconds of the whole call and of its kernels (medians of the repeats, after one that compiles),
-and GCUPS of both, billions of query residues times subject residues per second; then seconds of the call for the ends
-of each query's 100 best alignments. ``genome``: the first record of a DNA file as the only subject, queries cut from it
-with one base in ten changed. ``long``: 25 proteins of 8,000 to 35,000 residues, one query of 2,005; ``long-own``: the
-same with the query in each of them, across checkpoints of windows. ``mixed`` and ``short``: 100,000 proteins with and
-without those 25, the first should be as fast as the second; ``mixed-144`` and ``short-144`` the same for a query of
-144. ``--check`` compares all scores with the CPU engine's.
+The script prints one line per case: seconds of the complete call and of its kernels (medians of the repeats, after a
+first one that compiles), and GCUPS of both, billions of query residues times subject residues per second; then seconds
+of the call for the ends of each query's 100 best alignments. ``genome``: the first record of a DNA file is the only
+subject, and queries are parts of it with one base in ten changed. ``long``: 25 proteins of 8,000 to 35,000 residues,
+one query of 2,005; ``long-own``: the same with the query in each of them, across checkpoints of windows. ``mixed`` and
+``short``: 100,000 proteins with and without those 25; the first should be as fast as the second. ``mixed-144`` and
+``short-144``: the same for a query of 144. ``--check`` compares all scores with those of the CPU engine.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from swsearch.sequences.fasta import read_sequences
 from swsearch.typing import Codes
 
 ALIGNED = 100
-"""Subjects of a query whose alignments' ends are asked for."""
+"""Number of subjects per query for whose alignments the ends are requested."""
 
 
 def partition_of(subjects: list[Codes]) -> Partition:
@@ -53,7 +53,7 @@ def partition_of(subjects: list[Codes]) -> Partition:
 
 
 def genome_case(path: str, n_queries: int, length: int) -> tuple[list[QueryProfile], Partition]:
-    """The first record as a subject, and queries cut from it and changed."""
+    """The first record as a subject, and mutated parts of it as queries."""
     rng = np.random.default_rng(1)
     genome = next(iter(read_sequences(path, DNA))).codes & CODE_MASK
     profiles = []
@@ -68,7 +68,7 @@ def genome_case(path: str, n_queries: int, length: int) -> tuple[list[QueryProfi
 def protein_case(
     n_short: int, n_long: int, query_length: int = 2_005, *, own: bool = False
 ) -> tuple[list[QueryProfile], Partition]:
-    """A query, and drawn proteins; ``own``: the long ones have the query in them."""
+    """A query, and random proteins; with ``own``, the long proteins contain the query."""
     rng = np.random.default_rng(2)
     lengths = [*rng.lognormal(5.66, 0.66, n_short).clip(20, 3000).astype(int), *rng.integers(8_000, 35_000, n_long)]
     subjects = [rng.integers(0, 20, length).astype(np.uint8) for length in lengths]
@@ -83,7 +83,7 @@ def protein_case(
 def ends_seconds(
     engine: CudaEngine, profiles: list[QueryProfile], partition: Partition, blocks: list[ScoreBlock]
 ) -> float:
-    """Seconds to find the ends of each profile's best subjects."""
+    """Time in seconds to compute the ends for the best subjects of each profile."""
     start = time.perf_counter()
     for profile, block in zip(profiles, blocks, strict=True):
         best = np.sort(np.argsort(block.score)[-ALIGNED:])

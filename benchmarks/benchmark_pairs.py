@@ -1,10 +1,10 @@
-"""Pairs of long DNA sequences: cells a second by mode, instruction set and threads, beside parasail.
+"""Pairs of long DNA sequences: cells per second by mode, instruction set and threads, compared with parasail.
 
     python benchmarks/benchmark_pairs.py [--length 30000] [--fasta FILE]
 
-Prints a line a case: CPU seconds, GCUPS (billions of cells a CPU second), seconds by the clock, and how much faster two
-threads are by the clock. With ``--fasta`` the first two records of a DNA file are the pair; else one is drawn at
-random and the other made from it by changes, insertions and deletions.
+The script prints one line per case: CPU time in seconds, GCUPS (billions of cells per CPU second), wall time in
+seconds, and the speedup of two threads by wall time. With ``--fasta``, the first two records of a DNA file are the
+pair; otherwise, one sequence is random, and the other is derived from it by substitutions, insertions and deletions.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ SEMIGLOBAL = (False, True, True)
 
 
 def drawn(length: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """A sequence, a relative of it, and a stranger."""
+    """A sequence, a related sequence, and an unrelated one."""
     rng = np.random.default_rng(0)
     query = rng.integers(0, 4, length).astype(np.uint16)
     changed = np.where(rng.random(length) < 0.1, rng.integers(0, 4, length), query).astype(np.uint16)
@@ -36,7 +36,7 @@ def drawn(length: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def measure(name: str, cells: int, call: Callable[[], object], repeats: int) -> float:
-    """Print the best of some runs; returns its seconds by the clock."""
+    """Print the best of several runs; return its wall time in seconds."""
     cpu = wall = float("inf")
     for _ in range(repeats):
         cpu_before, wall_before = time.process_time(), time.perf_counter()

@@ -1,11 +1,11 @@
-"""Time of a whole search on a GPU: the command from its start to its end, FASTA in, hits in SQLite out.
+"""Time of a complete search on a GPU: the command from its start to its end, from FASTA to hits in SQLite.
 
     python benchmarks/benchmark_search.py QUERIES.fasta [--subjects 500000] [--devices 0,1] [--out RESULT.json]
 
-The database is that of ``benchmark_cuda.py``, written as FASTA, indexed once, and kept in ``--folder``. The command
-runs once to compile its kernels, then ``--repeat`` times; each time is that of a new process with a new store. The
-kernels' time is measured by device events in the same search made in one process, on one device. ``bound`` is 1.5 times
-the kernels' time and a second for the start of the program.
+The database is that of ``benchmark_cuda.py``, written as FASTA, indexed once, and stored in ``--folder``. The command
+runs once to compile its kernels, then ``--repeat`` times; each time is that of a new process with a new store. The time
+of the kernels is measured by device events in the same search within one process, on one device. ``bound`` is 1.5 times
+the kernel time plus a second for the start of the program.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from swsearch.sequences.alphabet import CODE_MASK, PROTEIN
 
 
 def write_fasta(partition: Partition, path: Path) -> None:
-    """Subjects of a partition in FASTA order, named by their place."""
+    """Subjects of a partition in FASTA order; the index of each is its name."""
     places = np.argsort(partition.subject_index)
     with path.open("w", encoding="ascii") as file:
         for index, place in enumerate(places.tolist()):
@@ -42,7 +42,7 @@ def write_fasta(partition: Partition, path: Path) -> None:
 
 
 def database(queries: str, n_subjects: int, folder: Path) -> Path:
-    """The indexed database; made where it is not there."""
+    """The indexed database, which is built if it does not exist."""
     path = folder / f"synthetic-{n_subjects}.db"
     if not path.exists():
         fasta = folder / "synthetic.fasta"
@@ -53,7 +53,7 @@ def database(queries: str, n_subjects: int, folder: Path) -> Path:
 
 
 def run_command(queries: str, path: Path, arguments: list[str], store: Path) -> float:
-    """Seconds of one ``swsearch query``."""
+    """Wall time of one ``swsearch query`` in seconds."""
     for old in store.parent.glob(f"{store.name}*"):
         old.unlink()
     command = [sys.executable, "-P", "-m", "swsearch", "query", queries, str(path), "--engine", "cuda", "--quiet"]
@@ -64,7 +64,7 @@ def run_command(queries: str, path: Path, arguments: list[str], store: Path) -> 
 
 
 def kernel_seconds(searcher: Searcher, engine: CudaEngine, queries: str) -> tuple[float, float]:
-    """Kernel time and wall time of the same search once everything is open and the database on the device."""
+    """Kernel time and wall time of the same search, after everything is open and the database is on the device."""
     records = read_queries(queries, searcher.database.alphabet)
     for _ in range(2):
         engine.timing.reset()

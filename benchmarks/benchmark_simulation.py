@@ -1,11 +1,12 @@
-"""Does the simulation find the parameters that are published? λ, K and the E-values that follow, scheme by scheme.
+"""Comparison of simulated with published parameters: λ, K and the resulting E-values, scheme by scheme.
 
     python benchmarks/benchmark_simulation.py
 
-Simulates schemes whose parameters NCBI publishes, as if they were not. Writes ``benchmarks/results/simulation.json``,
-for each: both λ, K and a, CPU seconds, and the ratio of E-values, ours to published, of two sequences of 300 residues
-(DNA: 1,000 bases) in a database of 10 million residues, at the scores with published E-values nearest to 1 and to
-1e-10. The numbers do not depend on the machine, but for the seconds.
+The script simulates schemes whose parameters are published by NCBI as if they were not. It writes
+``benchmarks/results/simulation.json``, with these values for each scheme: both λ, K and a, CPU seconds, and the ratio
+of simulated to published E-values of two sequences of 300 residues (DNA: 1,000 bases) in a database of 10 million
+residues, at the scores with published E-values nearest to 1 and to 1e-10. Except for the seconds, the numbers do not
+depend on the machine.
 """
 
 from __future__ import annotations

@@ -2,10 +2,11 @@
 
     python benchmarks/benchmark_sources.py [--residues 100000000] [--out benchmarks/results/sources-h200.json]
 
-``search`` is one query of 375 and one of 2,005 residues against generated proteins; ``pair`` are two random DNA
+``search`` is one query of 375 and one of 2,005 residues against generated proteins; ``pair`` consists of two random DNA
 sequences of each size in the paper's table and of 100,000 letters (indel 3, substitution 1, match 0); ``batch`` is
-1,000 random pairs of 512 x 512 letters with their alignments (match 1, others -1, gap -2), and 10,000 of them. Whatever
-two kernels computed is compared. Rows of a missing device say so. The same measurements as ``swsearch bench kernels``.
+1,000 random pairs of 512 x 512 letters with their alignments (match 1, others -1, gap -2), and 10,000 of them. All
+results that two kernels have in common are compared. A row whose device is missing states this. The measurements are
+those of ``swsearch bench kernels``.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ def groups(residues: int, threads: int) -> Iterator[tuple[str, Iterator[KernelRo
 
 
 def commit() -> str:
-    """The checkout's commit, from git or from a file COMMIT beside the sources; empty where neither is there."""
+    """The commit of the checkout, from git or from a file COMMIT beside the sources; empty if there is neither."""
     root = Path(__file__).parents[1]
     if (root / "COMMIT").is_file():
         return (root / "COMMIT").read_text().strip()

@@ -1,8 +1,8 @@
-"""Hits a second into a store and out of it again, one transaction a query.
+"""Number of hits per second that are written to a store and read from it, with one transaction per query.
 
     python benchmarks/benchmark_store.py [STORE] [--queries 200] [--hits 500]
 
-STORE is a file or a PostgreSQL URL; a temporary file where it is not given. The run is deleted at the end.
+STORE is a file or a PostgreSQL URL; by default, a temporary file is used. The run is deleted at the end.
 """
 
 from __future__ import annotations

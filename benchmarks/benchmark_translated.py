@@ -1,8 +1,8 @@
-"""How long translated searches take: translating a genome, scoring its frames, and several alignments of it.
+"""Times of translated searches: translation of a genome, scoring of its frames, and several alignments of it.
 
     python benchmarks/benchmark_translated.py --genome ecoli.fasta.gz --queries data/queries.fasta
 
-Prints CPU seconds (of all threads) and memory; ``--max-hsps`` lists the numbers of alignments to try.
+The script prints CPU time in seconds (of all threads) and memory; ``--max-hsps`` lists the numbers of alignments.
 """
 
 from __future__ import annotations

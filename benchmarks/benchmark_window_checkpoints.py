@@ -1,12 +1,12 @@
-"""Columns after which a window of a long subject has the same values as the matrix of the whole subject.
+"""Number of columns after which a window of a long subject has the same values as the matrix of the complete subject.
 
     python benchmarks/benchmark_window_checkpoints.py [--queries FASTA --subjects FASTA] [--every 300] [--json FILE]
 
-Verified windows (``swsearch/engine/cuda/verified_windows.py``) begin with zeros in place of the columns before them;
-their overlap is the number of columns that this usually takes. At every 300th column of a subject a second matrix is
-begun with zeros and continued until H and E of all rows equal those of the first. Cases: random sequences, a query of
-2,005 letters against 30,000, under several scoring schemes; and each query of a file against all subjects of another
-under BLOSUM62 11/1. Needs no GPU.
+Verified windows (``swsearch/engine/cuda/verified_windows.py``) begin with zeros instead of the columns before them;
+their overlap is the number of columns after which the values usually agree. At every 300th column of a subject, a
+second matrix is started with zeros and continued until H and E of all rows equal those of the first. The cases are
+random sequences, a query of 2,005 letters against 30,000, under several scoring schemes; and each query of a file
+against all subjects of another under BLOSUM62 11/1. The script needs no GPU.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from swsearch.sequences.fasta import read_sequences
 from swsearch.typing import Codes
 
 Column = tuple[NDArray[np.int32], NDArray[np.int32]]
-"""H of a column, and E of the next, of all rows; E no lower than 0."""
+"""H of a column, and E of the next column, for all rows; E is at least 0."""
 
 
 class Columns:
@@ -48,8 +48,8 @@ class Columns:
     def after(self, column: Column, number: int) -> Column:
         """Column ``number`` of the subject from the previous column.
 
-        F of a row is the maximum over the rows above of H less the gap between. That H may be computed without F, since
-        extending a gap costs no more than opening another.
+        F of a row is the maximum, over the rows above, of H minus the cost of the gap between them. This H may be
+        computed without F, because the extension of a gap costs no more than the opening of another one.
         """
         h, e = column
         diagonal = np.concatenate([[0], h[:-1]]) + self._scores[:, self._subject[number]]
@@ -62,7 +62,7 @@ class Columns:
 
 
 def columns_until_equal(profile: QueryProfile, subject: Codes, every: int) -> list[int]:
-    """For each start, columns until a matrix begun there equals the whole one, or until the subject's end."""
+    """For each start, the columns until a matrix started there equals the complete one, or until the subject's end."""
     columns = Columns(profile, subject)
     whole = columns.zero()
     parts: dict[int, Column] = {}

@@ -1,11 +1,12 @@
-"""Are E-values of translated searches right? Random and real DNA against shuffled proteins: chance hits a query.
+"""A test of E-values of translated searches: chance hits per query of random and real DNA against shuffled proteins.
 
-Proteins are real ones, each shuffled, so that no hit is a relative; DNA is random, of 30, 50 and 65 % G+C, and pieces
-of a genome. At E <= x there should be x hits a query; with BLAST's count, of one frame, x is reached at 6x of ours.
+Each protein is a shuffled real one, so that no hit is a homolog; DNA is random, of 30, 50 and 65 % G+C, or a part of a
+genome. At E <= x, the expected number of hits per query is x; with BLAST's count of a single frame, this number is
+reached at 6x of these E-values.
 
     python benchmarks/calibrate_translated.py --protein swissprot.fasta.gz --genome ecoli.fasta.gz
 
-Prints a line for each kind of DNA, and writes ``benchmarks/results/calibration-translated.json``.
+The script prints one line per kind of DNA, and writes ``benchmarks/results/calibration-translated.json``.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ FRAMES = 6
 
 
 def shuffled_proteins(path: Path, count: int, rng: np.random.Generator, target: Path) -> None:
-    """A database of ``count`` proteins of a file, drawn and shuffled."""
+    """A database of ``count`` proteins, selected at random from a file and shuffled."""
     with dnaio.open(path) as records:
         sequences = [record.sequence for record in records]
     chosen = rng.choice(len(sequences), min(count, len(sequences)), replace=False)

@@ -1,11 +1,11 @@
-"""Scores and alignments of whole searches against independent programs, on data too large for the tests.
+"""Comparison of scores and alignments of complete searches with independent programs, on data too large for the tests.
 
     python benchmarks/check_against_peers.py protein QUERIES.fasta PROTEINS.fasta[.gz]
         the top 50 of each query against ssearch36 (BLOSUM62, gap 11 + k)
     python benchmarks/check_against_peers.py dna GENOME.fasta[.gz]
         50 mutated fragments of the genome, both strands, against parasail (2/-3, gap 5 + 2k)
 
-Every alignment is rescored from its CIGAR. Prints one line of JSON and exits with 1 where anything differs.
+Every alignment is rescored from its CIGAR. The script prints one line of JSON and exits with 1 if a result differs.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def ssearch_scores(queries: Path, library: Path) -> list[dict[str, int]]:
 
 
 def check_alignments(searcher: Searcher, query: SequenceRecord, result: QueryResult) -> int:
-    """Number of hits whose alignment does not give their score."""
+    """Number of hits whose score differs from that of their alignment."""
     return sum(
         rescore(query.codes, searcher.database.codes(hit.subject_index), hit.alignment, searcher.scheme, hit.strand)
         != hit.score
@@ -85,7 +85,7 @@ def check_protein(queries: Path, proteins: Path, folder: Path) -> dict[str, int]
 
 
 def mutated_fragments(genome: SequenceRecord) -> list[SequenceRecord]:
-    """Pieces of 200 to 1,000 bases with 10 % substitutions and 2 % gaps, every second one of the other strand."""
+    """Fragments of 200 to 1,000 bases with 10 % substitutions and 2 % gaps, every second one from the other strand."""
     random = np.random.default_rng(SEED)
     fragments = []
     for number in range(N_FRAGMENTS):

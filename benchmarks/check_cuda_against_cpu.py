@@ -1,10 +1,10 @@
-"""Every score of the CUDA engine against the CPU engine's, on data too large for the tests; needs an NVIDIA GPU.
+"""Comparison of all scores of the CUDA and CPU engines, on data too large for the tests; needs an NVIDIA GPU.
 
     python benchmarks/check_cuda_against_cpu.py QUERIES.fasta DB [DB…] [--devices 0,1] [--fragments GENOME.fasta]
 
 Protein databases are searched with the queries under BLOSUM62 11/1, BLOSUM50 13/2, PAM250 14/2 and a linear gap of 6;
-DNA databases with 20 fragments of ``--fragments``, both strands, under 2/-3 5/2 and a linear gap of 4. Prints a line of
-JSON per database and scheme; exits with 1 if a score differs.
+DNA databases with 20 fragments of ``--fragments``, both strands, under 2/-3 5/2 and a linear gap of 4. The script
+prints one line of JSON per database and scheme, and exits with 1 if a score differs.
 """
 
 from __future__ import annotations

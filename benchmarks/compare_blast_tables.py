@@ -1,13 +1,14 @@
-"""Our ``blast6`` table beside those of ssearch36 (``-m 8``) and blastp (``-outfmt 6``), for the same search.
+"""Comparison of the ``blast6`` table with those of ssearch36 (``-m 8``) and blastp (``-outfmt 6``), for one search.
 
     python benchmarks/compare_blast_tables.py QUERIES.fasta PROTEINS.fasta[.gz] [--queries N] [--examples N]
 
-All three search with BLOSUM62 and 11 + k, without masking or composition-based statistics. For each peer, every subject
-that both it and we report for a query is put into one class (:func:`classify`); docs/reference/differences.md explains
-them. Of a peer's several alignments of a subject the best one counts. Where a score differs, the peer's alignment is
-scored again by the matrix that we use; more than our score would be a better alignment than ours, and exits with 1.
+All three programs search with BLOSUM62 and gap costs 11 + k, without masking or composition-based statistics. For each
+peer, every subject that both the peer and this program report for a query is assigned to a class (:func:`classify`);
+docs/reference/differences.md explains the classes. If a peer reports several alignments of a subject, the best one is
+used. If a score differs, the peer's alignment is scored again by the matrix of this program; a higher score than that
+of this program would be a better alignment, and the exit code is then 1.
 
-Prints one line of JSON a peer; ``--examples`` adds lines of the classes in which the tables differ.
+The script prints one line of JSON per peer; ``--examples`` adds lines of the classes in which the tables differ.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ from swsearch.sequences.record import SequenceRecord
 EVALUE = 10.0
 FIELDS = ["qseqid", "sseqid", "score", "qstart", "qend", "sstart", "send", "length", "nident", "gaps", "pident"]
 PIDENT_ROUNDING = 0.0051
-"""ssearch36 prints two decimals."""
+"""Largest difference due to rounding in ``pident``, of which ssearch36 prints two decimals."""
 
 BETTER = "better than the optimum"
 ROWS = ["qseq", "sseq"]
@@ -42,7 +43,7 @@ ROWS = ["qseq", "sseq"]
 
 @dataclass(frozen=True)
 class Row:
-    """An alignment as a table gives it: ``pairs`` are its columns without gaps, ``rows`` its letters if it has them."""
+    """An alignment in a table: ``pairs`` is its number of columns without gaps, ``rows`` its letters if available."""
 
     score: int
     places: tuple[int, int, int, int]
@@ -71,7 +72,7 @@ def read_table(path: Path) -> Table:
 
 
 def search(queries: Path, proteins: Path, folder: Path) -> Table:
-    """Our table."""
+    """The table of this program."""
     swsearch.build_database([proteins], folder / "db")
     options = swsearch.SearchOptions(top=1_000_000, evalue=EVALUE)
     with swsearch.open_searcher(folder / "db", options) as searcher, (folder / "ours").open("w") as stream:
@@ -93,7 +94,7 @@ def blastp(queries: Path, proteins: Path, folder: Path) -> Table:
 
 
 def ssearch(queries: Path, proteins: Path, folder: Path) -> Table:
-    """``-m 8`` has no raw score; the list of best scores of the same run, in the same order, has."""
+    """The table of ssearch36. ``-m 8`` has no raw scores; they are in the list of best scores, in the same order."""
     listing = subprocess.run(
         ["ssearch36", "-q", "-T", "2", "-s", "BL62", "-f", "-11", "-g", "-1", "-E", str(EVALUE), "-b", "1000000",
          "-d", "1000000", "-m", f"F8 {folder / 'm8'}", queries, proteins],
@@ -127,7 +128,7 @@ def listed_scores(listing: str) -> Iterator[tuple[str, int]]:
 
 
 def rescored(row: Row) -> int:
-    """Score of an alignment by the matrix that we use; its own where its letters are not known."""
+    """Score of an alignment by the matrix of this program; its own score if its letters are unknown."""
     if row.rows is None:
         return row.score
     matrix, gaps = named_matrix("BLOSUM62"), GapPenalty(11, 1)
@@ -137,7 +138,7 @@ def rescored(row: Row) -> int:
 
 
 def classify(ours: Row, theirs: Row) -> str:
-    """How two tables agree on one subject of one query."""
+    """The class of the agreement of two tables on one subject of one query."""
     if theirs.score != ours.score:
         worth = rescored(theirs)
         if worth > ours.score:
@@ -153,7 +154,7 @@ def classify(ours: Row, theirs: Row) -> str:
 
 
 def write_numbered(records: list[SequenceRecord], path: Path, prefix: str) -> None:
-    """A FASTA with identifiers that every program prints as they are."""
+    """A FASTA file with identifiers that every program prints unchanged."""
     path.write_text("".join(f">{prefix}{number}\n{record.letters}\n" for number, record in enumerate(records)))
 
 

@@ -1,7 +1,7 @@
-"""The yardstick of the CPU engine's benchmark: a plain loop over the cells, built for this machine when asked for.
+"""The baseline of the CPU engine's benchmark: a plain loop over the cells, compiled for this machine on request.
 
-``plain_loop.cpp`` says what it does and what it leaves out. Rates of a search as shares of the loop's, measured in the
-same run, mean the same on every processor.
+``plain_loop.cpp`` describes what it computes and what it omits. The rate of a search relative to that of the loop,
+measured in the same run, is comparable between processors.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class PlainLoop:
     Raises
     ------
     subprocess.CalledProcessError
-        It does not compile; the compiler has said why.
+        The loop cannot be compiled; the compiler has printed the reason.
     """
 
     def __init__(self, instruction_set: str) -> None:
@@ -58,7 +58,7 @@ class PlainLoop:
             self._call = ctypes.CDLL(str(library)).plain_loop
 
     def scores(self, workload: Workload, query: Codes) -> Scores:
-        """Scores of all subjects in stored order, those above 255 as 255; of the first strand alone."""
+        """Scores of all subjects in stored order, only for the first strand; those above 255 are 255."""
         profile, partition = profiles_of(workload, query)[0], workload.partition
         scores = np.empty(len(partition), dtype=np.int32)
         gap = workload.scheme.gap

@@ -1,9 +1,9 @@
-"""Draws GCUPS by query length on one card: this program beside CUDASW++4.0 and libmarv.
+"""Draws GCUPS by query length on one GPU, for this program, CUDASW++4.0 and libmarv.
 
     python benchmarks/plot_cuda.py [--results benchmarks/results] [--out docs/design/cuda-gcups.svg]
 
 The figures are those of ``cuda-h200.json`` (``benchmark_cuda.py``), ``cudasw4-h200.json`` (``benchmark_cudasw4.py``)
-and ``libmarv-h200.json``. The same results draw the same file.
+and ``libmarv-h200.json``. The same results give the same file.
 """
 
 from __future__ import annotations

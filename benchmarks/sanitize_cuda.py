@@ -3,7 +3,7 @@
     compute-sanitizer --tool memcheck --report-api-errors no --error-exitcode 1 python benchmarks/sanitize_cuda.py
     compute-sanitizer --tool racecheck --error-exitcode 1 python benchmarks/sanitize_cuda.py
 
-(cuda-bindings asks the driver for functions it may not have, which memcheck would otherwise report.)
+(cuda-bindings requests functions that the driver may not have, which memcheck would otherwise report.)
 
 Proteins and DNA, queries of one strip and of several, one and two per word, with floors and without, long subjects in
 verified windows, scores beyond each type, and the ends of their alignments; paths of pairs by diamonds, with 16-bit
@@ -39,7 +39,7 @@ FLOOR = 60
 
 
 def partition_of(subjects: Sequence[Codes]) -> Partition:
-    """Subjects as a packed database holds them: by length, each at a multiple of 16 and padded to the next."""
+    """Subjects in the layout of a packed database: by length, each at a multiple of 16 and padded to the next."""
     order = np.array(sorted(range(len(subjects)), key=lambda place: len(subjects[place])), dtype=np.uint32)
     lengths = np.array([len(subjects[place]) for place in order], dtype=np.uint32)
     room = -(-lengths.astype(np.int64) // 16) * 16
@@ -95,7 +95,7 @@ def different_paths(device: PyCudaDevice, rng: np.random.Generator) -> tuple[int
 
 
 def long_case(rng: np.random.Generator, letters: int, lengths: Sequence[int]) -> tuple[list[Codes], Partition]:
-    """Long subjects; the last query lies in one of them, across a checkpoint of verified windows."""
+    """Long subjects; one of them contains the last query, across a checkpoint of verified windows."""
     queries = [rng.integers(0, letters, length).astype(np.uint8) for length in lengths]
     subjects = [rng.integers(0, letters, n).astype(np.uint8) for n in (200, 5_000, 6_001)]
     subjects[-1][900 : 900 + lengths[-1]] = queries[-1]

@@ -3,10 +3,10 @@
     python benchmarks/tune_cuda.py [--pairing kRowBlocks] [--groups 8] [--words 8,16,28] [--launches 256x2]
     python benchmarks/tune_cuda.py --write cuda/tuning/hopper.json
 
-Every combination of the options is run with queries that fill the strips exactly, so that no time is lost in padding.
-Kernels are compiled side by side first. A JSON line per kernel gives GCUPS, a strip's picoseconds per subject residue,
-registers and spilled bytes. ``--write`` measures each tile of a tuning file, without and with boundaries, exact and
-deferred, and writes the file with these times.
+Every combination of the options is run with queries that fill the strips exactly, so that no time is spent on padding.
+Kernels are first compiled concurrently. For each kernel, one line of JSON contains GCUPS, picoseconds per strip and
+subject residue, registers and spilled bytes. ``--write`` measures each tile of a tuning file, without and with
+boundaries, exact and deferred, and writes the file with these times.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from swsearch.scoring.scheme import default_scheme
 from swsearch.sequences.alphabet import PROTEIN
 
 EDGE_STRIPS = 4
-"""Strips that are timed together for the figures with boundaries: the first reads none, the last writes none."""
+"""Number of strips measured together for the times with boundaries: the first reads none, the last writes none."""
 
 
 class Reporting:
@@ -57,7 +57,7 @@ def numbers(text: str) -> list[int]:
 
 @dataclass(frozen=True)
 class Case:
-    """A kernel, and the number of its strips that are timed together."""
+    """A kernel, and the number of its strips that are measured together."""
 
     tile: Tile
     spec: KernelSpec
@@ -65,7 +65,7 @@ class Case:
 
 
 class Tuner:
-    """Runs kernels on subjects of the lengths and residues that proteins have."""
+    """Runs kernels on subjects with the lengths and the composition of proteins."""
 
     def __init__(self, n_subjects: int, repeat: int, arithmetic: Arithmetic = Arithmetic.FAST) -> None:
         self.device = PyCudaDevice()
@@ -86,7 +86,7 @@ class Tuner:
             list(pool.map(lambda case: cache.load(case.spec, architecture), cases))
 
     def measure(self, case: Case) -> dict[str, Any]:
-        """The kernel's constants, and its speed; registers only where it was compiled now."""
+        """The constants of the kernel and its speed; registers only if it was compiled in this run."""
         device, subjects, tile = self.device, self._subjects, case.tile
         rng = np.random.default_rng(2)
         n_queries = 2 if tile.pairing is Pairing.TWO_QUERIES else 1
@@ -145,7 +145,7 @@ def case_of(
 
 
 def write_tuning(path: Path, tuner: Tuner) -> None:
-    """Measure the tiles of a tuning file and write it again, one line per tile."""
+    """Measure the tiles of a tuning file and rewrite it, with one line per tile."""
     tuning = json.loads(path.read_text(encoding="utf-8"))
     tuning["measured"] = f"{tuner.device.facts.name}, {tuner.device.compiler.name} {tuner.device.compiler.version}"
     kinds = [("alone", 1), ("edges", EDGE_STRIPS)]

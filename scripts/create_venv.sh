@@ -1,7 +1,7 @@
 #!/bin/sh
-# Create the virtual environment named by the first argument. On Debian the modules that this needs (venv, the Python
-# headers for the native part) are packages of their own: they are installed where this user may do that, and named in one
-# clear line where not.
+# Create the virtual environment at the path in the first argument. On Debian, the modules that this requires (venv, the
+# Python headers for the native part) are separate packages: the script installs them if this user has the permission,
+# and otherwise lists them in one error message.
 set -eu
 venv=$1
 python=${PYTHON:-python3}

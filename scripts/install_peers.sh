@@ -1,8 +1,8 @@
 #!/bin/sh
-# Install the Debian programs that the tests compare with or run against, where this user may do that: ssearch36 and
-# blastp (oracles), samtools (reads the SAM reports), the PostgreSQL server (the second home of the store). Tests whose
-# program is missing are skipped and say so. A browser, which the tests of the HTML reports use where there is one, is not
-# among them: chromium is a download of over 100 MB.
+# Install the Debian packages of the programs that the tests use, if this user has the permission: ssearch36 and blastp
+# (oracles), samtools (reader of SAM reports), and the PostgreSQL server (the second database system of the store).
+# Tests whose program is missing are skipped with a message. A browser, which the tests of the HTML reports use if there
+# is one, is not included, because chromium is a download of over 100 MB.
 set -eu
 missing=
 command -v ssearch36 >/dev/null 2>&1 || missing="$missing fasta3"

@@ -1,19 +1,20 @@
-"""Refuse arithmetic whose result depends on the machine wherever it could decide a result of a search.
+"""Refuse arithmetic whose result depends on the machine, in all code that could affect a result of a search.
 
     python scripts/lint_arithmetic.py [FOLDER]
 
-Reads the Python files below FOLDER/swsearch (FOLDER is the repository by default), prints ``file:line: what`` for each
-finding, and exits with 1 where there is any. Two rules:
+The script reads the Python files below FOLDER/swsearch (FOLDER is the repository by default), prints
+``file:line: what`` for each finding, and exits with 1 if there are findings. It has two rules:
 
-*Functions*, in the whole program: ``exp``, ``log``, ``pow`` and their kind, of ``math`` or NumPy, are the C library's
-or the processor's, and random numbers a library's. :mod:`swsearch.deterministic` has what is needed.
+*Functions*, in the complete program: the results of ``exp``, ``log``, ``pow`` and similar functions of ``math`` or
+NumPy depend on the C library or the processor, and random numbers depend on a library. :mod:`swsearch.deterministic`
+has the functions that replace them.
 
 *Sums*, in the packages that compute statistics, profiles and rankings (:data:`DECIDING`): a sum or product of arrays
 whose order of additions is chosen by vector width or BLAS, an interpolation that may be fused, a power, and Python's
-``sum``, which adds floats in another way from version 3.12 on. ``total`` and ``sum_in_order`` of that module add in one
-order; a sum with a whole-number ``dtype`` is exact in any.
+``sum``, whose method for floats changed with version 3.12. ``total`` and ``sum_in_order`` of that module do not depend
+on such an order; a sum with an integer ``dtype`` is exact in any order.
 
-:data:`ALLOWED` names what stays, with the reason; an entry that nothing needs any more is a finding too.
+:data:`ALLOWED` lists the permitted exceptions with their reasons; an entry that is no longer needed is also a finding.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ EXACT_MATH = frozenset({
     "nextafter", "ulp", "comb", "perm", "factorial", "gcd", "lcm", "isinf", "isnan", "isfinite", "isclose", "inf",
     "nan", "pi", "e", "tau",
 })  # fmt: skip
-"""What IEEE 754 or whole numbers fix to the bit, and constants. All else of ``math`` is refused."""
+"""Functions of ``math`` whose bits IEEE 754 or integer arithmetic determines, and constants. All others are refused."""
 
 NUMPY_FUNCTIONS = frozenset({
     "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "logaddexp", "logaddexp2", "cbrt", "hypot", "sin", "cos",
@@ -65,12 +66,12 @@ ALLOWED = {
     ("swsearch/search/search_subjects.py", "sum"): COUNTS + ": residues",
     ("swsearch/scoring/matrix.py", "sum"): COUNTS + ": scores",
 }
-"""File and name of what stays, and why."""
+"""File and name of each permitted exception, and the reason."""
 
 
 def refused(tree: ast.Module, deciding: bool) -> Iterator[tuple[int, str]]:
-    """Line and name of what the rules refuse in one file; the second rule holds where ``deciding``."""
-    modules: dict[str, str] = {}  # the names by which the file knows modules
+    """Line and name of each finding in one file; the second rule applies only if ``deciding``."""
+    modules: dict[str, str] = {}  # the names of imported modules in the file
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             for one in node.names:
@@ -118,20 +119,20 @@ def _is_refused(module: str, name: str, deciding: bool) -> bool:
 
 
 def _adds_whole_numbers(call: ast.Call) -> bool:
-    """Whether a call says ``dtype=`` with a type of whole numbers."""
+    """Whether a call has a ``dtype=`` argument with an integer type."""
     types = [keyword.value for keyword in call.keywords if keyword.arg == "dtype"]
     return any(getattr(one, "attr", getattr(one, "id", "")) in WHOLE_NUMBERS for one in types)
 
 
 def _is_whole(base: ast.expr) -> bool:
-    """Whether the base of a power is a whole number as written: ``2**n``, ``np.int64(2) ** n``."""
+    """Whether the base of a power is an integer constant: ``2**n``, ``np.int64(2) ** n``."""
     if isinstance(base, ast.Call) and isinstance(base.func, ast.Attribute):
         return base.func.attr in WHOLE_NUMBERS
     return isinstance(base, ast.Constant) and isinstance(base.value, int)
 
 
 def findings(folder: Path) -> Iterator[str]:
-    """What is refused below ``folder/swsearch``, a line each."""
+    """All findings below ``folder/swsearch``, one line each."""
     needed = set()
     for path in sorted((folder / "swsearch").rglob("*.py")):
         name = path.relative_to(folder).as_posix()
@@ -149,7 +150,7 @@ def findings(folder: Path) -> Iterator[str]:
 
 
 def main(arguments: list[str]) -> int:
-    """Print what is refused; the exit code."""
+    """Print all findings; return the exit code."""
     found = list(findings(Path(arguments[0]) if arguments else Path(__file__).resolve().parents[1]))
     print("\n".join(found) if found else "arithmetic: the same on every machine")
     return 1 if found else 0

@@ -1,7 +1,7 @@
 """Exhaustive Smith-Waterman search of protein and DNA databases.
 
-The public names are those of ``__all__``; :mod:`swsearch.api` shows each in an example. How the data goes through the
-folders of the package is a table in ``README.md``.
+The public names are those in ``__all__``; :mod:`swsearch.api` has an example of each. A table in ``README.md``
+describes the flow of data through the folders of the package.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> Any:
-    """Public names are imported when they are first used, so that ``import swsearch`` costs nothing."""
+    """Import a public name at its first use, so that ``import swsearch`` takes almost no time."""
     if name not in _HOMES:
         raise AttributeError(f"module 'swsearch' has no attribute {name!r}")
     module, attribute = _HOMES[name]
@@ -63,5 +63,5 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    """The public names, those that are not imported yet among them."""
+    """The public names, including those that are not imported yet."""
     return sorted({*globals(), *__all__})

@@ -1,4 +1,4 @@
-"""``python -m swsearch``: the same as the ``swsearch`` command."""
+"""``python -m swsearch``, which is equivalent to the ``swsearch`` command."""
 
 from swsearch.cli.start import run
 

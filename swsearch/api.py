@@ -1,6 +1,6 @@
-r"""The public calls of the package: open, search, align, store and report, as ``import swsearch`` offers them.
+r"""The public functions of the package: open, search, align, store and report, available through ``import swsearch``.
 
-They are made of what the command line is made of, so a script gets what the command prints.
+They use the same functions as the command line, so a script receives the same results as the command prints.
 
 >>> import swsearch, tempfile, pathlib
 >>> folder = pathlib.Path(tempfile.mkdtemp())
@@ -52,7 +52,7 @@ def open_database(path: str | os.PathLike[str]) -> PackedDatabase:
     Raises
     ------
     DatabaseError
-        There is none, or it is damaged.
+        There is no database at ``path``, or it is damaged.
 
     >>> import swsearch, tempfile, pathlib
     >>> folder = pathlib.Path(tempfile.mkdtemp())
@@ -66,16 +66,17 @@ def open_database(path: str | os.PathLike[str]) -> PackedDatabase:
 
 
 class SearchResults(Closeable):
-    """The results of a search, one a query, in the order of the queries: an iterator that is read once.
+    """The results of a search, one per query, in the order of the queries: an iterator that can be read once.
 
-    Each result comes as soon as it is there. Closing ends the search; a run in a store is then marked interrupted.
+    Each result is yielded as soon as it is computed. Closing the object ends the search; a run in a store is then
+    marked as interrupted.
 
     Attributes
     ----------
     run : RunInfo
-        What was searched, with what, by what.
+        The record of the run: parameters, scoring, database and program.
     run_id : int or None
-        The run in the store; None where nothing is stored.
+        Id of the run in the store; None if nothing is stored.
     """
 
     def __init__(
@@ -99,12 +100,14 @@ class SearchResults(Closeable):
         return result
 
     def to_arrow(self, fields: Sequence[str] | None = None) -> pyarrow.Table:
-        """All hits as a table of Apache Arrow, one row a hit, columns by BLAST's names; needs ``swsearch[parquet]``.
+        """All hits as a table of Apache Arrow with one row per hit and BLAST's column names.
+
+        It requires ``swsearch[parquet]``.
 
         Parameters
         ----------
         fields : sequence of str, optional
-            As ``--fields`` takes them; those of ``--format tsv`` by default.
+            Names of columns, as for ``--fields``; by default, those of ``--format tsv``.
 
         Raises
         ------
@@ -126,11 +129,11 @@ class SearchResults(Closeable):
         return pyarrow.table(columns, schema=schema)
 
     def to_pandas(self, fields: Sequence[str] | None = None) -> pandas.DataFrame:
-        """All hits as a data frame of pandas; parameters and errors as for :meth:`to_arrow`, and pandas is needed."""
+        """All hits as a data frame of pandas, which is required; parameters and errors as for :meth:`to_arrow`."""
         return self.to_arrow(fields).to_pandas()
 
     def close(self) -> None:
-        """End the search and close what it opened."""
+        """End the search, and close the database and the engine that it opened."""
         self._opened.close()
 
 
@@ -147,36 +150,36 @@ def search_database(
 ) -> SearchResults:
     r"""Search a database with the sequences of a file, or with sequences in memory.
 
-    Errors of the arguments are raised by the call. The database stays open until the results end or are closed.
+    Errors in the arguments are raised by the call. The database remains open until the results end or are closed.
 
     Parameters
     ----------
     queries : path, query, or iterable of queries
-        A path (a string alone is one) names a file of FASTA, FASTQ or profiles. A query is a ``SequenceRecord``,
-        Biopython's ``SeqRecord`` or ``Seq``, a string of letters, or a header and letters as a pair.
+        A path refers to a file of FASTA, FASTQ or profiles; a single string is a path. A query is a ``SequenceRecord``,
+        Biopython's ``SeqRecord`` or ``Seq``, a string of letters in an iterable, or a pair of a header and letters.
     database : path
     options : SearchOptions, optional
     engine : str
         ``auto``, ``cuda``, ``cpu`` or ``reference``.
     threads : int, optional
-        CPU threads; one for each usable core by default.
+        Number of CPU threads; by default, one per usable core.
     devices : sequence of int, optional
-        CUDA numbers of the GPUs; the first one by default.
+        CUDA device numbers of the GPUs; by default, the first GPU.
     store : HitStore, optional
-        Where the run is kept; each query is committed before its result is given.
+        The store for the run; each query is committed before its result is yielded.
     progress : callable, optional
-        Called with the cells done since the last call.
+        Called with the number of cells completed since the last call.
 
     Raises
     ------
     TypeError
-        A query is of no kind that can be searched; the message names its position and type.
+        A query is of an unsupported type; the message states its position and type.
     InputError
-        A query has letters that it cannot have, a file cannot be read, or an option is out of range.
+        A query has invalid letters, a file cannot be read, or an option is out of range.
     DatabaseError
         The database cannot be opened.
     EngineUnavailable
-        The engine that was named cannot be used here.
+        The requested engine cannot be used on this machine.
 
     Examples
     --------
@@ -217,12 +220,12 @@ def search_database(
             chosen = QueryRecords(records)
         run = Run(chosen, searcher, store=store, skip_refused=False, progress=progress)
         results = stack.enter_context(closing(run.results()))
-        next(results)  # everything is checked, and the first queries are begun
+        next(results)  # checks the arguments and starts the first queries
         return SearchResults(run.info, run.outcome.run_id, results, stack.pop_all())
 
 
 def _alone(queries: Any) -> Any:
-    """A header and letters stand for one query, not for two."""
+    """The argument, except that a pair of header and letters becomes a list of one query."""
     is_pair = isinstance(queries, tuple) and len(queries) == 2 and all(isinstance(part, str) for part in queries)
     return [queries] if is_pair else queries
 
@@ -233,19 +236,19 @@ def write_report(
     format: str = "table",
     fields: Sequence[str] | None = None,
 ) -> None:
-    r"""Write all results in any format of ``swsearch query``; the file appears whole or not at all.
+    r"""Write all results in a format of ``swsearch query``; the file appears only when it is complete.
 
     Parameters
     ----------
     results : SearchResults, or a pair of RunInfo and results
-        The pair is what a store keeps: ``(store.run(id).info, store.queries(id))``.
+        For a stored run, the pair is ``(store.run(id).info, store.queries(id))``.
     path : path
-        Compressed where it ends with .gz, .bz2, .xz or .zst.
+        Output file, which is compressed if its name ends with .gz, .bz2, .xz or .zst.
     format : str
         ``table``, ``pairwise``, ``blast6``, ``blast7``, ``tsv``, ``csv``, ``json``, ``jsonl``, ``sam``, ``xml``,
         ``parquet`` or ``html``.
     fields : sequence of str, optional
-        Columns of the formats that have them.
+        Columns, for the formats in which they can be selected.
 
     Raises
     ------
@@ -290,17 +293,17 @@ def align(
     mode : str
         ``local``, ``global``, ``semiglobal``, ``edit`` or ``lcs``.
     options : SearchOptions, optional
-        Its scoring: matrix, match and mismatch, gap costs; the defaults of the alphabet where it is not given.
+        Only its scoring is used: matrix, match and mismatch, gap costs; by default, those of the alphabet.
     free_ends : str
-        For ``semiglobal``: whose end gaps cost nothing: ``both``, ``query`` or ``subject``.
+        For ``semiglobal``: the side whose end gaps cost nothing, ``both``, ``query`` or ``subject``.
     path : bool
-        Whether the alignment is wanted; else score and ends alone.
+        Whether the alignment is computed; otherwise, only score and ends are computed.
     threads : int
 
     Raises
     ------
     InputError
-        A letter is not of the alphabet, or the parameters do not fit each other.
+        A letter is not in the alphabet, or the parameters are inconsistent.
 
     >>> import swsearch
     >>> swsearch.align("RISOTTO", "PRESTO", "edit").score
@@ -322,7 +325,7 @@ def align(
 
 
 def _records(*sides: str | SequenceRecord) -> list[SequenceRecord]:
-    """Both sides as records of one alphabet, found out from the letters of both where they are strings."""
+    """Both sides as records of one alphabet, which is detected from the letters of both if they are strings."""
     known = [side.alphabet for side in sides if isinstance(side, SequenceRecord)]
     letters = "".join(side for side in sides if isinstance(side, str))
     alphabet = known[0] if known else detect_alphabet(letters.encode("utf-8", "surrogateescape"))

@@ -1,4 +1,4 @@
-"""The base class of objects that are closed by a ``with`` block."""
+"""The base class of objects that are closed at the end of a ``with`` statement."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Self
 
 
 class Closeable(ABC):
-    """A context manager that calls :meth:`close` at the end of its block, also after an exception."""
+    """A context manager that calls :meth:`close` at the end of its block, including after an exception."""
 
     @abstractmethod
     def close(self) -> None:

@@ -17,7 +17,7 @@ def usable_cores() -> int:
 
 
 def check_threads(threads: int) -> None:
-    """Refuse a number of threads that no engine takes.
+    """Refuse a number of threads that no engine accepts.
 
     Raises
     ------
@@ -33,7 +33,7 @@ def check_threads(threads: int) -> None:
 
 
 def threads_to_use(asked: int | None) -> int:
-    """The number of threads that the user gave, or one per usable core where none is given.
+    """The number of threads that the user requested, or one per usable core if ``asked`` is None.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Mathematical functions built from basic arithmetic, so that every machine computes the same bytes.
+"""Mathematical functions composed of basic arithmetic, so that every machine computes the same bytes.
 
 The C library's and NumPy's ``exp``, ``log`` and ``erf`` choose an implementation by the processor (AVX2, AVX-512, fused
 multiply-add), and their results differ in the last bit between machines, or between positions in an array. The same
@@ -36,11 +36,11 @@ _SERIES_LIMIT: Final = 2.5  # the series converges fast below, the continued fra
 _SERIES_TERMS: Final = 40
 _FRACTION_LEVELS: Final = 80
 _MIN_EXPONENT: Final = -1e8
-"""Smaller arguments of exp are replaced by this one; the result times any float64 is still 0."""
+"""Smaller arguments of exp are replaced by this value; the product of the result and any float64 is still 0."""
 _MAX_EXPONENT: Final = 1e8
-"""Larger arguments are replaced by this one; the result is infinite."""
+"""Larger arguments of exp are replaced by this value; the result is infinite."""
 _NO_DIGITS_LEFT: Final = 64
-"""From 2**64 on, exp(x) - 1 is exp(x)."""
+"""If exp(x) is at least 2**64, exp(x) - 1 equals exp(x) in float64."""
 
 
 def _reduced(x: Floats) -> tuple[Floats, NDArray[np.int32]]:
@@ -71,7 +71,7 @@ def exp_parts(x: Floats) -> tuple[Floats, NDArray[np.int32]]:
 
 
 def exp(x: ArrayLike) -> Floats:
-    """``exp(x)``, float64 of the same shape: 0 where it underflows, infinity where it overflows.
+    """``exp(x)``, float64 of the same shape: 0 in case of underflow, infinity in case of overflow.
 
     >>> exp([0.0, -1000.0, 1000.0]).tolist()
     [1.0, 0.0, inf]
@@ -83,7 +83,7 @@ def exp(x: ArrayLike) -> Floats:
 
 
 def expm1(x: ArrayLike) -> Floats:
-    """``exp(x) - 1``, float64 of the same shape, without cancellation where x is small.
+    """``exp(x) - 1``, float64 of the same shape, without cancellation for small x.
 
     >>> float(expm1(1e-20))
     1e-20
@@ -103,13 +103,13 @@ def expm1(x: ArrayLike) -> Floats:
 
 
 def log(x: ArrayLike) -> Floats:
-    """The natural logarithm, float64 of the same shape: -infinity at 0, not a number below.
+    """The natural logarithm, float64 of the same shape: -infinity at 0, NaN for negative values.
 
-    With x = m · 2**e, m from √½ to √2, f = m - 1 and s = f / (2 + f)::
+    For x = m · 2**e with m from √½ to √2, let f = m - 1 and s = f / (2 + f). Then::
 
         ln m = 2 artanh s = f - s (f - R),   R = 2 (s²/3 + s⁴/5 + …)
 
-    in which f and e · (upper part of ln 2) are exact.
+    where f and e · (upper part of ln 2) are exact.
 
     >>> float(log(10.0))
     2.302585092994046
@@ -138,9 +138,9 @@ def normal(z: Floats) -> tuple[Floats, Floats]:
     Returns
     -------
     cdf : float64 array
-        Φ(z), the probability of a value up to z.
+        Φ(z), the probability of a value of at most z.
     excess : float64 array
-        E[max(0, z + Z)] = z·Φ(z) + φ(z), never negative; computed without cancellation where z is far below 0.
+        E[max(0, z + Z)] = z·Φ(z) + φ(z), never negative; computed without cancellation for z far below 0.
     """
     t = np.abs(z)
     density = exp(-0.5 * t * t) * _INVERSE_SQRT_TAU
@@ -181,7 +181,7 @@ def total(values: ArrayLike) -> float:
 
 
 def sum_in_order(values: Floats, axis: int = 0) -> Floats:
-    """Sums along one axis, added one by one from the first to the last.
+    """Sums along one axis; the values are added one by one, from the first to the last.
 
     >>> sum_in_order(np.array([[1.0, 2.0], [3.0, 4.0]])).tolist()
     [4.0, 6.0]

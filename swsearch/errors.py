@@ -1,11 +1,11 @@
-"""The errors that this package raises on purpose, as one tree.
+"""The exceptions that this package raises for expected errors, as one class hierarchy.
 
     SwSearchError
     ├── InputError (ValueError)        sequences or parameters from the user that cannot be used
     │   ├── FastaFormatError           a record that cannot be read: file, record, line, column
     │   ├── AlphabetMismatch           protein where DNA is needed, or the reverse
     │   └── ScoringError               a matrix, gap cost or profile that cannot be used
-    ├── DatabaseError                  a packed database that is missing, foreign, damaged or in the way
+    ├── DatabaseError                  a packed database that is missing, foreign, damaged, or already exists
     ├── EngineError                    an engine that fails during its work
     │   ├── EngineUnavailable          an engine that cannot be used on this machine, with the reason
     │   └── KernelCompileError         a kernel that the compiler rejects, with its log
@@ -14,10 +14,11 @@
         ├── RunTaken                   a run that another process has just resumed
         └── SchemaOutdated             a store of another program version, with the command that upgrades it
 
-:class:`OutputClosed` is not part of the tree: it ends a command when the reader of its results has gone.
+:class:`OutputClosed` is not part of the hierarchy: it ends a command after the reader of its results has closed the
+pipe.
 
-The first line of ``str(error)`` says what is wrong, where, and what to do. The command line (:mod:`swsearch.cli`)
-prints only this line and exits with 1; a script catches :class:`SwSearchError`.
+The first line of ``str(error)`` states the problem, its location, and the remedy. The command line
+(:mod:`swsearch.cli`) prints only this line and exits with 1; a script catches :class:`SwSearchError`.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from swsearch.words import shortened
 
 @contextmanager
 def writing_to(place: str) -> Iterator[None]:
-    """Add ``place`` as the file name to the system's errors that have none, such as those of a full disk."""
+    """Add ``place`` as the file name to errors of the operating system that have none, such as those of a full disk."""
     try:
         yield
     except OSError as error:
@@ -39,15 +40,15 @@ def writing_to(place: str) -> Iterator[None]:
 
 
 class OutputClosed(Exception):
-    """The reader of the results has closed the pipe, as ``head`` does; this is not an error of the command."""
+    """The reader of the results, such as ``head``, has closed the pipe; this is not an error of the command."""
 
 
 class SwSearchError(Exception):
-    """Base of all errors that this package raises on purpose."""
+    """Base class of all exceptions that this package raises for expected errors."""
 
 
 class InputError(SwSearchError, ValueError):
-    """Sequences or parameters that cannot be used as given."""
+    """Sequences or parameters of the user that cannot be used."""
 
 
 class FastaFormatError(InputError):
@@ -56,11 +57,11 @@ class FastaFormatError(InputError):
     Attributes
     ----------
     path : str
-        The file's name, ``<stdin>`` for standard input.
+        The name of the file, ``<stdin>`` for standard input.
     record : int or None
         Number of the record in the file, counted from 1.
     identifier : str or None
-        First word of that record's header.
+        First word of the header of that record.
     line, column : int or None
         Location in the (decompressed) file, counted from 1.
     """
@@ -116,7 +117,7 @@ class ScoringError(InputError):
 
 
 class DatabaseError(SwSearchError):
-    """A packed database that is missing, foreign, damaged or in the way."""
+    """A packed database that is missing, of another format, damaged, or already exists at the target."""
 
 
 class EngineError(SwSearchError):

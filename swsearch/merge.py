@@ -1,7 +1,9 @@
-"""Merging of runs: the shares of one batch become one run; and copying of a run into another store.
+"""Merging of the shares of one batch into one run, and copying of a run to another store.
 
-Shares of a batch are recognized by the description of its queries that each run stores. A merged run stores the
-description of all queries of the batch, so that missing queries are known, and `swsearch batch --resume` searches them.
+:func:`choose_runs` selects the runs, :func:`plan_merge` checks them and returns a :class:`MergePlan`, and
+:meth:`MergePlan.carry_out` writes the merged run. Shares of a batch are recognized by the description of its queries
+that each run stores. A merged run stores the description of all queries of the batch, so that missing queries are
+known, and `swsearch batch --resume` can search them.
 """
 
 from __future__ import annotations
@@ -33,7 +35,7 @@ class Source:
 
     @property
     def shard(self) -> Shard | None:
-        """The run's share; None where an older program wrote the run."""
+        """The share of the run; None if an older program wrote the run."""
         return None if self.run.asked is None else self.run.asked.shard
 
 
@@ -46,9 +48,9 @@ class MergeReport:
     run_id : int
         Id of the merged run.
     n_queries, n_failed : int
-        Queries that it holds, and queries that could not be searched.
+        Number of queries that it contains, and number of queries that could not be searched.
     missing : list of int
-        Numbers of the queries that are in no source; complete only where ``is_exact``.
+        Numbers of the queries that are in no source; complete only if ``is_exact``.
     missing_shares : list of Shard
     is_exact : bool
         Whether the sources describe the batch's queries; runs of older programs do not.
@@ -65,10 +67,11 @@ class MergeReport:
 def choose_runs(stores: Sequence[HitStore], notify: Callable[[str], None]) -> list[Source]:
     """The runs that are shares of one batch, from one or several stores.
 
-    The batch is that of the newest run of the first store that is a share, or else of its newest run. From each store,
-    all runs that are shares of the batch are chosen, or its newest share or run where there are none; shares of one
-    batch have the same search, queries and number of shares. Of several runs of one share, unfinished ones are left out
-    if exactly one is finished; ``notify`` is called with a message about each run that is left out.
+    The batch is that of the newest run in the first store that is a share, or else that of its newest run. From each
+    store, all runs that are shares of the batch are chosen or, if there are none, its newest share or run. Shares of
+    one batch have the same search, queries and number of shares. If there are several runs of one share, of which
+    exactly one is finished, the unfinished ones are left out; ``notify`` is called with a message about each run that
+    is left out.
 
     Raises
     ------
@@ -98,7 +101,7 @@ def _newest_share(store: HitStore) -> StoredRun:
 
 
 def _same_batch(one: StoredRun, other: StoredRun) -> bool:
-    """Whether two runs are shares of one batch; False for runs of a whole batch."""
+    """Whether two runs are shares of one batch; False for runs of complete batches."""
     if one.asked is None or other.asked is None or one.asked.shard.count == 1:
         return False
     if one.asked.shard.count != other.asked.shard.count or one.info.differences(other.info):
@@ -127,7 +130,7 @@ class MergePlan:
         Numbers of the queries that are in no source.
     missing_shares : list of Shard
     asked : AskedQueries or None
-        Description of all queries of the batch; None where no source has it.
+        Description of all queries of the batch; None if no source has it.
     partial : bool
         Whether shares may be missing or unfinished; the merged run then gets a remark.
     """
@@ -143,8 +146,8 @@ class MergePlan:
     def carry_out(self, target: HitStore, command: str) -> MergeReport:
         """Write one new run with the queries of all sources; ``command`` is the command line of the merge.
 
-        It is finished where every query that the batch has is there or could not be searched, and interrupted
-        otherwise. It is one transaction: where an error or a kill stops it, nothing of it stays.
+        The new run is finished if every query of the batch is in it or could not be searched, and interrupted
+        otherwise. It is written in one transaction: if an error or a signal stops the merge, nothing is stored.
 
         Raises
         ------
@@ -177,7 +180,7 @@ def plan_merge(sources: Sequence[Source], *, partial: bool = False) -> MergePlan
     sources : sequence of Source
     partial : bool
         Whether shares may be missing, unfinished, present twice or of different numbers of shares. A query that is
-        present twice is taken once.
+        present twice is copied once.
 
     Raises
     ------
@@ -212,7 +215,7 @@ def plan_merge(sources: Sequence[Source], *, partial: bool = False) -> MergePlan
 
 
 def copy_run(target: HitStore, source: Source) -> int:
-    """A run's copy in another store, with all that is known of it, in one transaction; its id there.
+    """Copy a run with all its data to another store, in one transaction; return the id of the copy.
 
     Raises
     ------
@@ -273,7 +276,7 @@ def _check_shares(sources: Sequence[Source], n_queries: int | None) -> None:
 
 
 def _missing_shares(sources: Sequence[Source]) -> list[Shard]:
-    """The shares that are missing among the sources; empty where this is unknown."""
+    """The shares that are missing among the sources; empty if unknown."""
     shards = {source.shard for source in sources}
     counts = {shard.count for shard in shards if shard is not None}
     if None in shards or len(counts) != 1:

@@ -1,4 +1,4 @@
-"""Output files, which appear complete by one rename or not at all, and are compressed according to their names."""
+"""Output files, which appear by one rename when they are complete, and are compressed according to their names."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from typing import Any, BinaryIO, Final, TextIO, cast
 from swsearch.errors import InputError, writing_to
 
 COMPRESSED: Final = (".gz", ".bz2", ".xz", ".zst")
-"""Suffixes of the names of files that are compressed."""
+"""Suffixes of file names that select compression."""
 _LONGEST_STEM: Final = 100
-"""Bytes of a file's name in the name of its unfinished file, which must not exceed the file system's limit either."""
+"""Number of bytes of a file's name in the name of its unfinished file, whose length the file system also limits."""
 _DESCRIPTOR: Final = re.compile(r"/dev/(?:std(in|out|err)|fd/(\d+))|/proc/self/fd/(\d+)")
 
 
 def descriptor_of(path: str | os.PathLike[str]) -> int | None:
-    """The descriptor that a path such as ``/dev/stdout`` or ``/dev/fd/63`` names; None for any other path.
+    """The descriptor to which a path such as ``/dev/stdout`` or ``/dev/fd/63`` refers; None for any other path.
 
     >>> descriptor_of("/dev/stdout"), descriptor_of("/dev/fd/63"), descriptor_of("hits.txt")
     (1, 63, None)
@@ -39,7 +39,7 @@ def descriptor_of(path: str | os.PathLike[str]) -> int | None:
 
 
 def refuse_compressed(path: Path | None, option: str, what: str) -> None:
-    """Refuse a name with a suffix of compression for an output, described by ``what``, that cannot be compressed.
+    """Refuse a name with a compression suffix for an output, described by ``what``, that cannot be compressed.
 
     Raises
     ------
@@ -52,16 +52,16 @@ def refuse_compressed(path: Path | None, option: str, what: str) -> None:
 
 @contextmanager
 def binary_file(path: Path, option: str) -> Iterator[BinaryIO]:
-    """A stream of bytes into a new file, which one rename makes visible; if the block raises, no file is left.
+    """A stream of bytes to a new file, which one rename makes visible; if the block raises, no file remains.
 
-    Links are followed, and the permissions of a replaced file are kept. A device, a pipe or a socket cannot be
+    Links are followed, and the permissions of a replaced file are preserved. A device, a pipe or a socket cannot be
     replaced; it is written to directly.
 
     Parameters
     ----------
     path : Path
     option : str
-        The option that named the file, such as ``--out``, for messages.
+        The option by which the file was specified, such as ``--out``, for messages.
 
     Raises
     ------
@@ -102,7 +102,7 @@ def binary_file(path: Path, option: str) -> Iterator[BinaryIO]:
 
 @contextmanager
 def text_file(path: Path, option: str) -> Iterator[TextIO]:
-    r"""A text stream into a file of :func:`binary_file`, compressed where the name ends in one of :data:`COMPRESSED`.
+    r"""A text stream to a file of :func:`binary_file`, compressed if the name ends in one of :data:`COMPRESSED`.
 
     The text is UTF-8 with ``\n`` line ends; surrogate escapes are written as the bytes that they represent. Archives
     contain neither a time nor a name, so that the same text gives the same bytes.
@@ -117,14 +117,14 @@ def text_file(path: Path, option: str) -> Iterator[TextIO]:
 
 @contextmanager
 def log_file(path: Path, option: str) -> Iterator[TextIO]:
-    """A text stream that appends to a file; one that is new and got no line is not left where the block raises.
+    """A text stream that appends to a file; if the block raises, a new file without lines is removed.
 
     Raises
     ------
     InputError
         The file cannot be opened.
     OSError
-        It cannot take what is written.
+        The file cannot be written.
     """
     is_new = not os.path.lexists(path)
     try:
@@ -142,7 +142,7 @@ def log_file(path: Path, option: str) -> Iterator[TextIO]:
 
 @contextmanager
 def _compressor(file: BinaryIO, suffix: str) -> Iterator[BinaryIO]:
-    """The stream that compresses into ``file``; at the end of the block all data is written and ``file`` still open."""
+    """A stream that compresses into ``file``; when the block ends, all data is written and ``file`` still open."""
     stream: Any
     if suffix == ".gz":
         stream = gzip.GzipFile(filename="", mode="wb", compresslevel=6, fileobj=file, mtime=0)
@@ -161,7 +161,7 @@ def _compressor(file: BinaryIO, suffix: str) -> Iterator[BinaryIO]:
 
 
 class _Unclosed(io.BufferedIOBase):
-    """A wrapper that leaves its file open when the text layer above closes it."""
+    """A wrapper that does not close its file when the text layer above is closed."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file

@@ -1,4 +1,4 @@
-"""Output files of plots. Plots need matplotlib, the extra ``plot``."""
+"""Output files of plots: a check before the computation, and writing. Plots require matplotlib, the extra ``plot``."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SUFFIXES: Final = (".png", ".svg", ".pdf")
 
 
 def check_plot(path: Path) -> None:
-    """Refuse a plot that could not be drawn, before anything is computed.
+    """Refuse the path of a plot that could not be drawn, before anything is computed.
 
     Raises
     ------
@@ -38,7 +38,7 @@ def check_plot(path: Path) -> None:
 
 
 def save_figure(figure: Figure, path: Path) -> None:
-    """Write a figure into a file, which appears complete or not at all.
+    """Write a figure to a file, which appears only when it is complete.
 
     Raises
     ------

@@ -13,9 +13,9 @@ _PACKAGE = Path(__file__).resolve().parent
 
 @cache
 def resource_folder(name: str) -> Path:
-    """The folder ``name`` of the checkout, or else the copy ``_name`` that the build puts into the package.
+    """The folder ``name`` of the checkout, or else the copy ``_name`` that the build adds to the package.
 
-    The checkout comes first, so that an editable install uses the edited files.
+    The checkout has precedence, so that an editable install uses the edited files.
 
     Parameters
     ----------
@@ -30,7 +30,7 @@ def resource_folder(name: str) -> Path:
     checkout = _PACKAGE.parent
     if (checkout / "pyproject.toml").is_file() and (checkout / name).is_dir():
         return checkout / name
-    # An editable install has the copies beside the compiled module, whose folder is on the package's path too.
+    # An editable install has the copies beside the compiled module, whose folder is also on the package's path.
     import swsearch
 
     for folder in swsearch.__path__:
@@ -42,7 +42,7 @@ def resource_folder(name: str) -> Path:
 def user_cache(name: str) -> Path:
     """The folder ``swsearch/name`` under ``$XDG_CACHE_HOME`` or ``~/.cache``; it need not exist.
 
-    A relative ``$XDG_CACHE_HOME`` is ignored, as its specification demands. For a user without a home folder, as in
+    A relative ``$XDG_CACHE_HOME`` is ignored, as its specification requires. For a user without a home folder, as in
     some containers, the returned folder cannot be created, and nothing is cached.
     """
     given = Path(os.environ.get("XDG_CACHE_HOME", ""))

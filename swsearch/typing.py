@@ -15,19 +15,19 @@ Scores = NDArray[np.int32]
 """Raw scores, shape ``(n_subjects,)``."""
 
 SubjectIndex = NDArray[np.uint32]
-"""Indices of subjects in the FASTA, from 0, shape ``(n_subjects,)``."""
+"""Indices of subjects in FASTA order, from 0, shape ``(n_subjects,)``."""
 
 Lengths = NDArray[np.uint32]
 """Lengths in residues, shape ``(n_sequences,)``."""
 
 Offsets = NDArray[np.uint64]
-"""Byte positions in a file, shape ``(n_sequences,)`` or ``(n_sequences + 1,)``."""
+"""Byte offsets in a file, shape ``(n_sequences,)`` or ``(n_sequences + 1,)``."""
 
 Letters = NDArray[np.uint16]
 """Letters of a text or residue codes as numbers, shape ``(n_letters,)``."""
 
 Mask = NDArray[np.bool_]
-"""Which residues are masked, shape ``(n_residues,)``."""
+"""Whether each residue is masked, shape ``(n_residues,)``."""
 
 Floats = NDArray[np.float64]
 """Real numbers, one axis."""

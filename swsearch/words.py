@@ -1,4 +1,4 @@
-"""Words in messages and reports: singular and plural, and values that may be longer than a line."""
+"""Text of messages and reports: singular and plural, and abbreviation of values that may be longer than a line."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def counted(n: int, noun: str, plural: str | None = None) -> str:
 
 
 def shortened(text: str, most: int = 60) -> str:
-    """A text of a file or an option for a message: at most ``most`` characters, then an ellipsis.
+    """A text from a file or an option for a message: at most ``most`` characters, followed by an ellipsis if truncated.
 
     >>> shortened("sp|P02232|LGB1_VICFA"), shortened("MKLV" * 1000, 8)
     ('sp|P02232|LGB1_VICFA', 'MKLVMKLV…')
@@ -22,7 +22,7 @@ def shortened(text: str, most: int = 60) -> str:
 
 
 def quoted(text: str, most: int = 40) -> str:
-    """The same in quotes, with escapes for what a line cannot show.
+    """The result of :func:`shortened` in quotes, with escapes for characters that cannot be printed on a line.
 
     >>> quoted("0;1"), quoted("1" * 100, 10)
     ("'0;1'", "'1111111111…'")
@@ -31,7 +31,7 @@ def quoted(text: str, most: int = 40) -> str:
 
 
 def first_word(header: str) -> str:
-    """The identifier of a header in a message.
+    """The identifier of a header for a message, ``unnamed`` if it is empty.
 
     >>> first_word("P1 a protein"), first_word(" ")
     ('P1', 'unnamed')

@@ -1,1 +1,1 @@
-"""Alignments of reported hits: traceback, CIGAR, and the check that rescores them."""
+"""Alignments of reported hits: traceback, coordinates on bases, and an independent check of their scores."""

@@ -1,6 +1,6 @@
-"""An independent check of an alignment: its score, computed letter by letter from the coordinates and the CIGAR.
+"""An independent check of an alignment: its score is computed letter by letter from the coordinates and the CIGAR.
 
-The module shares no code with the traceback or :mod:`swsearch.hits.cigar`, so that an error there is detected here.
+The module shares no code with the traceback or :mod:`swsearch.hits.cigar`, so that it detects errors in these modules.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def rescore(
     Parameters
     ----------
     query : uint8 array, shape (query_length,)
-        Codes of the query as given, also for the minus strand.
+        Codes of the forward query, also for the minus strand.
     subject : uint8 array, shape (subject_length,)
     alignment : Alignment
     scheme : ScoringScheme
@@ -39,8 +39,8 @@ def rescore(
     Raises
     ------
     InputError
-        The alignment is not valid: an operation is unknown or has length 0, a gap is at an end, ``=`` is on different
-        letters or ``X`` on equal ones, coordinates are outside the sequences or do not fit the CIGAR, or the subject
+        The alignment is not valid: an operation is unknown or has length 0, a gap is at an end, ``=`` denotes different
+        letters or ``X`` equal ones, coordinates are outside the sequences or do not fit the CIGAR, or the subject
         letters or the counts do not fit the columns.
     """
 

@@ -1,8 +1,8 @@
-"""Alignments of the subjects that a search reports, from the native traceback.
+"""Alignments of the subjects that a search reports, computed by the native traceback.
 
-The engines return only scores; the traceback then finds the coordinates and the CIGAR of each alignment, for one query
-and a few hundred subjects. docs/design/traceback.md defines which of several optimal alignments is returned; the choice
-does not depend on threads, memory or instruction set.
+The engines return only scores; the traceback then computes the coordinates and the CIGAR of each alignment, for one
+query and typically a few hundred subjects. docs/design/traceback.md defines which one of several optimal alignments is
+returned; the choice does not depend on threads, memory or instruction set.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from swsearch.sequences.alphabet import CODE_MASK, Alphabet
 from swsearch.typing import Codes, Lengths, Offsets, Scores
 
 MEMORY_BYTES: Final = 64 << 20
-"""Bytes per thread for traceback decisions, in addition to memory linear in the lengths. Alignments do not depend on
-this limit."""
+"""Memory in bytes per thread for traceback decisions, in addition to memory that is linear in the lengths. Alignments
+do not depend on this limit."""
 
 
 def align_hits(
@@ -43,10 +43,10 @@ def align_hits(
     memory_bytes: int = MEMORY_BYTES,
     progress: Callable[[int], None] | None = None,
 ) -> list[Alignment]:
-    """The optimal local alignment of one query with each of some subjects, in their order.
+    """The optimal local alignment of one query with each of several subjects, in the order of the subjects.
 
-    Parameters and errors are those of :func:`align_several`. In addition, a subject that does not align with the query
-    at all (its score is 0) raises an :class:`InputError`.
+    Parameters and errors are those of :func:`align_several`. In addition, a subject without an alignment with the query
+    (its score is 0) raises an :class:`InputError`.
     """
     found = align_several(
         query,
@@ -86,59 +86,59 @@ def align_several(
     memory_bytes: int = MEMORY_BYTES,
     progress: Callable[[int], None] | None = None,
 ) -> list[list[tuple[int, Alignment]]]:
-    """The best local alignments of one query with each of some subjects, in their order.
+    """The best local alignments of one query with each of several subjects, in the order of the subjects.
 
-    The first alignment of a subject is its optimal one. Each further one is the best among those that align no pair of
-    residues which an earlier one aligned (Waterman and Eggert, J. Mol. Biol. 197:723, 1987). A part of query or subject
-    may occur in several alignments: the copies of a repeat are found one after another.
+    The first alignment of a subject is its optimal one. Each further alignment is the best of those that share no
+    aligned pair of residues with an earlier one (Waterman and Eggert, J. Mol. Biol. 197:723, 1987). A part of query or
+    subject may occur in several alignments; the copies of a repeat therefore appear as successive alignments.
 
     Parameters
     ----------
     query : uint8 array, shape (query_length,)
-        Codes along the strand that ``profile`` scores: for the minus strand, of the reverse complement.
+        Codes of the strand to which ``profile`` belongs: for the minus strand, of the reverse complement.
     profile : QueryProfile
     alphabet : Alphabet
-        The alphabet of query and subjects; it defines which letters are equal and how the subject is written.
+        The alphabet of query and subjects; it defines which letters are equal, and the letters of the subject.
     residues : uint8 array
-        Residue codes that hold all subjects, as a partition maps them.
+        Residue codes that contain all subjects, as in a partition.
     starts : uint64 array, shape (n_subjects,)
         Index of each subject's first residue in ``residues``.
     lengths : uint32 array, shape (n_subjects,)
-        Residues of each subject.
+        Number of residues of each subject.
     most : int
         Largest number of alignments of a subject, at least 1.
     floor : int
         Lowest score of an alignment, at least 1.
     n_threads : int
-        Threads, at least 1; each aligns one subject at a time.
+        Number of threads, at least 1; each thread aligns one subject at a time.
     strand : str
-        ``plus`` or ``minus``. For ``minus``, query coordinates are those of the query as given.
+        ``plus`` or ``minus``. For ``minus``, query coordinates are those of the forward query.
     scores : int32 array, shape (n_subjects,), optional
         The engine's scores. The best alignment of each subject must have this score; a difference raises an error.
     ends : Ends, optional
-        The ends of the alignments with these scores, where the engine reports them; requires ``most`` to be 1. The
-        alignments are the same, but the traceback computes only the columns that an alignment of this score and end can
+        The ends of the alignments with these scores, if the engine reports them; requires ``most`` to be 1. They do not
+        change the alignments, but the traceback computes only the columns that an alignment of this score and end can
         span.
     matrix : SubstitutionMatrix, optional
-        Decides which columns are positive; by default the profile does, whose scores may be corrected.
+        Determines which columns are positive; by default, the profile does, whose scores may be corrected.
     memory_bytes : int
         See :data:`MEMORY_BYTES`.
     progress : callable, optional
-        Called from this thread with the cells done since the last call.
+        Called from this thread with the number of cells completed since the last call.
 
     Returns
     -------
     list of list of (int, Alignment)
-        For each subject its alignments with their scores, by descending score; empty where no score reaches ``floor``.
+        For each subject, its alignments with their scores, by descending score; empty if no score reaches ``floor``.
 
     Raises
     ------
     InputError
         The arrays do not fit together.
     EngineError
-        The best alignment's score is not the one in ``scores``, or its end not the one in ``ends``.
+        The score of the best alignment differs from that in ``scores``, or its end from that in ``ends``.
     KeyboardInterrupt
-        After all threads have ended.
+        The program was interrupted; raised after all threads have ended.
     """
     if strand not in ("plus", "minus"):
         raise InputError(f"strand {strand!r} is unknown; choose plus or minus")
@@ -192,7 +192,7 @@ def align_several(
 
 
 def count_positives(query: Codes, subject: Codes, cigar: str, matrix: SubstitutionMatrix) -> int:
-    """Number of alignment columns whose pair of residues scores above 0 in ``matrix``.
+    """Number of alignment columns whose pair of residues has a score above 0 in ``matrix``.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Coordinates of alignments of translated sequences, converted from residues to bases of the DNA as given."""
+"""Conversion of the coordinates of alignments of translated sequences, from residues to bases of the forward DNA."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ def on_bases(
     query : uint8 array
         Residue codes of the query, or of its frame.
     query_frame, subject_frame : int
-        The frame that was translated; 0 where the sequence was not, and its coordinates stay as they are.
+        The translated frame; 0 if the sequence was not translated, so that its coordinates do not change.
     n_query_bases, n_subject_bases : int
-        Lengths of the sequences as given.
+        Lengths of the input sequences.
     """
     changes: dict[str, int | str] = {}
     if query_frame:

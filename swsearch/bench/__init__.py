@@ -1,4 +1,4 @@
-"""Benchmarks behind ``swsearch bench``: workloads, every kernel on the same data, and other programs beside them.
+"""The benchmarks of ``swsearch bench``: workloads, all kernels on the same data, and comparison with other programs.
 
-The command line alone imports this package.
+Only the command line imports this package.
 """

@@ -1,18 +1,19 @@
-"""Every way to compute, measured on the same data and checked against the reference while it is measured.
+"""Measurement of all methods of computation on the same data, with a check of their results against the reference.
 
-Three tasks, each a list of ways:
+There are three tasks, each with a list of methods:
 
 ========  ==========================================================================================================
-task      what is done
+task      methods
 ========  ==========================================================================================================
 search    one query against many subjects: the reference, each CPU instruction set, each kernel of the CUDA engine
-pair      one long pair, global, costs of 2009: the reference, the CPU's diamonds, the GPU's, its block wavefront
+pair      one long pair, global, costs of 2009: the reference, diamonds on the CPU and the GPU, the GPU block wavefront
 batch     many short pairs with their alignments: the reference, one CPU thread, all threads, the GPU
 ========  ==========================================================================================================
 
-A slow way works on an even share of the same subjects or pairs, so that it ends; its rate is that of its own cells.
-Whatever two ways both computed must be equal, else the benchmark ends with an error. Seconds are by the clock, best of
-several runs; for a GPU with all uploads and downloads of the call, and beside them those of the kernels alone.
+A slow method computes an evenly spaced sample of the same subjects or pairs, so that it ends in a short time; its rate
+is that of its own cells. All results that two methods have in common must be equal; otherwise the benchmark ends with
+an error. Times are wall times in seconds, the smallest of several runs. For a GPU, they include all uploads and
+downloads of the call, and the time of the kernels is also reported.
 """
 
 from __future__ import annotations
@@ -46,32 +47,33 @@ from swsearch.pairs.sequence import PairSequence
 
 TASKS: Final = ("search", "pair", "batch")
 REFERENCE_CELLS: Final = 20_000_000
-"""Cells that the reference computes of a task at most: about a second's work."""
+"""Largest number of cells of a task that the reference computes: about one second."""
 CPU_CELLS: Final = 4_000_000_000
 SCALAR_CELLS: Final = 100_000_000
-"""Cells that a CPU row computes of a search at most, with vectors and without."""
+"""Largest numbers of cells of a search that a CPU row computes, with vectors and without."""
 REPEATS: Final = 3
 DEFAULTS: Final = {"search": "cuda strip", "pair": "cpu diamond", "batch": "cuda short pairs"}
-"""The way that is taken by default where everything is there."""
+"""The default method of each task, if all devices and libraries are available."""
 
 
 @dataclass(frozen=True)
 class KernelRow:
-    """One way, measured.
+    """The measurement of one method.
 
     Attributes
     ----------
     task, kernel : str
     threads : int
-        CPU threads; 0 for a GPU.
+        Number of CPU threads; 0 for a GPU.
     cells : int
-        What it computed; a share of the task's cells where it is slow.
+        Number of cells that it computed; a part of the task's cells if it is slow.
     seconds, kernel_seconds : float or None
-        Best of the runs by the clock; on a GPU, the kernels' own time by events. None where it cannot run here.
+        Smallest wall time of the runs and, on a GPU, the time of the kernels by device events. None if the method
+        cannot run on this machine.
     checked : int
-        Scores or alignments that were compared with those of another way.
+        Number of scores or alignments that were compared with those of another method.
     missing : str
-        Why it cannot run here; empty where it can.
+        The reason why it cannot run on this machine; empty if it can.
     """
 
     task: str
@@ -85,30 +87,30 @@ class KernelRow:
 
     @property
     def gcups(self) -> float | None:
-        """10^9 cells a second by the clock."""
+        """10^9 cells per second of wall time."""
         return None if self.seconds is None else self.cells / self.seconds / 1e9
 
     @property
     def kernel_gcups(self) -> float | None:
-        """10^9 cells a second of the kernels' own time."""
+        """10^9 cells per second of kernel time."""
         return None if self.kernel_seconds is None else self.cells / self.kernel_seconds / 1e9
 
 
 @dataclass
 class KernelTable:
-    """Rows as they are measured, with their ratios to the reference and to the default way of their task."""
+    """Rows in the order of measurement, with their ratios to the reference and to the default method of their task."""
 
     rows: list[KernelRow] = field(default_factory=list)
 
     def ratio(self, row: KernelRow, to: str) -> float | None:
-        """How many times as fast by the clock as the way named ``to`` of its task; None where one is missing."""
+        """The rate by wall time, divided by that of the method ``to`` of the task; None if one of them is missing."""
         for other in self.rows:
             if other.task == row.task and other.kernel == to and other.gcups is not None and row.gcups is not None:
                 return row.gcups / other.gcups
         return None
 
     def document(self) -> list[dict[str, Any]]:
-        """The rows for JSON."""
+        """The rows as values for JSON."""
         return [
             {
                 "task": row.task,
@@ -129,7 +131,7 @@ class KernelTable:
 
 
 def best_seconds(work: Callable[[], Any]) -> tuple[float, Any]:
-    """Least seconds of several runs, and what the last one gave. What takes over a second is run once."""
+    """Smallest wall time of several runs in seconds, and the last result; repetition ends after a run of over 1 s."""
     least = float("inf")
     result = None
     for _ in range(REPEATS):
@@ -142,15 +144,16 @@ def best_seconds(work: Callable[[], Any]) -> tuple[float, Any]:
 
 
 class _TimedEngine(Protocol):
-    """What an engine of a GPU says of its kernels."""
+    """A GPU engine that measures the time of its kernels."""
 
     timing: Timing
 
 
 def best_kernel_seconds(engine: _TimedEngine, work: Callable[[], Any]) -> tuple[float, float, Any]:
-    """As :func:`best_seconds` for work of a GPU, with the kernels' own seconds, the mean of all runs, in second place.
+    """Smallest wall time in seconds, mean kernel time in seconds, and result of several runs on a GPU.
 
-    One run goes before: kernels are compiled and loaded in it, and subjects uploaded.
+    A first run, in which kernels are compiled and loaded and subjects are uploaded, is not measured. See
+    :func:`best_seconds`.
     """
     work()
     before, runs = engine.timing.seconds, 0
@@ -165,7 +168,7 @@ def best_kernel_seconds(engine: _TimedEngine, work: Callable[[], Any]) -> tuple[
 
 
 class _Judge:
-    """Compares what different ways say of the same thing."""
+    """Compares the results of different methods for the same items."""
 
     def __init__(self, task: str) -> None:
         self._task = task
@@ -173,12 +176,12 @@ class _Judge:
         self._by: dict[Hashable, str] = {}
 
     def check(self, kernel: str, found: Mapping[Any, object]) -> int:
-        """How many of ``found`` were known already; all of them are from now on.
+        """The number of results in ``found`` that an earlier method also has; all of them are stored for later calls.
 
         Raises
         ------
         EngineError
-            One of them is not what another way said.
+            A result differs from that of another method.
         """
         shared = 0
         for place, value in found.items():
@@ -195,9 +198,9 @@ class _Judge:
 
 
 def even_share(n_items: int, cells: int, limit: int) -> slice:
-    """Every k-th item, so that about ``limit`` of the cells are left, or all.
+    """Every k-th item, such that at most about ``limit`` cells remain.
 
-    k is a power of two: a smaller share is part of every larger one, and can be compared with it.
+    k is a power of two; a smaller sample is therefore a subset of every larger one and can be compared with it.
     """
     return slice(0, n_items, 1 << max(0, -(-cells // limit) - 1).bit_length())
 
@@ -206,7 +209,7 @@ OpenDevice = Callable[[], Device]
 
 
 def usable_gpu() -> tuple[OpenDevice | None, str]:
-    """How to open the GPU, or None and why there is none that can be used."""
+    """A function that opens the GPU, or None and the reason why no GPU can be used."""
     info = engine_info("cuda")
     if not info.usable:
         return None, info.reason
@@ -219,21 +222,21 @@ def usable_gpu() -> tuple[OpenDevice | None, str]:
 def measure_search(
     workload: Workload, query_length: int, threads: int, open_device: OpenDevice | None, missing: str = ""
 ) -> Iterator[KernelRow]:
-    """One generated query against a workload, every score asked for.
+    """Measure one generated query against a workload; all scores are computed.
 
     Parameters
     ----------
     workload : Workload
     query_length : int
     threads : int
-        CPU threads of the row that uses several.
+        Number of CPU threads of the row that uses several.
     open_device : callable, optional
-        Opens a GPU; without it the GPU rows say that it is ``missing``.
+        Opens a GPU; without it, the GPU rows have the reason ``missing``.
 
     Raises
     ------
     EngineError
-        Two ways disagree on a score.
+        Two methods compute different scores.
     """
     profiles = profiles_of(workload, generated_query(workload.scheme.alphabet, query_length))
     partition = workload.partition
@@ -277,9 +280,9 @@ def _gpu_engine(kernel: str, device: Device) -> ScoreEngine:
 
 
 def measure_pair(length: int, threads: int, open_device: OpenDevice | None, missing: str = "") -> Iterator[KernelRow]:
-    """Two random DNA sequences of a length, global, with the costs of 2009: scores, and once the path.
+    """Measure the global alignment of two random DNA sequences, with the costs of 2009: scores, and once the path.
 
-    Parameters and errors as for :func:`measure_search`; the reference is left out where it would take too much memory.
+    Parameters and errors as for :func:`measure_search`; the reference is omitted if it would use too much memory.
     """
     rng = np.random.default_rng(length)
     pair = tuple(PairSequence(name, "".join(rng.choice(list("ACGT"), length))) for name in ("query", "subject"))
@@ -318,7 +321,7 @@ def measure_pair(length: int, threads: int, open_device: OpenDevice | None, miss
 
 
 def random_batch(n_pairs: int, length: int) -> tuple[Sequences, Sequences]:
-    """Random DNA pairs, all sequences of one length; the same at each call."""
+    """Random DNA pairs, all sequences of one length; identical in every call."""
     rng = np.random.default_rng(n_pairs)
     ends = np.arange(1, n_pairs + 1, dtype=np.int64) * length
     first, second = (rng.integers(0, 4, n_pairs * length).astype(np.uint16) for _ in range(2))
@@ -328,7 +331,7 @@ def random_batch(n_pairs: int, length: int) -> tuple[Sequences, Sequences]:
 def measure_batch(
     n_pairs: int, length: int, threads: int, open_device: OpenDevice | None, missing: str = ""
 ) -> Iterator[KernelRow]:
-    """Random DNA pairs with their alignments, local, match 1, others -1, gap -2; from letters to CIGARs.
+    """Measure local alignments of random DNA pairs, match 1, others -1, gap -2; from letters to CIGARs.
 
     Parameters and errors as for :func:`measure_search`.
     """

@@ -1,8 +1,8 @@
 """Other programs that compute the same scores, measured on the workloads of :mod:`swsearch.bench.workloads`.
 
-``pyopal`` is the Opal library as a Python package (``pip install pyopal``); it charges open + (k - 1) * extend for a
-gap of k residues, so it is given open + extend. ``swipe`` is the program of Rognes (2011); it needs ``makeblastdb`` to
-format its database. Each is measured with one thread, for proteins. Neither is needed by a search.
+``pyopal`` is the Opal library as a Python package (``pip install pyopal``); its cost of a gap of k residues is
+open + (k - 1) * extend, so its open parameter is set to open + extend. ``swipe`` is the program of Rognes (2011); it
+requires ``makeblastdb`` to format its database. Each is measured with one thread, for proteins. A search uses neither.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ _OPAL_LETTERS: Final = "ARNDCQEGHILKMFPSTWYVBZX*"
 
 
 def peer_missing(name: str) -> str:
-    """Why a peer cannot be run here; empty where it can.
+    """The reason why a peer cannot be run on this machine; empty if it can.
 
     Raises
     ------
     InputError
-        There is no peer of that name.
+        There is no peer with this name.
     """
     if name == "pyopal":
         return "" if importlib.util.find_spec("pyopal") else "pyopal is not installed; pip install pyopal"
@@ -41,12 +41,12 @@ def peer_missing(name: str) -> str:
 
 
 class Peer(Closeable):
-    """A peer with a workload's subjects loaded; a context manager.
+    """A peer with the subjects of a workload loaded; a context manager.
 
     Raises
     ------
     InputError
-        There is no peer of that name, or the workload is not of proteins.
+        There is no peer with this name, or the workload does not consist of proteins.
     EngineUnavailable
         The peer is not installed.
     """
@@ -72,7 +72,7 @@ class Peer(Closeable):
             self._format_database()
 
     def scores(self, query: Codes) -> list[int]:
-        """Scores of all subjects in stored order; pyopal's only."""
+        """Scores of all subjects in stored order; only for pyopal."""
         results = self._aligner.align(_letters(query), self._database, mode="score", overflow="simple")
         return [result.score for result in results]
 
@@ -86,7 +86,7 @@ class Peer(Closeable):
         return Measurement(self.workload.name, self.name, "", 1, len(query), cells, False, wall, cpu)
 
     def close(self) -> None:
-        """Remove the files made for it."""
+        """Remove the files that were created for the peer."""
         self._folder.cleanup()
 
     def _format_database(self) -> None:
@@ -111,5 +111,5 @@ class Peer(Closeable):
 
 
 def _letters(codes: Codes) -> str:
-    """Upper-case letters; U, O and J, which score as X, as X."""
+    """Upper-case letters; U, O and J, which have the scores of X, are replaced by X."""
     return PROTEIN.decode(codes).upper().translate(str.maketrans("UOJ", "X" * 3))

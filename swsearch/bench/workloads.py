@@ -1,12 +1,12 @@
-"""Benchmarks of the score engines: how many cells a second this machine computes, on generated or given sequences.
+"""Benchmarks of the score engines: the number of cells per second on this machine, for generated or read sequences.
 
-A *workload* is a set of subjects with the scoring scheme that fits them; :func:`measure` scores queries against it and
-gives one :class:`Measurement` for each. Generated subjects have the composition and the lengths of natural ones, so
-that batches fill as they do in a real search, and are the same on every machine. Peers: :mod:`swsearch.bench.peers`.
+A *workload* is a set of subjects with a suitable scoring scheme; :func:`measure` scores a query against it and returns
+a :class:`Measurement`. Generated subjects have the composition and the lengths of natural ones, so that batches fill as
+in a real search, and are the same on every machine. Peers are measured by :mod:`swsearch.bench.peers`.
 
-One cell is one query residue against one subject residue; GCUPS are 10^9 cells a second. Wall time is what a user
-waits, CPU time what the cores worked: on a machine that does other work besides, only the latter tells how fast the
-code is.
+One cell is one query residue against one subject residue; GCUPS are 10^9 cells per second. Wall time is the time that a
+user waits, CPU time is the time that the cores work; on a machine with other load, only the CPU time measures the speed
+of the code.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ from swsearch.statistics.parameters import find_statistics
 from swsearch.typing import Codes
 
 QUERY_LENGTHS: Final = (40, 144, 375, 567, 1000, 2005, 5478)
-"""Query lengths that are measured unless others are asked for: from a peptide to the longest of CUDASW++'s queries."""
+"""Default query lengths of measurements: from a peptide to the longest of CUDASW++'s queries."""
 
-# Logarithm of a Swiss-Prot protein's length: mean and standard deviation, which make 360 residues on average.
+# Mean and standard deviation of the logarithm of the lengths of Swiss-Prot proteins; the mean length is 360 residues.
 _LENGTH_MEAN, _LENGTH_DEVIATION = 5.68, 0.64
 _SHORTEST, _LONGEST = 16, 5000
 _TITIN_LENGTHS: Final = (34350, 22152, 18141, 13100, 8797)
@@ -44,7 +44,7 @@ _FLOOR_EVALUE: Final = 10.0
 
 @dataclass(frozen=True, eq=False)
 class Workload:
-    """Subjects to search and how to score them.
+    """Subjects to search, and their scoring scheme.
 
     Attributes
     ----------
@@ -60,20 +60,20 @@ class Workload:
 
 @dataclass(frozen=True)
 class Measurement:
-    """What scoring one query against one workload took.
+    """The measured times of one query against one workload.
 
     Attributes
     ----------
     workload, program : str
         ``program`` is ``swsearch`` or the name of a peer.
     instruction_set : str
-        The CPU engine's; for a peer what it says of itself, or nothing.
+        The instruction set of the CPU engine; for a peer, the one that it reports, or empty.
     threads : int
     query_length : int
     cells : int
-        Both strands, where both are searched.
+        Number of cells; includes both strands if both are searched.
     floored : bool
-        Only scores that a search with E-values up to 10 could report were asked for.
+        Whether only scores that a search with E-values up to 10 could report were requested.
     wall_seconds, cpu_seconds : float
     """
 
@@ -89,17 +89,17 @@ class Measurement:
 
     @property
     def gcups(self) -> float:
-        """10^9 cells a second of wall time."""
+        """10^9 cells per second of wall time."""
         return self.cells / self.wall_seconds / 1e9
 
     @property
     def core_gcups(self) -> float:
-        """10^9 cells a CPU second: the rate of one core."""
+        """10^9 cells per second of CPU time: the rate of one core."""
         return self.cells / self.cpu_seconds / 1e9
 
 
 def cpu_seconds() -> float:
-    """CPU time of this process's threads and of its children that have ended."""
+    """CPU time, in seconds, of the threads of this process and of its children that have ended."""
     usages = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     return sum(usage.ru_utime + usage.ru_stime for usage in usages)
 
@@ -116,14 +116,14 @@ def timed(work: Callable[[], object]) -> tuple[float, float]:
 
 
 def generated_query(alphabet: Alphabet, length: int) -> Codes:
-    """A random query of natural composition; the same at each call."""
+    """A random query of natural composition; identical in every call."""
     return _letters(np.random.default_rng(length), alphabet, length)
 
 
 def generated_proteins(n_residues: int, *, titins: bool = False) -> Workload:
     """Random proteins of natural composition and lengths, about ``n_residues`` residues in all.
 
-    ``titins`` adds some of the longest proteins that there are: what a batch of like lengths cannot hold.
+    ``titins`` adds some proteins of the largest known lengths, which do not fit in a batch of similar lengths.
     """
     rng = np.random.default_rng(n_residues)
     lengths: list[int] = list(_TITIN_LENGTHS) if titins else []
@@ -139,7 +139,7 @@ def generated_proteins(n_residues: int, *, titins: bool = False) -> Workload:
 
 
 def generated_dna(n_residues: int) -> Workload:
-    """Random DNA in pieces of 500 to 2,000 bases."""
+    """Random DNA sequences of 500 to 2,000 bases, about ``n_residues`` bases in all."""
     rng = np.random.default_rng(n_residues)
     lengths = rng.integers(500, 2000, max(1, n_residues // 1250))
     letters = _letters(rng, DNA, int(lengths.sum()))
@@ -147,20 +147,20 @@ def generated_dna(n_residues: int) -> Workload:
 
 
 def generated_genome(n_residues: int) -> Workload:
-    """One random DNA subject of the length of a bacterium's chromosome, or of any other."""
+    """One random DNA subject of ``n_residues`` bases, such as the length of a bacterial chromosome."""
     genome = _letters(np.random.default_rng(1), DNA, n_residues)
     return Workload("genome", Partition.pack([genome]), default_scheme(DNA))
 
 
 def workload_of_file(path: str | os.PathLike[str]) -> Workload:
-    """The sequences of a FASTA file as subjects, with their alphabet's default scoring.
+    """The sequences of a FASTA file as subjects, with the default scoring of their alphabet.
 
     Raises
     ------
     FastaFormatError
         The file cannot be read.
     InputError
-        It holds no sequence.
+        The file contains no sequence.
     """
     records = list(read_sequences(path))
     if not records:
@@ -181,7 +181,7 @@ def _letters(rng: np.random.Generator, alphabet: Alphabet, length: int) -> Codes
 
 
 def profiles_of(workload: Workload, query: Codes) -> list[QueryProfile]:
-    """The profiles that a search scores for a query: both strands of DNA."""
+    """The profiles that a search scores for a query: one for protein, those of both strands for DNA."""
     strands = [query]
     if workload.scheme.alphabet is DNA:
         strands.append(reverse_complement(query))
@@ -214,14 +214,14 @@ def measure(
     query : uint8 array
         Residue codes.
     threads, instruction_set
-        As :class:`swsearch.engine.cpu.engine.CpuEngine` takes them.
+        As for :class:`swsearch.engine.cpu.engine.CpuEngine`.
     floored : bool
-        Ask only for the scores that a search could report, as a search does; else for all.
+        Whether to request only the scores that a search could report, as a search does; otherwise, all scores.
 
     Raises
     ------
     InputError, EngineUnavailable
-        From the engine.
+        Raised by the engine.
     """
     profiles = profiles_of(workload, query)
     floors = [search_floor(workload, len(query))] * len(profiles) if floored else None

@@ -1,1 +1,1 @@
-"""The ``swsearch`` command: a thin module a command over the library."""
+"""The ``swsearch`` command, with one thin module per subcommand that calls the library."""

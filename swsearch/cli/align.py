@@ -1,4 +1,4 @@
-"""``swsearch align``: two sequences, or two files pair by pair, against each other."""
+"""``swsearch align``: alignment of two sequences, or of the records of two files pair by pair."""
 
 from __future__ import annotations
 

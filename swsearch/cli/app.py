@@ -1,7 +1,8 @@
-"""The ``swsearch`` command: its subcommands, and the one place where an error becomes a message and an exit code.
+"""The ``swsearch`` command: its subcommands, and the conversion of all errors to messages and exit codes.
 
-Results go to stdout, talk to stderr. Exit codes: 0 done, 1 bad input or state, 2 usage, 130 interrupted. A closed pipe
-(``swsearch query … | head``) ends the program quietly. ``--debug`` shows the traceback of an expected error as well.
+Results are written to stdout, messages to stderr. The exit codes are 0 for success, 1 for invalid input or state, 2 for
+wrong usage, and 130 for an interrupt. A closed pipe (``swsearch query … | head``) ends the program without a message.
+``--debug`` also shows the traceback of an expected error.
 """
 
 from __future__ import annotations
@@ -74,7 +75,7 @@ def options(
 
 @cache
 def commands() -> Callable[..., Any]:
-    """The command line as Typer builds it from the signatures, which takes some 40 ms: once in a process."""
+    """The command line, which Typer builds from the signatures; this takes some 40 ms and is done once per process."""
     return typer.main.get_command(app)
 
 
@@ -83,17 +84,17 @@ def main(arguments: list[str] | None = None) -> int:
     arguments = sys.argv[1:] if arguments is None else arguments
     debug = "--debug" in arguments[:1]
     open_closed_streams()
-    # A polite kill unwinds like Ctrl-C, so that temporary files go and the run is marked; the default would not.
+    # SIGTERM unwinds the stack like Ctrl-C, so that temporary files are removed and the run is marked as interrupted.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(EXIT_TERMINATED))
     try:
-        if signal.getsignal(signal.SIGINT) is leave:  # until here nothing was to be cleared up
+        if signal.getsignal(signal.SIGINT) is leave:  # up to here, there was nothing to clean up
             signal.signal(signal.SIGINT, signal.default_int_handler)
         outcome: Any = commands()(arguments, standalone_mode=False)
         sys.stdout.flush()
     except (OutputClosed, BrokenPipeError):
         return _end_unread()
     except SystemExit as leaving:
-        # Typer ends a command whose print() met a closed pipe in this way, with 1.
+        # Typer exits with 1 in this way if print() in a command fails because of a closed pipe.
         if leaving.code == 1 and isinstance(leaving.__context__, BrokenPipeError):
             return _end_unread()
         raise
@@ -107,7 +108,7 @@ def main(arguments: list[str] | None = None) -> int:
     except MemoryError as error:
         return _fail(error, "out of memory; search a smaller database, or give fewer --threads", debug)
     except Exception as error:
-        # Typer's own errors carry an exit code and know how to show themselves; anything else is a bug.
+        # Exceptions of Typer have an exit code and a method that prints them; any other exception is a bug.
         show = getattr(error, "show", None)
         if show is None:
             raise
@@ -117,24 +118,24 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def run() -> NoReturn:
-    """The ``swsearch`` command: :func:`main`, and an end at once.
+    """The ``swsearch`` command: run :func:`main`, then end the process immediately.
 
-    Everything is closed by then. What Python would go on to do, taking its modules and the GPU's driver apart piece by
-    piece, takes a fifth of a second after a search, and the system does it anyway. Where a thread is at work still,
-    such as a compiler's whose kernel is to be kept, it is waited for.
+    All files are closed at that point. The finalization of Python's modules and of the GPU driver would take a fifth of
+    a second after a search, and the operating system releases their resources anyway. Threads that are still working,
+    such as a compiler whose kernel is to be cached, are waited for.
     """
     code = main()
     if any(thread is not threading.main_thread() and not thread.daemon for thread in threading.enumerate()):
         sys.exit(code)
     for stream in (sys.stdout, sys.stderr):
         if stream is not None:
-            with contextlib.suppress(OSError, ValueError):  # said already, or closed
+            with contextlib.suppress(OSError, ValueError):  # the error was reported, or the stream is closed
                 stream.flush()
     os._exit(code)
 
 
 def _end_unread() -> int:
-    """Nobody reads on: point stdout elsewhere, so that no last flush complains either."""
+    """Redirect stdout to the null device, because its reader has closed it and a final flush would raise an error."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, sys.stdout.fileno())
     os.close(nowhere)
@@ -151,7 +152,7 @@ def _fail(error: BaseException, message: str, debug: bool) -> int:
 
 
 def _describe(error: OSError) -> str:
-    """One line for an error of the operating system that no part of the program foresaw."""
+    """A message of one line for an error of the operating system that no other part of the program handles."""
     place = f"{error.filename}: " if error.filename else ""
     advice = "; free some space and run the command again" if error.errno == errno.ENOSPC else ""
     return f"{place}{error.strerror or error}{advice}"

@@ -1,4 +1,4 @@
-"""``swsearch batch``: ``swsearch query`` with the defaults of scripts: everything is stored, nothing printed."""
+"""``swsearch batch``: ``swsearch query`` with defaults for scripts: all hits are stored, and none are printed."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def batch(
     done = f"{counted(outcome.n_done, 'query', 'queries')} done{before}, {len(outcome.failed):,} failed"
     summary = f"run {outcome.run_id} in {outcome.store}: {done}"
     if run.format_name != "none" and run.out is None:
-        say(summary)  # the report has stdout
+        say(summary)  # stdout is used by the report
     else:
         print(summary)
     for refused in outcome.failed:

@@ -1,4 +1,4 @@
-"""``swsearch bench``: how fast the CPU engine is here, beside a peer if wanted; and every kernel on the same data."""
+"""``swsearch bench``: speed of the CPU engine on this machine, with comparison to peers, and of all kernels."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def bench(
 
 
 def _given(context: typer.Context) -> list[str]:
-    """Names of the options that the command line has."""
+    """Names of the options that the command line contains."""
     return [name for name in context.params if getattr(context.get_parameter_source(name), "name", "") == "COMMANDLINE"]
 
 
@@ -172,7 +172,7 @@ def kernels(
 
 
 def _refuse_useless(given: list[str], tasks: list[str]) -> None:
-    """Refuse options that change nothing in these tasks."""
+    """Refuse options that have no effect on these tasks."""
     from swsearch.errors import InputError
 
     if "fasta" in given and "residues" in given:
@@ -219,7 +219,7 @@ def _write_json(table: KernelTable, stream: TextIO) -> None:
 
 
 def _numbers(option: str, text: str) -> list[int]:
-    """Whole numbers of at least 1, separated by commas."""
+    """The integers in a text of integers of at least 1, separated by commas."""
     from swsearch.errors import InputError
 
     numbers = options.whole_numbers(text)

@@ -1,8 +1,8 @@
-"""Refuses outputs that would overwrite inputs or stored data, before anything is opened or created.
+"""Refusal of outputs that would overwrite inputs or stored data, before anything is opened or created.
 
-No output may be an input, a store or one of its side files, another SQLite database, a file of a packed database or a
-place inside one, or a second output's file. Files are compared by device and inode, so that links and
-different spellings of a path are recognised; a file that does not exist yet is identified by its folder and name.
+An output must not be an input, a store or one of its side files, another SQLite database, a file or any path inside a
+packed database, or the file of another output. Files are compared by device and inode, so that links and different
+spellings of a path are recognised; a file that does not exist yet is identified by its folder and name.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from swsearch.database.staging import is_staging
 from swsearch.errors import InputError
 
 Identity = tuple[object, ...]
-"""Equal for paths that lead to the same file."""
+"""The identity of a file; it is equal for all paths to the same file."""
 
 _SQLITE_MAGIC: Final = b"SQLite format 3\0"
 _SIDE_FILES: Final = ("-wal", "-shm", "-journal")
@@ -41,22 +41,22 @@ def refuse_collisions(
     Parameters
     ----------
     outputs : mapping of str to path
-        The key is the option that names the output; ``-`` is standard output, None is no output.
+        The key is the option that specifies the output; ``-`` is standard output, None is no output.
     inputs : iterable of paths
         Files that the command reads; ``-`` is standard input. Files that do not exist are ignored here.
     databases : iterable of paths
         Packed databases that the command reads.
     store : str, optional
-        The store that the command writes, which is an output too; ``none`` for none.
+        The store that the command writes, which is also an output; ``none`` if there is none.
     store_option : str
-        The option that names it.
+        The option that specifies ``store``.
     stores : iterable of str
         Stores that the command reads.
 
     Raises
     ------
     InputError
-        An output is one of them, lies in a packed database, or is an SQLite database already.
+        An output is one of these files, is inside a packed database, or is an existing SQLite database.
     """
     read = {
         identity: os.fspath(path)
@@ -86,7 +86,7 @@ def refuse_database(option: str, folder: Path, inputs: Iterable[str | os.PathLik
     Raises
     ------
     InputError
-        The folder is an input, lies in another database, or holds an input or a store.
+        The folder is an input, is inside another database, or contains an input or a store.
     """
     read = {identity for path in inputs if (identity := _identity(path, existing=True)) is not None}
     if _identity(folder, existing=True) in read:
@@ -136,10 +136,10 @@ def _refuse_one(
 
 
 def _sqlite_at(path: Path) -> Path | None:
-    """The SQLite database that ``path`` is or is a side file of; None where there is none.
+    """The SQLite database that ``path`` is or is a side file of; None if there is none.
 
-    Results are never SQLite databases, so an existing one must not be overwritten. The first bytes of the file decide,
-    since the table that identifies a store may still be in the write-ahead log only.
+    Results are never SQLite databases, so an existing one must not be overwritten. It is recognised by the first bytes
+    of the file, because the table that identifies a store may still be only in the write-ahead log.
     """
     for name in (str(path), os.path.realpath(path)):
         for end in ("", *_SIDE_FILES):
@@ -149,9 +149,9 @@ def _sqlite_at(path: Path) -> Path | None:
 
 
 def _identity(path: str | os.PathLike[str], *, existing: bool = False) -> Identity | None:
-    """The identity of a file; None for a device, which may be named twice.
+    """The identity of a file; None for a device, which may be specified twice.
 
-    With ``existing``, None also for a file that does not exist.
+    With ``existing``, the result is also None for a file that does not exist.
     """
     try:
         found = os.stat(path)
@@ -165,12 +165,12 @@ def _identity(path: str | os.PathLike[str], *, existing: bool = False) -> Identi
         whole = os.path.realpath(path)
         folder = os.stat(os.path.dirname(whole))
     except (OSError, ValueError):
-        return None  # nothing can be created there; whoever tries says so
+        return None  # no file can be created there, and the attempt will report the error
     return folder.st_dev, folder.st_ino, os.path.basename(whole)
 
 
 def _store_file(store: str) -> Path | None:
-    """The file of a store that is given as a file or as a URL of SQLite; None for any other."""
+    """The file of a store that is specified by a path or by a URL of SQLite; None for any other store."""
     if store == "none":
         return None
     scheme, mark, rest = store.partition("://")
@@ -194,7 +194,7 @@ def _store_identities(store: str) -> Iterator[Identity]:
 
 
 def _files_of(folder: str | os.PathLike[str]) -> Iterator[Identity]:
-    """A packed database and all its files, which may have hard links outside."""
+    """The identities of a packed database and of all its files, which may have hard links outside."""
     if (identity := _identity(folder, existing=True)) is not None:
         yield identity
     for parent, _, names in os.walk(folder):
@@ -204,7 +204,7 @@ def _files_of(folder: str | os.PathLike[str]) -> Iterator[Identity]:
 
 
 def _packed_around(path: Path) -> Path | None:
-    """The packed database that ``path`` is or lies in; None where there is none."""
+    """The packed database that ``path`` is or is inside; None if there is none."""
     whole = Path(os.path.realpath(path))
     for folder in (whole, *whole.parents):
         if is_staging(folder):
@@ -219,7 +219,7 @@ def _packed_around(path: Path) -> Path | None:
 
 
 def _is_sqlite(path: Path) -> bool:
-    """Whether a regular file begins as SQLite's do."""
+    """Whether a path is a regular file that begins with the first bytes of SQLite files."""
     try:
         if not path.is_file():
             return False

@@ -1,4 +1,4 @@
-"""``swsearch db``: look at a database, check it, export it and change it."""
+"""``swsearch db``: inspection, verification, export and changes of a database."""
 
 from __future__ import annotations
 
@@ -194,7 +194,7 @@ def _now_holds(catalogue: Catalogue) -> str:
 
 
 def _identifiers_of(path: Path) -> list[str]:
-    """The first word of each line; empty lines have none."""
+    """The first words of the lines of a file; empty lines are ignored."""
     from swsearch.errors import InputError
     from swsearch.sequences.source import standard_input
 

@@ -1,4 +1,4 @@
-"""``swsearch engines``: which engines are built, usable here, and why not."""
+"""``swsearch engines``: a list of the engines, whether each is built and usable on this machine, and the reason."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``swsearch index``: pack FASTA files into a database."""
+"""``swsearch index``: construction of a packed database from FASTA files."""
 
 from __future__ import annotations
 

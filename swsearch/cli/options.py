@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 DEFAULT_STORE: Final = "hits.sqlite"
 STORE_VARIABLE: Final = "SWSEARCH_STORE"
-"""Environment variable that names the store if --store is not given."""
+"""Environment variable that specifies the store if ``--store`` is not used."""
 
 _SCORING = "Scoring"
 _CHOICE = "Which hits"
@@ -215,7 +215,7 @@ def _store_or_none(store: str) -> str:
 
 
 def kept_store(store: str) -> str:
-    """The name of a store, for commands that need one.
+    """The name of a store, for commands that require one.
 
     Raises
     ------
@@ -256,7 +256,7 @@ def check_alphabet(alphabet: str | None, needs: QueryNeeds) -> None:
     Raises
     ------
     InputError
-        The alphabets differ; the message names the options that would search with the one given.
+        The alphabets differ; the message names the options with which queries of this alphabet can be searched.
     """
     from swsearch.sequences.alphabet import ALPHABETS
 
@@ -273,12 +273,12 @@ def check_alphabet(alphabet: str | None, needs: QueryNeeds) -> None:
 
 
 def device_list(devices: str | None) -> list[int] | None:
-    """Device numbers from ``--devices``; None if it is not given.
+    """Device numbers from the value of ``--devices``; None if the option is not used.
 
     Raises
     ------
     InputError
-        It is no list of numbers.
+        The value is not a list of numbers.
 
     >>> device_list("0,1")
     [0, 1]
@@ -292,7 +292,9 @@ def device_list(devices: str | None) -> list[int] | None:
 
 
 def whole_numbers(text: str) -> list[int] | None:
-    """Whole numbers from 0, separated by commas; None if the text is anything else or a number has over nine digits.
+    """The integers in a text of nonnegative integers, separated by commas.
+
+    The result is None if the text has another form, or if a number has more than nine digits.
 
     >>> whole_numbers("0, 12"), whole_numbers("1,,2"), whole_numbers("-1")
     ([0, 12], None, None)

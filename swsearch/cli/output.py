@@ -1,7 +1,7 @@
-"""The output of a command: results to stdout or to a file that is complete or absent, messages to stderr.
+"""The output of a command: results to stdout or to a file that appears only when it is complete, messages to stderr.
 
-On a terminal both streams share the screen, with the progress bar on the last line. Therefore all output passes through
-this module, which removes the bar before it writes; the next update of the progress draws the bar again.
+On a terminal, both streams share the screen, with the progress bar on the last line. Therefore all output passes
+through this module, which removes the bar before it writes; the next update of the progress draws the bar again.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _CLEAR_TO_END: Final = "\x1b[K"
 
 
 class _LastLine:
-    """The line of the terminal that the cursor is on: empty, with a bar, or with the beginning of a line of results."""
+    """The line of the terminal at the cursor: empty, with a bar, or with the beginning of a line of results."""
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
@@ -31,7 +31,7 @@ class _LastLine:
         self._has_text = False
 
     def show_bar(self, text: str) -> None:
-        """Draw the bar, or replace it, unless the line holds the beginning of a line of results."""
+        """Draw or replace the bar, unless the line contains the beginning of a line of results."""
         with self._lock:
             if not self._has_text:
                 self._has_bar = True
@@ -74,16 +74,16 @@ def _write_stderr(text: str) -> None:
 def open_closed_streams() -> None:
     """Replace a closed stdin, stdout or stderr by the null device.
 
-    Otherwise the next file that is opened would get the number of the closed stream, and code that writes to the stream
-    by its number would write into the file; and Python prints the text for a closed stderr to stdout. ``sys.stdin``
-    stays None, and results are not written to a closed stdout (:func:`result_stream`). All text is UTF-8 in every
-    locale, and file names that are not UTF-8 are written unchanged.
+    Otherwise, the next file that is opened would have the descriptor of the closed stream, and code that writes to the
+    stream by its descriptor would write to the file; and Python prints the text for a closed stderr to stdout.
+    ``sys.stdin`` remains None, and results are not written to a closed stdout (:func:`result_stream`). All text is
+    UTF-8 in every locale, and file names that are not UTF-8 are written unchanged.
     """
     for descriptor in range(3):
         try:
             os.fstat(descriptor)
         except OSError:
-            os.open(os.devnull, os.O_RDWR)  # takes the lowest free number, which is this one
+            os.open(os.devnull, os.O_RDWR)  # uses the lowest free descriptor, which is this one
     if sys.stdout is None:
         sys.stdout = open(os.devnull, "w", encoding="utf-8", errors="surrogateescape")  # noqa: SIM115
     if sys.stderr is None:
@@ -98,15 +98,15 @@ def result_stream(path: Path | None, *, binary: bool = False) -> Iterator[TextIO
     r"""A text stream for results: stdout if ``path`` is None or ``-``, else a file that one rename makes visible.
 
     Text is UTF-8 with ``\n`` line ends, and header bytes that are not UTF-8 are written as they were read. ``binary``
-    results go to the stream's ``buffer``; text is compressed if the file's name says so. If the block raises, no new
-    file is left and an older one is unchanged.
+    results are written to the stream's ``buffer``; text is compressed if the name of the file has a compression suffix.
+    If the block raises, no new file remains and an existing one is unchanged.
 
     Raises
     ------
     InputError
-        The file cannot be created, stdout is closed, or ``binary`` results would go to a terminal or into an archive.
+        The file cannot be created, stdout is closed, or ``binary`` results would be written to a terminal or archive.
     OutputClosed
-        The reader of stdout has closed it, as after ``| head``.
+        The reader of stdout has closed it, for example ``head``.
     """
     if path is None or str(path) == "-" or descriptor_of(path) == 1:
         with _standard_output(binary=binary) as stream:
@@ -126,7 +126,7 @@ def _standard_output(*, binary: bool) -> Iterator[TextIO]:
     if binary and is_terminal:
         raise InputError("these results are binary and stdout is a terminal; give --out FILE, or redirect stdout")
     sys.stdout.flush()
-    if not hasattr(sys.stdout, "buffer"):  # a program that calls this one has put a text of its own there
+    if not hasattr(sys.stdout, "buffer"):  # a program that calls this one has replaced stdout by a text stream
         yield sys.stdout
         return
     sink: Any = _Stdout(sys.stdout.buffer, is_terminal)
@@ -151,7 +151,7 @@ class _Stdout(io.BufferedIOBase):
         self._file = file
         self._is_terminal = is_terminal
         self.is_deaf = False
-        """Whether what is left in the layers above goes nowhere."""
+        """Whether further data from the layers above is discarded."""
 
     def writable(self) -> bool:
         return True

@@ -1,6 +1,6 @@
 """The progress of a command on stderr: a bar on a terminal, otherwise plain lines, as in a log file.
 
-The interval between plain lines grows with the time so far, from a few seconds to a few minutes.
+The interval between plain lines increases with the elapsed time, from a few seconds to a few minutes.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ if TYPE_CHECKING:
 
 PLAIN_INTERVAL_SECONDS: Final = 5.0
 LONGEST_INTERVAL_SECONDS: Final = 300.0
-"""The interval between plain lines is a hundredth of the time so far, within these limits."""
+"""The interval between plain lines is a hundredth of the elapsed time, within these limits."""
 BAR_INTERVAL_SECONDS: Final = 0.1
 SHORTEST_BAR: Final = 5
 LONGEST_BAR: Final = 40
-"""Characters."""
+"""Largest width of the bar, in characters."""
 LONG_SECONDS: Final = 10.0
-"""For a search that is expected to take longer, the plan is printed first."""
+"""The plan of a search is printed before it starts if it is expected to take longer than this."""
 
 
 def duration(seconds: float) -> str:
-    """A time in words.
+    """A duration as text.
 
     >>> duration(3.2), duration(75), duration(7320)
     ('3 s', '1 min 15 s', '2 h 2 min')
@@ -59,20 +59,20 @@ def say_plan(forecast: Forecast | None) -> None:
 
 
 class ProgressReport:
-    """Reports how much of ``total`` units is done, the rate, and the time left. A context manager.
+    """Reports how many of ``total`` units are complete, the rate, and the remaining time; a context manager.
 
     Parameters
     ----------
     what : str
         The word before the numbers, such as ``searching``.
     total : int
-        All units; 0 if the number is unknown.
+        Number of all units; 0 if it is unknown.
     unit : str
-        Name of the unit of the rate, ``scale`` units a second, such as ``GCUPS``.
+        Name of the unit of the rate, ``scale`` units per second, such as ``GCUPS``.
     scale : float
         Number of units in one ``unit``.
     quiet : bool
-        Print nothing.
+        Whether to print nothing.
     """
 
     def __init__(self, what: str, total: int, unit: str, scale: float, quiet: bool = False) -> None:
@@ -100,11 +100,11 @@ class ProgressReport:
         self._note = text
 
     def advance(self, units: int) -> None:
-        """Count ``units`` more as done; prints a line when the interval is over."""
+        """Add ``units`` to the number of complete units; print a line when the interval is over."""
         self.reach(self._done + units)
 
     def reach(self, units: int) -> None:
-        """Set the number of units done; prints a line when the interval is over."""
+        """Set the number of complete units; print a line when the interval is over."""
         is_first = not self._done
         self._done = units
         if self._quiet:
@@ -123,7 +123,7 @@ class ProgressReport:
             say(f"{self._heading()}: {share}{self._figures()}")
 
     def _bar(self, width: int) -> str:
-        """Heading, bar and numbers in at most ``width`` characters, so that the terminal breaks no line."""
+        """Heading, bar and numbers in at most ``width`` characters, so that the terminal does not wrap the line."""
         left = width - len(self._heading()) - len(self._figures()) - 4
         bar = ""
         if self._total and left >= SHORTEST_BAR:

@@ -1,4 +1,4 @@
-"""``swsearch query``: search a database with the sequences of files, print the hits and store them."""
+"""``swsearch query``: a search of a database with the sequences of files; the hits are printed and stored."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``swsearch report``: print a stored run in any format, without computing anything."""
+"""``swsearch report``: output of a stored run in any format, without any computation."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The work of ``swsearch query`` and ``swsearch batch``: open, survey, search, store, report, and say what was done.
+"""The common part of ``swsearch query`` and ``swsearch batch``: open, survey, search, store and report.
 
-:func:`execute` calls :mod:`swsearch.run` with the options of the command line. What the two commands print after a run
-differs, and stays in their own modules.
+:func:`execute` calls :mod:`swsearch.run` with the options of the command line and returns the outcome. The messages of
+the two commands after a run differ, and are in their own modules.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ def execute(files: list[str], search: SearchArguments, run: RunArguments, *, ski
     files : list of str
         Query files, then the database.
     search, run
-        The options given.
+        The options of the command line.
     skip_refused : bool
-        Go on after a record that cannot be searched, and list it in the outcome. Otherwise such a record is an error
-        before anything is searched.
+        Whether to continue after a record that cannot be searched, and list it in the outcome. Otherwise, such a record
+        raises an error before anything is searched.
 
     Returns
     -------
@@ -170,7 +170,7 @@ def _event_stream(path: Path, stack: ExitStack) -> TextIO:
 def _store_opener(store: str, stack: ExitStack, opened: list[HitStore]) -> Callable[[], HitStore] | None:
     """A function that opens the store and adds it to ``opened``; None if nothing is stored.
 
-    The store is opened late because loading SQLAlchemy takes a third of a second, in which a GPU can already work.
+    The store is opened late because the import of SQLAlchemy takes a third of a second, during which a GPU can work.
     """
     if store == "none":
         return None
@@ -185,7 +185,7 @@ def _store_opener(store: str, stack: ExitStack, opened: list[HitStore]) -> Calla
 
 
 def _say_what_is_kept(opened: list[RunOutcome], asked: AskedQueries) -> None:
-    """Say how many queries are stored, if stdout was closed before all were searched."""
+    """Print how many queries are stored, if stdout was closed before all were searched."""
     from swsearch.cli.output import say
 
     if not opened or opened[0].run_id is None:
@@ -200,7 +200,7 @@ def _say_what_is_kept(opened: list[RunOutcome], asked: AskedQueries) -> None:
 
 
 def _score_check(searcher: Searcher) -> ScoreCheck:
-    """A count of the scores of all subjects for the plot; the searcher feeds it."""
+    """A counter of the scores of all subjects for the plot; the searcher adds the scores to it."""
     from swsearch.search.score_check import ScoreCheck
 
     check = ScoreCheck(searcher)

@@ -1,4 +1,4 @@
-"""``swsearch runs``: list, show, copy, merge and delete stored runs, and bring an old store up to date."""
+"""``swsearch runs``: commands that list, show, copy, merge and delete stored runs, and upgrade an old store."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ Run = Annotated[
 
 
 def find_run(store: HitStore, run: str) -> StoredRun:
-    """The run that ``run`` names; says where ``latest`` is not the newest, because that is not finished."""
+    """The run that ``run`` denotes; prints a message if ``latest`` is not the newest run, which is not finished."""
     from swsearch.cli.output import say
 
     found = store.run(run)
@@ -45,7 +45,7 @@ def find_run(store: HitStore, run: str) -> StoredRun:
 
 
 def what_is_missing(run: StoredRun) -> str:
-    """The queries that a run lacks, in words; empty where it lacks none."""
+    """A text about the missing queries of a run; empty if none are missing."""
     if not run.n_missing or run.asked is None or run.asked.n_of_share is None:
         return ""
     verb = "is" if run.n_missing == 1 else "are"

@@ -1,6 +1,6 @@
 """The options of ``swsearch query`` and ``swsearch batch``, declared once: those of the search and those of the run.
 
-:func:`takes_arguments` gives a command the options of these dataclasses.
+:func:`takes_arguments` adds the options of these dataclasses to a command.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
     from swsearch.search.searcher import Searcher
 
 SWITCH_SECONDS: Final = 0.0005
-"""How long a GPU's thread waits for Python's lock; by default, loading modules and aligning delay it longer."""
+"""Switch interval of Python's interpreter lock; with the default, imports and alignments delay a GPU thread longer."""
 
 
 @dataclass(frozen=True)
 class SearchArguments:
-    """The options of a search and of the machine it runs on. Each field is an option of the same name."""
+    """The options of a search and of the machine that runs it. Each field is an option of the same name."""
 
     alphabet: options.Alphabet = None
     top: options.Top = defaults.TOP
@@ -72,24 +72,24 @@ class SearchArguments:
 
     @property
     def asked(self) -> SearchOptions:
-        """The fields that :class:`SearchOptions` has, checked."""
+        """The fields of :class:`SearchOptions`, checked."""
         from swsearch.search.options import SearchOptions
 
         return SearchOptions(**{field.name: getattr(self, field.name) for field in fields(SearchOptions)})
 
     @property
     def files(self) -> list[str]:
-        """The files that these options read; a matrix may be one, or a name."""
+        """The files that these options refer to; a matrix may be a file or a name."""
         named = (self.matrix, self.include, self.exclude, self.taxid_map, self.taxonomy)
         return [path for path in named if path is not None]
 
     def warm_up_gpus(self, database: str) -> None:
-        """Start the GPUs of this search while the program loads its other modules; never fails."""
+        """Start the GPUs of this search while the program imports its other modules; never raises an error."""
         from swsearch.database.reader import load_catalogue
         from swsearch.engine.registry import warm_up_gpus
         from swsearch.errors import SwSearchError
 
-        # Errors of the options or the database are raised again by open_searcher.
+        # open_searcher raises the errors of the options or the database again.
         with contextlib.suppress(SwSearchError):
             catalogue = load_catalogue(Path(database))
             if warm_up_gpus(self.engine, options.device_list(self.devices) or (0,), catalogue.n_subjects):
@@ -146,16 +146,16 @@ class RunArguments:
 
 @dataclass(frozen=True)
 class BatchArguments(RunArguments):
-    """The same with the defaults of ``swsearch batch``, which prints no report unless it is asked for one."""
+    """The options of a run with the defaults of ``swsearch batch``, which prints a report only on request."""
 
     format_name: options.BatchFormat = "none"
 
 
 def takes_arguments(command: Callable[..., None]) -> Callable[..., None]:
-    """Give ``command`` an option for each field of the dataclasses among its parameters.
+    """Add an option to ``command`` for each field of the dataclasses among its parameters.
 
     A parameter whose annotation is a dataclass, such as ``search: SearchArguments``, is replaced by the options of its
-    fields in the help of the command, and takes an instance with the values given.
+    fields in the help of the command. The command receives an instance of the dataclass with the values of the options.
     """
     signature = inspect.signature(command, eval_str=True)
     bundles: dict[str, tuple[type[Any], list[str]]] = {}

@@ -1,7 +1,7 @@
-"""The entry of the ``swsearch`` command: what Ctrl-C and SIGTERM do while the program is being loaded.
+"""The entry point of the ``swsearch`` command: handling of Ctrl-C and SIGTERM while the program is being imported.
 
-Nothing has been opened or written by then, so the process ends at once, with the command's own exit codes and without
-the traceback of an import. This module imports nothing that takes time.
+Nothing has been opened or written at that point, so the process ends at once, with the exit codes of the command and
+without the traceback of an import. This module imports no other module that takes time.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import signal
 from types import FrameType
 from typing import NoReturn
 
-_SIGNALLED = 128  # exit code less the signal's number: 130 and 143
+_SIGNALLED = 128  # the exit code is this plus the number of the signal: 130 or 143
 
 
 def leave(number: int, _frame: FrameType | None) -> NoReturn:
@@ -20,7 +20,7 @@ def leave(number: int, _frame: FrameType | None) -> NoReturn:
 
 
 def run() -> NoReturn:
-    """Load the program and run it. Signals that are ignored, as after ``nohup``, stay so."""
+    """Import the program and run it. Signals that are ignored, as after ``nohup``, remain ignored."""
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, leave)
     if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:

@@ -1,5 +1,6 @@
-"""Construction of a packed database, a folder of arrays, from a stream of FASTA records, in bounded memory.
+"""Construction of a packed database, a folder of arrays, from FASTA or FASTQ files, in bounded memory.
 
+:func:`build_database` reads sequence files, writes the database, and returns its catalogue in a :class:`BuildReport`.
 The sequences become one segment (:mod:`swsearch.database.segment_writer`). The catalogue is written last, and
 :mod:`swsearch.database.staging` publishes the folder by one rename. The same input gives the same bytes in all files,
 except for the catalogue's ``created``.
@@ -29,9 +30,9 @@ class BuildReport:
     path : Path
     catalogue : Catalogue
     n_duplicates : int
-        Subjects whose identifier an earlier subject has; they are kept.
+        Number of subjects that have the identifier of an earlier subject. They are part of the database.
     first_duplicate : str or None
-        Identifier of the first of them.
+        Identifier of the first of these subjects.
     """
 
     path: Path
@@ -55,11 +56,11 @@ def build_database(
     paths : path or sequence of paths
         Sequence files in order (:mod:`swsearch.sequences.fasta`); ``-`` is standard input.
     target : path
-        Folder to make. It appears complete, at the end, or not at all.
+        Folder to create. It appears only when it is complete; after an error, it does not exist.
     alphabet : Alphabet, optional
-        By default it is detected from the first million letters.
+        Alphabet of all sequences. By default, it is detected from the first million letters.
     overwrite : bool
-        Whether a database at ``target`` is replaced.
+        Whether an existing database at ``target`` is replaced.
     progress : callable, optional
 
     Raises

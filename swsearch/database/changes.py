@@ -1,12 +1,13 @@
-"""Changes of a packed database: addition and removal of sequences, and compaction. Each change is a new generation.
+"""Changes of a packed database: addition and removal of sequences, and compaction. Each change makes a new generation.
 
 A change writes new files beside the existing ones and publishes them by replacing the catalogue in one rename. Before
 the rename the database is the old generation, after it the new one, even if the program is stopped at any time; an open
-reader keeps the generation that it opened. Files of a stopped change are removed at once if the program continues, and
-otherwise by the next change. One process at a time changes a database (:mod:`swsearch.database.lock`).
+reader continues to read the generation that it opened. The files of an interrupted change are removed at once if the
+program continues, and otherwise by the next change. Only one process at a time can change a database
+(:mod:`swsearch.database.lock`).
 
-An addition takes the disk space of an index of the added files; a removal takes four bytes per removed subject; a
-compaction takes, while it works, twice the residues that remain, in addition to the old files.
+An addition takes the disk space of a database of the added files. A removal takes four bytes per removed subject. A
+compaction temporarily takes twice the size of the remaining residues, in addition to the old files.
 """
 
 from __future__ import annotations
@@ -74,7 +75,7 @@ class CompactionReport:
     ----------
     path : Path
     before, catalogue : Catalogue
-        The generations before and after; the same where there was nothing to do.
+        The generations before and after the compaction; they are equal if there was nothing to compact.
     """
 
     path: Path
@@ -97,13 +98,13 @@ def add_to_database(
     paths : path or sequence of paths
         Sequence files of the database's alphabet, in order; ``-`` is standard input.
     force_alphabet : bool
-        Whether a file that looks like DNA is accepted as protein, which has these letters as well.
+        Whether a file that looks like DNA is accepted as protein, whose alphabet contains the same letters.
     progress : callable, optional
 
     Returns
     -------
     BuildReport
-        Its duplicates are added identifiers that the database already has, or that are repeated in the files.
+        Its duplicates are added subjects whose identifier the database already has or the files repeat.
 
     Raises
     ------
@@ -140,21 +141,21 @@ def add_to_database(
 
 
 def remove_from_database(database: str | os.PathLike[str], identifiers: Iterable[str]) -> RemovalReport:
-    r"""Remove every subject that has one of these identifiers, or none of them if one is unknown.
+    r"""Remove all subjects that have one of these identifiers; if an identifier is unknown, remove no subject.
 
-    From the new generation on, the removed subjects are not searched, not counted in the database's size, and not
-    exported; their bytes remain until a compaction.
+    From the new generation on, the removed subjects are not searched, not counted in the size of the database, and not
+    exported; their bytes remain in the files until a compaction.
 
     Parameters
     ----------
     database : path
     identifiers : iterable of str
-        First words of headers, with bytes that are not UTF-8 as surrogate escapes. Repeated identifiers count once.
+        First words of headers, in which bytes that are not UTF-8 are surrogate escapes. Repetitions have no effect.
 
     Raises
     ------
     InputError
-        No subject has one of the identifiers, there are no identifiers, or nothing would be left.
+        An identifier is that of no subject, there are no identifiers, or no subject would remain.
     DatabaseError
         There is no database, another process is changing it, or the disk is full.
 
@@ -193,8 +194,8 @@ def remove_from_database(database: str | os.PathLike[str], identifiers: Iterable
 def compact_database(database: str | os.PathLike[str], *, progress: Progress | None = None) -> CompactionReport:
     """Rewrite the remaining subjects of a database as one segment, and free the disk space of the removed ones.
 
-    The result has the bytes, and so the digest, of a fresh build from the exported FASTA. The results of searches stay
-    the same. A database that is one segment without removals is not changed.
+    The result has the bytes, and therefore the digest, of a fresh build from the exported FASTA. The results of
+    searches do not change. A database of one segment without removals is left unchanged.
 
     Raises
     ------
@@ -206,7 +207,7 @@ def compact_database(database: str | os.PathLike[str], *, progress: Progress | N
         if len(before.segments) == 1 and not before.n_removed:
             return CompactionReport(folder, before, before)
         with PackedDatabase.open(folder) as opened:
-            # New files get new digests, so damage of the old files would no longer be detected.
+            # New files have new digests, so damage of the old files could no longer be detected.
             if problems := verify(opened):
                 raise DatabaseError(f"{folder} is damaged: {'; '.join(problems)}; index its FASTA again")
             segment = folder / segment_name(before.generation + 1)
@@ -219,7 +220,7 @@ def compact_database(database: str | os.PathLike[str], *, progress: Progress | N
 
 @contextmanager
 def _change(folder: Path) -> Iterator[Catalogue]:
-    """The catalogue, with the lock of the database held while the block runs."""
+    """The catalogue, for the body of a ``with`` statement during which the lock of the database is held."""
     load_catalogue(folder)  # first, so that no lock file is made in a folder that is not a database
     try:
         with termination_as_exception(), writer_lock(folder):
@@ -231,7 +232,7 @@ def _change(folder: Path) -> Iterator[Catalogue]:
             try:
                 yield catalogue
             except BaseException:
-                # An interrupt may come directly after the rename: the catalogue on the disk names the files in use.
+                # An interrupt may arrive directly after the rename; the catalogue on the disk lists the files in use.
                 _sweep(folder, load_catalogue(folder))
                 raise
     except OSError as error:
@@ -258,10 +259,10 @@ def _publish(
 
 
 def _sweep(folder: Path, catalogue: Catalogue) -> None:
-    """Remove files of no generation that a reader may open: leftovers, and segments that a compaction replaced.
+    """Remove the files that no reader can open: those of interrupted changes, and segments replaced by a compaction.
 
-    A ``removed-G.bin`` that a later one replaced stays until a compaction, for a reader that has read the old catalogue
-    and is about to map its files.
+    A ``removed-G.bin`` that a later one has replaced is not removed until a compaction, because a reader may have read
+    the old catalogue and not yet mapped its files.
     """
     in_use = {entry.name for entry in catalogue.segments}
     for path in folder.iterdir():
@@ -284,7 +285,7 @@ def _hashes(database: PackedDatabase) -> IdentifierHashes:
 
 
 def _places(database: PackedDatabase, wanted: dict[str, None]) -> list[SubjectIndex]:
-    """For each segment, the places of the subjects that have one of the identifiers; all must be found."""
+    """For each segment, the FASTA indices of the subjects with one of the identifiers; all must be found."""
     missing = dict(wanted)
     found = []
     for segment in database.segments:
@@ -307,7 +308,7 @@ def _places(database: PackedDatabase, wanted: dict[str, None]) -> list[SubjectIn
 
 
 def _with_part(database: PackedDatabase, part: str) -> str | None:
-    """An identifier that has ``part`` as one of its parts between bars; None where there is none."""
+    """An identifier that has ``part`` as one of its parts between bars; None if there is no such identifier."""
     for _, headers in database.header_blocks():
         for header in headers:
             identifier = split_header(header)[0]
@@ -317,7 +318,7 @@ def _with_part(database: PackedDatabase, part: str) -> str | None:
 
 
 def _with_tombstones(folder: Path, segment: Segment, places: SubjectIndex, generation: int) -> SegmentEntry:
-    """The segment's entry with the subjects at these places removed too; writes their file to the disk."""
+    """Write the file of removed subjects, now with these FASTA indices; return the segment's new entry."""
     if not len(places):
         return segment.entry
     removed = np.union1d(segment.removed, places).astype(TOMBSTONE_DTYPE)
@@ -333,7 +334,7 @@ def _with_tombstones(folder: Path, segment: Segment, places: SubjectIndex, gener
 def _added_chunks(
     paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]], alphabet: Alphabet, *, force_alphabet: bool
 ) -> Iterator[tuple[str, SequenceChunk]]:
-    """The chunks of the files; a file is refused if its first chunk looks like DNA where protein is needed."""
+    """The chunks of the files; a file is refused if its first chunk looks like DNA although protein is required."""
     before = None
     for name, chunk in sequence_chunks(paths, alphabet):
         if name != before and not force_alphabet:

@@ -1,4 +1,4 @@
-"""Export of a packed database as FASTA: headers and letters as they were read, with case, in the original order."""
+"""Export of a packed database as FASTA: headers and letters as they were read, including case, in original order."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ def export(database: PackedDatabase, out: TextIO, width: int = LINE_WIDTH) -> No
     ----------
     database : PackedDatabase
     out : text stream
-        Its encoding must be UTF-8 with ``errors="surrogateescape"``, so that headers with other bytes are written as
-        they were read, and ``newline="\n"``.
+        Its encoding must be UTF-8 with ``errors="surrogateescape"``, so that header bytes that are not UTF-8 are
+        written as they were read, and with ``newline="\n"``.
     width : int
         Residues per line, at least 1; 0 writes each sequence on one line.
 

@@ -1,60 +1,72 @@
-"""The packed database on disk: the written specification, as constants and as words.
+"""The on-disk format of the packed database: its specification, its constants, and the reader of its catalogue.
 
-A database is a folder. ``catalogue.json`` names everything else in it, and a folder without a valid catalogue is no
-database. The sequences lie in one or more *segments*, folders of flat little-endian arrays:
+A packed database is a folder. Its ``catalogue.json`` names all other data of the database; a folder without a valid
+catalogue is not a database. This module converts the catalogue between JSON text and a :class:`Catalogue`, and checks
+it. The arrays are written by :mod:`swsearch.database.segment_writer` and read by :mod:`swsearch.database.reader`.
+
+The sequences are stored in one or more *segments*. A segment is a folder of flat little-endian arrays, where n is the
+number of its subjects:
 
 =====================  =======================  ============================================================
 file                   dtype, shape             meaning
 =====================  =======================  ============================================================
-``residues.bin``       uint8                    residue codes of all subjects in stored order, each subject at
-                                                a multiple of 16 bytes, gaps filled with code 31; 64 bytes of
-                                                code 31 before the end of the file
-``starts.bin``         uint64 (n,)              first byte of each stored subject in ``residues.bin``
-``lengths.bin``        uint32 (n,)              residues of each stored subject
-``order.bin``          uint32 (n,)              place in the FASTA of each stored subject
-``positions.bin``      uint32 (n,)              stored place of each subject of the FASTA
-``headers.bin``        bytes                    headers without ``>``, in the order of the FASTA
-``header_ends.bin``    uint64 (n,)              byte after each header in ``headers.bin``
-``removed-G.bin``      uint32 (r,)              places in the FASTA of the subjects that were removed, growing;
-                                                only where some were
+``residues.bin``       uint8                    residue codes of all subjects in stored order; each subject
+                                                starts at a multiple of 16 bytes, gaps are filled with code
+                                                31, and the last 64 bytes of the file are code 31
+``starts.bin``         uint64 (n,)              offset in ``residues.bin`` of each stored subject, in bytes
+``lengths.bin``        uint32 (n,)              number of residues of each stored subject
+``order.bin``          uint32 (n,)              FASTA index of each stored subject
+``positions.bin``      uint32 (n,)              stored position of each subject of the FASTA
+``headers.bin``        bytes                    headers without ``>``, in FASTA order
+``header_ends.bin``    uint64 (n,)              offset in ``headers.bin`` of the end of each header, exclusive
+``removed-G.bin``      uint32 (r,)              FASTA indices of the r removed subjects, ascending; present
+                                                only if subjects were removed
 =====================  =======================  ============================================================
 
-*Stored order* is by length, shortest first, and by place in the FASTA among equals: subjects that stand side by side
-are of like length, so the lanes of a SIMD batch or the threads of a warp end together, and any range of stored places
-is a partition. A residue byte is what :mod:`swsearch.sequences.alphabet` says; four residues are one 32-bit word of a
-subject, lowest byte first. 16-byte starts let the CPU load whole vectors and the GPU 128-bit words; the tail of padding
-lets a vector load at the last residue stay inside the file. Engines read these arrays as they are, mapped into memory.
+The *FASTA index* of a subject is its 0-based index in the FASTA from which the segment was built, and its *stored
+position* is its 0-based index in *stored order*. Stored order is ascending length, and ascending FASTA index among
+subjects of equal length. Neighbouring subjects therefore have similar lengths, the lanes of a SIMD batch or the threads
+of a warp finish at nearly the same time, and any range of stored positions is a partition.
 
-A *change* (:mod:`swsearch.database.changes`) makes a new *generation*: it adds files and then replaces the catalogue,
-and never writes to a file that a catalogue named. An added FASTA is a new segment, ``segment-G``, behind the others; a
-removal writes ``removed-G.bin`` into each segment concerned, with the segment's earlier removals in it; G is the
-generation in six digits or more. Removed subjects are not there for a reader: ``subject_index`` counts those that are
-left, over the segments in the catalogue's order, so that it is at any time the place in the FASTA that an export gives.
-The arrays of a segment keep the removed ones until a compaction rewrites what is left as one segment, the same to the
-byte as that of a fresh build of the exported FASTA.
+:mod:`swsearch.sequences.alphabet` defines the residue codes. Four residues form one 32-bit word of a subject, the first
+residue in the lowest byte. Because subjects start at multiples of 16 bytes, the CPU can load complete vectors and the
+GPU 128-bit words. Because of the padding at the end of the file, a vector load at the last residue stays inside the
+file. Engines read these arrays unchanged, mapped into memory.
 
-A catalogue without removals is of version 1, one with removals of version 2, whose segments have the field ``removed``
-(null or the file): a program that knows version 1 alone would count the removed, and refuses it instead. The field
-``former_digests`` is there where a compaction has changed the digest of the same content; programs may pass over it.
+**Changes.** A *change* (:mod:`swsearch.database.changes`) makes a new *generation* G, written with at least six digits.
+A change adds files and then replaces the catalogue; it never writes to a file that a catalogue has named. An addition
+of FASTA files adds a new segment, ``segment-G``, after the existing ones. A removal writes a file ``removed-G.bin``
+into each affected segment; this file also lists the subjects that were removed from the segment earlier. Readers do not
+report removed subjects: ``subject_index`` counts the remaining subjects of all segments, in the order of the catalogue,
+and is therefore always the index of the subject in an export. The arrays of a segment contain the removed subjects
+until a compaction rewrites the remaining subjects as one segment. The arrays of this segment are identical, byte for
+byte, to those of a fresh build from the exported FASTA.
 
-A reader MUST refuse a catalogue whose ``format`` or ``version`` it does not know, whose ``checksum`` is not that of its
-other fields, which has a field of the wrong type or out of range, or which names a file that is missing, no regular
-file, or not of the stated size. Names of folders and files MUST be those above, so that none leads out of the database.
-``swsearch db verify`` MUST also compare each file's SHA-256. What this program checks when:
+**Versions.** A catalogue without removals has version 1. A catalogue with removals has version 2, and its segments have
+the field ``removed`` (null or the file). A program that supports only version 1 would count removed subjects; the
+version makes it refuse the database instead. The field ``former_digests`` is present if a compaction has changed the
+digest of the same content; a program may ignore it.
 
-- *opening*: the catalogue, whole (white space in its JSON alone may differ), the kind and size of every file, and that
-  the removed are growing places of subjects;
-- *the first use of a segment's subjects*: ``starts``, ``lengths`` and the size of ``residues`` against each other, and
-  that ``order`` names places that exist;
-- *each look-up of a subject*: ``positions`` against ``order``, the header's ends, and that the residues which are
-  aligned or written out are letters;
-- *verify and compaction alone*: the SHA-256 of every file. A letter that became another letter, or a header that became
-  another header, is seen there and nowhere else.
+**Checks.** A reader MUST refuse a catalogue if its ``format`` or ``version`` is unknown, if its ``checksum`` is not
+that of its other fields, if a field has the wrong type or is out of range, or if it names a file that is missing, is
+not a regular file, or does not have the stated size. The names of folders and files MUST be those above, so that no
+name refers to a path outside the database. ``swsearch db verify`` MUST also compare the SHA-256 of each file. This
+program checks
 
-The catalogue is the only thing written last and by one rename, so a folder that has one is whole.
-A reader MUST read the catalogue again when it has mapped the files: where it is another now, files of two generations
-may be mixed, and the reader begins again. A writer MUST hold the lock (``flock``) of ``writer.lock`` in the folder. It
-removes what writers that died left: segments that the catalogue does not name, and removals of a later generation.
+- *when a database is opened*: all fields of the catalogue (only white space in its JSON may differ), the type and size
+  of every file, and that ``removed-G.bin`` contains ascending FASTA indices;
+- *at the first use of a segment's subjects*: that ``starts``, ``lengths`` and the size of ``residues`` agree, and that
+  ``order`` contains valid FASTA indices;
+- *at each access to a subject*: that ``positions`` is the inverse of ``order`` for this subject, that the header ends
+  are valid, and that residues to be aligned or written are letters;
+- *only in verification and compaction*: the SHA-256 of every file. Only these detect a letter that was changed to
+  another letter, or a header that was changed to another header.
+
+**Concurrency.** The catalogue is always written last and by one rename; a folder that has a catalogue is therefore
+complete. A reader MUST read the catalogue again after it has mapped the files: if the catalogue has changed, files of
+two generations may be mixed, and the reader MUST start again. A writer MUST hold the lock (``flock``) of
+``writer.lock`` in the folder. It removes what writers that ended early left behind: segments that the catalogue does
+not name, and ``removed-G.bin`` files of a later generation.
 """
 
 from __future__ import annotations
@@ -72,15 +84,15 @@ from swsearch.words import shortened
 
 FORMAT_NAME: Final = "swsearch packed database"
 FORMAT_VERSIONS: Final = (1, 2)
-"""Versions that are read; the lower one is written where it can say all."""
+"""Supported versions. The lower one is written if it can represent the database."""
 CATALOGUE: Final = "catalogue.json"
 SUBJECT_ALIGNMENT: Final = 16
 TAIL_PADDING: Final = 64
 MAX_SUBJECT_LENGTH: Final = 2**31 - 2**16
-"""Longest subject in residues: positions and scores stay in signed 32 bits."""
+"""Length of the longest subject, in residues; positions and scores fit in signed 32 bits."""
 MAX_SUBJECTS: Final = 2**32 - 1
 MAX_CATALOGUE_BYTES: Final = 1 << 28
-"""Longer catalogues are no database's: it would have some hundred thousand segments."""
+"""Upper limit of the size of a catalogue, in bytes. A larger one would list some hundred thousand segments."""
 
 ARRAY_DTYPES: Final = {
     "residues": "<u1",
@@ -91,7 +103,7 @@ ARRAY_DTYPES: Final = {
     "headers": "<u1",
     "header_ends": "<u8",
 }
-"""Arrays of a segment; the file of each is its name with ``.bin``."""
+"""Name and dtype of each array of a segment; the array ``name`` is stored in the file ``name.bin``."""
 TOMBSTONE_DTYPE: Final = "<u4"
 
 
@@ -105,7 +117,7 @@ class FileEntry:
 
 @dataclass(frozen=True)
 class Tombstones:
-    """The removed subjects of a segment: their number, their residues, and the file of their places."""
+    """The removed subjects of a segment: their number, their residues, and the file of their FASTA indices."""
 
     name: str
     n_subjects: int
@@ -115,7 +127,7 @@ class Tombstones:
 
 @dataclass(frozen=True)
 class SegmentEntry:
-    """One segment: its folder's name, the contents of its arrays (including removed subjects), its files by array."""
+    """One segment: the name of its folder, the statistics of its arrays (including removed subjects), and its files."""
 
     name: str
     n_subjects: int
@@ -127,12 +139,12 @@ class SegmentEntry:
 
     @property
     def n_removed(self) -> int:
-        """Subjects in the arrays that were removed from the database."""
+        """Number of subjects that were removed from the database but remain in the arrays."""
         return 0 if self.removed is None else self.removed.n_subjects
 
     @property
     def n_removed_residues(self) -> int:
-        """Residues of the removed subjects."""
+        """Number of residues of the removed subjects."""
         return 0 if self.removed is None else self.removed.n_residues
 
 
@@ -145,19 +157,20 @@ class Catalogue:
     alphabet : str
         ``protein`` or ``dna``.
     digest : str
-        SHA-256 over the files' digests; equal digests mean equal content. After additions and removals, the digest
+        SHA-256 of the digests of all files; equal digests mean equal content. After additions and removals, the digest
         differs from that of a fresh build until the database is compacted.
     generation : int
         1 for a fresh build; increased by one with each change of the database.
     sources : tuple of str
-        Names of the files the sequences came from, without folders.
+        Names of the files from which the sequences were read, without folders.
     program : str
         Name and version of the program that wrote this generation.
     created : str
         UTC time of writing in ISO 8601; not part of the digest.
     segments : tuple of SegmentEntry
     former_digests : tuple of str
-        Digests that this content had before it was compacted, oldest first: runs that name one searched the same.
+        Digests that this content had before it was compacted, oldest first. Runs that name one of
+        these digests searched the same content.
     """
 
     alphabet: str
@@ -171,29 +184,29 @@ class Catalogue:
 
     @property
     def n_subjects(self) -> int:
-        """Subjects in all segments, without removed ones."""
+        """Number of subjects in all segments, without removed ones."""
         return sum(segment.n_subjects - segment.n_removed for segment in self.segments)
 
     @property
     def n_residues(self) -> int:
-        """Residues in all segments, without padding and removed subjects."""
+        """Number of residues in all segments, without padding and removed subjects."""
         return sum(segment.n_residues - segment.n_removed_residues for segment in self.segments)
 
     @property
     def n_removed(self) -> int:
-        """Subjects in the arrays that were removed from the database."""
+        """Number of subjects that were removed from the database but remain in the arrays."""
         return sum(segment.n_removed for segment in self.segments)
 
     @property
     def n_bytes(self) -> int:
-        """Bytes of all files that the catalogue names."""
+        """Size in bytes of all files that the catalogue names."""
         arrays = sum(file.size for segment in self.segments for file in segment.files.values())
         return arrays + sum(segment.removed.file.size for segment in self.segments if segment.removed)
 
 
 def content_digest(alphabet: str, segments: tuple[SegmentEntry, ...]) -> str:
     """The database's identity: SHA-256 over alphabet and file digests, in a fixed order."""
-    # The 1 is the version of this recipe, not of the format; it stays, so that databases keep their digests.
+    # The 1 is the version of this digest, not of the format; it must not change, or digests of databases would change.
     digest = hashlib.sha256(f"{FORMAT_NAME} 1 {alphabet}\n".encode())
     for segment in segments:
         for name in ARRAY_DTYPES:
@@ -218,7 +231,7 @@ def segment_name(generation: int) -> str:
 
 
 def tombstones_name(generation: int) -> str:
-    """The file of a segment with the places of its removed subjects, from a generation on.
+    """The file with the FASTA indices of a segment's removed subjects, as written by a generation.
 
     >>> tombstones_name(3)
     'removed-000003.bin'
@@ -248,9 +261,9 @@ def catalogue_text(folder: Path) -> str:
     Raises
     ------
     OSError
-        There is none, or it cannot be read.
+        The file does not exist or cannot be read.
     ValueError
-        It is not a regular file, too long, or not UTF-8; the message says which.
+        The file is not a regular file, is too long, or not UTF-8; the message says which.
     """
     path = folder / CATALOGUE
     # O_NONBLOCK: opening a pipe without a writer would otherwise block forever.
@@ -305,7 +318,7 @@ _SHA256: Final = re.compile(r"[0-9a-f]{64}")
 _SEGMENT_NAME: Final = re.compile(r"segment-[0-9]{6,18}")
 _TOMBSTONES_NAME: Final = re.compile(r"removed-[0-9]{6,18}\.bin")
 _MAX_NUMBER: Final = 2**62
-"""Largest count or size, so that sums of them stay in signed 64 bits."""
+"""Largest count or size, chosen so that sums of them fit in signed 64 bits."""
 
 
 class _Entry:

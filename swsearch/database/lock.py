@@ -1,8 +1,8 @@
 """The lock that a process holds while it changes a database, so that there is one writer at a time.
 
-The lock is ``flock`` on ``writer.lock`` in the database's folder. The system releases it when the process that holds it
-ends, however it ends; the file remains. The file contains the process id and host of the holder, which are only used in
-the message for a second writer. Readers take no lock.
+The lock is ``flock`` on ``writer.lock`` in the database's folder. The operating system releases it when its holder
+ends, for any reason; the file remains. The file contains the process id and host of the holder, which are used only in
+the error message for a second writer. Readers take no lock.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ LOCK: Final = "writer.lock"
 
 @contextmanager
 def writer_lock(folder: Path, *, wait: bool = False) -> Iterator[None]:
-    """Hold a database's lock while the block runs.
+    """Hold a database's lock during the body of a ``with`` statement.
 
     Parameters
     ----------
     folder : path
         The database's folder.
     wait : bool
-        Whether to wait for another writer.
+        Whether to wait until another writer releases the lock.
 
     Raises
     ------
@@ -48,7 +48,7 @@ def writer_lock(folder: Path, *, wait: bool = False) -> Iterator[None]:
 
 
 def _take(folder: Path, *, wait: bool) -> int:
-    """The descriptor of the locked file."""
+    """Lock the file; return its descriptor."""
     path = folder / LOCK
     while True:
         # Links are not followed, because the file that they point to would be emptied.
@@ -70,7 +70,7 @@ def _take(folder: Path, *, wait: bool) -> int:
 
 
 def _lies_at(lock: int, path: Path) -> bool:
-    """Whether a locked file is still the database's; the database may have been replaced by another one."""
+    """Whether the locked file is still the one at ``path``; the database may have been replaced by another one."""
     try:
         return os.path.samestat(os.fstat(lock), os.stat(path))
     except FileNotFoundError:

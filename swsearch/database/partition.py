@@ -1,7 +1,8 @@
 """Partitions: ranges of stored subjects, which have similar lengths because the database is stored by length.
 
-One call of an engine scores one partition. A partition has views of the mapped arrays, no copies. The division of a
-database into partitions affects when results come, but not the results: hits have the subject's index in the FASTA.
+One call of an engine scores one partition. A partition contains views of the mapped arrays, not copies. The division of
+a database into partitions affects when results become available but not the results: a hit refers to its subject by
+``subject_index``, the index in FASTA order.
 """
 
 from __future__ import annotations
@@ -19,16 +20,16 @@ from swsearch.typing import Codes, Lengths, Offsets, SubjectIndex
 
 @dataclass(frozen=True, eq=False)
 class Partition:
-    """Stored subjects side by side.
+    """Consecutive stored subjects, with their residue codes and lengths.
 
     Attributes
     ----------
     residues : uint8 array
-        The residues of the whole segment, with the format's padding.
+        The residue codes of the complete segment, with the padding of :mod:`swsearch.database.format`.
     starts : uint64 array, shape (n_subjects,)
         Index of each subject's first residue in ``residues``; a multiple of 16, ascending.
     lengths : uint32 array, shape (n_subjects,)
-        Residues of each subject, ascending.
+        Number of residues of each subject, ascending.
     subject_index : uint32 array, shape (n_subjects,)
         Index of each subject in the database's FASTA order.
     """
@@ -40,7 +41,7 @@ class Partition:
 
     @classmethod
     def pack(cls, subjects: Sequence[Codes]) -> Partition:
-        """A partition in memory with the order and layout of the packed format: by length, then in the order given.
+        """A partition in memory with the layout of the packed format, sorted by length, then by the argument's order.
 
         Parameters
         ----------
@@ -61,7 +62,7 @@ class Partition:
 
     @property
     def n_residues(self) -> int:
-        """Residues of all subjects, without padding."""
+        """Number of residues of all subjects, without padding."""
         return int(self.lengths.sum(dtype=np.uint64))
 
     def codes(self, row: int) -> Codes:
@@ -70,7 +71,7 @@ class Partition:
         return self.residues[start : start + int(self.lengths[row])]
 
     def split(self, max_residues: int) -> Iterator[Partition]:
-        """This partition in pieces of at most ``max_residues`` residues; a longer subject is a piece of its own."""
+        """Divide the partition into parts of at most ``max_residues`` residues; a longer subject is a separate part."""
         ends = np.cumsum(self.lengths, dtype=np.uint64)
         first = 0
         while first < len(self):

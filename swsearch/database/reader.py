@@ -1,11 +1,11 @@
-"""The reader of a packed database: arrays mapped into memory as they are on disk, headers read one by one.
+"""The reader of a packed database: arrays are mapped into memory as they are on disk, headers are read individually.
 
-A search opens a database, takes partitions for its engines, and looks up headers and residues of the hits.
-``subject_index`` is a subject's index in the FASTA, from 0 over all segments and without removed subjects; it is also
-its index in an export.
+A search opens a :class:`PackedDatabase` by its path, passes its partitions to the engines, and looks up the headers and
+residues of the hits. ``subject_index`` is the 0-based index of a subject in FASTA order over all segments, without
+removed subjects; it is also its index in an export.
 
-A database may be changed while it is open (:mod:`swsearch.database.changes`). An open database keeps its generation
-until it is closed: the files stay mapped, and no change writes to a file in use.
+A database may be changed while it is open (:mod:`swsearch.database.changes`). An open database remains at its
+generation until it is closed: the files stay mapped, and no change writes to a file in use.
 """
 
 from __future__ import annotations
@@ -45,24 +45,25 @@ from swsearch.typing import Codes, Lengths, Offsets, SubjectIndex
 from swsearch.words import counted
 
 MAX_ATTEMPTS: Final = 20
-"""Largest number of attempts to open a database that changes meanwhile."""
+"""Largest number of attempts to open a database that is changed at the same time."""
 _BLOCK_HEADERS: Final = 1 << 16
-"""Headers that are read together."""
+"""Number of headers that are read at a time."""
 _BLOCK_SUBJECTS: Final = 1 << 20
-"""Subjects whose layout is checked together."""
+"""Number of subjects whose layout is checked at a time."""
 _BLOCK_LETTERS: Final = 1 << 20
-"""Residues that are checked together."""
+"""Number of residues that are checked at a time."""
 _SEQUENCE_STARTS: Final = (b">", b"@", b"\x1f\x8b", b"BZh", b"\xfd7zXZ", b"\x28\xb5\x2f\xfd")
 
 
 class Segment:
     """One segment's arrays, mapped read-only; dtypes and shapes are those of :mod:`swsearch.database.format`.
 
-    A *place* is an index in the FASTA that the segment was built from, including removed subjects; only the remaining
-    subjects have a ``subject_index``.
+    A *place* is a FASTA index: the 0-based index of a subject in the FASTA from which the segment was built, including
+    removed subjects. Only the remaining subjects have a ``subject_index``.
 
-    Methods check what they read, as :mod:`swsearch.database.format` specifies, and raise :class:`DatabaseError`, so
-    that no array of a damaged file leads to an index outside another array. The arrays themselves are unchanged.
+    Methods check the data that they read, as :mod:`swsearch.database.format` specifies, and raise
+    :class:`DatabaseError`, so that no value in a damaged file is used as an index outside another array. The arrays
+    themselves are not modified.
     """
 
     def __init__(self, folder: Path, entry: SegmentEntry, base: int) -> None:
@@ -71,7 +72,7 @@ class Segment:
         self.base = base
         """``subject_index`` of the segment's first subject."""
         self.n_subjects = entry.n_subjects - entry.n_removed
-        """Subjects that were not removed."""
+        """Number of subjects that were not removed."""
         self.residues: Codes = _array(folder, entry, "residues")
         self.starts: Offsets = _array(folder, entry, "starts", entry.n_subjects)
         self.lengths: Lengths = _array(folder, entry, "lengths", entry.n_subjects)
@@ -80,31 +81,31 @@ class Segment:
         self.headers: Codes = _array(folder, entry, "headers")
         self.header_ends: Offsets = _array(folder, entry, "header_ends", entry.n_subjects)
         self.removed: SubjectIndex = _removed(folder, entry)
-        """Places of the removed subjects, ascending; uint32, empty where there are none."""
-        # The i-th remaining subject is at place i + r, where r is the number of elements of this array up to i.
+        """Places of the removed subjects, ascending; uint32, empty if no subject was removed."""
+        # The i-th remaining subject is at place i + r, where r is the number of elements of this array that are <= i.
         self._left_before = self.removed - np.arange(len(self.removed), dtype=np.uint32)
         self._has_checked_layout = False
 
     def holds(self, subject_index: SubjectIndex) -> NDArray[np.bool_]:
-        """Which of the subjects are in this segment."""
+        """For each subject, whether it is in this segment; bool, in the shape of ``subject_index``."""
         return (subject_index >= self.base) & (subject_index < self.base + self.n_subjects)
 
     def place(self, subject_index: int) -> int:
-        """The place of one subject of this segment."""
+        """The place (FASTA index within the segment) of one subject of this segment."""
         number = subject_index - self.base
         if len(self.removed):
             number += int(np.searchsorted(self._left_before, np.uint32(number), side="right"))
         return number
 
     def stored(self, subject_index: SubjectIndex) -> SubjectIndex:
-        """Stored positions of subjects of this segment, in the shape of ``subject_index``."""
+        """Stored positions of subjects of this segment; uint32, in the shape of ``subject_index``."""
         places = subject_index - np.uint32(self.base)
         if len(self.removed):
             places = places + np.searchsorted(self._left_before, places, side="right").astype(np.uint32)
         return self.stored_at(places)
 
     def stored_at(self, places: SubjectIndex) -> SubjectIndex:
-        """Stored positions of the subjects at some places, in the shape of ``places``."""
+        """Stored positions of the subjects at ``places``; uint32, in the shape of ``places``."""
         self._check_layout()
         stored: SubjectIndex = self.positions[places]
         if stored.size and (
@@ -114,7 +115,7 @@ class Segment:
         return stored
 
     def stored_range(self, place: int) -> tuple[Codes, int, int]:
-        """As :meth:`PackedDatabase.stored_range`, for the subject at ``place``."""
+        """The result of :meth:`PackedDatabase.stored_range` for the subject at ``place``."""
         stored = int(self.stored_at(np.array(place, dtype=np.uint32)))
         return self.residues, int(self.starts[stored]), int(self.lengths[stored])
 
@@ -125,7 +126,7 @@ class Segment:
         return left
 
     def partition(self) -> Partition:
-        """The remaining subjects in stored order; residues are a view, the small arrays views or copies."""
+        """The remaining subjects in stored order; ``residues`` is a view, the smaller arrays are views or copies."""
         self._check_layout()
         if not len(self.removed):
             subject_index = self.order if self.base == 0 else self.order + np.uint32(self.base)
@@ -136,11 +137,11 @@ class Segment:
         return Partition(self.residues, self.starts[left], self.lengths[left], subject_index)
 
     def header(self, place: int) -> bytes:
-        """A header as it was read."""
+        """The header of the subject at ``place``, as it was read from the FASTA."""
         return self.raw_headers(place, place + 1)[0]
 
     def raw_headers(self, first: int, stop: int) -> list[bytes]:
-        """The headers at places ``first`` to ``stop`` - 1 as they were read, including those of removed subjects."""
+        """The headers of the subjects at places ``first`` to ``stop`` - 1, including those of removed subjects."""
         begin = int(self.header_ends[first - 1]) if first else 0
         ends = [begin, *self.header_ends[first:stop].tolist()]
         if ends[-1] > len(self.headers) or any(end < start for start, end in pairwise(ends)):
@@ -149,12 +150,12 @@ class Segment:
         return [raw[start - begin : end - begin] for start, end in pairwise(ends)]
 
     def header_blocks(self) -> Iterator[tuple[int, list[bytes]]]:
-        """All headers, including those of removed subjects, in blocks, each with the place of its first header."""
+        """All headers, including those of removed subjects, in blocks; each block has the place of its first header."""
         for first in range(0, self.entry.n_subjects, _BLOCK_HEADERS):
             yield first, self.raw_headers(first, min(first + _BLOCK_HEADERS, self.entry.n_subjects))
 
     def _check_layout(self) -> None:
-        """Check, once, that every subject is stored where the format demands, and so inside the residues."""
+        """Check, once, that every subject is stored at the offset that the format requires, inside the residues."""
         if self._has_checked_layout:
             return
         begin, shortest = 0, 1
@@ -175,7 +176,7 @@ class Segment:
         self._has_checked_layout = True
 
     def check_letters(self, codes: Codes, alphabet: Alphabet, *, padded: bool = False) -> None:
-        """Make sure that residues of this segment are letters, or padding where they may be ``padded``."""
+        """Check that residue codes of this segment are letters or, if ``padded``, letters or padding."""
         known = alphabet.is_letter
         if padded:
             known = known.copy()
@@ -190,11 +191,11 @@ class Segment:
 
 
 class PackedDatabase(Closeable):
-    r"""A packed database, open for reading. A context manager.
+    r"""A packed database that is open for reading; a context manager.
 
     Opening reads only the catalogue; arrays are read when they are used. Threads may share the object. Returned arrays
-    stay valid after :meth:`close`, which only drops the maps. Pickling saves path and digest, and unpickling opens the
-    database again if its content is still the same. Changes of the database on disk do not affect an open one.
+    stay valid after :meth:`close`, which only releases the maps. Pickling saves path and digest; unpickling opens the
+    database again and fails if its content has changed. Changes of the database on disk do not affect an open one.
 
     >>> import tempfile
     >>> from swsearch.database.builder import build_database
@@ -216,12 +217,12 @@ class PackedDatabase(Closeable):
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> PackedDatabase:
-        """Map a database.
+        """Open the database at ``path``.
 
         Raises
         ------
         DatabaseError
-            There is no database of this program's format at ``path``, or a file of it is missing or cut short.
+            There is no database of this program's format at ``path``, or one of its files is missing or truncated.
         """
         folder = Path(path)
         catalogue = load_catalogue(folder)
@@ -231,7 +232,7 @@ class PackedDatabase(Closeable):
                 segments = _map_segments(folder, catalogue)
             except DatabaseError as error:
                 failure = error
-            # A change in the meantime may have mixed two generations, or removed files.
+            # A concurrent change may have mixed two generations or removed files.
             before, catalogue = catalogue, load_catalogue(folder)
             if catalogue == before:
                 if failure is not None:
@@ -241,7 +242,7 @@ class PackedDatabase(Closeable):
 
     @classmethod
     def open_content(cls, path: str | os.PathLike[str], digest: str) -> PackedDatabase:
-        """Map a database whose content must still have this digest.
+        """Open the database at ``path`` if its content still has this digest.
 
         Raises
         ------
@@ -254,7 +255,7 @@ class PackedDatabase(Closeable):
         return database
 
     def close(self) -> None:
-        """Drop the maps; the database cannot be read through this object afterwards."""
+        """Release the maps; the database cannot be read through this object afterwards."""
         self.segments = ()
         self._bases = []
 
@@ -273,7 +274,7 @@ class PackedDatabase(Closeable):
 
     @property
     def digest(self) -> str:
-        """SHA-256 of the content, in hexadecimal; the same for equal content."""
+        """SHA-256 of the content, in hexadecimal; equal digests mean equal content."""
         return self.catalogue.digest
 
     def __len__(self) -> int:
@@ -285,7 +286,7 @@ class PackedDatabase(Closeable):
         return segment.header(place).decode("utf-8", "surrogateescape")
 
     def header_blocks(self) -> Iterator[tuple[int, list[str]]]:
-        """All headers in FASTA order, in blocks, each with the ``subject_index`` of its first header."""
+        """All headers in FASTA order, in blocks; each block has the ``subject_index`` of its first header."""
         for segment in self.segments:
             index = segment.base
             is_left = segment.is_left()
@@ -295,11 +296,11 @@ class PackedDatabase(Closeable):
                 index += len(places)
 
     def length(self, subject_index: int) -> int:
-        """Residues of a subject."""
+        """Number of residues of a subject."""
         return self.stored_range(subject_index)[2]
 
     def lengths(self, subject_index: SubjectIndex) -> Lengths:
-        """Residues of many subjects, uint32, in the shape of ``subject_index``; each must be below ``n_subjects``."""
+        """Numbers of residues of subjects; uint32, in the shape of ``subject_index``, each below ``n_subjects``."""
         lengths = np.empty(subject_index.shape, dtype=np.uint32)
         for segment in self.segments:
             inside = segment.holds(subject_index)
@@ -307,7 +308,7 @@ class PackedDatabase(Closeable):
         return lengths
 
     def distinct_lengths(self) -> Lengths:
-        """The different lengths of subjects, ascending; uint32."""
+        """The distinct lengths of subjects in residues, ascending; uint32."""
         found = [np.empty(0, dtype=np.uint32)]
         for segment in self.segments:
             lengths = segment.partition().lengths
@@ -315,7 +316,7 @@ class PackedDatabase(Closeable):
         return distinct(np.concatenate(found))
 
     def codes(self, subject_index: int) -> Codes:
-        """Residue codes of a subject, uint8, shape (length,); a read-only view of the map, checked to be letters."""
+        """Residue codes of a subject; uint8, shape (length,), a read-only view, checked to be letters."""
         segment, place = self._find(subject_index)
         residues, start, length = segment.stored_range(place)
         codes = residues[start : start + length]
@@ -331,7 +332,7 @@ class PackedDatabase(Closeable):
         return segment.stored_range(place)
 
     def stored_ranges(self, subject_index: SubjectIndex) -> Iterator[tuple[NDArray[np.intp], Codes, Offsets, Lengths]]:
-        """:meth:`stored_range` of many subjects, checked to be letters, for each segment with some of them.
+        """The results of :meth:`stored_range` for several subjects, segment by segment, checked to be letters.
 
         Yields
         ------
@@ -361,12 +362,12 @@ class PackedDatabase(Closeable):
         return map(self.record, range(self.n_subjects))
 
     def partitions(self, max_residues: int | None = None) -> Iterator[Partition]:
-        """All subjects in stored order, as partitions of subjects of similar length; none spans two segments.
+        """All subjects in stored order, in partitions of similar lengths; no partition spans two segments.
 
         Parameters
         ----------
         max_residues : int, optional
-            Largest number of residues of a partition; a longer subject is a partition of its own. By default each
+            Largest number of residues of a partition; a longer subject is a separate partition. By default, each
             segment is one partition.
         """
         for segment in self.segments:
@@ -400,7 +401,7 @@ def load_catalogue(folder: Path) -> Catalogue:
     Raises
     ------
     DatabaseError
-        There is none, or none of this program's format; the message says what is there instead.
+        There is no database, or none of this program's format; the message says what was found instead.
     """
     if is_staging(Path(os.path.abspath(folder))):
         raise DatabaseError(f"{folder} is the leftover of an unfinished build, no database; index the FASTA again")

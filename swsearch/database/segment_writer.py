@@ -1,12 +1,12 @@
-"""Writes one segment, a folder of arrays, from a stream of records, in bounded memory.
+"""Writer of one segment, a folder of arrays, from a stream of records, in bounded memory.
 
 In a first pass, chunks of records are appended in FASTA order to ``headers.bin`` and to a spool of residues. Then the
-subjects are sorted by length, and their residues are gathered from the spool in stored order, block by block. The
-SHA-256 of each file is computed while it is written. A build writes its only segment with this module, an addition or a
-compaction a further one; each of them then adds the segment to the catalogue.
+subjects are sorted by length, and their residues are copied from the spool in stored order, block by block. The SHA-256
+of each file is computed while it is written. A build, an addition and a compaction each write one segment with this
+module, and then add the returned entry to the catalogue.
 
-Memory is one chunk, one block, and about 60 bytes per subject; disk space is twice the residues during the writing. The
-same records give the same bytes in every file.
+The memory in use is one chunk, one block, and about 60 bytes per subject; the disk space in use is temporarily twice
+the size of the residues. The same records give the same bytes in every file.
 """
 
 from __future__ import annotations
@@ -59,9 +59,9 @@ class WrittenSegment:
     entry : SegmentEntry
     alphabet : Alphabet
     n_duplicates : int
-        Subjects whose identifier an earlier subject has; they are kept.
+        Number of subjects that have the identifier of an earlier subject. They are part of the segment.
     first_duplicate : str or None
-        Identifier of the first of them.
+        Identifier of the first of these subjects.
     """
 
     entry: SegmentEntry
@@ -73,12 +73,12 @@ class WrittenSegment:
 def sequence_chunks(
     paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]], alphabet: Alphabet | None
 ) -> Iterator[tuple[str, SequenceChunk]]:
-    """The records of sequence files in chunks, each with the file's name for messages.
+    """The records of sequence files in chunks, each with the name of its file for messages.
 
     Raises
     ------
     FastaFormatError
-        There is no file, or one cannot be read as sequences of the alphabet.
+        There is no file, or a file cannot be read as sequences of the alphabet.
     """
     several = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
     if not several:
@@ -91,7 +91,7 @@ def sequence_chunks(
 
 
 def source_names(paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) -> tuple[str, ...]:
-    """The names of sequence files for the catalogue: without folders, ``<stdin>``, or ``<pipe>``."""
+    """The names of sequence files for the catalogue: the name without folders, ``<stdin>``, or ``<pipe>``."""
     several = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
     return tuple(map(source_name, several))
 
@@ -104,24 +104,24 @@ def write_segment(
     hashes_before: IdentifierHashes | None = None,
     progress: Progress | None = None,
 ) -> WrittenSegment:
-    """Make a folder with the arrays of the records; all data is on the disk when the function returns.
+    """Write the arrays of the records to a new folder; all data is on the disk when the function returns.
 
     Parameters
     ----------
     segment : path
-        Folder to make. After an exception, the caller removes it.
+        Folder to create. After an exception, the caller removes it.
     chunks : iterable of (str, SequenceChunk)
         At least one chunk, all of one alphabet, each with the name of its source for messages.
     n_before : int
-        Subjects that the database already has; together with the new ones they must not exceed 32 bits.
+        Number of subjects that the database already has. Its sum with the new ones must fit in 32 bits.
     hashes_before : int64 array, optional
-        :func:`identifier_hashes` of these subjects, to find repeated identifiers.
+        The :func:`identifier_hashes` of the subjects that the database already has, to find repeated identifiers.
     progress : callable, optional
 
     Raises
     ------
     FastaFormatError
-        A sequence is too long, there are too many, or ``chunks`` raised it.
+        A sequence is too long, there are too many sequences, or ``chunks`` raised it.
     OSError
         The disk is full, or cannot be written to.
     """
@@ -140,7 +140,7 @@ def identifier_hashes(headers: Sequence[bytes]) -> IdentifierHashes:
 
 @dataclass(frozen=True, eq=False)
 class _Intake:
-    """The results of the first pass, in FASTA order; the residues are in the spool."""
+    """The arrays that the first pass collects, in FASTA order; the residues are in the spool."""
 
     alphabet: Alphabet
     lengths: Lengths
@@ -266,7 +266,7 @@ class _Plan:
     lengths: Lengths
     starts: Offsets
     ends: Offsets
-    """Offset behind each subject and its padding, which is the next one's start."""
+    """Offset of the end of each subject and its padding, which is the start of the next subject."""
 
 
 def _write_residues(path: Path, spool: Path, plan: _Plan) -> FileEntry:

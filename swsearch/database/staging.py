@@ -2,7 +2,8 @@
 
 The folder is ``.NAME.building-HOST-PID-RANDOM`` in the target's parent folder, so that the rename stays within one file
 system. Its builder holds a lock (``flock``) on it as long as it runs. The system releases the lock when the process
-ends, even by ``kill -9``, so that the next build of the same target can distinguish a leftover from a running build.
+ends, even by ``kill -9``, so that the next build of the same target can distinguish an abandoned folder from that of a
+running build.
 """
 
 from __future__ import annotations
@@ -32,16 +33,16 @@ _GRACE_SECONDS = 60.0
 
 
 def is_staging(path: Path) -> bool:
-    """Whether a folder's name is that of a database under construction, running or abandoned."""
+    """Whether a folder's name is that of a database under construction, whether its build is running or abandoned."""
     return path.name.startswith(".") and _MARK in path.name
 
 
 @contextmanager
 def staged_folder(target: Path, *, overwrite: bool) -> Iterator[Path]:
-    """An empty folder to build in; it becomes ``target`` when the block ends without an exception.
+    """An empty folder for a build; it becomes ``target`` when the ``with`` statement ends without an exception.
 
-    While the block runs, SIGTERM raises ``SystemExit(143)`` if the program has no handler of its own and this is the
-    main thread, so that the folder is removed in this case too.
+    During the ``with`` statement, SIGTERM raises ``SystemExit(143)`` if the program has no handler of its own and this
+    is the main thread, so that the folder is removed in this case too.
 
     Parameters
     ----------
@@ -102,12 +103,12 @@ def _make_folder(target: Path) -> tuple[Path, int]:
 
 
 def _remove_leftovers(target: Path) -> None:
-    """Remove the folders of ended builds of the same target on this machine."""
+    """Remove the folders of abandoned builds of the same target on this machine."""
     pattern = re.compile(re.escape(f".{target.name}{_MARK}{_host()}-") + r"(\d+)-[0-9a-f]{8}")
     try:
         siblings = os.listdir(target.parent)
     except OSError:
-        return  # making the new folder reports the problem with the parent
+        return  # the creation of the new folder reports the problem with the parent
     for name in siblings:
         match = pattern.fullmatch(name)
         if match and not _is_alive(target.with_name(name), int(match[1])):
@@ -134,9 +135,9 @@ def _host() -> str:
 
 
 def _publish(folder: Path, target: Path, *, overwrite: bool) -> None:
-    """Rename the folder to the target; a replaced database is at ``folder`` afterwards, and removed with it."""
+    """Rename the folder to the target; a replaced database is then at ``folder``, and is removed with it."""
     if overwrite and os.path.lexists(target):
-        # Without the lock, a running change of the old database would finish in the new one.
+        # Without the lock, a concurrent change of the old database could be completed in the new one.
         with writer_lock(target, wait=True):
             _exchange(folder, target)
         return
@@ -166,7 +167,7 @@ def _exchange(folder: Path, target: Path) -> None:
 
 
 def disk_error(error: OSError, target: Path) -> DatabaseError:
-    """The error for the database at ``target``, which is unchanged, from an error of the system."""
+    """The exception for an error of the operating system that left the database at ``target`` unchanged."""
     place = target.parent
     if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
         return DatabaseError(
@@ -186,7 +187,7 @@ def write_catalogue_file(folder: Path, catalogue: Catalogue) -> None:
 
 
 def sync_folder(path: Path) -> None:
-    """Wait until a folder's entries are on the disk."""
+    """Wait until the entries of a folder are on the disk."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -196,7 +197,7 @@ def sync_folder(path: Path) -> None:
 
 @contextmanager
 def termination_as_exception() -> Iterator[None]:
-    """Let SIGTERM raise ``SystemExit(143)`` in the block, if it has no handler and this is the main thread."""
+    """Make SIGTERM raise ``SystemExit(143)`` in a ``with`` body, if it has no handler and this is the main thread."""
 
     def stop(_signal: int, _frame: FrameType | None) -> None:
         raise SystemExit(128 + signal.SIGTERM)

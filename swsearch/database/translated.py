@@ -1,14 +1,14 @@
-"""A DNA database translated to protein: every subject in six frames, as partitions that engines take.
+"""A DNA database translated to protein: every subject in six frames, in partitions for the engines.
 
-The search translates once, after opening the database, and passes the partitions to the engine like any others; engines
-do not know of translation. Each row of such a partition is one frame of a subject. Its number, in place of a
-``subject_index``, is ``6 * subject_index + index of the frame in FRAMES``, and :meth:`TranslatedSubjects.by_frame`
-separates the scores by frame. All frames of a segment are in one partition, so that several threads can share the
-frames of a single long subject.
+The search translates the database once, after it is opened, and passes the partitions to the engine like any others;
+the translation is invisible to engines. Each row of such a partition is one frame of a subject. Instead of the
+``subject_index``, a row has the number ``6 * subject_index + index of the frame in FRAMES``, and
+:meth:`TranslatedSubjects.by_frame` separates the scores by frame. All frames of a segment are in one partition, so that
+several threads can share the frames of a single long subject.
 
-The residues, about two bytes per base, are in a temporary file without a name (in ``TMPDIR``) that is mapped into
-memory. The system keeps as much of it in memory as possible, and removes it when the process ends, however it ends.
-Translation takes memory for one block of bases, independent of the length of subjects.
+The residues, about two bytes per base, are in an unnamed temporary file (in ``TMPDIR``) that is mapped into memory. The
+operating system caches as much of it in memory as possible, and removes it when the process ends, for any reason. The
+translation needs memory for one block of bases, independent of the lengths of the subjects.
 """
 
 from __future__ import annotations
@@ -70,14 +70,16 @@ class TranslatedSubjects:
         A DNA database; it must stay open.
     code : GeneticCode
     block_bases : int
-        Bases translated at a time, at least 3; affects memory and how often progress is reported.
+        Number of bases translated at a time, at least 3. It affects memory use and how often progress is reported.
     progress : callable, optional
-        Called after each block with the bases translated since the last call; the sum is the database's bases.
+        Called after each block with the number of bases translated since the last call. The sum of these numbers is
+        the number of bases of the database.
 
     Raises
     ------
     DatabaseError
-        There is no disk space for the temporary file, more than 715,827,882 subjects, or a residue that is no base.
+        The disk space does not suffice for the temporary file, there are more than 715,827,882 subjects, or a residue
+        is not a base.
     """
 
     def __init__(
@@ -113,13 +115,13 @@ class TranslatedSubjects:
 
     @property
     def n_residues(self) -> int:
-        """Residues of all subjects in all frames."""
+        """Number of residues of all subjects in all frames."""
         return sum(segment.partition.n_residues for segment in self._segments)
 
     def partitions(self, max_residues: int | None = None) -> Iterator[Partition]:
         """The subjects in all frames, divided as by :meth:`PackedDatabase.partitions`.
 
-        Frames without a whole codon are left out.
+        Frames without a complete codon are omitted.
         """
         for segment in self._segments:
             if max_residues is not None:
@@ -131,7 +133,7 @@ class TranslatedSubjects:
     def by_frame(block: ScoreBlock) -> list[ScoreBlock]:
         """The scores of a partition's rows, one block per frame of ``FRAMES``, with the subjects' ``subject_index``.
 
-        The first block has the number of rescored rows of all frames.
+        The first block contains the number of rescored rows of all frames.
         """
         subject_index, frame = np.divmod(block.subject_index, np.uint32(len(FRAMES)))
         blocks = []
@@ -143,7 +145,7 @@ class TranslatedSubjects:
     def stored_ranges(
         self, subject_index: SubjectIndex, frame: int
     ) -> Iterator[tuple[NDArray[np.intp], Codes, Offsets, Lengths]]:
-        """As :meth:`PackedDatabase.stored_ranges`, for the subjects in one frame."""
+        """The result of :meth:`PackedDatabase.stored_ranges`, for the subjects in one frame."""
         number = FRAMES.index(frame)
         for translated in self._segments:
             inside = np.flatnonzero(translated.segment.holds(subject_index))
@@ -162,7 +164,7 @@ def _layout(whole: Partition) -> tuple[Offsets, Lengths, NDArray[np.intp], int]:
     order : int array
         Flat indices of those frames that have a codon: by length, then subject, then frame.
     n_bytes : int
-        Bytes of all frames, including padding.
+        Size of all frames in bytes, including padding.
     """
     bases = whole.lengths[:, None]
     lengths = (np.maximum(bases, _OFFSETS) - _OFFSETS) // np.uint32(CODON)
@@ -177,7 +179,7 @@ def _layout(whole: Partition) -> tuple[Offsets, Lengths, NDArray[np.intp], int]:
 
 
 def _temporary_array(n_bytes: int) -> Codes:
-    """The mapped bytes of a file without a name, with its disk space allocated."""
+    """The mapped bytes of an unnamed file whose disk space is allocated."""
     try:
         with tempfile.TemporaryFile(prefix="swsearch-translated-") as file:
             os.posix_fallocate(file.fileno(), 0, max(n_bytes, 1))
@@ -204,7 +206,7 @@ def _translate(
     begun = int(starts[0])
     n_done, n_bases = 0, whole.n_residues
     for first in range(begun, int(ends[-1]), block_bases):
-        # The codons that begin in this block; the last of them ends two bases after it.
+        # The block contains the codons that begin in it; the last of them ends two bases after it.
         stop = min(first + block_bases, int(ends[-1]) - CODON + 1)
         window = whole.residues[first : stop + CODON - 1]
         segment.check_letters(window, DNA, padded=True)
@@ -216,7 +218,7 @@ def _translate(
                 continue
             for frame, target in zip(FRAMES, to[place].tolist(), strict=True):
                 offset = abs(frame) - 1
-                # The codons of a frame begin at every third base from its first; in minus frames, from right to left.
+                # The codons of a frame begin at every third base from its first base; minus frames run right to left.
                 if frame > 0:
                     skipped = max(0, -(-(low - begin - offset) // CODON))
                     codons = forward[begin + offset + CODON * skipped - first : high - first + 1 : CODON]

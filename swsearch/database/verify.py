@@ -1,4 +1,4 @@
-"""Verification of a packed database: every file against its SHA-256, every array against the format's rules."""
+"""Verification of a packed database: of every file against its SHA-256, of every array against the format's rules."""
 
 from __future__ import annotations
 
@@ -47,10 +47,10 @@ def verify_path(path: str | os.PathLike[str]) -> list[str]:
 
 
 def verify(database: PackedDatabase) -> list[str]:
-    """All problems of an open database, one line each; an empty list where there are none.
+    """All problems of an open database, one line each; an empty list if there are none.
 
-    Every changed byte is detected: in the arrays by this function, and in the catalogue, except white space in its
-    JSON, when the database is opened. Memory is one block of residues and a few bytes per subject.
+    Every changed byte is detected: in the arrays by this function, and in the catalogue, except for white space in its
+    JSON, when the database is opened. The memory in use is one block of residues and a few bytes per subject.
     """
     problems = catalogue_problems(database.path, database.catalogue)
     for segment in database.segments:
@@ -87,7 +87,7 @@ def changed_files(folder: Path, entry: SegmentEntry) -> Iterator[str]:
 
 
 def _structure_problems(segment: Segment, where: str, alphabet: Alphabet) -> list[str]:
-    """Violations of the format in files with correct digests, which only a faulty writer can produce."""
+    """Violations of the format in files with correct digests; only an incorrect writer can produce them."""
     entry = segment.entry
     lengths = segment.lengths.astype(np.int64)
     starts = segment.starts.astype(np.int64)
@@ -137,7 +137,7 @@ def _residues_hold(segment: Segment, room: np.ndarray[tuple[int], np.dtype[np.in
         base = int(stops[first] - room[first])
         stop = max(first + 1, int(np.searchsorted(stops, base + _BLOCK_BYTES, side="right")))
         block = segment.residues[base : int(stops[stop - 1])]
-        # +1 where a subject begins, -1 behind its last residue: the running sum is 1 on residues, 0 on padding.
+        # +1 where a subject begins, -1 after its last residue: the prefix sum is 1 on residues, 0 on padding.
         change = np.zeros(len(block) + 1, dtype=np.int8)
         starts = segment.starts[first:stop].astype(np.int64) - base
         change[starts] += 1

@@ -1,1 +1,1 @@
-"""Filters: which subjects are aligned (length, identifiers, taxonomy), and which alignments are reported."""
+"""Filters: selection of the subjects to align (length, identifiers, taxonomy) and of the alignments to report."""

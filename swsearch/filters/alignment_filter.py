@@ -1,7 +1,7 @@
 """Filters on alignments, by identity, coverage and length.
 
-They are applied to computed alignments before the list is cut: candidates are aligned from the best downwards until
-enough of them pass. Percentages are those that reports print (``pident``, ``qcovs``), unrounded.
+They are applied to computed alignments before the list is cut to the top N: candidates are aligned in the order of
+their rank until enough of them pass. Percentages are those that reports print (``pident``, ``qcovs``), unrounded.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ class AlignmentFilter:
     min_identity : float
         Columns of equal letters, in percent of all columns.
     min_query_coverage, min_subject_coverage : float
-        Residues between the alignment's ends, in percent of the whole query or subject.
+        Residues between the alignment's ends, in percent of the length of the query or subject.
     min_columns : int
-        Columns, including gaps.
+        Number of columns, including gaps.
     """
 
     min_identity: float = 0.0

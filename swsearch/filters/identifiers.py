@@ -1,9 +1,10 @@
-"""Files of identifiers, and the subjects that an identifier names.
+"""Files of identifiers, and the rules by which an identifier denotes a subject.
 
 The names of a subject are the first word of its header and the parts of this word between bars, without database tags:
-``sp|P02232|LGB1_VICFA`` is also named ``P02232`` and ``LGB1_VICFA``. An accession with a version (capital letters and
-digits followed by ``.1``, for example) is also named by the accession alone: ``NP_000537`` in a list names the subject
-``NP_000537.3``. The reverse does not hold: an identifier with a version names only that version. Case is significant.
+``sp|P02232|LGB1_VICFA`` also has the names ``P02232`` and ``LGB1_VICFA``. An accession with a version (capital letters
+and digits followed by ``.1``, for example) also has the accession without version as a name: ``NP_000537`` in a list
+denotes the subject ``NP_000537.3``. The reverse does not hold: an identifier with a version denotes only that version.
+Case is significant.
 """
 
 from __future__ import annotations
@@ -19,11 +20,11 @@ from swsearch.words import counted
 _TAG: Final = re.compile("bbm|bbs|dbj|emb|gb|gi|gim|gnl|gp|lcl|oth|pat|pdb|pgp|pir|prf|ref|sp|tpd|tpe|tpg|tr")
 """Database tags in headers of UniProt and NCBI."""
 _VERSIONED: Final = re.compile(r"((?=[A-Z_]*+[0-9])[A-Z]++_?+[A-Z0-9]*+)\.[0-9]{1,3}")
-"""The quantifiers are possessive: without backtracking, the time is linear in the length of the word."""
+"""An accession with a version. The quantifiers are possessive, so the time is linear in the length of the word."""
 
 
 def names_of(identifier: str) -> Iterator[str]:
-    """Every name of a subject, from the first word of its header; a name may occur twice.
+    """All names of a subject, derived from the first word of its header; a name may occur twice.
 
     >>> list(names_of("sp|P02232.2|LGB1_VICFA"))
     ['sp|P02232.2|LGB1_VICFA', 'P02232.2', 'P02232', 'LGB1_VICFA']
@@ -46,13 +47,13 @@ class IdentifierList:
     Parameters
     ----------
     option : str
-        The option that named the file, for messages.
+        The option by which the file was specified, for messages.
     path : str
 
     Raises
     ------
     InputError
-        The file cannot be read or names nothing.
+        The file cannot be read or contains no identifier.
     """
 
     def __init__(self, option: str, path: str) -> None:
@@ -65,13 +66,13 @@ class IdentifierList:
         self._found: set[str] = set()
 
     def names(self, identifier: str) -> bool:
-        """Whether the list names the subject with this first word."""
+        """Whether an identifier of the list denotes the subject with this first word."""
         known = [name for name in names_of(identifier) if name in self.wanted]
         self._found.update(known)
         return bool(known)
 
     def note(self) -> str | None:
-        """A message about the identifiers that have named no subject so far; None if there are none."""
+        """A message about the identifiers that have denoted no subject so far; None if there are none."""
         missing = sorted(self.wanted - self._found)
         if not missing:
             return None

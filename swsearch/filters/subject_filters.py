@@ -1,6 +1,6 @@
 """Filters on subjects, applied before scoring: they select the subjects of the database that a search aligns.
 
-E-values are those of the whole database, so the filters do not change the E-value of a hit.
+E-values refer to the complete database, so the filters do not change the E-value of a hit.
 """
 
 from __future__ import annotations
@@ -32,12 +32,13 @@ class SubjectFilters:
     id_pattern : str or None
         Regular expression that must match somewhere in the first word of the subject's header.
     include, exclude : str or None
-        Files of identifiers (:mod:`swsearch.filters.identifiers`): the subjects that are, or are not, aligned.
+        Files with the identifiers of the only subjects to align, or of subjects to leave out
+        (:mod:`swsearch.filters.identifiers`).
     taxid : str or None
         NCBI taxonomy ids separated by commas; subjects of other organisms are not aligned.
     taxid_map, taxonomy : str or None
-        Files for ``taxid`` (:mod:`swsearch.filters.taxonomy`): the taxonomy id of each subject, and the tree that adds
-        descendants.
+        Files for ``taxid`` (:mod:`swsearch.filters.taxonomy`): the taxonomy id of each subject, and the taxonomic tree
+        by which descendants are included.
     """
 
     min_length: int | None = None
@@ -69,9 +70,9 @@ class SubjectSelection:
     Attributes
     ----------
     chosen : bool array, shape (n_subjects,)
-        Indexed by ``subject_index``.
+        Whether each subject passes, indexed by ``subject_index``.
     notes : tuple of str
-        Messages for the user, such as identifiers that named no subject.
+        Messages for the user, such as identifiers that denote no subject.
     """
 
     chosen: NDArray[np.bool_]
@@ -89,12 +90,12 @@ class SubjectSelection:
 
     @property
     def digest(self) -> str:
-        """SHA-256 that depends only on which subjects of the database pass, not on the filters that chose them."""
+        """SHA-256 that depends only on which subjects of the database pass, not on the filters that selected them."""
         return hashlib.sha256(np.packbits(self.chosen).tobytes()).hexdigest()
 
 
 def select_subjects(database: PackedDatabase, filters: SubjectFilters) -> SubjectSelection | None:
-    """The subjects that pass ``filters``; None where no condition is set.
+    """The subjects that pass ``filters``; None if no condition is set.
 
     Raises
     ------

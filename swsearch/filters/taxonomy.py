@@ -1,8 +1,8 @@
 """The filter by taxonomy id: the organism of each subject, and the descendants of an id in NCBI's tree.
 
-A subject's id is read from its header (``OX=``, as UniProt writes it) or from a map: a file of two columns, identifier
-and id, or one of NCBI's ``accession2taxid`` files with its header line. With a map, the headers are ignored. The tree
-is ``nodes.dmp`` of NCBI's ``taxdump``; without it an id has no descendants.
+A subject's id is read from its header (``OX=``, as in UniProt) or from a map: a file of two columns, identifier and id,
+or one of NCBI's ``accession2taxid`` files with its header line. If there is a map, the ids in headers are ignored. The
+tree is ``nodes.dmp`` of NCBI's ``taxdump``; without it, an id has no descendants.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class TaxonFilter:
     taxids : frozenset of int
         The ids that pass, including descendants.
     members : frozenset of str or None
-        Identifiers to which the map assigns one of these ids; None where ids are read from headers.
+        Identifiers to which the map assigns one of these ids; None if ids are read from headers.
     """
 
     taxids: frozenset[int]
@@ -37,7 +37,7 @@ class TaxonFilter:
 
     @staticmethod
     def read(taxid: str, taxid_map: str | None, taxonomy: str | None) -> TaxonFilter:
-        """The filter of the options with these names.
+        """The filter for the values of the options with these names.
 
         Raises
         ------
@@ -103,7 +103,7 @@ def with_descendants(taxids: frozenset[int], path: str) -> frozenset[int]:
 
 
 def mapped_members(taxids: frozenset[int], path: str) -> frozenset[str]:
-    """The identifiers to which a map assigns one of the ids; only these are held in memory.
+    """The identifiers to which a map assigns one of the ids; only these are stored in memory.
 
     Raises
     ------
@@ -117,7 +117,7 @@ def mapped_members(taxids: frozenset[int], path: str) -> frozenset[str]:
         if not fields or fields[0].startswith("#"):
             continue
         if number == 1 and "taxid" in fields[1:]:
-            n_names = fields.index("taxid")  # NCBI's columns before it: accession, accession.version or both
+            n_names = fields.index("taxid")  # preceded by NCBI's columns accession, accession.version or both
             continue
         try:
             if whole_number(fields[n_names]) in taxids:

@@ -1,1 +1,1 @@
-"""The results of a search as plain records: columns of scores for all subjects, hits with alignments for the best."""
+"""The results of a search as plain records: arrays of scores for all subjects, hits with alignments for the best."""

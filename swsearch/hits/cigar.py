@@ -1,8 +1,9 @@
 """CIGAR strings: parsing, counting, and the alignment rows and BTOP strings that reports print from them.
 
-An operation is a count and a letter: ``=`` for columns of equal letters, ``X`` for columns of different ones, ``I`` for
-gaps that consume the query alone, ``D`` the subject alone. Letters are those of the aligned part, without gaps, along
-the strand that aligned. No sequence or database is needed, so stored hits can be printed on any machine.
+An operation is a count and a letter: ``=`` for columns of equal letters, ``X`` for columns of different letters, ``I``
+for gaps that consume only the query, ``D`` for gaps that consume only the subject. The functions take the letters of
+the aligned parts, without gaps, in the direction of the aligned strand. They need neither sequence files nor a
+database, so stored hits can be printed on any machine.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ _COUNT: Final = re.compile(r"[0-9]+")
 
 @dataclass(frozen=True)
 class CigarCounts:
-    """The contents of a CIGAR: columns of each kind, and the number of gaps."""
+    """The contents of a CIGAR: the numbers of columns of each kind, and the number of gaps."""
 
     identities: int
     mismatches: int
@@ -44,12 +45,12 @@ class CigarCounts:
 
     @property
     def query_residues(self) -> int:
-        """Residues of the query that the alignment covers."""
+        """Number of residues of the query that the alignment covers."""
         return self.identities + self.mismatches + self.insertions
 
     @property
     def subject_residues(self) -> int:
-        """Residues of the subject that the alignment covers."""
+        """Number of residues of the subject that the alignment covers."""
         return self.identities + self.mismatches + self.deletions
 
 
@@ -113,7 +114,7 @@ def gapped(query_letters: str, subject_letters: str, cigar: str) -> tuple[str, s
     Raises
     ------
     InputError
-        The CIGAR covers more or fewer letters than are given.
+        The CIGAR covers more or fewer letters than the arguments contain.
 
     >>> gapped("ACGT", "ACT", "2=1I1=")
     ('ACGT', 'AC-T')
@@ -121,7 +122,7 @@ def gapped(query_letters: str, subject_letters: str, cigar: str) -> tuple[str, s
     _check(cigar)
     rows: tuple[list[str], list[str]] = ([], [])
     query = subject = 0
-    # Gaps are few: everything between two gaps, whether = or X, is copied at once.
+    # Gaps are few: the letters between two gaps, whether = or X, are copied in one step.
     parts = _GAP_RUN.split(cigar)
     for between, gap, operation in zip(parts[::3], [*parts[1::3], ""], [*parts[2::3], ""], strict=True):
         n_pairs = sum(map(int, _COUNT.findall(between)))
@@ -144,7 +145,7 @@ def gapped(query_letters: str, subject_letters: str, cigar: str) -> tuple[str, s
 
 
 def _refuse_cover(cigar: str, n_query: int, n_subject: int) -> None:
-    """Raise an error that names the sequence, of two with these lengths, that the CIGAR does not cover exactly."""
+    """Raise an error that names the sequence that the CIGAR does not cover exactly, if they have these lengths."""
     totals = count(cigar)
     for name, covered, given in (
         ("query", totals.query_residues, n_query),
@@ -157,8 +158,8 @@ def _refuse_cover(cigar: str, n_query: int, n_subject: int) -> None:
 def midline(query_letters: str, subject_letters: str, cigar: str, matrix: SubstitutionMatrix) -> str:
     """The row between the two sequences, as BLAST prints it.
 
-    For protein it has the letter where both are equal, and ``+`` where the pair scores above 0; for DNA it has ``|``
-    where both are equal. All other columns are blank.
+    For protein, a column contains the letter if both letters are equal, and ``+`` if the score of the pair is above 0.
+    For DNA, a column contains ``|`` if both letters are equal. All other columns are blank.
     """
     return row_midline(*gapped(query_letters, subject_letters, cigar), matrix)
 
@@ -173,7 +174,7 @@ def row_midline(query_row: str, subject_row: str, matrix: SubstitutionMatrix) ->
 def _marks(matrix: SubstitutionMatrix) -> Codes:
     """The midline's mark of each query letter (row) and subject letter (column); uint8, shape (128, 128).
 
-    A look-up in this table takes 1 ns per column; a call of the matrix for each pair took a microsecond.
+    A lookup in this table takes 1 ns per column; a call of the matrix for each pair took a microsecond.
     """
     marks = np.full((128, 128), ord(" "), np.uint8)
     letters, same = matrix.alphabet.letters, matrix.alphabet.identity_table

@@ -10,14 +10,15 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True, eq=False)
 class Ends:
-    """The ends of one query's best alignments; of several, the smallest subject end, then the smallest query end.
+    """The ends of one query's optimal alignments; among several, the smallest subject end, then smallest query end.
 
     Attributes
     ----------
     query_end : int64 array, shape (n_subjects,)
-        Query residues up to the end, 1 to the query's length, along the strand of the profile; 0 where nothing aligns.
+        Number of query residues up to the end, 1 to the query's length, on the strand of the profile; 0 if nothing
+        aligns.
     subject_end : int64 array, shape (n_subjects,)
-        Subject residues up to the end, 1 to the subject's length; 0 where nothing aligns.
+        Number of subject residues up to the end, 1 to the subject's length; 0 if nothing aligns.
     """
 
     query_end: NDArray[np.int64]

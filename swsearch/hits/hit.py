@@ -1,10 +1,10 @@
 """A hit: a local alignment of a query with a subject, with its scores and E-value.
 
-Coordinates are 0-based and half-open, as Python slices; reports convert them where their format is 1-based and
-inclusive. On the minus strand of a DNA query the alignment runs along the reverse complement, but ``query_start`` and
-``query_end`` are positions on the query as given, ``query_start < query_end``.
+Coordinates are 0-based and half-open, as Python slices; reports convert them if their format is 1-based and inclusive.
+On the minus strand of a DNA query, the alignment is that of the reverse complement, but ``query_start`` and
+``query_end`` are positions on the forward query, with ``query_start < query_end``.
 
-Where query or subject was translated, its coordinates are bases of the DNA as given, again with start < end; its
+If the query or the subject was translated, its coordinates are in bases of the forward DNA, again with start < end; its
 letters are residues, and the CIGAR counts residues: one column is three bases.
 """
 
@@ -22,23 +22,24 @@ class Alignment:
     Attributes
     ----------
     query_start, query_end : int
-        Aligned part of the query as given, 0-based, half-open.
+        Aligned part of the forward query, 0-based, half-open.
     subject_start, subject_end : int
         Aligned part of the subject, 0-based, half-open.
     cigar : str
-        ``=`` match, ``X`` mismatch, ``I`` consumes the query, ``D`` the subject; along the strand that aligned.
+        ``=`` match, ``X`` mismatch, ``I`` consumes the query, ``D`` the subject; in the direction of the aligned
+        strand.
     identities : int
-        Columns of equal letters; case does not count, and ``U`` of RNA equals ``T``.
+        Number of columns of equal letters; case is ignored, and ``U`` of RNA equals ``T``.
     positives : int
-        Columns whose pair of residues scores above 0, including such identities.
+        Number of columns whose pair of residues has a score above 0, including such identities.
     columns : int
         Length of the alignment, including gaps.
     gap_openings, gap_residues : int
         Number of gaps, and number of gap columns.
     subject_letters : str
-        The aligned part of the subject, as written or translated, without gaps; with it a stored hit can be printed.
+        The aligned part of the subject, as written or translated, without gaps; with it, a stored hit can be printed.
     query_letters : str
-        The aligned part of a translated query; empty where the query was not translated.
+        The aligned part of a translated query; empty if the query was not translated.
     """
 
     query_start: int
@@ -56,7 +57,7 @@ class Alignment:
 
     @property
     def mismatches(self) -> int:
-        """Columns of two different letters."""
+        """Number of columns of two different letters."""
         return self.columns - self.identities - self.gap_residues
 
 
@@ -67,29 +68,30 @@ class Hit:
     Attributes
     ----------
     rank : int
-        The subject's rank in the query's list, from 1: by ascending E-value, descending score and ascending subject
-        index, all of the subject's best alignment.
+        The rank of the subject in the query's list, from 1: by ascending E-value, descending score and ascending
+        subject index, where E-value and score are those of the subject's best alignment.
     subject_index : int
-        Index in the database's FASTA order, from 0.
+        Index of the subject in the database's FASTA order, from 0.
     subject_header : str
-        Whole header without ``>``.
+        Complete header without ``>``.
     subject_length : int
-        Length of the subject as given, in residues or bases.
+        Length of the subject in the database, in residues or bases.
     score : int
         Raw score.
     bits : float or None
-        Bit score; None where the scoring scheme has no statistics.
+        Bit score; None if the scoring scheme has no statistics.
     evalue : float or None
-        Expected number of subjects that reach the score by chance; None where there are no statistics.
+        Expected number of subjects that reach the score by chance; None if there are no statistics.
     strand : str
-        ``plus`` or ``minus``: the strand of a DNA query that aligned; ``plus`` for protein.
+        ``plus`` or ``minus``: the aligned strand of a DNA query; ``plus`` for protein.
     alignment : Alignment
     hsp : int
         The alignment's rank among those of its subject, from 1.
     query_frame, subject_frame : int
-        1, 2, 3, -1, -2 or -3 of what was translated (:mod:`swsearch.sequences.genetic_code`); 0 of what was not.
+        1, 2, 3, -1, -2 or -3 for a translated sequence (:mod:`swsearch.sequences.genetic_code`), 0 for an untranslated
+        one.
     query_header : str
-        Whole header of the query without ``>``; it does not count when hits are compared.
+        Complete header of the query without ``>``; it is ignored in comparisons of hits.
     """
 
     rank: int
@@ -118,7 +120,7 @@ class Hit:
 
     @property
     def bitscore(self) -> float | None:
-        """The bit score by BLAST's name of the column."""
+        """The bit score, under BLAST's name of the column."""
         return self.bits
 
     @property
@@ -128,12 +130,12 @@ class Hit:
 
     @property
     def length(self) -> int:
-        """Columns of the alignment, gaps included."""
+        """Number of columns of the alignment, including gaps."""
         return self.alignment.columns
 
     @property
     def mismatch(self) -> int:
-        """Columns of two different letters."""
+        """Number of columns of two different letters."""
         return self.alignment.mismatches
 
     @property
@@ -143,12 +145,12 @@ class Hit:
 
     @property
     def qstart(self) -> int:
-        """First aligned position of the query in reading direction, counted from 1."""
+        """First aligned position of the query in its reading direction, counted from 1."""
         return self._query_positions[0]
 
     @property
     def qend(self) -> int:
-        """Last aligned position of the query in reading direction, counted from 1."""
+        """Last aligned position of the query in its reading direction, counted from 1."""
         return self._query_positions[1]
 
     @property

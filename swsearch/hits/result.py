@@ -1,4 +1,4 @@
-"""The results of a search and its costs, as plain records that the store saves and the reports print."""
+"""The results of a search and their computational cost, as plain records that the store saves and reports print."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from swsearch.sequences.genetic_code import STANDARD_CODE
 
 @dataclass(frozen=True)
 class SearchStats:
-    """The costs of one query.
+    """The computational cost of one query.
 
     Attributes
     ----------
     cells : int
-        Cells of the alignment matrices that were scored, over all strands or frames.
+        Number of cells of the alignment matrices that were scored, over all strands or frames.
     score_seconds, total_seconds : float
         Wall time of the engine, and of all steps for this query.
     n_rescored : int
-        Subjects scored again in a wider integer type.
+        Number of subjects scored again in a wider integer type.
     """
 
     cells: int
@@ -33,7 +33,7 @@ class SearchStats:
 
     @property
     def gcups(self) -> float:
-        """Billions of cell updates a second of engine time."""
+        """Billions of cell updates per second of engine time."""
         return self.cells / self.score_seconds / 1e9 if self.score_seconds > 0 else 0.0
 
 
@@ -50,10 +50,10 @@ class QueryResult:
     letters : str
         The query as written.
     hits : tuple of Hit
-        Hits by ``rank``, and those of one subject by ``hsp``.
+        Hits ordered by ``rank``, and those of one subject by ``hsp``.
     n_passed : int
-        Subjects that passed the filters on subjects, scores and E-values, before alignments were filtered and the list
-        was cut at the top N.
+        Number of subjects that passed the filters on subjects, scores and E-values, before alignments were filtered and
+        the list was cut to the top N.
     stats : SearchStats
     """
 
@@ -66,7 +66,7 @@ class QueryResult:
 
     @property
     def length(self) -> int:
-        """Query length in residues, in bases where it is DNA."""
+        """Query length in residues, or in bases if it is DNA."""
         return len(self.letters)
 
     @property
@@ -81,8 +81,8 @@ class QueryResult:
 
 
 CHOICE_FILES: Final = ("include", "exclude", "taxid_map", "taxonomy")
-"""Parameters that name files for filters on subjects; the parameter ``chosen_digest`` identifies the subjects that
-passed."""
+"""Parameters that are paths of files for filters on subjects; the parameter ``chosen_digest`` identifies the subjects
+that passed."""
 
 
 @dataclass(frozen=True)
@@ -92,8 +92,8 @@ class DatabaseInfo:
     Attributes
     ----------
     path : str
-        The database's path, absolute and without symbolic links; in runs of older programs, as it was typed. Reports
-        print only :attr:`name`.
+        The path of the database, absolute and without symbolic links; in runs of older programs, as the user wrote it.
+        Reports print only :attr:`name`.
     digest : str
         SHA-256 of the content.
     generation : int
@@ -111,7 +111,7 @@ class DatabaseInfo:
 
     @property
     def name(self) -> str:
-        """The last part of the path, which reports print because it does not depend on how the path was written.
+        """The last part of the path. Reports print it because it does not depend on how the path was written.
 
         >>> DatabaseInfo("/data/proteins.db", "0af3", 1, "protein", 2, 700).name
         'proteins.db'
@@ -121,7 +121,7 @@ class DatabaseInfo:
 
 @dataclass(frozen=True)
 class RunInfo:
-    """The record of one run: the search's parameters, scoring, statistics, database and program.
+    """The record of one run: parameters of the search, scoring, statistics, database and program.
 
     It determines the hits completely, so that a stored hit can be reproduced. ``engine`` and ``threads`` do not affect
     the hits; they are stored for information, and no report of hits prints them.
@@ -138,15 +138,15 @@ class RunInfo:
         The matrix as text in NCBI's format, so that positives can be shown without the matrix file.
     gap_open, gap_extend : int
     lam, k : float or None
-        Karlin-Altschul λ and K of the bit scores; None where there are none.
+        Karlin-Altschul λ and K of the bit scores; None if the scheme has no statistics.
     statistics : str
         The source of λ and K, or the reason why there are none.
     search_space : int
-        Residues that E-values are scaled to, multiplied by the comparisons (strands or frames) of a query and a
-        subject.
+        Database size to which E-values refer, in residues, multiplied by the number of comparisons (strands or frames)
+        of a query and a subject.
     database : DatabaseInfo
     program : str
-        Name and version.
+        Name and version of the program.
     engine : str
     threads : int
     """
@@ -167,9 +167,9 @@ class RunInfo:
     threads: int
 
     def differences(self, found: RunInfo) -> str:
-        """The differences that make ``found`` another search than this one; empty where there are none.
+        """The differences by which ``found`` is a different search; empty if there are none.
 
-        Engine, threads, command and paths of files make no difference.
+        Engine, threads, command and paths of files are ignored.
         """
         # Instead of these parameters, the values that they determine are compared.
         decided = {"matrix", "match", "mismatch", "gap_open", "gap_extend", *CHOICE_FILES}
@@ -193,10 +193,10 @@ class RunInfo:
 
     @property
     def reported_parameters(self) -> dict[str, str | int | float | bool | None]:
-        """The parameters without paths, which depend on where a search was started.
+        """The parameters without paths, because these depend on the folder in which a search was started.
 
-        Of a matrix file, the name is given. Files for filters on subjects are left out; ``chosen_digest`` stands for
-        them.
+        A matrix file is represented by its name. Files for filters on subjects are omitted; ``chosen_digest``
+        represents them.
         """
         shown = {name: value for name, value in self.parameters.items() if name not in CHOICE_FILES}
         if isinstance(matrix := shown.get("matrix"), str):
@@ -205,13 +205,13 @@ class RunInfo:
 
     @property
     def translates(self) -> str | None:
-        """Which side was translated: ``query``, ``subject``, ``both`` or None."""
+        """The translated side: ``query``, ``subject``, ``both`` or None."""
         translate = self.parameters.get("translate")
         return None if translate is None else str(translate)
 
     @property
     def genetic_code(self) -> int | None:
-        """NCBI's number of the genetic code of the translation; None where nothing was translated."""
+        """NCBI's number of the genetic code of the translation; None if neither side was translated."""
         return int(self.parameters.get("genetic_code") or STANDARD_CODE) if self.translates else None
 
     @property

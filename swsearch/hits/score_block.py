@@ -1,4 +1,4 @@
-"""Scores as an engine returns them: columns with one row per subject."""
+"""The scores that an engine returns: arrays with one element per subject."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ class ScoreBlock:
     subject_index : uint32 array, shape (n,)
         Index of each subject in the database's FASTA order.
     score : int32 array, shape (n,)
-        Optimal local score, 0 where nothing aligns.
+        Optimal local score, 0 if nothing aligns.
     n_rescored : int
-        Subjects whose score exceeded the narrow integer type and was computed again in a wider one.
+        Number of subjects whose score exceeded the narrow integer type and was computed again in a wider one.
     n_left_out : int
-        Subjects that reach the floor but have no row, because a top-N bound excludes them from the best N.
+        Number of subjects that reach the floor but have no row, because a top-N bound excludes them from the best N.
     """
 
     subject_index: SubjectIndex
@@ -34,7 +34,7 @@ class ScoreBlock:
         return len(self.score)
 
     def at_least(self, floor: int) -> ScoreBlock:
-        """The rows that score ``floor`` or more."""
+        """The rows with scores of at least ``floor``."""
         keep = np.flatnonzero(self.score >= floor)
         return ScoreBlock(self.subject_index[keep], self.score[keep], self.n_rescored)
 

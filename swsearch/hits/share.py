@@ -1,7 +1,7 @@
 """The description of the queries that a run searches: a share of the queries of some files.
 
-A run stores this description with its results. From it the missing queries of a run are known exactly, and shares of
-one batch can be distinguished from other runs.
+A run stores this description with its results. The description determines the missing queries of a run, and
+distinguishes the shares of one batch from other runs.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Final
 from swsearch.errors import InputError
 
 MAX_SHARES: Final = 999_999_999
-"""Larger than any job array, and within the integer range of every SQL database."""
+"""Largest number of shares. It is larger than any job array, and within the integer range of every SQL database."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Shard:
 
     @staticmethod
     def parse(text: str) -> Shard:
-        """The share that the text ``i/n`` denotes.
+        """The share that a text of the form ``i/n`` denotes.
 
         Raises
         ------
@@ -58,7 +58,7 @@ class Shard:
         return other.count % self.count == 0 and self.holds(other.index - 1)
 
     def numbers(self, n_queries: int) -> range:
-        """The numbers of the share's queries if the files hold ``n_queries`` queries."""
+        """The numbers of the share's queries if the files contain ``n_queries`` queries."""
         return range(self.index - 1, n_queries, self.count)
 
 
@@ -78,8 +78,8 @@ class AskedQueries:
         Number of queries of the files, over all shares and including records that cannot be searched; None until they
         are counted.
     digest : str or None
-        SHA-256 of all these queries in their order, in hexadecimal; it does not depend on how they are distributed over
-        files, or on the files' paths. None until they are read.
+        SHA-256 of all these queries in their order, in hexadecimal; it depends neither on their distribution over files
+        nor on the paths of the files. None until they are read.
     """
 
     shard: Shard = Shard()
@@ -126,12 +126,12 @@ class QueryCount:
         self._digest.update(f"{header}\n{letters}\n".encode("utf-8", "surrogatepass"))
 
     def asked(self, shard: Shard) -> AskedQueries:
-        """The description of the counted queries, of which ``shard`` is searched."""
+        """The description of the counted queries, of which the share ``shard`` is searched."""
         return AskedQueries(shard, self.n_queries, self._digest.hexdigest())
 
 
 def all_of(queries: Iterable[tuple[str, str]]) -> AskedQueries:
-    """The description of queries with these headers and letters, all of which are searched."""
+    """The description of queries with these headers and letters, if all of them are searched."""
     count = QueryCount()
     for header, letters in queries:
         count.add(header, letters)

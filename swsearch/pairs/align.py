@@ -1,7 +1,8 @@
-"""The best alignments of pairs: translates modes and pairs into a backend's arrays, and its outcomes into records.
+"""The best alignments of pairs: :func:`align_pairs` takes pairs and a mode, and returns a :class:`PairAlignment` each.
 
-All cells are computed. Which of several optimal alignments is returned does not depend on the backend, threads, memory
-or instruction set (docs/design/diamond.md). Coordinates are 0-based and half-open.
+The module converts modes and pairs to the arrays of a backend, and its results to records. All cells are computed. The
+choice among several optimal alignments does not depend on the backend, threads, memory or instruction set
+(docs/design/diamond.md). Coordinates are 0-based and half-open.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from swsearch.words import shortened
 MODES: Final = ("local", "global", "semiglobal", "edit", "lcs")
 FREE_ENDS: Final = ("both", "query", "subject")
 CIGAR_CELLS: Final = 25_000_000
-"""Cells of the largest pair whose alignment is computed by default: 5,000 by 5,000."""
+"""Number of cells of the largest pair whose alignment is computed by default: 5,000 by 5,000."""
 
 Pair = tuple[PairSequence, PairSequence]
 """Query and subject."""
@@ -43,11 +44,12 @@ class PairAlignment:
     score : int
         Raw score; the distance for ``edit``, the length of the common subsequence for ``lcs``.
     query_end, subject_end : int
-        Letters before the end of the alignment.
+        Number of letters before the end of the alignment.
     query_start, subject_start : int or None
-        Letters before its start; None where only the score was requested and the mode does not determine the start.
+        Number of letters before its start; None if only the score was requested and the mode does not determine the
+        start.
     cigar : str or None
-        None where only the score was requested; empty where nothing aligns.
+        The alignment as a CIGAR; None if only the score was requested, and empty if nothing aligns.
     """
 
     mode: str
@@ -63,7 +65,7 @@ class PairAlignment:
 
     @property
     def counts(self) -> CigarCounts | None:
-        """Columns by kind; None without a CIGAR."""
+        """Numbers of columns by kind; None without a CIGAR."""
         return None if self.cigar is None else count(self.cigar)
 
     @property
@@ -76,12 +78,13 @@ class PairAlignment:
 
 
 def mode_scoring(mode: str, scoring: PairScoring | None) -> PairScoring:
-    """The scoring of a mode: its own for ``edit`` and ``lcs``, otherwise the one given.
+    """The scoring of a mode: the fixed one for ``edit`` and ``lcs``, otherwise the argument.
 
     Raises
     ------
     InputError
-        The mode is unknown, needs a scoring and has none, or has its own and another one is given.
+        The mode is unknown, requires a scoring and ``scoring`` is None, or has a fixed scoring and ``scoring`` is not
+        None.
     """
     if mode not in MODES:
         raise InputError(f"--mode {mode!r} is unknown; choose {', '.join(MODES)}")
@@ -131,36 +134,37 @@ def align_pairs(
     n_threads: int = 1,
     progress: Callable[[int], None] | None = None,
 ) -> list[PairAlignment]:
-    """The best alignment of each pair, in their order.
+    """The best alignment of each pair, in the order of the pairs.
 
     Parameters
     ----------
     pairs : sequence of (query, subject)
-        All are residues of one alphabet, or all are texts.
+        All sequences are residues of one alphabet, or all are texts.
     mode : str
         ``local``, ``global``, ``semiglobal``, ``edit`` or ``lcs``.
     scoring : PairScoring, optional
-        Needed for the first three modes; the other two have their own.
+        Required for the first three modes; the other two have a fixed scoring.
     free_ends : str
-        For ``semiglobal``: the side whose end gaps cost nothing. With ``subject`` the whole query is aligned, and the
-        subject may extend beyond it at both ends; ``query`` is the reverse; ``both`` frees the end gaps of both sides.
+        For ``semiglobal``: the side whose end gaps cost nothing. With ``subject``, the complete query is aligned, and
+        the subject may extend beyond it at both ends; ``query`` is the reverse; with ``both``, the end gaps of both
+        sides are free.
     path : bool
-        Whether alignments are computed; if not, only scores and ends are.
+        Whether alignments are computed; if not, only scores and ends are computed.
     backend : PairBackend, optional
         Computes the alignments; by default the CPU on ``n_threads`` threads.
     n_threads : int
-        Threads of the default backend, and for writing CIGARs; at least 1.
+        Number of threads of the default backend, and for writing CIGARs; at least 1.
     progress : callable, optional
-        Called from this thread with the cells done since the last call.
+        Called from this thread with the number of cells completed since the last call.
 
     Raises
     ------
     InputError
         The parameters do not fit, or the sequences are too long for 30-bit scores.
     EngineError
-        The backend's device fails.
+        The device of the backend fails.
     KeyboardInterrupt
-        After all threads have ended.
+        The program was interrupted; raised after all threads have ended.
 
     >>> risotto = PairSequence("", "RISOTTO"), PairSequence("", "PRESTO")
     >>> [found.score for found in align_pairs([risotto, risotto[::-1]], "edit")]
@@ -189,7 +193,7 @@ def free_ends_of_mode(mode: str, free_ends: str) -> tuple[bool, bool, bool]:
     Raises
     ------
     InputError
-        ``free_ends`` is none of :data:`FREE_ENDS`, or is set for a mode that it does not apply to.
+        ``free_ends`` is none of :data:`FREE_ENDS`, or is set for a mode to which it does not apply.
     """
     if free_ends not in FREE_ENDS:
         raise InputError(f"--free-ends {free_ends!r} is unknown; choose {', '.join(FREE_ENDS)}")
@@ -203,10 +207,10 @@ def free_ends_of_mode(mode: str, free_ends: str) -> tuple[bool, bool, bool]:
 def pair_arrays(
     pairs: Sequence[Pair], mode: str, scoring: PairScoring, free_ends: str = "both"
 ) -> tuple[AlignmentProblem, tuple[Sequences, Sequences], tuple[Sequences, Sequences]]:
-    """Pairs as the arrays that backends take.
+    """Pairs as the arrays that backends require.
 
-    Comparing letters is faster than looking scores up. So letters are compared where the matrix has one score for all
-    equal and one for all different letters of the pairs, as for unambiguous DNA.
+    A comparison of letters is faster than a lookup of their score. Therefore letters are compared if the matrix has one
+    score for all equal and one for all different letters of the pairs, as for unambiguous DNA.
 
     Returns
     -------
@@ -214,12 +218,12 @@ def pair_arrays(
     scored : (Sequences, Sequences)
         Queries and subjects with the letters that ``problem`` scores.
     compared : (Sequences, Sequences)
-        The same sequences, with equal numbers for letters that are reported as equal.
+        The same sequences, in which letters that are reported as equal have equal numbers.
 
     Raises
     ------
     InputError
-        The sequences do not fit the scoring, or the texts have too many different letters.
+        The sequences do not fit the scoring, or the texts have too many distinct letters.
     """
     if scoring.matrix is not None and any(side.record is None for pair in pairs for side in pair):
         raise InputError(f"{scoring.name} scores residues, but a text is given; choose --mode edit or lcs")
@@ -245,7 +249,7 @@ def pair_arrays(
 
 
 def match_mismatch_of(matrix: SubstitutionMatrix, query: Letters, subject: Letters) -> tuple[int, int] | None:
-    """The score of all equal and that of all different letters among these codes; None where there is more than one."""
+    """The one score of all equal letters and that of all different letters among these codes; None if not unique."""
     rows, columns = np.unique(query), np.unique(subject)
     used = matrix.scores[np.ix_(rows, columns)].astype(int)
     identity = matrix.alphabet.identity_table

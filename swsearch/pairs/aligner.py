@@ -1,8 +1,9 @@
-"""Alignment of a stream of pairs, in order, each by the backend that suits it; the caller is a command or a script.
+"""Alignment of a stream of pairs, in order, each by a suitable backend; for the command line and for scripts.
 
-Short pairs are aligned in batches, on all threads or, where a batch is large enough, on a GPU. A long pair is aligned
-alone, on all threads or on a GPU. The engine ``reference`` computes whole matrices, and the kernel ``wavefront`` is the
-GPU's block wavefront. Alignments do not depend on the backend.
+:class:`PairAligner` takes pairs and yields a :class:`swsearch.pairs.align.PairAlignment` for each. Short pairs are
+aligned in batches, on all threads or, if a batch is large enough, on a GPU. A long pair is aligned individually, on all
+threads or on a GPU. The engine ``reference`` computes complete matrices, and the kernel ``wavefront`` is the block
+wavefront of the GPU. Alignments do not depend on the backend.
 """
 
 from __future__ import annotations
@@ -28,31 +29,31 @@ BATCH_PAIRS: Final = 16_384
 BATCH_CELLS: Final = 8_000_000_000
 """Largest batch, in pairs and in cells: results are returned after each batch."""
 GPU_BATCH_CELLS: Final = 4_000_000_000
-"""Cells of a batch from which on ``auto`` opens a GPU; the CPU finishes smaller batches before a GPU is open."""
+"""Smallest number of cells of a batch for which ``auto`` opens a GPU; the CPU finishes smaller ones before it opens."""
 GPU_PAIR_CELLS: Final = 10_000_000_000
-"""Cells of one pair from which on ``auto`` opens a GPU; opening it and loading a kernel takes about a second."""
+"""Smallest number of cells of a pair for which ``auto`` opens a GPU, which takes about a second with its kernel."""
 
 
 class PairAligner(Closeable):
-    """Aligns pairs in the order in which they come. A context manager; not shared between threads.
+    """Aligns pairs in their input order; a context manager that must not be shared between threads.
 
     Parameters
     ----------
     mode, scoring, free_ends
-        As :func:`swsearch.pairs.align.align_pair` takes them.
+        As for :func:`swsearch.pairs.align.align_pair`.
     path : bool, optional
-        Whether alignments are wanted; by default they are for pairs of up to 25 million cells.
+        Whether alignments are computed; by default, they are computed for pairs of up to 25 million cells.
     engine : str
-        ``auto``, ``cuda``, ``cpu``, or ``reference``: whole matrices in NumPy.
+        ``auto``, ``cuda``, ``cpu``, or ``reference``, which computes complete matrices in NumPy.
     kernel : str
-        ``diamond``, or ``wavefront``: scores of a global problem with linear gaps, on a GPU.
+        ``diamond``, or ``wavefront``, which computes scores of global alignments with linear gap costs on a GPU.
     n_threads : int
     open_device : callable, optional
         Opens the GPU; by default the first GPU.
     batch_pairs : int
         Largest number of short pairs in a batch.
     gpu_batch_cells, gpu_pair_cells : int
-        Cells of a batch, and of one pair, from which on ``auto`` uses a GPU.
+        Smallest numbers of cells of a batch, and of one pair, for which ``auto`` uses a GPU.
 
     Raises
     ------
@@ -106,7 +107,7 @@ class PairAligner(Closeable):
 
     @property
     def leaves_large_pairs(self) -> bool:
-        """Whether pairs of more than 25 million cells get only score and end, although ``path`` was not set."""
+        """Whether only score and end of pairs of more than 25 million cells are computed, because ``path`` is None."""
         return self.path is None and self.engine != "reference" and self.kernel != "wavefront"
 
     def _check_wavefront(self) -> None:
@@ -141,7 +142,7 @@ class PairAligner(Closeable):
         """Close the GPU, if one was opened."""
         short_pairs = self._on_gpu.get("short")
         if isinstance(short_pairs, Closeable):
-            short_pairs.close()  # frees its buffers and closes the device that all backends share
+            short_pairs.close()  # releases its buffers and closes the device that all backends share
         elif self._device is not None:
             self._device.close()
         self._on_gpu.clear()
@@ -171,7 +172,7 @@ class PairAligner(Closeable):
             try:
                 return self._aligned([pair], self._gpu_backend("diamond"), path, progress)[0]
             except (InputError, OutOfDeviceMemory):
-                # The CPU has more memory and supports a few costs that the GPU does not, or raises the same error.
+                # The CPU has more memory and supports some costs that the GPU does not; or it raises the same error.
                 if self.engine == "cuda":
                     raise
         return self._aligned([pair], self._on_host, path, progress)[0]
@@ -191,7 +192,7 @@ class PairAligner(Closeable):
         )
 
     def _takes_gpu(self, cells: int, min_cells: int) -> bool:
-        """Whether ``cells`` cells go to a GPU; with ``auto`` from ``min_cells`` on, if a GPU can be opened."""
+        """Whether to compute ``cells`` cells on a GPU; with ``auto``, at least ``min_cells`` if a GPU can be opened."""
         if self.engine != "auto":
             return self.engine == "cuda"
         if cells < min_cells or self._without_gpu:

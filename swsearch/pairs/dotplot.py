@@ -1,9 +1,8 @@
-"""A dot-plot of a pair: the words that both sequences share, and the path of the alignment. Needs matplotlib
-(``plot``).
+"""A dot-plot of a pair: the words that both sequences share, and the path of the alignment.
 
-A dot marks positions where the same k letters begin in both sequences. k is the smallest word length with at most
-:data:`MAX_DOTS` dots, so that a plot of two genomes is as readable as one of two short sequences. The query runs down,
-the subject across.
+The plot requires matplotlib (the extra ``plot``). A dot marks positions at which the same k letters begin in both
+sequences. k is the smallest word length with at most :data:`MAX_DOTS` dots, so that a plot of two genomes is as
+readable as one of two short sequences. The vertical axis is the query, downwards; the horizontal axis is the subject.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ Positions = NDArray[np.int64]
 
 
 def common_words(query: Letters, subject: Letters, max_dots: int = MAX_DOTS) -> tuple[int, Positions, Positions]:
-    """Word length, and the positions in query and subject where the same word begins, one entry per dot.
+    """The word length, and the positions in query and subject at which the same word begins, one entry per dot.
 
     >>> number = np.array([0, 1, 2, 0, 1], dtype=np.uint16)
     >>> k, rows, columns = common_words(number, number[:3], max_dots=3)
@@ -48,7 +47,7 @@ def common_words(query: Letters, subject: Letters, max_dots: int = MAX_DOTS) -> 
             rows = np.repeat(np.arange(lengths[0]), n_dots)
             offset = np.arange(total) - np.repeat(np.cumsum(n_dots) - n_dots, n_dots)
             return k, rows, order[np.repeat(first, n_dots) + offset]
-        # A word of k + 1 letters is one of k letters and the next letter; words are renumbered to keep numbers small.
+        # A word of k + 1 letters is a word of k letters and the next letter; renumbering the words keeps numbers small.
         n_numbers = 1 + int(max(query.max(), subject.max()))
         longer = [word[:-1] * n_numbers + side[k:] for word, side in zip(words, (query, subject), strict=True)]
         _, numbers = np.unique(np.concatenate(longer), return_inverse=True)
@@ -57,7 +56,7 @@ def common_words(query: Letters, subject: Letters, max_dots: int = MAX_DOTS) -> 
 
 
 def write_plot(pair: PairAlignment, path: Path) -> None:
-    """Draw the dot-plot of a pair into a file, which appears complete or not at all."""
+    """Draw the dot-plot of a pair into a file, which appears only when it is complete."""
     check_plot(path)
     from matplotlib.figure import Figure
 
@@ -78,7 +77,7 @@ def write_plot(pair: PairAlignment, path: Path) -> None:
 
 
 def _plain(name: str) -> str:
-    """A name with ``$`` escaped, which would begin a formula in matplotlib."""
+    """A name with ``$`` escaped, because ``$`` begins a formula in matplotlib."""
     return name.replace("$", r"\$")
 
 

@@ -1,4 +1,4 @@
-"""An alignment in words: the edits that turn the query into the subject, and the letters that both have in common."""
+"""An alignment as text: the edits that transform the query into the subject, and the letters common to both."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from swsearch.hits.cigar import parse
 
 
 def edits(query: str, subject: str, cigar: str) -> Iterator[str]:
-    """The edits in order, one per letter; unchanged letters are left out.
+    """The edits in order, one per letter; unchanged letters are omitted.
 
     Parameters
     ----------
@@ -50,5 +50,5 @@ def common_letters(query: str, cigar: str) -> str:
 
 
 def _shown(letter: str) -> str:
-    """A letter, escaped where a line cannot show it."""
+    """A letter, escaped if it cannot be printed on a line."""
     return letter if letter.isprintable() and not letter.isspace() else repr(letter)

@@ -12,7 +12,7 @@ from swsearch.pairs.align import Pair, mode_scoring, pair_arrays
 from swsearch.pairs.scoring import PairScoring
 
 MAX_CELLS: Final = 4_000_000
-"""Cells of the largest matrix that is written: 2,000 by 2,000, a file of about 20 MB."""
+"""Number of cells of the largest matrix that is written: 2,000 by 2,000, a file of about 20 MB."""
 
 
 def score_matrix(
@@ -53,9 +53,9 @@ def check_matrix_size(pair: Pair) -> None:
 
 
 def write_matrix(path: Path, pair: Pair, h: Matrix) -> None:
-    """Write a matrix, with the subject's letters across, the query's down, and the border first.
+    """Write a matrix with one row per query letter and one column per subject letter, after the border row and column.
 
-    The file appears complete or not at all; it is compressed where its name ends in ``.gz``, for example.
+    The file appears only when it is complete; it is compressed if its name ends in ``.gz``, for example.
 
     Raises
     ------
@@ -72,5 +72,5 @@ def write_matrix(path: Path, pair: Pair, h: Matrix) -> None:
 
 
 def _cell(letter: str) -> str:
-    """A letter, escaped where a cell of the table cannot show it."""
+    """A letter, escaped if it cannot be printed in a cell of the table."""
     return letter if letter.isprintable() else repr(letter)

@@ -1,7 +1,8 @@
 """Reports of pairs: ``table``, ``tsv``, ``json``, ``jsonl``, ``pairwise``.
 
 Coordinates are 1-based and inclusive, as in the reports of searches; unknown values are empty, or null in JSON. Columns
-that BLAST also has carry BLAST's names. ``score`` is the distance for ``edit`` and the length for ``lcs``.
+that exist in BLAST have BLAST's names. ``score`` is the distance for ``edit``, and the length of the common subsequence
+for ``lcs``.
 """
 
 from __future__ import annotations
@@ -28,13 +29,13 @@ Value = str | int | float | None
 
 
 def check_format(name: str) -> None:
-    """Refuse a format that pairs do not have."""
+    """Refuse a format that does not exist for pairs."""
     if name not in FORMATS:
         raise InputError(f"--format {name!r} is unknown for pairs; choose {', '.join(FORMATS)}")
 
 
 def row(pair: PairAlignment) -> dict[str, Value]:
-    """A pair's values by the names of :data:`FIELDS`."""
+    """The values of a pair by the names of :data:`FIELDS`."""
     counts = pair.counts
     columns = counts.columns if counts is not None else 0
     gaps = counts.insertions + counts.deletions if counts is not None else None
@@ -60,7 +61,7 @@ def row(pair: PairAlignment) -> dict[str, Value]:
 
 
 def write(format_name: str, pairs: Iterable[PairAlignment], stream: TextIO) -> None:
-    """Write a report of pairs; all formats but ``json`` write each pair as soon as it comes."""
+    """Write a report of pairs; all formats except ``json`` write each pair as soon as ``pairs`` yields it."""
     check_format(format_name)
     if format_name == "tsv":
         stream.write("\t".join(FIELDS) + "\n")
@@ -88,7 +89,7 @@ def _cell(name: str, value: Value) -> str:
 
 
 def _document(pair: PairAlignment) -> dict[str, object]:
-    """A pair for JSON: its row, and the edits or the common subsequence where the mode has them."""
+    """A pair for JSON: its row, and the edits or the common subsequence if the mode has them."""
     document: dict[str, object] = {**row(pair), "scoring": pair.scoring.name}
     if pair.cigar is not None and pair.mode == "edit":
         document["edits"] = list(edits(*pair.aligned, pair.cigar))

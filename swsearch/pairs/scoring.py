@@ -1,4 +1,4 @@
-"""Scores of letters and costs of gaps in a pair: a search's scoring scheme, a named cost set, edit distance, LCS."""
+"""Scores of letters and costs of gaps for pairs: a scoring scheme of a search, a named cost set, edit distance, LCS."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ class PairScoring:
     name : str
         The name that reports print.
     match, mismatch : int
-        Scores of equal and of different letters, where there is no matrix.
+        Scores of equal and of different letters, used if there is no matrix.
     gap_open, gap_extend : int
         Costs, from 0 to 16,383.
     matrix : SubstitutionMatrix or None
-        Scores of the letters of an alphabet; None where letters are compared.
+        Scores of the letters of an alphabet; None if letters are compared.
     """
 
     name: str
@@ -43,7 +43,7 @@ def scheme_scoring(scheme: ScoringScheme) -> PairScoring:
 
 EDIT: Final = PairScoring("edit distance: insertion, deletion and substitution cost 1", 0, -1, 0, 1)
 LCS: Final = PairScoring("longest common subsequence: equal letters count 1", 1, -1, 0, 0)
-"""Gaps cost nothing, so aligning two different letters (-1) always scores less than putting each in a gap."""
+"""Gaps cost nothing, so the alignment of two different letters (-1) always scores less than two gaps."""
 
 COST_SETS: Final[Mapping[str, PairScoring]] = MappingProxyType(
     {

@@ -1,7 +1,8 @@
-"""The sequences of a pair: residues of an alphabet, or texts whose letters are compared as they are written.
+"""The sequences of a pair: residues of an alphabet, or texts whose letters are compared literally.
 
-A text file that begins with ``>`` is FASTA, and each record is a text without its line ends. Any other file is one
-text, without the line end at its very end. Texts are UTF-8; a letter is one code point, and case is significant.
+:func:`read_pairs` and :func:`read_text_pairs` read them from files. A text file that begins with ``>`` is FASTA, and
+each record is a text without its line ends. Any other file is one text, without its final line end. Texts are UTF-8; a
+letter is one code point, and case is significant.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from swsearch.typing import Letters
 from swsearch.words import counted
 
 MAX_LETTERS: Final = 65_000
-"""Largest number of different letters of a pair of texts; the kernels' letters are 16-bit numbers."""
+"""Largest number of distinct letters of a pair of texts; letters are 16-bit numbers in the kernels."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,7 +34,7 @@ class PairSequence:
     ----------
     header : str
     letters : str
-        As written.
+        The letters as written.
     record : SequenceRecord or None
         The residues; None for a text.
     """
@@ -87,7 +88,7 @@ def read_pairs(
 
 
 def read_text_pairs(query_path: str, subject_path: str | None) -> list[tuple[PairSequence, PairSequence]]:
-    """Pairs of texts, as :func:`read_pairs` forms them and with its errors."""
+    """Pairs of texts, formed as by :func:`read_pairs` and with its errors."""
     refuse_repeated_pipes([path for path in (query_path, subject_path) if path is not None])
     if subject_path is None:
         return _in_turns(_read_texts(query_path), query_path)
@@ -138,10 +139,10 @@ def _read_texts(path: str) -> list[PairSequence]:
 
 
 def number_letters(query: PairSequence, subject: PairSequence) -> tuple[Letters, Letters]:
-    """The letters of both sides as numbers, equal where the letters count as equal.
+    """The letters of both sides as uint16 numbers, which are equal if the letters count as equal.
 
-    For residues, the numbers are codes without the soft-mask flag, with U of DNA as T. For texts, there is one number
-    per code point.
+    For residues, the numbers are codes without the soft-mask flag, and U of DNA has the number of T. For texts, there
+    is one number per code point.
 
     >>> [side.tolist() for side in number_letters(PairSequence("", "aba"), PairSequence("", "cb"))]
     [[0, 1, 0], [2, 1]]
@@ -159,7 +160,7 @@ def number_texts(texts: Sequence[str]) -> list[Letters]:
     Raises
     ------
     InputError
-        The texts have more than :data:`MAX_LETTERS` different letters.
+        The texts have more than :data:`MAX_LETTERS` distinct letters.
     """
     points = np.frombuffer("".join(texts).encode("utf-32-le"), dtype="<u4")
     different, numbers = np.unique(points, return_inverse=True)

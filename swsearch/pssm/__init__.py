@@ -1,1 +1,1 @@
-"""Position-specific queries, read from a PSSM or estimated from a multiple alignment."""
+"""Position-specific queries, which are read from a PSSM or estimated from a multiple alignment."""

@@ -1,9 +1,9 @@
-"""Multiple alignments from files: aligned FASTA, A2M and A3M, Stockholm.
+"""Readers of multiple alignments from files: aligned FASTA, A2M and A3M, Stockholm.
 
-In *aligned FASTA* all records have the same length, and gaps are ``-`` or ``.``. In *A2M and A3M*, lower-case letters
-and ``.`` are insertions between the columns of the alignment; they are dropped. A *Stockholm* file holds one or several
-alignments, each ended by ``//``; a sequence may be continued in a later block, ``#=GF ID`` names the alignment, and
-other annotation is ignored.
+In *aligned FASTA*, all records have the same length, and gaps are ``-`` or ``.``. In *A2M and A3M*, lower-case letters
+and ``.`` are insertions between the columns of the alignment; they are discarded. A *Stockholm* file contains one or
+several alignments, each terminated by ``//``; a sequence may be continued in a later block, ``#=GF ID`` is the name of
+the alignment, and other annotation is ignored.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ class MultipleAlignment:
     Attributes
     ----------
     name : str
-        The alignment's name in the file, or the first sequence's header; empty where there is none.
+        The name of the alignment in the file, or the header of the first sequence; empty if there is none.
     codes : uint8 array, shape (n_sequences, n_columns)
         Residue codes without soft-mask flags; 31 for a gap.
     all_columns : bool
-        Whether every column is a position of the profile, as in A2M and A3M; otherwise columns with few residues are
-        not.
+        Whether every column is a position of the profile, as in A2M and A3M. Otherwise, columns with few residues are
+        not positions.
     """
 
     name: str
@@ -51,7 +51,7 @@ class MultipleAlignment:
 
 
 def read_aligned_fasta(path: str | os.PathLike[str], *, insertions: bool) -> MultipleAlignment:
-    """The alignment of an aligned FASTA file, or with ``insertions`` of an A2M or A3M file.
+    """The alignment of an aligned FASTA file or, with ``insertions``, of an A2M or A3M file.
 
     Raises
     ------
@@ -80,7 +80,7 @@ def read_aligned_fasta(path: str | os.PathLike[str], *, insertions: bool) -> Mul
 
 
 def read_stockholm(path: str | os.PathLike[str]) -> Iterator[MultipleAlignment]:
-    """The alignments of a Stockholm file, one after another.
+    """The alignments of a Stockholm file, in order.
 
     Raises
     ------
@@ -142,5 +142,5 @@ def _alignment(title: str, rows: list[tuple[str, bytes]], name: str, *, all_colu
 
 
 def _which(name: str, number: int, header: str) -> str:
-    """The name of a file's row in messages."""
+    """The name of a row of a file in messages."""
     return f"{name}, sequence {number + 1} ({first_word(header)})"

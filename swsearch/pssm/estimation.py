@@ -1,22 +1,22 @@
-"""Position-specific scores estimated from a multiple alignment, in the manner of PSI-BLAST (Altschul and others 1997).
+"""Position-specific scores estimated from a multiple alignment, by the method of PSI-BLAST (Altschul and others 1997).
 
 *Positions* are the columns in which at least half of the sequences have a residue (all columns of A2M and A3M).
-*Weights* prevent many similar sequences from dominating few others: in each position where a sequence has a residue it
-gets 1/(k n), where k different amino acids occur in the column and n sequences share its own; its weight is the mean
-over these positions (Henikoff and Henikoff 1994), so that a fragment counts fully where it is present. *Frequencies* f
-are the weighted shares of the amino acids in a column. *Pseudocounts* account for amino acids that further sequences
-would show::
+*Weights* prevent many similar sequences from dominating few others: in each position at which a sequence has a residue,
+its position weight is 1/(k n), where k is the number of different amino acids in the column and n the number of
+sequences with the same amino acid; the weight of a sequence is the mean over these positions (Henikoff and Henikoff
+1994), so that a fragment has full weight where it is present. *Frequencies* f are the weighted proportions of the amino
+acids in a column. *Pseudocounts* account for amino acids that further sequences would have::
 
     Q(i) / p(i) = (α f(i) / p(i) + β Σ_j f(j) exp(λ s(j, i))) / (α + β)
 
-with p the composition of natural proteins, s and λ the search's substitution matrix and its ungapped λ, α the mean
-number of different amino acids in a position minus 1, and β = 10. *Scores* are ln(Q / p) / λ, rounded; they have the
-units of the matrix (half bits for BLOSUM62), so that its statistics apply. An alignment of one sequence (α = 0) has the
-matrix's scores.
+where p is the composition of natural proteins, s and λ are the search's substitution matrix and its ungapped λ, α is
+the mean number of different amino acids in a position minus 1, and β = 10. *Scores* are ln(Q / p) / λ, rounded; they
+have the units of the matrix (half bits for BLOSUM62), so that its statistics apply. An alignment of one sequence
+(α = 0) has the scores of the matrix.
 
 Letters that are not amino acids (B, Z, X, ``*``, U, O, J) count as residues of a column, but not in its frequencies. A
-position with no other letters is X. The *consensus* is the amino acid with the largest frequency, and among equal ones
-the first of ``ARNDCQEGHILKMFPSTWYV``.
+position without amino acids is X. The *consensus* is the amino acid with the largest frequency; among equal
+frequencies, it is the first in ``ARNDCQEGHILKMFPSTWYV``.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from swsearch.words import first_word
 PSEUDOCOUNT: Final = 10.0
 """β of the formula: the weight of the frequencies that the matrix predicts, relative to the observed ones."""
 MIN_FILLED: Final = 0.5
-"""Smallest share of the sequences with a residue in a column that is a position."""
+"""Smallest proportion of sequences with a residue in a column that is a position."""
 
 
 def position_specific_query(
@@ -72,7 +72,7 @@ def position_specific_query(
 
 
 def column_frequencies(codes: Codes) -> Floats:
-    """Weighted shares of the amino acids in each column, float64 of shape (n_columns, 20); zeros where it has none.
+    """Weighted proportions of the amino acids in each column; float64, shape (n_columns, 20), zeros if it has none.
 
     Parameters
     ----------
@@ -101,13 +101,13 @@ def _counts(codes: Codes, weights: Floats) -> Floats:
 
 
 def _mean_kinds(codes: Codes) -> float:
-    """Mean number of different amino acids per column, over the columns that have any."""
+    """Mean number of different amino acids per column, over the columns with at least one."""
     kinds = np.count_nonzero(_counts(codes, np.ones(len(codes))), axis=1)
     return int(kinds.sum(dtype=np.int64)) / max(1, int(np.count_nonzero(kinds)))
 
 
 def _scores(frequencies: Floats, alpha: float, matrix: SubstitutionMatrix, lam: float) -> NDArray[np.int64]:
-    """Rounded log-odds in the matrix's units, shape (n_columns, 20)."""
+    """Rounded log-odds scores in the units of the matrix, shape (n_columns, 20)."""
     odds = exp(lam * matrix.scores[:N_AMINO_ACIDS, :N_AMINO_ACIDS].astype(np.float64))
     expected = sum_in_order(frequencies[:, :, None] * odds[None, :, :], axis=1)
     ratios = (alpha * frequencies / background(PROTEIN) + PSEUDOCOUNT * expected) / (alpha + PSEUDOCOUNT)

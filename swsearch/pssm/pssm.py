@@ -1,7 +1,7 @@
-"""NCBI's PSSMs as text, as ``psiblast -out_ascii_pssm`` writes them.
+"""Reader of NCBI's PSSMs in text format, as written by ``psiblast -out_ascii_pssm``.
 
-The file has a title, a line of column letters, and one line per position: its number, its letter, and a score for each
-of the first twenty column letters. Everything after the scores, such as weighted percentages, and the lines of
+The file has a title, a line of column letters, and one line per position with its number, its letter, and a score for
+each of the first twenty column letters. The rest of each line, such as weighted percentages, and the lines of
 statistics at the end are ignored.
 """
 
@@ -31,14 +31,14 @@ def read_pssm(path: str | os.PathLike[str], matrix: SubstitutionMatrix, header: 
     path : path
         The file; ``-`` is standard input.
     matrix : SubstitutionMatrix
-        Gives the scores of letters without a column in the PSSM.
+        Matrix for the scores of letters without a column in the PSSM.
     header : str
-        The query's header, because the file has none.
+        Header of the query, because the file has none.
 
     Raises
     ------
     InputError
-        The file is not such a PSSM; the message names the line.
+        The file is not a PSSM in this format; the message names the line.
     """
     name = shown_name(path)
     columns: list[int] = []

@@ -1,4 +1,4 @@
-"""Readers of query profiles, and the detection of their file format."""
+"""Reader of query profiles in all supported formats, and the detection of the format of a query file."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from swsearch.words import counted
 
 QUERY_FORMATS: Final = ("auto", "fasta", "pssm", "aligned", "a3m", "stockholm")
 _SAMPLE_BYTES: Final = 4096
-"""Bytes at the start of a file from which its format is detected."""
+"""Number of bytes at the start of a file from which its format is detected."""
 
 
 def detect_query_format(path: str | os.PathLike[str]) -> str:
-    """``pssm`` or ``stockholm`` where the first line says so, otherwise ``fasta``.
+    """The format of a file: ``pssm`` or ``stockholm`` according to its first line, otherwise ``fasta``.
 
-    The path must be one that can be read again (:func:`swsearch.sequences.source.seekable`).
+    The file must be readable repeatedly (:func:`swsearch.sequences.source.seekable`).
 
     Raises
     ------
@@ -43,10 +43,10 @@ def detect_query_format(path: str | os.PathLike[str]) -> str:
 
 
 def _start_of(path: str | os.PathLike[str]) -> bytes:
-    """The first lines of a file, decompressed; empty where it cannot be read."""
+    """The first lines of a file, decompressed; empty if it cannot be read."""
     start: list[bytes] = []
     size = 0
-    with suppress(InputError):  # the reader of the whole file reports the error
+    with suppress(InputError):  # the reader of the complete file reports the error
         for line in text_lines(path, ""):
             start.append(line.encode("utf-8", "surrogateescape"))
             size += len(start[-1])
@@ -67,7 +67,8 @@ def read_profiles(
     query_format : str
         One of :data:`QUERY_FORMATS` except ``auto`` and ``fasta``.
     matrix : SubstitutionMatrix
-        A matrix for proteins; it gives the scale, the pseudocounts, and the scores of letters other than amino acids.
+        A matrix for proteins. It determines the scale, the pseudocounts, and the scores of letters other than amino
+        acids.
 
     Raises
     ------
@@ -96,6 +97,6 @@ def read_profiles(
 
 
 def _header(alignment: MultipleAlignment, stem: str, number: int, n_alignments: int) -> str:
-    """The header of a profile: the alignment's name, or else the file's, and a description."""
+    """The header of a profile: the name of the alignment, or else that of the file, and a description."""
     name = (alignment.name.split(None, 1) or [stem if n_alignments == 1 else f"{stem}_{number}"])[0]
     return f"{name} profile of {counted(len(alignment.codes), 'aligned sequence')}"

@@ -1,9 +1,9 @@
 """The scale of position-specific scores: their ungapped λ, compared with the λ of the search's matrix.
 
 E-values of a position-specific query are computed with the statistics of the search's substitution matrix and gap cost.
-As in PSI-BLAST, this is correct if its scores have the matrix's scale: the same λ, the solution of ``mean over
-positions of Σ p(a) exp(λ s(a)) = 1`` (Karlin and Altschul 1990; Altschul and others 1997), with p the composition of
-natural proteins.
+As in PSI-BLAST, this is correct if its scores have the scale of the matrix, that is, the same λ. λ is the solution of
+``mean over positions of Σ p(a) exp(λ s(a)) = 1`` (Karlin and Altschul 1990; Altschul and others 1997), where p is the
+composition of natural proteins.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ TOLERANCE: Final = 0.2
 
 
 def query_lambda(scores: NDArray[np.int8]) -> float | None:
-    """λ of equally likely score rows against letters of natural composition.
+    """λ of scores whose rows are equally likely, for letters of natural composition.
 
     Parameters
     ----------
@@ -34,14 +34,14 @@ def query_lambda(scores: NDArray[np.int8]) -> float | None:
     Returns
     -------
     float or None
-        None where no score is positive, or the mean score is not negative.
+        None if no score is positive, or if the mean score is not negative.
     """
     shares = np.full(len(scores), 1.0 / len(scores))
     return find_lambda(*score_distribution(scores.astype(np.int64), shares, background(PROTEIN)))
 
 
 def scale_note(query: PositionSpecificQuery, matrix: SubstitutionMatrix) -> str | None:
-    """A message for the user where the query's scores do not have the matrix's scale; None where they do."""
+    """A message for the user if the scores of the query do not have the scale of the matrix; None if they do."""
     of_matrix, of_query = matrix_lambda(matrix), query_lambda(query.scores[:, :N_AMINO_ACIDS])
     if of_matrix is None or (of_query is not None and abs(of_query / of_matrix - 1) <= TOLERANCE):
         return None

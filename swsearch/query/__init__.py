@@ -1,1 +1,1 @@
-"""Queries as profiles of scores against every subject letter; masking and composition correction."""
+"""Query profiles: the scores of a query against every subject letter; masking and composition correction."""

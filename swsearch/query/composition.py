@@ -1,20 +1,21 @@
 """Correction of a query's scores for its local composition, so that E-values of biased regions are not too small.
 
-A region of a query that is rich in some amino acids scores high with any subject that is rich in the same ones, related
-or not. Given the composition around a position, such a match is more likely by chance than the matrix assumes, which
-was made for the average composition. Let n_b be the count of amino acid b among the N residues within 20 residues of
-position i, p_b its background frequency, and λ the matrix's ungapped λ. Then::
+A region of a query that is rich in some amino acids has high scores with every subject that is rich in the same amino
+acids, whether it is homologous or not. With the composition around a position, such a match is more likely by chance
+than the matrix assumes, because the matrix was derived for the average composition. Let n_b be the count of amino acid
+b among the N residues within 20 residues of position i, p_b its background frequency, and λ the ungapped λ of the
+matrix. Then::
 
     f_b     = (n_b + 40 p_b) / (N + 40)
     S'(i,b) = S(q_i, b) - round(strength · max(0, ln(f_b / p_b)) / λ)
 
-ln(f_b / p_b) / λ is the part of a match's score that is due to composition, in the matrix's units. Correction by a
-window was introduced by kClust, HHsuite and MMseqs2 (Hauser, Mayer and Söding 2013, doi 10.1186/1471-2105-14-248),
-which shift all scores of a position by the same number, up or down; here the score of each letter is lowered by a
-number of its own, and no score is raised. ``benchmarks/benchmark_composition.py`` measures the effect, which
-``docs/design/statistics.md`` describes.
+ln(f_b / p_b) / λ is the part of the score of a match that is due to composition, in the units of the matrix. Correction
+by a window was introduced by kClust, HHsuite and MMseqs2 (Hauser, Mayer and Söding 2013,
+doi 10.1186/1471-2105-14-248), which shift all scores of a position by the same number, up or down. Here, the score of
+each letter is lowered by a different number, and no score is raised. ``benchmarks/benchmark_composition.py`` measures
+the effect, which ``docs/design/statistics.md`` describes.
 
-The corrected scores are an ordinary query profile, with which all engines and the traceback compute.
+The corrected scores form an ordinary query profile, which all engines and the traceback use.
 """
 
 from __future__ import annotations
@@ -37,22 +38,22 @@ STRENGTH: Final = 0.25
 """The strength for which the numbers of false hits at E <= 1 and 10 on SCOPe40 are closest to 1 and 10."""
 
 WINDOW: Final = 20
-"""Residues on each side of a position that count for its local composition."""
+"""Number of residues on each side of a position that define its local composition."""
 
 PSEUDOCOUNTS: Final = 40.0
-"""Residues of background composition that are added to those of the window."""
+"""Number of residues of background composition that are added to those of the window."""
 
 
 def local_counts(codes: Codes, n_letters: int, window: int = WINDOW) -> NDArray[np.int64]:
-    """How often each of the first ``n_letters`` letters occurs around each position.
+    """Count of each of the first ``n_letters`` letters around each position.
 
     Parameters
     ----------
     codes : uint8 array, shape (length,)
     n_letters : int
-        Letters from code 0; others (X, B, …) are not counted.
+        Number of letters, from code 0; others (X, B, …) are not counted.
     window : int
-        Residues on each side.
+        Number of residues on each side.
 
     Returns
     -------
@@ -72,12 +73,12 @@ def local_counts(codes: Codes, n_letters: int, window: int = WINDOW) -> NDArray[
 def corrected_profile(
     codes: Codes, matrix: SubstitutionMatrix, gap: GapPenalty, lam: float, strength: float = STRENGTH
 ) -> QueryProfile:
-    """The profile of a sequence with scores corrected for local composition; takes about 2 kB of memory per residue.
+    """The profile of a sequence with scores corrected for local composition; uses about 2 kB of memory per residue.
 
     Parameters
     ----------
     codes : uint8 array, shape (query_length,)
-        Residue codes; soft-mask flags do not score.
+        Residue codes; soft-mask flags do not affect scores.
     matrix : SubstitutionMatrix
     gap : GapPenalty
     lam : float

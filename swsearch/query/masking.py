@@ -1,14 +1,16 @@
-"""Masking of queries: finds residues of low complexity and repeats, and marks them in the query's letters.
+"""Masking of queries: residues of low complexity and repeats are identified and marked in the query's letters.
 
-Masking comes between reading a query and scoring it. Maskers find the residues; the mode decides how they are treated:
+A query is masked after it is read and before it is scored. Maskers identify the residues; the mode determines how they
+are treated:
 
 ``hard``
     Masked residues become ``X`` (protein) or ``N`` (DNA), as if the file contained these letters.
 ``soft``
-    Masked residues are written in lower case. They count as ``X`` or ``N`` in deciding which subjects are reported, and
-    as themselves in the scores and alignments of these; :mod:`swsearch.search.searcher` implements that.
+    Masked residues are written in lower case. They have the scores of ``X`` or ``N`` in the decision which subjects are
+    reported, and their own scores in the reported scores and alignments; :mod:`swsearch.search.searcher` implements
+    this.
 
-In both modes the letters of a query show what was masked: all other letters are in upper case.
+In both modes, the letters of a query show which residues were masked: all other letters are in upper case.
 
 Maskers
 -------
@@ -21,7 +23,7 @@ Maskers
 ``lower``
     The letters that are in lower case in the file.
 
-Each masker runs with its published defaults, so the same letters are masked on every machine.
+Each masker is run with its published default parameters, so the same letters are masked on every machine.
 """
 
 from __future__ import annotations
@@ -43,7 +45,7 @@ from swsearch.typing import Codes, Mask
 NONE: Final = "none"
 MODES: Final = ("soft", "hard")
 MIN_DUST_BASES: Final = 4
-"""Fewer bases cannot be of low complexity: DUST counts triplets that occur more than once."""
+"""Smallest number of bases that can be of low complexity: DUST counts triplets that occur more than once."""
 
 
 _SEG_INTERVAL: Final = re.compile(r"^(\d+) - (\d+)$", re.MULTILINE)
@@ -113,12 +115,12 @@ MASKERS: Final = (*_MASKERS, LOWER)
 
 
 def parse_maskers(text: str) -> tuple[str, ...]:
-    """The maskers in the value of ``--mask``, separated by commas; a residue is masked where any of them masks it.
+    """The maskers in the value of ``--mask``, separated by commas; a residue is masked if any of them masks it.
 
     Raises
     ------
     InputError
-        A name is unknown, or ``none`` stands beside another.
+        A name is unknown, or ``none`` is combined with another name.
 
     >>> parse_maskers("tantan,lower"), parse_maskers("none")
     (('tantan', 'lower'), ())
@@ -135,12 +137,12 @@ def parse_maskers(text: str) -> tuple[str, ...]:
 
 
 def require_maskers(names: tuple[str, ...], alphabet: Alphabet) -> None:
-    """Refuse maskers that are not for ``alphabet`` or not installed, before anything is searched.
+    """Refuse maskers that do not support ``alphabet`` or are not installed, before anything is searched.
 
     Raises
     ------
     InputError
-        A masker is not for the alphabet, or not installed.
+        A masker does not support the alphabet, or is not installed.
     """
     for name in names:
         masker = _MASKERS.get(name)
@@ -180,7 +182,7 @@ def masked_residues(codes: Codes, alphabet: Alphabet, names: tuple[str, ...]) ->
 
 
 def scored_letters(codes: Codes, alphabet: Alphabet) -> str:
-    """The letters in upper case, with each letter that scores as another replaced by that one.
+    """The letters in upper case; each letter that has the scores of another letter is replaced by that letter.
 
     >>> scored_letters(PROTEIN.encode("MkUw"), PROTEIN)
     'MKXW'
@@ -197,7 +199,7 @@ def unknown_code(alphabet: Alphabet) -> int:
 
 
 def mask_record(record: SequenceRecord, names: tuple[str, ...], mode: str) -> SequenceRecord:
-    """The record with its mask written into its letters (see above); the record itself where there are no maskers.
+    """The record with its mask in its letters (see above); the record itself if there are no maskers.
 
     >>> record = SequenceRecord("q", PROTEIN.encode("MKvlAA"), PROTEIN)
     >>> mask_record(record, ("lower",), "hard").letters, mask_record(record, ("lower",), "soft").letters
@@ -215,7 +217,7 @@ def mask_record(record: SequenceRecord, names: tuple[str, ...], mode: str) -> Se
 
 
 def screening_codes(codes: Codes, alphabet: Alphabet) -> Codes | None:
-    """The codes of a softly masked query with masked residues as ``X`` or ``N``; None where nothing is masked."""
+    """The codes of a softly masked query with masked residues as ``X`` or ``N``; None if no residue is masked."""
     masked = (codes & SOFT_MASK_BIT) != 0
     if not masked.any():
         return None

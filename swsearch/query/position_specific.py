@@ -1,7 +1,7 @@
-"""A query with scores of its own at every position, made from a PSSM or a multiple alignment.
+"""A query with position-specific scores, derived from a PSSM or a multiple alignment.
 
-It is a :class:`swsearch.sequences.record.SequenceRecord` whose letters are the consensus, which reports show, and whose
-header names its source. Only the search uses the scores.
+:class:`PositionSpecificQuery` is a :class:`swsearch.sequences.record.SequenceRecord` whose letters are the consensus,
+which reports show, and whose header states its source. Only the search uses the scores.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from swsearch.sequences.record import SequenceRecord
 from swsearch.typing import Codes, ScoreTable
 
 N_AMINO_ACIDS = 20
-"""Letters with position-specific scores: the first codes of the protein alphabet."""
+"""Number of letters with position-specific scores: those with the first codes of the protein alphabet."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,8 +42,8 @@ class PositionSpecificQuery(SequenceRecord):
 def with_other_letters(scores: NDArray[np.int64], consensus: Codes, matrix: SubstitutionMatrix) -> ScoreTable:
     """The score table of a query, from its scores for the twenty amino acids.
 
-    The other letters (B, Z, X, ``*``, U, O, J) get the matrix's scores against the consensus, as PSI-BLAST does for X
-    and ``*``. A PSSM that repeats the rows of a matrix therefore has the matrix's scores for all letters.
+    The other letters (B, Z, X, ``*``, U, O, J) have the scores of the matrix against the consensus, as X and ``*`` have
+    in PSI-BLAST. A PSSM that repeats the rows of a matrix therefore has the scores of the matrix for all letters.
 
     Parameters
     ----------

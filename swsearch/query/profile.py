@@ -1,8 +1,8 @@
-"""The query profile: the scores of every query position against every subject letter, as engines take them.
+"""The query profile: the scores of every query position against every subject letter, as the input of engines.
 
-Position ``i`` of the query scores ``table[rows[i], subject code & 31]``. The profile of a sequence has one table row
-per different letter, so an engine may build one score vector per row and reuse it at all positions with this row. A
-position-specific query has one row per position. For engines there is no other difference.
+The score of query position ``i`` is ``table[rows[i], subject code & 31]``. The profile of a sequence has one table row
+per distinct letter, so an engine may build one score vector per row and reuse it at all positions with this row. The
+profile of a position-specific query has one row per position. For engines, there is no other difference.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class QueryProfile:
     rows : int32 array, shape (query_length,)
         Table row of each query position.
     table : int8 array, shape (n_rows, 32), C order
-        Score of a row against each subject code; -128 for codes that are no letter.
+        Score of each row against each subject code; -128 for codes that are not letters.
     gap : GapPenalty
     """
 
@@ -53,9 +53,9 @@ class QueryProfile:
         return int(self.table.max())
 
     def most_columns(self, scores: Scores) -> NDArray[np.int64] | None:
-        """Upper bound on the subject columns that alignments with these scores span; None where gap extension is free.
+        """Upper bound on the subject columns that alignments with these scores span; None if gap extension is free.
 
-        The sum of the best scores of all positions, less an alignment's score, bounds the cost of its gaps.
+        The sum of the best scores of all positions, minus the score of an alignment, bounds the cost of its gaps.
         """
         if self.gap.extend == 0:
             return None
@@ -71,7 +71,7 @@ def sequence_profile(codes: Codes, scheme: ScoringScheme) -> QueryProfile:
     Parameters
     ----------
     codes : uint8 array, shape (query_length,)
-        Residue codes; soft-mask flags do not score.
+        Residue codes; soft-mask flags do not affect scores.
     scheme : ScoringScheme
     """
     used, rows = np.unique(codes & CODE_MASK, return_inverse=True)

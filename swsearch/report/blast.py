@@ -1,6 +1,6 @@
-"""``blast6`` and ``blast7``: NCBI BLAST+'s tabular output, to the byte where the values agree.
+"""``blast6`` and ``blast7``: the tabular output of NCBI BLAST+, identical byte for byte if the values are equal.
 
-``blast6`` has one line for each hit; ``blast7`` adds comment lines for each query, also for one without hits.
+``blast6`` has one line per hit; ``blast7`` adds comment lines for each query, including queries without hits.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from swsearch.report.text import one_line
 
 
 def blast_cell(field: Field, run: RunInfo, query: QueryResult, hit: Hit) -> str:
-    """A field's value as BLAST prints it in a table."""
+    """The value of a field as BLAST prints it in a table."""
     value = field.value(run, query, hit)
     if field.name == "evalue":
         return blast_evalue(hit.evalue, digits=2)
@@ -28,7 +28,7 @@ def blast_cell(field: Field, run: RunInfo, query: QueryResult, hit: Hit) -> str:
 
 
 class Blast6Report:
-    """One line for each hit, columns separated by tabs, no header."""
+    """One line per hit, with columns separated by tabs and without a header line."""
 
     name = "blast6"
     binary = False
@@ -63,4 +63,4 @@ class Blast7Report(Blast6Report):
                 stream.write(f"# Fields: {', '.join(field.title for field in self.fields)}\n")
             stream.write(f"# {len(query.hits)} hits found\n")
             self._write_hits(run, query, stream)
-        stream.write(f"# BLAST processed {n_queries} queries\n")  # parsers look for these words
+        stream.write(f"# BLAST processed {n_queries} queries\n")  # parsers search for this text

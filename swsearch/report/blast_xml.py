@@ -1,9 +1,9 @@
-"""``xml``: NCBI BLAST's XML, version 1 (``NCBI_BlastOutput.dtd``, what ``-outfmt 5`` writes), element for element.
+"""``xml``: the XML of NCBI BLAST, version 1 (``NCBI_BlastOutput.dtd``, the format of ``-outfmt 5``), with all elements.
 
-A query is an ``Iteration``, a subject a ``Hit`` with an ``Hsp`` for each of its alignments. Coordinates are 1-based and
-inclusive; a hit of the minus strand of a DNA query has the query forward and the subject reversed. In a translated
-sequence they run from low to high in all frames, since the frame has its own element. Where the format demands a number
-that is unknown here, it is ``NaN``. Characters that XML cannot hold become U+FFFD.
+A query is an ``Iteration``, a subject is a ``Hit`` with one ``Hsp`` per alignment. Coordinates are 1-based and
+inclusive; a hit of the minus strand of a DNA query shows the query forward and the subject reversed. Coordinates in a
+translated sequence ascend in all frames, because the frame has its own element. If the format requires a number that is
+unknown here, the element is ``NaN``. Characters that XML cannot represent become U+FFFD.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ NO_HEADER: Final = "No definition line"
 _DOCTYPE: Final = '<!DOCTYPE BlastOutput PUBLIC "-//NCBI//NCBI BlastOutput/EN" "http://www.ncbi.nlm.nih.gov/dtd/NCBI_BlastOutput.dtd">'
 _NOT_XML: Final = re.compile("[\ud800-\udfff\ufffe\uffff]")
 _TRANSLATING: Final = {"query": "blastx", "subject": "tblastn", "both": "tblastx"}
-"""BLAST's programs by what they translate."""
+"""Names of the BLAST programs by the translated side."""
 _Value = str | int | float | None
 
 
 class BlastXmlReport:
-    """The whole run as one ``BlastOutput``."""
+    """The complete run as one ``BlastOutput``."""
 
     name = "xml"
     binary = False
@@ -90,7 +90,7 @@ def _opening(run: RunInfo, first: QueryResult | None) -> Iterator[str]:
 
 
 def _filter(run: RunInfo) -> str:
-    """Masking in BLAST's words: ``F`` for none, ``L`` for low complexity, ``m`` where the mask is soft."""
+    """Masking in BLAST's notation: ``F`` for none, ``L`` for low complexity, ``m`` for a soft mask."""
     if run.parameters.get("mask") in (None, "none"):
         return "F"
     return "L;m;" if run.parameters.get("mask_mode") == "soft" else "L;"

@@ -1,8 +1,8 @@
-"""The columns of tabular reports, by BLAST's names, and additionally ``cigar``, ``rank`` and ``strand``.
+"""The columns of tabular reports, with BLAST's names, and additionally ``cigar``, ``rank`` and ``strand``.
 
-A field computes a value from the records; a format turns it into text. Coordinates are BLAST's: 1-based, inclusive, on
-the forward query with ``qstart <= qend``; a hit of the query's minus strand has ``sstart >= send``. In a translated
-sequence they count bases, from high to low in a minus frame.
+A :class:`Field` computes a value from the records; a format converts the value to text. Coordinates are those of BLAST:
+1-based, inclusive, on the forward query with ``qstart <= qend``; a hit of the query's minus strand has
+``sstart >= send``. Coordinates in a translated sequence are in bases, and descend in a minus frame.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ class Field:
     Attributes
     ----------
     name : str
-        As ``--fields`` takes it.
+        Name of the column in ``--fields``.
     title : str
-        As BLAST names it in its ``# Fields:`` line.
+        Name of the column in the ``# Fields:`` line of BLAST.
     value : callable
-        The value for a run, a query and a hit; None where it is not known.
+        Function of a run, a query and a hit that returns the value; None if the value is unknown.
     decimals : int or None
-        Decimals that a real number is printed with; None for whole numbers, text, E-values and bit scores.
+        Number of decimals of a printed real number; None for integers, text, E-values and bit scores.
     kind : type
-        ``str``, ``int`` or ``float``: what a known value is.
+        Type of a known value: ``str``, ``int`` or ``float``.
     """
 
     name: str
@@ -58,7 +58,7 @@ def _coverage(query: QueryResult, hit: Hit) -> int:
 
 
 def _subject_coverage(query: QueryResult, hit: Hit) -> int:
-    """Share of the query that the subject's alignments cover together."""
+    """Percentage of the query that the alignments of the subject cover together."""
     covered = reached = 0
     alignments = [other.alignment for other in query.alignments(hit.rank)]
     for alignment in sorted(alignments, key=lambda alignment: alignment.query_start):
@@ -68,9 +68,10 @@ def _subject_coverage(query: QueryResult, hit: Hit) -> int:
 
 
 def _frames(hit: Hit) -> tuple[int, int]:
-    """Frames of query and subject, 0 if not translated. Without translation 1, and -1 for a reversed subject.
+    """Frames of query and subject; 0 for an untranslated side of a translated search.
 
-    Protein has no frames, and BLAST 2.12 prints 1.
+    Without any translation, the frames are 1, and -1 for a reversed subject. Protein has no frames, and BLAST 2.12
+    prints 1.
     """
     if hit.query_frame or hit.subject_frame:
         return hit.query_frame, hit.subject_frame
@@ -139,16 +140,16 @@ STANDARD: Final = (
     "qaccver", "saccver", "pident", "length", "mismatch", "gapopen",
     "qstart", "qend", "sstart", "send", "evalue", "bitscore",
 )  # fmt: skip
-"""BLAST's twelve columns, its ``std``."""
+"""The twelve default columns of BLAST, its ``std``."""
 
 
 def select_fields(names: Sequence[str]) -> tuple[Field, ...]:
-    """The fields of these names; ``std`` stands for BLAST's twelve.
+    """The fields with these names; ``std`` denotes the twelve default columns of BLAST.
 
     Raises
     ------
     InputError
-        A name is unknown, or there is none.
+        A name is unknown, or ``names`` is empty.
     """
     expanded = [name for given in names for name in (STANDARD if given == "std" else (given,))]
     unknown = [name for name in expanded if name not in FIELDS]

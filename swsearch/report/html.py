@@ -1,7 +1,8 @@
 """``html``: one self-contained page for reading, sorting and printing.
 
-Each query has an overview graphic, a table that sorts by any column, and its alignments; queries are written as they
-come. The page loads nothing else; its content policy forbids it. Without scripts only sorting is missing.
+Each query has an overview graphic, a table that can be sorted by any column, and its alignments; each query is written
+as soon as its result is available. The page loads no other files; its content security policy forbids it. If scripts
+are disabled, only sorting is unavailable.
 """
 
 from __future__ import annotations
@@ -24,13 +25,13 @@ from swsearch.sequences.record import split_header
 
 _POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"
 ROWS_SHOWN: Final = 500
-"""Rows of a table that are shown at first; the style sheet has the number too."""
+"""Number of rows of a table that are initially shown; the style sheet contains the same number."""
 
 _BEST_IS_LARGEST: Final = ("score", "bits", "ident", "cover")
 
 
 class HtmlReport:
-    """The whole run as one page."""
+    """The complete run as one page."""
 
     name = "html"
     binary = False

@@ -1,8 +1,8 @@
-"""``json`` and ``jsonl``: numbers are JSON numbers, unknown values are null.
+"""``json`` and ``jsonl``: the report as JSON. Numbers are JSON numbers, and unknown values are null.
 
-Coordinates are 0-based and half-open, as in the Python interface; in a translated sequence, on its forward bases. Text
-is ASCII with JSON's escapes; a header byte that is not UTF-8 is a lone surrogate, as Python's ``surrogateescape`` reads
-it.
+Coordinates are 0-based and half-open, as in the Python interface; those in a translated sequence refer to its forward
+bases. Text is ASCII with JSON's escapes; a header byte that is not UTF-8 is a lone surrogate, as decoded by Python's
+``surrogateescape``.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from swsearch.report.fields import identifier
 from swsearch.report.numbers import percent
 
 SCHEMA_VERSION: Final = 2
-"""Raised when a name or a meaning changes; new names may be added without."""
+"""Version of the schema. It is increased when a name or a meaning changes, but not when names are added."""
 
 
 def describe_run(run: RunInfo) -> dict[str, Any]:
@@ -58,7 +58,7 @@ def describe_query(query: QueryResult) -> dict[str, Any]:
 
 
 def describe_hit(query: QueryResult, hit: Hit) -> dict[str, Any]:
-    """A hit with its alignment, flat."""
+    """A hit and its alignment, as one object."""
     alignment = hit.alignment
     return {
         "rank": hit.rank,
@@ -94,7 +94,7 @@ def _text(value: dict[str, Any]) -> str:
 
 
 class JsonReport:
-    """One object: the run, its parameters, and ``queries``, each with its ``hits``; one line for each hit."""
+    """One object: the run, its parameters, and ``queries``, each with its ``hits``; one line per hit."""
 
     name = "json"
     binary = False
@@ -114,10 +114,10 @@ class JsonReport:
 
 
 class JsonLinesReport:
-    """One object per line: first the run, then each query followed by its hits, which carry the query's number and id.
+    """One object per line: first the run, then each query, followed by its hits with the query's number and id.
 
-    ``type`` says which it is: ``run``, ``query`` or ``hit``. A longer list of hits adds lines and changes none, so the
-    run's parameters, the length of the list among them, are in ``json`` alone.
+    ``type`` is the type of the object: ``run``, ``query`` or ``hit``. A longer list of hits adds lines and changes no
+    other line; therefore the parameters of the run, which include the length of the list, are only in ``json``.
     """
 
     name = "jsonl"

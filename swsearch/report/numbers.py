@@ -1,7 +1,8 @@
 """Numbers as text, the same on every machine.
 
-``blast_*`` follow what NCBI BLAST+ 2.12 prints, checked against its output: fewer digits for less significant values,
-an E-value below 1e-180 as ``0.0``, a bit score above 99.9 without decimals and cut rather than rounded.
+The functions ``blast_*`` use the number formats of NCBI BLAST+ 2.12, checked against its output: fewer digits for less
+significant values, an E-value below 1e-180 as ``0.0``, and a bit score above 99.9 without decimals, truncated rather
+than rounded.
 """
 
 from __future__ import annotations
@@ -15,9 +16,9 @@ _ZERO_BELOW = 1e-180
 
 
 def blast_evalue(evalue: float | None, *, digits: int = 0) -> str:
-    """An E-value as BLAST prints it, with ``digits`` decimals where it is in scientific notation.
+    """An E-value as BLAST prints it, with ``digits`` decimals if it is in scientific notation.
 
-    BLAST's reports for people have 0 digits, its tabular ones 2.
+    BLAST uses 0 decimals in its pairwise reports and 2 in its tabular reports.
 
     >>> [blast_evalue(value) for value in (1e-200, 2.58e-103, 1.2e-5, 0.0123, 0.5, 3.14, 138.4)]
     ['0.0', '3e-103', '1e-05', '0.012', '0.50', '3.1', '138']
@@ -38,7 +39,7 @@ def blast_evalue(evalue: float | None, *, digits: int = 0) -> str:
 
 
 def blast_bits(bits: float | None) -> str:
-    """A bit score as BLAST prints it, in at least four characters below 100.
+    """A bit score as BLAST prints it; a score below 100 has at least four characters.
 
     >>> [blast_bits(value) for value in (8.81, 99.9, 175.9, 123456.0)]
     [' 8.8', '99.9', '175', '1.235e+05']
@@ -62,7 +63,7 @@ def percent(part: int, whole: int) -> float:
 
 
 def whole_percent(part: int, whole: int) -> int:
-    """Percent as BLAST rounds it to a whole number: half up, and 100 only if nothing is missing.
+    """``part`` of ``whole`` in percent, rounded to an integer as by BLAST: half up, and 100 only if they are equal.
 
     >>> whole_percent(299, 300), whole_percent(300, 300), whole_percent(1, 8)
     (99, 100, 13)

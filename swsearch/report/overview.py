@@ -1,7 +1,8 @@
-"""The overview graphic of the ``html`` report: where on the query its best hits align, as SVG.
+"""The overview graphic of the ``html`` report: the positions on the query at which its best hits align, as SVG.
 
-The query runs from left to right; each hit is a row with its name and a bar from ``qstart`` to ``qend``, coloured by
-bit score. The table has the same information, so for screen readers the graphic is one image with a description.
+The horizontal axis is the query; each hit is a row with its name and a bar from ``qstart`` to ``qend``, coloured by bit
+score. The table has the same information, so the graphic is presented to screen readers as one image with a
+description.
 """
 
 from __future__ import annotations
@@ -34,17 +35,17 @@ COLOURS: Final = (
     (40.0, "#c2680a", "40 to 50"),
     (float("-inf"), "#6b7280", "less than 40"),
 )
-"""Least bit score, colour and words; darker is better, and each stands out from white by 3:1 or more."""
+"""Lowest bit score, colour and description of each class; darker is better, and contrast with white is at least 3:1."""
 
 
 def overview(query: QueryResult, name: str) -> Iterator[str]:
-    """The graphic of a query with hits, piece by piece.
+    """The graphic of a query with hits, as successive parts of its text.
 
     Parameters
     ----------
     query : QueryResult
     name : str
-        What the picture's elements are called, unique in the page.
+        Prefix of the ids of the graphic's elements, unique in the page.
     """
     hits = query.hits[:MAX_BARS]
     height = _TOP + _ROW * len(hits) + 4
@@ -67,7 +68,7 @@ def overview(query: QueryResult, name: str) -> Iterator[str]:
 
 
 def ticks(length: int) -> list[int]:
-    """Positions of a query to label: 1 and round numbers, at most eleven.
+    """Positions of a query for axis labels: 1 and round numbers, at most eleven.
 
     >>> ticks(144)
     [1, 20, 40, 60, 80, 100, 120, 140]
@@ -83,7 +84,7 @@ def _x(place: int, length: int) -> float:
 
 
 def _direction(hit: Hit) -> str:
-    """The frames of what was translated, or the minus strand of DNA, as it stands behind a name."""
+    """The translated frames, or the minus strand of DNA, as text that follows the name of a hit."""
     frames = [str(frame) for frame in (hit.query_frame, hit.subject_frame) if frame]
     if frames:
         return f" ({'/'.join(frames)})"

@@ -1,4 +1,4 @@
-"""``pairwise``: every alignment in blocks of 60 columns, query above subject, in the manner of BLAST's own report.
+"""``pairwise``: every alignment in blocks of 60 columns, with the query above the subject, as in BLAST's own report.
 
 Coordinates are 1-based. A hit of the minus strand of a DNA query shows the query forward and the subject reversed, with
 positions from high to low. Residues of a translated sequence have the positions of their bases. The alignments of one
@@ -23,7 +23,7 @@ BLOCK: Final = 60
 
 
 class PairwiseReport:
-    """The alignments themselves, for reading."""
+    """The alignments as text for readers."""
 
     name = "pairwise"
     binary = False
@@ -70,9 +70,9 @@ def value_lines(run: RunInfo, hit: Hit) -> list[str]:
 
 
 def blocks(run: RunInfo, query: QueryResult, hit: Hit) -> Iterator[str]:
-    """The rows with their coordinates, three lines for each block.
+    """The rows with their coordinates, three lines per block.
 
-    A block without residues of a sequence repeats the place before it.
+    A row of a block that has no residues of its sequence repeats the preceding position.
     """
     alignment = hit.alignment
     query_row, subject_row = gapped(*shown(query, hit))

@@ -1,8 +1,8 @@
 """``parquet``: the columns of ``tsv`` with their types, for DuckDB, pandas, Polars and Spark.
 
-Written as row groups of at most 65,536 hits, so a report takes the memory of one row group and of one query. Unknown
-values are null. Parquet's text is UTF-8: other bytes of a header become U+FFFD. The file's metadata contains
-the run as JSON under ``swsearch``, as in the ``json`` report.
+The report is written in row groups of at most 65,536 hits, so it needs the memory of one row group and of one query.
+Unknown values are null. Text in Parquet is UTF-8; other bytes of a header become U+FFFD. The metadata of the file
+contains the run as JSON under the key ``swsearch``, as in the ``json`` report.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ _NOT_UTF8: Final = re.compile("[\ud800-\udfff]")
 
 
 class ParquetReport:
-    """One row for each hit; zstd-compressed columns.
+    """One row per hit, with columns compressed by zstd.
 
     Raises
     ------
     InputError
-        pyarrow is not installed, or a field is unknown or named twice.
+        pyarrow is not installed, or a field is unknown or repeated.
     """
 
     name = "parquet"
@@ -50,7 +50,7 @@ class ParquetReport:
         self._rows_in_group = rows_in_group
 
     def write(self, run: RunInfo, queries: Iterable[QueryResult], stream: TextIO) -> None:
-        """Write the report (:class:`swsearch.report.protocol.ReportFormat`), a row group as soon as it is full."""
+        """Write the report (:class:`swsearch.report.protocol.ReportFormat`), each row group as soon as it is full."""
         import pyarrow
         from pyarrow import parquet
 

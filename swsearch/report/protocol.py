@@ -1,4 +1,4 @@
-"""The protocol of report formats."""
+"""The protocol of report formats: a format writes a run and its query results to a stream."""
 
 from __future__ import annotations
 
@@ -9,21 +9,22 @@ from swsearch.hits.result import QueryResult, RunInfo
 
 
 class ReportFormat(Protocol):
-    """Writes one run's results; holds no state between calls.
+    """A format, which writes the results of a run; it has no state between calls.
 
     Attributes
     ----------
     name : str
         The value of ``--format``.
     binary : bool
-        The report is not text: it is written to ``stream.buffer``, and not to a terminal.
+        Whether the report is binary. It is then written to ``stream.buffer``, and not to a terminal.
     """
 
     name: str
     binary: bool
 
     def write(self, run: RunInfo, queries: Iterable[QueryResult], stream: TextIO) -> None:
-        """Write the whole report, each query as soon as ``queries`` gives it unless the format's class says otherwise.
+        """Write the complete report; each query as soon as ``queries`` yields it, unless the class states otherwise.
 
-        ``stream`` should take surrogate escapes (``errors="surrogateescape"``): headers are written as they were read.
+        ``stream`` should accept surrogate escapes (``errors="surrogateescape"``), because headers are written as they
+        were read.
         """

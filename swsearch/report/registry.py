@@ -1,4 +1,4 @@
-"""The report formats by name."""
+"""The registry of report formats: their names, their construction, and the check that a format can represent a run."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _WITHOUT_COLUMNS: Final[dict[str, Callable[[], ReportFormat]]] = {
 
 
 def formats() -> list[str]:
-    """Names that :func:`get_format` takes.
+    """The names that :func:`get_format` accepts.
 
     >>> formats()
     ['table', 'blast6', 'blast7', 'tsv', 'csv', 'parquet', 'json', 'jsonl', 'pairwise', 'sam', 'xml', 'html']
@@ -46,12 +46,12 @@ def formats() -> list[str]:
 
 
 def check_fits(report: ReportFormat, run: RunInfo) -> None:
-    """Refuse a run that the format cannot hold, before anything is computed.
+    """Refuse a run that the format cannot represent, before anything is computed.
 
     Raises
     ------
     InputError
-        It cannot.
+        The format cannot represent the run.
     """
     if isinstance(report, SamReport):
         refuse_translated(run)
@@ -65,12 +65,12 @@ def get_format(name: str, fields: Sequence[str] | None = None) -> ReportFormat:
     name : str
         One of :func:`formats`.
     fields : sequence of str, optional
-        Columns (:mod:`swsearch.report.fields`); the format's own where not given.
+        Columns (:mod:`swsearch.report.fields`); by default, those of the format.
 
     Raises
     ------
     InputError
-        There is no such format or field, the format has no columns to choose, or needs a library that is missing.
+        There is no such format or field, the columns of the format cannot be selected, or a library is not installed.
     """
     if name in _WITH_COLUMNS:
         return _WITH_COLUMNS[name](fields)

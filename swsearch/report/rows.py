@@ -1,9 +1,9 @@
 """The two rows of an alignment as reports show them.
 
-In the records, an alignment follows the strand of the query that aligned. BLAST prints the forward query and the
-reversed subject instead. So for the minus strand the CIGAR is read backwards and the subject's letters are
-reverse-complemented; the query's letters stay exactly as written. Translated residues are printed as they
-aligned, in every frame.
+In the records, an alignment is in the direction of the aligned query strand. BLAST prints the forward query and the
+reversed subject instead. Therefore, for the minus strand, the CIGAR is reversed and the subject's letters are
+reverse-complemented; the query's letters remain exactly as written. Translated residues are printed in the direction of
+their frame.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def shown(query: QueryResult, hit: Hit) -> ShownAlignment:
 
 
 def reverse_complement(letters: str) -> str:
-    """The other strand of DNA as written, each letter in its case.
+    """The other strand of DNA letters; each letter retains its case.
 
     >>> reverse_complement("AACgN")
     'NcGTT'

@@ -1,14 +1,15 @@
-"""``sam``: alignments as read mappers write them (SAM 1.6), for DNA and for protein.
+"""``sam``: alignments in the format of read mappers (SAM 1.6), for DNA and for protein.
 
-A query's best hit is its primary line and has the whole query, soft-clipped; its other hits are secondary lines with
-the aligned letters alone, hard-clipped; a query without hits is one unmapped line. So every line's CIGAR covers its
-SEQ. A hit of the minus strand has the reverse complement and flag 16, and its CIGAR runs along the subject as given, as
-the record's own does.
+The best hit of a query is its primary line, with the complete query, soft-clipped; its other hits are secondary lines
+with only the aligned letters, hard-clipped; a query without hits is one unmapped line. The CIGAR of every line
+therefore covers its SEQ. A hit of the minus strand has the reverse complement and flag 16; its CIGAR is in the
+direction of the stored subject, as that of the record is.
 
-SAM names all subjects in its header, which are known at the end only: the lines are put in a temporary file, and copied
-behind the header. In memory is what the header holds: name, length and description of each subject reported.
+The header of SAM lists all reported subjects, which are known only after the last query. Therefore the lines are
+written to a temporary file, which is copied after the header. Only the data of the header is in memory: name, length
+and description of each reported subject.
 
-A translated search cannot be written: its CIGARs count residues, and SAM's count the letters of SEQ and of the subject.
+A translated search cannot be written: its CIGARs count residues, those of SAM count letters of SEQ and of the subject.
 """
 
 from __future__ import annotations
@@ -41,18 +42,18 @@ _MAX_QUERY_NAME: Final = 254
 
 
 class SamReport:
-    """One line for each hit, in the order of queries and ranks."""
+    """One line per hit, in the order of queries and ranks."""
 
     name = "sam"
     binary = False
 
     def write(self, run: RunInfo, queries: Iterable[QueryResult], stream: TextIO) -> None:
-        """Write the report (:class:`swsearch.report.protocol.ReportFormat`), all of it after the last query.
+        """Write the report (:class:`swsearch.report.protocol.ReportFormat`) after the last query.
 
         Raises
         ------
         InputError
-            The search translated something.
+            The query or the subjects were translated.
         """
         refuse_translated(run)
         subjects = _Subjects()
@@ -101,7 +102,7 @@ class _Subjects:
         return known.name
 
     def header_lines(self) -> Iterable[str]:
-        """One line for each subject, in FASTA order."""
+        """One line per subject, in FASTA order."""
         for _, subject in sorted(self.named.items()):
             described = f"\tDS:{subject.description}" if subject.description else ""
             yield f"@SQ\tSN:{subject.name}\tLN:{subject.length}{described}\n"
@@ -119,7 +120,7 @@ def _lines(queries: Iterable[QueryResult], subjects: _Subjects) -> TextIO:
                     lines.write(_line(query, hit, subjects.name(hit), place))
             lines.seek(0)
     except BaseException:
-        with suppress(OSError):  # what a full disk did not take is tried again
+        with suppress(OSError):  # after an error of a full disk, closing tries to write the rest again
             lines.close()
         raise
     return lines
@@ -130,7 +131,7 @@ def _query_name(query: QueryResult) -> str:
 
 
 def _sequence(letters: str) -> str:
-    """SEQ; a stop, which has no letter there, becomes the letter for any residue."""
+    """SEQ; a stop, which SEQ cannot represent, becomes the letter for any residue."""
     return letters.replace("*", "X") or "*"
 
 

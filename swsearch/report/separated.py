@@ -1,4 +1,4 @@
-"""``tsv`` and ``csv``: a header line and one line for each hit, for spreadsheets and data frames.
+"""``tsv`` and ``csv``: a header line and one line per hit, for spreadsheets and data frames.
 
 Unknown values are empty. Real numbers have fixed decimals; E-values have three significant digits.
 """
@@ -24,7 +24,7 @@ DEFAULT_FIELDS: Final = (
 def default_fields(run: RunInfo) -> tuple[Field, ...]:
     """The default columns.
 
-    They have frames where something was translated, and the number of the alignment where a subject may have several.
+    They include the frames if a side was translated, and the number of the alignment if a subject may have several.
     """
     frames = ("qframe", "sframe") if run.translates else ()
     several = ("hsp",) if run.parameters.get("max_hsps", 1) != 1 else ()
@@ -32,7 +32,7 @@ def default_fields(run: RunInfo) -> tuple[Field, ...]:
 
 
 def plain_cell(field: Field, run: RunInfo, query: QueryResult, hit: Hit) -> str:
-    """A field's value as text; empty if unknown."""
+    """The value of a field as text; empty if unknown."""
     value = field.value(run, query, hit)
     if value is None:
         return ""
@@ -72,7 +72,7 @@ class TsvReport(_HeadedReport):
 
 
 class CsvReport(_HeadedReport):
-    """Columns separated by commas, quoted where RFC 4180 asks for it; lines end with a line feed."""
+    """Columns separated by commas, quoted as RFC 4180 requires; lines end with a line feed."""
 
     name = "csv"
     binary = False

@@ -1,4 +1,4 @@
-"""Sentences shared by the reports for reading: the search, the number of subjects that passed, why none did."""
+"""Sentences shared by the reports for readers: the search, the number of subjects that passed, or why none passed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _ALIGNMENT_FILTERS: Final = (
 
 
 def query_line(run: RunInfo, query: QueryResult, width: int | None = None) -> str:
-    """The query's header, cut where the line would be longer than ``width``, and its length."""
+    """The query's header, truncated so that the line has at most ``width`` characters, and its length."""
     size = f"({counted(query.length, 'base' if run.query_alphabet == 'dna' else 'residue')})"
     header = one_line(query.header) or "unnamed"
     return f"{header if width is None else cut(header, width - len(size) - 1)} {size}"
@@ -30,8 +30,9 @@ def database_line(run: RunInfo) -> str:
 
 
 def scoring_line(run: RunInfo) -> str:
-    """The scoring scheme, what was done to the queries, and what E-values are scaled to; or, on lines of their own, why
-    there are none.
+    """The scoring scheme, masking and correction of queries, and the database size for E-values.
+
+    If there are no E-values, the reason follows on separate lines.
     """
     opening = f"{run.gap_open} + " if run.gap_open else ""
     matrix = run.matrix
@@ -47,14 +48,14 @@ def scoring_line(run: RunInfo) -> str:
 
 
 def _treatment(run: RunInfo) -> str:
-    """Masking and composition correction, where a run has them; runs of older programs do not name them."""
+    """Masking and composition correction, if a run has them; runs of older programs do not have these parameters."""
     mask = run.parameters.get("mask")
     masked = "" if mask in (None, "none") else f"; queries masked ({run.parameters.get('mask_mode')}) by {mask}"
     return masked + ("; composition corrected" if run.parameters.get("composition") == "bias" else "")
 
 
 def frames_line(run: RunInfo) -> str | None:
-    """What was translated and how; None where nothing was."""
+    """The translated side and the genetic code; None if neither side was translated."""
     if run.translates is None:
         return None
     what = {"query": "the query", "subject": "every subject", "both": "the query and every subject"}[run.translates]
@@ -64,7 +65,7 @@ def frames_line(run: RunInfo) -> str | None:
 
 
 def hits_line(run: RunInfo, query: QueryResult) -> str:
-    """How many subjects passed and how many are shown, or why there is none."""
+    """The numbers of subjects that passed and that are shown, or the reason why there is none."""
     given = run.parameters
     limit = given.get("evalue")
     if run.lam is None or limit in (None, "inf"):

@@ -1,8 +1,7 @@
-"""``table``: the hits of each query as a table for people, in 100 columns if its numbers fit.
+"""``table``: the hits of each query as a table for readers, at most 100 characters wide if its numbers fit.
 
-Coordinates are 1-based and inclusive. A hit of the minus strand of a DNA query has its subject's positions from high to
-low, as in BLAST, and so has an alignment in a minus frame. Alignments of one subject follow each other under
-its number.
+Coordinates are 1-based and inclusive. In a hit of the minus strand of a DNA query, the positions of the subject
+descend, as in BLAST; so do positions in a minus frame. Alignments of one subject follow each other under its number.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ _MIN_DESCRIPTION: Final = 10
 
 
 class TableReport:
-    """A few lines for each query and one line for each hit."""
+    """A few lines per query and one line per hit."""
 
     name = "table"
     binary = False
@@ -49,7 +48,7 @@ class TableReport:
 
 
 def number_titles(run: RunInfo) -> list[str]:
-    """Titles of :func:`number_cells`."""
+    """Column titles of :func:`number_cells`."""
     titles = ["length", "score", "bits", "E-value", "ident", "cover", "query", "subject"]
     if run.translates:
         return [*titles, "frames"]
@@ -57,7 +56,7 @@ def number_titles(run: RunInfo) -> list[str]:
 
 
 def number_cells(run: RunInfo, query: QueryResult, hit: Hit) -> list[str]:
-    """A hit's numbers, each in the width it needs; empty if unknown."""
+    """The numbers of a hit as text without padding; empty if unknown."""
     alignment = hit.alignment
     cells = [
         str(hit.subject_length),
@@ -75,7 +74,7 @@ def number_cells(run: RunInfo, query: QueryResult, hit: Hit) -> list[str]:
 
 
 def _table(run: RunInfo, query: QueryResult) -> list[str]:
-    """The table's lines; names and descriptions share what the numbers leave of the width."""
+    """The lines of the table; names and descriptions share the width that the numbers do not use."""
     titles = number_titles(run)
     numbers = [titles, *(number_cells(run, query, hit) for hit in query.hits)]
     widths = [max(len(line[column]) for line in numbers) for column in range(len(titles))]

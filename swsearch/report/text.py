@@ -1,4 +1,4 @@
-"""Text that must fit on one line, in one column, or in a given width."""
+"""Functions that fit text to one line, one column, or a maximum width."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def one_line(text: str) -> str:
 
 
 def cut(text: str, width: int) -> str:
-    """Text of at most ``width`` characters; ``…`` stands for what is left out.
+    """Text of at most ``width`` characters; ``…`` replaces the omitted end.
 
     >>> cut("Leghemoglobin", 8)
     'Leghemo…'

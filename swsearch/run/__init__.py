@@ -1,15 +1,15 @@
 """A run: a search of many queries against a database, with its results stored and written as a report.
 
-A run numbers the queries of its files from 0 and searches those that the store does not have yet. With a store, each
-query is committed with its hits as soon as it is searched. A run that was killed can therefore be resumed where it
-stopped, and the shares of a batch, each with a part of the queries, can be merged into one run (:mod:`swsearch.merge`);
-both give the same bytes as one uninterrupted run. Queries with the same letters are searched once. Queries may be
-profiles; a run is then resumed only with profiles of the same scores.
+A run takes query files and a searcher, numbers the queries from 0, and searches those that are not in the store yet. If
+there is a store, each query is committed with its hits as soon as it is searched. A run that was killed can therefore
+be resumed at the next query, and the shares of a batch, each with a part of the queries, can be merged into one run
+(:mod:`swsearch.merge`); both give the same bytes as one uninterrupted run. Queries with the same letters are searched
+once. Queries may be profiles; a run is then resumed only with profiles of the same scores.
 
 ``surveys``  reads the query files once, before anything is computed or stored
-``search``   searches, commits and reports; :func:`run_search` is the whole of it
-``resume``   which run of the store is written to, and the refusal of one that does not fit
-``queries``  what a run knows of its queries
+``search``   searches, commits and reports; its entry point is :func:`run_search`
+``resume``   selects the run of the store to write to, and refuses a run that does not fit
+``queries``  counts, checks and compares the queries of a run
 ``events``   the events of a run as JSON lines
 """
 

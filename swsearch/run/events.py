@@ -1,4 +1,4 @@
-"""The events of a run as JSON lines, for scripts that watch it."""
+"""The events of a run as JSON lines, for scripts that monitor it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The queries of a run: their count, their digest, which of them cannot be searched, and which are the same."""
+"""The queries of a run: their number, their digest, the queries that cannot be searched, and equal queries."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from swsearch.sequences.record import SequenceRecord
 
 
 def add_to_count(count: QueryCount, record: SequenceRecord | RefusedRecord) -> None:
-    """Count a query, and add it to the digest; of a refused record the identifier alone is known."""
+    """Count a query and add it to the digest; for a refused record, only the identifier is added."""
     if isinstance(record, SequenceRecord):
         count.add(record.header, record.letters)
     else:
@@ -22,7 +22,7 @@ def add_to_count(count: QueryCount, record: SequenceRecord | RefusedRecord) -> N
 
 
 def count_queries(files: Queries, searcher: Searcher, shard: Shard) -> AskedQueries:
-    """The queries of the files, which are read for it."""
+    """The description of the files' queries; reads all files."""
     count = QueryCount()
     for record in files.records(searcher.scheme, searcher.needs):
         add_to_count(count, record)
@@ -39,7 +39,7 @@ def refusal(searcher: Searcher, number: int, record: SequenceRecord) -> RefusedR
 
 
 def query_key(record: SequenceRecord, searcher: Searcher) -> bytes:
-    """A key that is equal for queries with equal hits; case counts only where it affects the scores."""
+    """A key that is equal for queries with equal hits; it depends on case only if case affects the scores."""
     key = hashlib.blake2b((record.letters if searcher.case_counts else record.letters.upper()).encode(), digest_size=16)
     if isinstance(record, PositionSpecificQuery):
         key.update(record.scores.tobytes())

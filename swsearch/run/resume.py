@@ -1,7 +1,8 @@
-"""Which run of the store a search writes to: a new one, or an earlier one that it resumes.
+"""The selection of the run of the store to which a search writes: a new run, or an earlier run that it resumes.
 
 A run is resumed only by the same search (matrix, costs, options, database), for the same share of the same queries, and
-while no other process works on it. What does not fit is refused with the difference, before anything is changed.
+while no other process works on it. Otherwise it is refused, with a message about the difference, before anything is
+changed.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from swsearch.search.searcher import Searcher
 from swsearch.sequences.record import SequenceRecord
 from swsearch.words import quoted
 
-if TYPE_CHECKING:  # the store loads SQLAlchemy, which takes longer than many a search
+if TYPE_CHECKING:  # the store imports SQLAlchemy, which takes longer than many searches
     from swsearch.store.records import StoredRun
     from swsearch.store.repository import HitStore
 
@@ -34,7 +35,7 @@ def open_run(
     notify: Callable[[str], None],
     check: Callable[[StoredRun], None],
 ) -> tuple[int, bool]:
-    """The run to write to, marked as in use by this process, and whether it existed before.
+    """The id of the run to write to, which is marked as in use by this process, and whether it existed before.
 
     ``former_digests`` are the digests that the database had before compactions, which do not change hits. ``check``
     raises StoreError for a run of other queries than those of this search; it is called before the run is changed.
@@ -57,7 +58,7 @@ def open_run(
         return None
 
     def has_these(run: StoredRun) -> bool:
-        """Whether the run's queries are those of this search."""
+        """Whether the queries of the run are those of this search."""
         try:
             check(run)
         except StoreError:
@@ -76,7 +77,7 @@ def open_run(
                 notify(_at_work(unfinished[-1]))
             resume = None
             break
-        with suppress(RunTaken):  # another process, such as one started with this one, was faster: look again
+        with suppress(RunTaken):  # another process resumed the run in the meantime: search again
             store.resume_run(left[-1].id, left[-1])
             if asked.digest is not None:
                 store.note_asked(left[-1].id, asked)
@@ -90,8 +91,8 @@ def open_run(
     if run.state == "running":
         if run.worker.is_here:
             raise StoreError(f"run {run.id} of {store.name} is being worked on by {run.worker}; wait for it or stop it")
-        # Two processes on one run do no harm: a query is stored once, and the second process to store it ends with an
-        # error.
+        # Two processes that work on one run do not damage it: a query is stored once, and the second process that
+        # stores it ends with an error.
         notify(f"run {run.id} was left to {run.worker}, which cannot be seen from here; going on with it")
     check(run)
     store.resume_run(run.id, run)
@@ -109,13 +110,13 @@ def _is_asked(run: StoredRun, asked: AskedQueries) -> bool:
 
 
 def _at_work(run: StoredRun) -> str:
-    """The message where a run of the same search is not resumed because another process works on it."""
+    """The message if a run of the same search is not resumed because another process works on it."""
     known = f"run {run.id} of the same search is being worked on by {run.worker}; this is a new run"
     return known if run.worker.is_here else f"{known}; if that process is gone, `--resume {run.id}` goes on with it"
 
 
 def check_queries(files: Queries, searcher: Searcher, store: HitStore, run_id: int) -> None:
-    """Raise StoreError where the files do not hold what a run has; they are read for it."""
+    """Raise StoreError if the files do not contain the queries of a run; reads all files."""
     committed = store.committed(run_id)
     n_read = 0
     for number, record in enumerate(files.records(searcher.scheme, searcher.needs)):
@@ -128,14 +129,14 @@ def check_queries(files: Queries, searcher: Searcher, store: HitStore, run_id: i
 def check_query(
     searcher: Searcher, store: HitStore, run_id: int, number: int, record: SequenceRecord, digest: str
 ) -> None:
-    """Raise StoreError where a run has another query with this number."""
+    """Raise StoreError if a run has another query with this number."""
     if digest != query_digest(record.header, searcher.as_searched(record).letters):
         problem = f"query {number} of run {run_id} of {store.name} is not {quoted(record.identifier)}"
         raise StoreError(f"{problem}; give the files that the run began with")
 
 
 def check_number(store: HitStore, run_id: int, committed: Collection[int], n_read: int) -> None:
-    """Raise StoreError where a run has more queries than the files."""
+    """Raise StoreError if a run has more queries than the files."""
     last = max(committed, default=-1)
     if last >= n_read:
         problem = f"run {run_id} of {store.name} has its query {last}, but the files given hold {n_read}"

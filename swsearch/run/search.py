@@ -1,6 +1,6 @@
 """The search of a run: each query is searched, committed and reported, in the order of the files.
 
-:func:`run_search` does the whole; :class:`Run` gives the results one by one.
+:func:`run_search` performs a complete run and returns its outcome; :class:`Run` yields the results one by one.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from swsearch.search.searcher import Searcher
 from swsearch.sequences.fasta import RefusedRecord
 from swsearch.sequences.record import SequenceRecord
 
-if TYPE_CHECKING:  # the store loads SQLAlchemy, which takes longer than many a search
+if TYPE_CHECKING:  # the store imports SQLAlchemy, which takes longer than many searches
     from swsearch.store.records import StoredRun
     from swsearch.store.repository import HitStore
 
@@ -43,17 +43,17 @@ class RunOutcome:
     Attributes
     ----------
     run_id : int or None
-        The run in the store; None where nothing is stored.
+        Id of the run in the store; None if nothing is stored.
     store : str
-        Name of the store, without a password; empty where nothing is stored.
+        Name of the store, without a password; empty if nothing is stored.
     resumed : bool
         Whether the run was already in the store.
     n_done : int
-        Queries searched or copied in this call.
+        Number of queries searched or copied in this call.
     n_before : int
-        Queries that the run had before this call.
+        Number of queries that the run had before this call.
     n_repeated : int
-        Queries among ``n_done`` whose results were copied from a query with the same letters.
+        Number of queries among ``n_done`` whose results were copied from a query with the same letters.
     failed : list of RefusedRecord
         Records that could not be searched, with the reason.
     """
@@ -85,7 +85,7 @@ def run_search(
     on_query_done: Callable[[RunOutcome], None] | None = None,
     on_run_open: Callable[[RunOutcome], None] | None = None,
 ) -> RunOutcome:
-    """Search every query that the run does not have; commit each query at its end, and report all results in order.
+    """Search the queries that are not in the run yet, commit each when it is searched, and report all in order.
 
     Parameters
     ----------
@@ -95,36 +95,36 @@ def run_search(
     command : str
         The command line, stored with the run.
     store : HitStore or callable, optional
-        The store of the run, or a function that opens it and is called after the engine has started; without it nothing
-        is stored.
+        The store of the run, or a function that opens it and is called after the engine has started. By default,
+        nothing is stored.
     resume : str, optional
         The id of a run of the same search; or ``latest`` for the newest unfinished run of the same search, or a new run
-        where there is none. Needs a store.
+        if there is none. Requires a store.
     shard : Shard
         The share of the queries to search.
     asked : AskedQueries, optional
-        The result of :func:`survey` for these files; without it the files are read once more.
+        The ``asked`` of a :func:`survey` of these files; by default, the files are read once more.
     report : callable, optional
         Writes the record of the run and the results of all its queries in order, including those stored earlier.
     skip_refused : bool
-        Whether records that cannot be searched are recorded as failed; otherwise they raise an error.
+        Whether records that cannot be searched are stored as failed; otherwise, they raise an error.
     search_repeated : bool
         Whether a query is searched although another query has the same letters.
     events : text stream, optional
-        Receives a line of JSON for each event.
+        Receives one line of JSON per event.
     progress : callable, optional
-        Called with the cells done since the last call, including those of queries that need no search.
+        Called with the number of cells completed since the last call, including those of queries that need no search.
     notify : callable, optional
         Called with messages for the user before the run begins, for example that another process works on it.
     on_query_done : callable, optional
         Called with the outcome so far after each query.
     on_run_open : callable, optional
-        Called with the outcome once the run is open in the store, before the first query.
+        Called with the outcome when the run is open in the store, before the first query.
 
     Raises
     ------
     InputError
-        A query file cannot be read, or changed since it was surveyed; committed queries stay in the store.
+        A query file cannot be read, or has changed since the survey; committed queries remain in the store.
     StoreError
         The store cannot be written, or the run to resume is of another search or of other queries.
     """
@@ -137,7 +137,7 @@ def run_search(
 
 @dataclass(frozen=True)
 class _Entry:
-    """A query in the order of the run: stored earlier, a copy of another query, or (if neither) searched."""
+    """A query in the order of the run: stored earlier, equal to another query, or (if neither) searched."""
 
     number: int
     stored: bool = False
@@ -146,7 +146,7 @@ class _Entry:
 
 
 class Run:
-    """A run under way: what :func:`run_search` drives, for callers that take the results one by one.
+    """A run in progress, for callers that process its results one by one; :func:`run_search` is based on it.
 
     The parameters are those of :func:`run_search`.
 
@@ -197,12 +197,12 @@ class Run:
         notify: Callable[[str], None],
         on_run_open: Callable[[RunOutcome], None] | None,
     ) -> RunOutcome:
-        """Search, store and report."""
+        """Search, store and report all queries; return the outcome."""
         with closing(self.results(resume, asked, notify, on_run_open, stored_too=report is not None)) as results:
             next(results)
             if report is not None:
                 report(self.info, cast(Iterator[QueryResult], results))
-            for _ in results:  # what a report did not take
+            for _ in results:  # the results that a report did not consume
                 pass
         return self.outcome
 
@@ -215,9 +215,10 @@ class Run:
         *,
         stored_too: bool = True,
     ) -> Generator[QueryResult | None, None, None]:
-        """None when the run is open and the engine at work, then the results in the order of their numbers.
+        """Yield None when the run is open and the engine has started, then the results in order of their numbers.
 
-        Each new result is committed before it is given. A run whose results are not taken to the end is interrupted.
+        Each new result is committed before it is yielded. A run is interrupted if its results are not consumed to the
+        end.
         """
         open_store = self._open_store
         if asked is None:
@@ -232,7 +233,7 @@ class Run:
             unsearched = self._unsearched(asked, stored_too=stored_too)
             with closing(self._searcher.search(unsearched, self._progress)) as found:
                 if open_store is not None and self._store is None:
-                    self._open_run(open_store(), None, asked, notify)  # the engine is at work meanwhile
+                    self._open_run(open_store(), None, asked, notify)  # the engine works at the same time
                 self._begin_events()
                 if on_run_open is not None:
                     on_run_open(self.outcome)
@@ -269,17 +270,17 @@ class Run:
         self.outcome.n_before = len(self._committed)
 
     def _leave_interrupted(self) -> None:
-        """Mark a run that an error ends: interrupted, or finished where nothing is missing."""
+        """Mark a run that ends with an error as interrupted, or as finished if no query is missing."""
         store, run_id = self._store, self.outcome.run_id
         if store is None or run_id is None:
             return
-        # The error that ends the run is reported, not one from here; a run whose process has ended counts as
+        # The error that ends the run is reported, not one of this method; a run whose process has ended counts as
         # interrupted even without this mark.
         with suppress(StoreError):
             (store.finish_run if store.run(run_id).n_missing == 0 else store.interrupt_run)(run_id)
 
     def _begin_events(self) -> None:
-        """Write the first event, and those of records that were refused before the run was open."""
+        """Write the first event, and the events of records that were refused before the run was open."""
         outcome = self.outcome
         database = self.info.database.path
         self._log.write("start", run=outcome.run_id, resumed=outcome.resumed, database=database)
@@ -299,7 +300,7 @@ class Run:
     # --- queries and results ---
 
     def _unsearched(self, asked: AskedQueries, *, stored_too: bool) -> Iterator[SequenceRecord]:
-        """The queries that must be searched; what else the run has goes to ``_entries``, in order with them."""
+        """The queries to search; all queries with a result to yield are appended to ``_entries``, in order."""
         searcher, store, run_id = self._searcher, self._store, self.outcome.run_id
         first_with: dict[bytes, int] = {}
         count = QueryCount()
@@ -331,7 +332,7 @@ class Run:
         self._check_files(asked, count)
 
     def _check_files(self, asked: AskedQueries, count: QueryCount) -> None:
-        """Refuse files that do not hold the run's queries, and note what those are if that was not known."""
+        """Refuse files that do not contain the run's queries; store the description of the queries if it is new."""
         if self._store is not None and self.outcome.run_id is not None:
             check_number(self._store, self.outcome.run_id, self._committed, count.n_queries)
         read = count.asked(asked.shard)
@@ -343,13 +344,13 @@ class Run:
             )
 
     def _note_asked(self) -> None:
-        """Store what the files hold, where that was counted while they were read."""
+        """Store the description of the files' queries, if they were counted while they were read."""
         if self._counted is not None and self._store is not None and self.outcome.run_id is not None:
             self._store.note_asked(self.outcome.run_id, self._counted)
             self._counted = None
 
     def _results(self, found: Iterator[QueryResult]) -> Generator[QueryResult, None, None]:
-        """All results in the order of their numbers; each new one is committed before it is yielded."""
+        """All results in the order of their numbers; each new result is committed before it is yielded."""
         for result in found:
             while self._entries[0].stored or self._entries[0].copy_of is not None:
                 yield self._from_store(self._entries.popleft())
@@ -359,7 +360,7 @@ class Run:
         self._note_asked()
 
     def _from_store(self, entry: _Entry) -> QueryResult:
-        """A result that needs no search: stored before, or that of a query with the same letters."""
+        """A result without a search: it was stored before, or is that of a query with the same letters."""
         store, run_id = self._store, self.outcome.run_id
         assert store is not None
         assert run_id is not None
@@ -376,7 +377,7 @@ class Run:
         return self._added(copied)
 
     def _added(self, result: QueryResult) -> QueryResult:
-        """The result, committed and counted."""
+        """Commit and count a result; return it."""
         outcome = self.outcome
         if self._store is not None and outcome.run_id is not None:
             self._note_asked()

@@ -1,7 +1,8 @@
 """A survey: the query files are read once, before anything is computed or stored.
 
-The survey counts the cells for the progress bar, takes the digest of the queries for the store, samples them for the
-engine's forecast, and raises the errors of files that cannot be searched while nothing is lost by them.
+:func:`survey` takes the query files and a searcher, and returns a :class:`Survey`: the number of cells for the progress
+bar, the digest of the queries for the store, and a sample of them for the engine's forecast. Files that cannot be
+searched raise their errors here, before any work could be lost.
 """
 
 from __future__ import annotations
@@ -19,19 +20,19 @@ from swsearch.sequences.fasta import SAMPLE_RESIDUES, RefusedRecord
 from swsearch.sequences.record import SequenceRecord
 
 WHOLE: Final = Shard()
-"""The share that holds all queries."""
+"""The share that contains all queries."""
 SAMPLE_QUERIES: Final = 256
-"""Largest number of queries that a survey keeps, for the engine's forecast."""
+"""Largest number of queries in the sample of a survey, for the engine's forecast."""
 
 
 @dataclass(frozen=True)
 class Survey:
-    """The queries of a run, as counted before it begins.
+    """The result of a survey.
 
     Attributes
     ----------
     cells : int
-        Cells of the share's queries with all subjects.
+        Number of cells of the alignment matrices of the share's queries with all subjects.
     asked : AskedQueries
         Description of the files' queries and the share.
     sample : tuple of SequenceRecord
@@ -70,8 +71,8 @@ def survey(
     Raises
     ------
     InputError
-        A file cannot be read, holds profiles that this search cannot take, or holds no query at all; or a record cannot
-        be searched and ``skip_refused`` is False.
+        A file cannot be read, contains profiles that this search does not accept, or contains no query; or a record
+        cannot be searched and ``skip_refused`` is False.
     AlphabetMismatch
         Queries must be protein, and a file looks like DNA.
     """

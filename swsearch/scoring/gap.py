@@ -1,4 +1,4 @@
-"""Gap costs: a gap of ``k`` residues costs ``open + k * extend``. This module is the only definition.
+"""Gap costs: a gap of ``k`` residues costs ``open + k * extend``. No other module defines this cost.
 
 BLAST, SSEARCH, SWIPE and DIAMOND use the same convention: with "11/1" the first residue of a gap costs 12. Opal,
 parasail and CUDASW++4 charge ``open + (k - 1) * extend``, so their open corresponds to ``open + extend`` here.
@@ -12,7 +12,7 @@ from typing import Final
 from swsearch.errors import ScoringError
 
 MAX_GAP_COST: Final = 16_383
-"""Largest open and largest extend cost; their sum, and twice either of them, fit signed 16 bits in every engine."""
+"""Largest open cost and largest extend cost; their sum, and twice each, fit in signed 16 bits in every engine."""
 
 
 @dataclass(frozen=True)

@@ -1,11 +1,12 @@
-"""Substitution matrices: NCBI's by name, a file in NCBI's format, or match and mismatch for DNA.
+"""Substitution matrices: NCBI's matrices by name, files in NCBI's format, or match and mismatch scores for DNA.
 
-A matrix has 32 rows and columns, for the codes of an alphabet (:mod:`swsearch.sequences.alphabet`): rows for the
-query's letter, columns for the subject's. Letters that score as another (``U`` as ``X`` in protein, ``U`` as ``T`` in
-DNA) have the row and column of that letter; codes that are not letters, such as padding, score -128 against everything.
+A matrix has 32 rows and columns, for the codes of an alphabet (:mod:`swsearch.sequences.alphabet`): rows for the letter
+of the query, columns for that of the subject. Letters that have the scores of another letter (``U`` of ``X`` in
+protein, ``U`` of ``T`` in DNA) have the row and column of that letter; codes that are not letters, such as padding,
+have the score -128 against all codes.
 
-A DNA letter for several bases scores the mean over the pairs of bases that it represents, rounded down: with 2/-3,
-``N`` against ``A`` scores ``floor((2 - 3 - 3 - 3) / 4) = -2``.
+The score of a DNA letter that represents several bases is the mean over the pairs of bases that it represents, rounded
+down: with 2/-3, the score of ``N`` against ``A`` is ``floor((2 - 3 - 3 - 3) / 4) = -2``.
 """
 
 from __future__ import annotations
@@ -28,18 +29,18 @@ PAD_SCORE: Final = -128
 MIN_SCORE: Final = -127
 MAX_SCORE: Final = 127
 MAX_FILE_BYTES: Final = 1 << 20
-"""Largest matrix file; a matrix of 27 letters has about 3,000 bytes."""
+"""Largest size of a matrix file in bytes; a matrix of 27 letters has about 3,000 bytes."""
 _WHOLE: Final = re.compile(r"[+-]?[0-9]+(\.0*)?")
 _LONGEST_SCORE: Final = 16
 
 
 class SubstitutionMatrix:
-    """Scores of pairs of letters. Immutable; hashable by content.
+    """Scores of pairs of letters; immutable, and hashable by content.
 
     Parameters
     ----------
     name : str
-        ``BLOSUM62``, a file's name, or ``match 2, mismatch -3``.
+        For example ``BLOSUM62``, the name of a file, or ``match 2, mismatch -3``.
     alphabet : Alphabet
     scores : int8 array, shape (32, 32)
         Score of query letter (row) against subject letter (column).
@@ -83,7 +84,7 @@ class SubstitutionMatrix:
 
 
 def _from_letters(name: str, alphabet: Alphabet, letters: str, values: np.ndarray) -> SubstitutionMatrix:
-    """A matrix from scores and their letters; missing letters score as ``scored_as`` says, or else as X or N."""
+    """A matrix from scores and their letters; missing letters have scores by ``scored_as``, or else those of X or N."""
     if not np.all(values == np.rint(values)):
         raise ScoringError(f"matrix {name} has scores that are not whole numbers; scale and round it first")
     if values.min() < MIN_SCORE or values.max() > MAX_SCORE:
@@ -95,7 +96,7 @@ def _from_letters(name: str, alphabet: Alphabet, letters: str, values: np.ndarra
     for code, letter in enumerate(alphabet.letters):
         source = next((x for x in (letter, alphabet.scored_as.get(letter, ""), fallback) if x in index), None)
         if letter in alphabet.scored_as and alphabet.scored_as[letter] in index:
-            source = alphabet.scored_as[letter]  # U, O and J always score as X, whatever the file says of them
+            source = alphabet.scored_as[letter]  # U, O and J always have the scores of X, even if the file has others
         if source is None:
             missing.append(letter)
         else:
@@ -124,7 +125,7 @@ def _biopython_folder() -> Path:
 
 
 def matrix_names() -> list[str]:
-    """The names that :func:`named_matrix` takes: the BLOSUM and PAM matrices of Biopython."""
+    """The names that :func:`named_matrix` accepts: the BLOSUM and PAM matrices of Biopython."""
     return sorted(path.name for path in _biopython_folder().iterdir() if path.name.startswith(("BLOSUM", "PAM")))
 
 
@@ -211,7 +212,7 @@ class _MatrixTable:
         for column, field in zip(self.columns, fields[1:], strict=True):
             if not _WHOLE.fullmatch(field):
                 raise ScoringError(f"{where}: score {field!r} of {letter} with {column} is no whole number; round it")
-            # int() refuses numbers of thousands of digits, so longer fields are refused before.
+            # int() raises an error for numbers of thousands of digits, so longer fields are refused first.
             if len(field) > _LONGEST_SCORE or not MIN_SCORE <= int(float(field)) <= MAX_SCORE:
                 problem = (
                     f"score {field[:_LONGEST_SCORE]} of {letter} with {column} is outside {MIN_SCORE} … {MAX_SCORE}"
@@ -286,6 +287,6 @@ def parse_matrix_text(text: str, name: str, alphabet: Alphabet) -> SubstitutionM
     Raises
     ------
     ScoringError
-        The text is not a square table of whole numbers; the message names the line.
+        The text is not a square table of integers; the message names the line.
     """
     return _parsed(_MatrixTable(f"the stored scores of matrix {name}", alphabet), name, text.splitlines())

@@ -11,7 +11,7 @@ from swsearch.sequences.alphabet import PROTEIN, Alphabet
 
 @dataclass(frozen=True)
 class ScoringScheme:
-    """A matrix with a gap cost; immutable, and the key into the statistics tables.
+    """A matrix with a gap cost; immutable, and the key of the statistics tables.
 
     >>> print(default_scheme(PROTEIN))
     BLOSUM62, a gap of k residues costs 11 + 1k
@@ -22,7 +22,7 @@ class ScoringScheme:
 
     @property
     def alphabet(self) -> Alphabet:
-        """The alphabet that query and subjects must have."""
+        """The required alphabet of query and subjects."""
         return self.matrix.alphabet
 
     def __str__(self) -> str:

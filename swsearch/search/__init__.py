@@ -1,1 +1,1 @@
-"""A search put together: options, the exact top N, and the steps from query to ranked hits."""
+"""The search: its options, the steps from a query to ranked hits, and the exact top N."""

@@ -1,12 +1,13 @@
-"""The alignments of ranked subjects, with coordinates on the sequences as given.
+"""The alignments of ranked subjects, with coordinates on the input sequences.
 
-The step after ranking. A *comparison* is one query frame (or strand) with one frame of the subjects. Each comparison
-has its own alignment matrix, so alignments of two comparisons never share a pair of residues. Where one alignment of a
-subject is wanted, only its best comparison is aligned; where several are wanted, all its comparisons are, and the best
-alignments are kept.
+This step follows the ranking. :class:`SubjectAligner` takes query frames and the subjects to align, and returns a list
+of :class:`SubjectAlignment` for each subject. A *comparison* is one query frame (or strand) with one frame of the
+subjects. Each comparison has its own alignment matrix, so alignments of two comparisons never share a pair of residues.
+If one alignment per subject is requested, only the subject's best comparison is aligned; if several are requested, all
+its comparisons are aligned and the best alignments are returned.
 
-For a subject far longer than the query, such as a genome, an engine that can report alignment ends is asked for the end
-first; the traceback then computes only the columns before it.
+If a subject is much longer than the query, such as a genome, and the engine can report alignment ends, the engine
+computes the end first; the traceback then computes only the columns before it.
 """
 
 from __future__ import annotations
@@ -34,19 +35,19 @@ from swsearch.sequences.alphabet import Alphabet
 from swsearch.typing import Codes, Lengths, Offsets, Scores
 
 SPARED_CELLS: Final = 1 << 28
-"""Cells that an end must spare the traceback before the engine is asked for it: about 20 ms of one core. The answer
-waits until the engine has finished its current work (``benchmarks/benchmark_ends.py``)."""
+"""Smallest number of cells that an end must save the traceback for the engine to compute it: about 20 ms of one core.
+The request waits until the engine has finished its current work (``benchmarks/benchmark_ends.py``)."""
 
 MOST_ALIGNMENTS: Final = 2**31 - 1
-"""Alignments of a subject that the native door can be asked for; no subject has as many."""
+"""Largest number of alignments of a subject that can be requested from the native code; no subject has as many."""
 
 Comparison = tuple[QueryFrame, int]
-"""A query frame, and the frame of the subjects, which is 0 where they are not translated."""
+"""A query frame, and the frame of the subjects, which is 0 if they are not translated."""
 
 
 @dataclass(frozen=True)
 class SubjectAlignment:
-    """One alignment of a subject: coordinates on query and subject as given, raw score, strand and frames."""
+    """One alignment of a subject: coordinates on the input sequences, raw score, strand and frames."""
 
     score: int
     alignment: Alignment
@@ -57,7 +58,7 @@ class SubjectAlignment:
 
 @dataclass(frozen=True, eq=False)
 class SubjectAligner:
-    """Makes the alignments of one search.
+    """Computes the alignments of one search.
 
     Attributes
     ----------
@@ -65,13 +66,13 @@ class SubjectAligner:
     alphabet : Alphabet
         The alphabet of the aligned sequences, after any translation.
     matrix : SubstitutionMatrix or None
-        Decides which columns are positive; None where the query's profile does.
+        Determines which columns are positive; None if the query's profile determines them.
     max_hsps : int
         Largest number of alignments of one subject, at least 1.
     threads : int
-        Threads of the traceback.
+        Number of threads of the traceback.
     engine : EndsEngine or None
-        The engine that computed the scores, where it can report ends.
+        The engine that computed the scores, if it can report ends; None otherwise.
     """
 
     search_subjects: SearchSubjects
@@ -86,13 +87,13 @@ class SubjectAligner:
     ) -> dict[int, list[SubjectAlignment]]:
         """The best alignments of each subject, keyed by ``subject_index``.
 
-        A subject's alignments are ordered by descending score; those of equal score by comparison, then in the order in
-        which the traceback gives them.
+        A subject's alignments are ordered by descending score; those of equal score by comparison, then in the order of
+        the traceback.
 
         Parameters
         ----------
         n_letters : int
-            Length of the query as given.
+            Length of the input query, in letters.
         scored : iterable of (comparison, ScoreBlock)
             The subjects to align in each comparison, with the engine's scores, all of at least ``floor``.
         floor : int
@@ -140,7 +141,7 @@ class SubjectAligner:
     def _as_given(
         self, score: int, alignment: Alignment, comparison: Comparison, n_letters: int, subject: int
     ) -> SubjectAlignment:
-        """An alignment with its coordinates on the sequences as given."""
+        """An alignment with its coordinates on the input sequences."""
         query_frame, subject_frame = comparison
         n_subject_letters = self.search_subjects.database.length(subject)
         as_given = on_bases(

@@ -1,4 +1,7 @@
-"""A searcher over a database and an engine that are opened for it, and sequences from letters."""
+"""Functions of the Python interface: :func:`sequence` makes a query, :func:`open_searcher` opens a search.
+
+:func:`open_searcher` opens a database and an engine, and yields a :class:`swsearch.search.searcher.Searcher` for them.
+"""
 
 from __future__ import annotations
 
@@ -27,14 +30,14 @@ def sequence(letters: str, alphabet: str, header: str = "") -> SequenceRecord:
     alphabet : str
         ``protein`` or ``dna``.
     header : str
-        Identifier, blank, description.
+        Identifier and description, separated by a blank.
 
     Raises
     ------
     InputError
-        A letter is not in the alphabet, or there is no such alphabet.
+        A letter is not in the alphabet, or the alphabet is unknown.
     TypeError
-        Letters or header are no string.
+        ``letters`` or ``header`` is not a string.
     """
     if alphabet not in ALPHABETS:
         raise InputError(f"alphabet {alphabet!r}: choose {' or '.join(ALPHABETS)}")
@@ -56,22 +59,22 @@ def open_searcher(
     partition_residues: int | None = None,
     translating: Progress | None = None,
 ) -> Iterator[Searcher]:
-    """A searcher with its database and engine open; both are closed with the context.
+    """A searcher with its database and engine open, as a context manager that closes both on exit.
 
-    Where subjects are translated, that is done here; ``translating`` is called now and then with the bases translated
-    since the last call.
+    If subjects are translated, they are translated on entry; ``translating`` is called repeatedly with the number of
+    bases translated since the last call.
 
     Yields
     ------
     searcher : Searcher
-        Its ``engine_choice`` says which engine was taken, and why.
+        Its ``engine_choice`` states which engine was selected, and why.
 
     Raises
     ------
     DatabaseError
         The database cannot be opened.
     EngineUnavailable
-        The engine that was named cannot be used here.
+        The requested engine cannot be used on this machine.
     InputError
         An option is out of range or does not fit the database.
     """
@@ -81,7 +84,7 @@ def open_searcher(
     if not isinstance(options, SearchOptions):
         raise TypeError(f"options is {a_kind(options)}; a SearchOptions is needed")
     with PackedDatabase.open(database) as opened, ExitStack() as stack:
-        options.scheme(options.aligned_alphabet(opened.alphabet))  # loads what it needs while GPUs start
+        options.scheme(options.aligned_alphabet(opened.alphabet))  # loads its modules and data while GPUs start
         scorer, why = open_engine(engine, threads, devices, opened.n_subjects, kernel)
         stack.enter_context(scorer)
         searcher = Searcher(

@@ -1,4 +1,4 @@
-"""Defaults of the search options, for the command line and the library; light enough to import for ``--help``."""
+"""Default values of the search options, for the command line and the library; fast to import, for ``--help``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Queries as a script has them: records, Biopython's records, letters."""
+"""The queries that a Python program passes to a search: letters, records of this package, or Biopython's objects.
+
+:func:`given_queries` converts them to :class:`GivenQuery`, whose :meth:`GivenQuery.record` checks the letters and gives
+the record that is searched.
+"""
 
 from __future__ import annotations
 
@@ -24,16 +28,16 @@ else:
 
 @dataclass(frozen=True)
 class GivenQuery:
-    """One query; its kind is known, its letters are not looked at yet.
+    """One query whose type is known and whose letters are not checked yet.
 
     Attributes
     ----------
     place : str
-        ``queries[3]``, for messages.
+        The query's location in the argument, such as ``queries[3]``, for messages.
     header, letters : str
-        Both empty where ``known`` is given.
+        Both are empty if ``known`` is not None.
     known : SequenceRecord or None
-        What was given, where it was a record.
+        The query, if it was passed as a record.
     """
 
     place: str
@@ -42,14 +46,14 @@ class GivenQuery:
     known: SequenceRecord | None = None
 
     def record(self, needs: QueryNeeds) -> SequenceRecord:
-        """The record that is searched with.
+        """The record to search.
 
         Raises
         ------
         InputError
-            A letter cannot be in it.
+            A letter is not in the alphabet of the queries.
         AlphabetMismatch
-            Protein is needed, and the letters read like DNA; a record says itself what it is.
+            Protein is needed, and the letters look like DNA. A record has an alphabet and is not tested for this.
         """
         if self.known is not None:
             return self.known
@@ -65,14 +69,14 @@ class GivenQuery:
 
 
 def given_queries(queries: Query | Iterable[Query]) -> Sequence[GivenQuery]:
-    """One query, or all of an iterable.
+    """The queries of an argument, which is one query or an iterable of queries.
 
     Raises
     ------
     TypeError
-        One is of no kind that a query can have.
+        A query is of an unsupported type.
     InputError
-        Biopython's record has no letters.
+        A record of Biopython has no letters.
     """
     if isinstance(queries, SequenceRecord) or _biopython(queries) is not None:
         return [_given("queries", queries)]
@@ -102,7 +106,7 @@ def _given(place: str, query: Any) -> GivenQuery:
 
 
 def _biopython(query: Any) -> tuple[str, Any] | None:
-    """Header and sequence of Biopython's objects, None of others; Biopython is loaded where there is one."""
+    """Header and sequence of an object of Biopython; None for other objects, for which Biopython is not imported."""
     modules = sys.modules.get("Bio.SeqRecord"), sys.modules.get("Bio.Seq")
     if modules[0] is not None and isinstance(query, modules[0].SeqRecord):
         name, words = (
@@ -117,7 +121,7 @@ def _biopython(query: Any) -> tuple[str, Any] | None:
 
 
 def a_kind(value: object) -> str:
-    """The type of a value with its article.
+    """The name of a value's type with its article, for messages.
 
     >>> a_kind(7), a_kind(None), a_kind([1])
     ('an int', 'None', 'a list')

@@ -1,4 +1,7 @@
-"""Which queries a search takes, by database and ``--translate``, and the messages that refuse others with advice."""
+"""The alphabet that a search requires of its queries, and the messages that refuse other queries with advice.
+
+The database and ``--translate`` determine the alphabet.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,7 @@ _OPTION = {
 
 @dataclass(frozen=True)
 class QueryNeeds:
-    """The queries that a search of one database with one value of ``--translate`` takes.
+    """The queries that a search of one database with one value of ``--translate`` accepts.
 
     Attributes
     ----------
@@ -38,7 +41,7 @@ class QueryNeeds:
 
     @property
     def alphabet(self) -> Alphabet:
-        """The alphabet that queries must have."""
+        """The required alphabet of the queries."""
         return self.holds if self.translate is None else PROTEIN if self.translate == "subject" else DNA
 
     def check_database(self) -> None:
@@ -47,7 +50,7 @@ class QueryNeeds:
         Raises
         ------
         AlphabetMismatch
-            The database is of the other alphabet.
+            The database has the other alphabet.
         """
         needed = {"query": PROTEIN, "subject": DNA, "both": DNA}.get(self.translate or "")
         if needed is None or needed is self.holds:
@@ -60,21 +63,22 @@ class QueryNeeds:
         raise AlphabetMismatch(needed.name, self.holds.name, self.database, advice)
 
     def advice(self, queries: Alphabet) -> str:
-        """The options with which queries of that alphabet can search the database."""
+        """The options with which queries of this alphabet can search the database."""
         return f"{_OPTION[queries.name, self.holds.name]} ({self.database} is {self.holds.name})"
 
     def refusal(self, what: str, found: Alphabet) -> AlphabetMismatch:
-        """The error for the query or file ``what``, whose alphabet ``found`` is not the one needed."""
+        """The error for the query or file ``what``, whose alphabet ``found`` is not the required one."""
         return AlphabetMismatch(self.alphabet.name, found.name, what, self.advice(found))
 
     def of_this_search(self, problem: str) -> str:
-        """The problem with a query's letter, where its advice on protein names the option that this search needs."""
+        """The message ``problem`` about a query's letter, with its advice on protein adapted to this search."""
         return problem.replace(PROTEIN_ADVICE, self.advice(PROTEIN))
 
     def refuse_dna(self, path: str | os.PathLike[str], letters: str, *, profiles: bool = False) -> None:
-        """Refuse letters of a file that look like DNA where protein is needed.
+        """Refuse letters of a file that look like DNA if protein is required.
 
-        With ``profiles`` they are the consensus letters of profiles, and the message says that profiles are protein.
+        With ``profiles``, ``letters`` are the consensus letters of profiles, and the message states that profiles are
+        protein.
 
         Raises
         ------

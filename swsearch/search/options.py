@@ -1,5 +1,7 @@
-"""The options of a search, as one frozen object. Its field names are the names of the command-line options, of function
-arguments and of the parameters stored with a run.
+"""The options of a search, as one immutable object, :class:`SearchOptions`.
+
+The names of its fields are also the names of the command-line options, of function arguments, and of the parameters
+stored with a run.
 """
 
 from __future__ import annotations
@@ -27,15 +29,15 @@ STRANDS: Final = ("both", "plus", "minus")
 TIES: Final = ("cut", "all")
 TRANSLATE: Final = ("query", "subject", "both")
 _LARGEST: Final = 2**31 - 1
-"""Largest score, length and number of subjects."""
+"""Largest accepted score, length and number of subjects."""
 _LARGEST_DBSIZE: Final = 10**17
-"""Multiplied by the comparisons of a query with a subject, at most 36, it still fits 64 bits."""
+"""Largest accepted ``dbsize``. Its product with the comparisons of a query with a subject, at most 36, fits 64 bits."""
 TRANSLATE_ADVICE: Final = "to translate it say --translate query; "
-"""Advice for a query file that looks like DNA where queries must be protein."""
+"""Advice for a query file that looks like DNA although queries must be protein."""
 
 
 def _is_missing_path(name: str) -> bool:
-    """Whether a name is a path to a missing file: it has a folder, which names of matrices do not."""
+    """Whether a name is a path to a missing file: a path has a folder, the name of a matrix has none."""
     return os.sep in name and not os.path.exists(name)
 
 
@@ -46,11 +48,11 @@ class SearchOptions:
     Attributes
     ----------
     top : int
-        Subjects reported for each query, at least 1: the best ones of the whole database.
+        Number of subjects reported for each query, at least 1: the best ones of the complete database.
     evalue : float
         Largest E-value reported, above 0; ``inf`` reports every subject with a score above 0.
     ties : str
-        ``cut`` keeps exactly ``top`` subjects, ``all`` also those that equal the last in E-value and score.
+        ``cut`` reports exactly ``top`` subjects, ``all`` also those that equal the last in E-value and score.
     strand : str
         Strands of a DNA query that are searched: ``both``, ``plus`` or ``minus``; of a translated query, the strands
         whose frames are searched. Protein queries allow only ``both``, the default.
@@ -60,7 +62,7 @@ class SearchOptions:
     genetic_code : int, optional
         NCBI's number of the genetic code; 1 by default.
     max_hsps : int
-        Alignments reported of one subject, at least 1; no two use the same pair of residues.
+        Largest number of alignments reported for one subject, at least 1; no two share a pair of residues.
     matrix : str, optional
         Name of an NCBI matrix, or a file; BLOSUM62 for protein by default.
     match, mismatch : int, optional
@@ -68,19 +70,20 @@ class SearchOptions:
     gap_open, gap_extend : int, optional
         A gap of k residues costs ``gap_open + k * gap_extend``; 11/1 for protein and 5/2 for DNA by default.
     dbsize : int, optional
-        Residues that E-values are scaled to, bases for a DNA database; by default the size of the database.
+        Database size to which E-values refer, in residues, or in bases for a DNA database; by default the actual size
+        of the database.
     mask : str
-        What masks queries: ``none``, or maskers separated by commas (:mod:`swsearch.query.masking`).
+        How queries are masked: ``none``, or names of maskers separated by commas (:mod:`swsearch.query.masking`).
     mask_mode : str
-        ``soft``: masked residues do not count in deciding which subjects are reported, but score and align in these;
-        ``hard``: masked residues become X or N.
+        ``soft``: masked residues do not contribute to the decision which subjects are reported, but have their usual
+        scores in the reported alignments; ``hard``: masked residues are replaced by X or N.
     composition : str
         ``bias`` lowers the scores of letters that are frequent around a query position
-        (:mod:`swsearch.query.composition`); ``none`` does not. For protein only.
+        (:mod:`swsearch.query.composition`); ``none`` does not change scores. For protein only.
     min_score : int, optional
         Lowest raw score reported, at least 1.
     min_bits : float, optional
-        Lowest bit score reported; needs a scoring scheme with statistics.
+        Lowest bit score reported; requires a scoring scheme with statistics.
     min_identity, min_query_coverage, min_subject_coverage : float, optional
         Lowest percentages, 0 to 100, of a reported alignment (:mod:`swsearch.filters.alignment_filter`).
     min_alignment_length : int, optional
@@ -90,11 +93,13 @@ class SearchOptions:
     id_pattern : str, optional
         Python regular expression that must match somewhere in the first word of a subject's header.
     include, exclude : str, optional
-        Files of identifiers (:mod:`swsearch.filters.identifiers`): the subjects that are, or are not, searched.
+        Files with the identifiers of the only subjects to search, or of subjects to leave out
+        (:mod:`swsearch.filters.identifiers`).
     taxid : str, optional
         NCBI taxonomy ids separated by commas; subjects of other organisms are not searched.
     taxid_map, taxonomy : str, optional
-        Files for ``taxid`` (:mod:`swsearch.filters.taxonomy`): each subject's id, and the tree that adds descendants.
+        Files for ``taxid`` (:mod:`swsearch.filters.taxonomy`): the taxonomy id of each subject, and the taxonomic tree
+        by which descendants are included.
 
     Raises
     ------
@@ -158,7 +163,7 @@ class SearchOptions:
             raise InputError(f"--composition {self.composition!r}: choose {' or '.join(COMPOSITIONS)}")
 
     def _check_types(self) -> None:
-        """Refuse values that are not numbers where numbers are needed; convert NumPy's to Python's, for JSON."""
+        """Refuse fields that must be numbers and are not; convert numbers of NumPy to those of Python, for JSON."""
         for field in fields(self):
             value = getattr(self, field.name)
             if value is None or "str" in str(field.type):
@@ -204,7 +209,7 @@ class SearchOptions:
 
     @property
     def alignment_filter(self) -> AlignmentFilter:
-        """The conditions on reported alignments; false where there are none."""
+        """The conditions on reported alignments; false as a bool if there are none."""
         return AlignmentFilter(
             self.min_identity or 0.0,
             self.min_query_coverage or 0.0,
@@ -230,7 +235,7 @@ class SearchOptions:
         Raises
         ------
         ScoringError
-            The options do not fit the alphabet, or name no usable matrix or gap cost.
+            The options do not fit the alphabet, the matrix cannot be used, or the gap costs are invalid.
         """
         default = default_scheme(alphabet)
         if self.matrix is not None and (self.match is not None or self.mismatch is not None):
@@ -266,13 +271,12 @@ class SearchOptions:
         raise ScoringError(f"matrix {name!r} is no file; {advice}")
 
     def strands(self, alphabet: Alphabet) -> tuple[str, ...]:
-        """The strands that are searched for sequences of ``alphabet``; of equal scores the earlier strand's is
-        reported.
+        """The strands that are searched for sequences of ``alphabet``, in order of preference among equal scores.
 
         Raises
         ------
         InputError
-            ``strand`` names one strand, and queries are protein.
+            ``strand`` is ``plus`` or ``minus``, and queries are protein.
         """
         if alphabet is PROTEIN:
             if self.strand != "both" and self.query_frames == (0,):
@@ -282,17 +286,17 @@ class SearchOptions:
 
     @property
     def code(self) -> GeneticCode | None:
-        """The genetic code to translate with; None where nothing is translated."""
+        """The genetic code of the translation; None if neither side is translated."""
         return None if self.translate is None else genetic_code(self.genetic_code or STANDARD_CODE)
 
     @property
     def query_frames(self) -> tuple[int, ...]:
-        """The frames in which queries are searched; ``(0,)`` where they are not translated."""
+        """The frames in which queries are searched; ``(0,)`` if they are not translated."""
         return frames_of_strand(self.strand) if self.translate in ("query", "both") else (0,)
 
     @property
     def subject_frames(self) -> tuple[int, ...]:
-        """The frames in which subjects are searched; ``(0,)`` where they are not translated."""
+        """The frames in which subjects are searched; ``(0,)`` if they are not translated."""
         return FRAMES if self.translate in ("subject", "both") else (0,)
 
     def aligned_alphabet(self, database: Alphabet) -> Alphabet:
@@ -300,7 +304,7 @@ class SearchOptions:
         return PROTEIN if self.translate else database
 
     def as_parameters(self) -> dict[str, str | int | float | bool | None]:
-        """The fields as a run stores them; an infinite E-value becomes the string ``inf``, because JSON lacks it."""
+        """The fields as a run stores them; an infinite E-value is the string ``inf``, because JSON has no infinity."""
         parameters = asdict(self)
         if math.isinf(self.evalue):
             parameters["evalue"] = "inf"

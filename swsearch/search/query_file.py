@@ -1,4 +1,8 @@
-"""The queries of a run: files of sequences or of profiles with scores of their own at each position, or records."""
+"""The queries of a run: sequences or profiles (position-specific scores) from files, or records in memory.
+
+:func:`read_queries` reads one file of sequences. :class:`QueryFiles` and :class:`QueryRecords` give all queries of a
+run as records, and the parameters that the run stores about them.
+"""
 
 from __future__ import annotations
 
@@ -25,16 +29,16 @@ def read_queries(
 ) -> list[SequenceRecord]:
     """All sequences of a FASTA or FASTQ file (``-`` is stdin), which must be of ``alphabet``.
 
-    The letters of DNA are letters of proteins too. A file of 30 residues or more that reads like DNA is not taken for
-    protein unless ``force_alphabet`` says that it is. ``needs`` of the search lets messages say what would
-    work.
+    The letters of DNA are also letters of proteins. A file of 30 residues or more that looks like DNA is not accepted
+    as protein unless ``force_alphabet`` is true. If ``needs`` of the search is given, messages name the options that
+    would work.
 
     Raises
     ------
     FastaFormatError
         The file cannot be read; the message names record, line and column.
     AlphabetMismatch
-        Protein is needed, and the file reads like DNA.
+        Protein is required, and the file looks like DNA.
     """
     try:
         records = list(read_sequences([path], alphabet))
@@ -53,7 +57,7 @@ def read_queries(
 def located_refusal(path: str | os.PathLike[str], refused: RefusedRecord, needs: QueryNeeds) -> InputError:
     """The error for the first refused record of a file, with its line and column.
 
-    Only a second reading of the file finds the line, so that files without errors are read once.
+    The file is read a second time to find the line, so that files without errors are read only once.
     """
     try:
         for _ in read_chunks([path], needs.alphabet):
@@ -64,14 +68,14 @@ def located_refusal(path: str | os.PathLike[str], refused: RefusedRecord, needs:
 
 
 class Queries(Protocol):
-    """The queries of a run: what can be gone through as often as needed."""
+    """The queries of a run; they can be iterated over repeatedly."""
 
     def records(self, scheme: ScoringScheme, needs: QueryNeeds) -> Iterator[SequenceRecord | RefusedRecord]:
         """All queries in order."""
         ...
 
     def parameters(self, scheme: ScoringScheme) -> dict[str, str]:
-        """What a run must keep of them beside their letters."""
+        """The parameters that a run stores about the queries, in addition to their letters."""
         ...
 
 
@@ -91,7 +95,7 @@ class QueryRecords:
         return iter(self.held)
 
     def parameters(self, scheme: ScoringScheme) -> dict[str, str]:
-        """The digest of profiles, which their letters do not tell; nothing of sequences."""
+        """The digest of the scores of profiles, which their letters do not determine; empty for sequences."""
         profiles = [record for record in self.held if isinstance(record, PositionSpecificQuery)]
         return _stored_parameters(["records"], profiles) if profiles else {}
 
@@ -105,7 +109,7 @@ class QueryFiles:
     paths : tuple of paths
         For a pipe or standard input, the path of a copy, because a batch reads its files more than once.
     formats : tuple of str
-        The format of each file, detected where the caller gave ``auto``.
+        The format of each file; it is detected if the caller passed ``auto``.
     """
 
     paths: tuple[str | os.PathLike[str], ...]
@@ -113,12 +117,12 @@ class QueryFiles:
 
     @classmethod
     def of(cls, paths: Sequence[str | os.PathLike[str]], query_format: str) -> Self:
-        """The files of some paths, in a format of :data:`swsearch.pssm.read.QUERY_FORMATS`.
+        """The files at ``paths``, in a format of :data:`swsearch.pssm.read.QUERY_FORMATS`.
 
         Raises
         ------
         InputError
-            The format is unknown, some files hold profiles and others sequences, or a pipe is named twice.
+            The format is unknown, some files contain profiles and others sequences, or a pipe is listed twice.
         """
         refuse_repeated_pipes(paths)
         paths = [seekable(path) for path in paths]
@@ -144,20 +148,20 @@ class QueryFiles:
             yield path, form, _records(path, form, scheme, needs)
 
     def records(self, scheme: ScoringScheme, needs: QueryNeeds) -> Iterator[SequenceRecord | RefusedRecord]:
-        """All queries in order; a record that is not a sequence of the needed alphabet comes as a refused record.
+        """All queries in order; a record that is not a sequence of the required alphabet becomes a refused record.
 
         Raises
         ------
         InputError
-            A file cannot be read; the records before the damage have been yielded.
+            A file cannot be read; the records before the error have been yielded.
         AlphabetMismatch
-            A file holds profiles, and queries must be DNA.
+            A file contains profiles, and queries must be DNA.
         """
         for _, _, records in self.by_file(scheme, needs):
             yield from records
 
     def parameters(self, scheme: ScoringScheme) -> dict[str, str]:
-        """What makes a run of them the same search: formats and a digest of all scores; reads profiles once.
+        """The parameters that identify the queries: formats and a digest of all scores; reads all profiles once.
 
         Raises
         ------
@@ -195,7 +199,7 @@ def _format_of(path: str | os.PathLike[str], query_format: str) -> str:
 
 
 def refuse_profiles(path: str | os.PathLike[str], needs: QueryNeeds | None) -> None:
-    """Refuse profiles, which are protein, where queries must be DNA.
+    """Refuse profiles, which are protein, if queries must be DNA.
 
     Raises
     ------

@@ -1,8 +1,9 @@
-"""Query frames: each strand of a DNA query, and each reading frame of a translated query, is searched on its own.
+"""Query frames: each strand of a DNA query, and each reading frame of a translated query, is searched separately.
 
-A protein query has one frame. The steps after this one treat strands and frames alike: a query frame has codes and
-profiles, and engines score profiles. Masking and composition correction apply to the aligned residues: a translated
-query is masked frame by frame, any other query as it is given.
+:class:`QueryFrames` converts a query to a list of :class:`QueryFrame`, each with residue codes and profiles. A protein
+query has one frame. All later steps treat strands and frames alike, because engines score profiles. Masking and
+composition correction apply to the aligned residues: a translated query is masked frame by frame, any other query is
+masked before its frames are made.
 """
 
 from __future__ import annotations
@@ -29,13 +30,13 @@ class QueryFrame:
     strand : str
         ``plus`` or ``minus``.
     frame : int
-        Reading frame, 1 to 3 or -1 to -3; 0 where the query is not translated.
+        Reading frame, 1 to 3 or -1 to -3; 0 if the query is not translated.
     codes : uint8 array, shape (length,)
-        Residue codes along the strand or frame, of the alphabet that is aligned.
+        Residue codes of the strand or frame, in the alphabet that is aligned.
     profile : QueryProfile
-        The profile of ``codes``; it gives the scores that are reported.
+        The profile of ``codes``, for the reported scores.
     screen : QueryProfile or None
-        Where residues are softly masked, the profile that decides which subjects are reported; None otherwise.
+        If residues are softly masked, the profile that decides which subjects are reported; None otherwise.
     """
 
     strand: str
@@ -46,7 +47,7 @@ class QueryFrame:
 
 
 def frame_lengths(n_letters: int, options: SearchOptions, strands: tuple[str, ...]) -> list[int]:
-    """Residues of each strand or frame of a query of ``n_letters``; frames without a whole codon are left out."""
+    """Length in residues of each strand or frame of a query of ``n_letters``, without frames that have no codon."""
     if options.query_frames == (0,):
         return [n_letters] * len(strands)
     return [length for frame in options.query_frames if (length := frame_length(n_letters, frame))]
@@ -59,20 +60,20 @@ class QueryFrames:
     ----------
     options : SearchOptions
     strands : tuple of str
-        The strands that are searched where queries are not translated.
+        The strands that are searched if queries are not translated.
     scheme : ScoringScheme
         A scheme for the alphabet that is aligned.
 
     Attributes
     ----------
     n_frames : int
-        Strands or frames of a query that is long enough for all of them.
+        Number of strands or frames of a query that is long enough for all of them.
     profiles : QueryProfiles
 
     Raises
     ------
     InputError, ScoringError
-        As :class:`swsearch.search.query_profiles.QueryProfiles`.
+        As for :class:`swsearch.search.query_profiles.QueryProfiles`.
     """
 
     def __init__(self, options: SearchOptions, strands: tuple[str, ...], scheme: ScoringScheme) -> None:
@@ -84,15 +85,15 @@ class QueryFrames:
         self.profiles = QueryProfiles(options, scheme)
 
     def as_searched(self, query: SequenceRecord) -> SequenceRecord:
-        """The query as it is reported: with its mask written into its letters, or unchanged where it is translated."""
+        """The query as it is reported: with its mask in its letters, or unchanged if it is translated."""
         if self._translates or isinstance(query, PositionSpecificQuery):
             return query
         return self.profiles.masked(query)
 
     def frames(self, query: SequenceRecord) -> list[QueryFrame]:
-        """The frames of a query that :meth:`as_searched` returned; of equal scores the earlier frame's is reported.
+        """The frames of a query that :meth:`as_searched` returned, in order of preference among equal scores.
 
-        Frames without a whole codon are left out.
+        Frames without a complete codon are left out.
         """
         if isinstance(query, PositionSpecificQuery):
             return [QueryFrame("plus", 0, query.codes, query.profile(self._scheme.gap), None)]

@@ -1,6 +1,7 @@
-"""From a query to the profiles that are scored: masking, composition correction, and the screen of a soft mask.
+"""The profiles of a query, which engines score: masking, composition correction, and the screen of a soft mask.
 
-All options that change a query's scores take effect here; engines, ranking and traceback see only profiles.
+:class:`QueryProfiles` converts a query to its profiles. All options that change the scores of a query take effect here;
+engines, ranking and traceback use only profiles.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ class QueryProfiles:
     Raises
     ------
     InputError
-        A masker is not for the scheme's alphabet or not installed.
+        A masker does not support the scheme's alphabet or is not installed.
     ScoringError
         Composition cannot be corrected with this scheme.
     """
@@ -42,12 +43,12 @@ class QueryProfiles:
 
     @property
     def corrected(self) -> bool:
-        """Whether the profiles' scores differ from the matrix's."""
+        """Whether the scores of the profiles differ from those of the matrix."""
         return self._lam is not None
 
     @property
     def case_counts(self) -> bool:
-        """Whether queries that differ in case alone may have different hits."""
+        """Whether queries that differ only in case may have different hits."""
         return bool(self._maskers)
 
     def masked(self, query: SequenceRecord) -> SequenceRecord:
@@ -55,13 +56,13 @@ class QueryProfiles:
         return mask_record(query, self._maskers, self._mode)
 
     def profile(self, codes: Codes) -> QueryProfile:
-        """The profile that gives the reported scores and alignments of a masked query, or of its other strand."""
+        """The profile for the reported scores and alignments of a masked query, or of its other strand."""
         if self._lam is None:
             return sequence_profile(codes, self._scheme)
         return corrected_profile(codes, self._scheme.matrix, self._scheme.gap, self._lam)
 
     def screen(self, codes: Codes) -> QueryProfile | None:
-        """The profile that decides which subjects a softly masked query finds; None where :meth:`profile` does."""
+        """The profile that decides which subjects are reported for a softly masked query; None if it is not needed."""
         if not self._maskers or self._mode != "soft":
             return None
         screening = screening_codes(codes, self._scheme.alphabet)

@@ -1,9 +1,9 @@
-"""The exact top N: from columns of scores to the ranked subjects, in an order that is always the same.
+"""The exact top N: from arrays of scores to the ranked subjects, in a deterministic order.
 
-A subject is ranked once, by its best comparison (strand, or pair of frames); among equal ones by the first. Subjects
-are ordered by ascending E-value, then descending raw score, then ascending subject index. E-values of one query are not
-ordered as its scores are, because they depend on the subject's length; so every subject that can pass the E-value cut
-is ranked before the list is cut.
+A subject is ranked once, by its best comparison (strand, or pair of frames); among comparisons of equal score, the
+first one is used. Subjects are ordered by ascending E-value, then descending raw score, then ascending subject index.
+E-values of one query are not a monotonic function of its scores, because they also depend on the length of the subject;
+therefore, all subjects that can pass the E-value cut are ranked before the list is cut.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _MIN_BLOCK: Final = 64
 
 @dataclass(frozen=True, eq=False)
 class RankedCandidates:
-    """Subjects that may be reported, each once, in any order; all columns have the same length.
+    """Subjects that may be reported, each once, in any order; all arrays have the same length.
 
     Attributes
     ----------
@@ -43,15 +43,15 @@ class RankedCandidates:
         return len(self.score)
 
     def at_least(self, lowest: int) -> RankedCandidates:
-        """The candidates that score ``lowest`` or more."""
+        """The candidates with scores of at least ``lowest``."""
         return self.rows(np.flatnonzero(self.score >= lowest))
 
     def rows(self, rows: NDArray[np.intp]) -> RankedCandidates:
-        """The candidates at some rows, in the order of ``rows``."""
+        """The candidates at these rows, in the order of ``rows``."""
         return RankedCandidates(self.subject_index[rows], self.score[rows], self.comparison[rows])
 
     def joined(self, others: RankedCandidates) -> RankedCandidates:
-        """These candidates followed by the others."""
+        """These candidates, followed by ``others``."""
         return RankedCandidates(
             np.concatenate((self.subject_index, others.subject_index)),
             np.concatenate((self.score, others.score)),
@@ -60,7 +60,7 @@ class RankedCandidates:
 
 
 def merge_frames(blocks: list[ScoreBlock]) -> RankedCandidates:
-    """Each subject once, with its best score; ``blocks`` holds one block per comparison, the preferred one first."""
+    """Each subject once, with its best score; ``blocks`` has one block per comparison, in order of preference."""
     if len(blocks) == 1:
         return RankedCandidates(blocks[0].subject_index, blocks[0].score, np.zeros(len(blocks[0]), dtype=np.uint8))
     index = np.concatenate([block.subject_index for block in blocks])
@@ -82,9 +82,9 @@ class Ranking:
     rows : int array
         Row of each reported subject in the candidates.
     evalues : float64 array or None
-        E-value of each row; None where the scoring scheme has no statistics.
+        E-value of each row; None if the scoring scheme has no statistics.
     n_passed : int
-        Candidates that passed the E-value cut, before alignments were filtered and the list was cut at the top N.
+        Number of candidates that passed the E-value cut, before alignments were filtered and the list was cut to N.
     """
 
     rows: NDArray[np.intp]
@@ -99,7 +99,7 @@ def in_order(candidates: RankedCandidates, evalues: Floats | None, largest_evalu
     ----------
     candidates : RankedCandidates
     evalues : float64 array or None
-        E-value of each candidate; without them the score alone decides and nothing is cut by E-value.
+        E-value of each candidate; if None, candidates are ordered by score alone and none is left out.
     largest_evalue : float
         Candidates with a larger E-value are left out.
     """
@@ -126,11 +126,11 @@ def cut_passing(
     judge: Callable[[NDArray[np.intp]], tuple[RankedCandidates, Floats | None]],
     largest_evalue: float,
 ) -> tuple[RankedCandidates, Ranking]:
-    """The first ``top`` subjects of a ranking whose alignments pass a filter; aligns no more of them than necessary.
+    """The first ``top`` subjects of a ranking whose alignments pass a filter; no more are aligned than necessary.
 
-    Subjects are judged from the best downwards. A subject may pass with a lower score than the one it was ranked by,
-    namely with another of its alignments; it is then ranked anew by that score. The list is complete as soon as the
-    next subject to be judged would, even with the score it was ranked by, come after the end of the list.
+    Subjects are tested in the order of the ranking. A subject may pass with an alignment whose score is lower than the
+    score by which the subject was ranked; it is then ranked again by the lower score. The list is complete when the
+    next subject to be tested, even with its original score, would be ranked after the last subject of the list.
 
     Parameters
     ----------
@@ -140,17 +140,17 @@ def cut_passing(
     top, ties
         As for :func:`cut`, applied to the subjects that pass.
     judge : callable
-        Takes rows of the candidates. Returns the subjects that pass, each with the score that it passes with (at most
-        the candidate's score), and the E-values of these scores.
+        Takes rows of the candidates. Returns the subjects that pass, each with the score with which it passes (at most
+        the score of the candidate), and the E-values of these scores.
     largest_evalue : float
         Subjects that pass with a larger E-value are left out.
 
     Returns
     -------
     passing : RankedCandidates
-        The subjects that passed, with the scores that they passed with.
+        The subjects that passed, with the scores with which they passed.
     ranking : Ranking
-        The ranking of ``passing``; ``n_passed`` is that of the ranking given.
+        The ranking of ``passing``; its ``n_passed`` is that of the argument ``ranking``.
     """
     passing = candidates.rows(ranking.rows[:0])
     evalues = None if ranking.evalues is None else ranking.evalues[:0]
@@ -179,7 +179,7 @@ def _key(candidates: RankedCandidates, ranking: Ranking, index: int) -> tuple[fl
 
 
 def _equal(candidates: RankedCandidates, ranking: Ranking, index: int) -> NDArray[np.bool_]:
-    """Which rows of a ranking equal the one at ``index`` in score and E-value."""
+    """For each row of a ranking, whether its score and E-value equal those at ``index``; bool."""
     score = candidates.score[ranking.rows]
     equal: NDArray[np.bool_] = score == score[index]
     if ranking.evalues is not None:

@@ -1,8 +1,9 @@
-"""Scores of many queries from an engine, batch by batch, and of each query as soon as all its profiles are scored.
+"""Scores of many queries, computed by an engine batch by batch.
 
-A query is a group of profiles: its strands or frames, and their screens. An engine that works in the background starts
-a batch in :func:`begin` and keeps scoring while the caller ranks and aligns earlier results; any other engine scores a
-batch when :func:`results` is iterated.
+A query is a group of profiles: those of its strands or frames, and their screens. :func:`begin` passes a batch of
+queries to the engine; :func:`results` yields the scores of each query as soon as all its profiles are scored. An engine
+that works in the background starts a batch in :func:`begin` and continues to score while the caller ranks and aligns
+earlier results; any other engine scores a batch during the iteration over :func:`results`.
 """
 
 from __future__ import annotations
@@ -29,9 +30,9 @@ class ScoreBatch:
     group_of : list of int
         Index of each profile's query in the batch.
     floors : list of int or None
-        Lowest score wanted of each profile; None where every score is wanted.
+        Lowest score needed for each profile; None if all scores are needed.
     begun : list of Scoring
-        One per partition where the engine works in the background, otherwise empty.
+        One element per partition if the engine works in the background; otherwise empty.
     """
 
     profiles: list[QueryProfile]
@@ -40,7 +41,7 @@ class ScoreBatch:
     begun: list[Scoring] = field(default_factory=list)
 
     def wait_until_prepared(self) -> None:
-        """Return when the engine has started, if it works in the background."""
+        """If the engine works in the background, wait until it has started."""
         for scoring in self.begun[:1]:
             scoring.wait_until_prepared()
 
@@ -57,7 +58,7 @@ def begin(
     floors: Sequence[int] | None,
     rules: Sequence[TopKBound | None],
 ) -> ScoreBatch:
-    """Pass queries to an engine; one that works in the background starts to score them.
+    """Pass queries to an engine; an engine that works in the background starts to score them.
 
     Parameters
     ----------
@@ -66,10 +67,10 @@ def begin(
     groups : sequence of sequences of QueryProfile
         The profiles of each query.
     floors : sequence of int or None
-        Lowest score wanted of each query; None where every score is wanted.
+        Lowest score needed for each query; None if all scores are needed.
     rules : sequence of TopKBound or None
-        The rule of each query. It is passed to the engine only for queries with one profile: a subject is ranked by the
-        best of its query's profiles, and of subjects that several profiles leave out the number would be unknown.
+        The rule of each query. It is passed to the engine only for queries with one profile: with several profiles, a
+        subject is ranked by the best of its scores, and the number of subjects left out would be unknown.
     """
     profiles = [profile for group in groups for profile in group]
     group_of = [number for number, group in enumerate(groups) for _ in group]
@@ -89,7 +90,7 @@ def results(
     progress: Progress | None,
     idle_since: float,
 ) -> Iterator[tuple[int, list[ScoreBlock], float]]:
-    """The queries' scores in their order.
+    """The scores of each query, in the order of the queries.
 
     Parameters
     ----------
@@ -101,9 +102,9 @@ def results(
     index : int
         Index of the query in its batch.
     blocks : list of ScoreBlock
-        One per profile of the query: its scores in all partitions.
+        One block per profile of the query, with its scores in all partitions.
     seconds : float
-        The engine's mean time per cell so far.
+        The engine's mean time per cell so far, in seconds.
     """
     waiting: dict[int, dict[int, ScoreBlock]] = {number: {} for number in batch.group_of}
     size = {number: batch.group_of.count(number) for number in waiting}
@@ -124,9 +125,9 @@ def _score(
     progress: Progress | None,
     idle_since: float,
 ) -> Iterator[tuple[int, ScoreBlock, float]]:
-    """Each profile's index and its scores in all partitions, as soon as they are complete, and the time per cell.
+    """The index of each profile, its scores in all partitions as soon as they are complete, and the time per cell.
 
-    The time per cell is the time since the engine could start, divided by the cells it has reported by then.
+    The time per cell is the time since the engine could start, divided by the number of cells it has reported so far.
     """
     began = idle_since if batch.begun else time.perf_counter()
     n_cells = 0
@@ -156,9 +157,9 @@ def _score(
 
 
 def in_proportion(progress: Progress | None, part: int, whole: int) -> Progress | None:
-    """A callback that reports ``part`` cells to ``progress`` for every ``whole`` cells done.
+    """A callback that reports ``part`` cells to ``progress`` for every ``whole`` completed cells.
 
-    Fractions are carried over, so that the sum is exact.
+    Remainders are carried over, so that the sum is exact.
     """
     if progress is None or part == whole:
         return progress

@@ -1,12 +1,12 @@
-"""A check of a run's E-values: all scores of a search compared with the distribution that its statistics predict.
+"""A check of a run's E-values: all scores of a search are compared with the distribution that its statistics predict.
 
 The scores of different queries and subjects are made comparable by the *reduced score* ``x = -ln(E within this one
 subject)``. If the statistics are right, reduced scores of unrelated sequences follow the standard extreme-value
 distribution, ``P(x >= t) = 1 - exp(-exp(-t))``. :class:`ScoreCheck` counts the reduced scores of every query with every
 subject and fits an extreme-value distribution to the upper half of them. Scores above :data:`TOP` are not fitted,
-because there relatives of the query outnumber chance scores. Where the fit predicts more than twice, or less than half,
-as many hits at the E-value cut as the statistics do, the E-values are wrong by that factor. The usual reasons are a
-query of unusual composition, repeats, and a database with many relatives of the query.
+because homologs of the query outnumber chance scores there. If the fit predicts more than twice, or less than half, as
+many hits at the E-value cut as the statistics do, the E-values are wrong by that factor. The usual reasons are a query
+of unusual composition, repeats, and a database with many homologs of the query.
 
 An integer score represents an interval of reduced scores; it is counted at the middle of this interval.
 """
@@ -31,14 +31,14 @@ LOWEST: Final = -5.0
 HIGHEST: Final = 40.0
 CELL: Final = 0.1
 TOP: Final = float(log(1000.0))
-"""Reduced scores above this one, a thousandth of all by chance, are not fitted."""
+"""Largest reduced score that is fitted; a thousandth of the chance scores exceed it."""
 
 MIN_SCORES: Final = 1000
 MIN_CELLS: Final = 10
-"""With fewer scores, or fewer cells that hold any, nothing is fitted."""
+"""Smallest number of scores, and of non-empty histogram cells, for a fit."""
 
 TOLERANCE: Final = 2.0
-"""A ratio of expected hits beyond this, either way, is worth a warning."""
+"""A ratio of expected hits above this value, or below its reciprocal, causes a warning."""
 
 _LARGEST_EVALUE: Final = 10.0
 _LARGEST_SHARE: Final = 0.01
@@ -51,13 +51,13 @@ class CheckedScores:
     Attributes
     ----------
     edges : float64 array, shape (n,)
-        Edges of the cells in which reduced scores are counted, ascending.
+        Edges of the histogram cells of reduced scores, ascending.
     counts : int array, shape (n + 1,)
-        Scores below the first edge, between neighbouring edges, and from the last edge on.
+        Numbers of scores below the first edge, between neighbouring edges, and at or above the last edge.
     fit : ExtremeValueFit or None
-        None where there are too few scores to fit.
+        The fitted distribution; None if there are too few scores.
     cut : float
-        The reduced score that has the E-value ``evalue`` with a subject of average length.
+        The reduced score that corresponds to the E-value ``evalue`` for a subject of average length.
     evalue : float
         The E-value at which fit and statistics are compared: the run's cut, at most 10 and at most a hundredth of the
         number of subjects.
@@ -76,14 +76,14 @@ class CheckedScores:
 
     @property
     def ratio(self) -> float | None:
-        """Hits that the fit predicts at the cut, divided by those that the statistics predict; None without a fit."""
+        """Hits that the fit predicts at the cut, divided by hits that the statistics predict; None without a fit."""
         if self.fit is None:
             return None
         return float(exp(self.fit.log_k - self.fit.lam * self.cut + self.cut))
 
     @property
     def warning(self) -> str | None:
-        """A sentence where the ratio is beyond :data:`TOLERANCE`, else None."""
+        """A warning, in one sentence, if the ratio exceeds :data:`TOLERANCE` in either direction, else None."""
         ratio = self.ratio
         if ratio is None or 1 / TOLERANCE <= ratio <= TOLERANCE:
             return None
@@ -94,9 +94,9 @@ class CheckedScores:
 
 
 class ScoreCheck:
-    """Counts the scores of a searcher's queries: set :attr:`Searcher.observe` to :meth:`add`.
+    """Counts the scores of a searcher's queries, if :attr:`Searcher.observe` is set to :meth:`add`.
 
-    Memory does not grow with the number of scores.
+    Its memory does not depend on the number of scores.
 
     Parameters
     ----------
@@ -126,7 +126,7 @@ class ScoreCheck:
         lengths = self._subjects.lengths(candidates.subject_index)
         n_residues = self._significance.query_residues(query_length)
         n_comparisons = self._significance.n_comparisons
-        # In a search space of one residue, E times the subject's length is E within the subject.
+        # For a search space of one residue, E times the subject's length is E within the subject.
         evalues = self._statistics.evalue(candidates.score, n_residues, lengths, 1, n_comparisons) * lengths
         reduced = -log(evalues) + self._statistics.lam * self._statistics.score_step / 2
         self._counts += np.bincount(np.searchsorted(self._edges, reduced, side="right"), minlength=len(self._counts))
@@ -138,7 +138,7 @@ class ScoreCheck:
 
 
 def _fit(edges: Floats, counts: NDArray[np.int64]) -> ExtremeValueFit | None:
-    """The distribution fitted to the scores from their median to :data:`TOP`; None where there are too few."""
+    """The distribution fitted to the scores from their median to :data:`TOP`; None if there are too few scores."""
     last = int(np.searchsorted(edges, TOP))
     below = np.cumsum(counts[: last + 1])
     first = min(int(np.searchsorted(below, below[-1] / 2)), last - 3)

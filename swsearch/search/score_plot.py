@@ -12,13 +12,13 @@ from swsearch.typing import Floats
 
 
 def expected_counts(checked: CheckedScores, lam: float = 1.0, log_k: float = 0.0) -> Floats:
-    """How many of the scores an extreme-value distribution predicts in each cell between two edges.
+    """Number of scores that an extreme-value distribution predicts in each cell between two edges; float64.
 
     Parameters
     ----------
     checked : CheckedScores
     lam, log_k : float
-        Parameters of the distribution; by default those that the run's statistics imply for reduced scores.
+        Parameters of the distribution; by default, those that the run's statistics predict for reduced scores.
     """
     below = np.exp(-np.exp(np.minimum(log_k - lam * checked.edges, 500.0)))
     counts: Floats = checked.n_scores * np.diff(below)
@@ -26,14 +26,14 @@ def expected_counts(checked: CheckedScores, lam: float = 1.0, log_k: float = 0.0
 
 
 def write_score_plot(checked: CheckedScores, title: str, path: Path) -> None:
-    """Draw the histogram into a file that appears whole or not at all.
+    """Draw the histogram into a file, which appears only when it is complete.
 
     Parameters
     ----------
     checked : CheckedScores
     title : str
     path : Path
-        A name that :func:`swsearch.plots.check_plot` takes.
+        A path that :func:`swsearch.plots.check_plot` accepts.
 
     Raises
     ------

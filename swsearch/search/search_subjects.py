@@ -1,8 +1,8 @@
-"""The subjects of a search: those of the database that pass the filters, as they are or translated in six frames.
+"""The subjects of a search: those of the database that pass the filters, either untranslated or in six frames.
 
-The searcher takes from :class:`SearchSubjects` the partitions to score, the lengths that the statistics use, and the
-residues of subjects to align. No other module knows whether subjects are filtered or translated. A translated subject
-counts a third of its bases as residues, as in blastx and tblastn.
+:class:`SearchSubjects` gives the searcher the partitions to score, the lengths for the statistics, and the residues of
+the subjects to align. Filters and translation of subjects are hidden from all other modules. The length of a translated
+subject in residues is a third of its number of bases, as in blastx and tblastn.
 """
 
 from __future__ import annotations
@@ -32,34 +32,33 @@ class SearchSubjects:
         An open database; the caller closes it.
     options : SearchOptions
     partition_residues : int, optional
-        Largest number of residues of a partition; a longer subject has a partition of its own.
+        Largest number of residues of a partition; a longer subject is a separate partition.
     translating : callable, optional
-        Called with the bases translated since the last call, where subjects are translated.
+        Called with the number of bases translated since the last call, if subjects are translated.
 
     Attributes
     ----------
     database : PackedDatabase
     frames : tuple of int
-        Frames of a subject; of equal scores the earlier frame's is reported. ``(0,)`` where subjects are not
-        translated.
+        Frames of a subject, in order of preference among equal scores; ``(0,)`` if subjects are not translated.
     partitions : list of Partition
         All subjects that are scored.
     n_residues : int
-        Residues of all partitions.
+        Number of residues of all partitions.
     distinct_lengths : uint32 array
-        Different lengths of the subjects that are searched, as the statistics use them, ascending.
+        The distinct lengths of the searched subjects for the statistics, ascending.
     notes : tuple of str
         Messages for the user about the filters.
     parameters : dict
-        Number and digest of the filtered subjects, stored with the run: a file of identifiers may change between two
-        searches. Empty without filters.
+        Number and digest of the filtered subjects. They are stored with the run, because a file of identifiers may
+        change between two searches. Empty without filters.
 
     Raises
     ------
     InputError
-        No subject passes the filters, or a file that they name cannot be read.
+        No subject passes the filters, or a file of a filter cannot be read.
     DatabaseError
-        There is no disk space for the translated subjects.
+        The disk space does not suffice for the translated subjects.
     """
 
     def __init__(
@@ -103,29 +102,29 @@ class SearchSubjects:
         """The subjects of a partition's rows; a row of a translated partition is one frame of a subject."""
         return rows if self._translated is None else rows // np.uint32(len(FRAMES))
 
-    # --- lengths as the statistics use them ---
+    # --- lengths for the statistics ---
 
     def _counted(self, lengths: Lengths) -> Lengths:
         return lengths if self._translated is None else np.maximum(lengths // np.uint32(CODON), np.uint32(1))
 
     def lengths(self, subject_index: SubjectIndex) -> Lengths:
-        """Lengths of some subjects, in residues."""
+        """Lengths of these subjects in residues, for the statistics."""
         return self._counted(self.database.lengths(subject_index))
 
     def residues(self, n_letters: int) -> int:
-        """Residues of ``n_letters`` letters of a database, in one frame; at least 1."""
+        """Number of residues in one frame for ``n_letters`` letters of a database; at least 1."""
         return n_letters if self._translated is None else max(1, n_letters // CODON)
 
     # --- scores and alignments ---
 
     def by_frame(self, block: ScoreBlock) -> list[ScoreBlock]:
-        """The scores of the partitions' rows as one block per frame, whose ``subject_index`` numbers subjects."""
+        """The scores of the partitions' rows as one block per frame, with the ``subject_index`` of the subjects."""
         return [block] if self._translated is None else self._translated.by_frame(block)
 
     def stored_ranges(
         self, subject_index: SubjectIndex, frame: int
     ) -> Iterator[tuple[NDArray[np.intp], Codes, Offsets, Lengths]]:
-        """Residues of some subjects in a frame; see :meth:`PackedDatabase.stored_ranges`."""
+        """Residues of these subjects in one frame; see :meth:`PackedDatabase.stored_ranges`."""
         if self._translated is None:
             return self.database.stored_ranges(subject_index)
         return self._translated.stored_ranges(subject_index, frame)

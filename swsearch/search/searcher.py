@@ -1,9 +1,9 @@
-"""The search, step by step: profiles, scores, candidates, statistics, the top N, alignments, hits.
+"""The steps of a search: profiles, scores, candidates, statistics, the top N, alignments, hits.
 
-:class:`Searcher` holds what all queries of a run share (subjects, scheme, statistics, engine) and turns one query after
-another into a :class:`swsearch.hits.result.QueryResult`. It computes; it neither stores nor prints. Each step has its
-own module: ``search_subjects`` (the subjects), ``query_frames`` (the query's profiles), ``score_batches`` (the engine),
-``ranking`` and ``significance`` (the list), ``alignments``.
+:class:`Searcher` has the data that all queries of a run share (subjects, scheme, statistics, engine), and computes a
+:class:`swsearch.hits.result.QueryResult` for each query. It neither stores nor prints results. Each step has its own
+module: ``search_subjects`` (the subjects), ``query_frames`` (the profiles of the query), ``score_batches`` (scores from
+the engine), ``ranking`` and ``significance`` (the ranked list), and ``alignments``.
 """
 
 from __future__ import annotations
@@ -46,10 +46,10 @@ from swsearch.typing import Floats
 from swsearch.words import counted, shortened
 
 MAX_QUERY_LENGTH = 2**24
-"""Longest query in residues: a score stays below 127 * 2**24, inside signed 32 bits."""
+"""Length of the longest query, in residues. Scores are below 127 * 2**24, which fits in signed 32 bits."""
 
 Observer = Callable[[int, RankedCandidates], None]
-"""Takes a query's length, and every subject with the score of its best comparison."""
+"""A function of the length of a query and of all subjects with the scores of their best comparisons."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,12 +79,12 @@ class _PreparedQuery:
 
     @property
     def rows(self) -> int:
-        """Positions of all profiles."""
+        """Number of positions of all profiles."""
         return sum(profile.length for profile in self.profiles)
 
 
 class Searcher:
-    """Searches one database with one set of options and one engine. Not shared between threads.
+    """Searches one database with one set of options and one engine. It must not be shared between threads.
 
     Parameters
     ----------
@@ -94,20 +94,21 @@ class Searcher:
         An open engine; the caller closes it.
     options : SearchOptions
     threads : int
-        Threads that compute alignments, at least 1.
+        Number of threads that compute alignments, at least 1.
     partition_residues : int, optional
-        Residues passed to the engine at a time. It affects memory and how often progress is reported, never the hits.
+        Number of residues passed to the engine at a time. It affects memory use and how often progress is reported, but
+        not the hits.
     translating : callable, optional
-        Called with the bases translated since the last call. Subjects are translated before the first query.
+        Called with the number of bases translated since the last call. Subjects are translated before the first query.
     engine_choice : str
-        Which engine this is, and why it was chosen.
+        A text that names the engine and the reason for its selection.
 
     Attributes
     ----------
     needs : QueryNeeds
-        The queries that this search takes, and the messages about others.
+        The queries that this search accepts, and the messages about others.
     query_alphabet : Alphabet
-        The alphabet that queries must have.
+        The required alphabet of the queries.
     scheme : ScoringScheme
     significance : Significance
     search_subjects : SearchSubjects
@@ -119,12 +120,12 @@ class Searcher:
     Raises
     ------
     AlphabetMismatch
-        The options translate another alphabet than the database's.
+        The options do not fit the alphabet of the database.
     ScoringError
         The options do not fit the alphabet that is aligned.
     InputError
-        No subject passes the filters, a file that they name cannot be read, a filter needs statistics that the scoring
-        scheme does not have, or a masker is not for this alphabet or not installed.
+        No subject passes the filters, a file of a filter cannot be read, a filter needs statistics that the scoring
+        scheme does not have, or a masker does not support this alphabet or is not installed.
     """
 
     def __init__(
@@ -163,28 +164,28 @@ class Searcher:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Messages for the user before the search, such as identifiers of a list that named no subject."""
+        """Messages for the user before the search, such as listed identifiers that no subject has."""
         return self.search_subjects.notes
 
     @property
     def case_counts(self) -> bool:
-        """Whether queries that differ in case alone may have different hits."""
+        """Whether queries that differ only in case may have different hits."""
         return self._query_frames.profiles.case_counts
 
     def as_searched(self, query: SequenceRecord) -> SequenceRecord:
-        """The query as it is reported: masked, where the options say so."""
+        """The query as it is reported: masked, if the options require it."""
         return self._query_frames.as_searched(query)
 
     def check(self, query: SequenceRecord) -> None:
-        """Refuse a query that this search cannot take.
+        """Refuse a query that this search does not accept.
 
         Raises
         ------
         AlphabetMismatch
-            The query is of another alphabet than :attr:`query_alphabet`.
+            The alphabet of the query is not :attr:`query_alphabet`.
         InputError
-            The query is empty, shorter than a codon where it is translated, or longer than 16,777,216 residues; or it
-            has scores of its own that cannot be masked or corrected.
+            The query is empty, shorter than a codon although it is to be translated, or longer than 16,777,216
+            residues; or it has position-specific scores, which cannot be masked or corrected.
         TypeError
             The query is not a :class:`SequenceRecord`.
         """
@@ -203,7 +204,7 @@ class Searcher:
             raise InputError(f"{name} has scores of its own; leave --mask and --composition out")
 
     def cells(self, query: SequenceRecord) -> int:
-        """Cells of the alignment matrices of the query with all subjects, over all strands and frames."""
+        """Number of cells of the alignment matrices of the query with all subjects, over all strands and frames."""
         return sum(frame_lengths(len(query), self.options, self._strands)) * self.search_subjects.n_residues
 
     def run_info(self, command: str) -> RunInfo:
@@ -235,7 +236,7 @@ class Searcher:
         )
 
     def forecast(self, n_cells: int, queries: Sequence[SequenceRecord] = ()) -> Forecast | None:
-        """A forecast of scoring ``n_cells`` cells, of ``queries`` if they are known; None if the engine gives none."""
+        """A forecast of the time to score ``n_cells`` cells, of ``queries`` if known; None if the engine gives none."""
         if not isinstance(self.engine, BackgroundEngine):
             return None
         batches = ([p for prepared in batch for p in prepared.profiles] for batch in self._batches(queries))
@@ -246,13 +247,14 @@ class Searcher:
     def search(
         self, queries: Iterable[SequenceRecord], progress: Progress | None = None
     ) -> Generator[QueryResult, None, None]:
-        """Results of the queries, in their order, each as soon as it is computed.
+        """The results of the queries, in the order of the queries, each as soon as it is computed.
 
-        The queries of a sequence are checked before the first is searched. Those of any other iterable must have been
-        checked by the caller; they are read one batch ahead. The engine scores a batch of queries together; batches
-        never change a result. An engine that works in the background has started when this method returns. It keeps
-        scoring while the results it has delivered are ranked and aligned, and its next batch is queued before it
-        finishes one. Closing the generator cancels all scoring that was started.
+        If ``queries`` is a sequence, all queries are checked before the first is searched. The queries of any other
+        iterable must have been checked by the caller; they are read one batch ahead. The engine scores a batch of
+        queries together; the division into batches does not affect the results. An engine that works in the background
+        has started when this method returns. It continues to score while its earlier results are ranked and aligned,
+        and its next batch is queued before it finishes the current one. Closing the generator cancels all scoring that
+        was started.
         """
         if isinstance(queries, Sequence):
             for query in queries:
@@ -264,7 +266,7 @@ class Searcher:
     def _search(
         self, queries: Iterable[SequenceRecord], progress: Progress | None
     ) -> Generator[QueryResult | None, None, None]:
-        """None when the first batch has started, then the results."""
+        """Yield None when the first batch has started, then the results."""
         batches = ((batch, self._begin(batch)) for batch in self._batches(queries))
         idle_since = time.perf_counter()
         begun = deque(islice(batches, 1))
@@ -282,7 +284,7 @@ class Searcher:
                 scores.cancel()
 
     def _batches(self, queries: Iterable[SequenceRecord]) -> Iterator[list[_PreparedQuery]]:
-        """Batches of queries within the engine's limits on profiles and rows; each holds at least one query."""
+        """Batches of queries within the engine's limits on profiles and rows; each has at least one query."""
         max_queries = max(1, self.engine.profiles_per_call // self._query_frames.n_frames)
         batch: list[_PreparedQuery] = []
         n_rows = 0
@@ -315,7 +317,7 @@ class Searcher:
             yield self._result(batch[index], blocks, seconds)
 
     def _result(self, prepared: _PreparedQuery, blocks: list[ScoreBlock], seconds_a_cell: float) -> QueryResult:
-        """One query's result from its scores, one block per profile."""
+        """The result of one query from its scores, which are one block per profile."""
         began = time.perf_counter()
         query = prepared.query
         compared = self._compared(prepared, blocks)
@@ -336,10 +338,10 @@ class Searcher:
     # --- from scores to candidates ---
 
     def _compared(self, prepared: _PreparedQuery, blocks: list[ScoreBlock]) -> list[ScoreBlock]:
-        """The candidates of each comparison, with their scores; by query frame and, within one, by subject frame.
+        """The candidates of each comparison with their scores, ordered by query frame, then by subject frame.
 
-        Where a frame has a screen, the candidates are the subjects whose score with the screen could be reported; their
-        scores are those of the frame's own profile.
+        If a frame has a screen, its candidates are the subjects whose score with the screen could be reported; their
+        scores are those of the frame's unmasked profile.
         """
         n_letters = len(prepared.query)
         whole = [self.search_subjects.by_frame(block) for block in blocks]
@@ -369,7 +371,7 @@ class Searcher:
         return block.among(found if evalues is None else found[evalues <= self.options.evalue])
 
     def _promising(self, candidates: RankedCandidates, rule: TopKBound | None) -> RankedCandidates:
-        """The candidates that can be among the top N, so that only these need E-values and sorting."""
+        """The candidates that can be among the top N; only these need E-values and sorting."""
         if rule is None or len(candidates) <= rule.top:
             return candidates
         return candidates.at_least(
@@ -381,7 +383,7 @@ class Searcher:
     def _best(
         self, prepared: _PreparedQuery, compared: list[ScoreBlock], candidates: RankedCandidates
     ) -> tuple[list[int], int, dict[int, list[SubjectAlignment]]]:
-        """The subjects that are reported, best first, how many passed the E-value cut, and the alignments of each."""
+        """The reported subjects, best first; the number that passed the E-value cut; and the alignments of each."""
         options = self.options
         n_letters = len(prepared.query)
         evalues = self.significance.evalues(candidates.subject_index, candidates.score, n_letters)
@@ -405,7 +407,7 @@ class Searcher:
     def _passing(
         self, n_letters: int, alignments: dict[int, list[SubjectAlignment]]
     ) -> dict[int, list[SubjectAlignment]]:
-        """The alignments that pass the filter, of each subject that has any."""
+        """The alignments that pass the filter, for each subject that has such alignments."""
         alignment_filter = self.options.alignment_filter
         passing = {}
         for subject, several in alignments.items():
@@ -418,7 +420,7 @@ class Searcher:
     def _align(
         self, prepared: _PreparedQuery, compared: list[ScoreBlock], candidates: RankedCandidates, rows: NDArray[np.intp]
     ) -> dict[int, list[SubjectAlignment]]:
-        """The alignments of some candidates: one of the best comparison, or ``max_hsps`` of all comparisons."""
+        """The alignments of the candidates at ``rows``: one of the best comparison, or ``max_hsps`` of all."""
         comparisons = list(product(prepared.frames, self.search_subjects.frames))
         n_letters = len(prepared.query)
         if self.options.max_hsps > 1:
@@ -435,7 +437,7 @@ class Searcher:
     def _hits(
         self, query: SequenceRecord, ranked: list[int], found: dict[int, list[SubjectAlignment]]
     ) -> tuple[Hit, ...]:
-        """The hits: of each ranked subject the first alignment, and further ones that pass the E-value cut."""
+        """The hits: the first alignment of each ranked subject, and its further ones that pass the E-value cut."""
         listed = [
             (rank, subject, hsp, one)
             for rank, subject in enumerate(ranked, 1)

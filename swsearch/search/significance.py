@@ -1,8 +1,8 @@
 """Bit scores and E-values of one search, and the lowest score that can be reported.
 
-Applies the statistics of the scoring scheme to the sequences of the search: lengths of queries and subjects in aligned
-residues, the search space, and the number of comparisons of a query with a subject (strands, or query frames times
-subject frames).
+:class:`Significance` applies the statistics of the scoring scheme to the sequences of the search. It determines the
+lengths of queries and subjects in aligned residues, the search space, and the number of comparisons of a query with a
+subject (strands, or query frames times subject frames).
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ class Significance:
     search_subjects : SearchSubjects
     options : SearchOptions
     n_comparisons : int
-        Comparisons of a query with a subject.
+        Number of comparisons of a query with a subject.
 
     Attributes
     ----------
     search_space : int
-        Residues that E-values are scaled to, in one comparison.
+        Database size to which E-values refer, in residues, for one comparison.
 
     Raises
     ------
@@ -76,11 +76,11 @@ class Significance:
             raise InputError(f"--dbsize {options.dbsize}: there are no E-values to scale, {reason}; leave it out")
 
     def query_residues(self, n_letters: int) -> int:
-        """Length of a query as the statistics use it: in codons where it is translated."""
+        """Length of a query for the statistics: in residues, or in codons if the query is translated."""
         return n_letters if self._options.query_frames == (0,) else n_letters // CODON
 
     def floor(self, n_letters: int) -> int:
-        """Lowest score with which any subject can be reported for a query of ``n_letters``."""
+        """Lowest score with which a subject can be reported for a query of ``n_letters``."""
         if n_letters not in self._floors:
             lowest = 1
             if isinstance(self.statistics, Statistics):
@@ -95,7 +95,7 @@ class Significance:
         return self._floors[n_letters]
 
     def evalues(self, subject_index: SubjectIndex, scores: Scores, n_letters: int) -> Floats | None:
-        """The E-value of each score, by its subject; None where the scoring scheme has no statistics."""
+        """The E-value of each score with its subject; None if the scoring scheme has no statistics."""
         if not isinstance(self.statistics, Statistics):
             return None
         lengths = self._subjects.lengths(subject_index)
@@ -103,14 +103,14 @@ class Significance:
         return self.statistics.evalue(scores, residues, lengths, self.search_space, self.n_comparisons)
 
     def bits(self, scores: Scores) -> list[float] | None:
-        """Bit scores; None where the scoring scheme has no statistics."""
+        """Bit scores; None if the scoring scheme has no statistics."""
         return self.statistics.bits(scores).tolist() if isinstance(self.statistics, Statistics) else None
 
     def top_k_bound(self, n_letters: int) -> TopKBound | None:
-        """The bound by which subjects are left out before they are ranked, or None where it cannot be used.
+        """The bound by which subjects are left out before they are ranked, or None if it cannot be used.
 
-        It cannot be used with an E-value cut, since counting the subjects that pass takes the E-value of each; nor with
-        a filter on alignments, since then any subject may be needed to fill the list.
+        It cannot be used with an E-value cut, because the number of subjects that pass depends on the E-value of each;
+        nor with a filter on alignments, because any subject may then be needed to complete the list.
         """
         statistics = self.statistics if isinstance(self.statistics, Statistics) else None
         if self._options.alignment_filter or (statistics is not None and not math.isinf(self._options.evalue)):

@@ -1,18 +1,19 @@
 """λ and K of scoring schemes without published parameters, estimated from the scores of random sequences.
 
-A search calls :func:`scheme_statistics`. It returns the published parameters where there are any
-(:mod:`swsearch.statistics.parameters`), those of the exact theory where gaps cost too much to occur, and simulated ones
-otherwise.
+A search calls :func:`scheme_statistics` with its scoring scheme. The function returns the published parameters if there
+are any (:mod:`swsearch.statistics.parameters`), those of the exact theory if gaps cost too much to occur, and simulated
+ones otherwise.
 
 The simulation scores 256 random queries against 256 random subjects of 1,000 residues of natural composition, and fits
 the extreme-value distribution, with the same finite-size area as E-values, to the 65,536 scores. The mean length of an
-alignment comes from alignments of some of the pairs. The random letters come from a generator defined in this module
-and the scores are exact, so every machine finds the same parameters; they are rounded to their significant digits, as
-published ones are. A scheme whose scores grow with the length instead of its logarithm (the linear phase: gaps so cheap
-that any two sequences align over their whole length) has no such distribution and is refused.
+alignment is estimated from alignments of some of the pairs. The random letters are computed by a generator defined in
+this module and the scores are exact, so the parameters are the same on every machine; they are rounded to their
+significant digits, as published ones are. A scheme whose scores grow with the length instead of its logarithm (the
+linear phase: gaps are so cheap that any two sequences align over their complete length) has no such distribution and is
+refused.
 
-Simulated parameters are cached in memory and in ``$XDG_CACHE_HOME/swsearch/statistics`` (``~/.cache`` where that is not
-set); the folder may be deleted at any time.
+Simulated parameters are cached in memory and in ``$XDG_CACHE_HOME/swsearch/statistics`` (``~/.cache`` if that variable
+is not set); the folder may be deleted at any time.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ from swsearch.statistics.ungapped import Ungapped, matrix_parameters
 from swsearch.typing import Codes, Floats
 
 METHOD: Final = 2
-"""Version of the method, part of the cache's key; to be increased with every change below that changes a result."""
+"""Version of the method, a part of the cache key. It must be increased with every change below that alters a result."""
 
 LENGTH: Final = 1000
 N_SEQUENCES: Final = 256
@@ -53,11 +54,11 @@ SHORT_LENGTH: Final = 250
 N_SHORT: Final = 64
 LOGARITHMIC_GROWTH: Final = 1.7
 """Largest accepted ratio of the mean score at 1,000 residues to that at 250. It is 1.28 to 1.43 for published schemes,
-and 4 where scores grow in proportion to the length; BLOSUM62 has 1.53 with gaps 8/1 and 1.92 with 7/1."""
+and 4 if scores grow in proportion to the length; BLOSUM62 has 1.53 with gaps 8/1 and 1.92 with 7/1."""
 
 _N_ALIGNED_QUERIES: Final = 32
 _RARE_GAPS: Final = 1e-3
-_ROOM_FOR_GAPS: Final = 200.0  # positions, in both sequences, where an alignment of a hundred columns may have a gap
+_ROOM_FOR_GAPS: Final = 200.0  # positions, in both sequences, at which an alignment of 100 columns may have a gap
 _UNIFORM_STEP: Final = 1.0 / 2**53
 _SEEDS: Final = {"query": 1, "subject": 2}
 
@@ -71,7 +72,7 @@ class Simulated:
     growth : float
         Ratio of the mean score at 1,000 residues to the mean score at 250.
     lam, k : float
-        λ and K; 0 where ``growth`` is above :data:`LOGARITHMIC_GROWTH`, so that they do not exist.
+        λ and K; 0 if ``growth`` is above :data:`LOGARITHMIC_GROWTH`, because λ and K then do not exist.
     a : float
         Mean aligned length per unit of score.
     lam_error : float
@@ -86,15 +87,15 @@ class Simulated:
 
 
 def scheme_statistics(scheme: ScoringScheme, threads: int | None = None) -> Statistics | NoStatistics:
-    """Statistics of a scoring scheme: published, by theory, or simulated; or the reason why there are none.
+    """Statistics of a scoring scheme: published, exact or simulated ones; or the reason why there are none.
 
-    ``source`` of the result says which. A simulation takes some seconds of CPU time, once per scheme.
+    The ``source`` of the result states which. A simulation takes some seconds of CPU time, once per scheme.
 
     Parameters
     ----------
     scheme : ScoringScheme
     threads : int, optional
-        CPU threads of a simulation, by default one per core; they do not change its result.
+        Number of CPU threads of a simulation, by default one per core; it does not affect the result.
     """
     published = find_statistics(scheme)
     return published if isinstance(published, Statistics) else _estimate(scheme, published.reason, threads)
@@ -138,7 +139,7 @@ def random_letters(seed: int, n: int, frequencies: Floats) -> Codes:
     """``n`` independent letters, the same on every machine and with every version of NumPy.
 
     The generator is SplitMix64 (Steele, Lea and Flood 2014, doi 10.1145/2714064.2660195): the i-th number is a hash of
-    ``seed * 2**32 + i``, and its upper 53 bits are a uniform number in [0, 1).
+    ``seed * 2**32 + i``, and its upper 53 bits define a uniform number in [0, 1).
 
     >>> random_letters(1, 8, np.array([0.25, 0.25, 0.25, 0.25])).tolist()
     [1, 3, 2, 0, 2, 2, 0, 1]
@@ -156,7 +157,7 @@ def _random_sequences(role: str, n: int, length: int, frequencies: Floats) -> li
 
 
 def score_all(profiles: list[QueryProfile], subjects: Partition, threads: int | None = None) -> NDArray[np.int64]:
-    """Scores of every profile with every subject, shape (n_profiles, n_subjects), subjects in stored order."""
+    """Scores of all profiles with all subjects; int64, shape (n_profiles, n_subjects), subjects in stored order."""
     scores = np.empty((len(profiles), len(subjects)), dtype=np.int64)
     with CpuEngine(threads) as engine:
         for row, profile in enumerate(profiles):
@@ -169,7 +170,7 @@ def score_all(profiles: list[QueryProfile], subjects: Partition, threads: int | 
 
 
 def simulate(scheme: ScoringScheme, threads: int | None = None) -> Simulated:
-    """Simulate a scheme, without a look at published parameters or the cache.
+    """Simulate a scheme, regardless of published parameters and of the cache.
 
     Raises
     ------
@@ -211,9 +212,9 @@ def _length_per_score(
 ) -> float:
     """Mean aligned length per unit of score, from alignments of pairs that score above the median.
 
-    The mean length at score S is ``a * S + 2 G (a_u - a)``, with G the cost of a gap's first residue; this equation is
-    solved for a at the mean score. Where the mean score is too close to 2 G for that, gaps are rare and the length is
-    taken as proportional to the score.
+    The mean length at score S is ``a * S + 2 G (a_u - a)``, where G is the cost of a gap's first residue; this equation
+    is solved for a at the mean score. If the mean score is too close to 2 G for that, gaps are rare, and the length is
+    assumed to be proportional to the score.
     """
     median = float(np.median(scores))
     twice_lengths: list[int] = []
@@ -237,7 +238,7 @@ def _length_per_score(
 
 
 def _fit(scores: NDArray[np.int64], scheme: ScoringScheme, ungapped: Ungapped, a: float) -> ExtremeValueFit:
-    """λ and K, fitted with the area of E-values; the area's lower bounds depend on λ, so the fit is iterated."""
+    """λ and K, fitted with the area of E-values. The lower bounds of the area depend on λ, so the fit is iterated."""
     counts = np.bincount(scores.ravel())
     lowest = int(np.flatnonzero(counts)[0])
     edges = np.arange(lowest + 1, len(counts))
@@ -274,9 +275,9 @@ def _cache_path(scheme: ScoringScheme) -> Path:
 
 @lru_cache(maxsize=64)
 def _simulated(scheme: ScoringScheme, threads: int | None) -> Simulated:
-    """The result of :func:`simulate`, from the cache where it is there; a cache that cannot be used is not an error."""
+    """The result of :func:`simulate`, from the cache if possible; a cache that cannot be used is not an error."""
     path = _cache_path(scheme)
-    with contextlib.suppress(OSError, ValueError, TypeError):  # missing, or not what was written
+    with contextlib.suppress(OSError, ValueError, TypeError):  # the file is missing or damaged
         return Simulated(**json.loads(path.read_text("utf-8")))
     found = simulate(scheme, threads)
     with contextlib.suppress(OSError):

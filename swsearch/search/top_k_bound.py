@@ -1,9 +1,10 @@
 """A lower bound on the score of a subject among the best N, derived from the scores of some of the subjects.
 
-It lets engines and ranking leave out subjects with lower scores without losing a hit. The E-values of one query are not
-ordered as its scores are, because they depend on the subject's length as well. But N subjects whose E-values are at
-most E keep every subject with a larger E-value off the list; and by definition of ``Statistics.min_score``, no subject
-of any length in the database that scores less than the minimum for E has an E-value of E or less.
+Engines and ranking can leave out subjects with lower scores without losing a hit. The E-values of one query are not a
+monotonic function of its scores, because they also depend on the length of the subject. The bound holds nevertheless:
+if N subjects have E-values of at most E, no subject with a larger E-value is among the best N; and by definition of
+``Statistics.min_score``, no subject of any length in the database whose score is less than the minimum for E has an
+E-value of E or less.
 """
 
 from __future__ import annotations
@@ -27,13 +28,13 @@ class TopKBound:
     statistics : Statistics or None
         If None, subjects are ordered by score alone.
     query_length : int
-        Residues, as for :meth:`Statistics.evalue`.
+        Length of the query in residues, as for :meth:`Statistics.evalue`.
     distinct_lengths : uint32 array
-        The different lengths of the database's subjects.
+        The distinct lengths of the database's subjects.
     search_space : int
-        Residues that E-values are scaled to.
+        Database size to which E-values refer, in residues.
     strands : int
-        Comparisons of a query with a subject, as for :meth:`Statistics.evalue`.
+        Number of comparisons of a query with a subject, as for :meth:`Statistics.evalue`.
     """
 
     top: int
@@ -44,12 +45,12 @@ class TopKBound:
     strands: int
 
     def lowest(self, scores: Scores, lengths: Lengths) -> int:
-        """Lowest score with which a subject of the database, one of those given or another, may still be listed.
+        """Lowest score with which a subject of the database, known or unknown, may still be among the best N.
 
         Parameters
         ----------
         scores : int32 array
-            Exact scores of some subjects. The bound is the tighter, the higher these scores are.
+            Exact scores of some subjects. Higher scores give a tighter bound.
         lengths : uint32 array
             Lengths of these subjects.
         """

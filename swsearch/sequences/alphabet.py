@@ -1,13 +1,13 @@
-"""Alphabets: the letters that a sequence may have, and their codes in memory, on disk and in the kernels.
+"""Alphabets: the letters that a sequence may contain, and their codes in memory, on disk and in the kernels.
 
 A residue is one byte. Bits 0-4 are the letter's code, and bit 5 is set if the letter was in lower case (soft masking);
 bits 6 and 7 are zero. Code 31 is padding: it is not a letter, and every engine scores it such that no alignment
 contains it. A byte therefore decodes to exactly the letter that was read, and ``byte & 31`` is its column in a score
 table.
 
-Protein letters are those of the NCBI matrices, ``ARNDCQEGHILKMFPSTWYVBZX*``, then ``U``, ``O`` and ``J``, which score
-as ``X`` but are kept as they are. DNA letters are ``ACGT``, the IUPAC codes for several bases, and ``U``, which scores
-as ``T`` but is kept as it is.
+Protein letters are those of the NCBI matrices, ``ARNDCQEGHILKMFPSTWYVBZX*``, followed by ``U``, ``O`` and ``J``, which
+have the scores of ``X`` but are stored unchanged. DNA letters are ``ACGT``, the IUPAC codes for several bases, and
+``U``, which has the scores of ``T`` but is stored unchanged.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ PAD_CODE: Final = 31
 N_CODES: Final = 32
 INVALID: Final = 0xFF
 MIN_TELLING_RESIDUES: Final = 30
-"""With fewer residues, DNA cannot be distinguished from protein: GATTACA is a peptide as well."""
+"""Smallest number of residues by which DNA is distinguished from protein: GATTACA is a peptide as well."""
 
 
 @dataclass(frozen=True)
 class Alphabet:
-    """A set of letters with their codes. Immutable; the two instances are :data:`PROTEIN` and :data:`DNA`.
+    """An immutable set of letters with their codes; the two instances are :data:`PROTEIN` and :data:`DNA`.
 
     Attributes
     ----------
@@ -45,7 +45,7 @@ class Alphabet:
     letters : str
         Upper-case letters; a letter's code is its index.
     scored_as : mapping of str to str
-        Letters that have the scores of another letter, with that letter.
+        For each letter that has the scores of another letter, this other letter.
     """
 
     name: str
@@ -82,7 +82,7 @@ class Alphabet:
 
     @cached_property
     def identity_table(self) -> Codes:
-        """A number for each code, equal for letters that count as equal in a CIGAR; uint8, shape (32,).
+        """A number for each code; letters that are equal in a CIGAR have the same number; uint8, shape (32,).
 
         Each letter equals only itself, except that ``U`` of DNA equals ``T``.
         """
@@ -123,7 +123,7 @@ class Alphabet:
         return self.letters.index(letter)
 
     def reject(self, byte: int) -> str:
-        """The message why ``byte`` cannot be in a sequence, and what to do about it."""
+        """The message that states why ``byte`` cannot be in a sequence, with advice."""
         shown = repr(chr(byte)) if 0x20 < byte < 0x7F else f"byte 0x{byte:02X}"
         if chr(byte) in "-.":
             profile = ", or search with the alignment as a profile (query --query-format aligned)"
@@ -174,8 +174,8 @@ def reverse_complement(codes: Codes) -> Codes:
 def detect_alphabet(letters: bytes) -> Alphabet:
     """The most likely alphabet of a sample of letters.
 
-    It is DNA if every letter is an IUPAC base code and at least nine in ten are ``ACGTUN``, and protein otherwise, also
-    for an empty sample. Bytes that are not letters are ignored, since readers report them.
+    It is DNA if every letter is an IUPAC base code and at least nine in ten are ``ACGTUN``, and protein otherwise,
+    including for an empty sample. Bytes that are not letters are ignored, because readers report them.
     """
     counts = np.bincount(np.frombuffer(letters.upper(), dtype=np.uint8), minlength=256)
     total = int(sum(counts[ord(letter)] for letter in "ABCDEFGHIJKLMNOPQRSTUVWXYZ*"))
@@ -185,7 +185,7 @@ def detect_alphabet(letters: bytes) -> Alphabet:
 
 
 def refuse_dna(path: str | os.PathLike[str], letters: str, alphabet: Alphabet, *, advice: str = "") -> None:
-    """Refuse letters of a file that look like DNA where ``alphabet`` is protein, which has these letters as well.
+    """Refuse letters of a file that look like DNA if ``alphabet`` is protein, which contains the same letters.
 
     Parameters
     ----------

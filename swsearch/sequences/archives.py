@@ -1,7 +1,7 @@
-"""Compressed files: gzip, bzip2, xz and zstd, recognized by their first bytes and read to the last one.
+"""Decompression of files: gzip, bzip2, xz and zstd, which are recognized by their first bytes and read to their end.
 
-xopen decompresses gzip and zstd, the standard library bzip2 and xz. A reader must treat every exception as damage to
-the file, because each decompressor has exceptions of its own.
+xopen decompresses gzip and zstd; the standard library decompresses bzip2 and xz. A reader must treat every exception as
+damage to the file, because each decompressor has its own exceptions.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from xopen import xopen
 _MAGIC: Final = {b"\x1f\x8b": "gz", b"BZh": "bz2", b"\xfd7zXZ\x00": "xz", b"\x28\xb5\x2f\xfd": "zst"}
 ARCHIVE_FORMATS: Final = frozenset(_MAGIC.values())
 MAGIC_BYTES: Final = 6
-"""Bytes at the start of a file that determine the format."""
+"""Number of bytes at the start of a file that determine the format."""
 _BLOCK_BYTES: Final = 1 << 20
 
 

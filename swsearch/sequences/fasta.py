@@ -1,23 +1,25 @@
 """Readers of FASTA and FASTQ: from files or standard input, compressed or not, as records or chunks of many records.
 
-dnaio parses, and xopen (for bzip2 and xz the standard library) decompresses. In addition, this module checks letters
-against an alphabet, names file, record, line and column in errors, and makes sure that no record is lost without an
-error. The database builder takes chunks from it, and a search takes records.
+dnaio parses the files, and xopen decompresses them (the standard library for bzip2 and xz). In addition, this module
+checks letters against an alphabet, reports file, record, line and column in errors, and ensures that no record is lost
+without an error. The database builder reads chunks (:func:`read_chunks`), and a search reads records
+(:func:`read_sequences`, :func:`read_each`).
 
-What a file may hold
---------------------
+Accepted content of a file
+--------------------------
 - FASTA (``>``) or FASTQ (``@``, four lines per record; qualities are dropped), distinguished by the first byte.
 - gzip, bzip2, xz or zstd, recognized by the first bytes. An archive that is damaged or ends early is an error.
-- Lines ending in LF, CRLF or CR (FASTQ: LF or CRLF); blank lines; blanks at either end of a FASTA line; a UTF-8 byte
-  order mark. Headers may have any bytes but NUL, VT, FF and FS to US; trailing white space is not part of a header.
-- An empty header: the record's identifier is then empty.
+- Lines that end in LF, CRLF or CR (FASTQ: LF or CRLF); blank lines; blanks at either end of a FASTA line; a UTF-8 byte
+  order mark. Headers may contain all bytes except NUL, VT, FF and FS to US; trailing white space is not part of a
+  header.
+- An empty header; the identifier of the record is then empty.
 
 Errors are a file without records, a record without residues, a comment line (``#`` or ``;``), a letter outside the
 alphabet, white space within a line of residues, UTF-16, and a directory. The first problem in the file is reported.
 dnaio does not give its position, so the file is read a second time to find it. For that reason, and because an archive
 is recognized by its first bytes, pipes are copied to a temporary file (:mod:`swsearch.sequences.source`).
 
-Memory is one chunk, or the longest record if that is longer; records of more than 4 GiB are refused.
+The memory in use is one chunk, or the longest record if that is longer; records of more than 4 GiB are refused.
 """
 
 from __future__ import annotations
@@ -42,13 +44,13 @@ from swsearch.typing import Codes, Lengths
 from swsearch.words import shortened
 
 CHUNK_RESIDUES: Final = 4 << 20
-"""Residues after which a chunk ends; its last record is always complete."""
+"""Number of residues after which a chunk ends; its last record is always complete."""
 SAMPLE_RESIDUES: Final = 1 << 20
-"""Residues of the first chunk from which the alphabet is detected."""
+"""Number of residues of the first chunk from which the alphabet is detected."""
 
 _BLOCK_BYTES: Final = 1 << 20
 _MAX_RECORD_BYTES: Final = 1 << 32
-"""Longest record. Records are held in memory, so their length must be bounded; databases take only shorter ones."""
+"""Length of the longest record, in bytes; bounded because records are in memory. Databases accept only shorter ones."""
 _UTF8_MARK: Final = b"\xef\xbb\xbf"
 _FORBIDDEN: Final = tuple(bytes([byte]) for byte in (0, 0x0B, 0x0C, 0x1C, 0x1D, 0x1E, 0x1F))
 """Bytes that no line may contain: NUL, and those that ``str.strip`` would silently remove from the end of a line."""
@@ -63,9 +65,9 @@ class SequenceChunk:
     ----------
     alphabet : Alphabet
     codes : uint8 array, shape (n_residues,)
-        Residue codes of all records, end to end.
+        Residue codes of all records, concatenated.
     lengths : uint32 array, shape (n_records,)
-        Residues of each record, each at least 1.
+        Number of residues of each record, at least 1.
     headers : list of bytes
         Header of each record as it was read, without ``>`` or ``@`` and without trailing white space.
     """
@@ -94,7 +96,7 @@ def read_sequences(
     Raises
     ------
     FastaFormatError
-        A file that cannot be read as sequences of this alphabet.
+        A file cannot be read as sequences of this alphabet.
 
     >>> import tempfile
     >>> with tempfile.NamedTemporaryFile("w", suffix=".fa") as file:
@@ -112,7 +114,7 @@ def read_sequences(
 
 @dataclass(frozen=True)
 class RefusedRecord:
-    """A record that is not a sequence of the alphabet, in a file that can be read further.
+    """A record that is not a sequence of the alphabet, in a file whose further records can be read.
 
     Attributes
     ----------
@@ -136,12 +138,12 @@ class RefusedRecord:
 def read_each(
     paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]], alphabet: Alphabet
 ) -> Iterator[SequenceRecord | RefusedRecord]:
-    """The records of one or several files, in order; a record that is not a sequence of ``alphabet`` comes as refused.
+    """The records of one or several files, in order; one that is not a sequence of ``alphabet`` is a refused record.
 
     Raises
     ------
     FastaFormatError
-        A file cannot be read as FASTA or FASTQ; the records before the damage have been yielded.
+        A file cannot be read as FASTA or FASTQ; the records before the error have been yielded.
     """
     several = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
     for path in several:
@@ -155,9 +157,9 @@ def read_chunks(
     *,
     chunk_residues: int = CHUNK_RESIDUES,
 ) -> Iterator[SequenceChunk]:
-    """The records of one or several files, many at a time; parameters and errors as for :func:`read_sequences`.
+    """The records of one or several files in chunks; parameters and errors as for :func:`read_sequences`.
 
-    Chunks of one file never hold records of another, and all have the same alphabet.
+    A chunk contains records of only one file, and all chunks have the same alphabet.
     """
     several = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
     for path in several:
@@ -168,7 +170,7 @@ def read_chunks(
 
 
 class _SequenceFile:
-    """One source, which can be read repeatedly from its beginning. A context manager; not shared between threads."""
+    """A source that can be read repeatedly from its start; a context manager, not to be shared between threads."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.name = shown_name(path)
@@ -242,7 +244,7 @@ class _SequenceFile:
             record = int(np.searchsorted(np.cumsum(lengths), bad, side="right"))
             column = bad - int(lengths[:record].sum()) + 1
             self._fail(alphabet, n_before + record + 1, f"residue {column}: {alphabet.reject(raw[bad])}", column)
-        # A header has no line feed, so one joined text is encoded at once.
+        # Headers contain no line feeds, so they are joined and encoded in one step.
         names = "\n".join(headers).encode("ascii", "surrogateescape").split(b"\n")
         return SequenceChunk(alphabet, np.frombuffer(codes, dtype=np.uint8), lengths.astype(np.uint32), names)
 
@@ -305,7 +307,7 @@ class _Refused(Exception):
 
 
 class _CheckedStream(io.RawIOBase):
-    """A decompressed file without its byte order mark; reports damage, and bytes that dnaio would ignore."""
+    """A decompressed file without its byte order mark, which reports damage and bytes that dnaio would ignore."""
 
     def __init__(self, file: Readable, name: str) -> None:
         self._file = file
@@ -324,7 +326,7 @@ class _CheckedStream(io.RawIOBase):
             block = self._file.read(len(view))
             if self._at_start and block.startswith(_UTF8_MARK):
                 block = block[len(_UTF8_MARK) :] or self._file.read(len(view))
-        except Exception as error:  # each decompressor has exceptions of its own
+        except Exception as error:  # each decompressor has its own exceptions
             problem = f"cannot be read to its end, it may be damaged or cut short: {error}"
             raise FastaFormatError(problem, self._name) from error
         if self._at_start and (block.startswith((b"\xff\xfe", b"\xfe\xff")) or 0 in block[:4]):
@@ -348,7 +350,7 @@ class _CheckedStream(io.RawIOBase):
 
 
 class _EscapingFastaReader(FastaReader):
-    """dnaio's reader with a text layer that keeps every byte of a header.
+    """dnaio's reader with a text layer that preserves every byte of a header.
 
     dnaio decodes with the locale's encoding. ASCII with surrogate escapes maps each byte above 127 to a character that
     ``strip`` does not treat as white space; it is also the fastest decoder.
@@ -365,7 +367,7 @@ def _header_and_letters(header: str, letters: str, _qualities: None) -> tuple[st
 
 
 def _first_problem(lines: Iterable[str], name: str, alphabet: Alphabet | None) -> FastaFormatError | None:
-    """The first problem of a FASTA text with its location, by the rules of this module; None where there is none."""
+    """The first problem of a FASTA text with its location, by the rules of this module; None if there is none."""
     record = header_line = 0
     identifier: str | None = None
     n_residues = 0

@@ -1,9 +1,9 @@
 """Translation: NCBI's genetic codes, the six reading frames, and the conversion of residue coordinates to bases.
 
-Frames 1, 2 and 3 begin at the first, second and third base of a sequence; frames -1, -2 and -3 at those of its reverse
-complement, as in BLAST. A frame consists of whole codons. Stops are ``*``, and the first codon is translated like any
-other. A codon with ambiguous bases becomes the amino acid that all codons it represents have in common, or else ``X``,
-as in BLAST. A residue is in lower case (softly masked) where one of its bases is.
+Frames 1, 2 and 3 begin at the first, second and third base of a sequence; frames -1, -2 and -3 begin at those of its
+reverse complement, as in BLAST. A frame consists of complete codons. Stops are ``*``, and the first codon is translated
+like any other. A codon with ambiguous bases is translated to the amino acid that all codons it represents encode, or
+else to ``X``, as in BLAST. A residue is in lower case (softly masked) if at least one of its bases is.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from swsearch.sequences.alphabet import DNA, IUPAC_BASES, PROTEIN, SOFT_MASK_BIT
 from swsearch.typing import Codes
 
 FRAMES: Final = (1, 2, 3, -1, -2, -3)
-"""All frames; of equal scores, the earlier frame's is reported."""
+"""All frames, in order of preference among equal scores."""
 STANDARD_CODE: Final = 1
 CODON: Final = 3
-"""Bases of a codon."""
+"""Number of bases of a codon."""
 
 _BASE_MASK: Final = 0x0F
 _N_BASE_CODES: Final = 16
@@ -40,7 +40,7 @@ def frames_of_strand(strand: str) -> tuple[int, ...]:
 
 
 def frame_length(n_bases: int, frame: int) -> int:
-    """Residues of a frame of ``n_bases`` bases.
+    """Number of residues of a frame of a sequence of ``n_bases`` bases.
 
     >>> [frame_length(8, frame) for frame in FRAMES]
     [2, 2, 2, 2, 2, 2]
@@ -49,7 +49,9 @@ def frame_length(n_bases: int, frame: int) -> int:
 
 
 def base_range(start: int, end: int, frame: int, n_bases: int) -> tuple[int, int]:
-    """The bases of the sequence as given that residues ``start`` to ``end`` of a frame cover; all 0-based, half-open.
+    """The interval of bases of the forward sequence that residues ``start`` to ``end`` of a frame cover.
+
+    Both intervals are 0-based and half-open.
 
     >>> base_range(0, 2, 2, 10), base_range(0, 2, -2, 10)
     ((1, 7), (3, 9))
@@ -61,7 +63,7 @@ def base_range(start: int, end: int, frame: int, n_bases: int) -> tuple[int, int
 
 @dataclass(frozen=True, eq=False)
 class GeneticCode:
-    """One genetic code. Immutable; made by :func:`genetic_code`.
+    """A genetic code; immutable, and created by :func:`genetic_code`.
 
     Attributes
     ----------
@@ -78,7 +80,7 @@ class GeneticCode:
     def codons(self, bases: Codes) -> Codes:
         """The residue of the codon that begins at each base except the last two; uint8, shape (max(0, n - 2),).
 
-        Residues of codons with padding are meaningless.
+        Residues of codons that contain padding are undefined.
         """
         if len(bases) < CODON:
             return np.empty(0, dtype=np.uint8)
@@ -102,7 +104,7 @@ class GeneticCode:
 
 
 def genetic_code_numbers() -> list[int]:
-    """The numbers that :func:`genetic_code` takes, ascending."""
+    """The numbers that :func:`genetic_code` accepts, ascending."""
     from Bio.Data.CodonTable import unambiguous_dna_by_id
 
     return sorted(unambiguous_dna_by_id)
@@ -117,7 +119,7 @@ def genetic_code(number: int) -> GeneticCode:
     Raises
     ------
     InputError
-        NCBI has no code of that number.
+        NCBI has no genetic code with this number.
     """
     from Bio.Data.CodonTable import unambiguous_dna_by_id
 

@@ -1,4 +1,4 @@
-"""The lines of text files: from disk, pipes or standard input, compressed or not, with any bytes."""
+"""Reader of the lines of text files: from disk, pipes or standard input, compressed or not, with arbitrary bytes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from swsearch.sequences.archives import MAGIC_BYTES, archive_format, decompresse
 from swsearch.sequences.source import seekable
 
 MAX_LINE_BYTES: Final = 1 << 28
-"""Longest line. Lines are held in memory, so their length must be bounded."""
+"""Length of the longest line, in bytes. It is bounded because lines are in memory."""
 _WHOLE_NUMBER: Final = re.compile(r"[+-]?[0-9]{1,18}", re.ASCII)
 _BLOCK_BYTES: Final = 1 << 16
 
@@ -35,7 +35,7 @@ def text_lines(path: str | os.PathLike[str], name: str) -> Iterator[str]:
         The file cannot be read, its archive is damaged, or a line has more than 268,435,456 bytes.
     """
     with ExitStack() as stack:
-        source = seekable(path)  # keeps a pipe's copy open to the end
+        source = seekable(path)  # the copy of a pipe exists as long as this object
         try:
             raw = stack.enter_context(open(source, "rb"))
         except (OSError, ValueError) as error:
@@ -69,7 +69,7 @@ def whole_number(text: str) -> int:
 
 
 class _Text(io.RawIOBase):
-    """A file, decompressed, whose damage raises an :class:`InputError`. The file need not be seekable."""
+    """A decompressed file whose damage raises an :class:`InputError`. The file need not be seekable."""
 
     def __init__(self, file: BinaryIO, name: str) -> None:
         self._name = name
@@ -86,7 +86,7 @@ class _Text(io.RawIOBase):
         view = memoryview(buffer)
         try:
             block = self._file.read(len(view))
-        except Exception as error:  # each decompressor has exceptions of its own
+        except Exception as error:  # each decompressor has its own exceptions
             raise self._named(error) from error
         view[: len(block)] = block
         return len(block)
@@ -98,7 +98,7 @@ class _Text(io.RawIOBase):
 
 
 class _Begun(io.RawIOBase):
-    """A file from its beginning, although its first bytes (``start``) have been read already."""
+    """A file from its beginning, of which the first bytes (``start``) have already been read."""
 
     def __init__(self, start: bytes, rest: BinaryIO) -> None:
         self._start = start

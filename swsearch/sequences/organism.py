@@ -1,6 +1,6 @@
-"""The organism in a header of UniProt's style: ``OS=``, its scientific name, and ``OX=``, its NCBI taxonomy id.
+"""The organism in a header in UniProt's format: ``OS=``, its scientific name, and ``OX=``, its NCBI taxonomy id.
 
-Filters and reports use these functions. For headers without these fields, nothing is guessed from other words.
+Filters and reports use these functions. For headers without these fields, no organism is inferred from other words.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ _FIELD: Final = re.compile(r"\s[A-Z]{2}=")
 
 
 def header_taxid(header: str) -> int | None:
-    """The taxonomy id in a header; None where it has none.
+    """The taxonomy id in a header; None if it has none.
 
     >>> header_taxid("sp|P69905|HBA_HUMAN Hemoglobin OS=Homo sapiens OX=9606 GN=HBA1 PE=1 SV=2")
     9606
@@ -24,7 +24,7 @@ def header_taxid(header: str) -> int | None:
 
 
 def header_organism(header: str) -> str | None:
-    """The organism's name in a header; None where it has none.
+    """The scientific name of the organism in a header; None if it has none.
 
     >>> header_organism("sp|P69905|HBA_HUMAN Hemoglobin OS=Homo sapiens OX=9606 GN=HBA1 PE=1 SV=2")
     'Homo sapiens'

@@ -15,8 +15,8 @@ class SequenceRecord:
     Attributes
     ----------
     header : str
-        The header without ``>`` and without trailing white space. Bytes that are not UTF-8 are kept as surrogate
-        escapes, so that ``header.encode("utf-8", "surrogateescape")`` restores the bytes that were read.
+        The header without ``>`` and without trailing white space. Bytes that are not UTF-8 are surrogate escapes, so
+        that ``header.encode("utf-8", "surrogateescape")`` restores the bytes that were read.
     codes : uint8 array, shape (length,)
         Residue codes with soft-mask flags (:mod:`swsearch.sequences.alphabet`).
     alphabet : Alphabet
@@ -28,12 +28,12 @@ class SequenceRecord:
 
     @property
     def identifier(self) -> str:
-        """First word of the header; empty where the header is empty."""
+        """First word of the header; empty if the header is empty."""
         return split_header(self.header)[0]
 
     @property
     def description(self) -> str:
-        """The header after its first word; often empty."""
+        """The header after its first word; may be empty."""
         return split_header(self.header)[1]
 
     @property

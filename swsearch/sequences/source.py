@@ -1,8 +1,8 @@
-"""Inputs that can be read several times from the beginning: files as they are, copies of pipes and standard input.
+"""Inputs that can be read several times from the beginning: files, and temporary copies of pipes and standard input.
 
-A pipe can be read only once, but a reader needs the first bytes to detect the format and the whole file to locate an
-error. So a pipe is copied to a temporary file without a name, which the system removes when the process ends, however
-it ends.
+A pipe can be read only once, but a reader reads the first bytes to detect the format, and reads the complete file again
+to locate an error. Therefore a pipe is copied to an unnamed temporary file, which the operating system removes when the
+process ends, for any reason.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _BLOCK_BYTES: Final = 1 << 20
 
 
 class Spooled(os.PathLike[str]):
-    """The copy of a pipe, as a path that can be opened as long as the object lives.
+    """The copy of a pipe, as a path that can be opened as long as the object exists.
 
     Attributes
     ----------
@@ -44,7 +44,7 @@ class Spooled(os.PathLike[str]):
 
 
 class _Named:
-    """A temporary file whose errors name its folder, because the pipe is not their cause."""
+    """A temporary file whose error messages name its folder, because the pipe is not the cause of the errors."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
@@ -57,7 +57,7 @@ class _Named:
 
 
 def seekable(path: str | os.PathLike[str]) -> str | os.PathLike[str]:
-    """The path itself, or a copy of its content where it is a pipe, a terminal or standard input (``-``).
+    """The path itself, or a copy of its content if it is a pipe, a terminal or standard input (``-``).
 
     A path that cannot be opened is returned unchanged; the reader then reports the error.
 
@@ -92,12 +92,12 @@ def standard_input() -> BinaryIO:
 
 
 def given_name(path: str | os.PathLike[str]) -> str:
-    """The path as it was given; for a copy, the path that was copied."""
+    """The path as the caller specified it; for a copy, the path that was copied."""
     return path.given if isinstance(path, Spooled) else os.fspath(path)
 
 
 def shown_name(path: str | os.PathLike[str]) -> str:
-    """The name of a source in messages: the path as given, or ``<stdin>`` for ``-``."""
+    """The name of a source in messages: the path as specified, or ``<stdin>`` for ``-``."""
     name = given_name(path)
     return "<stdin>" if name == STDIN else name
 
@@ -111,12 +111,12 @@ def source_name(path: str | os.PathLike[str]) -> str:
 
 
 def refuse_repeated_pipes(paths: Sequence[str | os.PathLike[str]]) -> None:
-    """Refuse a pipe that is named twice: its second reader would get no data, or wait forever.
+    """Refuse a pipe that occurs twice: its second reader would receive no data, or wait forever.
 
     Raises
     ------
     InputError
-        A pipe is named twice.
+        A pipe occurs twice.
     """
     seen: set[tuple[int, int]] = set()
     for path in paths:
@@ -125,7 +125,7 @@ def refuse_repeated_pipes(paths: Sequence[str | os.PathLike[str]]) -> None:
             found = os.stat(0 if name == STDIN else name)
         except (OSError, ValueError):
             continue
-        # Reading - moves the position of standard input, even if it is a regular file.
+        # Reading from ``-`` moves the file position of standard input, even if it is a regular file.
         if not stat.S_ISFIFO(found.st_mode) and name != STDIN:
             continue
         if (found.st_dev, found.st_ino) in seen:

@@ -1,9 +1,9 @@
 """The extreme-value distribution of optimal local scores, fitted to counted scores by maximum likelihood.
 
 A score is below an edge e with probability ``F(e) = exp(-exp(log_k + log_area(e) - lam * e))``, which is Gumbel's
-distribution where the area is constant. Scores are counted in cells between edges, so the likelihood is exact for
-integer scores and for scores that are cut off at either end. The maximum is found by Fisher scoring, which also gives
-the standard errors.
+distribution if the area is constant. :func:`fit_extreme_value` takes the numbers of scores between edges and returns λ
+and the scale. Because scores are counted in cells between edges, the likelihood is exact for integer scores and for
+scores that are censored at either end. The maximum is found by Fisher scoring, which also gives the standard errors.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class ExtremeValueFit:
     log_k : float
         Logarithm of the scale.
     lam_error : float
-        Standard error of ``lam``, relative to it.
+        Relative standard error of ``lam``.
     """
 
     lam: float
@@ -46,25 +46,25 @@ class ExtremeValueFit:
 def fit_extreme_value(
     edges: Floats, counts: NDArray[np.int64], log_area: Floats | float = 0.0, *, top_unknown: bool = False
 ) -> ExtremeValueFit:
-    """The distribution under which the counts are most likely.
+    """The distribution with the maximum likelihood of the counts.
 
     Parameters
     ----------
     edges : float64 array, shape (n,)
-        Ascending, at least 3.
+        The edges, ascending; n is at least 3.
     counts : int array, shape (n + 1,)
-        Number of scores below the first edge, between neighbouring edges (including the lower one), and from the last
-        edge on.
+        Numbers of scores below the first edge, between neighbouring edges (including the lower one), and at or above
+        the last edge.
     log_area : float64 array, shape (n,), or float
         Logarithm of the area at each edge.
     top_unknown : bool
-        Leave out the scores from the last edge on, whose number is then unknown to the fit; for samples whose highest
-        scores are not due to chance.
+        Whether to ignore the number of scores at or above the last edge; for samples whose highest scores are not due
+        to chance.
 
     Raises
     ------
     InputError
-        The scores lie in fewer than three cells, which do not determine two parameters.
+        The scores are in fewer than three cells, which do not determine two parameters.
     """
     used = np.asarray(counts, dtype=np.float64)
     if top_unknown:
@@ -75,7 +75,7 @@ def fit_extreme_value(
     n_used = total(used)
     below = np.clip(np.cumsum(used)[:-1] / n_used, 0.5 / n_used, 1 - 0.5 / n_used)
     centre = float(edges[np.argmin(abs(below - 0.5))])
-    quantile = -log(-log(below)) + area  # lam * e - log_k where the sample is the distribution
+    quantile = -log(-log(below)) + area  # lam * e - log_k, if the sample has exactly the distribution
     low, high = int(np.argmin(abs(below - 0.4))), int(np.argmin(abs(below - 0.95)))
     if low == high:
         low, high = 0, len(edges) - 1
@@ -111,7 +111,7 @@ def _solved(matrix: Floats, right: Floats) -> Floats:
 def _likelihood(
     theta: Floats, offsets: Floats, counts: Floats, area: Floats, top_unknown: bool
 ) -> tuple[float, Floats, Floats]:
-    """Log-likelihood, its gradient, and the Fisher information; ``offsets`` are the edges less the centre."""
+    """Log-likelihood, its gradient, and the Fisher information; ``offsets`` are the edges minus the centre."""
     rate = exp(np.minimum(theta[0] + area - theta[1] * offsets, 500.0))
     below = exp(-rate)
     slope = -rate * below

@@ -1,8 +1,9 @@
 """Bit scores and E-values of raw scores: Karlin-Altschul statistics with Spouge's finite-size correction.
 
-E-values are computed after the scores of all partitions are merged, with the residues of the whole database, so they do
-not depend on the partitions. For a raw score S, a query of m and a subject of n residues, and a search space of D
-residues::
+:class:`Statistics` contains the parameters of a scoring scheme and computes E-values, bit scores, and their inverses.
+E-values are computed after the scores of all partitions are merged, with the number of residues of the complete
+database, so they do not depend on the partitions. For a raw score S, a query of m and a subject of n residues, and a
+search space of D residues::
 
     E = k * area(S, m, n) * exp(-lam * S) * (D / n) * strands
     bits = (lam * S - ln k) / ln 2
@@ -15,13 +16,14 @@ where E uses S rounded down to a multiple of ``score_step``, and bits use S itse
     C    = max(2 * sigma / lam, sigma * S + tau, 1/12)
 
 ``room`` is the number of positions of a sequence at which an alignment of score S can still begin; the alignment has
-a * S + b residues on average. The lower bounds of variance and C are necessary: without them a subject of ten residues
-gets E near 1e-298. Park, Sheetlin, Ma, Madden & Spouge 2012 (doi 10.1186/1756-0500-5-286) give the theory. The bound of
-1/12, the variance of rounding to whole numbers, serves schemes whose mismatches cost so much that a score determines
-the length: their alpha and sigma are 0.
+a * S + b residues on average. The lower bounds of variance and C are necessary: without them, E of a subject of ten
+residues is near 1e-298. The theory is that of Park, Sheetlin, Ma, Madden & Spouge 2012 (doi 10.1186/1756-0500-5-286).
+The bound of 1/12, the variance of rounding to integers, is necessary for schemes whose mismatches cost so much that a
+score determines the length: their alpha and sigma are 0.
 
-For subjects of one length, E decreases as S increases; subjects of different lengths are not ordered by S. All
-arithmetic is that of :mod:`swsearch.deterministic`, so E has the same bytes on every machine, alone or in an array.
+For subjects of one length, E decreases as S increases; for subjects of different lengths, the order by E is not the
+order by S. All arithmetic is that of :mod:`swsearch.deterministic`, so E has the same bytes on every machine, as a
+scalar or in an array.
 """
 
 from __future__ import annotations
@@ -47,7 +49,7 @@ _MAX_POWER: Final = 40
 _MIN_VARIANCE: Final = 1 / 12
 _SOME_LENGTHS: Final = 8
 _GRID: Final = 64
-"""Scores tried at a time; a NumPy call takes as long for these as for one."""
+"""Number of scores tested at a time; a NumPy call takes the same time for these as for one."""
 
 
 @dataclass(frozen=True)
@@ -68,10 +70,10 @@ class Statistics:
         Covariance of the lengths in query and subject is ``sigma * S + tau``.
     score_step : int
         Scores are rounded down to a multiple of this number before their E-value is computed. It is 2 for
-        match/mismatch pairs whose odd scores are so rare that NCBI's parameters hold only for even ones, and 1
+        match/mismatch pairs whose odd scores are so rare that NCBI's parameters are valid only for even ones, and 1
         otherwise. Bit scores are computed from the raw score.
     source : str
-        The source of the parameters, a sentence for reports.
+        The source of the parameters, as a sentence for reports.
     """
 
     lam: float
@@ -110,7 +112,7 @@ class Statistics:
         return value
 
     def min_score_of_bits(self, bits: float) -> int:
-        """The smallest raw score, at least 1, whose bit score is ``bits`` or more."""
+        """The smallest raw score, at least 1, whose bit score is at least ``bits``."""
         score = max(1, int((bits * _LN2 + self._log_k) / self.lam) - 1)
         while float(self.bits(score)) < bits:
             score += 1
@@ -131,19 +133,19 @@ class Statistics:
         scores : int array
             Raw scores, at least 0.
         query_length : int
-            Residues of the query, at least 1.
+            Number of residues of the query, at least 1.
         subject_lengths : int array, of a shape that broadcasts with ``scores``
-            Residues of each score's subject, at least 1.
+            Number of residues of each score's subject, at least 1.
         search_space_residues : int
-            Residues of the whole database, or the number that the user set instead; at least 1.
+            Number of residues of the complete database, or the number that the user set instead; at least 1.
         strands : int
-            Number of comparisons of the query with a subject, at least 1: 2 where both strands of DNA are searched, 6
-            where one side is translated in six frames, 36 where both are. E is multiplied by it.
+            Number of comparisons of the query with a subject, at least 1: 2 if both strands of DNA are searched, 6 if
+            one side is translated in six frames, 36 if both are. E is multiplied by it.
 
         Returns
         -------
         float64 array
-            Finite, at least 0; 0 where the value is below 5e-324.
+            Finite, at least 0; 0 if the value is below 5e-324.
 
         Raises
         ------
@@ -181,15 +183,15 @@ class Statistics:
         search_space_residues: int,
         strands: int = 1,
     ) -> int:
-        """The smallest raw score with which some subject can have an E-value of at most ``evalue``.
+        """The smallest raw score with which a subject can have an E-value of at most ``evalue``.
 
         A search may discard lower scores without losing a hit: the minimum is taken over all lengths of subjects, and
-        for each length E decreases as the score increases.
+        for each length, E decreases as the score increases.
 
         Parameters
         ----------
         evalue : float
-            Cut-off, at least 0; with infinity every score from 1 passes.
+            Cut-off, at least 0; with infinity, all scores of at least 1 pass.
         query_length, search_space_residues, strands
             As for :meth:`evalue`.
         subject_lengths : int array
@@ -203,7 +205,7 @@ class Statistics:
         Raises
         ------
         InputError
-            ``evalue`` is negative or not a number, there are no subjects, or as for :meth:`evalue`.
+            ``evalue`` is negative or not a number, or there are no subjects; or as for :meth:`evalue`.
         """
         if not evalue >= 0:
             raise InputError(f"E-value cut-off {evalue} is out of range; choose 0 or more")
@@ -217,7 +219,7 @@ class Statistics:
             )
             return found
 
-        # A few lengths give a score that passes; then it is checked that the next lower score fails at all lengths.
+        # Some lengths give a score that passes; then all lengths are tested for lower scores that pass.
         some = lengths[np.linspace(0, lengths.size - 1, min(lengths.size, _SOME_LENGTHS)).astype(np.intp)]
         passing = 2**_MAX_POWER
         while True:
@@ -235,7 +237,7 @@ def _min_passing(
 ) -> int:
     """The smallest score, at least 1, that passes at one of ``lengths``.
 
-    All scores above it pass too, among them ``known``. ``passes`` takes scores and lengths, and returns a bool array
+    All scores above it also pass, among them ``known``. ``passes`` takes scores and lengths, and returns a bool array
     with one row per score and one column per length.
     """
     failing, passing = 0, known

@@ -1,22 +1,25 @@
-"""The published Karlin-Altschul parameters: finds the :class:`Statistics` of a scoring scheme in NCBI's tables.
+"""The published Karlin-Altschul parameters: :func:`find_statistics` looks up a scoring scheme in NCBI's tables.
 
-The table ``karlin_altschul.tsv`` beside this file states its source and columns. For a scheme outside the table, the
-result is the reason why it has no statistics; parameters of a similar scheme are never used.
+The table ``karlin_altschul.tsv`` in the folder of this module states its source and columns. The result for a scheme is
+its :class:`Statistics`; for a scheme outside the table, it is the reason why there are none. Parameters of a similar
+scheme are never used.
 
 Protein matrices are identified by content, not by name: by the scores of pairs of the 20 amino acids, on which the
-parameters depend. So BLOSUM62 read from a file is BLOSUM62, and one with a changed score is not. There are two versions
-of BLOSUM80: NCBI distributes one in thirds of a bit (A with A scores 7; Biopython has this one), and BLAST uses
-another, in half bits (A with A scores 5). The published parameters are those of the second.
+parameters depend. BLOSUM62 from a file is therefore BLOSUM62, and a copy with a changed score is not. There are two
+versions of BLOSUM80: NCBI distributes one in thirds of a bit (A with A scores 7; Biopython has this one), and BLAST
+uses another, in half bits (A with A scores 5). The published parameters are those of the second.
 
-DNA follows BLAST's rules. Match and mismatch are divided by their greatest common divisor, and gap costs with them. The
-rows of a match/mismatch pair come first; for gap costs from the pair's thresholds on, gaps do not matter and the
-ungapped values apply; for 2/-3, 2/-5 and 2/-7, scores are rounded down to even ones. NCBI's linear rows ("0/0") are
-stored with the costs that they denote, open 0 and extend match/2 - mismatch, and apply only to these.
+The rules for DNA are those of BLAST. Match, mismatch and gap costs are divided by the greatest common divisor of match
+and mismatch. The rows of a match/mismatch pair have precedence. For gap costs at or above the thresholds of the pair,
+gaps have no effect and the ungapped values apply. For 2/-3, 2/-5 and 2/-7, scores are rounded down to even ones. NCBI's
+linear rows ("0/0") are stored with the costs that they denote, open 0 and extend match/2 - mismatch, and apply only to
+these costs.
 
-Variances of the aligned length are published for protein only. For DNA, the ungapped ones are exact, α_u = s²/μ³, with
-μ and s² the mean and variance of a column's score in a true alignment. With gaps they are extrapolated from the mean
-length, ``alpha = α_u * max(1, a/a_u) ** 2.5``; the exponent is close to the one fitted to the protein rows (2.48). The
-true covariance is close to the variance (within 3 % in most protein rows) and is assumed to be equal to it.
+Variances of the aligned length are published for protein only. For DNA, the ungapped variances are exact,
+α_u = s²/μ³, where μ and s² are the mean and variance of the score of a column in a true alignment. With gaps, they are
+extrapolated from the mean length, ``alpha = α_u * max(1, a/a_u) ** 2.5``; the exponent is close to the one fitted to
+the protein rows (2.48). The true covariance is close to the variance (within 3 % in most protein rows) and is assumed
+to be equal to it.
 """
 
 from __future__ import annotations
@@ -67,7 +70,7 @@ class NoStatistics:
     Attributes
     ----------
     reason : str
-        Why there are none, and which similar schemes have statistics.
+        The reason why there are none, and similar schemes that have statistics.
     """
 
     reason: str
@@ -75,7 +78,7 @@ class NoStatistics:
 
 @dataclass(frozen=True)
 class _Row:
-    """One row of the table; ``gap`` is (open, extend), ``alpha`` and ``sigma`` are None where not published."""
+    """One row of the table; ``gap`` is (open, extend); ``alpha`` and ``sigma`` are None if not published."""
 
     gap: tuple[float, float]
     lam: float
@@ -89,7 +92,8 @@ class _Row:
 class _System:
     """The rows of one matrix or one reduced match/mismatch pair.
 
-    ``ungapped_from`` are the gap costs from which on the ungapped row applies; None for protein, where it never does.
+    ``ungapped_from`` are the smallest gap costs for which the ungapped row applies; None for protein, for which it
+    never applies.
     """
 
     name: str
@@ -98,7 +102,7 @@ class _System:
     ungapped_from: tuple[float, float] | None
 
     def gaps(self, factor: int, near: tuple[int, int]) -> str:
-        """The gap costs with parameters for scores of ``factor`` times this system, nearest to ``near`` first."""
+        """The gap costs that have parameters, for scores of ``factor`` times this system; nearest to ``near`` first."""
         pairs = [(row.gap[0] * factor, row.gap[1] * factor) for row in self.gapped]
         whole = [pair for pair in pairs if pair[1] == int(pair[1])]
         whole.sort(key=lambda pair: (abs(pair[0] - near[0]) + 2 * abs(pair[1] - near[1]), pair))
@@ -221,9 +225,9 @@ def estimated_statistics(
     a : float
         Mean aligned length per unit of score.
     source : str
-        A sentence on how the estimate was made.
+        A sentence on the method of the estimate.
     gapped : bool
-        False where the estimate is the ungapped parameters themselves.
+        False if the estimate consists of the ungapped parameters.
     """
     free = _Row((0.0, 0.0), ungapped.lam, ungapped.k, ungapped.a, ungapped.alpha, ungapped.alpha)
     gap = (float(scheme.gap.open), float(scheme.gap.extend))

@@ -1,9 +1,9 @@
 """Karlin-Altschul theory of alignments without gaps: exact parameters from scores and letter frequencies.
 
-The theory is that of Karlin and Altschul 1990 (doi 10.1073/pnas.87.6.2264). With p the frequencies and s the scores, λ
-is the positive root of ``Σ p_i p_j exp(λ s_ij) = 1``; :func:`find_lambda` computes it for matrices and profiles. K
-follows from the distributions of sums of independent scores. The length of an alignment of score S has the mean S/μ and
-the variance S·s²/μ³, with μ and s² the mean and the variance of a column's score in a true alignment.
+The theory is that of Karlin and Altschul 1990 (doi 10.1073/pnas.87.6.2264). For frequencies p and scores s, λ is the
+positive root of ``Σ p_i p_j exp(λ s_ij) = 1``; :func:`find_lambda` computes it for matrices and profiles. K follows
+from the distributions of sums of independent scores. The length of an alignment of score S has the mean S/μ and the
+variance S·s²/μ³, where μ and s² are the mean and the variance of the score of a column in a true alignment.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Ungapped:
 
 
 def matrix_parameters(matrix: SubstitutionMatrix) -> Ungapped | None:
-    """Parameters of a matrix for letters of background frequencies, or None where it has none.
+    """Parameters of a matrix for letters with background frequencies, or None if they do not exist.
 
     >>> from swsearch.scoring.matrix import named_matrix
     >>> found = matrix_parameters(named_matrix("BLOSUM62"))
@@ -55,7 +55,7 @@ def matrix_parameters(matrix: SubstitutionMatrix) -> Ungapped | None:
 
 
 def matrix_lambda(matrix: SubstitutionMatrix) -> float | None:
-    """λ of a matrix for letters of background frequencies, as in :func:`matrix_parameters`, or None where it has none.
+    """λ of a matrix for letters with background frequencies, as in :func:`matrix_parameters`, or None.
 
     >>> from swsearch.scoring.matrix import named_matrix
     >>> round(matrix_lambda(named_matrix("BLOSUM62")), 4)
@@ -73,7 +73,7 @@ def _matrix_distribution(matrix: SubstitutionMatrix) -> tuple[int, Floats]:
 def score_distribution(
     scores: NDArray[np.int64], row_frequencies: Floats, column_frequencies: Floats
 ) -> tuple[int, Floats]:
-    """The lowest score, and the probability of each score from the lowest on, for letters drawn independently.
+    """The lowest score, and the probabilities of it and of all higher scores, for independent letters.
 
     Parameters
     ----------
@@ -89,7 +89,7 @@ def score_distribution(
 
 
 def ungapped_parameters(lowest: int, probabilities: Floats) -> Ungapped | None:
-    """Parameters of a score distribution, or None where it has none: no score is positive, or the mean is not negative.
+    """Parameters of a score distribution; None if no score is positive or the mean is not negative.
 
     Parameters
     ----------
@@ -105,14 +105,14 @@ def ungapped_parameters(lowest: int, probabilities: Floats) -> Ungapped | None:
     lattice = gcd(*scores.tolist())
     in_alignment = probabilities * exp(lam * scores)
     column_mean = total(scores * in_alignment)
-    # Where mismatches hardly occur in alignments, rounding may leave the difference below 0.
+    # If mismatches hardly occur in alignments, rounding errors may make the difference negative.
     column_variance = max(0.0, total(scores * scores * in_alignment) - column_mean * column_mean)
     k = _scale(scores // lattice, probabilities, lam * lattice, column_mean / lattice)
     return Ungapped(lam, k, 1.0 / column_mean, column_variance / (column_mean * column_mean * column_mean))
 
 
 def find_lambda(lowest: int, probabilities: Floats) -> float | None:
-    """λ of a score distribution, to one unit in the last place; None where :func:`ungapped_parameters` is None.
+    """λ of a score distribution, to one unit in the last place; None if :func:`ungapped_parameters` is None.
 
     λ is found by bisection: ``Σ p exp(λ s) - 1`` is convex, 0 at 0 with a negative slope, and 0 again at λ.
     """
@@ -123,7 +123,7 @@ def find_lambda(lowest: int, probabilities: Floats) -> float | None:
     def excess(lam: float) -> float:
         return total(probabilities * expm1(lam * scores))
 
-    # Here the term of the highest score alone makes the sum positive.
+    # At this value, the term of the highest score alone makes the sum positive.
     high = float(log(1.0 + 1.0 / probabilities[-1])) / float(scores[-1])
     while excess(high / 2) > 0:
         high /= 2
@@ -137,7 +137,7 @@ def find_lambda(lowest: int, probabilities: Floats) -> float | None:
 
 
 def _possible(lowest: int, probabilities: Floats) -> tuple[NDArray[np.int64], Floats]:
-    """The scores that occur, ascending, and their probabilities."""
+    """The scores with positive probability, ascending, and their probabilities."""
     indices = np.flatnonzero(probabilities > 0)
     return indices + lowest, probabilities[indices]
 
@@ -146,12 +146,12 @@ def _scale(scores: NDArray[np.int64], probabilities: Floats, lam: float, column_
     """K for integer scores whose greatest common divisor is 1.
 
     ``K = λ exp(-2σ) / (λ μ (1 - exp(-λ)))`` with
-    ``σ = Σ_n (P(S_n >= 0) + E[exp(λ S_n); S_n < 0]) / n``, S_n the sum of n independent scores.
+    ``σ = Σ_n (P(S_n >= 0) + E[exp(λ S_n); S_n < 0]) / n``, where S_n is the sum of n independent scores.
     """
     lowest = int(scores[0])
     width = int(scores[-1]) - lowest
-    weights = exp(lam * np.arange(_MAX_SUMMANDS * lowest, 0))  # of the negative sums, ending with that of -1
-    sums, sigma = np.ones(1), 0.0  # probabilities of S_n, from n * lowest on
+    weights = exp(lam * np.arange(_MAX_SUMMANDS * lowest, 0))  # of the negative sums, up to that of -1
+    sums, sigma = np.ones(1), 0.0  # sums[i] is the probability that S_n is n * lowest + i
     for n in range(1, _MAX_SUMMANDS + 1):
         longer = np.zeros(len(sums) + width)
         for score, probability in zip(scores.tolist(), probabilities.tolist(), strict=True):

@@ -4,7 +4,8 @@ The rest of the program does not use rows: :mod:`swsearch.store.records` transla
 is the same for SQLite and PostgreSQL. :data:`SCHEMA` names the Alembic revision that these classes describe, and a test
 compares them with the result of the migrations.
 
-Headers of sequence files may contain any byte. :class:`FileText` stores them readably and returns them unchanged.
+Headers of sequence files may contain any byte. :class:`FileText` stores them as readable text and restores them
+unchanged.
 """
 
 from __future__ import annotations
@@ -59,7 +60,7 @@ def _restored(stored: str) -> str:
 
 
 class FileText(TypeDecorator[str]):
-    """Text that may contain NUL and bytes that are not UTF-8 (surrogate escapes), which databases refuse."""
+    """A column type for text with NUL or bytes that are not UTF-8 (surrogate escapes), which databases refuse."""
 
     impl = Text
     cache_ok = True
@@ -74,7 +75,7 @@ class FileText(TypeDecorator[str]):
 
 
 class UtcTime(TypeDecorator[datetime]):
-    """A time in UTC, also in databases without time zones (SQLite)."""
+    """A column type for times in UTC, also for databases without time zones (SQLite)."""
 
     impl = DateTime(timezone=True)
     cache_ok = True
@@ -91,7 +92,7 @@ class UtcTime(TypeDecorator[datetime]):
 
 
 Big = BigInteger().with_variant(Integer(), "sqlite")
-"""64 bits; SQLite's INTEGER has 64 bits too, and its row ids must have this type."""
+"""A 64-bit integer; the INTEGER of SQLite also has 64 bits, and its row ids must have this type."""
 
 
 class Base(DeclarativeBase):
@@ -99,7 +100,7 @@ class Base(DeclarativeBase):
 
 
 class SchemaRow(Base):
-    """Alembic's version table under a name of its own, so that no other program's database is taken for a store."""
+    """Alembic's version table, under a name that distinguishes a store from databases of other programs."""
 
     __tablename__ = "swsearch_schema"
 
@@ -107,10 +108,10 @@ class SchemaRow(Base):
 
 
 class RunRow(Base):
-    """One run: everything of :class:`~swsearch.hits.result.RunInfo`, its times, its process and its share."""
+    """One run: all values of :class:`~swsearch.hits.result.RunInfo`, its times, its process and its share."""
 
     __tablename__ = "runs"
-    __table_args__ = ({"sqlite_autoincrement": True},)  # the number of a deleted run is not given to another
+    __table_args__ = ({"sqlite_autoincrement": True},)  # the number of a deleted run is not reused
 
     id: Mapped[int] = mapped_column(Big, primary_key=True)
     state: Mapped[str] = mapped_column(String(16))
@@ -171,7 +172,7 @@ class QueryRow(Base):
 
 
 class FailureRow(Base):
-    """One query that cannot be searched, and why. A query in neither ``queries`` nor ``failures`` is missing."""
+    """One query that cannot be searched, and the reason. A query in neither ``queries`` nor ``failures`` is missing."""
 
     __tablename__ = "failures"
 

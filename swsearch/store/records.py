@@ -1,7 +1,7 @@
-"""Records as rows of the store's tables, and rows as records.
+"""Conversion of records to rows of the store's tables, and of rows to records.
 
-:mod:`swsearch.store.repository` writes the values that are made here, and makes records from the rows
-that it reads. Every row is checked first (:mod:`swsearch.store.rows`).
+:mod:`swsearch.store.repository` uses these functions for the values that it writes and for the rows that it reads.
+Every row is checked before it is converted (:mod:`swsearch.store.rows`).
 """
 
 from __future__ import annotations
@@ -29,21 +29,21 @@ class StoredRun:
     Attributes
     ----------
     id : int
-        Its number in the store, from 1; never given to another run.
+        Its number in the store, from 1; it is never reused for another run.
     info : RunInfo
     state : str
         ``finished``; ``running``; or ``interrupted``: it was stopped, or its process on this machine has ended. A run
-        of another machine is ``running`` until that machine records its end.
+        of another machine is ``running`` until that machine stores its end.
     worker : Worker
         The process that worked on it last.
     started, finished : datetime
-        UTC; ``finished`` is None until then.
+        Times in UTC; ``finished`` is None if the run is not finished.
     n_queries, n_hits : int
-        Committed so far.
+        Numbers of queries and hits committed so far.
     n_failed : int
-        Queries that could not be searched, so far.
+        Number of queries found so far that cannot be searched.
     asked : AskedQueries or None
-        The queries that the run was asked to search; None in runs of older programs, which did not store them.
+        The queries that the run is to search; None in runs of older programs, which did not store them.
     remark : str or None
         A remark on the run for the user.
     """
@@ -62,23 +62,23 @@ class StoredRun:
 
     @property
     def is_at_work(self) -> bool:
-        """Whether a process works on it, or may do so on another machine."""
+        """Whether a process works on the run, or may work on it on another machine."""
         return self.state == RUNNING
 
     @property
     def n_missing(self) -> int | None:
-        """Queries that it was asked to search and has neither searched nor refused; None if unknown."""
+        """Number of queries that the run is to search and has neither searched nor refused; None if unknown."""
         n_asked = None if self.asked is None else self.asked.n_of_share
         return None if n_asked is None else n_asked - self.n_queries - self.n_failed
 
 
 def utc_now() -> datetime:
-    """The time now, in UTC."""
+    """The current time in UTC."""
     return datetime.now(UTC)
 
 
 def asked_values(asked: AskedQueries | None) -> dict[str, Any]:
-    """The columns that say which queries a run is to search."""
+    """The columns that define which queries a run is to search."""
     if asked is None:
         return {}
     return {
@@ -90,18 +90,18 @@ def asked_values(asked: AskedQueries | None) -> dict[str, Any]:
 
 
 def claim_values() -> dict[str, Any]:
-    """The columns that say which process works on a run."""
+    """The columns that identify the process that works on a run, namely this process."""
     worker = Worker.this()
     return {"state": RUNNING, "host": worker.host, "process": worker.process, "process_began": worker.began}
 
 
 def state_of(row: Row[Any], worker: Worker) -> str:
-    """A run's state; a run whose process on this machine has ended is interrupted."""
+    """The state of a run; a run whose process on this machine has ended is interrupted."""
     return INTERRUPTED if row.state == RUNNING and worker.has_ended else str(row.state)
 
 
 def run_values(info: RunInfo) -> dict[str, Any]:
-    """The columns of a run that its record gives."""
+    """The columns of a run that its :class:`~swsearch.hits.result.RunInfo` determines."""
     database = info.database
     return {
         "command": without_passwords(info.command),
@@ -127,12 +127,12 @@ def run_values(info: RunInfo) -> dict[str, Any]:
 
 
 def stored_run(row: Row[Any]) -> StoredRun:
-    """The run of a row, which also has the numbers of its queries, hits and failures.
+    """The run of a row, which also contains the numbers of its queries, hits and failures.
 
     Raises
     ------
     ValueError
-        A value has no place in its column.
+        A value is not valid in its column.
     """
     checked(row, RUNS)
     try:
@@ -185,7 +185,7 @@ def stored_run(row: Row[Any]) -> StoredRun:
 
 
 def query_values(result: QueryResult) -> dict[str, Any]:
-    """The columns of a query, without its run."""
+    """The columns of a query, without the id of its run."""
     return {
         "number": result.number,
         "digest": query_digest(result.header, result.letters),
@@ -202,12 +202,12 @@ def query_values(result: QueryResult) -> dict[str, Any]:
 
 
 def query_result(row: Row[Any], hits: tuple[Hit, ...]) -> QueryResult:
-    """The result of a query's row and its hits.
+    """The result of a query, from its row and its hits.
 
     Raises
     ------
     ValueError
-        A value has no place in its column.
+        A value is not valid in its column.
     """
     checked(row, QUERIES)
     stats = SearchStats(row.cells, row.score_seconds, row.total_seconds, row.n_rescored)
@@ -246,12 +246,12 @@ def hit_values(query_id: int, hit: Hit) -> tuple[Any, ...]:
 
 
 def hit_of(row: Row[Any], query_header: str) -> Hit:
-    """The hit of a row; ``query_header`` is that of its query.
+    """The hit of a row; ``query_header`` is the header of its query.
 
     Raises
     ------
     ValueError
-        A value has no place in its column.
+        A value is not valid in its column.
     """
     checked(row, HITS)
     alignment = Alignment(

@@ -3,9 +3,9 @@
 :mod:`swsearch.run` opens a :class:`HitStore`, starts or resumes a run, adds each query when its search ends, and
 finishes the run. Reports of stored runs read :meth:`HitStore.queries`.
 
-A query and its hits are committed together, so every query in the store is complete, also after the process was killed.
-``committed`` names these queries, so that the run can be resumed. A run also stores which queries it was asked to
-search and which of them cannot be searched, so the missing ones are known exactly (``missing``).
+A query and its hits are committed together, so every query in the store is complete, even after the process was killed.
+``committed`` lists these queries, so that the run can be resumed. A run also stores which queries it is to search and
+which of them cannot be searched, so that the missing queries are known exactly (``missing``).
 """
 
 from __future__ import annotations
@@ -60,8 +60,9 @@ LATEST: Final = "latest"
 class HitStore(Closeable):
     """Runs, queries and hits in one SQLite file or PostgreSQL database.
 
-    Threads may share a store; each call is one transaction on a connection of its own. Several processes may write to
-    one file; each waits for the others. Close it, or use it as a context manager; the returned records remain valid.
+    Threads may share a store; each call is one transaction on a separate connection. Several processes may write to
+    one file; each waits for the others. The store must be closed or used as a context manager; the returned records
+    remain valid.
 
     Parameters
     ----------
@@ -70,12 +71,12 @@ class HitStore(Closeable):
     create : bool
         Create the store if there is none; otherwise a missing store is an error.
     busy_seconds : float
-        How long to wait for another process that writes to the same file.
+        Longest time to wait for another process that writes to the same file, in seconds.
 
     Raises
     ------
     StoreError
-        No store is there and ``create`` is False, or it cannot be opened, read or written.
+        There is no store and ``create`` is False, or it cannot be opened, read or written.
     SchemaOutdated
         Another version of the program wrote it.
     """
@@ -95,16 +96,17 @@ class HitStore(Closeable):
             raise
 
     def close(self) -> None:
-        """Give the connections back."""
+        """Close the connections."""
         self._engine.dispose()
 
     # Writing
 
     @contextmanager
     def whole(self) -> Iterator[Self]:
-        """A store whose changes are committed together when the block ends, or not at all; nobody sees them before.
+        """A store whose changes form one transaction: they are committed together at the end of the ``with`` statement.
 
-        A process that is killed in the block leaves nothing. Other writers wait meanwhile, as for one transaction.
+        Before that, they are invisible to others; an exception, or the death of the process, discards them. Other
+        writers wait until the transaction ends.
         """
         with self._writing() as connection:
             within = copy.copy(self)
@@ -123,7 +125,7 @@ class HitStore(Closeable):
         Raises
         ------
         StoreError
-            The run has a query of this number already, or there is no such run, or the store cannot be written.
+            The run already has a query with this number, there is no such run, or the store cannot be written.
         """
         try:
             with self._writing() as connection:
@@ -146,7 +148,7 @@ class HitStore(Closeable):
             raise StoreError(f"{self.name}: run {run_id} has its query {result.number} already") from error
 
     def add_failure(self, run_id: int, failed: FailedQuery) -> None:
-        """Store that a query of the run cannot be searched; replaces an earlier reason.
+        """Store that a query of the run cannot be searched, with the reason, which replaces an earlier one.
 
         Raises
         ------
@@ -164,7 +166,7 @@ class HitStore(Closeable):
             raise
 
     def note_asked(self, run_id: int, asked: AskedQueries) -> None:
-        """Store which queries the run is to search, when they have become known or have changed."""
+        """Store which queries the run is to search, if they have become known or have changed."""
         self._set_values(run_id, **asked_values(asked))
 
     def note_remark(self, run_id: int, remark: str) -> None:
@@ -180,12 +182,12 @@ class HitStore(Closeable):
         self._set_values(run_id, state=INTERRUPTED)
 
     def resume_run(self, run_id: int, seen: StoredRun | None = None) -> None:
-        """Mark a run as resumed by this process. Its failures are deleted, since they will be found again.
+        """Mark a run as resumed by this process. Its failures are deleted, because they will be found again.
 
         Raises
         ------
         RunTaken
-            Another process has resumed or ended it since it was read as ``seen``.
+            Another process has resumed or ended the run since it was read as ``seen``.
         """
         with self._writing() as connection:
             found = select(RUNS.c.state, RUNS.c.host, RUNS.c.process, RUNS.c.process_began)
@@ -201,7 +203,7 @@ class HitStore(Closeable):
             connection.execute(delete(FAILURES).where(FAILURES.c.run_id == run_id))
 
     def note_statistics(self, run_id: int, sentence: str) -> None:
-        """Add a sentence, found during the run, to the description of its statistics."""
+        """Append a sentence to the description of the run's statistics."""
         with self._writing() as connection:
             found = connection.execute(select(RUNS.c.statistics).where(RUNS.c.id == run_id)).scalar()
             if found is None:
@@ -220,16 +222,18 @@ class HitStore(Closeable):
         Parameters
         ----------
         run : str or int
-            An id, or ``latest``, where the newest run is also the newest finished one, or none is finished.
+            An id, or ``latest``. ``latest`` requires that the newest run is also the newest finished one, or that none
+            is finished.
         force : bool
-            Delete it even if a process works on it or may do so. That process then ends with an error.
+            Whether to delete the run even if a process works on it or may work on it. That process then ends with an
+            error.
 
         Raises
         ------
         RunNotFound
             There is no such run.
         StoreError
-            A process is or may be at work on the run, or ``latest`` may mean two runs.
+            A process works on the run or may work on it, or ``latest`` is ambiguous.
         """
         with self._writing() as connection:
             run_id = self._find(connection, run)
@@ -280,7 +284,8 @@ class HitStore(Closeable):
     def queries(self, run: str | int = "latest") -> Iterator[QueryResult]:
         """Results of a run's committed queries, in order of their numbers, one at a time.
 
-        The results are those of the store when the first one was read. One query with its hits is in memory.
+        The results are those in the store when the first one was read. Only one query with its hits is in memory at a
+        time.
 
         Raises
         ------
@@ -301,7 +306,7 @@ class HitStore(Closeable):
         Raises
         ------
         StoreError
-            The run has no query of this number.
+            The run has no query with this number.
         """
         with reading(self._engine) as connection:
             wanted = (QUERIES.c.run_id == run_id) & (QUERIES.c.number == number)
@@ -326,10 +331,10 @@ class HitStore(Closeable):
             ]
 
     def missing(self, run_id: int) -> list[int]:
-        """Numbers of the queries that a run was asked to search and has neither searched nor refused.
+        """Numbers of the queries that a run is to search and has neither searched nor refused.
 
-        In runs of older programs, which did not store the queries to search, the numbers below the largest that it has
-        not: those of queries that failed are among them, and queries at the end are not.
+        Runs of older programs did not store the queries to search. For these runs, the result is the absent numbers
+        below the largest present one: it includes queries that failed, and does not include queries at the end.
         """
         asked = self.run(run_id).asked
         there = {*self.committed(run_id), *(failed.number for failed in self.failures(run_id))}
@@ -340,7 +345,7 @@ class HitStore(Closeable):
 
     @contextmanager
     def _writing(self) -> Iterator[Connection]:
-        """A connection in a transaction that commits completely or not at all, to the file that was opened."""
+        """A connection to the file that was opened, in a transaction that commits completely or not at all."""
         if self._whole is not None:
             with translated(self._engine.url):
                 yield self._whole
@@ -351,7 +356,7 @@ class HitStore(Closeable):
         self._place.check()
 
     def _find(self, connection: Connection, run: str | int) -> int:
-        """The id that ``run`` names."""
+        """The id of the run that ``run`` denotes."""
         found: int | None = None
         if run == LATEST:
             newest = select(func.max(RUNS.c.id))
@@ -366,7 +371,7 @@ class HitStore(Closeable):
 
 
 def _at_work(run: StoredRun) -> str:
-    """A sentence on a run that is not finished."""
+    """A sentence for messages about a run that is not finished."""
     if not run.is_at_work:
         return run.state
     if run.worker.is_here:
@@ -379,7 +384,7 @@ def _this_failure(run_id: int, number: int) -> Delete:
 
 
 def _select_runs() -> Any:
-    """Every run's columns, with how many queries and hits it has."""
+    """The columns of all runs, with their numbers of queries and hits."""
     n_queries = select(func.count()).where(QUERIES.c.run_id == RUNS.c.id).scalar_subquery()
     n_hits = select(func.coalesce(func.sum(QUERIES.c.n_hits), 0)).where(QUERIES.c.run_id == RUNS.c.id)
     n_failed = select(func.count()).where(FAILURES.c.run_id == RUNS.c.id).scalar_subquery()

@@ -1,6 +1,6 @@
-"""Checks the types of rows that are read: SQLite accepts any value in any column, and a store may have been edited.
+"""Type checks of the rows that are read: SQLite accepts any value in any column, and a store may have been edited.
 
-:mod:`swsearch.store.repository` checks each row before it makes a record of it, so that the rest of the program gets
+Each row is passed through :func:`checked` before it is converted to a record, so that the rest of the program receives
 the types that it expects. The meaning of values is not checked.
 """
 
@@ -18,14 +18,14 @@ _SIGNED: Final = frozenset({"query_frame", "subject_frame", "score"})
 
 
 def checked(row: Row[Any], table: Table) -> Row[Any]:
-    """The row, whose first columns are those of the table, if every value has the type of its column.
+    """The row itself, if every value has the type of its column and no count or index is negative.
 
-    Counts and indices must not be negative.
+    The first columns of the row are those of the table.
 
     Raises
     ------
     ValueError
-        A value is of another type or out of range; the message names its column.
+        A value has another type or is out of range; the message names its column.
     """
     n_columns, counts, narrow = _rules(table)
     fits = (
@@ -66,7 +66,7 @@ def _fits(kind: type, column: Any) -> bool:
 
 
 def _flaw(row: Row[Any], table: Table) -> str:
-    """The column with the wrong value, and the value."""
+    """A text with the first column that has an invalid value, and the value."""
     for value, column in zip(row, table.columns, strict=False):
         negative = isinstance(column.type, Integer) and column.name not in _SIGNED and type(value) is int and value < 0
         wide = type(column.type) is Integer and type(value) is int and abs(value) >= 2**31

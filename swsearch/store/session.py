@@ -1,10 +1,10 @@
 """Connections to a store: opening them, creating and checking the schema, and error messages for failures.
 
-A store is named by a file path, or by a URL: ``sqlite:///hits.sqlite``, ``postgresql://user@host/database``.
+A store is specified by a file path or a URL: ``sqlite:///hits.sqlite``, ``postgresql://user@host/database``.
 
-SQLite runs in WAL mode (readers and one writer do not block each other) with ``synchronous=NORMAL``: a killed process
-loses nothing that was committed, a power failure may lose the last commits but never damages the file. A writer takes
-the lock when its transaction begins and waits for another writer up to :data:`BUSY_SECONDS`.
+SQLite is used in WAL mode (readers and one writer do not block each other) with ``synchronous=NORMAL``: if a process is
+killed, no committed data is lost; a power failure may lose the last commits but never damages the file. A writer takes
+the lock when its transaction begins, and waits for another writer up to :data:`BUSY_SECONDS`.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from swsearch.resources import resource_folder
 from swsearch.store.models import SCHEMA, Base, SchemaRow
 
 BUSY_SECONDS: Final = 60.0
-"""How long a writer waits for another."""
+"""Longest time that a writer waits for another, in seconds."""
 
 _DAMAGED: Final = "the database is damaged; `sqlite3 FILE .recover` may save what is left"
 
@@ -39,11 +39,11 @@ logging.getLogger("sqlalchemy.pool").addHandler(logging.NullHandler())
 _SQLITE_MAGIC: Final = b"SQLite format 3\0"
 _PASSWORD: Final = re.compile(r"(\w://[^\s:/@]*:)[^\s/]+@")
 _CREATION_LOCK: Final = 0x73775365
-"""Key of PostgreSQL's advisory lock while a store is created or upgraded."""
+"""Key of the advisory lock of PostgreSQL that is held while a store is created or upgraded."""
 
 
 def store_url(target: str | os.PathLike[str]) -> URL:
-    """The URL of a store given as a path or as a URL.
+    """The URL of a store that is specified by a path or a URL.
 
     Raises
     ------
@@ -65,14 +65,14 @@ def store_url(target: str | os.PathLike[str]) -> URL:
 
 
 def display_name(url: URL) -> str:
-    """How messages name a store: its file, or its URL without the password."""
+    """The name of a store in messages: its file, or its URL without the password."""
     if url.drivername != "sqlite":
         return url.render_as_string(hide_password=True)
     return unquote(str(url.database).removeprefix("file://")) if "uri" in url.query else str(url.database)
 
 
 def without_passwords(command: str) -> str:
-    """A command line with ``***`` for the password of each URL in it, so that a store can be handed on.
+    """A command line with ``***`` in place of the password of each URL, so that a store contains no passwords.
 
     >>> without_passwords("swsearch runs list --store postgresql://me:secret@host/hits")
     'swsearch runs list --store postgresql://me:***@host/hits'
@@ -81,7 +81,7 @@ def without_passwords(command: str) -> str:
 
 
 def make_engine(url: URL, *, busy_seconds: float = BUSY_SECONDS) -> Engine:
-    """An engine whose connections have the settings described above; nothing is opened yet.
+    """An SQLAlchemy engine whose connections have the settings described above; no connection is opened yet.
 
     Raises
     ------
@@ -101,7 +101,7 @@ def make_engine(url: URL, *, busy_seconds: float = BUSY_SECONDS) -> Engine:
 
     @event.listens_for(engine, "connect")
     def set_up(connection: Any, _record: Any) -> None:
-        connection.isolation_level = None  # transactions begin where `begin` says, not where the driver guesses
+        connection.isolation_level = None  # `begin` below starts transactions, not the driver
         connection.execute("PRAGMA foreign_keys = ON")
         connection.execute("PRAGMA synchronous = NORMAL")
 
@@ -114,9 +114,9 @@ def make_engine(url: URL, *, busy_seconds: float = BUSY_SECONDS) -> Engine:
 
 
 def _is_frozen(path: Path) -> bool:
-    """Whether a store can only be read, so that SQLite must do without its side files.
+    """Whether a store can only be read, so that SQLite must not use its side files.
 
-    These could not be created, or would remain with an owner that prevents the store's owner from writing.
+    These files could not be created, or would have an owner that prevents the store's owner from writing.
     """
     writable = os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)
     return path.is_file() and not writable and not Path(f"{path}-wal").exists()
@@ -125,7 +125,8 @@ def _is_frozen(path: Path) -> bool:
 class StorePlace:
     """The file of an open store, to detect its deletion or replacement.
 
-    SQLite would silently continue to write to a file without a name. A store in a database server has no file.
+    Without this check, SQLite would silently continue to write to a deleted file. A store in a database server has no
+    file.
 
     Parameters
     ----------
@@ -157,7 +158,7 @@ class StorePlace:
 
 @contextmanager
 def reading(engine: Engine) -> Iterator[Connection]:
-    """A connection that reads the present state of the store, also while others write."""
+    """A connection that reads the current state of the store, even while others write."""
     with translated(engine.url):
         if engine.dialect.name == "postgresql":
             engine = engine.execution_options(isolation_level="REPEATABLE READ")
@@ -174,16 +175,16 @@ def writing(engine: Engine) -> Iterator[Connection]:
 
 @contextmanager
 def translated(url: URL) -> Iterator[None]:
-    """Database errors as :class:`StoreError`: one line that says what is wrong and what to do."""
+    """A context that raises database errors as :class:`StoreError`, with one line on the problem and its remedy."""
     try:
         yield
     except DBAPIError as error:
         raise StoreError(f"{display_name(url)}: {_explain(error.orig, url)}") from error
-    except sqlite3.Error as error:  # while a connection is set up, SQLAlchemy hands errors on as they are
+    except sqlite3.Error as error:  # SQLAlchemy does not wrap errors that occur while a connection is set up
         raise StoreError(f"{display_name(url)}: {_explain(error, url)}") from error
-    except UnicodeDecodeError as error:  # the driver's, from a message of SQLite that quotes damaged bytes
+    except UnicodeDecodeError as error:  # raised by the driver for a message of SQLite that quotes damaged bytes
         raise StoreError(f"{display_name(url)}: {_DAMAGED}") from error
-    except (ValueError, TypeError, RecursionError) as error:  # from what turns columns into values
+    except (ValueError, TypeError, RecursionError) as error:  # raised by the conversion of columns to values
         if isinstance(error, SwSearchError):
             raise
         problem = f"the store is damaged, or another program wrote to it: {error}"
@@ -191,10 +192,10 @@ def translated(url: URL) -> Iterator[None]:
 
 
 def insert_rows(connection: Connection, table: Table, rows: Sequence[tuple[Any, ...]]) -> None:
-    """Insert many rows, each with the table's columns in their order, by the driver's fastest way.
+    """Insert many rows, each with the table's columns in their order, by the fastest method of the driver.
 
-    SQLite: tuples handed to the driver itself took 5 µs a hit where ``insert(table)`` with dicts took 11 µs.
-    PostgreSQL: ``COPY`` took 14 µs a hit where ``INSERT`` took 50 µs.
+    SQLite: tuples passed directly to the driver took 5 µs per hit, ``insert(table)`` with dicts 11 µs.
+    PostgreSQL: ``COPY`` took 14 µs per hit, ``INSERT`` 50 µs.
     """
     columns = ", ".join(table.columns.keys())
     if connection.dialect.name == "sqlite":
@@ -206,12 +207,12 @@ def insert_rows(connection: Connection, table: Table, rows: Sequence[tuple[Any, 
         with driver.cursor() as cursor, cursor.copy(f"COPY {table.name} ({columns}) FROM STDIN") as copy:
             for row in rows:
                 copy.write_row(row)
-    except connection.dialect.loaded_dbapi.Error as error:  # the driver's own, for SQLAlchemy did not see the call
+    except connection.dialect.loaded_dbapi.Error as error:  # not wrapped, because the call bypasses SQLAlchemy
         raise StoreError(f"{display_name(connection.engine.url)}: {_explain(error, connection.engine.url)}") from error
 
 
 def _explain(error: BaseException | None, url: URL) -> str:
-    """The message for a driver's error."""
+    """The message for an error of the driver."""
     code = str(getattr(error, "sqlite_errorname", ""))
     first_line = next((line.strip() for line in str(error).splitlines() if line.strip()), "no message")
     folder = Path(display_name(url)).parent
@@ -244,13 +245,13 @@ def revision_of(connection: Connection) -> str | None:
 def create_or_check(engine: Engine, *, create: bool) -> None:
     """Create the store if it is missing and ``create`` is true, and check its schema.
 
-    A new store is built in one transaction from the models and stamped with their revision, so that Alembic need not be
-    loaded; a test compares the result with that of the migrations.
+    A new store is created in one transaction from the models and marked with their revision, so that Alembic need not
+    be imported; a test compares the result with that of the migrations.
 
     Raises
     ------
     StoreError
-        There is no store and ``create`` is False; or the file is something else, or cannot be read or written.
+        There is no store and ``create`` is False; or the file is not a store, or cannot be read or written.
     SchemaOutdated
         The store has another schema.
     """
@@ -294,7 +295,7 @@ def _create(engine: Engine) -> str:
     if engine.dialect.name == "sqlite":
         with translated(engine.url), engine.connect() as connection:
             driver: Any = connection.connection.driver_connection
-            driver.execute("PRAGMA journal_mode = WAL")  # kept in the file; cannot be set inside a transaction
+            driver.execute("PRAGMA journal_mode = WAL")  # stored in the file; cannot be set inside a transaction
     with writing(engine) as connection:
         _lock_schema(connection)
         found = revision_of(connection)
@@ -336,7 +337,7 @@ def _known_revisions() -> set[str]:
 
 
 def upgrade(target: str | os.PathLike[str]) -> tuple[str, str]:
-    """Bring a store to this program's schema, in one transaction.
+    """Upgrade a store to this program's schema, in one transaction.
 
     Returns
     -------
@@ -369,7 +370,7 @@ def upgrade(target: str | os.PathLike[str]) -> tuple[str, str]:
 
 
 def migrate(connection: Connection) -> None:
-    """Run the migrations that ``connection``'s database lacks, inside its transaction."""
+    """Run the migrations that the database of ``connection`` lacks, inside its transaction."""
     from alembic import command
 
     config = _alembic_config()

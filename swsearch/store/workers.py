@@ -1,8 +1,8 @@
 """The process that works on a run, stored so that a run whose process died can be distinguished from a running one.
 
-The process number is not sufficient: numbers are reused, at the latest after a restart of the machine, and in
-containers many programs have number 1. So a run also stores the start time of its process. The processes of another
-machine cannot be seen; whether they are alive is for the user to decide.
+The process id is not sufficient: ids are reused, at the latest after a restart of the machine, and in containers many
+programs have the id 1. Therefore a run also stores the start time of its process. The processes of another machine
+cannot be observed; the user must decide whether they are running.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final, Self
 
 _START_FIELD: Final = 19
-"""Field of ``/proc/PID/stat`` after the program's name: start of the process in clock ticks since the boot."""
+"""Index, among the fields of ``/proc/PID/stat`` after the program's name, of the start in clock ticks since boot."""
 
 
 @dataclass(frozen=True)
@@ -26,9 +26,9 @@ class Worker:
     host : str
         Name of its machine.
     process : int
-        Its number there.
+        Its process id there.
     began : str or None
-        Its start: the id of the machine's boot and clock ticks since then. None if unknown (not Linux).
+        Its start: the boot id of the machine and the clock ticks since boot. None if unknown (not Linux).
     """
 
     host: str
@@ -45,12 +45,12 @@ class Worker:
 
     @property
     def is_here(self) -> bool:
-        """Whether it is, or was, a process of this machine."""
+        """Whether it is or was a process of this machine."""
         return self.host == socket.gethostname()
 
     @property
     def has_ended(self) -> bool:
-        """Whether it was a process of this machine and has ended; False if that cannot be known."""
+        """Whether it was a process of this machine and has ended; False if unknown."""
         if not self.is_here:
             return False
         try:
