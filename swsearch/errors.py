@@ -17,8 +17,8 @@
 :class:`OutputClosed` is not part of the hierarchy: it ends a command after the reader of its results has closed the
 pipe.
 
-The first line of ``str(error)`` states the problem, its location, and the remedy. The command line
-(:mod:`swsearch.cli`) prints only this line and exits with 1; a script catches :class:`SwSearchError`.
+``str(error)`` is one line, which states the problem, its location, and the remedy. The command line
+(:mod:`swsearch.cli`) prints this line and exits with 1; a script catches :class:`SwSearchError`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from swsearch.words import shortened
+from swsearch.words import one_line, shortened
 
 
 @contextmanager
@@ -44,7 +44,17 @@ class OutputClosed(Exception):
 
 
 class SwSearchError(Exception):
-    """Base class of all exceptions that this package raises for expected errors."""
+    """Base class of all exceptions that this package raises for expected errors.
+
+    Parameters
+    ----------
+    message : str
+        One line: the problem, its location, and the remedy. Control characters, which the contents of a file may bring
+        into it, are escaped.
+    """
+
+    def __init__(self, message: str = "") -> None:
+        super().__init__(one_line(message))
 
 
 class InputError(SwSearchError, ValueError):

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import re
+from typing import Final
+
+_CONTROL: Final = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+
 
 def counted(n: int, noun: str, plural: str | None = None) -> str:
     """A number with its noun: ``noun`` for 1, otherwise ``plural`` or, by default, ``noun`` with an s.
@@ -28,6 +33,15 @@ def quoted(text: str, most: int = 40) -> str:
     ("'0;1'", "'1111111111…'")
     """
     return repr(shortened(text, most))
+
+
+def one_line(text: str) -> str:
+    r"""A message with escapes in place of its control characters and line separators.
+
+    >>> print(one_line("r2\r x, \x1b[2J and \N{LINE SEPARATOR}"))
+    r2\r x, \x1b[2J and \u2028
+    """
+    return _CONTROL.sub(lambda found: repr(found.group())[1:-1], text)
 
 
 def first_word(header: str) -> str:

@@ -24,6 +24,7 @@ import numpy as np
 from swsearch.errors import ScoringError
 from swsearch.sequences.alphabet import DNA, IUPAC_BASES, N_CODES, PROTEIN, Alphabet
 from swsearch.typing import ScoreTable
+from swsearch.words import quoted
 
 PAD_SCORE: Final = -128
 MIN_SCORE: Final = -127
@@ -211,7 +212,9 @@ class _MatrixTable:
             raise ScoringError(f"{where}: {problem}; give a score for each")
         for column, field in zip(self.columns, fields[1:], strict=True):
             if not _WHOLE.fullmatch(field):
-                raise ScoringError(f"{where}: score {field!r} of {letter} with {column} is no whole number; round it")
+                raise ScoringError(
+                    f"{where}: score {quoted(field)} of {letter} with {column} is no whole number; round it"
+                )
             # int() raises an error for numbers of thousands of digits, so longer fields are refused first.
             if len(field) > _LONGEST_SCORE or not MIN_SCORE <= int(float(field)) <= MAX_SCORE:
                 problem = (
