@@ -1,11 +1,19 @@
-"""One GPU and several GPUs in the same search: wall time of the engine's calls, with the database on the devices.
+"""Measures how much faster several GPUs score a database than one GPU does.
 
     python benchmarks/benchmark_devices.py QUERIES.fasta [--devices 0,1] [--repeat 5] [--out RESULT.json]
 
-The database is that of ``benchmark_cuda.py``. ``batch`` passes all queries to the engine at once, with floors;
-``single`` passes them one after the other, and several devices share the subjects. ``capped`` is ``batch`` with memory
-on each device for six tenths of the database: one device streams it, two devices store a half each. ``every score``
-searches without floors.
+Input: protein queries in FASTA. The database is synthetic (``synthetic`` of ``benchmark_cuda.py``). It stays in the
+memory of the GPUs between calls, except where ``capped`` streams it. Each case is measured on the first GPU and on all
+GPUs:
+
+batch        one call of the engine with all queries and a floor: lower scores are not needed
+every score  the same without a floor
+single       one call for each query, with the floor; all GPUs share the subjects
+capped       as ``batch``, but each GPU may use memory for only 60 % of the database: one GPU must stream it, two GPUs
+             store half of it each
+
+Output: for each case a printed line with the GCUPS on one GPU and on all of them, both from the median wall time, and
+their ratio (``times``). ``--out`` writes the same numbers, with the device and the commit, as JSON.
 """
 
 from __future__ import annotations

@@ -1,14 +1,19 @@
-"""Comparison of the ``blast6`` table with those of ssearch36 (``-m 8``) and blastp (``-outfmt 6``), for one search.
+"""Compares the hits of swsearch, ssearch36 and blastp for the same queries and proteins.
 
     python benchmarks/compare_blast_tables.py QUERIES.fasta PROTEINS.fasta[.gz] [--queries N] [--examples N]
 
-All three programs search with BLOSUM62 and gap costs 11 + k, without masking or composition-based statistics. For each
-peer, every subject that both the peer and this program report for a query is assigned to a class (:func:`classify`);
-docs/reference/differences.md explains the classes. If a peer reports several alignments of a subject, the best one is
-used. If a score differs, the peer's alignment is scored again by the matrix of this program; a higher score than that
-of this program would be a better alignment, and the exit code is then 1.
+Input: two files of protein sequences. ssearch36, makeblastdb and blastp must be on PATH. All programs search with
+BLOSUM62, a cost of 11 + k for a gap of k residues and an E-value limit of 10, without masking or composition-based
+statistics.
 
-The script prints one line of JSON per peer; ``--examples`` adds lines of the classes in which the tables differ.
+Each pair of a query and a subject that swsearch and the other program both report is assigned to one class
+(:func:`classify`; docs/reference/differences.md explains the classes). If a program reports several alignments of a
+pair, the one with the highest score counts. If blastp's score differs from ours, its alignment is scored again with
+our matrix. ssearch36's table has no letters, so its own score is used.
+
+Output: for each other program one line of JSON with the number of pairs in each class and of pairs that only one
+program reports; with ``--examples N``, also up to N pairs of each class in which the tables differ. The exit status is
+1 if another program has an alignment with a higher score than ours, otherwise 0.
 """
 
 from __future__ import annotations

@@ -1,14 +1,19 @@
-"""Runs a small case of every CUDA kernel under compute-sanitizer and checks it against the CPU engine.
+"""Runs small cases of the CUDA engine and compares its results with the CPU engine's: a workload for compute-sanitizer.
 
     compute-sanitizer --tool memcheck --report-api-errors no --error-exitcode 1 python benchmarks/sanitize_cuda.py
     compute-sanitizer --tool racecheck --error-exitcode 1 python benchmarks/sanitize_cuda.py
 
-(cuda-bindings requests functions that the driver may not have, which memcheck would otherwise report.)
+(cuda-bindings looks up functions that an older driver lacks; without ``--report-api-errors no``, memcheck reports each
+of them as an error.)
 
-Proteins and DNA, queries of one strip and of several, one and two per word, with floors and without, long subjects in
-verified windows, scores beyond each type, and the ends of their alignments; paths of pairs by diamonds, with 16-bit
-and 32-bit scores. Prints how many scores, ends and paths were compared; exits with 1 if one differs.
-``--compiler nvrtc`` compiles with NVRTC even if nvcc is installed.
+Input: none; the sequences are random, with a fixed seed. Scores and end positions: proteins and DNA, queries of one and
+of several strips, one and two queries per 32-bit word, with and without floors, long subjects in verified windows, and
+scores that exceed each score type. Paths: pairs aligned by the diamond kernels with 16-bit and 32-bit scores. The
+kernels ``simt``, ``striped``, ``partitioned``, ``short_pairs``, ``wavefront`` and ``count_scores`` are not run; the
+emulated device runs them under the host's sanitizers (``tests/engine/cuda/test_sanitizers.py``).
+
+Output: one line with the numbers of scores, ends and paths that were compared, and of those that differ. The exit
+status is 1 if one differs. ``--compiler nvrtc`` compiles with NVRTC even if nvcc is installed.
 """
 
 from __future__ import annotations

@@ -1,12 +1,19 @@
-"""Measures tiles of the inter-task kernel on this GPU, for the files of ``cuda/tuning/``.
+"""Measures the speed of the inter-task CUDA kernel on this GPU for different tiles.
 
     python benchmarks/tune_cuda.py [--pairing kRowBlocks] [--groups 8] [--words 8,16,28] [--launches 256x2]
     python benchmarks/tune_cuda.py --write cuda/tuning/hopper.json
 
-Every combination of the options is run with queries that fill the strips exactly, so that no time is spent on padding.
-Kernels are first compiled concurrently. For each kernel, one line of JSON contains GCUPS, picoseconds per strip and
-subject residue, registers and spilled bytes. ``--write`` measures each tile of a tuning file, without and with
-boundaries, exact and deferred, and writes the file with these times.
+A tile is the shape of a strip of query rows: lanes per subject, words per lane, and the contents of a word
+(``cuda/include/swsearch/tile.cuh``). Subjects are synthetic proteins. The query has exactly the rows of the strips, so
+that no time is spent on padding.
+
+Without ``--write``, every combination of the options is measured, and one line of JSON per kernel is printed: GCUPS,
+picoseconds per strip and subject residue, registers per thread, and spilled bytes.
+
+With ``--write FILE``, the tiles in the section ``inter_task`` of FILE are measured, and FILE is replaced by a copy with
+the new times. Each tile is measured as a single strip (``alone``) and as one of several strips that exchange a boundary
+(``edges``), each time with the exact and the deferred kernel (docs/glossary.md). ``swsearch/engine/cuda/tuning.py``
+reads these files.
 """
 
 from __future__ import annotations

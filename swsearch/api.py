@@ -1,6 +1,17 @@
-r"""The public functions of the package: open, search, align, store and report, available through ``import swsearch``.
+r"""The functions that a Python script calls: open a database, search it, align two sequences, write a report.
 
-They use the same functions as the command line, so a script receives the same results as the command prints.
+===================  ======================================================  ==================================
+function             takes                                                   returns
+===================  ======================================================  ==================================
+``open_database``    the path of a packed database                           :class:`PackedDatabase`
+``search_database``  a query file or sequences, the path of a database,      :class:`SearchResults`, an iterator
+                     search options, optionally a store for the results      of :class:`QueryResult`
+``align``            two sequences, mode and scoring                         :class:`PairAlignment`
+``write_report``     results, format, output path                            nothing; it writes the file
+===================  ======================================================  ==================================
+
+``import swsearch`` offers these functions, and ``build_database`` of :mod:`swsearch.database.builder`. They use the
+same modules as the command line, so both give the same hits.
 
 >>> import swsearch, tempfile, pathlib
 >>> folder = pathlib.Path(tempfile.mkdtemp())

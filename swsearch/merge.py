@@ -1,9 +1,14 @@
-"""Merging of the shares of one batch into one run, and copying of a run to another store.
+"""Merges runs: copies the results of the shares of one batch into a single new run. Also copies a run to another store.
 
-:func:`choose_runs` selects the runs, :func:`plan_merge` checks them and returns a :class:`MergePlan`, and
-:meth:`MergePlan.carry_out` writes the merged run. Shares of a batch are recognized by the description of its queries
-that each run stores. A merged run stores the description of all queries of the batch, so that missing queries are
-known, and `swsearch batch --resume` can search them.
+A run is a stored search of many queries; a share is the part of its queries that ``swsearch batch --shard i/n``
+searched. Inputs are open stores of hits that have the runs; outputs are a new run in the target store and a
+:class:`MergeReport` that names missing queries. The steps are :func:`choose_runs`, :func:`plan_merge` (which checks and
+writes nothing) and :meth:`MergePlan.carry_out`. ``swsearch runs merge`` calls them; ``swsearch runs export`` calls
+:func:`copy_run`.
+
+Each run stores a description of the queries of its batch (:mod:`swsearch.hits.share`). Runs are shares of one batch if
+these descriptions and the search parameters are equal. The merged run stores the description of the complete batch, so
+that missing queries are known and ``swsearch batch --resume`` can search them.
 """
 
 from __future__ import annotations

@@ -1,8 +1,13 @@
-// Groups of queries that share passes over the same subjects, with the subjects and windows that a group still has to
-// score. Input: all queries of a search. Output: as few groups of consecutive queries as possible.
+// Group: several queries that the SIMD score kernels score in the same passes over the subjects, with the subjects and
+// windows that are still to be scored against them.
 //
-// The kernel for many subjects transposes a block of columns, and computes the score profile of four columns, only once
-// for all queries of a call. Short queries gain most: with 40 rows this work takes a quarter of the time.
+// Used by score/search.cpp. In: group_queries takes the queries of a call and, for each, the round in which it begins
+// (round 0 bounds the scores; rounds 1 to 3 score in 8, 16 and 32 bits). Out: groups of consecutive queries, built
+// greedily. search.cpp adds the subjects, and passes what saturates to groups of later rounds.
+//
+// For each pass, the kernel for many subjects transposes a block of subject columns and computes the scores of four
+// columns with every row of the score table (the score profile). The queries of a group share this work, which takes a
+// quarter of the time of a query of 40 residues.
 
 #pragma once
 

@@ -4,6 +4,9 @@ The folder is ``.NAME.building-HOST-PID-RANDOM`` in the target's parent folder, 
 system. Its builder holds a lock (``flock``) on it as long as it runs. The system releases the lock when the process
 ends, even by ``kill -9``, so that the next build of the same target can distinguish an abandoned folder from that of a
 running build.
+
+:func:`staged_folder` is the context manager that the builder uses. :mod:`swsearch.database.changes` uses the other
+functions for a database that exists: writing the catalogue, synchronizing folders, and SIGTERM as an exception.
 """
 
 from __future__ import annotations

@@ -1,5 +1,9 @@
 """Position-specific scores estimated from a multiple alignment, by the method of PSI-BLAST (Altschul and others 1997).
 
+Inputs are a multiple alignment of protein sequences (:class:`swsearch.pssm.alignment_files.MultipleAlignment`), a
+substitution matrix and a header. The output is a :class:`PositionSpecificQuery` with the consensus sequence and one row
+of integer scores for each position (:func:`position_specific_query`). :mod:`swsearch.pssm.read` is the caller.
+
 *Positions* are the columns in which at least half of the sequences have a residue (all columns of A2M and A3M).
 *Weights* prevent many similar sequences from dominating few others: in each position at which a sequence has a residue,
 its position weight is 1/(k n), where k is the number of different amino acids in the column and n the number of

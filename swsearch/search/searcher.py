@@ -1,9 +1,14 @@
-"""The steps of a search: profiles, scores, candidates, statistics, the top N, alignments, hits.
+"""Searches one database: computes for each query (SequenceRecord) a QueryResult with its ranked hits.
 
-:class:`Searcher` has the data that all queries of a run share (subjects, scheme, statistics, engine), and computes a
-:class:`swsearch.hits.result.QueryResult` for each query. It neither stores nor prints results. Each step has its own
-module: ``search_subjects`` (the subjects), ``query_frames`` (the profiles of the query), ``score_batches`` (scores from
-the engine), ``ranking`` and ``significance`` (the ranked list), and ``alignments``.
+:class:`Searcher` has what all queries of a run share: an open database, an engine, the search options, the scoring
+scheme and its statistics. :func:`swsearch.search.api.open_searcher` makes it; :mod:`swsearch.run` and
+:mod:`swsearch.api` use it. It neither stores nor prints results. The steps have their own modules:
+
+``search_subjects``  the subjects of the search
+``query_frames``     the strands and frames of a query, with their profiles
+``score_batches``    scores from the engine, for several queries at once
+``ranking``, ``significance``   the ranked list of subjects
+``alignments``       the alignments of the best subjects
 """
 
 from __future__ import annotations

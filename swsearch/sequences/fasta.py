@@ -261,7 +261,7 @@ class _SequenceFile:
         except dnaio.exceptions.FastqFormatError as error:
             line = None if error.line is None else error.line + 1
             record_number = None if line is None else (line + 3) // 4
-            problem = " ".join(str(error.args[0]).split("\n")) if error.args else "broken record"
+            problem = shortened(" ".join(str(error.args[0]).split("\n")), 300) if error.args else "broken record"
             raise FastaFormatError(f"broken FASTQ: {problem}", self.name, record=record_number, line=line) from error
         except (dnaio.exceptions.FastaFormatError, _Refused) as error:
             self._fail(alphabet, None, str(error))

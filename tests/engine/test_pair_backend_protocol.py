@@ -1,7 +1,10 @@
-"""Properties of every pair backend: one list of cases, run on every backend.
+"""Checks that every backend that aligns pairs gives the same result: score, ends and path.
 
-The expected alignments come from full matrices in plain Python. A backend that cannot run here is skipped with its
-reason.
+Under test are the implementations of ``PairBackend`` (``swsearch/engine/pair_arrays.py``): the reference, the CPU with
+each instruction set, and the emulated and the real GPU. The inputs are random pairs of sequences in local, global and
+semi-global problems, with affine, linear and table scores. The expected values come from
+``tests/pairs/whole_matrix.py``, which fills all cells in plain Python and shares no code with the program. A backend
+that cannot run on this machine is skipped with its reason.
 """
 
 from __future__ import annotations

@@ -1,4 +1,8 @@
-// Cell types of the diamond kernels: how H, E and F of a lane's rows are stored in 32-bit words.
+// NarrowCells and WideCells: the score types of the diamond kernels, as template arguments. Each defines how H, E and F
+// of a lane's query rows are stored in 32-bit words, and the operations on these words (add, maximum, pack, unpack).
+//
+// Used by kernels/diamond.cuh, pair_scores.cuh and the entries with SWS_CELLS. The host chooses the type for each launch
+// (swsearch/engine/cuda/diamond_plan.py). docs/glossary.md explains diamond and corner.
 //
 //   type         rows per word   scores                            exact
 //   NarrowCells  2               16 bits, relative to a base       if the scores of a diamond fit 16 bits (see below)

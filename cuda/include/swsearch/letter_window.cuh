@@ -1,11 +1,14 @@
-// The subject letters that the lanes of a warp read at present: a window of 128 columns in shared memory, which
-// advances by 32 columns at a time. Input: the subject's letters in global memory, 8 or 16 bits each. Output: each
-// lane's next four letters.
+// LetterWindow: gives each lane of a warp the next subject letters, from a window of 128 columns in shared memory.
 //
-// Neighbouring lanes are kLag columns apart, so together they span 32 * kLag columns. For every 32 columns each lane
-// fetches one letter from global memory, one group ahead of its use, and writes it to shared memory, where all lanes
-// can read it. A lane reads four letters with one load, four letters ahead of their use. That load must be aligned;
-// therefore the window is stored in 4 / kLag copies, each shifted by kLag more letters.
+// Used by the diamond kernels (pair_scores.cuh). In: the subject's letters in global memory (Letter is unsigned char or
+// unsigned short). Out: next_four gives the calling lane its next four letters; next_group, called by all lanes, advances
+// the window by 32 columns.
+//
+// Each lane is kLag (1 or 2) columns behind the lane above it, so the lanes read 32 * kLag columns at a time. For every
+// 32 columns, each lane loads one letter from global memory into a register, 32 columns before it writes it to shared
+// memory for all lanes. A lane also loads its four letters from shared memory one call before it returns them. This load
+// must be aligned to four letters; therefore shared memory contains 4 / kLag copies of the window, each shifted by kLag
+// more letters.
 
 #pragma once
 

@@ -1,4 +1,11 @@
-// The shape of a tile, and the layout of a strip of the query profile in memory.
+// Tile, the shape of a strip of the query as a group of lanes computes it; the layout of a strip of the packed query
+// profile, and the functions that read it.
+//
+// Used by kernels/strip.cuh, inter_task.cuh and intra_task.cuh. In: a packed profile (16-byte units in global memory or
+// in a texture), which swsearch/engine/cuda/profile.py writes; Tile in swsearch/engine/cuda/kernels.py computes the same
+// layout. Out: a strip in shared memory, and for each lane the words of its rows for one residue code.
+//
+// In this file, "column j" is a position of the subject, and "residue code" is an index into the profile (0 is padding).
 //
 // A group of kGroup lanes of a warp aligns one subject with a strip of kRows query rows. Each lane stores kWords words
 // of H and of E in registers. The pairing determines the contents of the two halves of a word:
@@ -11,14 +18,12 @@
 //   kSingle      One query, one 32-bit score per word. Lanes are one column apart.
 //
 // A strip of the profile is an array of 16-byte units; a unit contains four words (a chunk) of one lane for one residue
-// column. Units are ordered by chunk and, within a chunk, by lane (kSlots lanes have words of their own). Every 16
-// consecutive units form a plane, and a plane contains, for each residue column, its 16 units: 256 bytes. Therefore the
-// address of a lane's first chunk is one byte permutation of the residue column and the lane's slot, and all other
+// code. Units are ordered by chunk and, within a chunk, by lane (kSlots lanes have words of their own). Every 16
+// consecutive units form a plane, and a plane contains, for each residue code, its 16 units: 256 bytes. Therefore the
+// address of a lane's first chunk is one byte permutation of the residue code and the lane's slot, and all other
 // chunks lie at constant distances from it. Eight neighbouring lanes read eight different groups of four banks,
 // regardless of the residue of each (for this purpose groups of four lanes store their words twice). An incomplete last
 // chunk takes the same space.
-//
-// swsearch/engine/cuda/kernels.py (Tile) computes the same layout, and profile.py fills it.
 
 #pragma once
 

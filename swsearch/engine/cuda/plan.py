@@ -1,7 +1,15 @@
-"""Plans how queries are scored: score type, strips, pairs of queries that share words, and the kernel of each subject.
+"""Decides how the CUDA engine scores queries. All functions are pure and need no GPU.
 
-Inputs are query profiles, the sorted lengths of the subjects and properties of the device. All functions are pure and
-need no device.
+Inputs are query profiles, subject lengths in ascending order, and properties of the GPU. Outputs:
+
+:func:`pair_queries`      which two queries are scored together, one in each half of a 32-bit word
+:func:`plan_inter_task`   score type and strips for the kernel that scores most subjects
+:func:`plan_intra_task`   the tile of the kernels for listed subjects: those that are very long, or whose score exceeds
+                          the range of a score type
+:func:`first_long`, :func:`chain_limit`         from which length on a subject is scored by another kernel
+:func:`intra_task_teams`, :func:`choose_teams`  warps per subject and per block of these kernels
+
+docs/glossary.md explains strip, tile and deferred maximum.
 """
 
 from __future__ import annotations

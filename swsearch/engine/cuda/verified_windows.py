@@ -1,13 +1,15 @@
-"""Scores long subjects in overlapping windows, concurrently, and proves by comparison that the scores are exact.
+"""Scores long subjects on one GPU in overlapping windows, and proves by comparison that the scores are exact.
 
-Inputs are a query profile and the long subjects of a partition; the output is the exact best score of each subject.
+Inputs are a query profile and the subjects on the device from a given index on; the output is the exact best local
+score of each of them (:meth:`VerifiedWindowsRun.finish`). The caller is ``CudaEngine`` (engine.py).
 
-Each window except a subject's first begins some columns before the end of the previous window, with zeros in place of
-the values of the columns before it. A checkpoint is the column at which the previous window ends. If both windows have
-the same values in every row there, the later window is exact from the checkpoint on; if all checkpoints are proven in
-this way, the largest score of all windows is the subject's score (``cuda/kernels/checkpoints.cuh``). Alignments of
-unrelated sequences are short, so nearly every checkpoint is proven at once. Otherwise the previous window is extended
-to the next of a few checkpoints, provided that the device computes all strips of the query at the same time.
+A subject is cut into windows that the GPU scores concurrently. Each window except the first of a subject begins some
+columns before the end of the previous window, as if H and E were 0 before it. The column at which the previous window
+ends is the checkpoint. If both windows have the same H and E in all query rows there, the later window is exact from
+the checkpoint on. If this holds at every checkpoint, the largest score of all windows is the subject's score
+(``cuda/kernels/checkpoints.cuh``). Alignments of unrelated sequences are short, so nearly every checkpoint agrees at
+once. If the two windows differ at the checkpoint, the previous window is extended by some columns and compared again, a
+few times; this is possible only if the GPU computes all strips of the query at the same time.
 
 If a checkpoint is still not proven, an alignment may extend across it. Its window then starts further back and is
 scored again, until all checkpoints are proven. Gaps alone can keep H above 0 for score / extend columns after an
