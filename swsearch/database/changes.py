@@ -184,7 +184,7 @@ def remove_from_database(database: str | os.PathLike[str], identifiers: Iterable
             )
         generation = before.generation + 1
         entries = [
-            _with_tombstones(folder, segment, places, generation)
+            with_tombstones(folder, segment, places, generation)
             for segment, places in zip(opened.segments, found, strict=True)
         ]
         catalogue = _publish(folder, before, entries)
@@ -211,7 +211,7 @@ def compact_database(database: str | os.PathLike[str], *, progress: Progress | N
             if problems := verify(opened):
                 raise DatabaseError(f"{folder} is damaged: {'; '.join(problems)}; index its FASTA again")
             segment = folder / segment_name(before.generation + 1)
-            written = write_segment(segment, _remaining_chunks(opened), progress=progress)
+            written = write_segment(segment, remaining_chunks(opened), progress=progress)
         former = (*before.former_digests, before.digest)
         catalogue = _publish(folder, before, [written.entry], former)
         _sweep(folder, catalogue)
@@ -317,7 +317,7 @@ def _with_part(database: PackedDatabase, part: str) -> str | None:
     return None
 
 
-def _with_tombstones(folder: Path, segment: Segment, places: SubjectIndex, generation: int) -> SegmentEntry:
+def with_tombstones(folder: Path, segment: Segment, places: SubjectIndex, generation: int) -> SegmentEntry:
     """Write the file of removed subjects, now with these FASTA indices; return the segment's new entry."""
     if not len(places):
         return segment.entry
@@ -343,7 +343,7 @@ def _added_chunks(
         yield name, chunk
 
 
-def _remaining_chunks(database: PackedDatabase) -> Iterator[tuple[str, SequenceChunk]]:
+def remaining_chunks(database: PackedDatabase) -> Iterator[tuple[str, SequenceChunk]]:
     """The remaining subjects, in order, as chunks of an exported FASTA."""
     for segment in database.segments:
         is_left = segment.is_left()

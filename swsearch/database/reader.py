@@ -229,7 +229,7 @@ class PackedDatabase(Closeable):
         for _ in range(MAX_ATTEMPTS):
             failure = None
             try:
-                segments = _map_segments(folder, catalogue)
+                segments = map_segments(folder, catalogue)
             except DatabaseError as error:
                 failure = error
             # A concurrent change may have mixed two generations or removed files.
@@ -384,7 +384,8 @@ class PackedDatabase(Closeable):
         return segment, segment.place(subject_index)
 
 
-def _map_segments(folder: Path, catalogue: Catalogue) -> tuple[Segment, ...]:
+def map_segments(folder: Path, catalogue: Catalogue) -> tuple[Segment, ...]:
+    """The segments of a catalogue in its order; DatabaseError if a file is missing, has another size or kind."""
     if catalogue.alphabet not in ALPHABETS:
         raise DatabaseError(f"{folder}: alphabet {catalogue.alphabet!r} is unknown to this program")
     segments: list[Segment] = []

@@ -237,7 +237,7 @@ def _write_arrays(segment: Path, intake: _Intake) -> SegmentEntry:
     spool_starts = (np.cumsum(lengths, dtype=np.uint64) - lengths)[order]
     plan = _Plan(spool_starts, stored_lengths, starts, ends)
     files = {
-        "residues": _write_residues(array_path(segment, "residues"), intake.spool, plan),
+        "residues": write_residues(array_path(segment, "residues"), intake.spool, plan),
         "headers": intake.headers,
         "header_ends": intake.header_ends,
     }
@@ -269,7 +269,8 @@ class _Plan:
     """Offset of the end of each subject and its padding, which is the start of the next subject."""
 
 
-def _write_residues(path: Path, spool: Path, plan: _Plan) -> FileEntry:
+def write_residues(path: Path, spool: Path, plan: _Plan) -> FileEntry:
+    """Write ``residues.bin``: the residues of the spool file in stored order, each subject padded."""
     with open(spool, "rb", buffering=0) as source, HashingFile(path) as file:
         first = 0
         while first < len(plan.lengths):

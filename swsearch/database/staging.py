@@ -69,7 +69,7 @@ def staged_folder(target: Path, *, overwrite: bool) -> Iterator[Path]:
                 folder, lock = _make_folder(target)
                 yield folder
                 sync_folder(folder)
-                _publish(folder, target, overwrite=overwrite)
+                publish(folder, target, overwrite=overwrite)
                 sync_folder(target.parent)
             except OSError as error:
                 raise disk_error(error, target) from error
@@ -137,7 +137,7 @@ def _host() -> str:
     return re.sub(r"[^A-Za-z0-9]", "_", os.uname().nodename)
 
 
-def _publish(folder: Path, target: Path, *, overwrite: bool) -> None:
+def publish(folder: Path, target: Path, *, overwrite: bool) -> None:
     """Rename the folder to the target; a replaced database is then at ``folder``, and is removed with it."""
     if overwrite and os.path.lexists(target):
         # Without the lock, a concurrent change of the old database could be completed in the new one.

@@ -97,7 +97,7 @@ class PairAligner(Closeable):
         self._batch_pairs = batch_pairs
         if kernel == "wavefront":
             self._check_wavefront()
-        self._open_device = _first_gpu if open_device is None else open_device
+        self._open_device = first_gpu if open_device is None else open_device
         self._device: Device | None = None
         self._on_gpu: dict[str, PairBackend] = {}
         self._without_gpu = False
@@ -216,7 +216,8 @@ class PairAligner(Closeable):
         return self._on_gpu[kernel]
 
 
-def _first_gpu() -> Device:
+def first_gpu() -> Device:
+    """The first GPU of the machine; EngineUnavailable if none can be used."""
     from swsearch.engine.cuda.device import PyCudaDevice
 
     return PyCudaDevice()

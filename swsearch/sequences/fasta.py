@@ -49,7 +49,7 @@ SAMPLE_RESIDUES: Final = 1 << 20
 """Number of residues of the first chunk from which the alphabet is detected."""
 
 _BLOCK_BYTES: Final = 1 << 20
-_MAX_RECORD_BYTES: Final = 1 << 32
+MAX_RECORD_BYTES: Final = 1 << 32
 """Length of the longest record, in bytes; bounded because records are in memory. Databases accept only shorter ones."""
 _UTF8_MARK: Final = b"\xef\xbb\xbf"
 _FORBIDDEN: Final = tuple(bytes([byte]) for byte in (0, 0x0B, 0x0C, 0x1C, 0x1D, 0x1E, 0x1F))
@@ -343,8 +343,8 @@ class _CheckedStream(io.RawIOBase):
             self._last = block[-1:]
         end = max(block.rfind(b">"), block.rfind(b"@"))  # the end of the current record, if it ends in this block
         self._record_bytes = len(block) - end if end >= 0 else self._record_bytes + len(block)
-        if self._record_bytes > _MAX_RECORD_BYTES:
-            raise FastaFormatError(f"a record of more than {_MAX_RECORD_BYTES:,} bytes; cut it", self._name)
+        if self._record_bytes > MAX_RECORD_BYTES:
+            raise FastaFormatError(f"a record of more than {MAX_RECORD_BYTES:,} bytes; cut it", self._name)
         view[: len(block)] = block
         return len(block)
 

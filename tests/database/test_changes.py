@@ -349,7 +349,7 @@ def test_a_change_while_a_database_is_opened_makes_the_reader_begin_again(
     database_path: Path, monkeypatch: pytest.MonkeyPatch, moment: str
 ) -> None:
     """The change is made before or after the files are mapped; expected value: the new generation."""
-    map_segments = reader._map_segments
+    map_segments = reader.map_segments
     changes = itertools.chain(
         [lambda: remove_from_database(database_path, ["P7"]), lambda: compact_database(database_path)]
     )
@@ -362,7 +362,7 @@ def test_a_change_while_a_database_is_opened_makes_the_reader_begin_again(
         next(changes, lambda: None)()
         return segments
 
-    monkeypatch.setattr(reader, "_map_segments", interrupted)
+    monkeypatch.setattr(reader, "map_segments", interrupted)
     # A change also opens the database and would be interrupted by the next change, while it holds the lock.
     monkeypatch.setattr("swsearch.database.changes.PackedDatabase", _plain(map_segments))
     with PackedDatabase.open(database_path) as database:
@@ -427,7 +427,7 @@ def test_a_database_replaced_while_it_is_opened_is_never_mixed(tmp_path: Path, m
     (tmp_path / "1.fa").write_bytes(b">a\nMKVL\n")
     (tmp_path / "2.fa").write_bytes(b">b\nWWWW\n")
     build_database(tmp_path / "1.fa", tmp_path / "db")
-    map_segments = reader._map_segments
+    map_segments = reader.map_segments
     calls = []
 
     def replaced(folder: Path, catalogue: object) -> object:
@@ -436,7 +436,7 @@ def test_a_database_replaced_while_it_is_opened_is_never_mixed(tmp_path: Path, m
         calls.append(1)
         return map_segments(folder, catalogue)
 
-    monkeypatch.setattr(reader, "_map_segments", replaced)
+    monkeypatch.setattr(reader, "map_segments", replaced)
     with PackedDatabase.open(tmp_path / "db") as database:
         with open(tmp_path / "db" / CATALOGUE) as file:
             assert database.digest in file.read()

@@ -19,9 +19,9 @@ from swsearch.errors import DatabaseError
 
 MOMENTS = {
     "while it reads": "segment_writer.read_chunks = paused_iteration(segment_writer.read_chunks)",
-    "before it gathers": "segment_writer._write_residues = paused_before(segment_writer._write_residues)",
+    "before it gathers": "segment_writer.write_residues = paused_before(segment_writer.write_residues)",
     "before the catalogue": "builder.write_catalogue_file = paused_before(builder.write_catalogue_file)",
-    "before the rename": "staging._publish = paused_before(staging._publish)",
+    "before the rename": "staging.publish = paused_before(staging.publish)",
 }
 
 CHILD = """

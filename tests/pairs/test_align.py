@@ -291,7 +291,7 @@ def test_a_gpu_that_is_missing_is_an_error_only_where_it_was_asked_for(run, dna_
         raise EngineUnavailable("cuda", "there is no device 0; choose another")
 
     plain = run(*dna_files)
-    monkeypatch.setattr("swsearch.pairs.aligner._first_gpu", missing)
+    monkeypatch.setattr("swsearch.pairs.aligner.first_gpu", missing)
     code, out, err = run(*dna_files, "--engine", "cuda")
     assert (code, out) == (1, "")
     assert "there is no device 0; choose another" in err
