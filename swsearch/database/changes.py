@@ -184,8 +184,8 @@ def remove_from_database(database: str | os.PathLike[str], identifiers: Iterable
             )
         generation = before.generation + 1
         entries = [
-            with_tombstones(folder, segment, places, generation)
-            for segment, places in zip(opened.segments, found, strict=True)
+            with_tombstones(folder, segment, fasta_indices, generation)
+            for segment, fasta_indices in zip(opened.segments, found, strict=True)
         ]
         catalogue = _publish(folder, before, entries)
     return RemovalReport(folder, catalogue, n_subjects, before.n_residues - catalogue.n_residues)
@@ -290,14 +290,14 @@ def _places(database: PackedDatabase, wanted: dict[str, None]) -> list[SubjectIn
     found = []
     for segment in database.segments:
         is_left = segment.is_left()
-        places = []
+        fasta_indices = []
         for first, headers in segment.header_blocks():
-            for place, header in enumerate(headers, first):
+            for fasta_index, header in enumerate(headers, first):
                 identifier = split_header(header.decode("utf-8", "surrogateescape"))[0]
-                if identifier in wanted and is_left[place]:
-                    places.append(place)
+                if identifier in wanted and is_left[fasta_index]:
+                    fasta_indices.append(fasta_index)
                     missing.pop(identifier, None)
-        found.append(np.array(places, dtype=np.uint32))
+        found.append(np.array(fasta_indices, dtype=np.uint32))
     if missing:
         others = f", nor {len(missing) - 1:,} more of those given" if len(missing) > 1 else ""
         unknown = next(iter(missing))
@@ -317,11 +317,11 @@ def _with_part(database: PackedDatabase, part: str) -> str | None:
     return None
 
 
-def with_tombstones(folder: Path, segment: Segment, places: SubjectIndex, generation: int) -> SegmentEntry:
+def with_tombstones(folder: Path, segment: Segment, fasta_indices: SubjectIndex, generation: int) -> SegmentEntry:
     """Write the file of removed subjects, now with these FASTA indices; return the segment's new entry."""
-    if not len(places):
+    if not len(fasta_indices):
         return segment.entry
-    removed = np.union1d(segment.removed, places).astype(TOMBSTONE_DTYPE)
+    removed = np.union1d(segment.removed, fasta_indices).astype(TOMBSTONE_DTYPE)
     name = tombstones_name(generation)
     with HashingFile(folder / segment.entry.name / name) as file:
         file.write(removed.data.cast("B"))
@@ -354,14 +354,14 @@ def remaining_chunks(database: PackedDatabase) -> Iterator[tuple[str, SequenceCh
         while first < len(lengths):
             before = int(ends[first - 1]) if first else 0
             stop = max(first + 1, int(np.searchsorted(ends, np.uint64(before + CHUNK_RESIDUES), side="right")))
-            places = np.flatnonzero(is_left[first:stop])
-            if len(places):
+            fasta_indices = np.flatnonzero(is_left[first:stop])
+            if len(fasta_indices):
                 headers = segment.raw_headers(first, stop)
-                begins = segment.starts[stored[first + places]].tolist()
-                sizes = lengths[first + places]
+                begins = segment.starts[stored[first + fasta_indices]].tolist()
+                sizes = lengths[first + fasta_indices]
                 parts = [
                     segment.residues[begin : begin + size] for begin, size in zip(begins, sizes.tolist(), strict=True)
                 ]
-                kept = [headers[place] for place in places]
+                kept = [headers[fasta_index] for fasta_index in fasta_indices]
                 yield str(database.path), SequenceChunk(database.alphabet, np.concatenate(parts), sizes, kept)
             first = stop

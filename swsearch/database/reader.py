@@ -58,7 +58,7 @@ _SEQUENCE_STARTS: Final = (b">", b"@", b"\x1f\x8b", b"BZh", b"\xfd7zXZ", b"\x28\
 class Segment:
     """One segment's arrays, mapped read-only; dtypes and shapes are those of :mod:`swsearch.database.format`.
 
-    A *place* is a FASTA index: the 0-based index of a subject in the FASTA from which the segment was built, including
+    A *FASTA index* is the 0-based index of a subject in the FASTA from which the segment was built, including
     removed subjects. Only the remaining subjects have a ``subject_index``.
 
     Methods check the data that they read, as :mod:`swsearch.database.format` specifies, and raise
@@ -82,7 +82,7 @@ class Segment:
         self.header_ends: Offsets = _array(folder, entry, "header_ends", entry.n_subjects)
         self.removed: SubjectIndex = _removed(folder, entry)
         """Places of the removed subjects, ascending; uint32, empty if no subject was removed."""
-        # The i-th remaining subject is at place i + r, where r is the number of elements of this array that are <= i.
+        # The i-th remaining subject is at FASTA index i + r, where r is the number of elements <= i of this array.
         self._left_before = self.removed - np.arange(len(self.removed), dtype=np.uint32)
         self._has_checked_layout = False
 
@@ -90,8 +90,8 @@ class Segment:
         """For each subject, whether it is in this segment; bool, in the shape of ``subject_index``."""
         return (subject_index >= self.base) & (subject_index < self.base + self.n_subjects)
 
-    def place(self, subject_index: int) -> int:
-        """The place (FASTA index within the segment) of one subject of this segment."""
+    def fasta_index(self, subject_index: int) -> int:
+        """The FASTA index, within the segment, of one subject of this segment."""
         number = subject_index - self.base
         if len(self.removed):
             number += int(np.searchsorted(self._left_before, np.uint32(number), side="right"))
@@ -99,28 +99,30 @@ class Segment:
 
     def stored(self, subject_index: SubjectIndex) -> SubjectIndex:
         """Stored positions of subjects of this segment; uint32, in the shape of ``subject_index``."""
-        places = subject_index - np.uint32(self.base)
+        fasta_indices = subject_index - np.uint32(self.base)
         if len(self.removed):
-            places = places + np.searchsorted(self._left_before, places, side="right").astype(np.uint32)
-        return self.stored_at(places)
+            fasta_indices = fasta_indices + np.searchsorted(self._left_before, fasta_indices, side="right").astype(
+                np.uint32
+            )
+        return self.stored_at(fasta_indices)
 
-    def stored_at(self, places: SubjectIndex) -> SubjectIndex:
-        """Stored positions of the subjects at ``places``; uint32, in the shape of ``places``."""
+    def stored_at(self, fasta_indices: SubjectIndex) -> SubjectIndex:
+        """Stored positions of the subjects at ``fasta_indices``; uint32, in the shape of ``fasta_indices``."""
         self._check_layout()
-        stored: SubjectIndex = self.positions[places]
+        stored: SubjectIndex = self.positions[fasta_indices]
         if stored.size and (
-            int(stored.max()) >= self.entry.n_subjects or not np.array_equal(self.order[stored], places)
+            int(stored.max()) >= self.entry.n_subjects or not np.array_equal(self.order[stored], fasta_indices)
         ):
             raise self._damaged("positions.bin or order.bin", "they are not the inverse of each other")
         return stored
 
-    def stored_range(self, place: int) -> tuple[Codes, int, int]:
-        """The result of :meth:`PackedDatabase.stored_range` for the subject at ``place``."""
-        stored = int(self.stored_at(np.array(place, dtype=np.uint32)))
+    def stored_range(self, fasta_index: int) -> tuple[Codes, int, int]:
+        """The result of :meth:`PackedDatabase.stored_range` for the subject at ``fasta_index``."""
+        stored = int(self.stored_at(np.array(fasta_index, dtype=np.uint32)))
         return self.residues, int(self.starts[stored]), int(self.lengths[stored])
 
     def is_left(self) -> NDArray[np.bool_]:
-        """For each place, whether its subject is still part of the database; bool, shape (n,)."""
+        """For each FASTA index, whether its subject is still part of the database; bool, shape (n,)."""
         left = np.ones(self.entry.n_subjects, dtype=np.bool_)
         left[self.removed] = False
         return left
@@ -132,16 +134,18 @@ class Segment:
             subject_index = self.order if self.base == 0 else self.order + np.uint32(self.base)
             return Partition(self.residues, self.starts, self.lengths, subject_index)
         left = self.is_left()[self.order]
-        places = self.order[left]
-        subject_index = places - np.searchsorted(self.removed, places).astype(np.uint32) + np.uint32(self.base)
+        fasta_indices = self.order[left]
+        subject_index = (
+            fasta_indices - np.searchsorted(self.removed, fasta_indices).astype(np.uint32) + np.uint32(self.base)
+        )
         return Partition(self.residues, self.starts[left], self.lengths[left], subject_index)
 
-    def header(self, place: int) -> bytes:
-        """The header of the subject at ``place``, as it was read from the FASTA."""
-        return self.raw_headers(place, place + 1)[0]
+    def header(self, fasta_index: int) -> bytes:
+        """The header of the subject at ``fasta_index``, as it was read from the FASTA."""
+        return self.raw_headers(fasta_index, fasta_index + 1)[0]
 
     def raw_headers(self, first: int, stop: int) -> list[bytes]:
-        """The headers of the subjects at places ``first`` to ``stop`` - 1, including those of removed subjects."""
+        """The headers of the subjects at FASTA indices ``first`` to ``stop`` - 1, removed subjects included."""
         begin = int(self.header_ends[first - 1]) if first else 0
         ends = [begin, *self.header_ends[first:stop].tolist()]
         if ends[-1] > len(self.headers) or any(end < start for start, end in pairwise(ends)):
@@ -150,7 +154,7 @@ class Segment:
         return [raw[start - begin : end - begin] for start, end in pairwise(ends)]
 
     def header_blocks(self) -> Iterator[tuple[int, list[bytes]]]:
-        """All headers, including those of removed subjects, in blocks; each block has the place of its first header."""
+        """All headers, also of removed subjects, in blocks; each block has the FASTA index of its first header."""
         for first in range(0, self.entry.n_subjects, _BLOCK_HEADERS):
             yield first, self.raw_headers(first, min(first + _BLOCK_HEADERS, self.entry.n_subjects))
 
@@ -282,8 +286,8 @@ class PackedDatabase(Closeable):
 
     def header(self, subject_index: int) -> str:
         """The header of a subject without ``>``; bytes that are not UTF-8 are surrogate escapes."""
-        segment, place = self._find(subject_index)
-        return segment.header(place).decode("utf-8", "surrogateescape")
+        segment, fasta_index = self._find(subject_index)
+        return segment.header(fasta_index).decode("utf-8", "surrogateescape")
 
     def header_blocks(self) -> Iterator[tuple[int, list[str]]]:
         """All headers in FASTA order, in blocks; each block has the ``subject_index`` of its first header."""
@@ -291,9 +295,9 @@ class PackedDatabase(Closeable):
             index = segment.base
             is_left = segment.is_left()
             for first, raw in segment.header_blocks():
-                places = np.flatnonzero(is_left[first : first + len(raw)])
-                yield index, [raw[place].decode("utf-8", "surrogateescape") for place in places]
-                index += len(places)
+                fasta_indices = np.flatnonzero(is_left[first : first + len(raw)])
+                yield index, [raw[fasta_index].decode("utf-8", "surrogateescape") for fasta_index in fasta_indices]
+                index += len(fasta_indices)
 
     def length(self, subject_index: int) -> int:
         """Number of residues of a subject."""
@@ -317,8 +321,8 @@ class PackedDatabase(Closeable):
 
     def codes(self, subject_index: int) -> Codes:
         """Residue codes of a subject; uint8, shape (length,), a read-only view, checked to be letters."""
-        segment, place = self._find(subject_index)
-        residues, start, length = segment.stored_range(place)
+        segment, fasta_index = self._find(subject_index)
+        residues, start, length = segment.stored_range(fasta_index)
         codes = residues[start : start + length]
         segment.check_letters(codes, self.alphabet)
         return codes
@@ -328,8 +332,8 @@ class PackedDatabase(Closeable):
 
         The subject is followed by padding up to the next multiple of 16, and then by other subjects.
         """
-        segment, place = self._find(subject_index)
-        return segment.stored_range(place)
+        segment, fasta_index = self._find(subject_index)
+        return segment.stored_range(fasta_index)
 
     def stored_ranges(self, subject_index: SubjectIndex) -> Iterator[tuple[NDArray[np.intp], Codes, Offsets, Lengths]]:
         """The results of :meth:`stored_range` for several subjects, segment by segment, checked to be letters.
@@ -381,7 +385,7 @@ class PackedDatabase(Closeable):
         if not 0 <= subject_index < self.n_subjects:
             raise IndexError(f"subject {subject_index} of {self.n_subjects}")
         segment = self.segments[bisect_right(self._bases, subject_index) - 1]
-        return segment, segment.place(subject_index)
+        return segment, segment.fasta_index(subject_index)
 
 
 def map_segments(folder: Path, catalogue: Catalogue) -> tuple[Segment, ...]:

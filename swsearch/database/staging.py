@@ -171,12 +171,12 @@ def _exchange(folder: Path, target: Path) -> None:
 
 def disk_error(error: OSError, target: Path) -> DatabaseError:
     """The exception for an error of the operating system that left the database at ``target`` unchanged."""
-    place = target.parent
+    parent = target.parent
     if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
         return DatabaseError(
-            f"no room left on the disk of {place} ({error.strerror}); {target.name} is as it was before"
+            f"no room left on the disk of {parent} ({error.strerror}); {target.name} is as it was before"
         )
-    return DatabaseError(f"{target} cannot be written: {error.strerror or error} ({error.filename or place})")
+    return DatabaseError(f"{target} cannot be written: {error.strerror or error} ({error.filename or parent})")
 
 
 def write_catalogue_file(folder: Path, catalogue: Catalogue) -> None:

@@ -211,12 +211,12 @@ def _translate(
         window = whole.residues[first : stop + CODON - 1]
         segment.check_letters(window, DNA, padded=True)
         forward, backward = code.codons(window), code.codons(reverse_complement(window))[::-1]
-        for place in range(int(np.searchsorted(ends, first, side="right")), int(np.searchsorted(starts, stop))):
-            begin, last = int(starts[place]), int(ends[place]) - CODON
+        for row in range(int(np.searchsorted(ends, first, side="right")), int(np.searchsorted(starts, stop))):
+            begin, last = int(starts[row]), int(ends[row]) - CODON
             low, high = max(begin, first), min(last, stop - 1)
             if low > high:
                 continue
-            for frame, target in zip(FRAMES, to[place].tolist(), strict=True):
+            for frame, target in zip(FRAMES, to[row].tolist(), strict=True):
                 offset = abs(frame) - 1
                 # The codons of a frame begin at every third base from its first base; minus frames run right to left.
                 if frame > 0:
