@@ -63,7 +63,9 @@ run-tests: $(VENV)/.installed-test
 
 # Kills, full disks, signals, damage, and random pairs against other programs, for an hour. One that was stopped goes on;
 # one that ended begins anew. The figures are in build/campaign/summary.txt and .json.
+# Atheris leads one part of it; where its wheel does not fit this Python, that part says so.
 campaign: $(VENV)/.peers $(VENV)/.installed-test
+	-$(BIN)/pip install --quiet --disable-pip-version-check --only-binary :all: 'atheris>=3'
 	$(BIN)/python -m tests.campaign --minutes $(CAMPAIGN_MINUTES) --jobs $(CAMPAIGN_JOBS) $(CAMPAIGN_OPTIONS)
 
 # On a machine with an NVIDIA GPU.

@@ -63,88 +63,88 @@ def function_of(module: str, function: str = "run") -> Run:
 PARTS: list[Part] = [
     Part(
         "differential", "every engine against parasail and the reference engine",
-        function_of("differential"), share=5.0, trials=1_300, small=10,
+        function_of("differential"), share=4.0, trials=2_600, small=10,
     ),
     Part(
         "align_modes", "`align` in every mode against four other programs and the whole matrix",
-        function_of("align_modes"), share=1.5, trials=700, small=10,
+        function_of("align_modes"), share=1.5, trials=1_400, small=10,
     ),
     *(
         Part(f"kill_{name}", f"kill -9 of {words}", function_of("kills", f"kill_{name}"), share, trials, small=2)
         for name, words, share, trials in (
-            ("index", "`index`", 0.7, 150),
-            ("index_force", "`index --force` over a database", 0.7, 150),
-            ("db_add", "`db add`", 0.7, 150),
-            ("db_remove", "`db remove`", 0.6, 120),
-            ("db_compact", "`db compact`", 0.7, 150),
-            ("query", "`query` with a store and an output file", 2.0, 260),
-            ("batch", "`batch`, then --resume latest", 2.0, 260),
-            ("runs_merge", "`runs merge`", 1.6, 220),
+            ("index", "`index`", 0.7, 300),
+            ("index_force", "`index --force` over a database", 0.7, 300),
+            ("db_add", "`db add`", 0.7, 300),
+            ("db_remove", "`db remove`", 0.6, 240),
+            ("db_compact", "`db compact`", 0.7, 300),
+            ("query", "`query` with a store and an output file", 2.0, 520),
+            ("batch", "`batch`, then --resume latest", 2.0, 520),
+            ("runs_merge", "`runs merge`", 1.6, 440),
         )
     ),
     Part(
         "failing_calls", "a system call fails, is cut short or interrupted: all commands",
-        function_of("disks", "run_failing_calls"), share=4.0, trials=800, small=8,
+        function_of("disks", "run_failing_calls"), share=4.0, trials=1_600, small=8,
     ),
     Part(
         "full_disk", "a small file system fills: all commands",
-        function_of("disks", "run_full_disk"), share=1.0, trials=150, small=3,
+        function_of("disks", "run_full_disk"), share=1.0, trials=300, small=3,
     ),
     Part(
         "file_limit", "a limit on the size of files: all commands",
-        function_of("disks", "run_file_limit"), share=1.0, trials=150, small=3,
+        function_of("disks", "run_file_limit"), share=1.0, trials=300, small=3,
     ),
     Part(
         "memory", "limits on the address space: all commands",
-        function_of("memory"), share=2.0, trials=110,
+        function_of("memory"), share=3.0, trials=220,
     ),
     Part(
         "signals", "SIGINT, SIGTERM, SIGHUP, SIGPIPE at any moment: all commands",
-        function_of("signals", "run_signals"), share=4.0, trials=400, small=4,
+        function_of("signals", "run_signals"), share=4.0, trials=800, small=4,
     ),
     Part(
         "streams", "standard streams closed, readers that go: all commands",
-        function_of("signals", "run_streams"), share=4.0, trials=330, small=4,
+        function_of("signals", "run_streams"), share=4.0, trials=660, small=4,
     ),
     Part(
         "readers", "searches, exports and checks while the database is changed",
-        function_of("readers"), share=2.0, trials=30, small=1,
+        function_of("readers"), share=2.0, trials=60, small=1,
     ),
     Part(
         "locked_store", "another process holds the store's lock",
-        function_of("stores", "run_locked"), share=0.7, trials=45, small=1,
+        function_of("stores", "run_locked"), share=0.7, trials=90, small=1,
     ),
     Part(
         "damaged_store", "bytes of the store or of its log changed or cut off",
-        function_of("stores", "run_damaged"), share=2.0, trials=300, small=4,
+        function_of("stores", "run_damaged"), share=2.0, trials=600, small=4,
     ),
     Part(
         "killed_server", "PostgreSQL killed in the middle of a batch",
-        function_of("stores", "run_killed_server"), share=1.2, trials=25,
+        function_of("stores", "run_killed_server"), share=1.2, trials=50,
     ),
     # `make test` runs the first trials of these in tests/campaign/fuzz/test_fuzz.py, where each target is a test.
     Part(
         "fuzz_databases", "databases damaged and crafted, under every command that opens one",
-        function_of("fuzz.databases"), share=2.0, trials=1_500,
+        function_of("fuzz.databases"), share=2.0, trials=3_000,
     ),
     Part(
         "fuzz_parsers", "every text that is read: mutated, archived, damaged",
-        function_of("fuzz.parsers"), share=2.0, trials=4_000,
+        function_of("fuzz.parsers"), share=2.0, trials=8_000,
     ),
     Part(
         "fuzz_stores", "values in the store that no program wrote",
-        function_of("fuzz.foreign_values"), share=1.0, trials=800,
+        function_of("fuzz.foreign_values"), share=1.0, trials=1_600,
     ),
     Part(
         "fuzz_arrays", "arguments of the native module that do not fit",
-        function_of("fuzz.arrays"), share=1.0, trials=3_000,
+        function_of("fuzz.arrays"), share=1.0, trials=6_000,
     ),
     Part(
         "fuzz_guided", "every text that is read, led by the coverage of branches (Atheris)",
-        function_of("fuzz.guided"), share=2.0, trials=100,
+        function_of("fuzz.guided"), share=4.0, trials=200,
     ),
     Part(
         "fuzz_native", "native kernels under sanitizers, led by coverage (libFuzzer)",
-        function_of("fuzz.native"), share=2.0, trials=100,
+        function_of("fuzz.native"), share=6.0, trials=200,
     ),
 ]  # fmt: skip
