@@ -1,6 +1,6 @@
 """Compares the CPU throughput of two builds of the native module, in turns on one thread.
 
-    python benchmarks/compare_builds.py OLD_PYTHON NEW_PYTHON [--rounds 15] [--out RESULT.json]
+    python benchmarks/compare_builds.py OLD_PYTHON NEW_PYTHON [--instruction-set auto] [--rounds 15] [--out RESULT.json]
 
 Input: the Python interpreters of two virtual environments in which two versions of swsearch are installed. Each
 interpreter runs this script as a worker; the workers take turns, so that both meet the same temperature and load.
@@ -27,10 +27,13 @@ from typing import Any
 import numpy as np
 
 N_SUBJECTS = 20_000
+TRACEBACK = (1, 1 << 26, None)
+"""One thread, the default memory, no progress."""
+PAIRS = (1, 1 << 28, None)
 
 
-def cases() -> dict[str, Callable[[], object]]:
-    """Calls of the native module, which both versions take with the same arguments in the same order."""
+def cases(instruction_set: str) -> dict[str, Callable[[], object]]:
+    """Calls of the native module, with arguments that both versions accept in this order."""
     from swsearch import _native
     from swsearch.scoring.matrix import named_matrix
     from swsearch.sequences.alphabet import PROTEIN
@@ -41,22 +44,25 @@ def cases() -> dict[str, Callable[[], object]]:
     room = (lengths.astype(np.uint64) + 15) // 16 * 16
     starts = np.cumsum(room, dtype=np.uint64) - room
     residues = rng.integers(0, 20, int(room.sum()) + 64).astype(np.uint8)
-    best = next(name for name, usable in _native.instruction_sets() if usable)
+    score_set = instruction_set
+    if score_set == "auto":  # which the scores do not know
+        score_set = next(name for name, usable in _native.instruction_sets() if usable)
 
     def profiles(*query_lengths: int) -> list[tuple[Any, Any]]:
         return [(rng.integers(0, 20, length).astype(np.int32), table) for length in query_lengths]
 
     def score(queries: list[tuple[Any, Any]]) -> object:
         scores = np.zeros((len(queries), N_SUBJECTS), np.int32)
-        return _native.score_partition(queries, 11, 1, residues, starts, lengths, scores, [0] * len(queries), best, 1)
+        return _native.score_partition(
+            queries, 11, 1, residues, starts, lengths, scores, [0] * len(queries), score_set, 1
+        )
 
     query = rng.integers(0, 20, 400).astype(np.uint8)
     few = np.arange(N_SUBJECTS // 2, N_SUBJECTS // 2 + 4_000)
 
     def traceback() -> object:
-        rows = query.astype(np.int32)
-        identity = PROTEIN.identity_table
-        return _native.align_local(query, rows, table, 11, 1, identity, residues, starts[few], lengths[few], 1)
+        scoring = (query.astype(np.int32), table, 11, 1, PROTEIN.identity_table)
+        return _native.align_local(query, *scoring, residues, starts[few], lengths[few], *TRACEBACK, instruction_set)
 
     letters = rng.integers(0, 20, (2, 1_500 * 300)).astype(np.uint16)
     ends = np.arange(300, 1_500 * 300 + 1, 300, dtype=np.int64)
@@ -66,10 +72,14 @@ def cases() -> dict[str, Callable[[], object]]:
 
     def pairs() -> object:
         modes = (True, True, True)
-        return _native.align_pairs(letters[0], ends, letters[1], ends, square, 0, 0, 11, 1, *modes, True, 1)
+        return _native.align_pairs(
+            letters[0], ends, letters[1], ends, square, 0, 0, 11, 1, *modes, True, *PAIRS, instruction_set
+        )
 
     def one_pair(sides: Any, *, path: bool) -> object:
-        return _native.align_pair(sides[0], sides[1], None, 2, -3, 5, 2, False, False, False, path, 1)
+        return _native.align_pair(
+            sides[0], sides[1], None, 2, -3, 5, 2, False, False, False, path, *PAIRS, instruction_set
+        )
 
     medium, short = profiles(144, 375, 1000), profiles(*[40] * 12)
     return {
@@ -82,9 +92,9 @@ def cases() -> dict[str, Callable[[], object]]:
     }
 
 
-def work() -> None:
+def work(instruction_set: str) -> None:
     """Measure the case named by each line of standard input, and print its CPU seconds."""
-    found = cases()
+    found = cases(instruction_set)
     print(json.dumps(list(found)), flush=True)
     for line in sys.stdin:
         began = time.process_time()
@@ -95,8 +105,8 @@ def work() -> None:
 class Worker:
     """An interpreter that runs the cases on request."""
 
-    def __init__(self, python: str) -> None:
-        command = [python, str(Path(__file__).resolve()), "--work"]
+    def __init__(self, python: str, instruction_set: str) -> None:
+        command = [python, str(Path(__file__).resolve()), "--work", instruction_set]
         self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self.names: list[str] = json.loads(self._answer())
 
@@ -120,10 +130,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("old_python")
     parser.add_argument("new_python")
+    parser.add_argument("--instruction-set", default="auto", help="such as scalar; the best one by default")
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
-    workers = [Worker(options.old_python), Worker(options.new_python)]
+    workers = [Worker(python, options.instruction_set) for python in (options.old_python, options.new_python)]
     rows = []
     for name in workers[0].names:
         for worker in workers:  # the first call of a case loads its code and data
@@ -137,8 +148,18 @@ def main() -> None:
         rows.append({"case": name, "old_seconds": old, "new_seconds": new, "ratio": round(ratio, 4)})
         print(f"{name:<36} {old:8.4f} s {new:8.4f} s  {ratio:.4f}", flush=True)
     if options.out is not None:
-        options.out.write_text(json.dumps({"benchmark": "two builds", "rounds": options.rounds, "cases": rows}) + "\n")
+        options.out.write_text(
+            json.dumps(
+                {
+                    "benchmark": "two builds",
+                    "instruction_set": options.instruction_set,
+                    "rounds": options.rounds,
+                    "cases": rows,
+                }
+            )
+            + "\n"
+        )
 
 
 if __name__ == "__main__":
-    work() if sys.argv[1:] == ["--work"] else main()
+    work(sys.argv[2]) if sys.argv[1:2] == ["--work"] else main()

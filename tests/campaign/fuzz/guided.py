@@ -55,7 +55,7 @@ def run(budget: Budget, seed: int, state_dir: Path) -> Outcome:
 
     def trial(trial: Trial) -> None:
         name = sorted(TARGETS)[trial.number % len(TARGETS)]
-        seconds = max(5, min(60, int(ends - time.monotonic())))
+        seconds = max(5, min(30, int(ends - time.monotonic())))
         known = REGRESSIONS / name
         words = [sys.executable, "-m", "tests.campaign.fuzz.guided", name, str(state_dir / f"corpus-{name}")]
         words += [f"-max_total_time={seconds}", "-max_len=20000", f"-seed={trial.rng.randrange(1, 2**31)}"]
