@@ -26,9 +26,9 @@ $(VENV)/.installed: $(VENV)/.created $(NATIVE_SOURCES)
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable .
 	@touch $@
 
-$(VENV)/.installed-test: $(VENV)/.installed
+$(VENV)/.installed-test: $(VENV)/.created $(NATIVE_SOURCES)
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[test]'
-	@touch $@
+	@touch $(VENV)/.installed $@
 
 install: $(VENV)/.installed
 

@@ -1,8 +1,14 @@
-// Vectors without an instruction set: arrays of 16 bytes and loops over their lanes, which the compiler translates to
-// the instructions of its target. They run on every processor, and the tests compare the other vectors with them.
+// Vectors without an instruction set: 16 bytes as the vector extension of GCC and Clang, which both compilers translate
+// to the instructions of their target. They run on every processor, and the tests compare the other vectors with them.
 // vectors.hpp describes each function.
 
 #pragma once
+
+#if defined(__has_builtin)
+#define SWSEARCH_HAS_SHUFFLEVECTOR __has_builtin(__builtin_shufflevector)  // Clang, and GCC from 12 on
+#else
+#define SWSEARCH_HAS_SHUFFLEVECTOR 0
+#endif
 
 namespace swsearch {
 namespace {
@@ -10,138 +16,167 @@ namespace {
 struct Vectors {
     static constexpr int kBytes = 16;
     static constexpr int kRegisters = 16;
-    struct V {
-        alignas(16) int8_t bytes[kBytes];
+    template <class T, int kSize = kBytes>
+    struct VectorOf {
+        typedef T type __attribute__((vector_size(kSize)));  // an alias declaration cannot have this attribute
     };
+    template <class T>
+    using Of = typename VectorOf<T>::type;
+    using V = Of<int8_t>;
     template <class T>
     using Mask = V;
 
-    // The vector whose lane i is function(i).
-    template <class T, class Function>
-    static V each(const Function& function) {
-        T lanes[kBytes / sizeof(T)];
-        for (int i = 0; i < kBytes / static_cast<int>(sizeof(T)); ++i) {
-            lanes[i] = static_cast<T>(function(i));
-        }
-        return load(lanes);
-    }
-    template <class T>
-    struct LanesOf {
-        T lane[kBytes / sizeof(T)];
-        explicit LanesOf(const V& a) { __builtin_memcpy(lane, a.bytes, kBytes); }
-        T operator[](int i) const { return lane[i]; }
-    };
-    template <class T, class Function>
-    static V each_pair(const V& a, const V& b, const Function& function) {
-        const LanesOf<T> x(a);
-        const LanesOf<T> y(b);
-        return each<T>([&](int i) { return function(x[i], y[i]); });
-    }
-    template <class T>
-    static int32_t clamped(int32_t x) {
-        constexpr int32_t kLargest = static_cast<int32_t>((int64_t{1} << (8 * sizeof(T) - 1)) - 1);
-        return x > kLargest ? kLargest : x < -kLargest - 1 ? -kLargest - 1 : x;
-    }
-
     static V load(const void* from) {
         V result;
-        __builtin_memcpy(result.bytes, from, kBytes);
+        __builtin_memcpy(&result, from, kBytes);
         return result;
     }
-    static void store(void* to, const V& a) { __builtin_memcpy(to, a.bytes, kBytes); }
+    static void store(void* to, V a) { __builtin_memcpy(to, &a, kBytes); }
     template <class T>
-    static V splat(int32_t x) {
-        return each<T>([&](int) { return x; });
+    static V splat(int32_t x) { return as<int8_t>(Of<T>{} + static_cast<T>(x)); }
+    // Unsigned lanes wrap; the overflow of signed lanes is undefined.
+    template <class T>
+    static V add(V a, V b) { return as<int8_t>(as<Unsigned<T>>(a) + as<Unsigned<T>>(b)); }
+    template <class T>
+    static V subtract(V a, V b) { return as<int8_t>(as<Unsigned<T>>(a) - as<Unsigned<T>>(b)); }
+    // A sum overflows if its sign differs from that of both terms; it is then the limit on the side of a.
+    template <class T>
+    static V add_saturating(V a, V b) {
+        const V sum = add<T>(a, b);
+        return select<T>(negative<T>((a ^ sum) & (b ^ sum)), limit<T>(a), sum);
     }
     template <class T>
-    static V add(const V& a, const V& b) {
-        return each_pair<T>(a, b, [](T x, T y) { return x + y; });
+    static V subtract_saturating(V a, V b) {
+        const V difference = subtract<T>(a, b);
+        return select<T>(negative<T>((a ^ b) & (a ^ difference)), limit<T>(a), difference);
     }
     template <class T>
-    static V subtract(const V& a, const V& b) {
-        return each_pair<T>(a, b, [](T x, T y) { return x - y; });
+    static V max(V a, V b) {
+        const Of<T> x = as<T>(a);
+        const Of<T> y = as<T>(b);
+        return as<int8_t>(x > y ? x : y);
     }
     template <class T>
-    static V add_saturating(const V& a, const V& b) {
-        return each_pair<T>(a, b, [](T x, T y) { return clamped<T>(x + y); });
+    static V equal(V a, V b) { return as<int8_t>(as<T>(a) == as<T>(b)); }
+    template <class T>
+    static V greater(V a, V b) { return as<int8_t>(as<T>(a) > as<T>(b)); }
+    template <class T>
+    static bool any_greater(V a, V b) {
+        const Of<int64_t> any = as<int64_t>(greater<T>(a, b));
+        return (any[0] | any[1]) != 0;
     }
     template <class T>
-    static V subtract_saturating(const V& a, const V& b) {
-        return each_pair<T>(a, b, [](T x, T y) { return clamped<T>(x - y); });
+    static V select(V mask, V yes, V no) { return (mask & yes) | (~mask & no); }
+    template <class T>
+    static V shift_in(V a, T x) {
+#if SWSEARCH_HAS_SHUFFLEVECTOR
+        const Of<T> first = as<T>(splat<T>(x));
+        const Of<T> lanes = as<T>(a);
+        BY_LANE(
+            __builtin_shufflevector(first, lanes, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30),
+            as<int8_t>(__builtin_shufflevector(first, lanes, 7, 8, 9, 10, 11, 12, 13, 14)),
+            as<int8_t>(__builtin_shufflevector(first, lanes, 3, 4, 5, 6)))
+#else
+        T lanes[1 + kLanes<T>];
+        lanes[0] = x;
+        store(lanes + 1, a);
+        return load(lanes);
+#endif
     }
     template <class T>
-    static V max(const V& a, const V& b) {
-        return each_pair<T>(a, b, [](T x, T y) { return x > y ? x : y; });
-    }
+    static T last(V a) { return as<T>(a)[kLanes<T> - 1]; }
     template <class T>
-    static V equal(const V& a, const V& b) {
-        return each_pair<T>(a, b, [](T x, T y) { return -(x == y); });
-    }
-    template <class T>
-    static V greater(const V& a, const V& b) {
-        return each_pair<T>(a, b, [](T x, T y) { return -(x > y); });
-    }
-    template <class T>
-    static bool any_greater(const V& a, const V& b) {
-        const LanesOf<T> x(a);
-        const LanesOf<T> y(b);
-        bool any = false;
-        for (int i = 0; i < kBytes / static_cast<int>(sizeof(T)); ++i) {
-            any |= x[i] > y[i];
-        }
-        return any;
-    }
-    template <class T>
-    static V select(const V& mask, const V& yes, const V& no) {
-        return each<int8_t>([&](int i) { return (mask.bytes[i] & yes.bytes[i]) | (~mask.bytes[i] & no.bytes[i]); });
-    }
-    template <class T>
-    static V shift_in(const V& a, T x) {
-        const LanesOf<T> lanes(a);
-        return each<T>([&](int i) { return i == 0 ? x : lanes[i - 1]; });
-    }
-    template <class T>
-    static T last(const V& a) { return LanesOf<T>(a)[kBytes / sizeof(T) - 1]; }
-    template <class T>
-    static int32_t largest(const V& a) {
-        const LanesOf<T> lanes(a);
+    static int32_t largest(V a) {
+        const Of<T> lanes = as<T>(a);
         T result = lanes[0];
-        for (int i = 1; i < kBytes / static_cast<int>(sizeof(T)); ++i) {
+        for (int i = 1; i < kLanes<T>; ++i) {
             result = result > lanes[i] ? result : lanes[i];
         }
         return result;
     }
     template <class T>
-    static V widen(const V& a) {
-        return each<T>([&](int i) { return a.bytes[i]; });
-    }
+    static V widen(V a) { return load_bytes<T>(reinterpret_cast<const int8_t*>(&a)); }
     template <class T>
     static V load_bytes(const int8_t* from) {
-        return each<T>([&](int i) { return from[i]; });
+        typename VectorOf<int8_t, kLanes<T>>::type few;
+        __builtin_memcpy(&few, from, sizeof few);
+        return as<int8_t>(__builtin_convertvector(few, Of<T>));
     }
 
-    static V exclusive_or(const V& a, const V& b) {
-        return each_pair<int8_t>(a, b, [](int8_t x, int8_t y) { return x ^ y; });
+    static V exclusive_or(V a, V b) { return a ^ b; }
+    static V shuffle(V table, V index) {
+        int8_t values[kBytes];
+        int8_t indices[kBytes];
+        store(values, table);
+        store(indices, index);
+        return each([&](int i) { return values[indices[i] & 15]; });
     }
-    static V shuffle(const V& table, const V& index) {
-        return each<int8_t>([&](int i) { return table.bytes[index.bytes[i] & 15]; });
+    static V first_of_parts(V first, V others) {
+        others[0] = first[0];
+        return others;
     }
-    static V first_of_parts(const V& first, const V& others) {
-        return each<int8_t>([&](int i) { return i == 0 ? first.bytes[0] : others.bytes[i]; });
-    }
-    static V look_up(const int8_t* row, const V& codes) {
-        return each<int8_t>([&](int i) { return row[codes.bytes[i] & 31]; });
+    static V look_up(const int8_t* row, V codes) {
+        int8_t indices[kBytes];
+        store(indices, codes & splat<int8_t>(31));
+        return each([&](int i) { return row[indices[i]]; });
     }
     template <class Byte>
     static V load_parts(const Byte* const* rows, size_t offset) { return load(rows[0] + offset); }
-    static V unpack_low(const V& a, const V& b) {
-        return each<int8_t>([&](int i) { return i % 2 == 0 ? a.bytes[i / 2] : b.bytes[i / 2]; });
+#if SWSEARCH_HAS_SHUFFLEVECTOR
+    static V unpack_low(V a, V b) {
+        return __builtin_shufflevector(a, b, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
     }
-    static V unpack_high(const V& a, const V& b) {
-        return each<int8_t>([&](int i) { return i % 2 == 0 ? a.bytes[8 + i / 2] : b.bytes[8 + i / 2]; });
+    static V unpack_high(V a, V b) {
+        return __builtin_shufflevector(a, b, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31);
     }
+#else
+    static V unpack_low(V a, V b) {
+        return each([&](int i) { return i % 2 == 0 ? a[i / 2] : b[i / 2]; });
+    }
+    static V unpack_high(V a, V b) {
+        return each([&](int i) { return i % 2 == 0 ? a[8 + i / 2] : b[8 + i / 2]; });
+    }
+#endif
     static void keep_order(V&, V&) {}
+
+private:
+    template <class T>
+    static constexpr int kLanes = kBytes / static_cast<int>(sizeof(T));
+    template <int kSize, class = void>
+    struct UnsignedOf {
+        using type = uint32_t;
+    };
+    template <class Any>
+    struct UnsignedOf<1, Any> {
+        using type = uint8_t;
+    };
+    template <class Any>
+    struct UnsignedOf<2, Any> {
+        using type = uint16_t;
+    };
+    template <class T>
+    using Unsigned = typename UnsignedOf<sizeof(T)>::type;
+
+    // The same bits as lanes of another type.
+    template <class T, class Lanes>
+    static Of<T> as(Lanes a) { return (Of<T>)a; }
+    // The vector whose byte i is function(i).
+    template <class Function>
+    static V each(const Function& function) {
+        int8_t bytes[kBytes];
+        for (int i = 0; i < kBytes; ++i) {
+            bytes[i] = static_cast<int8_t>(function(i));
+        }
+        return load(bytes);
+    }
+    template <class T>
+    static V negative(V a) { return as<int8_t>(as<T>(a) < Of<T>{}); }
+    // The largest number, in lanes where a is negative the smallest.
+    template <class T>
+    static V limit(V a) { return negative<T>(a) ^ splat<T>((int32_t{1} << (8 * sizeof(T) - 1)) - 1); }
 };
 
 }  // namespace
 }  // namespace swsearch
+
+#undef SWSEARCH_HAS_SHUFFLEVECTOR
