@@ -25,31 +25,17 @@ import numpy as np
 from benchmark_cuda import commit
 
 from swsearch.cores import usable_cores
-from swsearch.database.format import SUBJECT_ALIGNMENT, TAIL_PADDING
 from swsearch.database.partition import Partition
 from swsearch.engine.cpu.engine import CpuEngine
 from swsearch.engine.cuda.engine import CudaEngine
 from swsearch.hits.score_block import ScoreBlock
 from swsearch.query.profile import QueryProfile, sequence_profile
 from swsearch.scoring.scheme import default_scheme
-from swsearch.sequences.alphabet import CODE_MASK, DNA, PAD_CODE, PROTEIN
+from swsearch.sequences.alphabet import CODE_MASK, DNA, PROTEIN
 from swsearch.sequences.fasta import read_sequences
-from swsearch.typing import Codes
 
 ALIGNED = 100
 """Number of subjects per query for whose alignments the ends are requested."""
-
-
-def partition_of(subjects: list[Codes]) -> Partition:
-    """The subjects as a database stores them."""
-    ordered = sorted(range(len(subjects)), key=lambda place: (len(subjects[place]), place))
-    lengths = np.array([len(subjects[place]) for place in ordered], dtype=np.uint32)
-    filled = -(-lengths.astype(np.int64) // SUBJECT_ALIGNMENT) * SUBJECT_ALIGNMENT
-    starts = np.concatenate([[0], np.cumsum(filled)])
-    residues = np.full(int(starts[-1]) + TAIL_PADDING, PAD_CODE, dtype=np.uint8)
-    for place, start in zip(ordered, starts.tolist(), strict=False):
-        residues[start : start + len(subjects[place])] = subjects[place]
-    return Partition(residues, starts[:-1].astype(np.uint64), lengths, np.array(ordered, dtype=np.uint32))
 
 
 def genome_case(path: str, n_queries: int, length: int) -> tuple[list[QueryProfile], Partition]:
@@ -62,7 +48,7 @@ def genome_case(path: str, n_queries: int, length: int) -> tuple[list[QueryProfi
         changed = rng.random(length) < 0.1
         query[changed] = rng.integers(0, 4, int(changed.sum()))
         profiles.append(sequence_profile(query, default_scheme(DNA)))
-    return profiles, partition_of([genome])
+    return profiles, Partition.pack([genome])
 
 
 def protein_case(
@@ -77,7 +63,7 @@ def protein_case(
         for subject in subjects[n_short:]:
             place = int(rng.integers(0, len(subject) - query_length))
             subject[place : place + query_length] = query
-    return [sequence_profile(query, default_scheme(PROTEIN))], partition_of(subjects)
+    return [sequence_profile(query, default_scheme(PROTEIN))], Partition.pack(subjects)
 
 
 def ends_seconds(

@@ -37,22 +37,10 @@ from swsearch.query.profile import QueryProfile, sequence_profile
 from swsearch.scoring.gap import GapPenalty
 from swsearch.scoring.matrix import match_mismatch
 from swsearch.scoring.scheme import ScoringScheme, default_scheme
-from swsearch.sequences.alphabet import DNA, PAD_CODE, PROTEIN
+from swsearch.sequences.alphabet import DNA, PROTEIN
 from swsearch.typing import Codes
 
 FLOOR = 60
-
-
-def partition_of(subjects: Sequence[Codes]) -> Partition:
-    """Subjects in the layout of a packed database: by length, each at a multiple of 16 and padded to the next."""
-    order = np.array(sorted(range(len(subjects)), key=lambda place: len(subjects[place])), dtype=np.uint32)
-    lengths = np.array([len(subjects[place]) for place in order], dtype=np.uint32)
-    room = -(-lengths.astype(np.int64) // 16) * 16
-    starts = np.concatenate([[0], np.cumsum(room)[:-1]]).astype(np.uint64)
-    residues = np.full(int(room.sum()) + 64, PAD_CODE, dtype=np.uint8)
-    for place, start in zip(order, starts, strict=True):
-        residues[int(start) : int(start) + len(subjects[place])] = subjects[place]
-    return Partition(residues, starts, lengths, order)
 
 
 def case(
@@ -65,7 +53,7 @@ def case(
         changed = query.copy()
         changed[::9] = rng.integers(0, letters, len(changed[::9]))
         subjects += [query, changed, np.concatenate([subjects[-1], changed])]
-    return queries, partition_of(subjects)
+    return queries, Partition.pack(subjects)
 
 
 def different_ends(engine: CudaEngine, profile: QueryProfile, partition: Partition) -> int:
@@ -104,7 +92,7 @@ def long_case(rng: np.random.Generator, letters: int, lengths: Sequence[int]) ->
     queries = [rng.integers(0, letters, length).astype(np.uint8) for length in lengths]
     subjects = [rng.integers(0, letters, n).astype(np.uint8) for n in (200, 5_000, 6_001)]
     subjects[-1][900 : 900 + lengths[-1]] = queries[-1]
-    return queries, partition_of(subjects)
+    return queries, Partition.pack(subjects)
 
 
 def main() -> int:

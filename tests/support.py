@@ -1,13 +1,9 @@
-"""Inputs for several tests: partitions from lists of codes, random sequences and profiles."""
+"""Inputs for several tests: random sequences and profiles."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
-from swsearch.database.format import SUBJECT_ALIGNMENT, TAIL_PADDING
-from swsearch.database.partition import Partition
 from swsearch.query.profile import QueryProfile
 from swsearch.scoring.background import background
 from swsearch.scoring.gap import GapPenalty
@@ -18,17 +14,9 @@ ROBINSON_FREQUENCIES = np.rint(background(PROTEIN) * 1000)
 """Residues per thousand of natural proteins, in the order ARNDCQEGHILKMFPSTWYV."""
 
 
-def make_partition(subjects: Sequence[Codes]) -> Partition:
-    """Return the subjects in stored order (shortest first, then as given), in the layout of the packed format."""
-    order = np.array(sorted(range(len(subjects)), key=lambda index: len(subjects[index])), dtype=np.uint32)
-    lengths = np.array([len(subjects[index]) for index in order], dtype=np.uint32)
-    padded = (lengths.astype(np.uint64) + SUBJECT_ALIGNMENT - 1) // SUBJECT_ALIGNMENT * SUBJECT_ALIGNMENT
-    ends = np.cumsum(padded, dtype=np.uint64)
-    starts = ends - padded
-    residues = np.full((int(ends[-1]) if len(subjects) else 0) + TAIL_PADDING, PAD_CODE, dtype=np.uint8)
-    for start, index in zip(starts, order, strict=True):
-        residues[int(start) : int(start) + len(subjects[index])] = subjects[index]
-    return Partition(residues, starts, lengths, order)
+def random_codes(rng: np.random.Generator, length: int, letters: int = 20) -> Codes:
+    """Residue codes of equal frequency."""
+    return rng.integers(0, letters, length).astype(np.uint8)
 
 
 def random_protein(rng: np.random.Generator, length: int) -> Codes:

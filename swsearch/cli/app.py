@@ -25,6 +25,7 @@ from swsearch.cli import align, batch, bench, db, engines, index, query, report,
 from swsearch.cli.output import open_closed_streams, say
 from swsearch.cli.start import leave
 from swsearch.errors import KernelCompileError, OutputClosed, SwSearchError
+from swsearch.words import one_line
 
 EXIT_BAD_INPUT = 1
 EXIT_INTERRUPTED = 130
@@ -147,7 +148,7 @@ def _fail(error: BaseException, message: str, debug: bool) -> int:
         traceback.print_exception(error, file=sys.stderr)
         if isinstance(error, KernelCompileError):
             print(error.log, file=sys.stderr)
-    say(f"error: {message}")
+    say(f"error: {one_line(message)}")
     return EXIT_BAD_INPUT
 
 

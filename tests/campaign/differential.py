@@ -22,6 +22,7 @@ import parasail
 from swsearch import _native
 from swsearch.alignment.rescore import rescore
 from swsearch.alignment.traceback import align_several
+from swsearch.database.partition import Partition
 from swsearch.engine.cpu.engine import CpuEngine, usable_instruction_sets
 from swsearch.engine.reference import local_score
 from swsearch.query.profile import QueryProfile, sequence_profile
@@ -32,7 +33,7 @@ from swsearch.sequences.alphabet import DNA, N_CODES, PAD_CODE, PROTEIN, Alphabe
 from swsearch.typing import Codes
 from tests.campaign.parts import Budget, Outcome
 from tests.campaign.trials import Trial, run_trials
-from tests.support import ROBINSON_FREQUENCIES, make_partition
+from tests.support import ROBINSON_FREQUENCIES
 
 KINDS = ("named", "named", "dna", "random", "extreme", "pssm", "saturating", "dna", "named", "few letters")
 """The kinds of trials, used in turn."""
@@ -182,7 +183,7 @@ def trial(trial: Trial) -> None:
     profiles = [
         pssm(query, matrix, gap, rng) if kind == "pssm" else sequence_profile(query, scheme) for query in queries
     ]
-    partition = make_partition(subjects)
+    partition = Partition.pack(subjects)
     stored = [subjects[index] for index in partition.subject_index]
 
     blocks = CpuEngine(1, "scalar").score(profiles, partition)

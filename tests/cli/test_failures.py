@@ -125,6 +125,26 @@ def test_wrong_usage_exits_with_2(swsearch, arguments):
     assert "Usage" in outcome.err
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["index", "a\nb.fa", "-o", "c.db"],
+        ["db", "info", "a\nb.db"],
+        ["runs", "list", "--store", "a\nb.sqlite"],
+        ["db", "export", "p.db", "--out", "a\nb/c.fa"],
+    ],
+)
+def test_a_name_with_a_line_break_is_one_line(swsearch, tmp_path, arguments):
+    """The line break of a file name is escaped in the message, so that a script can read errors line by line."""
+    (tmp_path / "q.fa").write_text(">q\nMKV\n")
+    assert swsearch("index", "q.fa", "-o", "p.db").code == 0
+    outcome = swsearch(*arguments)
+    assert outcome.code == 1
+    (line,) = outcome.err.splitlines()
+    assert line.startswith("swsearch: error: ")
+    assert "a\\nb" in line
+
+
 def test_a_closed_pipe_ends_quietly(protein_db, tmp_path):
     """Source: the effect of `head` on a well-behaved program."""
     command = f"python -m swsearch query {QUERIES} {protein_db} --format blast6 --top 500 --store none | head -n 1"

@@ -36,8 +36,7 @@ class EngineCase:
     def param(self) -> object:
         marks = [pytest.mark.gpu] if self.gpu else []
         if self.missing:
-            # An instruction set or a package that this machine lacks; other machines run the same cases.
-            marks.append(pytest.mark.skip(reason=self.missing))
+            marks.append(pytest.mark.skip(reason=self.missing))  # this machine lacks an instruction set or a package
         return pytest.param(self, id=self.name, marks=marks)
 
 

@@ -21,7 +21,7 @@ from swsearch.scoring.matrix import match_mismatch, named_matrix
 from swsearch.scoring.scheme import ScoringScheme, default_scheme
 from swsearch.sequences.alphabet import DNA, N_CODES, PAD_CODE, PROTEIN, SOFT_MASK_BIT
 from tests.engine.engines import ENGINES, EngineCase
-from tests.support import make_partition, random_dna, random_profile, random_protein
+from tests.support import random_dna, random_profile, random_protein
 
 Case = tuple[list[QueryProfile], Partition]
 
@@ -41,7 +41,7 @@ def _proteins() -> Case:
     rng = np.random.default_rng(1)
     subjects = [random_protein(rng, int(length)) for length in rng.integers(0, 150, 200)]
     scheme = default_scheme(PROTEIN)
-    return [sequence_profile(random_protein(rng, length), scheme) for length in (1, 2, 40, 77)], make_partition(
+    return [sequence_profile(random_protein(rng, length), scheme) for length in (1, 2, 40, 77)], Partition.pack(
         subjects
     )
 
@@ -49,7 +49,7 @@ def _proteins() -> Case:
 def _dna() -> Case:
     rng = np.random.default_rng(2)
     subjects = [random_dna(rng, int(length)) for length in rng.integers(1, 300, 70)]
-    return [sequence_profile(random_dna(rng, 90), default_scheme(DNA))], make_partition(subjects)
+    return [sequence_profile(random_dna(rng, 90), default_scheme(DNA))], Partition.pack(subjects)
 
 
 def _long_subject_among_short() -> Case:
@@ -58,12 +58,12 @@ def _long_subject_among_short() -> Case:
     far = random_protein(rng, 6000)
     far[4000:4035] = query
     subjects = [random_protein(rng, 30) for _ in range(140)] + [far]
-    return [sequence_profile(query, default_scheme(PROTEIN))], make_partition(subjects)
+    return [sequence_profile(query, default_scheme(PROTEIN))], Partition.pack(subjects)
 
 
 def _one_subject() -> Case:
     rng = np.random.default_rng(4)
-    return [sequence_profile(random_protein(rng, 200), default_scheme(PROTEIN))], make_partition(
+    return [sequence_profile(random_protein(rng, 200), default_scheme(PROTEIN))], Partition.pack(
         [random_protein(rng, 501)]
     )
 
@@ -71,25 +71,25 @@ def _one_subject() -> Case:
 def _single_residues() -> Case:
     scheme = default_scheme(PROTEIN)
     subjects = [np.array([code], dtype=np.uint8) for code in range(len(PROTEIN.letters))]
-    return [sequence_profile(PROTEIN.encode(letter), scheme) for letter in "AW*X"], make_partition(subjects)
+    return [sequence_profile(PROTEIN.encode(letter), scheme) for letter in "AW*X"], Partition.pack(subjects)
 
 
 def _empty_subjects() -> Case:
     rng = np.random.default_rng(5)
     empty = np.empty(0, dtype=np.uint8)
-    return [sequence_profile(random_protein(rng, 20), default_scheme(PROTEIN))], make_partition(
+    return [sequence_profile(random_protein(rng, 20), default_scheme(PROTEIN))], Partition.pack(
         [empty, random_protein(rng, 9), empty]
     )
 
 
 def _no_subjects() -> Case:
-    return [sequence_profile(PROTEIN.encode("MKV"), default_scheme(PROTEIN))], make_partition([])
+    return [sequence_profile(PROTEIN.encode("MKV"), default_scheme(PROTEIN))], Partition.pack([])
 
 
 def _soft_masked() -> Case:
     rng = np.random.default_rng(6)
     subjects = [random_protein(rng, 60) | (rng.integers(0, 2, 60, dtype=np.uint8) * SOFT_MASK_BIT) for _ in range(20)]
-    return [sequence_profile(subjects[0], default_scheme(PROTEIN))], make_partition(subjects)
+    return [sequence_profile(subjects[0], default_scheme(PROTEIN))], Partition.pack(subjects)
 
 
 def _position_specific() -> Case:
@@ -97,7 +97,7 @@ def _position_specific() -> Case:
     subjects = [random_protein(rng, int(length)) for length in rng.integers(1, 120, 150)]
     table = rng.integers(-8, 9, size=(95, N_CODES)).astype(np.int8)
     table[:, PAD_CODE] = -128
-    return [QueryProfile(_ladder(95), table, GapPenalty(11, 1))], make_partition(subjects)
+    return [QueryProfile(_ladder(95), table, GapPenalty(11, 1))], Partition.pack(subjects)
 
 
 def _chosen_subjects() -> Case:
@@ -116,7 +116,7 @@ def _gaps(gap: GapPenalty) -> Callable[[], Case]:
             random_profile(rng, 45, 45, gap, -20, 20),
             random_profile(rng, 30, 12, gap, -3, 2),
         ]
-        return profiles, make_partition(subjects)
+        return profiles, Partition.pack(subjects)
 
     return case
 
@@ -127,7 +127,7 @@ def _two_gap_costs() -> Case:
     subjects = [random_protein(rng, 80) for _ in range(30)]
     return [
         sequence_profile(query, ScoringScheme(matrix, GapPenalty(*gap))) for gap in ((11, 1), (0, 3), (11, 1))
-    ], make_partition(subjects)
+    ], Partition.pack(subjects)
 
 
 def _borders() -> Case:
@@ -148,7 +148,7 @@ def _borders() -> Case:
             subjects.append(rows.astype(np.uint8))
             if score % 5 == 0 or score == border:
                 profiles.append(QueryProfile(rows, table, GapPenalty(3, 1)))
-    return profiles, make_partition(subjects)
+    return profiles, Partition.pack(subjects)
 
 
 GAPS = ((0, 1), (0, 6), (5, 0), (11, 1), (126, 1), (127, 1), (254, 2), (16383, 0), (16383, 16383))
@@ -208,7 +208,7 @@ def test_scores_are_those_of_parasail(engine: ScoreEngine, opening: int, extend:
     rng = np.random.default_rng(11)
     query = PROTEIN.decode(random_protein(rng, 64))
     subjects = [random_protein(rng, int(length)) for length in rng.integers(1, 140, 60)]
-    partition = make_partition(subjects)
+    partition = Partition.pack(subjects)
     scheme = ScoringScheme(named_matrix("BLOSUM62"), GapPenalty(opening, extend))
     (block,) = engine.score([sequence_profile(PROTEIN.encode(query), scheme)], partition)
     found = dict(zip(block.subject_index.tolist(), block.score.tolist(), strict=True))
@@ -221,7 +221,7 @@ def test_identical_sequences_score_their_length(engine: ScoreEngine) -> None:
     """Expected value by hand: 300 matches of 2."""
     query = random_dna(np.random.default_rng(12), 300)
     scheme = ScoringScheme(match_mismatch(2, -3), GapPenalty(5, 2))
-    (block,) = engine.score([sequence_profile(query, scheme)], make_partition([query]))
+    (block,) = engine.score([sequence_profile(query, scheme)], Partition.pack([query]))
     assert block.score.tolist() == [600]
 
 
@@ -231,7 +231,7 @@ def test_a_long_gap_costs_open_and_its_extensions(engine: ScoreEngine) -> None:
     whole = np.concatenate([np.tile([0, 1], 20), np.full(30, 3), np.tile([0, 1, 1, 0], 10)]).astype(np.uint8)
     short = np.concatenate([whole[:40], whole[70:]])
     for query, subject in ((whole, short), (short, whole)):
-        (block,) = engine.score([sequence_profile(query, scheme)], make_partition([subject]))
+        (block,) = engine.score([sequence_profile(query, scheme)], Partition.pack([subject]))
         assert block.score.tolist() == [80 * 5 - 41]
 
 

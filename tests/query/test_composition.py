@@ -8,6 +8,7 @@ import math
 import numpy as np
 import pytest
 
+from swsearch.database.partition import Partition
 from swsearch.engine.cpu.engine import CpuEngine
 from swsearch.engine.reference import local_score
 from swsearch.query.composition import corrected_profile, local_counts
@@ -17,7 +18,7 @@ from swsearch.scoring.gap import GapPenalty
 from swsearch.scoring.matrix import SubstitutionMatrix, named_matrix
 from swsearch.scoring.scheme import default_scheme
 from swsearch.sequences.alphabet import PROTEIN
-from tests.support import make_partition, random_protein
+from tests.support import random_protein
 
 BLOSUM62 = named_matrix("BLOSUM62")
 GAP = GapPenalty(11, 1)
@@ -88,7 +89,7 @@ def test_the_engine_gives_the_reference_scores():
     subjects += [random_protein(rng, int(length)) for length in rng.integers(5, 400, 40)]
     profile = corrected_profile(query, BLOSUM62, GAP, LAMBDA)
     assert len(profile.table) > 32
-    partition = make_partition(subjects)
+    partition = Partition.pack(subjects)
     with CpuEngine(1) as engine:
         (block,) = engine.score([profile], partition)
     assert dict(zip(block.subject_index.tolist(), block.score.tolist(), strict=True)) == {

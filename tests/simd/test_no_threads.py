@@ -33,17 +33,18 @@ WORK = """
 import os
 import numpy as np
 from swsearch.alignment.traceback import align_several
+from swsearch.database.partition import Partition
 from swsearch.engine.cpu.engine import CpuEngine
 from swsearch.engine.cpu.pairs import CpuPairs
 from swsearch.engine.pair_arrays import AlignmentProblem, Sequences
 from swsearch.query.profile import sequence_profile
 from swsearch.scoring.scheme import default_scheme
 from swsearch.sequences.alphabet import PROTEIN
-from tests.support import make_partition, random_protein
+from tests.support import random_protein
 
 rng = np.random.default_rng(1)
 query = random_protein(rng, 90)
-partition = make_partition([random_protein(rng, n) for n in range(40, 400)])
+partition = Partition.pack([random_protein(rng, n) for n in range(40, 400)])
 profile = sequence_profile(query, default_scheme(PROTEIN))
 (block,) = CpuEngine(3).score([profile], partition)
 where = {"residues": partition.residues, "starts": partition.starts, "lengths": partition.lengths}

@@ -22,8 +22,8 @@ _NVIDIA: Final = "0x10de"
 _DISPLAY_CLASSES: Final = "0x03"
 """Prefix of the PCI classes of graphics cards, 3D controllers included."""
 _NO_DEVICE: Final = 100
-_STUB: Final = 34
-"""Results of cuInit: the driver lists no device; the library is a stub for linking, not the driver."""
+_NOT_THE_DRIVER: Final = 34
+"""Results of cuInit: the driver lists no device; the library is the one of the CUDA toolkit for linking programs."""
 VISIBLE: Final = "CUDA_VISIBLE_DEVICES"
 
 
@@ -117,8 +117,8 @@ def ask_driver(library: str) -> DriverFacts:
         return DriverFacts(count.value)
     if status == _NO_DEVICE:
         return DriverFacts(0)
-    if status == _STUB:
-        return DriverFacts(0, f"{library} is a stub to link with")
+    if status == _NOT_THE_DRIVER:
+        return DriverFacts(0, f"{library} is the CUDA toolkit's library for linking, not the driver")
     words = ctypes.c_char_p()
     driver.cuGetErrorString(status, ctypes.byref(words))
     return DriverFacts(0, f"error {status} of {library}, {(words.value or b'unknown').decode('ascii', 'replace')}")

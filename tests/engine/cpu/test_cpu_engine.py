@@ -23,7 +23,7 @@ from swsearch.scoring.scheme import ScoringScheme, default_scheme
 from swsearch.sequences.alphabet import DNA, PROTEIN
 from swsearch.typing import Scores
 from tests.patience import interrupt
-from tests.support import make_partition, random_dna, random_profile, random_protein
+from tests.support import random_dna, random_profile, random_protein
 
 
 @pytest.fixture(params=usable_instruction_sets())
@@ -59,7 +59,7 @@ def test_a_long_subject_in_windows_scores_as_a_whole(instruction_set: str) -> No
             genome[start + 14 : start + 14 + 12] = copy[11:]
         profile = sequence_profile(query, default_scheme(DNA))
         for threads in (1, 3):
-            (block,) = CpuEngine(threads, instruction_set).score([profile], make_partition([genome, genome[:70]]))
+            (block,) = CpuEngine(threads, instruction_set).score([profile], Partition.pack([genome, genome[:70]]))
             assert block.score.tolist() == [local_score(profile, genome[:70]), local_score(profile, genome)]
 
 
@@ -71,7 +71,7 @@ def test_saturated_windows_are_rescored_exactly(instruction_set: str) -> None:
     genome[123_456 : 123_456 + 40] = query
     scheme = ScoringScheme(match_mismatch(9, -20), GapPenalty(90, 30))
     profile = sequence_profile(query, scheme)
-    (block,) = CpuEngine(2, instruction_set).score([profile], make_partition([genome, query]))
+    (block,) = CpuEngine(2, instruction_set).score([profile], Partition.pack([genome, query]))
     assert block.score.tolist() == [360, 360]
     assert block.n_rescored == 2
 
@@ -82,7 +82,7 @@ def test_a_gap_without_extension_cost_may_span_anything(instruction_set: str) ->
     left, right = random_dna(rng, 30), random_dna(rng, 30)
     genome = np.concatenate([left, random_dna(rng, 49_000), right])
     profile = sequence_profile(np.concatenate([left, right]), ScoringScheme(match_mismatch(5, -9), GapPenalty(7, 0)))
-    (block,) = CpuEngine(2, instruction_set).score([profile], make_partition([genome]))
+    (block,) = CpuEngine(2, instruction_set).score([profile], Partition.pack([genome]))
     assert block.score[0] == local_score(profile, genome) >= 293
 
 
@@ -98,7 +98,7 @@ def test_a_gap_in_the_query_reaches_over_any_number_of_lanes(
     query = np.concatenate([left, np.full(filler, 3, np.uint8), right])
     profile = sequence_profile(query, ScoringScheme(match_mismatch(match, -100), GapPenalty(7, extend)))
     engine = CpuEngine(1, instruction_set)
-    (block,) = engine.score([profile], make_partition([np.concatenate([left, right])]))
+    (block,) = engine.score([profile], Partition.pack([np.concatenate([left, right])]))
     assert block.score.tolist() == [2 * flank * match - 7 - filler * extend]
 
 
@@ -109,7 +109,7 @@ def _query_of_several_blocks() -> tuple[QueryProfile, Partition, Scores]:
     query = random_protein(rng, 4200)
     subjects = [query[start : start + 90].copy() for start in (0, 2000, 2040, 4050, 4110)]
     subjects += [random_protein(rng, int(length)) for length in rng.integers(80, 100, 64)]  # more than one per lane
-    partition = make_partition(subjects)
+    partition = Partition.pack(subjects)
     profile = sequence_profile(query, ScoringScheme(default_scheme(PROTEIN).matrix, GapPenalty(3, 1)))
     (expected,) = ReferenceEngine().score([profile], partition)
     return profile, partition, expected.score
@@ -128,7 +128,7 @@ def test_all_instruction_sets_agree_on_random_profiles() -> None:
         rng = np.random.default_rng(100 + seed)
         gap = GapPenalty(int(rng.integers(0, 30)), int(rng.integers(1, 12)))
         subjects = [rng.integers(0, 31, int(n), dtype=np.uint8) for n in rng.integers(0, 400, rng.integers(1, 400))]
-        partition = make_partition(subjects)
+        partition = Partition.pack(subjects)
         high = int(rng.integers(1, 60))
         profiles = [
             random_profile(rng, int(rng.integers(1, 150)), int(rng.integers(1, 60)), gap, -high, high // 2 + 1)
@@ -158,7 +158,7 @@ def _queries_to_pack() -> tuple[list[QueryProfile], Partition, list[Scores]]:
     ]
     subjects = [random_protein(rng, int(length)) for length in rng.integers(0, 60, 300)]
     subjects += [random_protein(rng, 4000), profiles[8].rows.astype(np.uint8)[:1500]]
-    partition = make_partition(subjects)
+    partition = Partition.pack(subjects)
     alone = [CpuEngine(1, "scalar").score([profile], partition)[0].score for profile in profiles]
     return profiles, partition, alone
 
@@ -198,7 +198,7 @@ def test_only_saturated_subjects_are_counted_as_rescored(instruction_set: str) -
     table[0, 0] = 1
     profile = QueryProfile(np.zeros(300, np.int32), table, GapPenalty(5, 5))
     subjects = [np.zeros(length, np.uint8) for length in (10, 253, 254, 255, 256, 300)]
-    (block,) = CpuEngine(1, instruction_set).score([profile], make_partition(subjects))
+    (block,) = CpuEngine(1, instruction_set).score([profile], Partition.pack(subjects))
     assert block.score.tolist() == [10, 253, 254, 255, 256, 300]
     assert block.n_rescored == 3
 
@@ -219,7 +219,7 @@ def _many_subjects_with_scores_everywhere() -> tuple[list[QueryProfile], Partiti
         best = profile.table[:, :25].argmax(axis=1).astype(np.uint8)[profile.rows]
         subjects += [best[start : start + int(rng.integers(2, 700))] for start in rng.integers(0, len(best), 25)]
         subjects.append(np.delete(best, [20, 21, 25]))
-    partition = make_partition(subjects)
+    partition = Partition.pack(subjects)
     blocks = CpuEngine(1, "scalar").score(profiles, partition)
     return profiles, partition, [block.score for block in blocks], [block.n_rescored for block in blocks]
 
@@ -242,7 +242,7 @@ def test_an_interrupt_ends_a_search_quickly(kind: str) -> None:
     rng = np.random.default_rng(5)
     length = 4_000_000 if kind == "one" else 3000
     query = random_dna(rng, 20_000 if kind == "many" else 60_000)
-    partition = make_partition([random_dna(rng, length) for _ in range(1 if kind == "one" else 4000)])
+    partition = Partition.pack([random_dna(rng, length) for _ in range(1 if kind == "one" else 4000)])
     seen: list[int] = []
     profile = sequence_profile(query, default_scheme(DNA))
     interrupt(lambda: CpuEngine(2).score([profile], partition, progress=seen.append))
@@ -253,7 +253,7 @@ def test_progress_is_heard_within_one_long_pair() -> None:
     """A pair that takes a second or more reports progress during its calculation, and all its cells at the end."""
     rng = np.random.default_rng(6)
     query = random_protein(rng, 1500)
-    partition = make_partition([random_protein(rng, 400_000)])
+    partition = Partition.pack([random_protein(rng, 400_000)])
     seen: list[int] = []
     CpuEngine(1, "scalar").score([sequence_profile(query, default_scheme(PROTEIN))], partition, progress=seen.append)
     assert len(seen) > 2
@@ -265,7 +265,7 @@ def test_a_closed_engine_refuses_work() -> None:
     engine = CpuEngine(1)
     engine.close()
     with pytest.raises(EngineError, match="was closed"):
-        engine.score([], make_partition([]))
+        engine.score([], Partition.pack([]))
 
 
 def test_parameters_that_cannot_be_used_are_refused() -> None:

@@ -24,7 +24,7 @@ from swsearch.scoring.scheme import ScoringScheme, default_scheme
 from swsearch.sequences.alphabet import PROTEIN
 from swsearch.typing import Lengths, Scores
 from tests.engine.cuda.emulation.emulated_device import EmulatedDevice
-from tests.engine.cuda.emulation.sequences import partition_of, random_codes
+from tests.support import random_codes
 
 MakeDevice = Callable[..., EmulatedDevice]
 
@@ -50,7 +50,7 @@ def related_case(
     rng = np.random.default_rng(11)
     queries = [random_codes(rng, length, letters) for length in lengths]
     subjects = [random_codes(rng, length, letters) for length in (5, 16, 30, 31, 33, 40, 50, 64)]
-    return [sequence_profile(query, scheme) for query in queries], partition_of([*subjects, *queries])
+    return [sequence_profile(query, scheme) for query in queries], Partition.pack([*subjects, *queries])
 
 
 @pytest.mark.parametrize(
@@ -92,7 +92,7 @@ def test_scores_that_may_leave_the_type_have_their_kernel_begun(emulated: MakeDe
 def test_long_subjects_have_their_kernel_begun(emulated: MakeDevice) -> None:
     """One subject of 2,000 residues among short ones is scored by its own warp."""
     rng = np.random.default_rng(12)
-    partition = partition_of([random_codes(rng, length) for length in (20, 30, 2000)])
+    partition = Partition.pack([random_codes(rng, length) for length in (20, 30, 2000)])
     device = emulated()
     with CudaEngine(device) as engine:
         engine.score([sequence_profile(random_codes(rng, 8), default_scheme(PROTEIN))], partition)
@@ -102,7 +102,7 @@ def test_long_subjects_have_their_kernel_begun(emulated: MakeDevice) -> None:
 
 def test_verified_windows_begin_both_their_kernels(emulated: MakeDevice) -> None:
     rng = np.random.default_rng(14)
-    partition = partition_of([random_codes(rng, length) for length in (100, 1500)])
+    partition = Partition.pack([random_codes(rng, length) for length in (100, 1500)])
     device = emulated()
     thresholds = Thresholds(window_overlap=384, window_stride=512, windowed_residues=1000)
     with CudaEngine(device, thresholds=thresholds) as engine:

@@ -5,13 +5,14 @@ The expected scores are the reference engine's.
 
 import numpy as np
 
+from swsearch.database.partition import Partition
 from swsearch.engine.cuda.engine import CudaEngine
 from swsearch.engine.reference import ReferenceEngine
 from swsearch.query.composition import corrected_profile
 from swsearch.scoring.gap import GapPenalty
 from swsearch.scoring.matrix import named_matrix
 from tests.engine.cuda.emulation.emulated_device import EmulatedDevice
-from tests.engine.cuda.emulation.sequences import partition_of, random_codes
+from tests.support import random_codes
 
 
 def test_corrected_scores_are_those_of_the_reference(emulated: type[EmulatedDevice]) -> None:
@@ -24,7 +25,7 @@ def test_corrected_scores_are_those_of_the_reference(emulated: type[EmulatedDevi
     subjects += [np.concatenate((subjects[0], query[10:70], subjects[1])) for query in queries]
     profiles = [corrected_profile(query, named_matrix("BLOSUM62"), GapPenalty(11, 1), 0.3176, 1.0) for query in queries]
     assert min(len(profile.table) for profile in profiles) > 32
-    partition = partition_of(subjects)
+    partition = Partition.pack(subjects)
     wanted = ReferenceEngine().score(profiles, partition)
     with CudaEngine(emulated(architecture=90)) as engine:
         found = engine.score(profiles, partition)

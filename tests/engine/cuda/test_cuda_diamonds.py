@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from swsearch import _native
+from swsearch.database.partition import Partition
 from swsearch.engine.cpu.engine import CpuEngine
 from swsearch.engine.cuda import diamonds
 from swsearch.engine.cuda.device import PyCudaDevice
@@ -31,7 +32,6 @@ from swsearch.query.profile import sequence_profile
 from swsearch.scoring.scheme import default_scheme
 from swsearch.sequences.alphabet import DNA
 from swsearch.sequences.record import SequenceRecord
-from tests.engine.cuda.emulation.sequences import partition_of
 
 pytestmark = pytest.mark.gpu
 
@@ -165,7 +165,7 @@ def test_long_subjects_are_scored_as_by_the_cpu(query_length: int) -> None:
     query = rng.integers(0, 4, query_length).astype(np.uint8)
     subjects = [rng.integers(0, 4, length).astype(np.uint8) for length in (50, 300, 900, 30_000, 400_000)]
     subjects[4][200_000 : 200_000 + query_length] = query
-    partition = partition_of(subjects)
+    partition = Partition.pack(subjects)
     profiles = [sequence_profile(query, default_scheme(DNA)), sequence_profile(query[::-1].copy(), default_scheme(DNA))]
     with CudaEngine() as engine, CpuEngine(threads=2) as cpu:
         for floors in (None, [30, 40]):

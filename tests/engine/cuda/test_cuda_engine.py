@@ -16,7 +16,6 @@ import pytest
 
 from swsearch import _native
 from swsearch.database.builder import build_database
-from swsearch.database.format import SUBJECT_ALIGNMENT, TAIL_PADDING
 from swsearch.database.partition import Partition
 from swsearch.engine.cuda.engine import CudaEngine
 from swsearch.engine.cuda.info import cuda_info
@@ -25,7 +24,7 @@ from swsearch.query.profile import QueryProfile, sequence_profile
 from swsearch.scoring.gap import GapPenalty
 from swsearch.scoring.matrix import match_mismatch, named_matrix
 from swsearch.scoring.scheme import ScoringScheme, default_scheme
-from swsearch.sequences.alphabet import DNA, PAD_CODE, PROTEIN, reverse_complement
+from swsearch.sequences.alphabet import DNA, PROTEIN, reverse_complement
 from swsearch.typing import Codes
 
 pytestmark = pytest.mark.gpu
@@ -40,26 +39,13 @@ def engine() -> Iterator[CudaEngine]:
         yield opened
 
 
-def partition_of(subjects: Sequence[Codes]) -> Partition:
-    order = sorted(range(len(subjects)), key=lambda index: (len(subjects[index]), index))
-    packed = bytearray()
-    starts = []
-    for index in order:
-        starts.append(len(packed))
-        packed += subjects[index].tobytes() + bytes([PAD_CODE]) * (-len(subjects[index]) % SUBJECT_ALIGNMENT)
-    packed += bytes([PAD_CODE]) * TAIL_PADDING
-    lengths = np.array([len(subjects[index]) for index in order], dtype=np.uint32)
-    residues = np.frombuffer(bytes(packed), dtype=np.uint8)
-    return Partition(residues, np.array(starts, dtype=np.uint64), lengths, np.array(order, dtype=np.uint32))
-
-
 def case(seed: int, query_lengths: Sequence[int], n_subjects: int, letters: int = 20) -> tuple[list[Codes], Partition]:
     rng = np.random.default_rng(seed)
     queries = [rng.integers(0, letters, length).astype(np.uint8) for length in query_lengths]
     subjects = [rng.integers(0, letters, length).astype(np.uint8) for length in rng.integers(1, 300, n_subjects)]
     subjects += [query[: int(rng.integers(1, len(query) + 1))] for query in queries for _ in range(4)]
     subjects.append(np.concatenate([rng.integers(0, letters, 1600).astype(np.uint8), *queries]))
-    return queries, partition_of(subjects)
+    return queries, Partition.pack(subjects)
 
 
 def assert_as_reference(
@@ -160,7 +146,7 @@ def test_ends_of_every_type_and_of_long_subjects(engine: CudaEngine) -> None:
     rng = np.random.default_rng(8)
     genome = rng.integers(0, 4, 300_000).astype(np.uint8)
     genome[123_456 : 123_456 + 290] = queries[0]
-    assert_native_ends(engine, sequence_profile(queries[0], default_scheme(DNA)), partition_of([genome, queries[0]]))
+    assert_native_ends(engine, sequence_profile(queries[0], default_scheme(DNA)), Partition.pack([genome, queries[0]]))
 
 
 LOST = """

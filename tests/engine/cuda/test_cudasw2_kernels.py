@@ -33,7 +33,7 @@ from swsearch.sequences.alphabet import DNA, PROTEIN, SOFT_MASK_BIT
 from swsearch.sequences.fasta import read_sequences
 from swsearch.typing import Codes
 from tests.engine.cuda.emulation.emulated_device import EmulatedDevice
-from tests.engine.cuda.emulation.sequences import partition_of, random_codes
+from tests.support import random_codes
 
 MakeDevice = Callable[..., EmulatedDevice]
 
@@ -55,7 +55,7 @@ def case(seed: int, lengths: Sequence[int], letters: int = 20) -> tuple[list[Cod
     subjects = [random_codes(rng, length, letters) for length in (1, 2, 3, 4, 5, 31, 32, 33, 64, 65, 97)]
     subjects += [related(rng, query) for query in queries]
     subjects += [related(rng, query)[:70] | SOFT_MASK_BIT for query in queries]
-    return queries, partition_of(subjects)
+    return queries, Partition.pack(subjects)
 
 
 def assert_as_reference(
@@ -75,9 +75,9 @@ def test_all_kernels_agree_on_real_proteins(emulated: MakeDevice) -> None:
     profile = sequence_profile(query.codes, default_scheme(PROTEIN))
     subjects = [record.codes for record in read_sequences([data / "proteins.fasta.gz"], PROTEIN)]
     with CpuEngine() as cpu:
-        (of_all,) = cpu.score([profile], partition_of(subjects))
+        (of_all,) = cpu.score([profile], Partition.pack(subjects))
         best = of_all.subject_index[np.argsort(of_all.score)[-5:]]
-        partition = partition_of([subjects[index] for index in [*best.tolist(), *range(0, len(subjects), 150)]])
+        partition = Partition.pack([subjects[index] for index in [*best.tolist(), *range(0, len(subjects), 150)]])
         (wanted,) = cpu.score([profile], partition)
     assert wanted.score.max() > 200
     assert wanted.score.min() < 50
@@ -133,7 +133,7 @@ def test_scores_beyond_16_bits_are_exact(
     """Match 127: 517 matches exceed 16 bits; the slower kernel gets a lower limit. A self-score is 127 per residue."""
     monkeypatch.setattr("swsearch.engine.cuda.cudasw2.LARGEST_NARROW", largest)
     query = random_codes(np.random.default_rng(4), length, 4)
-    partition = partition_of([query, query[:40]])
+    partition = Partition.pack([query, query[:40]])
     profiles = [sequence_profile(query, ScoringScheme(match_mismatch(127, -100), GapPenalty(200, 10)))]
     with Cudasw2Engine(kernel, emulated()) as engine:
         (block,) = engine.score(profiles, partition)
@@ -167,7 +167,7 @@ def test_the_first_row_of_a_partition_gets_the_right_f(emulated: MakeDevice, gap
     device = emulated()
     plan = plan_partitioned(profile, 4)  # partitions of 128 rows
     assert plan.turns == 2
-    partition = partition_of([subject])
+    partition = Partition.pack([subject])
     sources = [plan.texels, partition.residues, partition.starts, partition.lengths]
     buffers = [device.allocate(array.nbytes) for array in sources]
     for buffer, array in zip(buffers, sources, strict=True):
@@ -214,7 +214,7 @@ def test_pieces_and_empty_partitions(emulated: MakeDevice, monkeypatch: pytest.M
     device = emulated()
     with Cudasw2Engine("simt", device, memory_limit=400) as engine:
         assert_as_reference(engine, profiles, partition)
-        assert len(engine.score(profiles, partition_of([]))[0]) == 0
+        assert len(engine.score(profiles, Partition.pack([]))[0]) == 0
     assert len(device.launches) > 1
     assert device.used_bytes == 0
 

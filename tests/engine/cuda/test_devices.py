@@ -16,7 +16,7 @@ from swsearch.query.profile import QueryProfile, sequence_profile
 from swsearch.scoring.scheme import default_scheme
 from swsearch.sequences.alphabet import PROTEIN
 from tests.engine.cuda.emulation.emulated_device import EmulatedDevice, opener
-from tests.engine.cuda.emulation.sequences import partition_of, random_codes
+from tests.support import random_codes
 
 
 def small_case(seed: int, n_queries: int) -> tuple[list[QueryProfile], Partition]:
@@ -25,7 +25,7 @@ def small_case(seed: int, n_queries: int) -> tuple[list[QueryProfile], Partition
     queries = [random_codes(rng, 20 + index) for index in range(n_queries)]
     subjects = [random_codes(rng, int(length)) for length in rng.integers(1, 60, 30)]
     subjects += [np.concatenate([random_codes(rng, 5), queries[0][: 5 + index]]) for index in range(10)]
-    return [sequence_profile(query, default_scheme(PROTEIN)) for query in queries], partition_of(subjects)
+    return [sequence_profile(query, default_scheme(PROTEIN)) for query in queries], Partition.pack(subjects)
 
 
 def assert_same(found: list[ScoreBlock], wanted: list[ScoreBlock]) -> None:

@@ -23,7 +23,7 @@ from swsearch.scoring.scheme import ScoringScheme, default_scheme
 from swsearch.sequences.alphabet import DNA, N_CODES, PAD_CODE, PROTEIN, SOFT_MASK_BIT, reverse_complement
 from swsearch.typing import Codes, Lengths, Scores
 from tests.engine.cuda.emulation.emulated_device import EmulatedDevice
-from tests.engine.cuda.emulation.sequences import partition_of, random_codes
+from tests.support import random_codes
 
 MakeDevice = Callable[..., EmulatedDevice]
 
@@ -48,7 +48,7 @@ def protein_case(seed: int, lengths: Sequence[int]) -> tuple[list[Codes], Partit
         related = query.copy()
         related[::7] = 3
         subjects += [query[5:60], np.concatenate([related[:40], related[60:90]]) | SOFT_MASK_BIT]
-    return queries, partition_of(subjects)
+    return queries, Partition.pack(subjects)
 
 
 @pytest.mark.parametrize("architecture", [75, 86, 90])
@@ -92,7 +92,7 @@ def test_both_strands_of_dna_share_words(emulated: MakeDevice) -> None:
     query[::20] = DNA.code("N")
     subjects = [random_codes(rng, length, 16) for length in (3, 40, 64, 65)]
     subjects += [np.concatenate([random_codes(rng, 30, 4), reverse_complement(query)[10:70]]), query]
-    partition = partition_of(subjects)
+    partition = Partition.pack(subjects)
     profiles = profiles_of([query, reverse_complement(query)], default_scheme(DNA))
     device = emulated()
     with CudaEngine(device) as engine:
@@ -104,7 +104,7 @@ def test_scores_beyond_each_type_are_scored_again_exactly(emulated: MakeDevice) 
     """Match 127: 20 matches exceed the fast type, 270 exceed 16 bits. Self-scores are 127 per residue."""
     rng = np.random.default_rng(4)
     query = random_codes(rng, 270, 4)
-    partition = partition_of([query[:16], query[:17], query[100:140], query, random_codes(rng, 50, 4)])
+    partition = Partition.pack([query[:16], query[:17], query[100:140], query, random_codes(rng, 50, 4)])
     profiles = profiles_of([query], ScoringScheme(match_mismatch(127, -100), GapPenalty(200, 10)))
     with CudaEngine(emulated()) as engine:
         (block,) = engine.score(profiles, partition)
@@ -166,7 +166,7 @@ def test_long_subjects_get_a_warp_and_all_strips_of_a_long_query(emulated: MakeD
     rng = np.random.default_rng(6)
     query = random_codes(rng, 530)
     subjects = [random_codes(rng, 1501), np.concatenate([random_codes(rng, 1400), query]), random_codes(rng, 30), query]
-    partition = partition_of(subjects)
+    partition = Partition.pack(subjects)
     profiles = profiles_of([query], default_scheme(PROTEIN))
     device = emulated()
     with CudaEngine(device) as engine:
@@ -186,7 +186,7 @@ def test_the_warps_of_a_block_keep_their_order(emulated: MakeDevice) -> None:
     query = random_codes(rng, 600, 4)
     changed = query.copy()
     changed[::41] = (changed[::41] + 1) % 4
-    partition = partition_of([query[40:], np.concatenate([changed[:300], changed[309:]]), changed[:60]])
+    partition = Partition.pack([query[40:], np.concatenate([changed[:300], changed[309:]]), changed[:60]])
     profiles = profiles_of([query], scheme)
     wanted = ReferenceEngine().score(profiles, partition)
     for shared_bytes, reversed_order in itertools.product((227 * 1024, 24 * 1024), (False, True)):
@@ -228,7 +228,7 @@ def test_a_streamed_database_gives_the_same_blocks(
     rng = np.random.default_rng(9)
     queries = [random_codes(rng, length) for length in (35, 30)]
     subjects = [random_codes(rng, int(length)) for length in rng.integers(1, 30, 40)]
-    partition = partition_of([*subjects, *(query[:28] for query in queries)])
+    partition = Partition.pack([*subjects, *(query[:28] for query in queries)])
     profiles = profiles_of(queries, default_scheme(PROTEIN))
     cells: list[int] = []
     device = emulated()
@@ -263,14 +263,14 @@ def test_a_full_device_gets_smaller_pieces(emulated: MakeDevice, monkeypatch: py
 def test_an_empty_partition_gives_empty_blocks(emulated: MakeDevice) -> None:
     profiles = profiles_of([random_codes(np.random.default_rng(0), 10)], default_scheme(PROTEIN))
     with CudaEngine(emulated()) as engine:
-        (block,) = engine.score(profiles, partition_of([]))
+        (block,) = engine.score(profiles, Partition.pack([]))
     assert len(block) == 0
 
 
 def test_a_byte_that_is_no_residue_stays_inside_shared_memory(emulated: MakeDevice) -> None:
     """Codes 27 to 30 are no letters, but a damaged database may contain them. Their scores are arbitrary."""
     rng = np.random.default_rng(11)
-    damaged = partition_of([np.full(40, code, dtype=np.uint8) for code in (27, 28, 29, 30)])
+    damaged = Partition.pack([np.full(40, code, dtype=np.uint8) for code in (27, 28, 29, 30)])
     profiles = profiles_of([random_codes(rng, 61)], default_scheme(PROTEIN))
     with CudaEngine(emulated()) as engine:
         assert len(engine.score(profiles, damaged)[0]) == 4

@@ -30,7 +30,7 @@ from swsearch.scoring.scheme import ScoringScheme, default_scheme
 from swsearch.sequences.alphabet import DNA, N_CODES, PAD_CODE, PROTEIN, SOFT_MASK_BIT
 from swsearch.typing import Codes, Scores
 from tests.engine.cuda.emulation.emulated_device import EmulatedDevice
-from tests.engine.cuda.emulation.sequences import partition_of, random_codes
+from tests.support import random_codes
 
 MakeDevice = Callable[..., EmulatedDevice]
 WIDE_SCORES = ScoringScheme(match_mismatch(127, -100), GapPenalty(200, 10))
@@ -99,14 +99,14 @@ def test_ends_follow_the_rule_for_ties(emulated: MakeDevice, architecture: int) 
         profile = sequence_profile(query, default_scheme(PROTEIN))
         with CudaEngine(emulated(architecture=architecture)) as engine:
             assert isinstance(engine, EndsEngine)
-            assert_ends(engine, profile, partition_of(subjects))
+            assert_ends(engine, profile, Partition.pack(subjects))
 
 
 def test_among_many_equal_ends_the_first_column_then_the_first_row_is_taken(emulated: MakeDevice) -> None:
     """Also by hand: As in columns 3, 5 and 7 match rows 3 and 6, counted from 1."""
     scheme = ScoringScheme(match_mismatch(2, -3), GapPenalty(5, 2))
     query = np.array([1, 1, 0, 1, 1, 0], dtype=np.uint8)
-    subjects = partition_of([np.array([2, 2, 0, 2, 0, 2, 0], dtype=np.uint8), np.array([3, 3], dtype=np.uint8)])
+    subjects = Partition.pack([np.array([2, 2, 0, 2, 0, 2, 0], dtype=np.uint8), np.array([3, 3], dtype=np.uint8)])
     profile = sequence_profile(query, scheme)
     with CudaEngine(emulated()) as engine:
         found = engine.ends(profile, subjects, np.array([0, 2], dtype=np.int32))
@@ -122,7 +122,7 @@ def test_ends_under_other_gap_costs(emulated: MakeDevice, gap: GapPenalty) -> No
     query = random_codes(rng, 70)
     profile = sequence_profile(query, ScoringScheme(named_matrix("BLOSUM50"), gap))
     with CudaEngine(emulated(), texture=False) as engine:
-        assert_ends(engine, profile, partition_of(related(rng, query)))
+        assert_ends(engine, profile, Partition.pack(related(rng, query)))
 
 
 def test_ends_of_a_query_with_scores_of_its_own(emulated: MakeDevice) -> None:
@@ -132,14 +132,14 @@ def test_ends_of_a_query_with_scores_of_its_own(emulated: MakeDevice) -> None:
     table[:, PAD_CODE] = -128
     profile = QueryProfile(rng.permutation(90).astype(np.int32), table, GapPenalty(11, 1))
     with CudaEngine(emulated()) as engine:
-        assert_ends(engine, profile, partition_of([random_codes(rng, n) for n in (20, 61, 150)]))
+        assert_ends(engine, profile, Partition.pack([random_codes(rng, n) for n in (20, 61, 150)]))
 
 
 def test_every_type_finds_the_ends_of_the_scores_that_it_holds(emulated: MakeDevice) -> None:
     """Match 127: 16 matches fit into the fast type, 17 exceed it, 260 exceed 16 bits."""
     rng = np.random.default_rng(4)
     query = random_codes(rng, 280, 4)
-    subjects = partition_of(
+    subjects = Partition.pack(
         [query[:16], query[:17], query[20:140], query[:170], query, query[5:], random_codes(rng, 90, 4)]
     )
     profile = sequence_profile(query, WIDE_SCORES)
@@ -154,7 +154,7 @@ def test_strips_side_by_side_and_in_turn_find_the_same_ends(emulated: MakeDevice
     """One warp per strip, or two warps for three strips, in both orders; and one warp per subject for long lists."""
     rng = np.random.default_rng(5)
     query = random_codes(rng, 600, 4)
-    subjects = partition_of([query[40:], np.concatenate([query[:300], query[309:], query[:300]]), query[200:260]])
+    subjects = Partition.pack([query[40:], np.concatenate([query[:300], query[309:], query[:300]]), query[200:260]])
     profile = sequence_profile(query, WIDE_SCORES)
     scores, rows, columns = expected(profile, subjects)
     for shared_bytes, reversed_order, teams in itertools.product((227 * 1024, 24 * 1024), (False, True), (2, 0)):
@@ -182,7 +182,7 @@ def test_long_subjects_are_looked_through_in_windows(emulated: MakeDevice, monke
     gapped[381:393], gapped[393:401], gapped[401:413] = query[:12], DNA.code("N"), query[12:]
     twice = random_codes(rng, 1100, 4)
     twice[700:724] = twice[310:334] = query
-    partition = partition_of([*subjects, gapped, twice, query])
+    partition = Partition.pack([*subjects, gapped, twice, query])
     device = emulated()
     with CudaEngine(device) as engine:
         assert_ends(engine, profile, partition)
@@ -221,7 +221,7 @@ def test_a_score_that_is_not_the_best_is_refused(emulated: MakeDevice) -> None:
     rng = np.random.default_rng(7)
     query = random_codes(rng, 40)
     profile = sequence_profile(query, default_scheme(PROTEIN))
-    subjects = partition_of([query[:20], query])
+    subjects = Partition.pack([query[:20], query])
     scores, _, _ = expected(profile, subjects)
     with CudaEngine(emulated()) as engine:
         for change in (-1, 1, 5_000, 40_000):
@@ -237,7 +237,7 @@ def test_a_score_that_is_not_the_best_is_refused(emulated: MakeDevice) -> None:
 def test_a_full_device_gets_smaller_groups_or_says_that_it_cannot(emulated: MakeDevice) -> None:
     rng = np.random.default_rng(8)
     query = random_codes(rng, 30)
-    subjects = partition_of([random_codes(rng, 500) for _ in range(20)])
+    subjects = Partition.pack([random_codes(rng, 500) for _ in range(20)])
     profile = sequence_profile(query, default_scheme(PROTEIN))
     roomy = emulated()
     with in_groups(roomy, 1 << 14) as engine:

@@ -40,7 +40,7 @@ from swsearch.resources import resource_folder
 from swsearch.scoring.gap import GapPenalty
 from swsearch.scoring.matrix import named_matrix
 from swsearch.scoring.scheme import ScoringScheme
-from tests.engine.cuda.emulation.sequences import partition_of, random_codes
+from tests.support import random_codes
 
 ARCHITECTURES = [75, 80, 86, 89, 90, 120]
 
@@ -203,7 +203,7 @@ def test_blocks_on_a_multiprocessor() -> None:
 
 def test_chunks_cover_a_partition_within_their_limit() -> None:
     rng = np.random.default_rng(5)
-    partition = partition_of([random_codes(rng, int(length)) for length in rng.integers(1, 200, 60)])
+    partition = Partition.pack([random_codes(rng, int(length)) for length in rng.integers(1, 200, 60)])
     whole = chunk_bytes(partition)
     first, last = residue_span(partition)
     assert whole == last - first + 60 * BYTES_PER_SUBJECT
@@ -223,7 +223,7 @@ def test_chunks_of_short_subjects_have_subjects_of_all_lengths(monkeypatch: pyte
     """Bands are distributed over the partition; gaps left by removed subjects count, because they are copied too."""
     monkeypatch.setattr("swsearch.engine.cuda.subjects.BANDS", 16)
     rng = np.random.default_rng(6)
-    partition = partition_of([random_codes(rng, int(length)) for length in rng.integers(1, 100, 4000)])
+    partition = Partition.pack([random_codes(rng, int(length)) for length in rng.integers(1, 100, 4000)])
     if removed:
         left = np.flatnonzero(rng.random(4000) < 0.7)
         partition = Partition(

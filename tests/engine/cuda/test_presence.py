@@ -105,10 +105,15 @@ int cuGetErrorString(int status, const char **words) {{ *words = "what it says";
 
 @pytest.mark.parametrize(
     ("init", "count", "expected"),
-    [(0, 2, DriverFacts(2)), (100, 0, DriverFacts(0)), (34, 0, "stub"), (803, 0, "error 803 of .*, what it says")],
+    [
+        (0, 2, DriverFacts(2)),
+        (100, 0, DriverFacts(0)),
+        (34, 0, "toolkit's library for linking, not the driver"),
+        (803, 0, "error 803 of .*, what it says"),
+    ],
 )
 def test_a_drivers_library_is_asked(tmp_path, init, count, expected):
-    """Source: results of cuInit in CUDA's documentation: 34 is a stub library, 100 no device."""
+    """Source: results of cuInit in CUDA's documentation: 34 is the toolkit's library for linking, 100 is no device."""
     library = tmp_path / f"libcuda{init}.so"
     source = tmp_path / "driver.c"
     source.write_text(DRIVER.format(init=init, count=count))

@@ -10,7 +10,7 @@ from swsearch.engine.cuda.profile import DNA_COLUMNS, PROTEIN_COLUMNS, pack_prof
 from swsearch.query.profile import QueryProfile, sequence_profile
 from swsearch.scoring.scheme import default_scheme
 from swsearch.sequences.alphabet import DNA, PAD_CODE, PROTEIN
-from tests.engine.cuda.emulation.sequences import random_codes
+from tests.support import random_codes
 
 
 def decode(half: int, arithmetic: Arithmetic) -> int:

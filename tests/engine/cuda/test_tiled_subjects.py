@@ -22,7 +22,7 @@ from swsearch.scoring.scheme import ScoringScheme, default_scheme
 from swsearch.sequences.alphabet import DNA
 from swsearch.typing import Codes
 from tests.engine.cuda.emulation.emulated_device import EmulatedDevice
-from tests.engine.cuda.emulation.sequences import partition_of, random_codes
+from tests.support import random_codes
 
 MakeDevice = Callable[..., EmulatedDevice]
 STRIDE = 256
@@ -37,7 +37,7 @@ def genome(seed: int, query: Codes) -> Partition:
     long[1_000 + half + 15 : 1_015 + len(query)] = query[half:]
     other = random_codes(rng, 1_500, 4)
     other[-len(query) :] = query
-    return partition_of([random_codes(rng, length, 4) for length in (5, 60, 200)] + [other, long])
+    return Partition.pack([random_codes(rng, length, 4) for length in (5, 60, 200)] + [other, long])
 
 
 def engine_with_small_windows(device: EmulatedDevice) -> CudaEngine:
@@ -114,7 +114,7 @@ def test_gaps_that_cost_nothing_to_extend_are_proven_by_no_checkpoint(emulated: 
 def test_subjects_that_end_in_time_stay_with_the_others(emulated: MakeDevice, n_long: int) -> None:
     """Many subjects of similar length are all scored by the inter-task kernels."""
     rng = np.random.default_rng(7)
-    partition = partition_of([random_codes(rng, 400 + 100 * (number < n_long), 4) for number in range(30)])
+    partition = Partition.pack([random_codes(rng, 400 + 100 * (number < n_long), 4) for number in range(30)])
     device = emulated(multiprocessors=16)
     with engine_with_small_windows(device) as engine:
         engine.score([sequence_profile(random_codes(rng, 30, 4), default_scheme(DNA))], partition)

@@ -17,7 +17,7 @@ from swsearch.scoring.scheme import default_scheme
 from swsearch.sequences.alphabet import DNA, PROTEIN
 from swsearch.sequences.genetic_code import genetic_code
 from tests.engine.cuda.emulation.emulated_device import EmulatedDevice
-from tests.engine.cuda.emulation.sequences import random_codes
+from tests.support import random_codes
 
 
 def test_translated_subjects_are_scored_like_any(emulated: Callable[..., EmulatedDevice], tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ from swsearch.scoring.scheme import ScoringScheme, default_scheme
 from swsearch.sequences.alphabet import DNA, PROTEIN
 from swsearch.typing import Codes, Lengths, Scores
 from tests.engine.cuda.emulation.emulated_device import EmulatedDevice
-from tests.engine.cuda.emulation.sequences import partition_of, random_codes
+from tests.support import random_codes
 
 MakeDevice = Callable[..., EmulatedDevice]
 OVERLAP = 128
@@ -118,7 +118,7 @@ def test_unrelated_sequences_are_proven_at_once(emulated: MakeDevice, length: in
     With 1,300 columns the last checkpoint lies beyond the subject's end, which the last strip has not reached yet.
     """
     rng = np.random.default_rng(length)
-    partition = partition_of([random_codes(rng, n) for n in (100, 1_024, 1_300, 1_500)])
+    partition = Partition.pack([random_codes(rng, n) for n in (100, 1_024, 1_300, 1_500)])
     device = emulated(multiprocessors=SLOTS)
     with windowed(device, 384, 512, 100) as engine:
         profile = sequence_profile(random_codes(rng, length), BLOSUM62)
@@ -139,7 +139,7 @@ def test_windows_are_extended_until_they_agree(
     """After 48 columns few windows agree with the previous one, after 240 columns nearly all do."""
     rng = np.random.default_rng(21)
     profile = sequence_profile(random_codes(rng, length), BLOSUM62)
-    partition = partition_of([random_codes(rng, n) for n in (900, 2_000)])
+    partition = Partition.pack([random_codes(rng, n) for n in (900, 2_000)])
     agreements = []
 
     def recorded(windows: Windows, agreed: NDArray[np.uint32], strips: int) -> NDArray[np.bool_]:
@@ -164,7 +164,7 @@ def test_a_proven_subject_stays_proven(emulated: MakeDevice) -> None:
     n_again = []
     for subjects in ([related], [related, unrelated]):
         with windowed(emulated(multiprocessors=SLOTS), 64, 256) as engine:
-            assert_as_reference(engine, profile, partition_of(subjects))
+            assert_as_reference(engine, profile, Partition.pack(subjects))
             n_again.append(engine.windows.n_again)
     assert n_again[1] == n_again[0] > 0
 
@@ -185,7 +185,7 @@ def test_teams_of_a_block_share_staged_strips(emulated: MakeDevice, multiprocess
     """Two strips allow up to eight teams per block: one block scores eight of nine subjects and then the last."""
     rng = np.random.default_rng(11)
     profile = sequence_profile(random_codes(rng, 1_100), BLOSUM62)
-    partition = partition_of([random_codes(rng, n) for n in (90, 95, 96, 97, 300, 420, 421, 560, 700)])
+    partition = Partition.pack([random_codes(rng, n) for n in (90, 95, 96, 97, 300, 420, 421, 560, 700)])
     device = emulated(multiprocessors=multiprocessors)
     with windowed(device, 256, 512, 50) as engine:
         assert_as_reference(engine, profile, partition)
@@ -202,11 +202,11 @@ def test_an_alignment_that_reaches_across_checkpoints_is_found(emulated: MakeDev
     profile = sequence_profile(query, BLOSUM62)
     windows = cut_in_windows(np.array([len(related)], np.uint32), Size(OVERLAP, STRIDE))
     parts = [related[begin:end] for begin, end in zip(windows.begin, windows.end, strict=True)]
-    in_parts, whole = (ReferenceEngine().score([profile], partition_of(p))[0].score.max() for p in (parts, [related]))
+    in_parts, whole = (ReferenceEngine().score([profile], Partition.pack(p))[0].score.max() for p in (parts, [related]))
     assert in_parts < whole
     device = emulated(multiprocessors=SLOTS)
     with windowed(device) as engine:
-        assert_as_reference(engine, profile, partition_of([related]))
+        assert_as_reference(engine, profile, Partition.pack([related]))
         assert engine.windows.n_again + engine.windows.n_whole >= 1
 
 
@@ -220,7 +220,7 @@ def test_what_no_window_proves_is_scored_whole(emulated: MakeDevice, suits_diamo
     if not suits_diamonds:
         profile = QueryProfile(np.arange(300, dtype=np.int32), profile.table[profile.rows], profile.gap)
     rng = np.random.default_rng(3)
-    partition = partition_of([np.full(1_500, 5, dtype=np.uint8), random_codes(rng, 1_700)])
+    partition = Partition.pack([np.full(1_500, 5, dtype=np.uint8), random_codes(rng, 1_700)])
     device = emulated(multiprocessors=SLOTS)
     with windowed(device, 64, 128) as engine:
         assert_as_reference(engine, profile, partition)
@@ -233,7 +233,7 @@ def test_a_high_score_reaches_as_far_as_gaps_carry_it(emulated: MakeDevice) -> N
     rng = np.random.default_rng(13)
     query = random_codes(rng, 150)
     profile = sequence_profile(query, BLOSUM62)
-    partition = partition_of([with_inserted(random_codes(rng, 20_000), 700, query)])
+    partition = Partition.pack([with_inserted(random_codes(rng, 20_000), 700, query)])
     device = emulated(multiprocessors=SLOTS)
     with windowed(device, 256, 256) as engine:
         assert_as_reference(engine, profile, partition)
@@ -250,7 +250,7 @@ def test_scores_leave_the_types_one_after_another(emulated: MakeDevice) -> None:
     profile = sequence_profile(query, ScoringScheme(match_mismatch(127, -100), GapPenalty(200, 10)))
     short = random_codes(rng, 90, 4)
     short[:40] = query[:40]
-    partition = partition_of([short, *subjects, with_inserted(random_codes(rng, 1_500, 4), 300, query[:150])])
+    partition = Partition.pack([short, *subjects, with_inserted(random_codes(rng, 1_500, 4), 300, query[:150])])
     with windowed(emulated(multiprocessors=SLOTS), min_length=100) as engine:
         assert_as_reference(engine, profile, partition)
         (block,) = engine.score([profile], partition)
@@ -266,7 +266,7 @@ def test_two_letters_give_checkpoints_of_every_kind(emulated: MakeDevice, revers
     n_checkpoints = 0
     with windowed(emulated(multiprocessors=SLOTS, reversed_order=reversed_order), 48, 64) as engine:
         for _ in range(6):
-            partition = partition_of([random_codes(rng, int(n), 2) for n in rng.integers(1, 900, 8)])
+            partition = Partition.pack([random_codes(rng, int(n), 2) for n in rng.integers(1, 900, 8)])
             assert_as_reference(engine, sequence_profile(random_codes(rng, 90, 2), scheme), partition)
             n_checkpoints += len(cut_in_windows(partition.lengths, Size(48, 64))) - len(partition)
         assert 0 < engine.windows.n_again < n_checkpoints
@@ -280,7 +280,7 @@ def test_gap_costs_are_exact(emulated: MakeDevice, gap: GapPenalty) -> None:
     spread = with_inserted(with_inserted(random_codes(rng, 1_800, 4), 200, query[:75]), 1_500, query[75:])
     profile = sequence_profile(query, ScoringScheme(match_mismatch(2, -3), gap))
     with windowed(emulated(multiprocessors=SLOTS)) as engine:
-        assert_as_reference(engine, profile, partition_of([random_codes(rng, 900, 4), spread]))
+        assert_as_reference(engine, profile, Partition.pack([random_codes(rng, 900, 4), spread]))
 
 
 @pytest.mark.parametrize("pairs", [False, True])
@@ -292,7 +292,7 @@ def test_the_best_hits_are_those_of_all_subjects(emulated: MakeDevice, pairs: bo
     for number, subject in enumerate(subjects[:12]):
         subject[: 3 * number] = queries[number % 2][: 3 * number][: len(subject)]
     subjects += [with_inserted(random_codes(rng, 900), 250, queries[0]), random_codes(rng, 700)]
-    partition = partition_of(subjects)
+    partition = Partition.pack(subjects)
     profiles = [sequence_profile(query, BLOSUM62) for query in queries]
     floors = [45, 60]
     device = emulated(multiprocessors=SLOTS)
@@ -315,7 +315,7 @@ def test_the_best_hits_are_those_of_all_subjects(emulated: MakeDevice, pairs: bo
 def test_there_are_no_more_windows_than_the_device_scores_at_a_time(emulated: MakeDevice) -> None:
     """By hand: sixteen warps per block score 112 windows at a time; a stride of 352 gives 114, one of 368 gives 109."""
     profile = sequence_profile(random_codes(np.random.default_rng(9), 100), BLOSUM62)
-    partition = partition_of([np.zeros(n, np.uint8) for n in (12_000, 13_200, 14_800)])
+    partition = Partition.pack([np.zeros(n, np.uint8) for n in (12_000, 13_200, 14_800)])
     with windowed(emulated(multiprocessors=7)) as engine:
         size = engine.windows.size(profile, partition)
         assert (size.overlap, size.stride) == (OVERLAP, 368)
@@ -326,10 +326,10 @@ def test_little_memory_takes_the_subjects_in_pieces(emulated: MakeDevice) -> Non
     """Half of the database fits, then less than half; the smallest device raises an error."""
     rng = np.random.default_rng(7)
     profile = sequence_profile(random_codes(rng, 100, 4), default_scheme(DNA))
-    partition = partition_of([random_codes(rng, n, 4) for n in (700, 900, 1_100, 1_300)])
+    partition = Partition.pack([random_codes(rng, n, 4) for n in (700, 900, 1_100, 1_300)])
     with windowed(emulated(multiprocessors=SLOTS), min_length=800, memory_limit=2_600) as engine:
         assert_as_reference(engine, profile, partition)
-    large = partition_of([np.tile(random_codes(rng, 4_000, 4), 400)])
+    large = Partition.pack([np.tile(random_codes(rng, 4_000, 4), 400)])
     smallest = emulated(multiprocessors=SLOTS, memory_bytes=1 << 20)
     with windowed(smallest) as engine, pytest.raises(OutOfDeviceMemory):
         engine.score([profile], large)

@@ -31,7 +31,7 @@ from swsearch.sequences.alphabet import DNA, PROTEIN, reverse_complement
 from swsearch.sequences.record import SequenceRecord
 from swsearch.typing import Codes
 from tests.engine.cuda.emulation.emulated_device import EmulatedDevice, OneAtATime, opener
-from tests.engine.cuda.emulation.sequences import random_codes
+from tests.support import random_codes
 
 OpenDevice = Callable[[int], Any]
 
