@@ -4,7 +4,7 @@
 #include "kernels/collect.cuh"
 
 SWS_KERNEL(256, 1)
-collect_at_least(const int* scores, const swsearch::u32* candidates, swsearch::u32 first, swsearch::u32 n_candidates,
-                 int limit, swsearch::u32* listed, int* listed_scores, swsearch::u32* n_listed) {
-    swsearch::collect_at_least(scores, candidates, first, n_candidates, limit, listed, listed_scores, n_listed);
+collect_at_least(const int* scores, swsearch::u32 first, swsearch::u32 n_candidates, int limit, swsearch::u32* listed,
+                 int* listed_scores, swsearch::u32* n_listed) {
+    swsearch::collect_at_least(scores, first, n_candidates, limit, listed, listed_scores, n_listed);
 }

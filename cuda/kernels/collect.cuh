@@ -11,14 +11,14 @@
 
 namespace swsearch {
 
-// scores: indexed by subject. candidates: the n_candidates subjects to test, or null for subjects first to first +
-// n_candidates - 1. listed, n_listed: the list, with space for all candidates, and its length, to which the kernel
-// appends. listed_scores: the scores of the listed subjects in the same order, or null.
-SWS_DEVICE void collect_at_least(const int* scores, const u32* candidates, u32 first, u32 n_candidates, int limit,
-                                 u32* listed, int* listed_scores, u32* n_listed) {
+// scores: indexed by subject. The candidates are the subjects first to first + n_candidates - 1. listed, n_listed: the
+// list, with space for all candidates, and its length, to which the kernel appends. listed_scores: the scores of the
+// listed subjects in the same order, or null.
+SWS_DEVICE void collect_at_least(const int* scores, u32 first, u32 n_candidates, int limit, u32* listed,
+                                 int* listed_scores, u32* n_listed) {
     const u32 stride = gridDim.x * blockDim.x;
     for (u32 index = blockIdx.x * blockDim.x + threadIdx.x; index < n_candidates; index += stride) {
-        const u32 subject = candidates == nullptr ? first + index : candidates[index];
+        const u32 subject = first + index;
         const int score = scores[subject];
         if (score >= limit) {
             const u32 entry = atomicAdd(n_listed, 1u);

@@ -37,6 +37,7 @@ struct SubjectList {
     const u32* lengths;   // residues of each subject
     const u32* listed;    // indices in starts and lengths of the subjects to score
     const u32* n_listed;  // length of the list, in device memory because the device may have counted it
+    u32 least, most;      // with fewer or more listed subjects the kernel does nothing: another launch scores them
 };
 
 // Observer data of a kernel that records only scores.
@@ -99,6 +100,9 @@ SWS_DEVICE void intra_task(uint4* shared, const ProfileSource& profile, int n_st
     static_assert(Shape::kGroup == kWarpSize, "a warp has a strip");
     static_assert(sizeof(ListBlock) <= 64, "kernels.py reserves this space");
     const u32 n_listed = *subjects.n_listed;
+    if (n_listed < subjects.least || n_listed > subjects.most) {
+        return;
+    }
     const int n_warps = static_cast<int>(blockDim.x / kWarpSize);
     const int warp = static_cast<int>(threadIdx.x / kWarpSize);
     const int lane = static_cast<int>(threadIdx.x % kWarpSize);

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,7 +61,7 @@ class Partition:
     def __len__(self) -> int:
         return len(self.lengths)
 
-    @property
+    @cached_property
     def n_residues(self) -> int:
         """Number of residues of all subjects, without padding."""
         return int(self.lengths.sum(dtype=np.uint64))

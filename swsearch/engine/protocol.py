@@ -136,6 +136,25 @@ class TopKBound(Protocol):
         ...
 
 
+@dataclass(frozen=True, eq=False)
+class ScoreRequest:
+    """One profile to score in the background.
+
+    Attributes
+    ----------
+    profile : QueryProfile
+    floor : int or None
+        Lowest score that is needed, at least 1; None if the scores of all subjects are needed.
+    bound : TopKBound or None
+        If set, the block may omit subjects that score below the bound; it then counts them (``n_left_out``). A bound
+        needs a floor.
+    """
+
+    profile: QueryProfile
+    floor: int | None = None
+    bound: TopKBound | None = None
+
+
 class Scoring(Protocol):
     """Scores that an engine computes in the background."""
 
@@ -173,18 +192,12 @@ class Forecast(Protocol):
 class BackgroundEngine(ScoreEngine, Protocol):
     """An engine that works in the background: its first results can be used while it scores the other profiles."""
 
-    def begin(
-        self,
-        profiles: Sequence[QueryProfile],
-        partition: Partition,
-        floors: Sequence[int],
-        rules: Sequence[TopKBound | None],
-    ) -> Scoring:
-        """Start the work of :meth:`ScoreEngine.score`; it is executed after all work that was started earlier.
+    def begin(self, requests: Sequence[ScoreRequest], partition: Partition) -> Scoring:
+        """Start to score the requests; the work is executed after all work that was started earlier."""
+        ...
 
-        For a profile with a rule, the block may omit subjects that score below the rule's bound; it then counts them
-        (``n_left_out``).
-        """
+    def explain(self, profiles: Sequence[QueryProfile], partition: Partition, floors: Sequence[int]) -> list[str]:
+        """The plan by which the engine scores these profiles in one call: the kernels, and why they were chosen."""
         ...
 
     def forecast(

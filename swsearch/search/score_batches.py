@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from swsearch.database.partition import Partition
-from swsearch.engine.protocol import BackgroundEngine, Progress, ScoreEngine, Scoring
+from swsearch.engine.protocol import BackgroundEngine, Progress, ScoreEngine, ScoreRequest, Scoring
 from swsearch.hits.score_block import ScoreBlock
 from swsearch.query.profile import QueryProfile
 from swsearch.search.top_k_bound import TopKBound
@@ -56,7 +56,7 @@ def begin(
     partitions: Sequence[Partition],
     groups: Sequence[Sequence[QueryProfile]],
     floors: Sequence[int] | None,
-    rules: Sequence[TopKBound | None],
+    bounds: Sequence[TopKBound | None],
 ) -> ScoreBatch:
     """Pass queries to an engine; an engine that works in the background starts to score them.
 
@@ -68,8 +68,8 @@ def begin(
         The profiles of each query.
     floors : sequence of int or None
         Lowest score needed for each query; None if all scores are needed.
-    rules : sequence of TopKBound or None
-        The rule of each query. It is passed to the engine only for queries with one profile: with several profiles, a
+    bounds : sequence of TopKBound or None
+        The bound of each query. It is passed to the engine only for queries with one profile: with several profiles, a
         subject is ranked by the best of its scores, and the number of subjects left out would be unknown.
     """
     profiles = [profile for group in groups for profile in group]
@@ -77,9 +77,12 @@ def begin(
     each_floor = None if floors is None else [floors[number] for number in group_of]
     batch = ScoreBatch(profiles, group_of, each_floor)
     if each_floor is not None and isinstance(engine, BackgroundEngine):
-        of_engine = [rules[number] if len(groups[number]) == 1 else None for number in group_of]
+        requests = [
+            ScoreRequest(profile, floor, bounds[number] if len(groups[number]) == 1 else None)
+            for profile, floor, number in zip(profiles, each_floor, group_of, strict=True)
+        ]
         for partition in partitions:
-            batch.begun.append(engine.begin(profiles, partition, each_floor, of_engine))
+            batch.begun.append(engine.begin(requests, partition))
     return batch
 
 

@@ -68,13 +68,13 @@ class _PreparedQuery:
     query : SequenceRecord
         The query as it is searched and reported.
     frames : list of QueryFrame
-    rule : TopKBound or None
+    bound : TopKBound or None
     """
 
     number: int
     query: SequenceRecord
     frames: list[QueryFrame]
-    rule: TopKBound | None
+    bound: TopKBound | None
 
     @property
     def profiles(self) -> list[QueryProfile]:
@@ -295,8 +295,8 @@ class Searcher:
         n_rows = 0
         for number, query in enumerate(queries):
             searched = self.as_searched(query)
-            rule = self.significance.top_k_bound(len(query))
-            prepared = _PreparedQuery(number, searched, self._query_frames.frames(searched), rule)
+            bound = self.significance.top_k_bound(len(query))
+            prepared = _PreparedQuery(number, searched, self._query_frames.frames(searched), bound)
             if batch and (len(batch) == max_queries or n_rows + prepared.rows > self.engine.rows_per_call):
                 yield batch
                 batch, n_rows = [], 0
@@ -309,9 +309,9 @@ class Searcher:
         floors = None
         if self.observe is None:
             floors = [self.significance.floor(len(prepared.query)) for prepared in batch]
-        rules = [prepared.rule if len(self.search_subjects.frames) == 1 else None for prepared in batch]
+        bounds = [prepared.bound if len(self.search_subjects.frames) == 1 else None for prepared in batch]
         groups = [prepared.profiles for prepared in batch]
-        return begin(self.engine, self.search_subjects.partitions, groups, floors, rules)
+        return begin(self.engine, self.search_subjects.partitions, groups, floors, bounds)
 
     def _results(
         self, batch: list[_PreparedQuery], scores: ScoreBatch, progress: Progress | None, idle_since: float
@@ -327,7 +327,7 @@ class Searcher:
         query = prepared.query
         compared = self._compared(prepared, blocks)
         passed = merge_frames(compared)
-        candidates = self._promising(passed, prepared.rule)
+        candidates = self._promising(passed, prepared.bound)
         ranked, n_passed, found = self._best(prepared, compared, candidates)
         cells = prepared.rows * self.search_subjects.n_residues
         stats = SearchStats(
@@ -375,12 +375,12 @@ class Searcher:
         evalues = self.significance.evalues(found, screen.score, n_letters)
         return block.among(found if evalues is None else found[evalues <= self.options.evalue])
 
-    def _promising(self, candidates: RankedCandidates, rule: TopKBound | None) -> RankedCandidates:
+    def _promising(self, candidates: RankedCandidates, bound: TopKBound | None) -> RankedCandidates:
         """The candidates that can be among the top N; only these need E-values and sorting."""
-        if rule is None or len(candidates) <= rule.top:
+        if bound is None or len(candidates) <= bound.top:
             return candidates
         return candidates.at_least(
-            rule.lowest(candidates.score, self.search_subjects.lengths(candidates.subject_index))
+            bound.lowest(candidates.score, self.search_subjects.lengths(candidates.subject_index))
         )
 
     # --- from candidates to hits ---

@@ -21,9 +21,12 @@ def kernel_compiler() -> None:
 
 @pytest.fixture
 def emulated(kernel_compiler: None) -> Callable[..., EmulatedDevice]:
-    """Return a function that makes emulated devices: ``emulated(architecture=86)``."""
+    """Return a function that makes emulated devices: ``emulated(architecture=86)``.
+
+    Unless a seed is given, their operations run in the same random order each time.
+    """
 
     def make(**options: Any) -> EmulatedDevice:
-        return EmulatedDevice(sanitize=SANITIZE in os.environ, **options)
+        return EmulatedDevice(sanitize=SANITIZE in os.environ, **{"shuffle": 1, **options})
 
     return make

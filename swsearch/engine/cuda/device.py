@@ -20,6 +20,7 @@ from swsearch.engine.cuda.compiler import KernelCache, find_compiler
 from swsearch.engine.cuda.kernels import UNIT_BYTES, WARP, KernelSpec
 from swsearch.engine.cuda.parallel_compile import ParallelCompiler
 from swsearch.engine.cuda.presence import INSTALL, look_for_gpus
+from swsearch.engine.cuda.warm_up import load_kernels_eagerly
 from swsearch.errors import EngineError, EngineUnavailable
 
 Argument = np.generic
@@ -50,6 +51,8 @@ class Stream(IntEnum):
     """Uploads of a streamed database."""
     OTHER_SIDE = 3
     """Long subjects of the second of two queries."""
+    ENDS = 4
+    """The search for the ends of alignments, which does not wait for the batches in flight."""
 
 
 @dataclass(frozen=True)
@@ -131,6 +134,18 @@ class Texture(Protocol):
         ...
 
 
+class Event(Protocol):
+    """A point in a stream's work."""
+
+    def wait(self) -> None:
+        """Wait until the event has occurred."""
+        ...
+
+    def seconds_since(self, earlier: Event) -> float:
+        """Time between two events that have occurred."""
+        ...
+
+
 class Device(Protocol):
     """The operations of a GPU that the engine uses."""
 
@@ -160,6 +175,22 @@ class Device(Protocol):
         """Copy from the device, after all earlier work of the stream, and wait for the copy."""
         ...
 
+    def begin_download(self, values: NDArray[Any], buffer: Buffer, stream: Stream, offset: int = 0) -> None:
+        """Copy to pinned memory, after all earlier work of the stream; a later event tells when the copy has ended."""
+        ...
+
+    def event(self, stream: Stream, *, sleeping: bool = False) -> Event:
+        """An event that occurs when all earlier work of the stream has ended.
+
+        Parameters
+        ----------
+        stream : Stream
+        sleeping : bool
+            Whether a thread that waits for the event sleeps, which takes no processor time but tens of microseconds
+            more than a wait in a loop.
+        """
+        ...
+
     def clear(self, buffer: Buffer, n_bytes: int, stream: Stream) -> None:
         """Set the first bytes, a multiple of 4, to zero."""
         ...
@@ -170,6 +201,14 @@ class Device(Protocol):
 
     def prepare(self, specs: Sequence[KernelSpec]) -> None:
         """Begin to compile kernels before their launch; all other kernels are compiled at their launch."""
+        ...
+
+    def load(self, specs: Sequence[KernelSpec]) -> None:
+        """Load those of the kernels that are compiled; others are loaded at their first launch.
+
+        The driver loads a kernel only when the device is idle, so a kernel that is loaded between two launches makes
+        the device wait for the host.
+        """
         ...
 
     def launch(
@@ -236,6 +275,21 @@ class _PyCudaTexture:
             self._open = False
 
 
+class _PyCudaEvent:
+    def __init__(self, device: PyCudaDevice, event: Any) -> None:
+        self._device = device
+        self.event = event
+
+    def wait(self) -> None:
+        with self._device.errors("finishing its work"):
+            self.event.synchronize()
+
+    def seconds_since(self, earlier: Event) -> float:
+        assert isinstance(earlier, _PyCudaEvent)
+        with self._device.errors("timing its work"):
+            return float(self.event.time_since(earlier.event)) / 1000.0
+
+
 class PyCudaDevice:
     """A GPU accessed through PyCUDA. Texture objects, which PyCUDA lacks, use cuda-bindings on the same context.
 
@@ -260,6 +314,7 @@ class PyCudaDevice:
             broken = f"PyCUDA cannot be imported ({error}); {INSTALL}"
             raise EngineUnavailable("cuda", look_for_gpus().missing or broken) from error
         self._driver = driver
+        load_kernels_eagerly()
         try:
             driver.init()
             count = driver.Device.count()
@@ -315,7 +370,7 @@ class PyCudaDevice:
         atexit.register(self.close)  # a context that is still current at the end would abort the process
 
     @contextlib.contextmanager
-    def _errors(self, doing: str) -> Iterator[None]:
+    def errors(self, doing: str) -> Iterator[None]:
         """Translate PyCUDA's errors into those of this package. After a failure every call raises the same failure."""
         if self._failure is not None:
             raise self._failure
@@ -334,22 +389,22 @@ class PyCudaDevice:
         if self._failure is not None:
             self._abandoned.append(allocation)
             return
-        with self._errors("freeing memory"):
+        with self.errors("freeing memory"):
             allocation.free()
 
     def free_bytes(self) -> int:
         """See :class:`Device`."""
-        with self._errors("asking for free memory"):
+        with self.errors("asking for free memory"):
             return int(self._driver.mem_get_info()[0])
 
     def allocate(self, n_bytes: int) -> Buffer:
         """See :class:`Device`."""
-        with self._errors(f"allocating {n_bytes:,} bytes"):
+        with self.errors(f"allocating {n_bytes:,} bytes"):
             return _PyCudaBuffer(self, self._driver.mem_alloc(max(n_bytes, UNIT_BYTES)), max(n_bytes, UNIT_BYTES))
 
     def pinned(self, n_bytes: int) -> NDArray[np.uint8]:
         """See :class:`Device`."""
-        with self._errors(f"pinning {n_bytes:,} bytes of host memory"):
+        with self.errors(f"pinning {n_bytes:,} bytes of host memory"):
             array: NDArray[np.uint8] = self._driver.pagelocked_empty(n_bytes, np.uint8)
             return array
 
@@ -361,19 +416,33 @@ class PyCudaDevice:
     def upload(self, buffer: Buffer, values: NDArray[Any], stream: Stream, offset: int = 0) -> None:
         """See :class:`Device`."""
         if values.nbytes:
-            with self._errors("uploading"):
+            with self.errors("uploading"):
                 self._driver.memcpy_htod_async(buffer.address + offset, values, self._streams[stream])
 
     def download(self, values: NDArray[Any], buffer: Buffer, stream: Stream, offset: int = 0) -> None:
         """See :class:`Device`."""
-        with self._errors("finishing kernels and downloading"):
+        with self.errors("finishing kernels and downloading"):
             if values.nbytes:
                 self._driver.memcpy_dtoh_async(values, buffer.address + offset, self._streams[stream])
             self._streams[stream].synchronize()
 
+    def begin_download(self, values: NDArray[Any], buffer: Buffer, stream: Stream, offset: int = 0) -> None:
+        """See :class:`Device`."""
+        if values.nbytes:
+            with self.errors("downloading"):
+                self._driver.memcpy_dtoh_async(values, buffer.address + offset, self._streams[stream])
+
+    def event(self, stream: Stream, *, sleeping: bool = False) -> Event:
+        """See :class:`Device`."""
+        with self.errors("recording an event"):
+            flags = self._driver.event_flags
+            event = self._driver.Event(flags.BLOCKING_SYNC if sleeping else flags.DEFAULT)
+            event.record(self._streams[stream])
+            return _PyCudaEvent(self, event)
+
     def clear(self, buffer: Buffer, n_bytes: int, stream: Stream) -> None:
         """See :class:`Device`."""
-        with self._errors("clearing memory"):
+        with self.errors("clearing memory"):
             self._driver.memset_d32_async(buffer.address, 0, n_bytes // 4, self._streams[stream])
 
     def texture(self, buffer: Buffer) -> Texture:
@@ -397,7 +466,7 @@ class PyCudaDevice:
         function = self._kernels.get(spec)
         if function is None:
             code = self._builds.take(spec)
-            with self._errors(f"loading kernel {spec.entry}"):
+            with self.errors(f"loading kernel {spec.entry}"):
                 module = self._driver.module_from_buffer(code)
                 function = module.get_function(spec.function)
                 max_shared = self.facts.shared_bytes
@@ -410,6 +479,12 @@ class PyCudaDevice:
         """See :class:`Device`."""
         self._builds.begin(spec for spec in specs if spec not in self._kernels)
 
+    def load(self, specs: Sequence[KernelSpec]) -> None:
+        """See :class:`Device`."""
+        for spec in specs:
+            if self._builds.is_ready(spec):
+                self._function(spec)
+
     def launch(
         self,
         spec: KernelSpec,
@@ -420,7 +495,7 @@ class PyCudaDevice:
     ) -> None:
         """See :class:`Device`."""
         function = self._function(spec)
-        with self._errors(f"starting kernel {spec.entry}"):
+        with self.errors(f"starting kernel {spec.entry}"):
             # A prepared call takes a fifth of the time of an unprepared one, and the device is idle during a call.
             if spec not in self._prepared:
                 function.prepare([type(argument) for argument in arguments])
@@ -437,21 +512,21 @@ class PyCudaDevice:
 
     def follow(self, stream: Stream, leader: Stream) -> None:
         """See :class:`Device`."""
-        with self._errors("ordering streams"):
+        with self.errors("ordering streams"):
             event = self._driver.Event(self._driver.event_flags.DISABLE_TIMING)
             event.record(self._streams[leader])
             self._streams[stream].wait_for_event(event)
 
     def synchronize(self) -> None:
         """See :class:`Device`."""
-        with self._errors("finishing its work"):
+        with self.errors("finishing its work"):
             self._context.synchronize()
 
     @contextlib.contextmanager
     def timed(self, stream: Stream, meanwhile: Callable[[], None] | None = None) -> Iterator[list[float]]:
         """See :class:`Device`."""
         seconds: list[float] = []
-        with self._errors("timing its work"):
+        with self.errors("timing its work"):
             start, end = self._driver.Event(), self._driver.Event()
         assert self._to_start is None, "timed blocks do not nest"
         self._to_start = (start, stream)
@@ -460,12 +535,12 @@ class PyCudaDevice:
         except BaseException:
             self._to_start = None
             raise
-        with self._errors("finishing its work"):
+        with self.errors("finishing its work"):
             self._begin_time()  # in case no kernel was launched
             end.record(self._streams[stream])
         if meanwhile is not None:
             meanwhile()
-        with self._errors("finishing its work"):
+        with self.errors("finishing its work"):
             end.synchronize()
             seconds.append(end.time_since(start) / 1000.0)
 

@@ -28,7 +28,7 @@ from swsearch.engine.cuda.device import Device, PyCudaDevice
 from swsearch.engine.cuda.engine import CudaEngine
 from swsearch.engine.cuda.forecast import Forecast, expected_rate
 from swsearch.engine.cuda.subjects import ONE_SLOT_RESIDUES, chunk_bytes
-from swsearch.engine.protocol import Progress, Scored, TopKBound
+from swsearch.engine.protocol import Progress, Scored, ScoreRequest
 from swsearch.errors import EngineError
 from swsearch.hits.ends import Ends
 from swsearch.hits.score_block import ScoreBlock
@@ -46,13 +46,11 @@ class _Stopped(Exception):
 
 @dataclass(frozen=True)
 class _Work:
-    """The work of one device; ``indices`` are the profiles' indices in the caller's list."""
+    """The work of one device; ``indices`` are the requests' indices in the caller's list."""
 
     indices: Sequence[int]
-    profiles: Sequence[QueryProfile]
+    requests: Sequence[ScoreRequest]
     partition: Partition
-    floors: Sequence[int] | None
-    rules: Sequence[TopKBound | None] | None
 
 
 @dataclass(frozen=True)
@@ -101,13 +99,14 @@ class DeviceScoring:
     def _score(self, number: int, engine: CudaEngine, work: _Work) -> None:
         """Score the device's work, in the device's thread, and report cells and blocks."""
 
-        def report(cells: int) -> None:
-            self._report_cells(cells)
+        def between() -> None:
+            if self._stop:
+                raise _Stopped
             if number == 0:
                 self._answer()
 
         try:
-            scored = engine.score_each(work.profiles, work.partition, work.floors, report, work.rules)
+            scored = engine.score_each(work.requests, work.partition, self._report_cells, between)
         finally:
             self._prepared[number].set()
         for index, block in scored:
@@ -217,31 +216,24 @@ class CudaDevices(Closeable):
         """The sum over the devices."""
         return sum(engine.profiles_per_call for engine in self.engines)
 
-    def begin(
-        self,
-        profiles: Sequence[QueryProfile],
-        partition: Partition,
-        floors: Sequence[int] | None = None,
-        rules: Sequence[TopKBound | None] | None = None,
-    ) -> DeviceScoring:
+    def begin(self, requests: Sequence[ScoreRequest], partition: Partition) -> DeviceScoring:
         """See :class:`swsearch.engine.protocol.BackgroundEngine`."""
         if not self.engines:
             raise EngineError("the CUDA engine was closed; make a new one")
-        if self.shares_subjects(len(profiles), partition):
-            indices = range(len(profiles))
-            work = [_Work(indices, profiles, share, floors, rules) for share in self._shares_of(partition)]
+        if self.shares_subjects(len(requests), partition):
+            work = [_Work(range(len(requests)), requests, share) for share in self._shares_of(partition)]
             return DeviceScoring(self._threads, self.engines, work, len(work), self._answer)
         work = [
-            _Work(
-                indices,
-                [profiles[index] for index in indices],
-                partition,
-                None if floors is None else [floors[index] for index in indices],
-                None if rules is None else [rules[index] for index in indices],
-            )
-            for indices in self._queries_by_device(profiles)
+            _Work(indices, [requests[index] for index in indices], partition)
+            for indices in self._queries_by_device([request.profile for request in requests])
         ]
         return DeviceScoring(self._threads, self.engines, work, 1, self._answer)
+
+    def explain(self, profiles: Sequence[QueryProfile], partition: Partition, floors: Sequence[int]) -> list[str]:
+        """See :class:`swsearch.engine.protocol.BackgroundEngine`."""
+        requests = [ScoreRequest(profile, floor) for profile, floor in zip(profiles, floors, strict=True)]
+        share = self._shares_of(partition)[0] if self.shares_subjects(len(requests), partition) else partition
+        return self.engines[0].plan(requests, share).lines() if len(share) else []
 
     @property
     def rows_per_call(self) -> int:
@@ -256,7 +248,9 @@ class CudaDevices(Closeable):
         progress: Progress | None = None,
     ) -> list[ScoreBlock]:
         """See :class:`swsearch.engine.protocol.ScoreEngine`."""
-        blocks = dict(self.begin(profiles, partition, floors).results(progress))
+        wanted = [None] * len(profiles) if floors is None else floors
+        requests = [ScoreRequest(profile, floor) for profile, floor in zip(profiles, wanted, strict=True)]
+        blocks = dict(self.begin(requests, partition).results(progress))
         return [blocks[index] for index in range(len(profiles))]
 
     def forecast(
@@ -269,7 +263,7 @@ class CudaDevices(Closeable):
         for profiles in batches:
             n_profiles += len(profiles)
             call_residues = min(call_residues, sum(profile.length for profile in profiles))
-            n_pairs += sum(len(batch.indices) == 2 for batch in engine.batches(profiles))
+            n_pairs += sum(len(indices) == 2 for indices in engine.batches(profiles))
         shared = any(self.shares_subjects(n_profiles or self.profiles_per_call, partition) for partition in partitions)
         parts = [self._shares_of(partition)[0] if shared else partition for partition in partitions]
         facts = [engine.facts for engine in self.engines]
@@ -328,14 +322,17 @@ class CudaDevices(Closeable):
         return all(engine.keeps(share) for engine, share in zip(self.engines, self._shares_of(partition), strict=True))
 
     def _queries_by_device(self, profiles: Sequence[QueryProfile]) -> list[list[int]]:
-        """Indices of each device's profiles: the longest first, each given to the device with the least work so far."""
+        """Indices of each device's profiles: the longest first, each given to the device with the least work so far.
+
+        Each device then scores its profiles in the order of the caller, who takes the results in this order.
+        """
         indices_by_device: list[list[int]] = [[] for _ in self.engines]
         loads = [0] * len(self.engines)
         for index in sorted(range(len(profiles)), key=lambda index: -profiles[index].length):
             least = loads.index(min(loads))
             indices_by_device[least].append(index)
             loads[least] += profiles[index].length
-        return indices_by_device
+        return [sorted(indices) for indices in indices_by_device]
 
     def _shares_of(self, partition: Partition) -> list[Partition]:
         """Ranges of about equal residues, one per device; each call returns the same objects, so devices cache them."""

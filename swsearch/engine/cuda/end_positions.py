@@ -10,7 +10,6 @@ first end is the first end over its windows. Ends are ordered by column, then by
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
@@ -25,7 +24,7 @@ from swsearch.engine.cuda.kernels import Arithmetic
 from swsearch.engine.cuda.launches import IntraTaskLauncher, Listed, address
 from swsearch.engine.cuda.plan import first_arithmetic, plan_intra_task
 from swsearch.engine.cuda.profile import pack_profile
-from swsearch.engine.cuda.scratch import Scratch
+from swsearch.engine.cuda.slots import Slot
 from swsearch.errors import EngineError, InputError
 from swsearch.hits.ends import Ends
 from swsearch.query.profile import QueryProfile
@@ -124,7 +123,8 @@ class EndFinder:
     Parameters
     ----------
     device : Device
-    scratch : Scratch
+    slot : Slot
+        Memory that no batch uses.
     launcher : IntraTaskLauncher
     group_bytes, smallest_group : int
         See :data:`GROUP_BYTES` and :data:`SMALLEST_GROUP`.
@@ -133,13 +133,13 @@ class EndFinder:
     def __init__(
         self,
         device: Device,
-        scratch: Scratch,
+        slot: Slot,
         launcher: IntraTaskLauncher,
         group_bytes: int = GROUP_BYTES,
         smallest_group: int = SMALLEST_GROUP,
     ) -> None:
         self._device = device
-        self._scratch = scratch
+        self._slot = slot
         self._launcher = launcher
         self._group_bytes = group_bytes
         self._smallest_group = smallest_group
@@ -156,10 +156,15 @@ class EndFinder:
             try:
                 return self._ends(profile, subjects, scores, group_bytes)
             except OutOfDeviceMemory:
-                self._scratch.free()
+                self._device.synchronize()
+                self._slot.free()
                 if group_bytes <= self._smallest_group:
                     return None
                 group_bytes //= 2
+
+    def close(self) -> None:
+        """Free the memory."""
+        self._slot.free()
 
     def _ends(self, profile: QueryProfile, subjects: Partition, scores: Scores, group_bytes: int) -> Ends:
         best = np.zeros(len(subjects), dtype=np.int32)
@@ -189,35 +194,33 @@ class EndFinder:
         self, profile: QueryProfile, arithmetic: Arithmetic, subjects: Partition, scores: Scores
     ) -> tuple[Scores, Offsets]:
         """The best score of each subject and its first end, in one launch; ``scores`` are the known best scores."""
-        device, scratch, n = self._device, self._scratch, len(subjects)
+        device, slot, n = self._device, self._slot, len(subjects)
         tile = plan_intra_task(profile, device.facts.architecture, arithmetic)
         counts = np.array([n, 0], dtype=np.uint32)  # the list's length, and the counter of subjects taken from it
-        longest_first = np.arange(n, dtype=np.uint32)[::-1]
-        uploaded: dict[str, NDArray[Any]] = {
-            "ends residues": subjects.residues,
-            "ends starts": subjects.starts,
-            "ends lengths": subjects.lengths,
-            "ends listed": np.ascontiguousarray(longest_first),
-            "ends counts": counts,
-            "ends wanted": np.ascontiguousarray(scores),
-        }
-        for name, array in uploaded.items():
-            scratch.buffer(name, array.nbytes)
-        best, positions = scratch.buffer("ends scores", n * 4), scratch.buffer("ends found", n * 8)
-        with contextlib.ExitStack() as stack:
-            stack.callback(device.synchronize)  # the host arrays must outlive their uploads
-            for name, array in uploaded.items():
-                device.upload(scratch[name], array, Stream.COMPUTE)
-            device.clear(positions, n * 8, Stream.COMPUTE)
-            on_device = self._launcher.upload_profile("profile", pack_profile([profile], tile, arithmetic), stack)
-            residues, starts, lengths, listed, count, wanted = (address(scratch[name]) for name in uploaded)
-            self._launcher.plan(
-                profile, on_device,
-                Listed(residues, starts, lengths, listed, count, n, int(subjects.lengths[-1])),
-                tile=tile, arithmetic=arithmetic, scores=address(best), counter=address(scratch["ends counts"], 4),
-                stream=Stream.COMPUTE, name="ends", ends=[wanted, address(positions)],
-            ).start()  # fmt: skip
-            found_best, found = np.empty(n, np.int32), np.empty(n, np.uint64)
-            device.download(found_best, best, Stream.COMPUTE)
-            device.download(found, positions, Stream.COMPUTE)
+        slot.clear()  # the last search has ended
+        residues = slot.scratch.buffer("residues", subjects.residues.nbytes)
+        device.upload(residues, subjects.residues, Stream.ENDS)  # may be too large to pin
+        uploaded: list[tuple[str, NDArray[Any]]] = [
+            ("starts", subjects.starts),
+            ("lengths", subjects.lengths),
+            ("listed", np.arange(n, dtype=np.uint32)[::-1]),
+            ("counts", counts),
+            ("wanted", scores),
+        ]
+        starts, lengths, listed, counters, wanted = (slot.upload(*each, Stream.ENDS) for each in uploaded)
+        best, positions = slot.scratch.buffer("scores", n * 4), slot.scratch.buffer("found", n * 8)
+        device.clear(positions, n * 8, Stream.ENDS)
+        on_device = slot.profile("profile", pack_profile([profile], tile, arithmetic), Stream.ENDS)
+        self._launcher.plan(
+            profile, on_device,
+            Listed(
+                address(residues), address(starts), address(lengths), address(listed), address(counters),
+                n, int(subjects.lengths[-1]),
+            ),
+            tile=tile, arithmetic=arithmetic, scores=address(best), counter=address(counters, 4),
+            stream=Stream.ENDS, name="ends", ends=[address(wanted), address(positions)],
+        ).start()  # fmt: skip
+        found_best, found = np.empty(n, np.int32), np.empty(n, np.uint64)
+        device.download(found_best, best, Stream.ENDS)
+        device.download(found, positions, Stream.ENDS)
         return found_best, ~found

@@ -6,16 +6,14 @@ residues, a profile and a list of subjects on the device, and writes the subject
 
 from __future__ import annotations
 
-import contextlib
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
-from swsearch.engine.cuda.device import Argument, Buffer, Device, Stream, Texture
+from swsearch.engine.cuda.device import Argument, Buffer, Device, Event, Stream, Texture
 from swsearch.engine.cuda.kernels import Arithmetic, IntraTaskEntry, KernelSpec, Tile, intra_task_kernel
 from swsearch.engine.cuda.plan import IntraTaskTeams, block_strips, choose_teams, intra_task_teams, suits_teams
-from swsearch.engine.cuda.profile import Words
 from swsearch.engine.cuda.scratch import Scratch
 from swsearch.query.profile import QueryProfile
 
@@ -23,6 +21,26 @@ EDGE_BYTES: Final = 256 << 20
 """Maximum memory for boundaries of the kernel for listed subjects, unless a single subject needs more."""
 WINDOW_STRETCHES: Final = 2
 """Number of boundaries that the strips of a window use alternately (``intra_task.cuh``)."""
+
+
+@dataclass(frozen=True)
+class BatchTime:
+    """When one batch was prepared, computed and handed on.
+
+    Attributes
+    ----------
+    indices : tuple of int
+        The requests of the batch.
+    host : tuple of float
+        Seconds by ``time.perf_counter``: the batch is planned and packed from the first to the second, its results are
+        awaited from the third, and handled from the fourth to the fifth.
+    device : tuple of float
+        Seconds between the first kernel of the timeline and the first kernel and the end of this batch.
+    """
+
+    indices: tuple[int, ...]
+    host: tuple[float, float, float, float, float]
+    device: tuple[float, float]
 
 
 @dataclass
@@ -35,10 +53,14 @@ class Timing:
         Query residues times subject residues, with each pair counted once.
     seconds : float
         Kernel time, measured by events on the device.
+    batches : list of BatchTime or None
+        The timeline, if a list is given.
     """
 
     cells: int = 0
     seconds: float = 0.0
+    batches: list[BatchTime] | None = None
+    first: Event | None = None
 
     def reset(self) -> None:
         """Set both to zero."""
@@ -60,16 +82,12 @@ def address(buffer: Buffer | None, offset: int = 0) -> np.uint64:
     return np.uint64(0 if buffer is None else buffer.address + offset)
 
 
-@dataclass
+@dataclass(frozen=True)
 class DeviceProfile:
-    """A packed profile on the device, with a texture object over it if profiles are read as textures.
-
-    ``words`` is a reference to the host array, which must exist until its upload ends, possibly after the call.
-    """
+    """A packed profile on the device, with a texture object over it if profiles are read as textures."""
 
     buffer: Buffer
     texture: Texture | None
-    words: Words
 
     @property
     def arguments(self) -> list[Argument]:
@@ -89,6 +107,8 @@ class Listed:
         Addresses of the list and of its length.
     n_listed, longest : int
         The length of the list and the boundary columns of the longest listed subject, or upper bounds of these numbers.
+    least, most : int
+        The kernel does nothing if the list, counted on the device, has fewer or more subjects.
     """
 
     residues: np.uint64
@@ -98,6 +118,8 @@ class Listed:
     count: np.uint64
     n_listed: int
     longest: int
+    least: int = 0
+    most: int = 2**32 - 1
 
 
 @dataclass(frozen=True)
@@ -117,7 +139,7 @@ class IntraTaskLaunch:
 
 
 class IntraTaskLauncher:
-    """Uploads profiles, and launches the kernels for listed subjects, on one device.
+    """Launches the kernels for listed subjects on one device.
 
     Parameters
     ----------
@@ -131,16 +153,7 @@ class IntraTaskLauncher:
         self._device = device
         self._scratch = scratch
         self._texture = texture
-
-    def upload_profile(self, name: str, words: Words, stack: contextlib.ExitStack) -> DeviceProfile:
-        """The words on the device, in scratch buffer ``name``; the texture exists until ``stack`` closes."""
-        buffer = self._scratch.buffer(name, words.nbytes)
-        self._device.upload(buffer, words, Stream.COMPUTE)
-        texture = None
-        if self._texture:
-            texture = self._device.texture(buffer)
-            stack.callback(texture.close)
-        return DeviceProfile(buffer, texture, words)
+        self._known: dict[tuple[KernelSpec, int, bool], list[tuple[IntraTaskTeams, int]]] = {}
 
     def concurrent_windows(self, profile: QueryProfile, tile: Tile, arithmetic: Arithmetic) -> int:
         """Maximum number of windows that the device scores at a time."""
@@ -154,12 +167,15 @@ class IntraTaskLauncher:
         self, profile: QueryProfile, tile: Tile, arithmetic: Arithmetic, entry: IntraTaskEntry, *, alone: bool
     ) -> list[tuple[IntraTaskTeams, int]]:
         """Possible blocks, each with the number of subjects that the device then scores at a time."""
-        facts = self._device.facts
-        found = []
-        for teams in intra_task_teams(tile, tile.strips(profile.length), facts.shared_bytes, alone=alone, entry=entry):
-            spec = self.kernel(profile, tile, arithmetic, entry, warps=teams.warps)
-            blocks = facts.multiprocessors * self._device.resident_blocks(spec, tile.intra_task_bytes(teams.strips))
-            found.append((teams, blocks * teams.teams))
+        facts, strips = self._device.facts, tile.strips(profile.length)
+        key = (self.kernel(profile, tile, arithmetic, entry), strips, alone)
+        found = self._known.get(key)
+        if found is None:
+            found = self._known[key] = []
+            for teams in intra_task_teams(tile, strips, facts.shared_bytes, alone=alone, entry=entry):
+                spec = self.kernel(profile, tile, arithmetic, entry, warps=teams.warps)
+                blocks = facts.multiprocessors * self._device.resident_blocks(spec, tile.intra_task_bytes(teams.strips))
+                found.append((teams, blocks * teams.teams))
         return found
 
     def kernel(
@@ -224,7 +240,7 @@ class IntraTaskLauncher:
         arguments = [
             *on_device.arguments, signed(strips),
             listed.residues, listed.starts, listed.lengths, listed.indices, listed.count,
-            address(edge), unsigned(stride), address(counts), signed(teams.team),
-            scores, counter, *(checkpoints or []), *(ends or []),
+            unsigned(listed.least), unsigned(listed.most), address(edge), unsigned(stride), address(counts),
+            signed(teams.team), scores, counter, *(checkpoints or []), *(ends or []),
         ]  # fmt: skip
         return IntraTaskLaunch(device, spec, grid, tile.intra_task_bytes(teams.strips), arguments, stream)

@@ -49,6 +49,12 @@ class ParallelCompiler:
                 self._threads = ThreadPoolExecutor(self._n_threads, "compile")
             self._begun[path] = self._threads.submit(self._cache.load, spec, self._architecture)
 
+    def is_ready(self, spec: KernelSpec) -> bool:
+        """Whether :meth:`take` returns a compiled kernel at once."""
+        path = self._cache.path(spec, self._architecture)
+        begun = self._begun.get(path)
+        return path.exists() if begun is None else begun.done() and begun.exception() is None
+
     def take(self, spec: KernelSpec) -> bytes:
         """The cubin; waits for a pending compilation, or compiles the kernel now.
 

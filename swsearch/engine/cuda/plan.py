@@ -125,7 +125,13 @@ def first_long(lengths: Lengths, n_residues: int, n_groups: int) -> int:
         Number of groups of lanes that run at a time.
     """
     limit = max(int(n_residues / max(n_groups, 1) * LONG_SHARE), MIN_LONG_LENGTH)
-    return int(np.searchsorted(lengths, limit, side="right"))
+    return first_longer(lengths, limit)
+
+
+def first_longer(lengths: Lengths, limit: int) -> int:
+    """Index of the first subject of more than ``limit`` residues, among ascending lengths."""
+    # A limit of another type would make NumPy convert all lengths.
+    return int(np.searchsorted(lengths, lengths.dtype.type(min(limit, np.iinfo(lengths.dtype).max)), side="right"))
 
 
 def chain_limit(n_residues: int, rows: Sequence[int], multiprocessors: int) -> int:

@@ -29,21 +29,29 @@ def residue_columns(profiles: Sequence[QueryProfile]) -> int:
     return PROTEIN_COLUMNS if wide else DNA_COLUMNS
 
 
-def _encode(scores: NDArray[np.int32], arithmetic: Arithmetic) -> Words:
-    """Scores as the arithmetic adds them: in the low 16 bits for pairs, in all 32 bits for the wide type."""
+def _encoded(profile: QueryProfile, tile: Tile, arithmetic: Arithmetic) -> NDArray[np.generic]:
+    """The profile's table as the arithmetic adds its scores, with a last row of padding.
+
+    Returns
+    -------
+    uint16 array, or uint32 for the wide type, shape (n_rows + 1, tile.columns)
+        Column 0, and each column of the last row, is padding.
+    """
+    scores = np.full((len(profile.table) + 1, tile.columns), PAD_SCORE, dtype=np.int32)
+    scores[:-1, 1:] = profile.table[:, : tile.columns - 1]
+    if arithmetic is Arithmetic.WIDE:
+        return scores.view(np.uint32)
     if arithmetic is Arithmetic.FAST:
-        return np.where(scores < 0, 0x8000 | -scores, scores).astype(np.uint32)
-    if arithmetic is Arithmetic.SHORT:
-        return (scores & 0xFFFF).astype(np.uint32)
-    return scores.astype(np.int32).view(np.uint32)
+        return np.where(scores < 0, 0x8000 | -scores, scores).astype(np.uint16)
+    return scores.astype(np.int16).view(np.uint16)
 
 
-def _row_scores(profile: QueryProfile, tile: Tile, first_row: int) -> NDArray[np.int32]:
-    """Scores of a strip's rows, int32 of shape (tile.rows, tile.columns); padding past the query and in column 0."""
-    scores = np.full((tile.rows, tile.columns), PAD_SCORE, dtype=np.int32)
-    rows = profile.rows[first_row : first_row + tile.rows]
-    scores[: len(rows), 1:] = profile.table[rows, : tile.columns - 1]
-    return scores
+def _row_scores(profile: QueryProfile, tile: Tile, arithmetic: Arithmetic, first_row: int) -> NDArray[np.generic]:
+    """Encoded scores of a strip's rows, shape (tile.rows, tile.columns); padding past the query and in column 0."""
+    rows = np.full(tile.rows, len(profile.table), dtype=np.intp)
+    of_query = profile.rows[first_row : first_row + tile.rows]
+    rows[: len(of_query)] = of_query
+    return _encoded(profile, tile, arithmetic)[rows]
 
 
 def pack_strip(profiles: Sequence[QueryProfile], tile: Tile, arithmetic: Arithmetic, first_row: int) -> Words:
@@ -61,13 +69,17 @@ def pack_strip(profiles: Sequence[QueryProfile], tile: Tile, arithmetic: Arithme
     -------
     uint32 array, shape (tile.strip_units * 4,)
     """
-    encoded = [_encode(_row_scores(profile, tile, first_row), arithmetic) for profile in profiles]
-    if tile.pairing is Pairing.ROW_BLOCKS:
-        halves = encoded[0].reshape(tile.group, 2, tile.words, tile.columns)
-        words: Words = halves[:, 0] | (halves[:, 1] << np.uint32(16))
+    encoded = [_row_scores(profile, tile, arithmetic, first_row) for profile in profiles]
+    if tile.pairing is Pairing.SINGLE:
+        words = encoded[0].reshape(tile.group, tile.words, tile.columns)
     else:
-        shaped = [scores.reshape(tile.group, tile.words, tile.columns) for scores in encoded]
-        words = shaped[0] | (shaped[1] << np.uint32(16)) if tile.pairing is Pairing.TWO_QUERIES else shaped[0]
+        if tile.pairing is Pairing.ROW_BLOCKS:
+            halves = encoded[0].reshape(tile.group, 2, tile.words, tile.columns).transpose(0, 2, 3, 1)
+        else:
+            shaped = [scores.reshape(tile.group, tile.words, tile.columns) for scores in encoded]
+            halves = np.stack(shaped, axis=-1)
+        # The low half of a word precedes the high half in memory.
+        words = np.ascontiguousarray(halves).view("<u4")[..., 0]
     # The axes are lane, word and column; after the rearrangement: plane and unit of (chunk, slot), column, word of the
     # chunk.
     n_chunks = tile.planes * PLANE_UNITS // tile.slots

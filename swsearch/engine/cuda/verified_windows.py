@@ -23,7 +23,6 @@ both kernels ran at the same time, they would share multiprocessors and take lon
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -41,13 +40,12 @@ from swsearch.engine.cuda.kernels import (
     COMPARE_CHECKPOINTS_KERNEL,
     WARP,
     Arithmetic,
-    KernelSpec,
     Tile,
 )
 from swsearch.engine.cuda.launches import IntraTaskLauncher, Listed, Timing, address, unsigned
-from swsearch.engine.cuda.plan import chain_limit, first_arithmetic, plan_intra_task
+from swsearch.engine.cuda.plan import first_arithmetic, plan_intra_task
 from swsearch.engine.cuda.profile import Words
-from swsearch.engine.cuda.scratch import Scratch
+from swsearch.engine.cuda.slots import Slot
 from swsearch.engine.cuda.subjects import DeviceSubjects
 from swsearch.engine.cuda.tiled_subjects import score_by_diamonds, suits_diamonds
 from swsearch.query.profile import QueryProfile
@@ -206,15 +204,12 @@ class VerifiedWindows:
     Parameters
     ----------
     device : Device
-    scratch : Scratch
     launcher : IntraTaskLauncher
     sweep : DiamondSweep
     timing : Timing
         The time of kernels that run after the first launch is added to it.
     overlap, min_stride : int
         Initial overlap of the windows in columns, and smallest distance between their starts; multiples of 16.
-    min_length : int
-        Subjects of at most so many residues are not divided.
 
     Attributes
     ----------
@@ -228,37 +223,21 @@ class VerifiedWindows:
     def __init__(
         self,
         device: Device,
-        scratch: Scratch,
         launcher: IntraTaskLauncher,
         sweep: DiamondSweep,
         timing: Timing,
         overlap: int = OVERLAP,
         min_stride: int = MIN_STRIDE,
-        min_length: int = MIN_LENGTH,
     ) -> None:
         self.device = device
-        self.scratch = scratch
         self.launcher = launcher
         self.sweep = sweep
         self.timing = timing
         self._overlap = overlap
         self._min_stride = min_stride
-        self._min_length = min_length
         self.full_overlap = overlap + EXTENSION
         self.n_again = 0
         self.n_whole = 0
-
-    def first(self, partition: Partition, profiles: Sequence[QueryProfile]) -> int:
-        """Index of the first subject to score in windows, for queries scored together; the length if there is none."""
-        rows = [profile.length for profile in profiles]
-        limit = chain_limit(partition.n_residues, rows, self.device.facts.multiprocessors)
-        return int(np.searchsorted(partition.lengths, max(limit, self._min_length), side="right"))
-
-    def kernels(self, profile: QueryProfile) -> list[KernelSpec]:
-        """The kernels of a query's first launch."""
-        arithmetic = first_arithmetic(profile)
-        tile = plan_intra_task(profile, self.device.facts.architecture, arithmetic, windows=True)
-        return [self.launcher.kernel(profile, tile, arithmetic, "score_windows"), COMPARE_CHECKPOINTS_KERNEL]
 
     def begin(
         self,
@@ -267,7 +246,7 @@ class VerifiedWindows:
         first: int,
         pack: Pack,
         name: str,
-        stack: contextlib.ExitStack,
+        slot: Slot,
     ) -> VerifiedWindowsRun:
         """Prepare the windows of the subjects from index ``first`` on: at least one subject, none of them empty.
 
@@ -276,16 +255,16 @@ class VerifiedWindows:
         pack : callable
             Packs profiles for a tile, as :meth:`swsearch.engine.cuda.profile_cache.ProfileCache.words` does.
         name : str
-            Name of the run, unique among concurrent runs.
-        stack : ExitStack
-            Frees the textures of the run after its kernels have ended.
+            Name of the run, unique in its slot.
+        slot : Slot
+            The memory of the run's batch.
 
         Raises
         ------
         OutOfDeviceMemory
         """
         size = self.size(profile, subjects.partition[first:])
-        return VerifiedWindowsRun(self, profile, subjects, np.arange(first, len(subjects)), size, pack, name, stack)
+        return VerifiedWindowsRun(self, profile, subjects, np.arange(first, len(subjects)), size, pack, name, slot)
 
     def size(self, profile: QueryProfile, partition: Partition) -> Size:
         """The smallest windows that the device scores all at the same time, within the limits of stride and memory."""
@@ -317,7 +296,7 @@ class VerifiedWindowsRun:
         size: Size,
         pack: Pack,
         name: str,
-        stack: contextlib.ExitStack,
+        slot: Slot,
     ) -> None:
         self._of = of
         self._device = of.device
@@ -327,7 +306,8 @@ class VerifiedWindowsRun:
         self._size = size
         self._pack = pack
         self._name = name
-        self._stack = stack
+        self._slot = slot
+        self._results: tuple[NDArray[np.uint32], Scores] | None = None
         self._tile: Tile
         self._extends: bool
         self._zeros: Buffer
@@ -345,8 +325,19 @@ class VerifiedWindowsRun:
             grid = min(n, self._device.facts.multiprocessors * COMPARE_BLOCKS)
             self._device.launch(COMPARE_CHECKPOINTS_KERNEL, grid, 0, compared, Stream.COMPUTE)
 
+    def begin_download(self) -> None:
+        """Begin to download the results of :meth:`start`; call :meth:`finish` when the download has ended."""
+        n = len(self._windows)
+        found, best = self._slot.pinned(n, np.uint32), self._slot.pinned(n, np.int32)
+        self._device.begin_download(found, self._zeros, Stream.COMPUTE)
+        self._device.begin_download(best, self._scores, Stream.COMPUTE)
+        self._results = found, best
+
     def finish(self) -> tuple[Scores, int]:
-        """Wait for :meth:`start` and return the subjects' scores and the number that exceed the narrowest type."""
+        """The subjects' scores and the number that exceed the narrowest type.
+
+        Windows that are not proven are scored again in this call, which waits for their launches.
+        """
         scores = np.zeros(len(self._indices), dtype=np.int32)
         n_left = 0
         while True:
@@ -364,9 +355,7 @@ class VerifiedWindowsRun:
         profile, windows = self._profile, self._windows
         by_diamonds = np.zeros(len(self._chosen), dtype=np.int32)
         while True:
-            found, best = np.empty(len(windows), np.uint32), np.empty(len(windows), np.int32)
-            self._device.download(found, self._zeros, Stream.COMPUTE)
-            self._device.download(best, self._scores, Stream.COMPUTE)
+            found, best = self._downloaded()
             of_subjects = np.maximum.reduceat(best, windows.first)
             beyond = of_subjects > self._arithmetic.largest_exact(profile.max_score)
             strips = self._tile.strips(profile.length)
@@ -387,6 +376,17 @@ class VerifiedWindowsRun:
             self._compared = again | np.append(False, again[:-1])
             self._describe()
             self._start_timed()
+
+    def _downloaded(self) -> tuple[NDArray[np.uint32], Scores]:
+        """The results of the last launch: of the comparisons, and the windows' best scores."""
+        if self._results is not None:
+            results, self._results = self._results, None
+            return results
+        n = len(self._windows)
+        found, best = np.empty(n, np.uint32), np.empty(n, np.int32)
+        self._device.download(found, self._zeros, Stream.COMPUTE)
+        self._device.download(best, self._scores, Stream.COMPUTE)
+        return found, best
 
     def _begin_earlier(self, unproven: NDArray[np.bool_], best: Scores) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
         """The windows to score again, which then begin earlier, and the subjects to score without windows."""
@@ -410,7 +410,7 @@ class VerifiedWindowsRun:
 
     def _prepare(self, arithmetic: Arithmetic, chosen: NDArray[np.intp]) -> None:
         """Prepare all windows of the chosen subjects in a type."""
-        profile, scratch = self._profile, self._of.scratch
+        profile, scratch = self._profile, self._slot.scratch
         self._arithmetic = arithmetic
         self._chosen = chosen
         self._lengths = self._subjects.partition.lengths[self._indices[chosen]]
@@ -422,7 +422,7 @@ class VerifiedWindowsRun:
         # A shorter window would end before checkpoints at which the previous window may wait for it.
         self._extends = self._size.stride >= EXTENSION and self._of.launcher.all_strips_at_once(profile, self._tile)
         words = self._pack([profile], self._tile, arithmetic)
-        self._on_device = self._of.launcher.upload_profile(self._named("profile"), words, self._stack)
+        self._on_device = self._slot.profile(self._named("profile"), words)
         # The scores and states of windows that are not scored again are retained from launch to launch.
         n = len(self._windows)
         self._state_words = self._tile.strips(profile.length) * self._tile.checkpoint_words * WARP
@@ -443,9 +443,8 @@ class VerifiedWindowsRun:
             # The list runs from last to first, so that the later window has begun when a window waits for it.
             self._again[::-1].astype(np.uint32), np.array([len(self._again)], dtype=np.uint32),
         ]  # fmt: skip
-        self._described = np.concatenate([column.view(np.uint8) for column in columns])
         n = len(windows)
-        table = self._of.scratch.buffer(self._named("table"), len(self._described))
+        table = self._slot.upload(self._named("table"), np.concatenate([column.view(np.uint8) for column in columns]))
         offsets = np.cumsum([0, *(column.nbytes for column in columns[:-1])]).tolist()
         at_starts, at_lengths, at_before, self._at_warmup, at_n_columns, at_indices, at_count = (
             address(table, offset) for offset in offsets
@@ -454,8 +453,7 @@ class VerifiedWindowsRun:
         # The buffer contains the results of the comparisons, a counter, and the progress of each strip.
         reached_at = (n + 2) // 2 * 8
         n_zeros = reached_at + n * self._tile.strips(self._profile.length) * 8
-        self._zeros = self._of.scratch.buffer(self._named("checkpoints"), n_zeros)
-        self._device.upload(table, self._described, Stream.COMPUTE)
+        self._zeros = self._slot.scratch.buffer(self._named("checkpoints"), n_zeros)
         self._device.clear(self._zeros, n_zeros, Stream.COMPUTE)
         listed = Listed(
             address(self._subjects.residues), at_starts, at_lengths, at_indices, at_count,

@@ -8,6 +8,7 @@ the process ends.
 from __future__ import annotations
 
 import ctypes
+import os
 import threading
 from collections.abc import Sequence
 from typing import Final
@@ -25,7 +26,16 @@ def warm_up(ordinals: Sequence[int]) -> threading.Thread:
     return thread
 
 
+def load_kernels_eagerly() -> None:
+    """Have the driver load a kernel with its module, unless the user has chosen otherwise; call this before its start.
+
+    By default it loads a kernel at its first launch, and waits until the device is idle.
+    """
+    os.environ.setdefault("CUDA_MODULE_LOADING", "EAGER")
+
+
 def _create_contexts(ordinals: Sequence[int]) -> None:
+    load_kernels_eagerly()
     try:
         driver = ctypes.CDLL(LIBRARY)
     except OSError:

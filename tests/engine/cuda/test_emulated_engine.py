@@ -12,7 +12,7 @@ from swsearch.database.partition import Partition
 from swsearch.engine.cuda.device import OutOfDeviceMemory
 from swsearch.engine.cuda.engine import CudaEngine
 from swsearch.engine.cuda.subjects import chunk_bytes
-from swsearch.engine.protocol import ScoreEngine
+from swsearch.engine.protocol import ScoreEngine, ScoreRequest
 from swsearch.engine.reference import ReferenceEngine
 from swsearch.errors import EngineError
 from swsearch.hits.score_block import ScoreBlock
@@ -147,7 +147,7 @@ def test_a_rule_brings_back_the_best_and_counts_the_others(emulated: MakeDevice,
             return bound
 
     with CudaEngine(emulated()) as engine:
-        ((_, block),) = engine.score_each(profiles, partition, [2], rules=[Rule()])
+        ((_, block),) = engine.score_each([ScoreRequest(profiles[0], 2, Rule())], partition)
     n_reaching = int((wanted.score >= 2).sum())
     if n_reaching <= top:
         bound = 2

@@ -17,6 +17,7 @@ from swsearch.engine.cuda.device import Device, OutOfDeviceMemory
 from swsearch.engine.cuda.engine import CudaEngine
 from swsearch.engine.cuda.thresholds import Thresholds
 from swsearch.engine.cuda.verified_windows import EXTENSION, Size, Windows, cut_in_windows
+from swsearch.engine.protocol import ScoreRequest
 from swsearch.engine.reference import ReferenceEngine
 from swsearch.query.profile import QueryProfile, sequence_profile
 from swsearch.scoring.gap import GapPenalty
@@ -122,7 +123,8 @@ def test_unrelated_sequences_are_proven_at_once(emulated: MakeDevice, length: in
     device = emulated(multiprocessors=SLOTS)
     with windowed(device, 384, 512, 100) as engine:
         profile = sequence_profile(random_codes(rng, length), BLOSUM62)
-        assert engine.windows.first(partition, [profile]) == 1
+        (batch,) = engine.plan([ScoreRequest(profile)], partition).batches
+        assert batch.n_direct == 1
         size = engine.windows.size(profile, partition[1:])
         assert (size.overlap, size.stride) == (384, 512)
         assert_as_reference(engine, profile, partition)
@@ -299,7 +301,8 @@ def test_the_best_hits_are_those_of_all_subjects(emulated: MakeDevice, pairs: bo
     with windowed(device, 64, 128, 100, pairs=pairs) as engine:
         found = engine.score(profiles, partition, floors)
     with windowed(device, 64, 128, 100, pairs=pairs, deferred=False) as engine:
-        ruled = dict(engine.score_each(profiles, partition, floors, None, [BestThree()] * 2))
+        requests = [ScoreRequest(*pair, BestThree()) for pair in zip(profiles, floors, strict=True)]
+        ruled = dict(engine.score_each(requests, partition))
     wanted = ReferenceEngine().score(profiles, partition, floors)
     for one, other in zip(found, wanted, strict=True):
         np.testing.assert_array_equal(one.subject_index, other.subject_index)

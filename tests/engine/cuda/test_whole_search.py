@@ -284,9 +284,9 @@ def test_the_next_batch_is_begun_before_this_one_is_taken(case, monkeypatch):
     events: list[str] = []
 
     class Observed(CudaDevices):
-        def begin(self, profiles: Any, *rest: Any) -> Any:
-            events.append(f"begin {[profile.length for profile in profiles]}")
-            return super().begin(profiles, *rest)
+        def begin(self, requests: Any, *rest: Any) -> Any:
+            events.append(f"begin {[request.profile.length for request in requests]}")
+            return super().begin(requests, *rest)
 
     monkeypatch.setattr("swsearch.engine.cuda.engine.CudaEngine.profiles_per_call", 2)
     with Observed([0], opener()) as engine:

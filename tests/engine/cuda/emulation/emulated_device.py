@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import os
+import random
 import subprocess
 import threading
 import time
@@ -20,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from swsearch.engine.cuda.compiler import HALF_MAXIMA
-from swsearch.engine.cuda.device import Argument, Buffer, Device, DeviceFacts, OutOfDeviceMemory, Stream, Texture
+from swsearch.engine.cuda.device import Argument, Buffer, Device, DeviceFacts, Event, OutOfDeviceMemory, Stream, Texture
 from swsearch.engine.cuda.kernels import KernelSpec
 from swsearch.errors import EngineError
 from swsearch.resources import resource_folder
@@ -43,6 +44,7 @@ class HostBuffer:
 
     def free(self) -> None:
         if self._open:
+            self._device.synchronize()  # as a GPU's driver does
             self._open = False
             self._device.used_bytes -= self.n_bytes
             self.array = np.empty(0, np.uint8)
@@ -56,8 +58,37 @@ class HostTexture:
         self.handle = 0
 
 
+class Operation:
+    """A kernel or a copy of a stream, with the operations that must end before it begins."""
+
+    def __init__(self, run: Callable[[], None], after: Sequence[Operation | None]) -> None:
+        self.run = run
+        self.after = [operation for operation in after if operation is not None and not operation.ended]
+        self.ended = False
+
+    @property
+    def ready(self) -> bool:
+        return all(operation.ended for operation in self.after)
+
+
+class HostEvent:
+    def __init__(self, device: EmulatedDevice, last: Operation | None) -> None:
+        self._device = device
+        self._last = last
+
+    def wait(self) -> None:
+        self._device.wait_for(self._last)
+
+    def seconds_since(self, earlier: Event) -> float:
+        assert self._last is None or self._last.ended
+        return 1e-6
+
+
 class EmulatedDevice:
     """See :class:`swsearch.engine.cuda.device.Device`.
+
+    An operation ends before its call returns, or, with ``shuffle``, at any later time that the order of its stream and
+    the calls of ``follow`` permit: when the host waits, pending operations run in random order.
 
     Parameters
     ----------
@@ -70,6 +101,8 @@ class EmulatedDevice:
     reversed_order : bool
         Run threads from the last to the first.
     multiprocessors : int
+    shuffle : int, optional
+        Seed of the random order of pending operations.
     """
 
     def __init__(
@@ -81,6 +114,7 @@ class EmulatedDevice:
         reversed_order: bool = False,
         multiprocessors: int = 2,
         shared_bytes: int = 227 * 1024,
+        shuffle: int | None = None,
     ) -> None:
         self.facts = DeviceFacts(
             name="emulated device",
@@ -100,6 +134,42 @@ class EmulatedDevice:
         self._sanitize = sanitize
         self._reversed = reversed_order
         self._kernels: dict[KernelSpec, Any] = {}
+        self._random = None if shuffle is None else random.Random(shuffle)
+        self._pending: list[Operation] = []
+        self._last: dict[Stream, Operation] = {}
+        self._pinned: list[NDArray[np.uint8]] = []
+
+    # --- The order of operations ---
+
+    def _enqueue(self, stream: Stream, run: Callable[[], None], after: Operation | None = None) -> None:
+        if self._random is None:
+            run()
+            return
+        operation = Operation(run, [self._last.get(stream), after])
+        self._pending.append(operation)
+        self._last[stream] = operation
+
+    def wait_for(self, last: Operation | None) -> None:
+        """Run pending operations in random order until the given one has ended."""
+        while last is not None and not last.ended:
+            assert self._random is not None
+            operation = self._random.choice([each for each in self._pending if each.ready])
+            self._pending.remove(operation)
+            operation.run()
+            operation.ended = True
+
+    def synchronize(self) -> None:
+        for last in self._last.values():
+            self.wait_for(last)
+        assert not self._pending
+
+    def follow(self, stream: Stream, leader: Stream) -> None:
+        self._enqueue(stream, lambda: None, self._last.get(leader))
+
+    def event(self, stream: Stream, *, sleeping: bool = False) -> Event:
+        return HostEvent(self, self._last.get(stream))
+
+    # --- Memory ---
 
     def free_bytes(self) -> int:
         return self.facts.memory_bytes - self.used_bytes
@@ -112,23 +182,41 @@ class EmulatedDevice:
         return HostBuffer(self, n_bytes)
 
     def pinned(self, n_bytes: int) -> NDArray[np.uint8]:
-        return np.empty(n_bytes, dtype=np.uint8)
+        self._pinned.append(np.full(n_bytes, 0xA5, dtype=np.uint8))
+        return self._pinned[-1]
 
     def unpin(self, array: NDArray[np.uint8]) -> None:
+        assert not self._pending
+        self._pinned = [block for block in self._pinned if block is not array]
         array[:] = 0xA5  # to detect any later read of it
+
+    def _is_pinned(self, values: NDArray[Any]) -> bool:
+        return any(np.shares_memory(values, block) for block in self._pinned)
 
     def upload(self, buffer: Buffer, values: NDArray[Any], stream: Stream, offset: int = 0) -> None:
         assert offset + values.nbytes <= buffer.n_bytes
-        ctypes.memmove(buffer.address + offset, values.ctypes.data, values.nbytes)
+        # The driver copies other memory than pinned memory before its call returns.
+        source = values if self._random is None or self._is_pinned(values) else values.copy()
+        self._enqueue(
+            stream, lambda: ctypes.memmove(buffer.address + offset, source.ctypes.data, source.nbytes) and None
+        )
+
+    def begin_download(self, values: NDArray[Any], buffer: Buffer, stream: Stream, offset: int = 0) -> None:
+        assert offset + values.nbytes <= buffer.n_bytes
+        assert values.nbytes == 0 or self._is_pinned(values)
+        self._enqueue(
+            stream, lambda: ctypes.memmove(values.ctypes.data, buffer.address + offset, values.nbytes) and None
+        )
 
     def download(self, values: NDArray[Any], buffer: Buffer, stream: Stream, offset: int = 0) -> None:
         assert offset + values.nbytes <= buffer.n_bytes
+        self.wait_for(self._last.get(stream))
         ctypes.memmove(values.ctypes.data, buffer.address + offset, values.nbytes)
 
     def clear(self, buffer: Buffer, n_bytes: int, stream: Stream) -> None:
         assert n_bytes <= buffer.n_bytes
         assert n_bytes % 4 == 0
-        ctypes.memset(buffer.address, 0, n_bytes)
+        self._enqueue(stream, lambda: ctypes.memset(buffer.address, 0, n_bytes) and None)
 
     def texture(self, buffer: Buffer) -> Texture:
         return HostTexture(buffer.address)
@@ -136,21 +224,29 @@ class EmulatedDevice:
     def prepare(self, specs: Sequence[KernelSpec]) -> None:
         self.prepared += specs
 
+    def load(self, specs: Sequence[KernelSpec]) -> None:
+        """Do nothing: a kernel is compiled and loaded at its first launch."""
+
     def launch(
         self, spec: KernelSpec, grid: int, shared_bytes: int, arguments: Sequence[Argument], stream: Stream
     ) -> None:
         if shared_bytes > self.facts.shared_bytes:
             raise EngineError(f"{spec.entry} asks for {shared_bytes} bytes of shared memory")
-        held = [np.array([argument]) for argument in arguments]
-        pointers = (ctypes.c_void_p * len(held))(*(array.ctypes.data for array in held))
+        values = [np.array([argument]) for argument in arguments]
         self.launches.append((spec.entry, grid))
         self.launched.append(spec)
-        status = self._kernel(spec)(
-            pointers, ctypes.c_uint(grid), ctypes.c_uint(spec.threads), ctypes.c_ulong(shared_bytes),
-            ctypes.c_int(self._reversed),
-        )  # fmt: skip
-        if status != 0:
-            raise EngineError(f"{spec.entry} hangs: threads wait at different barriers")
+        kernel = self._kernel(spec)
+
+        def run() -> None:
+            pointers = (ctypes.c_void_p * len(values))(*(array.ctypes.data for array in values))
+            status = kernel(
+                pointers, ctypes.c_uint(grid), ctypes.c_uint(spec.threads), ctypes.c_ulong(shared_bytes),
+                ctypes.c_int(self._reversed),
+            )  # fmt: skip
+            if status != 0:
+                raise EngineError(f"{spec.entry} hangs: threads wait at different barriers")
+
+        self._enqueue(stream, run)
 
     def _kernel(self, spec: KernelSpec) -> Any:
         if spec not in self._kernels:
@@ -189,12 +285,6 @@ class EmulatedDevice:
     def resident_blocks(self, spec: KernelSpec, shared_bytes: int) -> int:
         return 1
 
-    def follow(self, stream: Stream, leader: Stream) -> None:
-        """Do nothing: every call of this device has ended when it returns."""
-
-    def synchronize(self) -> None:
-        """Do nothing: every call of this device has ended when it returns."""
-
     @contextlib.contextmanager
     def timed(self, stream: Stream, meanwhile: Callable[[], None] | None = None) -> Iterator[list[float]]:
         seconds: list[float] = []
@@ -202,9 +292,11 @@ class EmulatedDevice:
         yield seconds
         if meanwhile is not None:
             meanwhile()
+        self.wait_for(self._last.get(stream))
         seconds.append(time.perf_counter() - start)
 
     def close(self) -> None:
+        self.synchronize()
         self._kernels.clear()
 
 

@@ -1,6 +1,6 @@
-"""The kernels that an engine begins to compile equal those that it launches, on the emulated device.
+"""The plan of a search: its routes, and that the engine compiles and launches the kernels that the plan names.
 
-The expected kernels are written by hand from the engine's documentation, or are those that the device records.
+The expected kernels are written by hand from the engine's documentation, or are those that the emulated device records.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from swsearch.engine.cuda.engine import CudaEngine
 from swsearch.engine.cuda.kernels import KernelSpec
 from swsearch.engine.cuda.thresholds import Thresholds
 from swsearch.engine.pair_arrays import AlignmentProblem
+from swsearch.engine.protocol import ScoreRequest
 from swsearch.query.profile import QueryProfile, sequence_profile
 from swsearch.scoring.gap import GapPenalty
 from swsearch.scoring.matrix import match_mismatch
@@ -58,7 +59,7 @@ def related_case(
     [
         ((61,), 60, False, {"inter_task", "intra_task", "collect"}),
         ((61,), None, False, {"inter_task"}),
-        ((61,), 5, True, {"inter_task", "collect", "count_scores"}),
+        ((61,), 5, True, {"inter_task", "collect"}),
         ((64, 61, 250), 60, False, {"inter_task", "intra_task", "collect"}),
     ],
     ids=["deferred", "all scores", "best three", "pair and strips"],
@@ -70,9 +71,8 @@ def test_a_search_begins_the_kernels_that_it_launches(
     profiles, partition = related_case(lengths, default_scheme(PROTEIN))
     device = emulated()
     with CudaEngine(device) as engine:
-        wanted = None if floors is None else [floors] * len(profiles)
-        rules = [BestThree()] * len(profiles) if ruled else None
-        assert dict(engine.score_each(profiles, partition, wanted, None, rules)).keys() == set(range(len(profiles)))
+        requests = [ScoreRequest(profile, floors, BestThree() if ruled else None) for profile in profiles]
+        assert dict(engine.score_each(requests, partition)).keys() == set(range(len(profiles)))
     assert codes_of(device.launched) == codes_of(device.prepared)
     assert {spec.entry for spec in device.launched} == entries
     assert len(device.prepared) == len(set(device.prepared))
