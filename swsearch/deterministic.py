@@ -145,24 +145,27 @@ def normal(z: Floats) -> tuple[Floats, Floats]:
     t = np.abs(z)
     density = exp(-0.5 * t * t) * _INVERSE_SQRT_TAU
 
-    near = np.minimum(t, _SERIES_LIMIT)
-    term = near
-    total = near
-    square = near * near
-    for odd in range(3, 2 * _SERIES_TERMS, 2):
-        term = term * square / odd
-        total = total + term
-    near_tail = 0.5 - density * total
-    near_excess = density - t * near_tail
-
-    far = np.maximum(t, _SERIES_LIMIT)
-    fraction = np.zeros_like(far)
-    for level in range(_FRACTION_LEVELS, 0, -1):
-        fraction = level / (far + fraction)
-    far_tail = density / (far + fraction)
-    far_excess = far_tail * fraction
-
+    # The series or the fraction is computed for all values, unless it is the method of none.
     close = t < _SERIES_LIMIT
+    near_tail = near_excess = far_tail = far_excess = density
+    if close.any():
+        near = np.minimum(t, _SERIES_LIMIT)
+        term = near
+        total = near
+        square = near * near
+        for odd in range(3, 2 * _SERIES_TERMS, 2):
+            term = term * square / odd
+            total = total + term
+        near_tail = 0.5 - density * total
+        near_excess = density - t * near_tail
+    if not close.all():
+        far = np.maximum(t, _SERIES_LIMIT)
+        fraction = np.zeros_like(far)
+        for level in range(_FRACTION_LEVELS, 0, -1):
+            fraction = level / (far + fraction)
+        far_tail = density / (far + fraction)
+        far_excess = far_tail * fraction
+
     tail = np.where(close, near_tail, far_tail)  # Φ(-t)
     excess = np.where(close, near_excess, far_excess)  # of -t
     return np.where(z < 0, tail, 1.0 - tail), np.where(z < 0, excess, t + excess)

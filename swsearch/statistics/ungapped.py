@@ -9,6 +9,7 @@ variance S·s²/μ³, where μ and s² are the mean and the variance of the scor
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
 from math import gcd
 from typing import Final
@@ -43,6 +44,7 @@ class Ungapped:
     alpha: float
 
 
+@lru_cache(maxsize=64)
 def matrix_parameters(matrix: SubstitutionMatrix) -> Ungapped | None:
     """Parameters of a matrix for letters with background frequencies, or None if they do not exist.
 

@@ -88,7 +88,7 @@ def numbers(folder: Path, threads: int) -> Iterator[tuple[str, object]]:
 
 def every_bit(value: object) -> str:
     """Return the text of a number, of numbers or of none, without rounding."""
-    return "none" if value is None else " ".join(float(number).hex() for number in np.ravel(np.asarray(value)))
+    return "none" if value is None else np.asarray(value, ">f8").tobytes().hex(" ", 8)
 
 
 def run(folder: Path, results: Path, threads: str, instruction_set: str | None) -> int:

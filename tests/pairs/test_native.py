@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+from functools import cache
 
 import edlib
 import numpy as np
@@ -314,22 +315,25 @@ def test_pairs_too_long_for_thirty_bits_are_refused():
         align(np.zeros(70_000), np.zeros(70_000), "global", costs=(16_383, -1), gap=(0, 1))
 
 
-def nodes(query, subject, gap, costs, mode):
-    """Return H of all nodes, and the E and F that enter the next column and the next row."""
-    (query_free, subject_free), first = free_ends(mode, "both"), sum(gap)
+@cache
+def related_nodes(seed, length, gap, costs, mode):
+    """Return two related sequences, H of all nodes, and the E and F that enter the next column and the next row."""
+    query, subject = related(seed, length)
+    (query_free, subject_free), first, extend = free_ends(mode, "both"), sum(gap), gap[1]
     i, j = np.arange(len(query) + 1), np.arange(len(subject) + 1)
     h = np.zeros((len(i), len(j)), np.int32)
-    h[1:, 0] = 0 if query_free else -(gap[0] + i[1:] * gap[1])
-    h[0, 1:] = 0 if subject_free else -(gap[0] + j[1:] * gap[1])
-    e, f = h - first, h - first
-    for row in i[1:]:
-        for column in j[1:]:
-            score = costs[0] if query[row - 1] == subject[column - 1] else costs[1]
-            now = max(h[row - 1, column - 1] + score, e[row, column - 1], f[row - 1, column])
-            h[row, column] = now = max(now, 0) if mode == "local" else now
-            e[row, column] = max(e[row, column - 1] - gap[1], now - first)
-            f[row, column] = max(f[row - 1, column] - gap[1], now - first)
-    return h, e, f
+    h[1:, 0] = 0 if query_free else -(gap[0] + i[1:] * extend)
+    h[0, 1:] = 0 if subject_free else -(gap[0] + j[1:] * extend)
+    h, e, f = h.tolist(), (h - first).tolist(), (h - first).tolist()
+    scores = np.where(query[:, None] == subject[None, :], *costs).tolist()
+    for row in range(1, len(i)):
+        h_above, f_above, h_row, e_row, f_row, pairs = h[row - 1], f[row - 1], h[row], e[row], f[row], scores[row - 1]
+        for column in range(1, len(j)):
+            now = max(h_above[column - 1] + pairs[column - 1], e_row[column - 1], f_above[column])
+            h_row[column] = now = max(now, 0) if mode == "local" else now
+            e_row[column] = max(e_row[column - 1] - extend, now - first)
+            f_row[column] = max(f_above[column] - extend, now - first)
+    return query, subject, *(np.array(matrix, np.int32) for matrix in (h, e, f))
 
 
 def walk_of(query, subject, mode, query_end, subject_end):
@@ -342,8 +346,7 @@ def walk_of(query, subject, mode, query_end, subject_end):
 @pytest.mark.parametrize("mode", ["local", "global", "semiglobal"])
 def test_a_walk_through_blocks_filled_elsewhere_is_the_path(mode, group_rows):
     """Expected: the alignment itself. Edges by definition; the left is a staircase, one column per group of rows."""
-    query, subject = related(4, 500)
-    h, e, f = nodes(query, subject, (5, 2), (2, -3), mode)
+    query, subject, h, e, f = related_nodes(4, 500, (5, 2), (2, -3), mode)
     wanted = align(query, subject, mode)
     walk = walk_of(query, subject, mode, *wanted[1:3])
     while not walk.done:

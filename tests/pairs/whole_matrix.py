@@ -54,21 +54,30 @@ def whole_matrix(pairs: np.ndarray, gap_open: int, gap_extend: int, mode: str, f
         h[0][j] = 0 if subject_free else -(gap_open + j * gap_extend)
     for i in range(1, m + 1):
         h[i][0] = 0 if query_free else -(gap_open + i * gap_extend)
+    floor = 0 if mode == "local" else 2 * NEVER
     for i in range(1, m + 1):
+        h_above, f_above, h_row, e_row, f_row, scores = h[i - 1], f[i - 1], h[i], e[i], f[i], s[i - 1]
+        left, e_left = h_row[0], NEVER  # H and E of column j - 1
         for j in range(1, n + 1):
-            e[i][j] = max(h[i][j - 1] - first, e[i][j - 1] - gap_extend)
-            f[i][j] = max(h[i - 1][j] - first, f[i - 1][j] - gap_extend)
-            h[i][j] = max(h[i - 1][j - 1] + s[i - 1][j - 1], e[i][j], f[i][j])
-            if mode == "local":
-                h[i][j] = max(h[i][j], 0)
+            # Conditional expressions instead of max(), whose calls would take most of the time.
+            e_here = left - first if left - first > e_left - gap_extend else e_left - gap_extend
+            f_here = h_above[j] - first
+            f_here = f_above[j] - gap_extend if f_above[j] - gap_extend > f_here else f_here
+            here = h_above[j - 1] + scores[j - 1]
+            here = e_here if e_here > here else here
+            here = f_here if f_here > here else here
+            here = floor if here < floor else here
+            e_row[j], f_row[j], h_row[j] = e_here, f_here, here
+            left, e_left = here, e_here
 
     if mode == "local":
-        ends = [(i, j) for i in range(m + 1) for j in range(n + 1)]
+        score = max(map(max, h))
+        ends = [(i, row.index(score)) for i, row in enumerate(h) if score in row]  # the first column of each row
     else:
         ends = [(m, n)]
         ends += [(m, j) for j in range(n)] if subject_free else []
         ends += [(i, n) for i in range(m)] if query_free else []
-    score = max(h[i][j] for i, j in ends)
+        score = max(h[i][j] for i, j in ends)
     j, i = min((j, i) for i, j in ends if h[i][j] == score)
     query_end, subject_end = i, j
 

@@ -3,6 +3,7 @@
 The expected bytes are those of the same search from the folder of the files.
 """
 
+import contextlib
 import json
 import os
 import shutil
@@ -19,18 +20,37 @@ from tests.cli.conftest import DATA
 FILTERED = ("--include", "chosen", "--matrix", "scores")
 
 
+def make_files(folder: Path) -> None:
+    """Write a database, queries and files for options to a folder."""
+    folder.mkdir()
+    shutil.copy(DATA / "queries.fasta", folder / "q.fasta")
+    assert main(["index", str(folder / "q.fasta"), "-o", str(folder / "x.db"), "--quiet"]) == 0
+    lines = (folder / "q.fasta").read_text().splitlines()
+    identifiers = [line[1:].split()[0] for line in lines if line.startswith(">")]
+    (folder / "chosen").write_text("\n".join(identifiers[:4]) + "\n")
+    (folder / "scores").write_text(matrix_text(named_matrix("BLOSUM62")))
+
+
 @pytest.fixture
 def places(tmp_path, monkeypatch) -> Path:
     """A folder with a database, queries and files for options, in which searches start."""
     folder = tmp_path / "one"
-    folder.mkdir()
+    make_files(folder)
     monkeypatch.chdir(folder)
-    shutil.copy(DATA / "queries.fasta", "q.fasta")
-    assert main(["index", "q.fasta", "-o", "x.db", "--quiet"]) == 0
-    identifiers = [line[1:].split()[0] for line in Path("q.fasta").read_text().splitlines() if line.startswith(">")]
-    Path("chosen").write_text("\n".join(identifiers[:4]) + "\n")
-    Path("scores").write_text(matrix_text(named_matrix("BLOSUM62")))
     return folder
+
+
+@pytest.fixture(scope="module")
+def from_their_folder(tmp_path_factory) -> tuple[Path, dict[str, bytes], dict[str, bytes]]:
+    """A folder, and the reports of two searches with paths relative to it: a plain one, and one with files of options.
+
+    The searches are the same for every way to the files, so they are done once.
+    """
+    folder = tmp_path_factory.mktemp("places") / "one"
+    make_files(folder)
+    with contextlib.chdir(folder):
+        out = folder.parent / "report"
+        return folder, written(out, "q.fasta", "x.db"), written(out, "q.fasta", "x.db", *FILTERED)
 
 
 def written(out: Path, queries: object, database: object, *options: str) -> dict[str, bytes]:
@@ -82,16 +102,16 @@ def from_within(folder: Path) -> tuple[str, str, str]:
 
 
 @pytest.mark.parametrize("way", [absolute, from_another_folder, with_a_slash, through_a_link, a_copy, from_within])
-def test_the_way_to_the_files_is_in_no_report(places, way: Callable[[Path], tuple[str, str, str]]):
+def test_the_way_to_the_files_is_in_no_report(places, from_their_folder, way: Callable[[Path], tuple[str, str, str]]):
     """Source: the same search with paths relative to the folder of the files."""
     out = places.parent / "report"
-    plain = written(out, "q.fasta", "x.db")
-    filtered = written(out, "q.fasta", "x.db", *FILTERED)
+    folder, plain, filtered = from_their_folder
     queries, database, before = way(places)
     assert written(out, queries, database) == plain
     others = ("--include", f"{before}chosen", "--matrix", f"{before}scores")
     assert written(out, queries, database, *others) == filtered
     for form, report in {**plain, **filtered}.items():
+        assert str(folder).encode() not in report, form
         assert str(places).encode() not in report, form
 
 

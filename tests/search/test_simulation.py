@@ -2,6 +2,7 @@
 
 import json
 import math
+from functools import cache
 
 import numpy as np
 import pytest
@@ -33,10 +34,15 @@ def few_sequences(monkeypatch):
     monkeypatch.setattr(simulation, "N_SEQUENCES", 96)
 
 
+@cache
+def simulated_third_bit():
+    return simulate(THIRD_BIT, threads=1)
+
+
 @pytest.fixture
 def third_bit(few_sequences):
-    """A simulation of BLOSUM80 with one thread."""
-    return simulate(THIRD_BIT, threads=1)
+    """A simulation of BLOSUM80 with one thread and few sequences."""
+    return simulated_third_bit()
 
 
 def splitmix64(state):

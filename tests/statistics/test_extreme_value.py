@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from scipy import stats
 
 from swsearch.errors import InputError
 from swsearch.statistics.extreme_value import fit_extreme_value
@@ -13,6 +12,8 @@ LAM, LOG_K = 0.27, 9.5
 @pytest.fixture(scope="module")
 def sample():
     """40,000 draws from Gumbel's distribution, by scipy."""
+    from scipy import stats
+
     return stats.gumbel_r.rvs(loc=LOG_K / LAM, scale=1 / LAM, size=40_000, random_state=3)
 
 
@@ -22,6 +23,8 @@ def counted(sample, edges):
 
 def test_all_of_a_sample_gives_what_scipy_finds(sample):
     """Source: scipy.stats.gumbel_r.fit on the numbers themselves; the histogram's cells are narrow."""
+    from scipy import stats
+
     loc, scale = stats.gumbel_r.fit(sample)
     edges = np.arange(20.0, 90.0, 0.05)
     fit = fit_extreme_value(edges, counted(sample, edges))

@@ -5,6 +5,7 @@ The expected values come from NCBI's tables and reports, and from the theory of 
 
 from __future__ import annotations
 
+import math
 from importlib import resources
 from itertools import pairwise
 
@@ -127,13 +128,13 @@ def test_ungapped_dna_parameters_follow_from_the_scores():
                 lambda x, a=match, b=mismatch: mpmath.exp(x * a) / 4 + 3 * mpmath.exp(x * b) / 4 - 1,
                 0.95 * mpmath.log(4) / match,
             )
-            total = mpmath.mpf(0)
+            total = 0.0
             for steps in range(1, 400):
-                term = mpmath.mpf(0)
+                term = 0.0
                 for matches in range(steps + 1):
                     score = matches * match + (steps - matches) * mismatch
-                    chance = mpmath.binomial(steps, matches) * mpmath.mpf(3) ** (steps - matches) / 4**steps
-                    term += chance * mpmath.exp(min(0, lam * score))
+                    chance = math.comb(steps, matches) * 3 ** (steps - matches) / 4**steps
+                    term += chance * math.exp(min(0.0, float(lam) * score))
                 total += term / steps
                 if term / steps < 1e-7:
                     break

@@ -84,12 +84,35 @@ int launch(void (*kernel)(Args...), void** args, unsigned grid, unsigned block, 
 }
 
 // Half precision. Every finite pattern is a multiple of 2^-24, so a double represents it and any sum or product
-// exactly.
-double from_half(unsigned pattern);
-unsigned to_half(double value);
+// exactly. `half_values` has the value of each pattern.
+extern const float* const half_values;
+
+inline double from_half(unsigned pattern) { return half_values[pattern & 0xFFFF]; }
+
+inline unsigned to_half(double value) {
+    if (value != value) return 0x7FFF;
+    std::uint64_t bits;
+    __builtin_memcpy(&bits, &value, sizeof bits);
+    const unsigned sign = bits >> 63 ? 0x8000 : 0;
+    const double magnitude = __builtin_fabs(value);
+    if (magnitude >= 65520.0) return sign | 0x7C00;
+    if (magnitude < 0x1p-14) {
+        // The pattern is the number of multiples of 2^-24, which is the unit in the last place of numbers from 2^28 on:
+        // the sum is rounded to it, to nearest, ties to even.
+        const double rounded = magnitude + 0x1p28;
+        __builtin_memcpy(&bits, &rounded, sizeof bits);
+        return sign | static_cast<unsigned>(bits & 0x7FF);
+    }
+    // The double's exponent and the upper ten bits of its fraction, rounded to nearest, ties to even. A carry out of
+    // the fraction correctly increments the exponent.
+    constexpr int kDropped = 52 - 10;
+    __builtin_memcpy(&bits, &magnitude, sizeof bits);
+    bits += (std::uint64_t{1} << (kDropped - 1)) - 1 + ((bits >> kDropped) & 1);
+    return sign | static_cast<unsigned>((bits >> kDropped) - (std::uint64_t{1023 - 15} << 10));
+}
 
 template <class Operation>
-unsigned by_halves(Operation operation) {
+[[gnu::always_inline]] inline unsigned by_halves(Operation operation) {
     return operation(0) | (operation(16) << 16);
 }
 

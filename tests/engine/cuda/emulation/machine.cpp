@@ -1,4 +1,4 @@
-// The implementation of cuda_emulation.h: fibers, their scheduler, and half precision. It is compiled once and linked
+// The implementation of cuda_emulation.h: fibers, their scheduler, and the values of half precision. It is compiled once and linked
 // with every kernel.
 
 #include <ucontext.h>
@@ -213,36 +213,25 @@ int run(void (*invoke)(void (*)(), void**), void (*kernel)(), void** args, unsig
     return 0;
 }
 
-double from_half(unsigned pattern) {
-    static const std::vector<float> values = [] {
-        std::vector<float> all(1 << 16);
-        for (unsigned each = 0; each < all.size(); ++each) {
-            const int exponent = (each >> 10) & 31;
-            const int fraction = each & 1023;
-            const double magnitude = exponent == 31  ? (fraction ? NAN : INFINITY)
-                                     : exponent == 0 ? std::ldexp(fraction, -24)
-                                                     : std::ldexp(1024 + fraction, exponent - 25);
-            all[each] = static_cast<float>(each & 0x8000 ? -magnitude : magnitude);
-        }
-        return all;
-    }();
-    return values[pattern & 0xFFFF];
+namespace {
+
+std::vector<float> values_of_halves() {
+    std::vector<float> all(1 << 16);
+    for (unsigned each = 0; each < all.size(); ++each) {
+        const int exponent = (each >> 10) & 31;
+        const int fraction = each & 1023;
+        const double magnitude = exponent == 31  ? (fraction ? NAN : INFINITY)
+                                 : exponent == 0 ? std::ldexp(fraction, -24)
+                                                 : std::ldexp(1024 + fraction, exponent - 25);
+        all[each] = static_cast<float>(each & 0x8000 ? -magnitude : magnitude);
+    }
+    return all;
 }
 
-unsigned to_half(double value) {
-    if (std::isnan(value)) return 0x7FFF;
-    const unsigned sign = std::signbit(value) ? 0x8000 : 0;
-    const double magnitude = std::fabs(value);
-    if (magnitude >= 65520.0) return sign | 0x7C00;
-    // Below 2^-14, the pattern is the number of multiples of 2^-24.
-    if (magnitude < 0x1p-14) return sign | static_cast<unsigned>(std::nearbyint(magnitude * 0x1p24));
-    std::uint64_t bits;
-    std::memcpy(&bits, &magnitude, sizeof bits);
-    // The double's exponent and the upper ten bits of its fraction, rounded to nearest, ties to even. A carry out of
-    // the fraction correctly increments the exponent.
-    constexpr int kDropped = 52 - 10;
-    bits += (std::uint64_t{1} << (kDropped - 1)) - 1 + ((bits >> kDropped) & 1);
-    return sign | static_cast<unsigned>((bits >> kDropped) - (std::uint64_t{1023 - 15} << 10));
-}
+const std::vector<float> all_halves = values_of_halves();
+
+}  // namespace
+
+const float* const half_values = all_halves.data();
 
 }  // namespace emulation
