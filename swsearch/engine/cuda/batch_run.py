@@ -342,18 +342,18 @@ class BatchRun:
         long = np.flatnonzero(windowed >= request.floor)
         rows = np.concatenate([rows, long + plan.n_direct])
         scores = np.concatenate([scores, windowed[long]])
-        if n_left_out == 0:
+        if n_left_out is None:
             chosen, n_left_out = best_of(scores, partition.lengths[rows], request.floor, request.bound)
             rows, scores = rows[chosen], scores[chosen]
         return ScoreBlock(partition.subject_index[rows], scores, n_again + n_rescored, n_left_out)
 
-    def _wanted(self, number: int, query: _QueryRun, floor: int) -> tuple[NDArray[np.intp], Scores, int]:
+    def _wanted(self, number: int, query: _QueryRun, floor: int) -> tuple[NDArray[np.intp], Scores, int | None]:
         """The directly scored subjects that reach the floor, ascending, with their exact scores.
 
-        If they are many, those that a bound excludes are only counted.
+        If they are many, those that the request's bound excludes are only counted; otherwise their number is None.
         """
         if query.wanted is None:
-            return np.empty(0, np.intp), np.empty(0, np.int32), 0
+            return np.empty(0, np.intp), np.empty(0, np.int32), None
         bound, lengths = query.plan.request.bound, self._direct.partition.lengths
         rows, scores, n_left_out = self._selector.best(query.wanted, query.scores, lengths, floor, bound, f"{number}")
         scores = self._widened(number, query, rows, scores)

@@ -127,8 +127,10 @@ class Selector:
 
     def best(
         self, found: Selection, scores: Buffer, lengths: Lengths, floor: int, bound: TopKBound | None, name: str
-    ) -> tuple[NDArray[np.intp], Scores, int]:
+    ) -> tuple[NDArray[np.intp], Scores, int | None]:
         """The selected subjects that can be among the best, ascending, their scores, and the number of the others.
+
+        The number is None if the bound was not applied.
 
         If more subjects than were downloaded reach the floor, a histogram of the scores gives the N-th best score, so
         that the others need no download.
@@ -143,7 +145,7 @@ class Selector:
             keep = values >= lowest
             return rows[keep], values[keep], int(n_reaching[floor]) - int(keep.sum())
         rows, values = self.downloaded(found)
-        return rows, values, 0
+        return rows, values, None
 
     def _at_least(self, scores: Buffer, n_subjects: int, limit: int, name: str) -> tuple[NDArray[np.intp], Scores]:
         """The subjects that reach a score, ascending, with their scores; waits for the device."""

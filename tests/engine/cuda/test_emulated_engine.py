@@ -10,8 +10,9 @@ import pytest
 
 from swsearch.database.partition import Partition
 from swsearch.engine.cuda.device import OutOfDeviceMemory
-from swsearch.engine.cuda.engine import CudaEngine
+from swsearch.engine.cuda.engine import IN_FLIGHT, CudaEngine
 from swsearch.engine.cuda.subjects import chunk_bytes
+from swsearch.engine.cuda.thresholds import Thresholds
 from swsearch.engine.protocol import ScoreEngine, ScoreRequest
 from swsearch.engine.reference import ReferenceEngine
 from swsearch.errors import EngineError
@@ -126,12 +127,16 @@ def test_floors_return_the_subjects_that_reach_them_and_no_other(emulated: MakeD
             assert_same(engine.score(profiles, partition, floors), ReferenceEngine().score(profiles, partition, floors))
 
 
+@pytest.mark.parametrize("n_downloaded", [1 << 14, 5], ids=["all downloaded", "few downloaded"])
 @pytest.mark.parametrize(("top", "bound"), [(3, 30), (3, 10_000), (3, 1), (30, 1)])
-def test_a_rule_brings_back_the_best_and_counts_the_others(emulated: MakeDevice, top: int, bound: int) -> None:
+def test_a_rule_brings_back_the_best_and_counts_the_others(
+    emulated: MakeDevice, monkeypatch: pytest.MonkeyPatch, top: int, bound: int, n_downloaded: int
+) -> None:
     """The rule receives at least ``top`` of the best scores with their lengths, and its bound is applied.
 
     Expected: the reference engine's scores of at least the bound, and the number of others that reach the floor.
     """
+    monkeypatch.setattr("swsearch.engine.cuda.selection.DOWNLOADED", n_downloaded)
     queries, partition = protein_case(12, (62,))
     profiles = profiles_of(queries, default_scheme(PROTEIN))
     (wanted,) = ReferenceEngine().score(profiles, partition)
@@ -204,6 +209,28 @@ def test_the_order_of_threads_and_the_profile_memory_change_nothing(emulated: Ma
         assert_same(engine.score(profiles[:1], partition), wanted[:1])
 
 
+@pytest.mark.parametrize("seed", range(6))
+def test_any_order_of_completion_gives_the_same_blocks(
+    emulated: MakeDevice, monkeypatch: pytest.MonkeyPatch, seed: int
+) -> None:
+    """More batches than are in flight, with and without floors, in the order in which the device happens to end them.
+
+    The longest subjects take the route of windows, and few scores are downloaded with their number.
+    """
+    monkeypatch.setattr("swsearch.engine.cuda.selection.DOWNLOADED", 3)
+    queries, partition = protein_case(13, (20, 90, 33, 64, 61, 40, 250, 35))
+    profiles = profiles_of(queries, default_scheme(PROTEIN))
+    floors = [30 + 5 * number for number in range(len(profiles))]
+    reference = ReferenceEngine()
+    thresholds = Thresholds(window_overlap=64, window_stride=128, windowed_residues=60)
+    device = emulated(shuffle=seed)
+    assert IN_FLIGHT < len(profiles) // 2
+    with CudaEngine(device, thresholds=thresholds) as engine:
+        assert_same(engine.score(profiles, partition, floors), reference.score(profiles, partition, floors))
+        assert_same(engine.score(profiles, partition), reference.score(profiles, partition))
+    assert {"inter_task", "score_windows", "intra_task"} <= {entry for entry, _ in device.launches}
+
+
 def test_partitions_are_kept_while_they_fit(emulated: MakeDevice) -> None:
     queries, partition = protein_case(8, (61,))
     profiles = profiles_of(queries, default_scheme(PROTEIN))
@@ -252,7 +279,7 @@ def test_a_full_device_gets_smaller_pieces(emulated: MakeDevice, monkeypatch: py
     roomy = emulated()
     with CudaEngine(roomy) as engine:
         wanted = engine.score(profiles, partition)
-    device = emulated(memory_bytes=roomy.peak_bytes - 1000)
+    device = emulated(memory_bytes=roomy.peak_bytes - 40_000)
     with CudaEngine(device, memory_limit=chunk_bytes(partition)) as engine:
         assert_same(engine.score(profiles, partition), wanted)
     assert len(device.launches) > len(roomy.launches)
