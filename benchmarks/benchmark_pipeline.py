@@ -2,19 +2,17 @@
 
     python benchmarks/benchmark_pipeline.py QUERIES.fasta --batch MORE.fasta.gz [--subjects 500000] [--out RESULT.json]
 
-The database is that of ``benchmark_search.py``. ``calls``: one query in a running process, median of repeated calls, for
-queries of about 144, 375, 1,000 and 5,478 residues; the share is the kernel time, by events on the device, divided by
-the time of the call. ``batch``: the command ``swsearch batch`` with 500 queries, by the clock, between its first and
-last event, and its processor time per query. ``query``: the command ``swsearch query`` with all queries and with one of
-144 residues. The first call of each command compiles its kernels and is not counted. The kernel time of the batch is
-measured in this process, where one engine call scores its queries in 8 parts.
-
+The database is that of ``benchmark_search.py``. ``calls``: one query in a running process, median of repeated calls,
+for queries of about 144, 375, 1,000 and 5,478 residues; the share is the kernel time, by events on the device, divided
+by the time of the call. ``batch``: the command ``swsearch batch`` with 500 queries, by the clock, between its first and
+last event, and its processor time. ``query``: the command ``swsearch query`` with all queries and with the shortest
+one. The first run of each command may compile kernels and is not counted. The kernel time of the batch is measured in
+this process, in calls of 64 queries, and so is the timeline (``--timeline FILE``) of the first queries.
 """
 
 from __future__ import annotations
 
 import argparse
-import itertools
 import json
 import os
 import resource
@@ -67,11 +65,12 @@ def time_calls(
 
 def time_batch_in_process(engine: CudaEngine, profiles: list[QueryProfile], partition: Partition) -> dict[str, float]:
     """Kernel time and time of the calls for all queries of the batch."""
+    calls = [profiles[first : first + 64] for first in range(0, len(profiles), 64)]
     for _ in range(2):
         engine.timing.reset()
         start = time.perf_counter()
-        for chosen in itertools.batched(profiles, 64) if hasattr(itertools, "batched") else [profiles]:
-            engine.score(list(chosen), partition, [FLOOR] * len(chosen))
+        for chosen in calls:
+            engine.score(chosen, partition, [FLOOR] * len(chosen))
         wall = time.perf_counter() - start
     return {"kernel_seconds": engine.timing.seconds, "seconds": wall}
 
@@ -83,7 +82,7 @@ def run_command(arguments: list[str], folder: Path, store: str = "benchmark.sqli
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     start = time.perf_counter()
     command = [sys.executable, "-P", "-m", "swsearch", *arguments, "--engine", "cuda", "--quiet"]
-    subprocess.run(command + ["--store", str(folder / store)], check=True, stdout=subprocess.DEVNULL)
+    subprocess.run([*command, "--store", str(folder / store)], check=True, stdout=subprocess.DEVNULL)
     wall = time.perf_counter() - start
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return wall, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime

@@ -204,6 +204,14 @@ Plot = Annotated[
         rich_help_panel=OUTPUT,
     ),
 ]
+Explain = Annotated[
+    bool,
+    typer.Option(
+        "--explain",
+        help="Print which kernels the engine will use for the queries, and why, instead of searching.",
+        rich_help_panel=OUTPUT,
+    ),
+]
 Out = Annotated[Path | None, typer.Option("--out", help="File for the results. [stdout]", rich_help_panel=OUTPUT)]
 
 

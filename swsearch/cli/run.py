@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, Final, TextIO
 
 import typer
 
@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     from swsearch.search.score_check import ScoreCheck
     from swsearch.search.searcher import Searcher
     from swsearch.store.repository import HitStore
+
+
+MANY_RESIDUES: Final = 10**9
 
 
 def execute(files: list[str], search: SearchArguments, run: RunArguments, *, skip_refused: bool) -> RunOutcome:
@@ -50,7 +53,8 @@ def execute(files: list[str], search: SearchArguments, run: RunArguments, *, ski
         raise typer.BadParameter("give at least one query file and the database")
     *paths, database = files
     _refuse_contradictions(paths, database, search, run)
-    search.warm_up_gpus(database)
+    query_residues = _about_residues(paths)
+    search.warm_up_gpus(database, query_residues)
 
     from swsearch.cli.output import say
     from swsearch.cli.progress import ProgressReport, say_plan
@@ -67,11 +71,15 @@ def execute(files: list[str], search: SearchArguments, run: RunArguments, *, ski
     opened: list[RunOutcome] = []
     try:
         with ExitStack() as stack:
-            searcher = stack.enter_context(search.open_searcher(database))
+            searcher = stack.enter_context(search.open_searcher(database, query_residues))
             options.check_alphabet(search.alphabet, searcher.needs)
             queries = QueryFiles.of(paths, run.query_format)
             force_alphabet = search.alphabet is not None
             found = survey(queries, searcher, shard, force_alphabet=force_alphabet, skip_refused=skip_refused)
+            if run.explain:
+                for line in (searcher.engine_choice, *searcher.explain(found.sample)):
+                    print(line)
+                raise typer.Exit
             check = _score_check(searcher) if run.plot is not None else None
             if report is not None:
                 from swsearch.report.registry import check_fits
@@ -122,6 +130,18 @@ def execute(files: list[str], search: SearchArguments, run: RunArguments, *, ski
         _say_what_is_kept(opened, found.asked)
         raise
     return outcome
+
+
+def _about_residues(paths: list[str]) -> int:
+    """About the number of residues of the query files, from their sizes; that of a large search for pipes."""
+    from swsearch.output_files import COMPRESSED
+
+    n_bytes = 0
+    for path in map(Path, paths):
+        if not path.is_file():
+            return MANY_RESIDUES
+        n_bytes += path.stat().st_size * (2 if path.suffix.lower() in COMPRESSED else 1)
+    return n_bytes
 
 
 def _refuse_contradictions(paths: list[str], database: str, search: SearchArguments, run: RunArguments) -> None:

@@ -83,8 +83,11 @@ class SearchArguments:
         named = (self.matrix, self.include, self.exclude, self.taxid_map, self.taxonomy)
         return [path for path in named if path is not None]
 
-    def warm_up_gpus(self, database: str) -> None:
-        """Start the GPUs of this search while the program imports its other modules; never raises an error."""
+    def warm_up_gpus(self, database: str, query_residues: int) -> None:
+        """Start the GPUs of this search while the program imports its other modules; never raises an error.
+
+        ``query_residues`` is about the number of residues of all queries.
+        """
         from swsearch.database.reader import load_catalogue
         from swsearch.engine.registry import warm_up_gpus
         from swsearch.errors import SwSearchError
@@ -92,11 +95,12 @@ class SearchArguments:
         # open_searcher raises the errors of the options or the database again.
         with contextlib.suppress(SwSearchError):
             catalogue = load_catalogue(Path(database))
-            if warm_up_gpus(self.engine, options.device_list(self.devices) or (0,), catalogue.n_subjects):
+            cells = catalogue.n_residues * query_residues
+            if warm_up_gpus(self.engine, options.device_list(self.devices) or (0,), cells, self.threads):
                 sys.setswitchinterval(SWITCH_SECONDS)
 
     @contextlib.contextmanager
-    def open_searcher(self, database: str) -> Iterator[Searcher]:
+    def open_searcher(self, database: str, query_residues: int) -> Iterator[Searcher]:
         """Open a database and an engine for these options; see :func:`swsearch.search.api.open_searcher`.
 
         If subjects are translated, the progress of the translation is reported.
@@ -115,6 +119,7 @@ class SearchArguments:
                         devices=options.device_list(self.devices),
                         kernel=self.kernel,
                         partition_residues=self.partition_residues,
+                        query_residues=query_residues,
                         translating=None if report is None else report.advance,
                     )
                 )
@@ -142,6 +147,7 @@ class RunArguments:
     out: options.Out = None
     plot: options.Plot = None
     events: options.Events = None
+    explain: options.Explain = False
 
 
 @dataclass(frozen=True)

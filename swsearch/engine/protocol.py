@@ -196,6 +196,10 @@ class BackgroundEngine(ScoreEngine, Protocol):
         """Start to score the requests; the work is executed after all work that was started earlier."""
         ...
 
+    def preload(self, partition: Partition) -> None:
+        """Begin to load a partition that is probably searched next; failures are reported by the search."""
+        ...
+
     def explain(self, profiles: Sequence[QueryProfile], partition: Partition, floors: Sequence[int]) -> list[str]:
         """The plan by which the engine scores these profiles in one call: the kernels, and why they were chosen."""
         ...

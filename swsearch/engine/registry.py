@@ -6,7 +6,7 @@ import importlib.util
 from collections.abc import Sequence
 from typing import Final
 
-from swsearch.cores import check_threads
+from swsearch.cores import check_threads, threads_to_use
 from swsearch.engine.cuda.presence import GpuProbe, look_for_gpus
 from swsearch.engine.protocol import EngineInfo, ScoreEngine
 from swsearch.errors import EngineUnavailable, InputError
@@ -14,8 +14,12 @@ from swsearch.errors import EngineUnavailable, InputError
 ENGINES: Final = ("auto", "cuda", "cpu", "reference")
 KERNELS: Final = ("strip", "simt", "striped", "partitioned")
 """Kernels of the CUDA engine; the first is the default, the others are those of CUDASW++ 2.0."""
-MIN_GPU_SUBJECTS: Final = 1000
-"""Fewer subjects leave most of a GPU idle, because it scores thousands at a time. (A genome is one subject.)"""
+GPU_START_SECONDS: Final = 0.5
+GPU_CELLS_PER_SECOND: Final = 2e12
+CPU_CELLS_PER_SECOND: Final = 1e10
+"""The time by which the start of a GPU delays a search, and cells per second of a GPU and of one core, from which
+``auto`` predicts the time of a search. They are of the order of what was measured on a data-centre GPU and on cores
+with AVX2 or AVX-512."""
 
 
 def engine_info(name: str, *, gpus: GpuProbe | None = None) -> EngineInfo:
@@ -50,7 +54,7 @@ def open_engine(
     name: str,
     threads: int | None = None,
     devices: Sequence[int] | None = None,
-    n_subjects: int | None = None,
+    cells: int | None = None,
     kernel: str = KERNELS[0],
     *,
     gpus: GpuProbe | None = None,
@@ -69,8 +73,8 @@ def open_engine(
     devices : sequence of int, optional
         CUDA numbers of the GPUs that the CUDA engine uses, each once; by default the first GPU. The other engines do
         not accept devices.
-    n_subjects : int, optional
-        Number of subjects of the database; if it is small, ``auto`` does not use a GPU.
+    cells : int, optional
+        About the number of cells of the search; if they are few, ``auto`` does not start a GPU.
     kernel : str
         One of :data:`KERNELS`; all except the default require the CUDA engine on one device.
     gpus : GpuProbe, optional
@@ -104,9 +108,9 @@ def open_engine(
     passed_over: list[str] = []
     for candidate in (engine for engine in ENGINES if engine != "auto"):
         if candidate == "cuda":
-            if n_subjects is not None and n_subjects < MIN_GPU_SUBJECTS:
+            if cells is not None and not gpu_is_faster(cells, threads):
                 if gpus.plugged_in and gpus.pycuda:  # known without starting the driver
-                    passed_over.append(f"cuda: too few subjects ({n_subjects:,}) to fill a GPU")
+                    passed_over.append("cuda: the search takes less time than the start of a GPU")
                 continue
             if not gpus.expected and not named:
                 continue
@@ -120,9 +124,15 @@ def open_engine(
     raise EngineUnavailable("auto", "; ".join(passed_over))
 
 
-def warm_up_gpus(name: str, devices: Sequence[int], n_subjects: int) -> bool:
+def gpu_is_faster(cells: int, threads: int | None = None) -> bool:
+    """Whether a search of so many cells is predicted to end earlier on a GPU, its start included, than on the CPU."""
+    on_cpu = cells / (CPU_CELLS_PER_SECOND * threads_to_use(threads))
+    return GPU_START_SECONDS + cells / GPU_CELLS_PER_SECOND < on_cpu
+
+
+def warm_up_gpus(name: str, devices: Sequence[int], cells: int, threads: int | None = None) -> bool:
     """Initialize in the background the GPUs that :func:`open_engine` is going to use; return whether there are any."""
-    wanted = name == "cuda" or (name == "auto" and n_subjects >= MIN_GPU_SUBJECTS)
+    wanted = name == "cuda" or (name == "auto" and gpu_is_faster(cells, threads))
     if not wanted or importlib.util.find_spec("pycuda") is None:
         return False
     from swsearch.engine.cuda.warm_up import warm_up

@@ -8,10 +8,11 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from typing import Final
 
 from swsearch.cores import threads_to_use
 from swsearch.database.reader import PackedDatabase
-from swsearch.engine.protocol import Progress
+from swsearch.engine.protocol import BackgroundEngine, Progress
 from swsearch.engine.registry import KERNELS, open_engine
 from swsearch.errors import InputError
 from swsearch.search.given_queries import a_kind
@@ -47,6 +48,10 @@ def sequence(letters: str, alphabet: str, header: str = "") -> SequenceRecord:
     return SequenceRecord(header, ALPHABETS[alphabet].encode(letters), ALPHABETS[alphabet])
 
 
+USUAL_RESIDUES: Final = 100_000
+"""Residues of all queries of a search, where their number is not known: some hundred proteins."""
+
+
 @contextmanager
 def open_searcher(
     database: str | os.PathLike[str],
@@ -57,9 +62,13 @@ def open_searcher(
     devices: Sequence[int] | None = None,
     kernel: str = KERNELS[0],
     partition_residues: int | None = None,
+    query_residues: int = USUAL_RESIDUES,
     translating: Progress | None = None,
 ) -> Iterator[Searcher]:
     """A searcher with its database and engine open, as a context manager that closes both on exit.
+
+    ``query_residues`` is about the number of residues of all queries, from which ``auto`` predicts the time of the
+    search on each engine.
 
     If subjects are translated, they are translated on entry; ``translating`` is called repeatedly with the number of
     bases translated since the last call.
@@ -85,7 +94,7 @@ def open_searcher(
         raise TypeError(f"options is {a_kind(options)}; a SearchOptions is needed")
     with PackedDatabase.open(database) as opened, ExitStack() as stack:
         options.scheme(options.aligned_alphabet(opened.alphabet))  # loads its modules and data while GPUs start
-        scorer, why = open_engine(engine, threads, devices, opened.n_subjects, kernel)
+        scorer, why = open_engine(engine, threads, devices, opened.n_residues * query_residues, kernel)
         stack.enter_context(scorer)
         searcher = Searcher(
             opened,
@@ -96,4 +105,7 @@ def open_searcher(
             translating=translating,
             engine_choice=why,
         )
+        if isinstance(scorer, BackgroundEngine):
+            for partition in searcher.search_subjects.partitions[:1]:
+                scorer.preload(partition)
         yield searcher

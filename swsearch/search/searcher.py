@@ -247,6 +247,19 @@ class Searcher:
         batches = ([p for prepared in batch for p in prepared.profiles] for batch in self._batches(queries))
         return self.engine.forecast(batches, self.search_subjects.partitions, n_cells)
 
+    def explain(self, queries: Sequence[SequenceRecord]) -> list[str]:
+        """The plan by which the engine will score these queries, in lines of text."""
+        if not isinstance(self.engine, BackgroundEngine):
+            n_subjects = sum(map(len, self.search_subjects.partitions))
+            return [f"one query at a time against {counted(n_subjects, 'subject')}, divided among the threads"]
+        lines = []
+        for batch in self._batches(queries):
+            floors = [self.significance.floor(len(prepared.query)) for prepared in batch for _ in prepared.profiles]
+            profiles = [profile for prepared in batch for profile in prepared.profiles]
+            for partition in self.search_subjects.partitions:
+                lines += self.engine.explain(profiles, partition, floors)
+        return lines
+
     # --- the steps ---
 
     def search(

@@ -10,7 +10,7 @@ NO_PYCUDA = GpuProbe(plugged_in=True, pycuda=False, visible=None, ask_driver=lam
 
 
 def test_auto_takes_the_cpu_where_the_gpu_cannot_be_used_and_says_why():
-    engine, why = open_engine("auto", n_subjects=5000, gpus=NO_PYCUDA)
+    engine, why = open_engine("auto", cells=10**15, gpus=NO_PYCUDA)
     with engine:
         assert engine.name == "cpu"
     assert why.startswith("cpu engine (")

@@ -229,6 +229,14 @@ class CudaDevices(Closeable):
         ]
         return DeviceScoring(self._threads, self.engines, work, 1, self._answer)
 
+    def preload(self, partition: Partition) -> None:
+        """See :class:`swsearch.engine.protocol.BackgroundEngine`.
+
+        Several devices upload when they are given work: whether they divide the subjects depends on the queries.
+        """
+        if len(self.engines) == 1:
+            self._threads[0].submit(self.engines[0].preload, partition)
+
     def explain(self, profiles: Sequence[QueryProfile], partition: Partition, floors: Sequence[int]) -> list[str]:
         """See :class:`swsearch.engine.protocol.BackgroundEngine`."""
         requests = [ScoreRequest(profile, floor) for profile, floor in zip(profiles, floors, strict=True)]

@@ -154,6 +154,13 @@ class CudaEngine(Closeable):
             slot.free()
         self._scratch.free()
 
+    def preload(self, partition: Partition) -> None:
+        """Do what a search of the partition needs before its first kernel, as far as memory suffices."""
+        with contextlib.suppress(OutOfDeviceMemory):
+            self._store.preload(partition)
+            for slot in self._slots[: self._n_in_flight]:
+                slot.reserve()
+
     # --- The protocol ---
 
     def score(

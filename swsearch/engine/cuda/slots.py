@@ -42,6 +42,11 @@ class Slot:
         self._pinned: list[NDArray[np.uint8]] = []
         self._used: list[int] = []
 
+    def reserve(self) -> None:
+        """Pin the memory of a small batch, and load what the first texture needs."""
+        if not self._pinned:
+            self.profile("profile", np.zeros(1, dtype=np.uint32))
+
     def pinned(self, n_items: int, dtype: DTypeLike) -> NDArray[Any]:
         """Pinned memory for an array, valid until the slot is cleared."""
         n_bytes = n_items * np.dtype(dtype).itemsize

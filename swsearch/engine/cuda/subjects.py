@@ -264,6 +264,11 @@ class SubjectStore:
         """Device memory of the cached partitions."""
         return sum(chunk_bytes(subjects.partition) for subjects in self._kept.values())
 
+    def preload(self, partition: Partition) -> None:
+        """Upload a partition that fits, before it is searched."""
+        if chunk_bytes(partition) <= self.limit_bytes:
+            self._keep(partition)
+
     def pieces(self, partition: Partition, query_residues: int = 0) -> Generator[DeviceSubjects, None, None]:
         """The partition's subjects on the device, each once; a piece is valid until the next one is requested.
 

@@ -54,7 +54,7 @@ def test_each_case_is_named_and_auto_speaks_of_a_gpu_only_where_one_is_expected(
     info = cuda_info(gpus=gpus)
     assert (info.built, info.usable, info.reason) == (True, False, gpus.missing)
     assert next(info for info in engine_infos(gpus=gpus) if info.name == "cuda").reason == gpus.missing
-    engine, why = open_engine("auto", threads=1, n_subjects=5000, gpus=gpus)
+    engine, why = open_engine("auto", threads=1, cells=10**15, gpus=gpus)
     engine.close()
     assert engine.name == "cpu"
     assert ("cuda" in why or "GPU" in why) is expected
@@ -69,14 +69,14 @@ def test_no_installation_is_advised_where_there_is_no_gpu():
     assert "install" not in NO_GPU.missing
 
 
-def test_a_database_of_few_subjects_does_not_start_the_driver():
+def test_a_short_search_does_not_start_the_driver():
     def start():
         raise AssertionError("the driver was asked")
 
     for plugged, pycuda in ((False, False), (True, False), (True, True)):
-        engine, why = open_engine("auto", threads=1, n_subjects=1, gpus=GpuProbe(plugged, pycuda, None, start))
+        engine, why = open_engine("auto", threads=1, cells=1, gpus=GpuProbe(plugged, pycuda, None, start))
         engine.close()
-        assert ("too few subjects (1) to fill a GPU" in why) is (plugged and pycuda)
+        assert ("less time than the start of a GPU" in why) is (plugged and pycuda)
 
 
 def test_a_gpu_is_found_by_the_drivers_files_or_the_pci_bus(tmp_path):

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from swsearch.engine.cuda import warm_up
-from swsearch.engine.registry import MIN_GPU_SUBJECTS, warm_up_gpus
+from swsearch.engine.registry import CPU_CELLS_PER_SECOND, GPU_START_SECONDS, gpu_is_faster, warm_up_gpus
 
 DRIVER = r"""
 #include <stdio.h>
@@ -63,19 +63,27 @@ def test_no_driver_is_no_error(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("name", "n_subjects", "installed", "expected"),
+    ("name", "cells", "installed", "expected"),
     [
         ("cuda", 1, True, [[0, 1]]),
-        ("auto", MIN_GPU_SUBJECTS, True, [[0, 1]]),
-        ("auto", MIN_GPU_SUBJECTS - 1, True, []),
-        ("cpu", 10_000, True, []),
-        ("cuda", 10_000, False, []),
+        ("auto", 10**15, True, [[0, 1]]),
+        ("auto", 10**9, True, []),
+        ("cpu", 10**15, True, []),
+        ("cuda", 10**15, False, []),
     ],
 )
-def test_gpus_start_only_where_they_are_going_to_be_used(monkeypatch, name, n_subjects, installed, expected):
+def test_gpus_start_only_where_they_are_going_to_be_used(monkeypatch, name, cells, installed, expected):
     asked: list[list[int]] = []
     spec = importlib.machinery.ModuleSpec("pycuda", None) if installed else None
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: spec)
     monkeypatch.setattr(warm_up, "warm_up", asked.append)
-    assert warm_up_gpus(name, [0, 1], n_subjects) == bool(expected)
+    assert warm_up_gpus(name, [0, 1], cells) == bool(expected)
     assert asked == expected
+
+
+def test_a_gpu_is_worth_its_start_where_the_cpu_takes_longer():
+    """By hand: one core takes as long as the start for half a second's cells; two cores take half that time."""
+    cells = int(GPU_START_SECONDS * CPU_CELLS_PER_SECOND)
+    assert not gpu_is_faster(cells, 1)
+    assert gpu_is_faster(cells * 11 // 10, 1)
+    assert not gpu_is_faster(cells * 11 // 10, 2)
