@@ -28,5 +28,5 @@ def test_the_plan_of_the_cuda_engine_names_its_kernels(swsearch, monkeypatch, pr
     assert "600 residues" in text
     assert "inter-task: 1," in text
     assert "deferred maximum" in text
-    assert "scored again in ShortPair: " in text
+    assert "scored again in 16 bits: " in text
     assert "may reach a score of " in text

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
@@ -290,10 +291,22 @@ class _PyCudaEvent:
             return float(self.event.time_since(earlier.event)) / 1000.0
 
 
+_opened = threading.local()
+
+
+def _opened_here() -> list[PyCudaDevice]:
+    """The open devices of this thread, in the order of its stack of contexts."""
+    if not hasattr(_opened, "devices"):
+        _opened.devices = []
+    devices: list[PyCudaDevice] = _opened.devices
+    return devices
+
+
 class PyCudaDevice:
     """A GPU accessed through PyCUDA. Texture objects, which PyCUDA lacks, use cuda-bindings on the same context.
 
-    A thread's contexts form a stack: a thread that opens several devices must close the last one first.
+    A thread's contexts form a stack, and operations refer to the device that the thread opened last. Devices may be
+    closed in any order.
 
     Parameters
     ----------
@@ -355,6 +368,7 @@ class PyCudaDevice:
         except driver.Error:
             self._context.pop()
             raise
+        _opened_here().append(self)
         self._failure: DeviceLost | None = None
         self._abandoned: list[Any] = []
         self._kernels: dict[KernelSpec, Any] = {}
@@ -557,12 +571,24 @@ class PyCudaDevice:
             atexit.unregister(self.close)
             if self._failure is None:
                 self._release()
-                self._context.pop()
+                self._leave_thread()
                 self._context.detach()
             else:
                 with contextlib.suppress(self._driver.Error):  # the failure was already reported
                     self._context.detach()
                 self._release()
+
+    def _leave_thread(self) -> None:
+        """Remove the context from the thread's stack, from below those of devices that were opened later."""
+        opened = _opened_here()
+        if self not in opened:
+            return  # the thread that opened the device has ended
+        later = opened[opened.index(self) + 1 :]
+        for device in reversed([self, *later]):
+            device._context.pop()
+        opened.remove(self)
+        for device in later:
+            device._context.push()
 
     def _release(self) -> None:
         """Destroy the objects of the context, silently where the context is lost."""

@@ -25,6 +25,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import groupby
 from typing import Final
 
 import numpy as np
@@ -60,6 +61,8 @@ from swsearch.query.profile import QueryProfile
 
 MAX_DEFERRED_SHARE: Final = 1 / 16
 """If more than this share of the subjects passes a deferred kernel, the exact kernel scores all subjects again."""
+BITS: Final = {Arithmetic.FAST: "11 bits", Arithmetic.SHORT: "16 bits", Arithmetic.WIDE: "32 bits"}
+"""The number types, as the plan names them for the user."""
 
 
 @dataclass(frozen=True)
@@ -188,9 +191,15 @@ class BatchPlan:
         found = [f"{'queries' if shared else 'query'} of {lengths} residues{shared}"]
         if self.n_short:
             kind = "deferred maximum" if plan.deferred else "exact"
-            tiles = ", ".join(f"{strip.shape.tile.group} x {strip.shape.tile.words}" for strip in plan.strips)
-            what = f"{self.n_short:,} subjects, {plan.arithmetic.value}, {kind}"
-            found.append(f"  inter-task: {what}, strips (lanes x words) {tiles}")
+            runs = [
+                (tile, len(list(same)))
+                for tile, same in groupby(
+                    f"{strip.shape.tile.group} x {strip.shape.tile.words}" for strip in plan.strips
+                )
+            ]
+            tiles = ", ".join(tile if n == 1 else f"{n} times {tile}" for tile, n in runs)
+            what = f"{self.n_short:,} subjects, {BITS[plan.arithmetic]}, {kind}"
+            found.append(f"  inter-task: {what}, strips of lanes x words: {tiles}")
         for query in self.queries:
             of_query = f"query of {query.profile.length:,}: " if shared else ""
             if query.long is not None:
@@ -205,7 +214,7 @@ class BatchPlan:
                     why = f"score more than {plan.arithmetic.largest_exact(query.profile.max_score):,}"
                 else:
                     why = f"may reach a score of {query.request.floor:,}"
-                found.append(f"  scored again in {query.again.arithmetic.value}: {of_query}subjects that {why}")
+                found.append(f"  scored again in {BITS[query.again.arithmetic]}: {of_query}subjects that {why}")
         return found
 
 

@@ -189,3 +189,14 @@ def test_a_device_that_fails_names_itself_in_one_line(tmp_path: Path, launch: in
     assert line.startswith("swsearch: error: ")
     assert " at PCI " in line
     assert "illegal" in line
+
+
+def test_devices_of_one_thread_may_be_closed_in_any_order() -> None:
+    """Two handles of one GPU share its context; the stack of contexts must name each as often as it is open."""
+    rng = np.random.default_rng(4)
+    profile = sequence_profile(rng.integers(0, 20, 60).astype(np.uint8), default_scheme(PROTEIN))
+    partition = Partition.pack([rng.integers(0, 20, 80).astype(np.uint8)])
+    first, second = CudaEngine(), CudaEngine()
+    first.close()
+    with second:
+        assert_as_reference(second, [profile], partition)
