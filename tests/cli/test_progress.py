@@ -157,9 +157,9 @@ sys.exit(app.main(sys.argv[1:]))
 """The command line with a bar for each step, even if the machine completes the step fast."""
 
 
-def test_results_and_the_bar_never_share_a_line(protein_db, tmp_path):
+def test_results_and_the_bar_never_share_a_line(fork_server, few_proteins_db, tmp_path):
     """Source: the same command with its results in a file. Both stdout and stderr are the terminal."""
-    command = [sys.executable, "-c", EVERY_BAR, "query", str(DATA / "queries.fasta"), str(protein_db)]
+    command = [fork_server.python, "-c", EVERY_BAR, "query", str(DATA / "queries.fasta"), str(few_proteins_db)]
     command += ["--store", "none", "--top", "5"]
     environment = {**os.environ, "TERM": "xterm"}
     environment.pop("COLUMNS", None)
