@@ -6,7 +6,6 @@ Expected by hand: the command fails with a message, and the folder is unchanged.
 import os
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest

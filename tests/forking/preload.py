@@ -8,7 +8,6 @@ import importlib
 import os
 import pkgutil
 import signal
-import sys
 import tempfile
 from functools import cache
 from pathlib import Path

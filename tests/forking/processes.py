@@ -176,7 +176,6 @@ class Fork:
         self.wait()
         return found.get("stdout", ""), found.get("stderr", "")
 
-
     def __enter__(self) -> Self:
         return self
 

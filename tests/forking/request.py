@@ -103,19 +103,32 @@ class Request:
 
 
 def receive(connection: socket.socket) -> Request:
-    """Receive a request; its descriptors are open in this process then."""
+    """Receive a request; its descriptors are open in this process then.
+
+    Raises
+    ------
+    ConnectionError
+        The client has ended.
+    """
     header, ancillary, _, _ = connection.recvmsg(HEADER.size, socket.CMSG_SPACE(4 * _MOST_DESCRIPTORS))
-    n_bytes, n_descriptors = HEADER.unpack(header)
     received = array.array("i")
     for _, _, data in ancillary:
         received.frombytes(data)
-    assert len(received) == n_descriptors, "the system passed on too few descriptors"
-    content = bytearray()
-    while len(content) < n_bytes:
-        part = connection.recv(n_bytes - len(content))
-        if not part:
-            raise EOFError("the client has ended")
-        content += part
+    try:
+        if len(header) < HEADER.size:
+            raise ConnectionError("the client has ended")
+        n_bytes, n_descriptors = HEADER.unpack(header)
+        assert len(received) == n_descriptors, "the system passed on too few descriptors"
+        content = bytearray()
+        while len(content) < n_bytes:
+            part = connection.recv(n_bytes - len(content))
+            if not part:
+                raise ConnectionError("the client has ended")
+            content += part
+    except ConnectionError:
+        for descriptor in received:
+            os.close(descriptor)
+        raise
     folder, umask, group, numbers, ignored, limits, n_arguments, *rest = bytes(content).split(b"\0")[:-1]
     arguments, variables = rest[: int(n_arguments)], rest[int(n_arguments) :]
     return Request(

@@ -68,6 +68,7 @@ class Server:
         }
         self._listening = socket.socket(socket.AF_UNIX)
         self._listening.bind(str(folder / "socket"))
+        self._listening.listen(64)
         self._wakened, waker = socket.socketpair()
         self._waker = waker
         for end in (self._wakened, waker):
@@ -79,7 +80,6 @@ class Server:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         signal.signal(signal.SIGCHLD, lambda *_: None)
         signal.set_wakeup_fd(self._waker.fileno())
-        self._listening.listen(64)
         with selectors.DefaultSelector() as events:
             events.register(0, selectors.EVENT_READ)
             events.register(self._listening, selectors.EVENT_READ)
@@ -102,8 +102,11 @@ class Server:
 
     def _fork(self, events: selectors.BaseSelector, connection: socket.socket) -> Request | None:
         """Fork for the request of a connection; return the request in the fork, and None in the server."""
-        asked = request.receive(connection)
-        process = 0
+        try:
+            asked = request.receive(connection)
+        except ConnectionError:  # the client was killed
+            connection.close()
+            return None
         if is_supported(asked) and start_variables(asked.environment) == start_variables(self._given):
             process = os.fork()
             if process == 0:
@@ -114,8 +117,8 @@ class Server:
             self._connections[process] = connection
             events.register(connection, selectors.EVENT_READ)
         else:
-            connection.sendall(request.MESSAGE.pack(request.EXECUTE, 0))
-            connection.close()
+            with connection, contextlib.suppress(OSError):
+                connection.sendall(request.MESSAGE.pack(request.EXECUTE, 0))
         for descriptor in asked.descriptors.values():
             os.close(descriptor)
         return None
@@ -131,9 +134,8 @@ class Server:
             connection = self._connections.pop(process)
             with contextlib.suppress(KeyError):  # the client has ended, and the process was killed
                 events.unregister(connection)
-            with contextlib.suppress(OSError):
+            with connection, contextlib.suppress(OSError):
                 connection.sendall(request.MESSAGE.pack(request.ENDED, status))
-            connection.close()
 
     def _end_of_client(self, events: selectors.BaseSelector, connection: Any) -> None:
         """Kill the process of a client that has ended."""
@@ -167,7 +169,8 @@ def begin(asked: Request, connection: socket.socket) -> None:
         if resource.getrlimit(kind) != limit:
             resource.setrlimit(kind, limit)
     os.chdir(asked.folder)
-    os.write(channel, request.MESSAGE.pack(request.STARTED, os.getpid()))
+    with contextlib.suppress(BrokenPipeError):  # the client has ended, and the server kills this process
+        os.write(channel, request.MESSAGE.pack(request.STARTED, os.getpid()))
     os.close(channel)
     make_streams()
 

@@ -104,9 +104,7 @@ def test_a_fork_begins_like_an_interpreter(fork_server, tmp_path, script):
     ],
 )
 def test_the_environment_has_the_effect_that_it_has_on_an_interpreter(fork_server, tmp_path, variables):
-    expected, found = (
-        state(python, "{}", tmp_path, **variables) for python in (sys.executable, fork_server.python)
-    )
+    expected, found = (state(python, "{}", tmp_path, **variables) for python in (sys.executable, fork_server.python))
     assert found == expected
 
 
@@ -150,15 +148,15 @@ ENDS = {
 @pytest.mark.parametrize(("program", "code"), ENDS.items(), ids=ENDS)
 def test_a_process_ends_as_its_program_ends(fork_server, python, program, code):
     """By hand: the exit codes and signals, and the text that is printed before the end."""
-    limits = (0, 0)
+    buffered = {**os.environ, "PYTHONUNBUFFERED": ""}
     outcome = subprocess.run(
-        [python, "-c", program], check=False, capture_output=True, text=True,
-        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CORE, limits),
+        [python, "-c", program], check=False, capture_output=True, text=True, env=buffered,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CORE, (0, 0)),
     )  # fmt: skip
     assert outcome.returncode == code
     printed = outcome.stdout + outcome.stderr
     assert ("text" in printed) == ("'text'" in program and "/dev/full" not in program)
-    with fork_server.popen(["-c", program], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as fork:
+    with fork_server.popen(["-c", program], env=buffered, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as fork:
         out, err = fork.communicate()
     assert (fork.returncode, out) == (code, outcome.stdout)
     assert err.splitlines()[-1:] == outcome.stderr.splitlines()[-1:]

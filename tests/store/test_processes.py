@@ -8,6 +8,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -97,6 +98,26 @@ def test_a_writer_waits_for_another_and_says_so_when_it_does_not_end(tmp_path):
             other.close()
         store.add_query(run_id, make_query(0))
         assert store.run(run_id).n_queries == 1
+
+
+@pytest.mark.parametrize("ends", [True, False])
+def test_a_store_that_another_process_is_creating_is_waited_for(tmp_path, ends):
+    """Source: SQLite, which refuses at once to choose WAL mode while another connection holds the writer's lock."""
+    path = tmp_path / "hits.sqlite"
+    other = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+    other.execute("BEGIN IMMEDIATE")
+    end = threading.Timer(0.2, other.execute, ["COMMIT"])
+    try:
+        if ends:
+            end.start()
+            HitStore(path, create=True).close()
+        else:
+            with pytest.raises(StoreError, match="another process is writing to it"):
+                HitStore(path, create=True, busy_seconds=0.1)
+    finally:
+        if ends:
+            end.join()
+        other.close()
 
 
 CREATOR = """
