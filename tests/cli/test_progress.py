@@ -144,7 +144,8 @@ class Screen:
         for byte in self.sent:
             self.stream.feed(bytes([byte]))
             if byte in b"\r\n\x1b":
-                self.was_shown.add(self.screen.display[self.screen.cursor.y].rstrip())
+                line = self.screen.buffer[self.screen.cursor.y]  # `display` would make the text of all lines
+                self.was_shown.add("".join(line[x].data for x in range(self.screen.columns)).rstrip())
         return [line.rstrip() for line in self.screen.display]
 
 
