@@ -8,7 +8,6 @@ import io
 import lzma
 import os
 import re
-import secrets
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -78,7 +77,7 @@ def binary_file(path: Path, option: str) -> Iterator[BinaryIO]:
             direct = None
             target = Path(os.path.realpath(path))
             stem = os.fsdecode(os.fsencode(target.name)[:_LONGEST_STEM])
-            unfinished = target.with_name(f".{stem}.{os.getpid()}-{secrets.token_hex(4)}.unfinished")
+            unfinished = target.with_name(f".{stem}.{os.getpid()}-{os.urandom(4).hex()}.unfinished")
             stream = unfinished.open("xb")
     except (OSError, ValueError) as error:  # ValueError: a NUL byte in the name
         raise InputError(f"{option} {path}: {_reason(error)}; choose another file") from error

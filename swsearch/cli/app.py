@@ -16,7 +16,7 @@ import threading
 import traceback
 from collections.abc import Callable
 from functools import cache
-from typing import Annotated, Any, NoReturn
+from typing import Annotated, Any, Final, NoReturn
 
 import typer
 
@@ -31,31 +31,28 @@ EXIT_BAD_INPUT = 1
 EXIT_INTERRUPTED = 130
 EXIT_TERMINATED = 143
 
-app = typer.Typer(
-    name="swsearch",
-    help="""Exhaustive Smith-Waterman search of protein and DNA databases: exact scores, no filter, no lost hit.
+_HELP = """Exhaustive Smith-Waterman search of protein and DNA databases: exact scores, no filter, no lost hit.
 
     Example: swsearch index proteins.fasta.gz -o proteins.db
 
     Example: swsearch query queries.fasta proteins.db --top 10
 
     Example: swsearch report latest --format blast6
-    """,
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-app.command("index", short_help="Pack FASTA files into a database.")(index.index)
-app.add_typer(db.app, name="db")
-app.command("query", short_help="Search a database; print the hits and store them.")(query.query)
-app.command("align", short_help="Align two sequences, or two files pair by pair.")(align.align)
-app.command("batch", short_help="Search with many files; resumable, in shares.")(batch.batch)
-app.add_typer(runs.app, name="runs")
-app.command("report", short_help="Print a stored run in any format.")(report.report)
-app.command("engines", short_help="Show which engines can be used here, and why not.")(engines.engines)
-app.add_typer(bench.app, name="bench", short_help="Measure how fast this machine searches.")
+    """
+
+# Each command in the order of the help: a function or a group of commands, with its line in the help; the line of None
+# is in the group.
+_COMMANDS: Final[dict[str, tuple[Callable[..., None] | typer.Typer, str | None]]] = {
+    "index": (index.index, "Pack FASTA files into a database."),
+    "db": (db.app, None),
+    "query": (query.query, "Search a database; print the hits and store them."),
+    "align": (align.align, "Align two sequences, or two files pair by pair."),
+    "batch": (batch.batch, "Search with many files; resumable, in shares."),
+    "runs": (runs.app, None),
+    "report": (report.report, "Print a stored run in any format."),
+    "engines": (engines.engines, "Show which engines can be used here, and why not."),
+    "bench": (bench.app, "Measure how fast this machine searches."),
+}
 
 
 def _print_version(wanted: bool) -> None:
@@ -64,8 +61,7 @@ def _print_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
-def options(
+def _options(
     debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
     version: Annotated[
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and leave.")
@@ -75,8 +71,30 @@ def options(
 
 
 @cache
-def commands() -> Callable[..., Any]:
-    """The command line, which Typer builds from the signatures; this takes some 40 ms and is done once per process."""
+def commands(name: str | None = None) -> Callable[..., Any]:
+    """The command line, with the named command or with all, which Typer builds from their signatures.
+
+    All of them take some 40 ms, and one of them a few; each is built once per process.
+    """
+    app = typer.Typer(
+        name="swsearch",
+        help=_HELP,
+        no_args_is_help=True,
+        add_completion=False,
+        pretty_exceptions_enable=False,
+        rich_markup_mode=None,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    app.callback()(_options)
+    for known, (command, line) in _COMMANDS.items():
+        if name not in (None, known):
+            continue
+        if not isinstance(command, typer.Typer):
+            app.command(known, short_help=line)(command)
+        elif line is None:
+            app.add_typer(command, name=known)
+        else:
+            app.add_typer(command, name=known, short_help=line)
     return typer.main.get_command(app)
 
 
@@ -90,7 +108,8 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         if signal.getsignal(signal.SIGINT) is leave:  # up to here, there was nothing to clean up
             signal.signal(signal.SIGINT, signal.default_int_handler)
-        outcome: Any = commands()(arguments, standalone_mode=False)
+        named = arguments[0] if arguments and arguments[0] in _COMMANDS else None
+        outcome: Any = commands(named)(arguments, standalone_mode=False)
         sys.stdout.flush()
     except (OutputClosed, BrokenPipeError):
         return _end_unread()

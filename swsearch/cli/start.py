@@ -1,7 +1,9 @@
-"""The entry point of the ``swsearch`` command: handling of Ctrl-C and SIGTERM while the program is being imported.
+"""The entry point of the ``swsearch`` command: what is set up before the program is imported.
 
-Nothing has been opened or written at that point, so the process ends at once, with the exit codes of the command and
-without the traceback of an import. This module imports no other module that takes time.
+Ctrl-C and SIGTERM during the import end the process at once, because nothing has been opened or written at that point;
+the exit codes are those of the command, and there is no traceback of an import. OpenBLAS gets one thread: NumPy loads
+it, its idle threads use more processor time than a short command, and the program computes nothing with it. This module
+imports no other module that takes time.
 """
 
 from __future__ import annotations
@@ -20,11 +22,15 @@ def leave(number: int, _frame: FrameType | None) -> NoReturn:
 
 
 def run() -> NoReturn:
-    """Import the program and run it. Signals that are ignored, as after ``nohup``, remain ignored."""
+    """Import the program and run it.
+
+    Signals that are ignored, as after ``nohup``, remain ignored; a number of threads that the user set is kept.
+    """
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, leave)
     if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
         signal.signal(signal.SIGTERM, leave)
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
     from swsearch.cli import app
 

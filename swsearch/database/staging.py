@@ -15,7 +15,6 @@ import errno
 import fcntl
 import os
 import re
-import secrets
 import shutil
 import signal
 import threading
@@ -94,7 +93,7 @@ def _check_target(target: Path, *, overwrite: bool) -> None:
 
 
 def _make_folder(target: Path) -> tuple[Path, int]:
-    folder = target.with_name(f".{target.name}{_MARK}{_host()}-{os.getpid()}-{secrets.token_hex(4)}")
+    folder = target.with_name(f".{target.name}{_MARK}{_host()}-{os.getpid()}-{os.urandom(4).hex()}")
     folder.mkdir()
     try:
         lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)

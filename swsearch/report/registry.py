@@ -2,38 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Final
+from collections.abc import Sequence
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final
 
 from swsearch.errors import InputError
-from swsearch.hits.result import RunInfo
-from swsearch.report.blast import Blast6Report, Blast7Report
-from swsearch.report.blast_xml import BlastXmlReport
-from swsearch.report.html import HtmlReport
-from swsearch.report.jsons import JsonLinesReport, JsonReport
-from swsearch.report.pairwise import PairwiseReport
-from swsearch.report.parquet import ParquetReport
-from swsearch.report.protocol import ReportFormat
-from swsearch.report.sam import SamReport, refuse_translated
-from swsearch.report.separated import CsvReport, TsvReport
-from swsearch.report.table import TableReport
 
-_WITH_COLUMNS: Final[dict[str, Callable[[Sequence[str] | None], ReportFormat]]] = {
-    "blast6": Blast6Report,
-    "blast7": Blast7Report,
-    "tsv": TsvReport,
-    "csv": CsvReport,
-    "parquet": ParquetReport,
+if TYPE_CHECKING:
+    from swsearch.hits.result import RunInfo
+    from swsearch.report.protocol import ReportFormat
+
+_WITH_COLUMNS: Final = {
+    "blast6": ("blast", "Blast6Report"),
+    "blast7": ("blast", "Blast7Report"),
+    "tsv": ("separated", "TsvReport"),
+    "csv": ("separated", "CsvReport"),
+    "parquet": ("parquet", "ParquetReport"),
 }
-_WITHOUT_COLUMNS: Final[dict[str, Callable[[], ReportFormat]]] = {
-    "table": TableReport,
-    "json": JsonReport,
-    "jsonl": JsonLinesReport,
-    "pairwise": PairwiseReport,
-    "sam": SamReport,
-    "xml": BlastXmlReport,
-    "html": HtmlReport,
+_WITHOUT_COLUMNS: Final = {
+    "table": ("table", "TableReport"),
+    "json": ("jsons", "JsonReport"),
+    "jsonl": ("jsons", "JsonLinesReport"),
+    "pairwise": ("pairwise", "PairwiseReport"),
+    "sam": ("sam", "SamReport"),
+    "xml": ("blast_xml", "BlastXmlReport"),
+    "html": ("html", "HtmlReport"),
 }
+"""Module and class of each format. A format is imported when it is chosen; all together take longer than a search."""
+
+
+def _class_of(home: tuple[str, str]) -> Any:
+    module, name = home
+    return getattr(import_module(f"swsearch.report.{module}"), name)
 
 
 def formats() -> list[str]:
@@ -53,7 +53,9 @@ def check_fits(report: ReportFormat, run: RunInfo) -> None:
     InputError
         The format cannot represent the run.
     """
-    if isinstance(report, SamReport):
+    if report.name == "sam":
+        from swsearch.report.sam import refuse_translated
+
         refuse_translated(run)
 
 
@@ -73,9 +75,11 @@ def get_format(name: str, fields: Sequence[str] | None = None) -> ReportFormat:
         There is no such format or field, the columns of the format cannot be selected, or a library is not installed.
     """
     if name in _WITH_COLUMNS:
-        return _WITH_COLUMNS[name](fields)
+        chosen: ReportFormat = _class_of(_WITH_COLUMNS[name])(fields)
+        return chosen
     if name not in _WITHOUT_COLUMNS:
         raise InputError(f"there is no format {name!r}; choose from {', '.join(formats())}")
     if fields is not None:
         raise InputError(f"format {name} has no columns to choose; give --fields with {', '.join(_WITH_COLUMNS)}")
-    return _WITHOUT_COLUMNS[name]()
+    chosen = _class_of(_WITHOUT_COLUMNS[name])()
+    return chosen

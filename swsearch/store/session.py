@@ -13,6 +13,7 @@ import logging
 import os
 import re
 import sqlite3
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -295,7 +296,7 @@ def _create(engine: Engine) -> str:
     if engine.dialect.name == "sqlite":
         with translated(engine.url), engine.connect() as connection:
             driver: Any = connection.connection.driver_connection
-            driver.execute("PRAGMA journal_mode = WAL")  # stored in the file; cannot be set inside a transaction
+            _choose_wal(driver)
     with writing(engine) as connection:
         _lock_schema(connection)
         found = revision_of(connection)
@@ -304,6 +305,23 @@ def _create(engine: Engine) -> str:
         Base.metadata.create_all(connection)
         connection.execute(SchemaRow.__table__.insert().values(version_num=SCHEMA))  # type: ignore[attr-defined]
     return SCHEMA
+
+
+def _choose_wal(driver: sqlite3.Connection) -> None:
+    """Choose WAL mode, which is stored in the file and cannot be chosen inside a transaction.
+
+    If several processes create the store at once, SQLite reports at once that it is busy, without waiting for the
+    others. Therefore the statement is repeated for as long as the connection waits in general.
+    """
+    ends = time.monotonic() + driver.execute("PRAGMA busy_timeout").fetchone()[0] / 1000
+    while True:
+        try:
+            driver.execute("PRAGMA journal_mode = WAL")
+            return
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > ends:
+                raise
+        time.sleep(0.002)
 
 
 def _lock_schema(connection: Connection) -> None:

@@ -1,8 +1,8 @@
 """Fixtures that run the command line: in this process for speed, and in a separate process where it is killed."""
 
+import gzip
 import os
 import subprocess
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from swsearch.cli.app import main
+from tests.forking.processes import Fork, ForkServer
 
 DATA = Path(__file__).parents[2] / "data"
 
@@ -67,35 +68,33 @@ def swsearch(capfd, monkeypatch, tmp_path) -> Callable[..., Outcome]:
 
 
 @pytest.fixture
-def spawn(tmp_path) -> Callable[..., subprocess.Popen[str]]:
+def spawn(fork_server: ForkServer, tmp_path: Path) -> Callable[..., Fork]:
     """Start ``swsearch`` in a process of its own, in an empty folder."""
 
-    def call(*arguments: object, **options: object) -> subprocess.Popen[str]:
-        return subprocess.Popen(
-            [sys.executable, "-m", "swsearch", *map(str, arguments)],
+    def call(*arguments: object, stdin: object = None) -> Fork:
+        return fork_server.popen(
+            ["-m", "swsearch", *map(str, arguments)],
             cwd=tmp_path,
+            stdin=stdin,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            text=True,
             env={**os.environ, "PYTHONUNBUFFERED": "1"},
-            **options,
         )
 
     return call
 
 
 @pytest.fixture
-def spawn_paused(tmp_path) -> Callable[..., subprocess.Popen[str]]:
+def spawn_paused(fork_server: ForkServer, tmp_path: Path) -> Callable[..., Fork]:
     """As `spawn`, but paused at a given call: after ``HitStore, "add_query", 3`` the third query is stored."""
 
-    def call(moment: str, *arguments: object) -> subprocess.Popen[str]:
-        process = subprocess.Popen(
-            [sys.executable, "-c", PAUSED.format(moment=moment), *map(str, arguments)],
+    def call(moment: str, *arguments: object) -> Fork:
+        process = fork_server.popen(
+            ["-c", PAUSED.format(moment=moment), *map(str, arguments)],
             cwd=tmp_path,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            text=True,
         )
         assert process.stdout is not None
         assert process.stdout.readline() == "here\n", process.communicate()[1]
@@ -110,6 +109,17 @@ def protein_db(tmp_path_factory) -> Path:
     path = tmp_path_factory.mktemp("db") / "proteins.db"
     assert main(["index", str(DATA / "proteins.fasta.gz"), "-o", str(path), "--quiet"]) == 0
     return path
+
+
+@pytest.fixture(scope="session")
+def few_proteins_db(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A database of 60 of the proteins, for commands whose time is not the point."""
+    folder = tmp_path_factory.mktemp("db")
+    with gzip.open(DATA / "proteins.fasta.gz", "rt") as file:
+        records = file.read().split(">")[1:61]
+    (folder / "few.fasta").write_text("".join(f">{record}" for record in records))
+    assert main(["index", str(folder / "few.fasta"), "-o", str(folder / "few.db"), "--quiet"]) == 0
+    return folder / "few.db"
 
 
 @pytest.fixture(scope="session")

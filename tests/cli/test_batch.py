@@ -49,19 +49,19 @@ def report(swsearch, store, run="latest"):
     return outcome.out
 
 
-def test_a_batch_holds_what_a_query_of_the_same_sequences_finds(swsearch, tmp_path, protein_db, many_queries):
+def test_a_batch_holds_what_a_query_of_the_same_sequences_finds(swsearch, tmp_path, few_proteins_db, many_queries):
     """Source: `swsearch query` on the concatenated files."""
-    outcome = swsearch("batch", *many_queries, protein_db, "--store", "b.sqlite", "--top", "3")
+    outcome = swsearch("batch", *many_queries, few_proteins_db, "--store", "b.sqlite", "--top", "3")
     assert outcome.code == 0, outcome.err
     assert outcome.out == "run 1 in b.sqlite: 35 queries done, 0 failed\n"
     (tmp_path / "all.fasta").write_text("".join((tmp_path / name).read_text() for name in many_queries))
-    direct = swsearch("query", "all.fasta", protein_db, "--top", "3", "--format", "json", "--store", "none")
+    direct = swsearch("query", "all.fasta", few_proteins_db, "--top", "3", "--format", "json", "--store", "none")
     assert report(swsearch, "b.sqlite") == direct.out
 
 
-def test_queries_with_the_same_letters_are_computed_once(swsearch, protein_db, many_queries):
+def test_queries_with_the_same_letters_are_computed_once(swsearch, few_proteins_db, many_queries):
     """Source: the number of cells that the run counts; seven of the queries have the same letters as another."""
-    assert swsearch("batch", *many_queries, protein_db, "--store", "b.sqlite").code == 0
+    assert swsearch("batch", *many_queries, few_proteins_db, "--store", "b.sqlite").code == 0
     with HitStore("b.sqlite") as store:
         free = [result.number for result in store.queries("latest") if result.stats.cells == 0]
     assert free == [4, 9, 14, 19, 24, 29, 34]
@@ -69,11 +69,11 @@ def test_queries_with_the_same_letters_are_computed_once(swsearch, protein_db, m
 
 @pytest.mark.parametrize(("committed", "told"), [(1, True), (6, False), (15, True)])
 def test_a_killed_batch_resumes_to_the_same_bytes(
-    swsearch, spawn_paused, tmp_path, protein_db, many_queries, committed, told
+    swsearch, spawn_paused, tmp_path, few_proteins_db, many_queries, committed, told
 ):
     """Source: the same batch without interruption. The kill comes before or after the last query's event is written."""
-    assert swsearch("batch", *many_queries, protein_db, "--store", "whole.sqlite").code == 0
-    arguments = ["batch", *many_queries, protein_db, "--store", "b.sqlite", "--resume", "latest"]
+    assert swsearch("batch", *many_queries, few_proteins_db, "--store", "whole.sqlite").code == 0
+    arguments = ["batch", *many_queries, few_proteins_db, "--store", "b.sqlite", "--resume", "latest"]
     moment = f'EventLog, "write", {committed + 1}' if told else f'HitStore, "add_query", {committed}'
     process = spawn_paused(moment, *arguments, "--events", "events.jsonl", "--partition-residues", "2000")
     process.send_signal(signal.SIGKILL)
@@ -90,13 +90,13 @@ def test_a_killed_batch_resumes_to_the_same_bytes(
     assert lines[-1] == {**lines[-1], "event": "end", "run": 1, "failed": 0}
 
 
-def test_merged_shards_are_the_whole_batch(swsearch, protein_db, many_queries):
+def test_merged_shards_are_the_whole_batch(swsearch, few_proteins_db, many_queries):
     """Source: the same batch without shards."""
-    assert swsearch("batch", *many_queries, protein_db, "--store", "whole.sqlite").code == 0
+    assert swsearch("batch", *many_queries, few_proteins_db, "--store", "whole.sqlite").code == 0
     stores = []
     for index in (1, 2, 3, 4):
         stores.append(f"shard{index}.sqlite")
-        outcome = swsearch("batch", *many_queries, protein_db, "--store", stores[-1], "--shard", f"{index}/4")
+        outcome = swsearch("batch", *many_queries, few_proteins_db, "--store", stores[-1], "--shard", f"{index}/4")
         assert outcome.code == 0, outcome.err
     merged = swsearch("runs", "merge", *reversed(stores), "--store", "merged.sqlite")
     assert merged.out == "run 1 in merged.sqlite: 35 queries of 4 shards\n"
@@ -104,9 +104,9 @@ def test_merged_shards_are_the_whole_batch(swsearch, protein_db, many_queries):
     assert report(swsearch, "merged.sqlite") == report(swsearch, "whole.sqlite")
 
 
-def test_a_share_does_not_go_on_with_the_run_of_another(swsearch, protein_db, many_queries):
+def test_a_share_does_not_go_on_with_the_run_of_another(swsearch, few_proteins_db, many_queries):
     """By hand: both shares are in one store. If the second resumed the first share's run, it would find it finished."""
-    arguments = ["batch", *many_queries, protein_db, "--store", "b.sqlite", "--top", "1"]
+    arguments = ["batch", *many_queries, few_proteins_db, "--store", "b.sqlite", "--top", "1"]
     assert swsearch(*arguments, "--shard", "1/2").code == 0
     with HitStore("b.sqlite") as store:
         store.interrupt_run(1)
@@ -118,9 +118,11 @@ def test_a_share_does_not_go_on_with_the_run_of_another(swsearch, protein_db, ma
     assert whole.out == "run 1 in b.sqlite: 17 queries done, 18 were there before, 0 failed\n"
 
 
-def test_shards_of_different_searches_or_the_same_queries_do_not_merge(swsearch, tmp_path, protein_db, many_queries):
-    assert swsearch("batch", *many_queries, protein_db, "--store", "a.sqlite").code == 0
-    assert swsearch("batch", *many_queries, protein_db, "--store", "b.sqlite", "--top", "7").code == 0
+def test_shards_of_different_searches_or_the_same_queries_do_not_merge(
+    swsearch, tmp_path, few_proteins_db, many_queries
+):
+    assert swsearch("batch", *many_queries, few_proteins_db, "--store", "a.sqlite").code == 0
+    assert swsearch("batch", *many_queries, few_proteins_db, "--store", "b.sqlite", "--top", "7").code == 0
     refused = swsearch("runs", "merge", "a.sqlite", "b.sqlite", "--store", "m.sqlite")
     assert refused.code == 1
     assert "--top differs" in refused.error
@@ -130,9 +132,9 @@ def test_shards_of_different_searches_or_the_same_queries_do_not_merge(swsearch,
     assert not (tmp_path / "m.sqlite").exists()
 
 
-def test_failed_queries_are_named_and_the_others_are_done(swsearch, tmp_path, protein_db):
+def test_failed_queries_are_named_and_the_others_are_done(swsearch, tmp_path, few_proteins_db):
     (tmp_path / "mixed.fasta").write_text(">good\nMKVLAAGIVGLLLAQ\n>bad\nMKV7\n>empty\n>good2\nMKWVTFISLLFLFSS\n")
-    outcome = swsearch("batch", "mixed.fasta", protein_db, "--store", "b.sqlite", "--events", "e.jsonl")
+    outcome = swsearch("batch", "mixed.fasta", few_proteins_db, "--store", "b.sqlite", "--events", "e.jsonl")
     assert outcome.code == 1
     assert outcome.out == "run 1 in b.sqlite: 2 queries done, 2 failed\n"
     assert "failed: mixed.fasta, record 2 (bad): residue 4: '7' is not in alphabet protein" in outcome.err
@@ -141,26 +143,28 @@ def test_failed_queries_are_named_and_the_others_are_done(swsearch, tmp_path, pr
     assert sorted(events) == ["end", "failed", "failed", "query", "query", "start"]
 
 
-def test_resume_refuses_another_search_and_other_queries(swsearch, tmp_path, protein_db, many_queries):
-    assert swsearch("batch", *many_queries, protein_db, "--store", "b.sqlite").code == 0
-    other = swsearch("batch", *many_queries, protein_db, "--store", "b.sqlite", "--resume", "1", "--gap-open", "10")
+def test_resume_refuses_another_search_and_other_queries(swsearch, tmp_path, few_proteins_db, many_queries):
+    assert swsearch("batch", *many_queries, few_proteins_db, "--store", "b.sqlite").code == 0
+    other = swsearch(
+        "batch", *many_queries, few_proteins_db, "--store", "b.sqlite", "--resume", "1", "--gap-open", "10"
+    )
     assert other.code == 1
     assert "gap costs differs" in other.error
-    turned = swsearch("batch", *reversed(many_queries), protein_db, "--store", "b.sqlite", "--resume", "1")
+    turned = swsearch("batch", *reversed(many_queries), few_proteins_db, "--store", "b.sqlite", "--resume", "1")
     assert turned.code == 1
     assert "give the files that the run began with" in turned.error
     with HitStore("b.sqlite") as store:
         assert (store.run(1).state, store.run(1).n_missing) == ("finished", 0)
-    missing = swsearch("batch", *many_queries, protein_db, "--store", "b.sqlite", "--resume", "9")
+    missing = swsearch("batch", *many_queries, few_proteins_db, "--store", "b.sqlite", "--resume", "9")
     assert "no run '9'" in missing.error
 
 
-def test_resume_refuses_files_that_lack_queries_of_the_run(swsearch, protein_db, many_queries):
+def test_resume_refuses_files_that_lack_queries_of_the_run(swsearch, few_proteins_db, many_queries):
     """By hand: the run has 35 queries, the first file 20. If resumed, it would be reported as a complete run of 20."""
-    assert swsearch("batch", *many_queries, protein_db, "--store", "b.sqlite").code == 0
+    assert swsearch("batch", *many_queries, few_proteins_db, "--store", "b.sqlite").code == 0
     with HitStore("b.sqlite") as store:
         store.interrupt_run(1)
-    refused = swsearch("batch", many_queries[0], protein_db, "--store", "b.sqlite", "--resume", "1")
+    refused = swsearch("batch", many_queries[0], few_proteins_db, "--store", "b.sqlite", "--resume", "1")
     assert refused.code == 1
     assert (
         "run 1 of b.sqlite has its query 34, but the files given hold 20; give the files that the run began with"
@@ -168,15 +172,15 @@ def test_resume_refuses_files_that_lack_queries_of_the_run(swsearch, protein_db,
     )
     with HitStore("b.sqlite") as store:
         assert store.run(1).state == "interrupted"
-    assert swsearch("batch", *many_queries, protein_db, "--store", "b.sqlite", "--resume", "latest").code == 0
+    assert swsearch("batch", *many_queries, few_proteins_db, "--store", "b.sqlite", "--resume", "latest").code == 0
 
 
 def test_a_run_left_on_another_machine_is_taken_up_where_its_number_is_given(
-    swsearch, monkeypatch, protein_db, many_queries
+    swsearch, monkeypatch, few_proteins_db, many_queries
 ):
     """Source: the run of a batch on one machine. Another machine cannot see that its process was killed."""
-    assert swsearch("batch", *many_queries, protein_db, "--store", "whole.sqlite").code == 0
-    arguments = ["batch", *many_queries, protein_db, "--store", "b.sqlite"]
+    assert swsearch("batch", *many_queries, few_proteins_db, "--store", "whole.sqlite").code == 0
+    arguments = ["batch", *many_queries, few_proteins_db, "--store", "b.sqlite"]
     with monkeypatch.context() as elsewhere:
         elsewhere.setattr("socket.gethostname", lambda: "node7")
         assert swsearch(*arguments).code == 0
@@ -193,9 +197,9 @@ def test_a_run_left_on_another_machine_is_taken_up_where_its_number_is_given(
     assert report(swsearch, "b.sqlite", "1") == report(swsearch, "whole.sqlite")
 
 
-def test_a_run_that_is_being_worked_on_is_left_alone(swsearch, protein_db, many_queries):
+def test_a_run_that_is_being_worked_on_is_left_alone(swsearch, few_proteins_db, many_queries):
     """The process of the test itself holds run 1."""
-    arguments = ["batch", many_queries[0], protein_db, "--store", "b.sqlite"]
+    arguments = ["batch", many_queries[0], few_proteins_db, "--store", "b.sqlite"]
     assert swsearch(*arguments).code == 0
     with HitStore("b.sqlite") as store:
         store.resume_run(1)
@@ -223,10 +227,10 @@ def two_families() -> str:
     return "".join(blocks)
 
 
-def test_profiles_are_batched_resumed_and_sharded(swsearch, tmp_path, protein_db):
+def test_profiles_are_batched_resumed_and_sharded(swsearch, tmp_path, few_proteins_db):
     """Source: `swsearch query` with the same profiles, whose report has the same digest of their scores."""
     (tmp_path / "families.sto").write_text(two_families())
-    asked = ["families.sto", protein_db, "--evalue", "1000", "--top", "5"]
+    asked = ["families.sto", few_proteins_db, "--evalue", "1000", "--top", "5"]
     direct = swsearch("query", *asked, "--format", "json", "--store", "none")
     assert direct.code == 0, direct.err
     assert json.loads(direct.out)["queries"][0]["hits"] != json.loads(direct.out)["queries"][1]["hits"]
@@ -244,24 +248,24 @@ def test_profiles_are_batched_resumed_and_sharded(swsearch, tmp_path, protein_db
     assert "run 1 of b.sqlite is of another search: what the profiles score differs" in refused.error
 
 
-def test_a_batch_of_profiles_that_cannot_be_is_one_line_and_stores_nothing(swsearch, tmp_path, protein_db):
+def test_a_batch_of_profiles_that_cannot_be_is_one_line_and_stores_nothing(swsearch, tmp_path, few_proteins_db):
     (tmp_path / "families.sto").write_text(two_families())
     store = ["--store", "b.sqlite"]
-    mixed = swsearch("batch", "families.sto", QUERIES, protein_db, *store)
+    mixed = swsearch("batch", "families.sto", QUERIES, few_proteins_db, *store)
     assert "families.sto holds profiles and other files sequences; make two batches of them" in mixed.error
-    masked = swsearch("batch", "families.sto", protein_db, "--composition", "bias", *store)
+    masked = swsearch("batch", "families.sto", few_proteins_db, "--composition", "bias", *store)
     assert "query one has scores of its own; leave --mask and --composition out" in masked.error
     assert not (tmp_path / "b.sqlite").exists()
 
 
-def test_resume_latest_starts_a_run_where_none_is_unfinished(swsearch, protein_db, many_queries):
+def test_resume_latest_starts_a_run_where_none_is_unfinished(swsearch, few_proteins_db, many_queries):
     for run in (1, 2):
-        outcome = swsearch("batch", many_queries[0], protein_db, "--store", "b.sqlite", "--resume", "latest")
+        outcome = swsearch("batch", many_queries[0], few_proteins_db, "--store", "b.sqlite", "--resume", "latest")
         assert outcome.out == f"run {run} in b.sqlite: 20 queries done, 0 failed\n"
 
 
-def test_an_exported_run_is_the_run(swsearch, protein_db):
-    assert swsearch("query", QUERIES, protein_db).code == 0
+def test_an_exported_run_is_the_run(swsearch, few_proteins_db):
+    assert swsearch("query", QUERIES, few_proteins_db).code == 0
     assert (
         swsearch("runs", "export", "latest", "--out", "copy.sqlite").out
         == "run 1 of hits.sqlite is run 1 of copy.sqlite\n"
@@ -269,16 +273,16 @@ def test_an_exported_run_is_the_run(swsearch, protein_db):
     assert report(swsearch, "copy.sqlite") == report(swsearch, "hits.sqlite")
 
 
-def test_a_store_is_not_made_for_runs_that_are_not_there(swsearch, tmp_path, protein_db):
-    assert swsearch("query", QUERIES, protein_db, "--top", "1").code == 0
+def test_a_store_is_not_made_for_runs_that_are_not_there(swsearch, tmp_path, few_proteins_db):
+    assert swsearch("query", QUERIES, few_proteins_db, "--top", "1").code == 0
     for arguments in (("merge", "hits.sqlite", "nowhere.sqlite", "--store"), ("export", "7", "--out")):
         assert swsearch("runs", *arguments, "new.sqlite").code == 1
         assert not (tmp_path / "new.sqlite").exists()
 
 
-def test_a_run_that_is_not_complete_says_so_wherever_it_goes(swsearch, protein_db):
+def test_a_run_that_is_not_complete_says_so_wherever_it_goes(swsearch, few_proteins_db):
     """Expected: the report lists the stored queries, with a message on stderr; a copy of the run can be resumed."""
-    assert swsearch("batch", QUERIES, protein_db, "--store", "b.sqlite").code == 0
+    assert swsearch("batch", QUERIES, few_proteins_db, "--store", "b.sqlite").code == 0
     assert swsearch("report", "1", "--store", "b.sqlite").err == ""
     with HitStore("b.sqlite") as store:
         store.interrupt_run(1)
@@ -291,35 +295,35 @@ def test_a_run_that_is_not_complete_says_so_wherever_it_goes(swsearch, protein_d
     assert swsearch("runs", "export", "1", "--store", "b.sqlite", "--out", "copy.sqlite").code == 0
     with HitStore("copy.sqlite") as store:
         assert (store.run(1).state, store.run(1).finished) == ("interrupted", None)
-    resumed = swsearch("batch", QUERIES, protein_db, "--store", "copy.sqlite", "--resume", "latest")
+    resumed = swsearch("batch", QUERIES, few_proteins_db, "--store", "copy.sqlite", "--resume", "latest")
     assert resumed.out == "run 1 in copy.sqlite: 0 queries done, 7 were there before, 0 failed\n"
 
 
 @pytest.mark.parametrize("shard", ["0/4", "5/4", "x", "1-4", "1/0"])
-def test_shards_that_are_none_are_refused(swsearch, protein_db, shard):
-    outcome = swsearch("batch", QUERIES, protein_db, "--store", "b.sqlite", "--shard", shard)
+def test_shards_that_are_none_are_refused(swsearch, few_proteins_db, shard):
+    outcome = swsearch("batch", QUERIES, few_proteins_db, "--store", "b.sqlite", "--shard", shard)
     assert outcome.code == 1
     assert "1 <= i <= n" in outcome.error
 
 
-def test_a_batch_reads_stdin(spawn, swsearch, protein_db):
+def test_a_batch_reads_stdin(spawn, swsearch, few_proteins_db):
     """Source: the same queries read from the file."""
-    process = spawn("batch", "-", protein_db, "--store", "piped.sqlite", stdin=subprocess.PIPE)
+    process = spawn("batch", "-", few_proteins_db, "--store", "piped.sqlite", stdin=subprocess.PIPE)
     out, errors = process.communicate(QUERIES.read_text())
     assert process.returncode == 0, errors
     assert out == "run 1 in piped.sqlite: 7 queries done, 0 failed\n"
-    assert swsearch("batch", QUERIES, protein_db, "--store", "filed.sqlite").code == 0
+    assert swsearch("batch", QUERIES, few_proteins_db, "--store", "filed.sqlite").code == 0
     assert report(swsearch, "piped.sqlite") == report(swsearch, "filed.sqlite")
 
 
-def test_dna_is_not_taken_for_protein_and_nothing_is_stored(swsearch, tmp_path, protein_db):
+def test_dna_is_not_taken_for_protein_and_nothing_is_stored(swsearch, tmp_path, few_proteins_db):
     """Every DNA letter is also a protein letter; the second of two files is checked as well."""
     reads = DATA / "lambda_reads.fastq"
-    outcome = swsearch("batch", QUERIES, reads, protein_db, "--store", "b.sqlite")
+    outcome = swsearch("batch", QUERIES, reads, few_proteins_db, "--store", "b.sqlite")
     assert outcome.code == 1
     assert "lambda_reads.fastq is dna, but protein is needed" in outcome.error
     assert not list(tmp_path.iterdir())
-    asked = swsearch("batch", reads, protein_db, "--store", "b.sqlite", "--alphabet", "protein")
+    asked = swsearch("batch", reads, few_proteins_db, "--store", "b.sqlite", "--alphabet", "protein")
     assert asked.code == 0, asked.err
 
 
@@ -359,13 +363,13 @@ def test_a_batch_goes_on_after_a_compaction_and_not_after_a_change(swsearch, tmp
 
 
 @pytest.fixture
-def shards(swsearch, tmp_path, protein_db, many_queries):
+def shards(swsearch, tmp_path, few_proteins_db, many_queries):
     """Three shards of one batch of 36 queries, each in its own store; the last query, in shard 3/3, fails."""
     with (tmp_path / "two.fasta").open("a") as file:
         file.write(">last is no protein\nMKV7\n")
     for index in (1, 2, 3):
         arguments = ["--store", f"{index}.sqlite", "--shard", f"{index}/3", "--top", "3"]
-        assert swsearch("batch", *many_queries, protein_db, *arguments).code == (1 if index == 3 else 0)
+        assert swsearch("batch", *many_queries, few_proteins_db, *arguments).code == (1 if index == 3 else 0)
     return ["1.sqlite", "2.sqlite", "3.sqlite"]
 
 
@@ -382,7 +386,7 @@ def test_a_shard_that_is_missing_is_named_and_nothing_is_merged(swsearch, tmp_pa
     assert not (tmp_path / "m.sqlite").exists()
 
 
-def test_a_partial_merge_says_what_is_missing_and_can_be_completed(swsearch, protein_db, many_queries, shards):
+def test_a_partial_merge_says_what_is_missing_and_can_be_completed(swsearch, few_proteins_db, many_queries, shards):
     """Source: the same batch without shards."""
     partial = swsearch("runs", "merge", *shards[:2], "--store", "m.sqlite", "--partial")
     assert partial.code == 0
@@ -397,7 +401,7 @@ def test_a_partial_merge_says_what_is_missing_and_can_be_completed(swsearch, pro
     assert re.search(r"^remark +merged from 2 runs, shares 1/3, 2/3, without share 3/3$", shown, re.MULTILINE)
     warned = swsearch("report", "1", "--store", "m.sqlite").err
     assert "the 24 queries that it has so far, 12 of the 36 that it was asked for are missing" in warned
-    arguments = ["batch", *many_queries, protein_db, "--top", "3"]
+    arguments = ["batch", *many_queries, few_proteins_db, "--top", "3"]
     completed = swsearch(*arguments, "--store", "m.sqlite", "--resume", "latest")
     assert completed.out == "run 1 in m.sqlite: 11 queries done, 24 were there before, 1 failed\n"
     assert swsearch(*arguments, "--store", "whole.sqlite").code == 1
@@ -415,7 +419,7 @@ def test_failed_queries_are_merged_and_not_missing(swsearch, shards):
     assert "two.fasta, record 16 (last): residue 4" in swsearch("runs", "show", "1", "--store", "m.sqlite").out
 
 
-def test_doubled_unfinished_and_foreign_shards_are_refused(swsearch, tmp_path, protein_db, many_queries, shards):
+def test_doubled_unfinished_and_foreign_shards_are_refused(swsearch, tmp_path, few_proteins_db, many_queries, shards):
     def refusal(*stores):
         outcome = swsearch("runs", "merge", *stores, "--store", "m.sqlite")
         assert outcome.code == 1
@@ -424,12 +428,12 @@ def test_doubled_unfinished_and_foreign_shards_are_refused(swsearch, tmp_path, p
 
     twice = refusal(*shards, shards[0])
     assert "share 1/3 is there twice, as run 1 of 1.sqlite and as run 1 of 1.sqlite; leave one out" in twice
-    batch = ["batch", *many_queries, protein_db, "--top", "3"]
+    batch = ["batch", *many_queries, few_proteins_db, "--top", "3"]
     assert swsearch(*batch, "--store", "four.sqlite", "--shard", "3/4").code == 0
     assert "is share 3/4 and run 1 of 1.sqlite is share 1/3: these are not shares of one" in refusal(
         *shards[:2], "four.sqlite"
     )
-    fewer = ["batch", many_queries[0], protein_db, "--top", "3"]
+    fewer = ["batch", many_queries[0], few_proteins_db, "--top", "3"]
     assert swsearch(*fewer, "--store", "fewer.sqlite", "--shard", "3/3").code == 0
     assert "run 1 of fewer.sqlite is a share of other queries than run 1 of 1.sqlite" in refusal(
         *shards[:2], "fewer.sqlite"
@@ -441,16 +445,16 @@ def test_doubled_unfinished_and_foreign_shards_are_refused(swsearch, tmp_path, p
     assert forced.out == "run 1 in m.sqlite: 35 queries of 5 shards, 1 failed\n"
 
 
-def test_shards_of_one_store_are_all_merged(swsearch, protein_db, many_queries):
+def test_shards_of_one_store_are_all_merged(swsearch, few_proteins_db, many_queries):
     """Source: the batch without shards. The store also holds the run of a query and a killed run of one share."""
-    batch = ["batch", *many_queries, protein_db, "--store", "h.sqlite", "--top", "3"]
+    batch = ["batch", *many_queries, few_proteins_db, "--store", "h.sqlite", "--top", "3"]
     assert swsearch(*batch, "--shard", "1/2").code == 0
     with HitStore("h.sqlite") as store:
         store.interrupt_run(1)
     forget_queries("h.sqlite", 3)
     for shard in ("2/2", "1/2"):
         assert swsearch(*batch, "--shard", shard).code == 0
-    assert swsearch("query", QUERIES, protein_db, "--store", "h.sqlite").code == 0
+    assert swsearch("query", QUERIES, few_proteins_db, "--store", "h.sqlite").code == 0
     merged = swsearch("runs", "merge", "h.sqlite", "--store", "h.sqlite")
     assert merged.out == "run 5 in h.sqlite: 35 queries of 2 shards\n"
     assert "run 1 of h.sqlite (share 1/2, interrupted) is left out; run 3, which is finished, is taken" in merged.err
@@ -467,18 +471,18 @@ def test_an_exported_shard_is_still_a_shard(swsearch, shards):
     assert merged.out == "run 1 in m.sqlite: 35 queries of 3 shards, 1 failed\n"
 
 
-def test_latest_goes_on_with_runs_of_the_same_queries_alone(swsearch, protein_db, many_queries):
+def test_latest_goes_on_with_runs_of_the_same_queries_alone(swsearch, few_proteins_db, many_queries):
     """By hand: the interrupted run is of the first file; a batch of the second file is a different search."""
-    assert swsearch("batch", many_queries[0], protein_db, "--store", "b.sqlite").code == 0
+    assert swsearch("batch", many_queries[0], few_proteins_db, "--store", "b.sqlite").code == 0
     with HitStore("b.sqlite") as store:
         store.interrupt_run(1)
-    other = swsearch("batch", many_queries[1], protein_db, "--store", "b.sqlite", "--resume", "latest")
+    other = swsearch("batch", many_queries[1], few_proteins_db, "--store", "b.sqlite", "--resume", "latest")
     assert other.out == "run 2 in b.sqlite: 15 queries done, 0 failed\n"
 
 
-def test_a_run_at_work_is_not_deleted_unless_that_is_forced(swsearch, spawn_paused, protein_db, many_queries):
+def test_a_run_at_work_is_not_deleted_unless_that_is_forced(swsearch, spawn_paused, few_proteins_db, many_queries):
     """A batch is paused after its third query; a forced deletion ends it with one line."""
-    batch = ["batch", *many_queries, protein_db, "--store", "b.sqlite"]
+    batch = ["batch", *many_queries, few_proteins_db, "--store", "b.sqlite"]
     process = spawn_paused('HitStore, "add_query", 3', *batch)
     for run in ("latest", "1"):
         refused = swsearch("runs", "delete", run, "--store", "b.sqlite")
@@ -491,10 +495,10 @@ def test_a_run_at_work_is_not_deleted_unless_that_is_forced(swsearch, spawn_paus
     assert "b.sqlite has no run '1'" in errors
 
 
-def test_a_run_of_another_machine_is_not_deleted_unless_that_is_forced(swsearch, monkeypatch, protein_db):
+def test_a_run_of_another_machine_is_not_deleted_unless_that_is_forced(swsearch, monkeypatch, few_proteins_db):
     with monkeypatch.context() as elsewhere:
         elsewhere.setattr("socket.gethostname", lambda: "node7")
-        assert swsearch("query", QUERIES, protein_db, "--top", "1").code == 0
+        assert swsearch("query", QUERIES, few_proteins_db, "--top", "1").code == 0
         with HitStore("hits.sqlite") as store:
             store.resume_run(1)
     refused = swsearch("runs", "delete", "1")
@@ -502,10 +506,10 @@ def test_a_run_of_another_machine_is_not_deleted_unless_that_is_forced(swsearch,
     assert swsearch("runs", "delete", "1", "--force").code == 0
 
 
-def test_latest_is_the_newest_finished_run(swsearch, protein_db):
+def test_latest_is_the_newest_finished_run(swsearch, few_proteins_db):
     """By hand: run 2 is newer but interrupted. A deletion must name its run, because `latest` is ambiguous here."""
     for _ in range(2):
-        assert swsearch("query", QUERIES, protein_db, "--top", "1").code == 0
+        assert swsearch("query", QUERIES, few_proteins_db, "--top", "1").code == 0
     with HitStore("hits.sqlite") as store:
         store.interrupt_run(2)
     said = "swsearch: latest is run 1, the newest that is finished; run 2 is newer and interrupted\n"
@@ -522,12 +526,12 @@ def test_latest_is_the_newest_finished_run(swsearch, protein_db):
 
 
 @pytest.mark.parametrize(("n_queries", "state"), [(1, "finished"), (7, "interrupted")])
-def test_a_reader_who_goes_away_takes_no_stored_query_along(spawn_paused, tmp_path, protein_db, n_queries, state):
+def test_a_reader_who_goes_away_takes_no_stored_query_along(spawn_paused, tmp_path, few_proteins_db, n_queries, state):
     """The reader closes the pipe after the first query is stored. A run with all its queries stored is finished."""
     records = QUERIES.read_text().split(">")[1 : n_queries + 1]
     (tmp_path / "q.fasta").write_text("".join(f">{record}" for record in records))
     wide = ["--format", "blast6", "--fields", "std cigar stitle", "--top", "500", "--evalue", "1000"]  # fills a buffer
-    process = spawn_paused('HitStore, "add_query", 1', "query", "q.fasta", protein_db, *wide)
+    process = spawn_paused('HitStore, "add_query", 1', "query", "q.fasta", few_proteins_db, *wide)
     process.stdout.close()
     process.stdin.write("\n")
     process.stdin.close()
@@ -542,9 +546,9 @@ def test_a_reader_who_goes_away_takes_no_stored_query_along(spawn_paused, tmp_pa
         assert (message in errors) == (state == "interrupted")
 
 
-def test_query_files_that_change_meanwhile_are_noticed(swsearch, spawn_paused, tmp_path, protein_db, many_queries):
+def test_query_files_that_change_meanwhile_are_noticed(swsearch, spawn_paused, tmp_path, few_proteins_db, many_queries):
     """The second file grows between the count and the reading, while the command is paused at the start of the run."""
-    process = spawn_paused('EventLog, "write", 1', "batch", *many_queries, protein_db, "--store", "b.sqlite")
+    process = spawn_paused('EventLog, "write", 1', "batch", *many_queries, few_proteins_db, "--store", "b.sqlite")
     with (tmp_path / "two.fasta").open("a") as file:
         file.write(">more\nMKVLWYEEKLLKFDDPPQQR\n")
     _, errors = process.communicate("\n")
@@ -554,9 +558,9 @@ def test_query_files_that_change_meanwhile_are_noticed(swsearch, spawn_paused, t
         assert store.run(1).state == "interrupted"
 
 
-def test_a_store_that_is_deleted_meanwhile_is_noticed(spawn_paused, tmp_path, protein_db, many_queries):
+def test_a_store_that_is_deleted_meanwhile_is_noticed(spawn_paused, tmp_path, few_proteins_db, many_queries):
     """SQLite would continue to write to the deleted file; the batch must not end as if it had succeeded."""
-    process = spawn_paused('HitStore, "add_query", 3', "batch", *many_queries, protein_db, "--store", "b.sqlite")
+    process = spawn_paused('HitStore, "add_query", 3', "batch", *many_queries, few_proteins_db, "--store", "b.sqlite")
     (tmp_path / "b.sqlite").unlink()
     out, errors = process.communicate("\n")
     assert (process.returncode, out) == (1, "")

@@ -9,7 +9,7 @@ from swsearch.bench import kernels as kernel_bench
 
 
 def test_every_length_set_and_thread_count_is_measured(swsearch):
-    outcome = swsearch("bench", "--residues", 3000, "--lengths", "10,20", "--threads", "1,2")
+    outcome = swsearch("bench", "--residues", 300_000, "--lengths", "10,20", "--threads", "1,2")
     lines = outcome.out.splitlines()
     assert outcome.code == 0
     assert lines[0].split()[:2] == ["query", "program"]

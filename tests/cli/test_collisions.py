@@ -6,7 +6,6 @@ Expected by hand: the command fails with a message, and the folder is unchanged.
 import os
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -180,8 +179,8 @@ def test_index_replaces_nothing_that_must_stay(swsearch, folder, force):
 
 
 @pytest.mark.parametrize("name", ["q.fa", "other.sqlite", str(IN_DATABASE)])
-def test_stdout_that_is_appended_to_is_an_output_too(folder, name):
-    command = [sys.executable, "-m", "swsearch", "query", "q.fa", "p.db", "--store", "none"]
+def test_stdout_that_is_appended_to_is_an_output_too(fork_server, folder, name):
+    command = [fork_server.swsearch, "query", "q.fa", "p.db", "--store", "none"]
     before = snapshot(folder)
     with (folder / name).open("ab") as target:
         outcome = subprocess.run(command, check=False, cwd=folder, stdout=target, stderr=subprocess.PIPE, text=True)
@@ -190,8 +189,8 @@ def test_stdout_that_is_appended_to_is_an_output_too(folder, name):
     assert snapshot(folder) == before
 
 
-def test_stdin_that_is_a_file_is_an_input_too(folder):
-    command = [sys.executable, "-m", "swsearch", "batch", "-", "p.db", "--store", "b.sqlite", "--events", "q.fa"]
+def test_stdin_that_is_a_file_is_an_input_too(fork_server, folder):
+    command = [fork_server.swsearch, "batch", "-", "p.db", "--store", "b.sqlite", "--events", "q.fa"]
     before = snapshot(folder)
     with (folder / "q.fa").open("rb") as source:
         outcome = subprocess.run(command, check=False, cwd=folder, stdin=source, stderr=subprocess.PIPE, text=True)

@@ -34,11 +34,11 @@ def plain(name, data):
 
 @pytest.mark.parametrize("suffix", ["gz", "bz2", "xz", "zst", "GZ"])
 @pytest.mark.parametrize("writer", WRITERS)
-def test_text_is_compressed_as_the_name_says(swsearch, tmp_path, protein_db, writer, suffix):
+def test_text_is_compressed_as_the_name_says(swsearch, tmp_path, few_proteins_db, writer, suffix):
     """Source: the same output without the suffix; gzip's time and name fields are empty."""
-    command = [protein_db if word == "{db}" else word for word in WRITERS[writer]]
+    command = [few_proteins_db if word == "{db}" else word for word in WRITERS[writer]]
     if writer.startswith("report"):
-        assert swsearch("query", QUERIES, protein_db, "--out", "/dev/null").code == 0
+        assert swsearch("query", QUERIES, few_proteins_db, "--out", "/dev/null").code == 0
     assert swsearch(*command, writer).code == 0
     expected = (tmp_path / writer).read_bytes()
     made = []

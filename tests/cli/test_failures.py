@@ -145,10 +145,10 @@ def test_a_name_with_a_line_break_is_one_line(swsearch, tmp_path, arguments):
     assert "a\\nb" in line
 
 
-def test_a_closed_pipe_ends_quietly(protein_db, tmp_path):
+def test_a_closed_pipe_ends_quietly(fork_server, protein_db, tmp_path):
     """Source: the effect of `head` on a well-behaved program."""
-    command = f"python -m swsearch query {QUERIES} {protein_db} --format blast6 --top 500 --store none | head -n 1"
-    environment = {**os.environ, "PATH": f"{Path(os.sys.executable).parent}:{os.environ['PATH']}"}
+    command = f"swsearch query {QUERIES} {protein_db} --format blast6 --top 500 --store none | head -n 1"
+    environment = {**os.environ, "PATH": f"{fork_server.folder}:{os.environ['PATH']}"}
     outcome = subprocess.run(
         ["bash", "-c", f"set -o pipefail; {command}"],
         check=True,
@@ -162,21 +162,21 @@ def test_a_closed_pipe_ends_quietly(protein_db, tmp_path):
     assert "error" not in outcome.stderr
 
 
-def test_what_was_printed_before_an_error_is_not_lost():
+def test_what_was_printed_before_an_error_is_not_lost(fork_server):
     """The command ends without the interpreter's finalization, and therefore without its last flush."""
     program = "import swsearch.cli.app as app; app.main = lambda: (print('printed'), 3)[1]; app.run()"
-    outcome = subprocess.run([os.sys.executable, "-c", program], check=False, capture_output=True, text=True)
+    outcome = subprocess.run([fork_server.python, "-c", program], check=False, capture_output=True, text=True)
     assert (outcome.returncode, outcome.stdout) == (3, "printed\n")
 
 
-def test_a_thread_that_is_at_work_ends_its_work(tmp_path):
+def test_a_thread_that_is_at_work_ends_its_work(fork_server, tmp_path):
     program = (
         "import threading, time, pathlib, swsearch.cli.app as app\n"
         "def work(): time.sleep(0.3); pathlib.Path('done').touch()\n"
         "app.main = lambda: threading.Thread(target=work).start() or 0\n"
         "app.run()\n"
     )
-    assert subprocess.run([os.sys.executable, "-c", program], check=False, cwd=tmp_path).returncode == 0
+    assert subprocess.run([fork_server.python, "-c", program], check=False, cwd=tmp_path).returncode == 0
     assert (tmp_path / "done").exists()
 
 
@@ -237,11 +237,11 @@ def test_closed_streams_change_no_exit_code():
     assert (outcome.returncode, outcome.stdout.split()[0]) == (0, "swsearch")
 
 
-def test_a_full_disk_is_one_line(protein_db, tmp_path):
+def test_a_full_disk_is_one_line(fork_server, protein_db, tmp_path):
     """Source: /dev/full, on which every write fails with ENOSPC."""
     with open("/dev/full", "w") as full:
         outcome = subprocess.run(
-            [os.sys.executable, "-m", "swsearch", "query", str(QUERIES), str(protein_db), "--store", "none"],
+            [fork_server.swsearch, "query", QUERIES, protein_db, "--store", "none"],
             check=False, stdout=full, stderr=subprocess.PIPE, text=True, cwd=tmp_path,
         )  # fmt: skip
     assert outcome.returncode == 1
@@ -261,12 +261,12 @@ def test_a_full_disk_is_one_line(protein_db, tmp_path):
         (["batch", "--store", "none.sqlite", "--events", "/dev/full"], "/dev/full"),
     ],
 )
-def test_a_file_that_cannot_take_more_is_named_and_not_left(protein_db, tmp_path, arguments, place):
+def test_a_file_that_cannot_take_more_is_named_and_not_left(fork_server, protein_db, tmp_path, arguments, place):
     """Source: the system's limit on a file's size, which has the effect of a full disk, and /dev/full."""
     command, *options = arguments
     limit = resource.RLIM_INFINITY if "/dev/full" in options else 5_000
     outcome = subprocess.run(
-        [os.sys.executable, "-m", "swsearch", command, str(QUERIES), str(protein_db), *options],
+        [fork_server.swsearch, command, QUERIES, protein_db, *options],
         check=False, capture_output=True, text=True, cwd=tmp_path,
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)),
     )  # fmt: skip
@@ -288,12 +288,12 @@ def holds_a_query(store: Path) -> bool:
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGKILL, -9), (signal.SIGTERM, 143)])
 def test_a_search_that_is_stopped_keeps_its_committed_queries_and_leaves_no_out_file(
-    swsearch, spawn, tmp_path, protein_db, number, code
+    swsearch, spawn, tmp_path, few_proteins_db, number, code
 ):
     """Source: the same queries searched without interruption. The last query takes the engine many minutes."""
-    (tmp_path / "endless.fasta").write_text(QUERIES.read_text() + ">endless\n" + 2000 * "MKWVTFISLLFLFSSAYSRG" + "\n")
+    (tmp_path / "endless.fasta").write_text(QUERIES.read_text() + ">endless\n" + 5000 * "MKWVTFISLLFLFSSAYSRG" + "\n")
     process = spawn(
-        "query", "endless.fasta", protein_db, "--engine", "reference", "--format", "jsonl", "--out", "hits.jsonl"
+        "query", "endless.fasta", few_proteins_db, "--engine", "reference", "--format", "jsonl", "--out", "hits.jsonl"
     )  # fmt: skip
     wait_until(lambda: holds_a_query(tmp_path / "hits.sqlite") or process.poll() is not None, "the first query")
     process.send_signal(number)
@@ -304,6 +304,6 @@ def test_a_search_that_is_stopped_keeps_its_committed_queries_and_leaves_no_out_
     state = swsearch("runs", "list").out.splitlines()[1]
     assert "interrupted" in state
     stored = swsearch("report", "latest", "--format", "blast6").out.splitlines()
-    whole = swsearch("query", QUERIES, protein_db, "--format", "blast6", "--store", "none").out.splitlines()
+    whole = swsearch("query", QUERIES, few_proteins_db, "--format", "blast6", "--store", "none").out.splitlines()
     assert stored
     assert stored == whole[: len(stored)]

@@ -1,5 +1,6 @@
 """Every command has help, and start-up is fast. The expected texts and modules are listed by hand."""
 
+import os
 import subprocess
 import sys
 
@@ -21,6 +22,12 @@ def test_every_command_has_help_with_an_example(swsearch, command):
     assert f"Example: swsearch {' '.join(command)}" in outcome.out
 
 
+@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
+def test_a_command_is_the_same_alone_and_among_all(swsearch, command):
+    """Source: the help of the complete command line, which is built if an option stands before the command."""
+    assert swsearch(*command, "--help").out == swsearch("--debug", *command, "--help").out
+
+
 def test_help_names_every_command(swsearch):
     listed = swsearch("--help").out
     assert all(command[0] in listed for command in COMMANDS)
@@ -40,6 +47,28 @@ def test_import_and_help_load_no_heavy_library():
     )
     outcome = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert outcome.stderr.strip() == "[]"
+
+
+def test_a_format_of_reports_loads_no_other():
+    """The library of the XML format alone takes as long to import as all other formats."""
+    code = (
+        "import sys\nfrom swsearch.report.registry import get_format\nget_format('table')\n"
+        "print(sorted(name for name in sys.modules if name.endswith(('report.html', 'report.blast_xml', 'xml.sax'))))"
+    )
+    outcome = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert outcome.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize(("given", "expected"), [({}, "1"), ({"OPENBLAS_NUM_THREADS": "3"}, "3")])
+def test_openblas_gets_one_thread_unless_the_user_chose(given, expected):
+    code = (
+        "import os, sys, swsearch.cli.app as app\nfrom swsearch.cli.start import run\n"
+        "assert 'numpy' not in sys.modules\n"
+        "app.run = lambda: print(os.environ['OPENBLAS_NUM_THREADS'])\nrun()\n"
+    )
+    variables = {name: value for name, value in os.environ.items() if name != "OPENBLAS_NUM_THREADS"} | given
+    outcome = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=variables)
+    assert outcome.stdout.strip() == expected
 
 
 def test_public_names_are_those_that_are_listed():

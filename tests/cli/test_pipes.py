@@ -1,6 +1,7 @@
 """Commands read pipes like files: FIFOs, process substitution, /dev/stdin and -, compressed or not.
 
-The expected output is that of the same command on the file.
+The expected output is that of the same command on the file. Most commands are forks of a server that has loaded the
+program (:mod:`tests.forking`); one reader of each kind of pipe is started as a new interpreter.
 """
 
 import os
@@ -62,9 +63,13 @@ WAYS = {
 }
 
 
+STARTED_ANEW = "query FASTA"
+"""The reader whose commands are new interpreters."""
+
+
 @pytest.fixture(scope="session")
-def commands(tmp_path_factory):
-    """A folder that holds the command, for the shell's PATH."""
+def new_interpreters(tmp_path_factory):
+    """A folder that holds the command as a new interpreter, for the shell's PATH."""
     folder = tmp_path_factory.mktemp("bin")
     (folder / "swsearch").write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m swsearch "$@"\n')
     (folder / "swsearch").chmod(0o755)
@@ -72,14 +77,14 @@ def commands(tmp_path_factory):
 
 
 @pytest.fixture
-def shell(commands, tmp_path, swsearch):
+def shell(fork_server, tmp_path, swsearch):
     for name, text in INPUTS.items():
         (tmp_path / name).write_text(text)
     (tmp_path / "list.txt").write_text("one\n")
     assert swsearch("index", "q.fa", "-o", "p.db").code == 0
     assert swsearch("index", "q.fq", "-o", "d.db").code == 0
 
-    def run(command):
+    def run(command, commands=fork_server.folder):
         environment = {**os.environ, "PATH": f"{commands}:{os.environ['PATH']}"}
         return subprocess.run(
             ["bash", "-c", command], check=False, capture_output=True, text=True, cwd=tmp_path, env=environment
@@ -89,9 +94,10 @@ def shell(commands, tmp_path, swsearch):
 
 
 @pytest.mark.parametrize("reader", READERS)
-def test_pipes_are_read_like_files(shell, swsearch, tmp_path, reader):
+def test_pipes_are_read_like_files(shell, swsearch, fork_server, new_interpreters, tmp_path, reader):
     """Source: the output of the same command for the file. Each kind of pipe uses the compressions in turn."""
     file, command = READERS[reader]
+    commands = new_interpreters if reader == STARTED_ANEW else fork_server.folder
     before, after = command.split(" {} ") if " {} " in command else (command.removesuffix(" {}"), "")
     expected = None
     packers = list(COMPRESSORS.values()) if reader != "db remove" else ["cat"]
@@ -103,7 +109,7 @@ def test_pipes_are_read_like_files(shell, swsearch, tmp_path, reader):
         script = f"swsearch {before} {file} {after}"
         if way != "file":
             script = WAYS[way].format(before=before, after=after, packer=packer, file=file)
-        outcome = shell(script)
+        outcome = shell(script, commands)
         assert outcome.returncode == 0, (way, outcome.stderr)
         found = outcome.stdout
         if "b.sqlite" in command:

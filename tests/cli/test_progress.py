@@ -144,7 +144,8 @@ class Screen:
         for byte in self.sent:
             self.stream.feed(bytes([byte]))
             if byte in b"\r\n\x1b":
-                self.was_shown.add(self.screen.display[self.screen.cursor.y].rstrip())
+                line = self.screen.buffer[self.screen.cursor.y]  # `display` would make the text of all lines
+                self.was_shown.add("".join(line[x].data for x in range(self.screen.columns)).rstrip())
         return [line.rstrip() for line in self.screen.display]
 
 
@@ -157,9 +158,9 @@ sys.exit(app.main(sys.argv[1:]))
 """The command line with a bar for each step, even if the machine completes the step fast."""
 
 
-def test_results_and_the_bar_never_share_a_line(protein_db, tmp_path):
+def test_results_and_the_bar_never_share_a_line(fork_server, few_proteins_db, tmp_path):
     """Source: the same command with its results in a file. Both stdout and stderr are the terminal."""
-    command = [sys.executable, "-c", EVERY_BAR, "query", str(DATA / "queries.fasta"), str(protein_db)]
+    command = [fork_server.python, "-c", EVERY_BAR, "query", str(DATA / "queries.fasta"), str(few_proteins_db)]
     command += ["--store", "none", "--top", "5"]
     environment = {**os.environ, "TERM": "xterm"}
     environment.pop("COLUMNS", None)

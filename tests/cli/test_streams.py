@@ -1,6 +1,8 @@
 """Closed streams, names that are not UTF-8 and too many threads: the command works, or one clear line says why not.
 
-The expected output comes from the same command with all its streams, or with permitted values.
+The expected output comes from the same command with all its streams, or with permitted values. Each combination of
+closed streams and each locale is also met by a new interpreter; the other commands are forks of a server that has
+loaded the program (:mod:`tests.forking`).
 """
 
 import itertools
@@ -24,24 +26,30 @@ def folder(swsearch, tmp_path):
     return tmp_path
 
 
-def run(folder, command, **options):
-    return subprocess.run(
-        ["bash", "-c", f"{sys.executable} -m swsearch {command}"],
-        check=False, capture_output=True, cwd=folder, **options,
-    )  # fmt: skip
+@pytest.fixture
+def run(fork_server, folder):
+    """Run a command of the shell that begins with the arguments of ``swsearch``."""
+
+    def call(command, python=fork_server.python, **options):
+        return subprocess.run(
+            ["bash", "-c", f"{python} -m swsearch {command}"],
+            check=False, capture_output=True, cwd=folder, **options,
+        )  # fmt: skip
+
+    return call
 
 
 @pytest.mark.parametrize("closed", CLOSED)
-def test_closed_streams_lose_nothing_and_mix_nothing(swsearch, folder, closed):
+def test_closed_streams_lose_nothing_and_mix_nothing(swsearch, folder, run, closed):
     """Source: the same command with all its streams open."""
     expected = swsearch("query", "q.fa", "p.db", "--store", "none").out.encode()
-    outcome = run(folder, f"query q.fa p.db --out hits.txt {closed}")
+    outcome = run(f"query q.fa p.db --out hits.txt {closed}", sys.executable)
     assert outcome.returncode == 0
     assert (folder / "hits.txt").read_bytes() == expected
     assert b"Traceback" not in outcome.stderr
     assert outcome.stdout == b""
     assert "finished" in swsearch("runs", "list").out
-    outcome = run(folder, f"query q.fa p.db --store none {closed}")
+    outcome = run(f"query q.fa p.db --store none {closed}")
     assert outcome.returncode == (1 if " >&-" in f" {closed}" else 0)
     assert outcome.stdout == (b"" if outcome.returncode else expected)
     if outcome.returncode and "2>" not in closed:
@@ -50,18 +58,18 @@ def test_closed_streams_lose_nothing_and_mix_nothing(swsearch, folder, closed):
         )
     commands = ["query - p.db", "index - -o new.db", "align - q.fa", "db remove p.db --from-file -"]
     for command in [*commands, "--version"] if closed == "<&- " else ["--version"]:
-        outcome = run(folder, f"{command} {closed}", stdin=subprocess.DEVNULL)
+        outcome = run(f"{command} {closed}", stdin=subprocess.DEVNULL)
         assert b"Traceback" not in outcome.stderr
         if command != "--version":
             assert b"error: stdin is closed, so - cannot be read; name a file" in outcome.stderr
 
 
-def test_talk_to_a_reader_that_is_gone_ends_no_search(folder):
+def test_talk_to_a_reader_that_is_gone_ends_no_search(run):
     """Source: the results of a search whose stderr leads to a program that has ended."""
-    expected = run(folder, "query q.fa p.db --store none").stdout
-    outcome = run(folder, "query q.fa p.db 2> >(exec true)")
+    expected = run("query q.fa p.db --store none").stdout
+    outcome = run("query q.fa p.db 2> >(exec true)")
     assert (outcome.returncode, outcome.stdout) == (0, expected)
-    assert b"finished" in run(folder, "runs list").stdout
+    assert b"finished" in run("runs list").stdout
 
 
 def test_results_of_a_reader_that_is_gone_raise_no_other_error(monkeypatch):
@@ -114,13 +122,15 @@ COMMANDS_WITH_NAMES = [
 
 @pytest.mark.parametrize("locale", ["C.UTF-8", "POSIX"])
 @pytest.mark.parametrize("command", COMMANDS_WITH_NAMES)
-def test_names_that_are_no_text(folder, command, locale):
+def test_names_that_are_no_text(fork_servers, folder, command, locale):
     (folder / os.fsdecode(b"x\xe9.fa")).write_text(f">one\n{LETTERS}\n")
     (folder / "p.db").rename(folder / os.fsdecode(b"x\xe9p.db"))
     (folder / "p.db").symlink_to(os.fsdecode(b"x\xe9p.db"))
-    python = f"{sys.executable} -m swsearch".encode()
+    variables = {"LC_ALL": locale, "PYTHONIOENCODING": ""}
+    interpreter = sys.executable if command == COMMANDS_WITH_NAMES[0] else fork_servers(**variables).python
+    python = f"{interpreter} -m swsearch".encode()
     whole = python + b" " + command.replace(b"{}", python)
-    environment = {**os.environ, "LC_ALL": locale, "PYTHONIOENCODING": ""}
+    environment = {**os.environ, **variables}
     outcome = subprocess.run([b"bash", b"-ec", whole], check=False, capture_output=True, cwd=folder, env=environment)
     assert b"Traceback" not in outcome.stderr, outcome.stderr.decode("utf-8", "replace")
     assert outcome.returncode in (0, 1)
@@ -154,13 +164,13 @@ def test_a_part_of_a_database_may_be_larger_than_any_database(swsearch, folder):
     assert (beyond.code, beyond.out) == (0, large.out), beyond.err
 
 
-def test_fewer_threads_than_asked_for_do_the_work(swsearch, folder):
+def test_fewer_threads_than_asked_for_do_the_work(swsearch, fork_server, folder):
     """Source: one thread. A memory limit stops the system from starting more threads, each with a stack of 8 MB."""
     query = ["query", DATA / "queries.fasta", "big.db", "--store", "none", "--top", "2"]
     assert swsearch("index", DATA / "proteins.fasta.gz", "-o", "big.db").code == 0
     expected = swsearch(*query, "--threads", "1").out
     outcome = subprocess.run(
-        [sys.executable, "-m", "swsearch", *map(str, query), "--threads", "1024"],
+        [fork_server.swsearch, *map(str, query), "--threads", "1024"],
         check=False, capture_output=True, text=True, cwd=folder,
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (3 << 30, 3 << 30)),
     )  # fmt: skip
@@ -169,14 +179,14 @@ def test_fewer_threads_than_asked_for_do_the_work(swsearch, folder):
 
 @pytest.mark.parametrize("unbuffered", ["", "1"])
 @pytest.mark.parametrize("command", ["engines", "--help", "runs list", "db info p.db", "report latest"])
-def test_a_reader_that_is_gone_is_no_error(swsearch, folder, command, unbuffered):
+def test_a_reader_that_is_gone_is_no_error(swsearch, fork_server, folder, command, unbuffered):
     """Source: `query | head`; with and without a buffer the closed pipe is detected at different operations."""
     assert swsearch("query", "q.fa", "p.db").code == 0
     reader, writer = os.pipe()
     os.close(reader)
     try:
         outcome = subprocess.run(
-            [sys.executable, "-m", "swsearch", *command.split()],
+            [fork_server.swsearch, *command.split()],
             check=False, stdout=writer, stderr=subprocess.PIPE, text=True, cwd=folder,
             env={**os.environ, "PYTHONUNBUFFERED": unbuffered},
         )  # fmt: skip

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import signal
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -16,6 +15,7 @@ import pytest
 from swsearch.database.builder import build_database
 from swsearch.database.reader import PackedDatabase
 from swsearch.errors import DatabaseError
+from tests.forking.processes import Fork, ForkServer
 
 MOMENTS = {
     "while it reads": "segment_writer.read_chunks = paused_iteration(segment_writer.read_chunks)",
@@ -54,14 +54,13 @@ except DatabaseError as error:
 """
 
 
-def start_build(fasta: Path, target: Path, moment: str) -> subprocess.Popen[str]:
+def start_build(server: ForkServer, fasta: Path, target: Path, moment: str) -> Fork:
     """Start a build in its own process, which waits at a given moment until it reads a line."""
-    child = subprocess.Popen(
-        [sys.executable, "-c", CHILD.format(moment=MOMENTS[moment]), str(fasta), str(target)],
+    child = server.popen(
+        ["-c", CHILD.format(moment=MOMENTS[moment]), fasta, target],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        text=True,
     )
     assert child.stdout is not None
     assert child.stdout.readline() == "here\n"
@@ -74,11 +73,11 @@ def names(folder: Path) -> set[str]:
 
 @pytest.mark.parametrize("moment", MOMENTS)
 def test_a_killed_build_leaves_no_database(
-    tmp_path: Path, fasta: Path, moment: str, problems_of: Callable[[Path], list[str]]
+    fork_server: ForkServer, tmp_path: Path, fasta: Path, moment: str, problems_of: Callable[[Path], list[str]]
 ) -> None:
     """kill -9: expected values: no target; a leftover that is refused by name, and is gone after the next build."""
     target = tmp_path / "db"
-    child = start_build(fasta, target, moment)
+    child = start_build(fork_server, fasta, target, moment)
     child.kill()
     child.communicate()
     assert child.returncode == -signal.SIGKILL
@@ -94,19 +93,23 @@ def test_a_killed_build_leaves_no_database(
 
 @pytest.mark.parametrize("moment", MOMENTS)
 @pytest.mark.parametrize("sent", [signal.SIGTERM, signal.SIGINT])
-def test_a_stopped_build_removes_its_files(tmp_path: Path, fasta: Path, moment: str, sent: signal.Signals) -> None:
+def test_a_stopped_build_removes_its_files(
+    fork_server: ForkServer, tmp_path: Path, fasta: Path, moment: str, sent: signal.Signals
+) -> None:
     """Expected values: only the FASTA is left; the exit code is a shell's for SIGTERM and Python's for Ctrl-C."""
-    child = start_build(fasta, tmp_path / "db", moment)
+    child = start_build(fork_server, fasta, tmp_path / "db", moment)
     child.send_signal(sent)
     child.communicate()
     assert child.returncode == (143 if sent is signal.SIGTERM else -signal.SIGINT)
     assert names(tmp_path) == {fasta.name}
 
 
-def test_a_build_under_way_is_left_alone(tmp_path: Path, fasta: Path, problems_of: Callable[[Path], list[str]]) -> None:
+def test_a_build_under_way_is_left_alone(
+    fork_server: ForkServer, tmp_path: Path, fasta: Path, problems_of: Callable[[Path], list[str]]
+) -> None:
     """A second build of the same target succeeds; the first build's folder remains until that build ends and fails."""
     target = tmp_path / "db"
-    child = start_build(fasta, target, "before the catalogue")
+    child = start_build(fork_server, fasta, target, "before the catalogue")
     (under_way,) = names(tmp_path) - {fasta.name}
     build_database(fasta, target)
     assert names(tmp_path) == {fasta.name, "db", under_way}
@@ -117,7 +120,9 @@ def test_a_build_under_way_is_left_alone(tmp_path: Path, fasta: Path, problems_o
     assert problems_of(target) == []
 
 
-def test_a_file_that_may_not_grow_ends_the_build_in_one_line(tmp_path: Path, fasta: Path) -> None:
+def test_a_file_that_may_not_grow_ends_the_build_in_one_line(
+    fork_server: ForkServer, tmp_path: Path, fasta: Path
+) -> None:
     """A limit on file sizes gives EFBIG, which is handled like a full disk; it needs no right to mount."""
     script = (
         "import resource, signal\n"
@@ -125,7 +130,7 @@ def test_a_file_that_may_not_grow_ends_the_build_in_one_line(tmp_path: Path, fas
         "resource.setrlimit(resource.RLIMIT_FSIZE, (20000, 20000))\n" + CHILD.format(moment="")
     )
     done = subprocess.run(
-        [sys.executable, "-c", script, str(fasta), str(tmp_path / "db")], capture_output=True, text=True, check=False
+        [fork_server.python, "-c", script, fasta, tmp_path / "db"], capture_output=True, text=True, check=False
     )
     assert done.returncode == 1
     assert done.stderr.startswith(f"refused: no room left on the disk of {tmp_path}")

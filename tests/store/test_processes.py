@@ -8,9 +8,8 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import threading
 import time
-from concurrent.futures import ProcessPoolExecutor
-from multiprocessing import get_context
 from pathlib import Path
 
 import pytest
@@ -53,11 +52,9 @@ def wait_for_server(target: str) -> None:
         wait_until(is_alone, "the server's end of the killed process")
 
 
-def test_a_killed_process_loses_no_committed_query(target):
+def test_a_killed_process_loses_no_committed_query(fork_server, target):
     """A writer reports which queries were committed, and is killed with SIGKILL in the middle of the next one."""
-    process = subprocess.Popen(
-        [sys.executable, "-c", WRITER, target], cwd=REPOSITORY, stdout=subprocess.PIPE, text=True
-    )
+    process = fork_server.popen(["-c", WRITER, target], cwd=REPOSITORY, stdout=subprocess.PIPE)
     assert process.stdout is not None
     with process:
         reported = [int(process.stdout.readline()) for _ in range(5)]
@@ -66,6 +63,7 @@ def test_a_killed_process_loses_no_committed_query(target):
         time.sleep(0.02)
         process.send_signal(signal.SIGKILL)
         reported += [int(line) for line in process.stdout]
+        process.wait()
     assert process.returncode == -signal.SIGKILL
     wait_for_server(target)
     with HitStore(target) as store:
@@ -102,19 +100,52 @@ def test_a_writer_waits_for_another_and_says_so_when_it_does_not_end(tmp_path):
         assert store.run(run_id).n_queries == 1
 
 
-def _write_ten(target: str, number: int) -> int:
-    with HitStore(target, create=True) as store:
-        run_id = store.start_run(RUN)
-        for query in range(10):
-            store.add_query(run_id, make_query(query, n_hits=20))
-        store.finish_run(run_id)
-    return number
+@pytest.mark.parametrize("ends", [True, False])
+def test_a_store_that_another_process_is_creating_is_waited_for(tmp_path, ends):
+    """Source: SQLite, which refuses at once to choose WAL mode while another connection holds the writer's lock."""
+    path = tmp_path / "hits.sqlite"
+    other = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+    other.execute("BEGIN IMMEDIATE")
+    end = threading.Timer(0.2, other.execute, ["COMMIT"])
+    try:
+        if ends:
+            end.start()
+            HitStore(path, create=True).close()
+        else:
+            with pytest.raises(StoreError, match="another process is writing to it"):
+                HitStore(path, create=True, busy_seconds=0.1)
+    finally:
+        if ends:
+            end.join()
+        other.close()
 
 
-def test_processes_that_create_and_write_at_once_all_succeed(target):
+CREATOR = """
+import sys
+from swsearch.store.repository import HitStore
+from tests.store.conftest import RUN, make_query
+print("ready", flush=True)
+sys.stdin.readline()
+with HitStore(sys.argv[1], create=True) as store:
+    run_id = store.start_run(RUN)
+    for query in range(10):
+        store.add_query(run_id, make_query(query, n_hits=20))
+    store.finish_run(run_id)
+"""
+
+
+def test_processes_that_create_and_write_at_once_all_succeed(fork_server, target):
     """Four processes start without a store; at the end, the run of each has its ten queries."""
-    with ProcessPoolExecutor(4, mp_context=get_context("spawn")) as pool:
-        assert sorted(pool.map(_write_ten, [target] * 4, range(4))) == [0, 1, 2, 3]
+    streams = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    creators = [fork_server.popen(["-c", CREATOR, target], cwd=REPOSITORY, **streams) for _ in range(4)]
+    for creator in creators:
+        assert creator.stdout.readline() == "ready\n"
+    for creator in creators:
+        creator.stdin.write("\n")
+        creator.stdin.flush()
+    for creator in creators:
+        _, errors = creator.communicate()
+        assert creator.returncode == 0, errors
     with HitStore(target) as store:
         assert [(run.state, run.n_queries, run.n_hits) for run in store.runs()] == [("finished", 10, 200)] * 4
 

@@ -108,10 +108,11 @@ def run_command(arguments: list[str]) -> Ended:
 @cache
 def _prepare() -> None:
     """Do the slow start-up work once for all children: imports, and the commands that Typer builds."""
-    for module in ("search.searcher", "search.query_file", "database.verify", "database.export", "report.registry"):
+    for module in ("search.searcher", "search.query_file", "database.verify", "database.export", "report.table"):
         import_module(f"swsearch.{module}")
     named_matrix("BLOSUM62")
-    app.commands()
+    for name in ("db", "query", "runs", "report"):
+        app.commands(name)
 
 
 def _fault(arguments: list[str], ended: Ended, work: Path) -> str | None:
