@@ -18,11 +18,11 @@ from __future__ import annotations
 
 import itertools
 from collections import OrderedDict
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Hashable
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, partial
-from typing import Final
+from typing import Final, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -105,6 +105,15 @@ def _ranges(begins: NDArray[np.int64], ends: NDArray[np.int64], max_bytes: int) 
     return found
 
 
+class SubjectTable(Protocol):
+    """Data about subjects in device memory."""
+
+    @property
+    def buffer(self) -> Buffer:
+        """The memory."""
+        ...
+
+
 @dataclass(frozen=True, eq=False)
 class DeviceSubjects:
     """A chunk on the device.
@@ -117,6 +126,9 @@ class DeviceSubjects:
         The same subjects on the host.
     streamed : bool
         Whether this is a chunk, whose ``subject_index`` is the position in the complete partition.
+    tables : dict
+        Device buffers that describe these subjects, with what the host knows of them; they exist as long as the
+        subjects.
     """
 
     residues: Buffer
@@ -124,6 +136,7 @@ class DeviceSubjects:
     lengths: Buffer
     partition: Partition
     streamed: bool = False
+    tables: dict[Hashable, SubjectTable] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.partition)
@@ -152,8 +165,9 @@ class DeviceSubjects:
 
     def free(self) -> None:
         """Free the memory."""
-        for buffer in (self.residues, self.starts, self.lengths):
+        for buffer in (self.residues, self.starts, self.lengths, *(table.buffer for table in self.tables.values())):
             buffer.free()
+        self.tables.clear()
 
 
 class _Slot:

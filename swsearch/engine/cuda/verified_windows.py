@@ -23,8 +23,8 @@ both kernels ran at the same time, they would share multiprocessors and take lon
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -44,7 +44,7 @@ from swsearch.engine.cuda.kernels import (
 )
 from swsearch.engine.cuda.launches import IntraTaskLauncher, Listed, Timing, address, unsigned
 from swsearch.engine.cuda.plan import first_arithmetic, plan_intra_task
-from swsearch.engine.cuda.profile import Words
+from swsearch.engine.cuda.profile import Words, residue_columns
 from swsearch.engine.cuda.slots import Slot
 from swsearch.engine.cuda.subjects import DeviceSubjects
 from swsearch.engine.cuda.tiled_subjects import score_by_diamonds, suits_diamonds
@@ -65,6 +65,9 @@ COMPARE_BLOCKS: Final = 16
 """Blocks per multiprocessor of the kernel that compares checkpoints."""
 STATE_BYTES: Final = 256 << 20
 """Memory for the states at checkpoints; strides grow if it does not suffice."""
+
+KNOWN_SIZES: Final = 1024
+"""Number of window sizes that are remembered, since queries of one length share them."""
 
 Pack = Callable[[Sequence[QueryProfile], Tile, Arithmetic], Words]
 
@@ -198,6 +201,29 @@ def _n_windows(lengths: NDArray[np.int64], size: Size) -> NDArray[np.int64]:
     return np.maximum(-(-(lengths + behind - size.overlap) // size.stride), 1)
 
 
+@dataclass(frozen=True, eq=False)
+class WindowTable:
+    """The windows of a launch in device memory.
+
+    Attributes
+    ----------
+    buffer : Buffer
+    offsets : list of int
+        Offsets in bytes of the columns ``starts``, ``lengths``, ``before``, ``entries`` and ``steps``
+        (``checkpoints.cuh``), of the list of windows to score, and of its length.
+    any_checkpoint : bool
+        Whether two windows are compared.
+    n_listed, longest : int
+        Number of windows to score, and columns of the longest.
+    """
+
+    buffer: Buffer
+    offsets: list[int]
+    any_checkpoint: bool
+    n_listed: int
+    longest: int
+
+
 class VerifiedWindows:
     """Scores long subjects in windows on one device.
 
@@ -238,6 +264,8 @@ class VerifiedWindows:
         self.full_overlap = overlap + EXTENSION
         self.n_again = 0
         self.n_whole = 0
+        self._sizes: dict[Hashable, tuple[Partition, Size]] = {}
+        """The sizes of earlier runs, each with its partition, whose identity is part of the key."""
 
     def begin(
         self,
@@ -263,7 +291,12 @@ class VerifiedWindows:
         ------
         OutOfDeviceMemory
         """
-        size = self.size(profile, subjects.partition[first:])
+        key = (id(subjects.partition), first, profile.length, residue_columns([profile]), first_arithmetic(profile))
+        if key not in self._sizes:
+            if len(self._sizes) == KNOWN_SIZES:
+                self._sizes.clear()
+            self._sizes[key] = subjects.partition, self.size(profile, subjects.partition[first:])
+        size = self._sizes[key][1]
         return VerifiedWindowsRun(self, profile, subjects, np.arange(first, len(subjects)), size, pack, name, slot)
 
     def size(self, profile: QueryProfile, partition: Partition) -> Size:
@@ -309,6 +342,8 @@ class VerifiedWindowsRun:
         self._slot = slot
         self._results: tuple[NDArray[np.uint32], Scores] | None = None
         self._tile: Tile
+        self._windows: Windows
+        self._overlap: int
         self._extends: bool
         self._zeros: Buffer
         self._scores: Buffer
@@ -374,7 +409,8 @@ class VerifiedWindowsRun:
             self._extends = False  # the windows beside them are finished
             # The others are proven, perhaps at a later checkpoint than the one whose states their windows saved last.
             self._compared = again | np.append(False, again[:-1])
-            self._describe()
+            self._is_first = False
+            self._plan()
             self._start_timed()
 
     def _downloaded(self) -> tuple[NDArray[np.uint32], Scores]:
@@ -397,6 +433,7 @@ class VerifiedWindowsRun:
         self._overlap *= GROWTH
         again = self._windows.after(unproven, reach)
         overlaps = np.maximum(self._overlap, reach + self._size.overlap + -reach % SUBJECT_ALIGNMENT)
+        self._windows = replace(self._windows, begin=self._windows.begin.copy())  # another batch may use the former
         whole = self._windows.begin_earlier(again, overlaps, self._lengths)
         again &= ~whole[self._windows.subject]
         self._of.n_again += int(again.sum())
@@ -416,6 +453,7 @@ class VerifiedWindowsRun:
         self._lengths = self._subjects.partition.lengths[self._indices[chosen]]
         self._windows = cut_in_windows(self._lengths, self._size)
         self._overlap = self._of.full_overlap
+        self._is_first = True
         self._again = np.arange(len(self._windows))
         self._compared = np.ones(len(self._windows), dtype=bool)
         self._tile = plan_intra_task(profile, self._device.facts.architecture, arithmetic, windows=True)
@@ -428,13 +466,56 @@ class VerifiedWindowsRun:
         self._state_words = self._tile.strips(profile.length) * self._tile.checkpoint_words * WARP
         self._states = address(scratch.buffer(self._named("states"), n * (CHECKPOINTS + 1) * self._state_words * 4))
         self._scores = scratch.buffer(self._named("scores"), n * 4)
-        self._describe()
+        self._plan()
 
-    def _describe(self) -> None:
-        """Upload the positions of the windows and the list of those to score, and plan the launch."""
+    def _plan(self) -> None:
+        """Plan the launch of the windows to score."""
+        n, table = len(self._windows), self._table()
+        starts, lengths, before, self._at_warmup, n_columns, indices, count = (
+            address(table.buffer, offset) for offset in table.offsets
+        )
+        self._any_checkpoint = table.any_checkpoint
+        # The buffer contains the results of the comparisons, a counter, and the progress of each strip.
+        reached_at = (n + 2) // 2 * 8
+        n_zeros = reached_at + n * self._tile.strips(self._profile.length) * 8
+        self._zeros = self._slot.scratch.buffer(self._named("checkpoints"), n_zeros)
+        self._device.clear(self._zeros, n_zeros, Stream.COMPUTE)
+        listed = Listed(
+            address(self._subjects.residues), starts, lengths, indices, count,
+            table.n_listed, table.longest + EXTENSION + SUBJECT_ALIGNMENT,
+        )  # fmt: skip
+        self._launch = self._of.launcher.plan(
+            self._profile, self._on_device, listed,
+            tile=self._tile, arithmetic=self._arithmetic, scores=address(self._scores),
+            counter=address(self._zeros, n * 4), stream=Stream.COMPUTE, name=f"windows {self._name}",
+            checkpoints=[
+                before, self._at_warmup, n_columns, self._states,
+                address(self._zeros, reached_at) if self._extends else address(None), address(self._zeros),
+            ],
+        )  # fmt: skip
+
+    def _table(self) -> WindowTable:
+        """The table of the windows to score. That of a first launch does not depend on the query's letters."""
+        slant = self._tile.strips(self._profile.length) * self._tile.slant
+        if not self._is_first or len(self._chosen) < len(self._indices):
+            data, offsets, numbers = self._describe(slant)
+            return WindowTable(self._slot.upload(self._named("table"), data), offsets, *numbers)
+        key = ("windows", int(self._indices[0]), self._size, slant)
+        known = self._subjects.tables.get(key)
+        if known is None:
+            data, offsets, numbers = self._describe(slant)
+            buffer = self._device.allocate(len(data))
+            staged = self._slot.pinned(len(data), np.uint8)
+            np.copyto(staged, data)
+            self._device.upload(buffer, staged, Stream.COMPUTE)
+            known = self._subjects.tables[key] = WindowTable(buffer, offsets, *numbers)
+        assert isinstance(known, WindowTable)
+        return known
+
+    def _describe(self, slant: int) -> tuple[NDArray[np.uint8], list[int], tuple[bool, int, int]]:
+        """The bytes of the table, the offsets of its columns, and what the host needs to know."""
         partition, windows = self._subjects.partition, self._windows
         starts = (partition.starts[self._indices[self._chosen]] - partition.starts[0]).astype(np.int64)
-        slant = self._tile.strips(self._profile.length) * self._tile.slant
         lengths = self._lengths[windows.subject] - windows.begin
         warmup, n_columns = np.where(self._compared, windows.warmup_columns, np.uint32(0)), windows.n_columns(slant)
         columns: list[NDArray[np.generic]] = [
@@ -443,31 +524,9 @@ class VerifiedWindowsRun:
             # The list runs from last to first, so that the later window has begun when a window waits for it.
             self._again[::-1].astype(np.uint32), np.array([len(self._again)], dtype=np.uint32),
         ]  # fmt: skip
-        n = len(windows)
-        table = self._slot.upload(self._named("table"), np.concatenate([column.view(np.uint8) for column in columns]))
         offsets = np.cumsum([0, *(column.nbytes for column in columns[:-1])]).tolist()
-        at_starts, at_lengths, at_before, self._at_warmup, at_n_columns, at_indices, at_count = (
-            address(table, offset) for offset in offsets
-        )
-        self._any_checkpoint = bool(warmup.any())
-        # The buffer contains the results of the comparisons, a counter, and the progress of each strip.
-        reached_at = (n + 2) // 2 * 8
-        n_zeros = reached_at + n * self._tile.strips(self._profile.length) * 8
-        self._zeros = self._slot.scratch.buffer(self._named("checkpoints"), n_zeros)
-        self._device.clear(self._zeros, n_zeros, Stream.COMPUTE)
-        listed = Listed(
-            address(self._subjects.residues), at_starts, at_lengths, at_indices, at_count,
-            len(self._again), int(n_columns[self._again].max()) + EXTENSION + SUBJECT_ALIGNMENT,
-        )  # fmt: skip
-        self._launch = self._of.launcher.plan(
-            self._profile, self._on_device, listed,
-            tile=self._tile, arithmetic=self._arithmetic, scores=address(self._scores),
-            counter=address(self._zeros, n * 4), stream=Stream.COMPUTE, name=f"windows {self._name}",
-            checkpoints=[
-                at_before, self._at_warmup, at_n_columns, self._states,
-                address(self._zeros, reached_at) if self._extends else address(None), address(self._zeros),
-            ],
-        )  # fmt: skip
+        data = np.concatenate([column.view(np.uint8) for column in columns])
+        return data, offsets, (bool(warmup.any()), len(self._again), int(n_columns[self._again].max()))
 
     def _named(self, what: str) -> str:
         return f"windows' {what} {self._name}"
