@@ -14,12 +14,13 @@ module                     holds
 ``parallel_compile``       the concurrent compilation of several kernels
 ``device``                 one GPU: memory, streams, texture objects, launches
 ``scratch``                device buffers by name, reused from launch to launch
+``slots``                  the memory of a batch in flight
 *tiles and plans*
 ``kernels``                the kernels with their compile-time constants; the layout of a tile
 ``tuning``                 tiles by architecture with their measured times, from ``cuda/tuning/``
 ``layout``                 the cheapest strips for one query, or for two that share words
-``plan``                   score type, pairs of queries, and which kernel scores which subject
-``batch_kernels``          the kernels that batches of queries need, known before the first launch
+``plan``                   score types, pairs of queries, warps per subject
+``search_plan``            the plan of an engine call: which kernel scores which subjects, and why
 ``thresholds``             the sizes at which the engine changes its method
 *queries and subjects*
 ``profile``                query profiles as the kernels read them
@@ -27,6 +28,7 @@ module                     holds
 ``subjects``               the database on the device, either cached or streamed
 *scores*
 ``launches``               the parts that all launches share; the launch of the kernel for listed subjects
+``batch_run``              the launches of one batch, and its results
 ``engine``                 :class:`CudaEngine`, one GPU
 ``selection``              which scores are copied back from the device
 ``verified_windows``       scores of long subjects from overlapping windows, proven exact
