@@ -1,5 +1,6 @@
 """Settings that hold for every test, however the tests were started."""
 
+import gc
 import signal
 from collections.abc import Iterator
 
@@ -32,3 +33,6 @@ def fork_server(fork_servers: ForkServers) -> ForkServer:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Run long tests first, so that no worker begins one when the others have finished."""
     items.sort(key=lambda item: item.get_closest_marker("slow") is None)
+    # What was collected stays until the end; the collector need not look at it again and again.
+    gc.collect()
+    gc.freeze()

@@ -110,6 +110,7 @@ def test_the_readmes_python_example_runs(workplace, capfd):
     assert len(capfd.readouterr().out.splitlines()) == 21  # 7 queries, 3 hits each
 
 
+@pytest.mark.slow
 def test_the_commands_and_examples_on_low_complexity_run(workplace, monkeypatch, capfd):
     """Source: the page; the effect of each option is tested with its module."""
     if shutil.which("segmasker") is None:

@@ -181,6 +181,7 @@ def test_repeats_are_laligns(tmp_path, seed):
     assert sorted(ours) == sorted(theirs)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("instruction_set", usable_instruction_sets())
 def test_long_subjects_are_done_in_blocks(instruction_set):
     """Source: the full matrix. Copies lie across the blocks of columns that are recomputed, near and far apart."""

@@ -90,6 +90,7 @@ results = st.builds(
 )  # fmt: skip
 
 
+@pytest.mark.slow
 @settings(
     max_examples=60,
     deadline=None,
