@@ -7,7 +7,7 @@ for queries of about 144, 375, 1,000 and 5,478 residues; the share is the kernel
 by the time of the call. ``batch``: the command ``swsearch batch`` with 500 queries, by the clock, between its first and
 last event, and its processor time. ``query``: the command ``swsearch query`` with all queries and with the shortest
 one. The first run of each command may compile kernels and is not counted. The kernel time of the batch is measured in
-this process, in calls of 64 queries, and so is the timeline (``--timeline FILE``) of the first queries.
+this process, in calls of 64 queries, and so is the timeline of ten queries, which ``plot_pipeline.py`` draws.
 """
 
 from __future__ import annotations
@@ -75,6 +75,27 @@ def time_batch_in_process(engine: CudaEngine, profiles: list[QueryProfile], part
     return {"kernel_seconds": engine.timing.seconds, "seconds": wall}
 
 
+def timeline(engine: CudaEngine, profiles: list[QueryProfile], partition: Partition) -> list[dict[str, Any]]:
+    """When the batches of ten queries were prepared and computed, in seconds since the first kernel.
+
+    The host's clock is moved so that the end of the first batch coincides with the end of its kernels.
+    """
+    chosen = sorted(profiles, key=lambda profile: profile.length)[:10]
+    for _ in range(3):
+        engine.timing.batches, engine.timing.first = [], None
+        engine.score(chosen, partition, [FLOOR] * len(chosen))
+    batches, engine.timing.batches, engine.timing.first = engine.timing.batches, None, None
+    moved = batches[0].host[3] - batches[0].device[1]
+    return [
+        {
+            "lengths": [chosen[index].length for index in batch.indices],
+            "host": [seconds - moved for seconds in batch.host],
+            "device": list(batch.device),
+        }
+        for batch in batches
+    ]
+
+
 def run_command(arguments: list[str], folder: Path, store: str = "benchmark.sqlite") -> tuple[float, float]:
     """Wall time and processor time of a command, with a new store."""
     for old in folder.glob(f"{store}*"):
@@ -133,6 +154,10 @@ def main() -> None:
         if options.batch:
             report["batch_in_process"] = time_batch_in_process(engine, profiles_of(str(some)), partition)
             print("batch in one process", report["batch_in_process"], flush=True)
+        engine_timeline = timeline(engine, profiles_of(options.queries), partition)
+        gaps = [later["device"][0] - sooner["device"][1] for sooner, later in itertools.pairwise(engine_timeline)]
+        report["timeline"], report["longest_gap_seconds"] = engine_timeline, max(gaps)
+        print(f"the device was idle for at most {max(gaps) * 1e6:.0f} microseconds between two batches", flush=True)
     if options.batch:
         report["batch"] = time_batch(path, some, options.folder, 2)
         print("batch", {key: value for key, value in report["batch"].items() if key != "runs"}, flush=True)

@@ -196,7 +196,10 @@ while True:
     [(signal.SIGUSR1, 3), (signal.SIGTERM, 3), (signal.SIGINT, -signal.SIGINT), (signal.SIGHUP, -signal.SIGHUP)],
 )
 def test_a_client_passes_signals_on(python, sent, code):
-    with subprocess.Popen([python, "-c", WAITING], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as client:
+    with subprocess.Popen(
+        [python, "-c", WAITING], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        preexec_fn=lambda: signal.signal(sent, signal.SIG_DFL),  # noqa: PLW1509 - under nohup the tests ignore SIGHUP
+    ) as client:  # fmt: skip
         assert client.stdout.readline() == "ready\n"
         client.send_signal(sent)
         out, _ = client.communicate()

@@ -7,6 +7,7 @@ query once; the layout is that of :class:`swsearch.engine.cuda.kernels.Tile`.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from typing import Final
 
 import numpy as np
@@ -46,16 +47,39 @@ def _encoded(profile: QueryProfile, tile: Tile, arithmetic: Arithmetic) -> NDArr
     return scores.astype(np.int16).view(np.uint16)
 
 
-def _row_scores(profile: QueryProfile, tile: Tile, arithmetic: Arithmetic, first_row: int) -> NDArray[np.generic]:
-    """Encoded scores of a strip's rows, shape (tile.rows, tile.columns); padding past the query and in column 0."""
-    rows = np.full(tile.rows, len(profile.table), dtype=np.intp)
-    of_query = profile.rows[first_row : first_row + tile.rows]
-    rows[: len(of_query)] = of_query
-    return _encoded(profile, tile, arithmetic)[rows]
+@cache
+def _sources(tile: Tile) -> NDArray[np.intp]:
+    """For each half of a word of a strip, or word of a single score, the index of its score.
+
+    The scores of a strip have shape (queries, tile.rows, tile.columns); the index after the last one denotes 0.
+    """
+    shape = (tile.group, tile.words, tile.columns)
+    n_scores = tile.rows * tile.columns
+    if tile.pairing is Pairing.ROW_BLOCKS:
+        blocks = np.arange(n_scores).reshape(tile.group, 2, tile.words, tile.columns)
+        halves = [blocks[:, 0], blocks[:, 1]]
+    else:
+        n_queries = 2 if tile.pairing is Pairing.TWO_QUERIES else 1
+        halves = [np.arange(n_scores).reshape(shape) + query * n_scores for query in range(n_queries)]
+        n_scores *= n_queries
+    # The axes are lane, word and column; after the rearrangement: plane and unit of (chunk, slot), column, word of the
+    # chunk.
+    n_chunks = tile.planes * PLANE_UNITS // tile.slots
+    arranged = []
+    for half in halves:
+        filled = np.full((n_chunks * CHUNK_WORDS, tile.slots, tile.columns), n_scores)
+        filled[: tile.words] = half[np.arange(tile.slots) % tile.group].transpose(1, 0, 2)
+        chunks = filled.reshape(-1, CHUNK_WORDS, tile.slots, tile.columns).transpose(0, 2, 3, 1)
+        arranged.append(chunks.reshape(tile.planes, PLANE_UNITS, tile.columns, CHUNK_WORDS).transpose(0, 2, 1, 3))
+    # The low half of a word precedes the high half in memory.
+    sources: NDArray[np.intp] = np.stack(arranged, axis=-1).reshape(-1)
+    return sources
 
 
-def pack_strip(profiles: Sequence[QueryProfile], tile: Tile, arithmetic: Arithmetic, first_row: int) -> Words:
-    """The words of one strip of one query, or of two queries if the tile pairs queries.
+def pack_strips(
+    profiles: Sequence[QueryProfile], tile: Tile, arithmetic: Arithmetic, first_row: int, n_strips: int
+) -> Words:
+    """The words of strips of one query, or of two queries if the tile pairs queries.
 
     Parameters
     ----------
@@ -63,34 +87,24 @@ def pack_strip(profiles: Sequence[QueryProfile], tile: Tile, arithmetic: Arithme
     tile : Tile
     arithmetic : Arithmetic
     first_row : int
-        The strip's first row in each query.
+        The first strip's first row in each query.
+    n_strips : int
 
     Returns
     -------
-    uint32 array, shape (tile.strip_units * 4,)
+    uint32 array, shape (n_strips * tile.strip_units * 4,)
     """
-    encoded = [_row_scores(profile, tile, arithmetic, first_row) for profile in profiles]
-    if tile.pairing is Pairing.SINGLE:
-        words = encoded[0].reshape(tile.group, tile.words, tile.columns)
-    else:
-        if tile.pairing is Pairing.ROW_BLOCKS:
-            halves = encoded[0].reshape(tile.group, 2, tile.words, tile.columns).transpose(0, 2, 3, 1)
-        else:
-            shaped = [scores.reshape(tile.group, tile.words, tile.columns) for scores in encoded]
-            halves = np.stack(shaped, axis=-1)
-        # The low half of a word precedes the high half in memory.
-        words = np.ascontiguousarray(halves).view("<u4")[..., 0]
-    # The axes are lane, word and column; after the rearrangement: plane and unit of (chunk, slot), column, word of the
-    # chunk.
-    n_chunks = tile.planes * PLANE_UNITS // tile.slots
-    filled = np.zeros((n_chunks * CHUNK_WORDS, tile.slots, tile.columns), dtype=np.uint32)
-    filled[: tile.words] = words[np.arange(tile.slots) % tile.group].transpose(1, 0, 2)
-    chunks = filled.reshape(-1, CHUNK_WORDS, tile.slots, tile.columns).transpose(0, 2, 3, 1)
-    planes = chunks.reshape(tile.planes, PLANE_UNITS, tile.columns, CHUNK_WORDS)
-    return planes.transpose(0, 2, 1, 3).reshape(-1)
+    scores = []
+    for profile in profiles:
+        rows = np.full(n_strips * tile.rows, len(profile.table), dtype=np.intp)
+        of_query = profile.rows[first_row : first_row + len(rows)]
+        rows[: len(of_query)] = of_query
+        scores.append(_encoded(profile, tile, arithmetic)[rows].reshape(n_strips, -1))
+    zero = np.zeros((n_strips, 1), dtype=scores[0].dtype)
+    packed = np.concatenate([*scores, zero], axis=1).take(_sources(tile), axis=1)
+    return packed.view("<u4").reshape(-1)
 
 
 def pack_profile(profiles: Sequence[QueryProfile], tile: Tile, arithmetic: Arithmetic) -> Words:
     """All strips of one query, or of two, one after another in one tile: shape (strips * tile.strip_units * 4,)."""
-    strips = tile.strips(max(profile.length for profile in profiles))
-    return np.concatenate([pack_strip(profiles, tile, arithmetic, strip * tile.rows) for strip in range(strips)])
+    return pack_strips(profiles, tile, arithmetic, 0, tile.strips(max(profile.length for profile in profiles)))

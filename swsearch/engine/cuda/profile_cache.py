@@ -1,15 +1,16 @@
-"""A host cache of one engine call's packed profiles: they are packed while kernels run and reused by later pieces."""
+"""A host cache of one engine call's packed profiles, which are reused by later pieces of the database."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import groupby
 from typing import Final
 
 import numpy as np
 
 from swsearch.engine.cuda.kernels import Arithmetic, Tile
 from swsearch.engine.cuda.plan import InterTaskPlan
-from swsearch.engine.cuda.profile import Words, pack_profile, pack_strip
+from swsearch.engine.cuda.profile import Words, pack_profile, pack_strips
 from swsearch.query.profile import QueryProfile
 
 CACHE_BYTES: Final = 256 << 20
@@ -20,24 +21,19 @@ _Key = tuple[tuple[int, ...], Tile | InterTaskPlan, Arithmetic]
 
 
 def _pack_plan(profiles: Sequence[QueryProfile], plan: InterTaskPlan) -> Words:
-    parts = [
-        pack_strip([profiles[i] for i in plan.queries(strip)], strip.shape.tile, plan.arithmetic, strip.first_row)
-        for strip in plan.strips
-    ]
+    parts = []
+    for (tile, queries), same in groupby(plan.strips, lambda strip: (strip.shape.tile, plan.queries(strip))):
+        strips = list(same)
+        chosen = [profiles[index] for index in queries]
+        parts.append(pack_strips(chosen, tile, plan.arithmetic, strips[0].first_row, len(strips)))
     return np.concatenate(parts)
 
 
 class ProfileCache:
     """The words of a call's profiles. The keys are object identities, so the caller must retain the profiles.
-
-    Attributes
-    ----------
-    ahead : tuple of profiles, Tile or InterTaskPlan, and Arithmetic, or None
-        The next arguments of :meth:`words`, which :meth:`pack_ahead` packs in advance.
     """
 
     def __init__(self) -> None:
-        self.ahead: tuple[Sequence[QueryProfile], Tile | InterTaskPlan, Arithmetic] | None = None
         self._cached: dict[_Key, Words] = {}
         self._cached_bytes = 0
 
@@ -55,9 +51,3 @@ class ProfileCache:
                 self._cached_bytes -= self._cached.pop(next(iter(self._cached))).nbytes
             self._cached[key] = words
         return words
-
-    def pack_ahead(self) -> None:
-        """Pack ``ahead``, unless it is cached."""
-        if self.ahead is not None:
-            self.words(*self.ahead)
-            self.ahead = None
