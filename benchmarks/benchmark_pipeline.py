@@ -7,12 +7,13 @@ for queries of about 144, 375, 1,000 and 5,478 residues; the share is the kernel
 by the time of the call. ``batch``: the command ``swsearch batch`` with 500 queries, by the clock, between its first and
 last event, and its processor time. ``query``: the command ``swsearch query`` with all queries and with the shortest
 one. The first run of each command may compile kernels and is not counted. The kernel time of the batch is measured in
-this process, in calls of 64 queries, and so is the timeline of ten queries, which ``plot_pipeline.py`` draws.
+this process, in calls of 64 queries, and so is the timeline of ten queries.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import os
 import resource

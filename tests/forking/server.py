@@ -53,6 +53,10 @@ def is_supported(arguments: Request) -> bool:
     return first == [b"-m", b"swsearch"] or (first[:1] == [b"-c"] and len(first) == 2)
 
 
+IGNORED_BY_PYTHON: Final = {signal.SIGPIPE, signal.SIGXFSZ}
+"""Signals that each interpreter ignores from its start."""
+
+
 class Server:
     """The server's loop."""
 
@@ -160,6 +164,9 @@ def begin(asked: Request, connection: socket.socket) -> None:
         os.close(held)
     for number in (signal.SIGCHLD, signal.SIGTERM):
         signal.signal(number, signal.SIG_DFL)
+    for number in signal.valid_signals() - IGNORED_BY_PYTHON:
+        if signal.getsignal(number) is signal.SIG_IGN:  # by the server, for example under nohup
+            signal.signal(number, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.default_int_handler)
     for number in asked.ignored:
         with contextlib.suppress(OSError, ValueError):

@@ -30,8 +30,7 @@ def _pack_plan(profiles: Sequence[QueryProfile], plan: InterTaskPlan) -> Words:
 
 
 class ProfileCache:
-    """The words of a call's profiles. The keys are object identities, so the caller must retain the profiles.
-    """
+    """The words of a call's profiles. The keys are object identities, so the caller must retain the profiles."""
 
     def __init__(self) -> None:
         self._cached: dict[_Key, Words] = {}
