@@ -1,8 +1,12 @@
 """Settings that hold for every test, however the tests were started."""
 
 import gc
+import os
 import signal
 from collections.abc import Iterator
+
+# NumPy's library of linear algebra otherwise starts threads in every process, which spin while they wait.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import pytest
 from hypothesis import HealthCheck, settings
