@@ -20,11 +20,12 @@ from benchmark_cuda import commit
 
 from swsearch.cores import usable_cores
 from swsearch.database.partition import Partition
-from swsearch.engine.cuda.batch_kernels import expected_kernels
-from swsearch.engine.cuda.compiler import KernelCache, find_compiler
-from swsearch.engine.cuda.kernels import KernelSpec
-from swsearch.engine.cuda.parallel_compile import ParallelCompiler
-from swsearch.engine.cuda.plan import pair_queries
+from swsearch.engine.cuda.runtime.compiler import KernelCache, find_compiler
+from swsearch.engine.cuda.runtime.device import DeviceFacts
+from swsearch.engine.cuda.runtime.kernels import KernelSpec
+from swsearch.engine.cuda.runtime.parallel_compile import ParallelCompiler
+from swsearch.engine.cuda.search.plan import PlanOptions, plan_search
+from swsearch.engine.protocol import ScoreRequest
 from swsearch.query.profile import sequence_profile
 from swsearch.scoring.scheme import default_scheme
 from swsearch.sequences.alphabet import PROTEIN
@@ -37,14 +38,12 @@ FLOOR = 60
 def kernels_of(length: int, architecture: int) -> list[KernelSpec]:
     """The kernels of a search with one query, in a database with some long subjects, as in Swiss-Prot."""
     query = np.random.default_rng(length).integers(0, 20, length).astype(np.uint8)
-    profiles = [sequence_profile(query, default_scheme(PROTEIN))]
+    request = ScoreRequest(sequence_profile(query, default_scheme(PROTEIN)), FLOOR)
     lengths = np.sort(np.append(np.full(500_000, 358), 35_000)).astype(np.uint32)
     nothing = np.empty(0, np.uint8)
     partition = Partition(nothing, np.zeros(len(lengths), np.uint64), lengths, np.arange(len(lengths), dtype=np.uint32))
-    batches = pair_queries(profiles, architecture)
-    return expected_kernels(
-        profiles, batches, partition, [FLOOR], architecture, MULTIPROCESSORS, deferred=True, texture=True, ruled=False
-    )
+    facts = DeviceFacts("planned", "none", architecture, MULTIPROCESSORS, 227 << 10, 1 << 36, 1e9, "0000:00:00.0")
+    return plan_search([request], partition, facts, PlanOptions()).kernels
 
 
 def main() -> None:

@@ -26,9 +26,9 @@ from typing import Any
 import numpy as np
 
 from swsearch.database.partition import Partition
-from swsearch.engine.cuda.device import PyCudaDevice
-from swsearch.engine.cuda.engine import CudaEngine
-from swsearch.engine.cuda.subjects import chunk_bytes
+from swsearch.engine.cuda.runtime.device import PyCudaDevice
+from swsearch.engine.cuda.search.engine import CudaEngine
+from swsearch.engine.cuda.search.subjects import chunk_bytes
 from swsearch.query.profile import QueryProfile, sequence_profile
 from swsearch.scoring.gap import GapPenalty
 from swsearch.scoring.matrix import named_matrix

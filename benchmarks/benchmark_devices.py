@@ -28,8 +28,8 @@ from typing import Any
 import numpy as np
 from benchmark_cuda import commit, read_fasta, synthetic
 
-from swsearch.engine.cuda.devices import CudaDevices
-from swsearch.engine.cuda.subjects import chunk_bytes
+from swsearch.engine.cuda.search.multi_gpu import CudaDevices
+from swsearch.engine.cuda.search.subjects import chunk_bytes
 from swsearch.query.profile import sequence_profile
 from swsearch.scoring.scheme import default_scheme
 from swsearch.sequences.alphabet import PROTEIN

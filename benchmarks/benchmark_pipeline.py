@@ -29,7 +29,7 @@ from benchmark_search import database
 
 from swsearch.database.partition import Partition
 from swsearch.database.reader import PackedDatabase
-from swsearch.engine.cuda.engine import CudaEngine
+from swsearch.engine.cuda.search.engine import CudaEngine
 from swsearch.query.profile import QueryProfile, sequence_profile
 from swsearch.scoring.scheme import default_scheme
 from swsearch.search.query_file import read_queries

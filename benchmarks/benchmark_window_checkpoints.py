@@ -2,8 +2,8 @@
 
     python benchmarks/benchmark_window_checkpoints.py [--queries FASTA --subjects FASTA] [--every 300] [--json FILE]
 
-Verified windows (``swsearch/engine/cuda/verified_windows.py``) begin with zeros instead of the columns before them;
-their overlap is the number of columns after which the values usually agree. At every 300th column of a subject, a
+Verified windows (``swsearch/engine/cuda/search/verified_windows.py``) begin with zeros instead of the columns before
+them; their overlap is the number of columns after which the values usually agree. At every 300th column of a subject, a
 second matrix is started with zeros and continued until H and E of all rows equal those of the first. The cases are
 random sequences, a query of 2,005 letters against 30,000, under several scoring schemes; and each query of a file
 against all subjects of another under BLOSUM62 11/1. The script needs no GPU.

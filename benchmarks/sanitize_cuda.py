@@ -10,7 +10,7 @@ Input: none; the sequences are random, with a fixed seed. Scores and end positio
 of several strips, one and two queries per 32-bit word, with and without floors, long subjects in verified windows, and
 scores that exceed each score type. Paths: pairs aligned by the diamond kernels with 16-bit and 32-bit scores. The
 kernels ``simt``, ``striped``, ``partitioned``, ``short_pairs``, ``wavefront`` and ``count_scores`` are not run; the
-emulated device runs them under the host's sanitizers (``tests/engine/cuda/test_sanitizers.py``).
+emulated device runs them under the host's sanitizers (``tests/engine/cuda/runtime/test_sanitizers.py``).
 
 Output: one line with the numbers of scores, ends and paths that were compared, and of those that differ. The exit
 status is 1 if one differs. ``--compiler nvrtc`` compiles with NVRTC even if nvcc is installed.
@@ -28,10 +28,10 @@ from swsearch import _native
 from swsearch.database.partition import Partition
 from swsearch.engine.cpu.engine import CpuEngine
 from swsearch.engine.cuda import compiler
-from swsearch.engine.cuda.device import PyCudaDevice
-from swsearch.engine.cuda.diamond_plan import SweepShape
-from swsearch.engine.cuda.diamonds import DiamondSweep
-from swsearch.engine.cuda.engine import CudaEngine
+from swsearch.engine.cuda.pairs.diamond_plan import SweepShape
+from swsearch.engine.cuda.pairs.diamonds import DiamondSweep
+from swsearch.engine.cuda.runtime.device import PyCudaDevice
+from swsearch.engine.cuda.search.engine import CudaEngine
 from swsearch.engine.pair_arrays import AlignmentProblem
 from swsearch.query.profile import QueryProfile, sequence_profile
 from swsearch.scoring.gap import GapPenalty

@@ -12,8 +12,8 @@ picoseconds per strip and subject residue, registers per thread, and spilled byt
 
 With ``--write FILE``, the tiles in the section ``inter_task`` of FILE are measured, and FILE is replaced by a copy with
 the new times. Each tile is measured as a single strip (``alone``) and as one of several strips that exchange a boundary
-(``edges``), each time with the exact and the deferred kernel (docs/glossary.md). ``swsearch/engine/cuda/tuning.py``
-reads these files.
+(``edges``), each time with the exact and the deferred kernel (docs/glossary.md).
+``swsearch/engine/cuda/search/tuning.py`` reads these files.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ from typing import Any
 import numpy as np
 from benchmark_cuda import synthetic
 
-from swsearch.engine.cuda.compiler import Compiler, KernelCache
-from swsearch.engine.cuda.device import PyCudaDevice, Stream
-from swsearch.engine.cuda.kernels import Arithmetic, BoundaryMode, KernelSpec, Pairing, Tile, inter_task_kernel
-from swsearch.engine.cuda.profile import PROTEIN_COLUMNS, pack_profile
-from swsearch.engine.cuda.subjects import SubjectStore
+from swsearch.engine.cuda.runtime.compiler import Compiler, KernelCache
+from swsearch.engine.cuda.runtime.device import PyCudaDevice, Stream
+from swsearch.engine.cuda.runtime.kernels import Arithmetic, BoundaryMode, KernelSpec, Pairing, Tile, inter_task_kernel
+from swsearch.engine.cuda.search.profile import PROTEIN_COLUMNS, pack_profile
+from swsearch.engine.cuda.search.subjects import SubjectStore
 from swsearch.query.profile import sequence_profile
 from swsearch.scoring.scheme import default_scheme
 from swsearch.sequences.alphabet import PROTEIN

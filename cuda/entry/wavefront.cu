@@ -1,5 +1,5 @@
 // The __global__ function `wavefront`: one anti-diagonal of 16 by 16 tiles of a global alignment with linear gaps, score
-// only (Needleman-Wunsch; kernels/wavefront.cuh). swsearch/engine/cuda/wavefront.py compiles this file and launches it
+// only (Needleman-Wunsch; kernels/wavefront.cuh). swsearch/engine/cuda/pairs/wavefront.py compiles this file and launches it
 // once per anti-diagonal, in order. The kernel serves for comparison with the others.
 //
 // In:     query, subject   `rows` and `columns` letters, 16 bits each

@@ -4,7 +4,7 @@
 // row and, in local problems, the best score.
 //
 // The method follows US patent 9,110,855 (matrix-based dynamic programming); docs/design/diamond.md describes it, and
-// tests/engine/cuda/diamond/horizon_model.py models it.
+// tests/engine/cuda/pairs/horizon_model.py models it.
 //
 // Threads and cells. A warp computes a strip; each of its 32 lanes stores kRows rows in registers. In step t lane a
 // computes column t - kLag * a, so no lane needs a value that another lane computes in the same step: the cells of a

@@ -94,7 +94,7 @@ struct ShortEnd {
     }
 };
 
-// Sizes of decisions, which the host computes as well (swsearch/engine/cuda/short_pairs.py).
+// Sizes of decisions, which the host computes as well (swsearch/engine/cuda/pairs/short_pairs.py).
 template <int kRows, bool kAffine>
 struct DecisionWords {
     static constexpr int kBits = kAffine ? 4 : 2;

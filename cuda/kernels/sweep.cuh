@@ -36,7 +36,7 @@
 
 namespace swsearch {
 
-// One pair and its matrix, as swsearch/engine/cuda/diamond_launch.py lays it out.
+// One pair and its matrix, as swsearch/engine/cuda/pairs/diamond_launch.py lays it out.
 struct SweepPair {
     u64 query;        // index of the first query letter
     u64 subject;      // byte offset of the first subject letter

@@ -29,12 +29,12 @@ from swsearch.bench.workloads import Workload, generated_query, profiles_of
 from swsearch.engine.cpu.engine import CpuEngine, usable_instruction_sets
 from swsearch.engine.cpu.pairs import CpuPairs, cigars
 from swsearch.engine.cuda.cudasw2 import Cudasw2Engine
-from swsearch.engine.cuda.device import Device, PyCudaDevice
-from swsearch.engine.cuda.diamond_pairs import DiamondPairs
-from swsearch.engine.cuda.engine import CudaEngine
-from swsearch.engine.cuda.launches import Timing
-from swsearch.engine.cuda.short_pairs import ShortPairs
-from swsearch.engine.cuda.wavefront import WavefrontPairs
+from swsearch.engine.cuda.pairs.long_pairs import DiamondPairs
+from swsearch.engine.cuda.pairs.short_pairs import ShortPairs
+from swsearch.engine.cuda.pairs.wavefront import WavefrontPairs
+from swsearch.engine.cuda.runtime.device import Device, PyCudaDevice
+from swsearch.engine.cuda.search.engine import CudaEngine
+from swsearch.engine.cuda.search.launches import Timing
 from swsearch.engine.pair_arrays import AlignmentProblem, PairBackend, PairPaths, Sequences
 from swsearch.engine.protocol import ScoreEngine
 from swsearch.engine.reference import ReferenceEngine

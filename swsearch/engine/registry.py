@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from swsearch.cores import check_threads, threads_to_use
-from swsearch.engine.cuda.presence import GpuProbe, look_for_gpus
+from swsearch.engine.cuda.runtime.presence import GpuProbe, look_for_gpus
 from swsearch.engine.protocol import EngineInfo, ScoreEngine
 from swsearch.errors import EngineUnavailable, InputError
 
@@ -33,7 +33,7 @@ def engine_info(name: str, *, gpus: GpuProbe | None = None) -> EngineInfo:
         The GPUs of this machine, if they were probed before.
     """
     if name == "cuda":
-        from swsearch.engine.cuda.info import cuda_info
+        from swsearch.engine.cuda.runtime.info import cuda_info
 
         return cuda_info(gpus=gpus)
     if name == "cpu":
@@ -135,7 +135,7 @@ def warm_up_gpus(name: str, devices: Sequence[int], cells: int, threads: int | N
     wanted = name == "cuda" or (name == "auto" and gpu_is_faster(cells, threads))
     if not wanted or importlib.util.find_spec("pycuda") is None:
         return False
-    from swsearch.engine.cuda.warm_up import warm_up
+    from swsearch.engine.cuda.runtime.warm_up import warm_up
 
     warm_up(devices)
     return True
@@ -151,7 +151,7 @@ def _open_kernel(kernel: str, name: str, devices: Sequence[int], gpus: GpuProbe)
         raise InputError(f"--kernel {kernel} works on one GPU; give a single number to --devices")
     _require_gpu(gpus)
     from swsearch.engine.cuda.cudasw2 import Cudasw2Engine
-    from swsearch.engine.cuda.device import PyCudaDevice
+    from swsearch.engine.cuda.runtime.device import PyCudaDevice
 
     engine = Cudasw2Engine(kernel, PyCudaDevice(devices[0]))
     return engine, f"cuda engine ({engine.description}), as asked"
@@ -170,7 +170,7 @@ def open_named(name: str, threads: int | None, devices: Sequence[int], gpus: Gpu
     """
     if name == "cuda":
         _require_gpu(gpus)
-        from swsearch.engine.cuda.devices import CudaDevices
+        from swsearch.engine.cuda.search.multi_gpu import CudaDevices
 
         cuda = CudaDevices(devices)
         return cuda, cuda.description

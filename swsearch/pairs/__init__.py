@@ -12,6 +12,6 @@
 ===============  ==================================================================================
 
 The backends are ``swsearch.engine.cpu.pairs``, ``swsearch.engine.reference_pairs``, and ``short_pairs``,
-``diamond_pairs`` and ``wavefront`` in ``swsearch.engine.cuda``. docs/design/diamond.md defines the modes, and which one
-of several optimal alignments is returned.
+``long_pairs`` and ``wavefront`` in ``swsearch.engine.cuda.pairs``. docs/design/diamond.md defines the modes, and which
+one of several optimal alignments is returned.
 """

@@ -21,7 +21,7 @@ from swsearch.pairs.align import CIGAR_CELLS, Pair, PairAlignment, align_pairs, 
 from swsearch.pairs.scoring import PairScoring
 
 if TYPE_CHECKING:
-    from swsearch.engine.cuda.device import Device
+    from swsearch.engine.cuda.runtime.device import Device
 
 ENGINES: Final = ("auto", "cuda", "cpu", "reference")
 PAIR_KERNELS: Final = ("diamond", "wavefront")
@@ -167,7 +167,7 @@ class PairAligner(Closeable):
         path = self.path is not False if self.engine == "reference" else self.path
         path = cells <= CIGAR_CELLS if path is None else path
         if self._takes_gpu(cells, self._gpu_pair_cells):
-            from swsearch.engine.cuda.device import OutOfDeviceMemory
+            from swsearch.engine.cuda.runtime.device import OutOfDeviceMemory
 
             try:
                 return self._aligned([pair], self._gpu_backend("diamond"), path, progress)[0]
@@ -218,20 +218,20 @@ class PairAligner(Closeable):
 
 def first_gpu() -> Device:
     """The first GPU of the machine; EngineUnavailable if none can be used."""
-    from swsearch.engine.cuda.device import PyCudaDevice
+    from swsearch.engine.cuda.runtime.device import PyCudaDevice
 
     return PyCudaDevice()
 
 
 def _gpu_backend(kernel: str, device: Device) -> PairBackend:
     if kernel == "short":
-        from swsearch.engine.cuda.short_pairs import ShortPairs
+        from swsearch.engine.cuda.pairs.short_pairs import ShortPairs
 
         return ShortPairs(device)
     if kernel == "diamond":
-        from swsearch.engine.cuda.diamond_pairs import DiamondPairs
+        from swsearch.engine.cuda.pairs.long_pairs import DiamondPairs
 
         return DiamondPairs(device)
-    from swsearch.engine.cuda.wavefront import WavefrontPairs
+    from swsearch.engine.cuda.pairs.wavefront import WavefrontPairs
 
     return WavefrontPairs(device)

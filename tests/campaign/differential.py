@@ -290,7 +290,7 @@ def _check_emulated(trial, kind, profiles, partition, wanted):  # type: ignore[n
 
 @cache
 def _emulated():  # type: ignore[no-untyped-def]
-    from swsearch.engine.cuda.engine import CudaEngine
+    from swsearch.engine.cuda.search.engine import CudaEngine
     from tests.engine.cuda.emulation.emulated_device import EmulatedDevice
 
     return CudaEngine(EmulatedDevice())

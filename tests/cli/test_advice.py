@@ -5,7 +5,7 @@ The expected words are written by hand.
 
 import pytest
 
-from swsearch.engine.cuda.presence import look_for_gpus
+from swsearch.engine.cuda.runtime.presence import look_for_gpus
 from tests.cli.conftest import DATA
 
 QUERIES = DATA / "queries.fasta"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from swsearch.engine.cuda.devices import CudaDevices
+from swsearch.engine.cuda.search.multi_gpu import CudaDevices
 from tests.cli.conftest import DATA
 from tests.engine.cuda.emulation.emulated_device import opener
 

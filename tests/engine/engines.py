@@ -12,8 +12,8 @@ import pytest
 from swsearch import _native
 from swsearch.database.partition import Partition
 from swsearch.engine.cpu.engine import CpuEngine
-from swsearch.engine.cuda.engine import CudaEngine
-from swsearch.engine.cuda.info import cuda_info
+from swsearch.engine.cuda.runtime.info import cuda_info
+from swsearch.engine.cuda.search.engine import CudaEngine
 from swsearch.engine.protocol import ScoreEngine
 from swsearch.engine.reference import ReferenceEngine
 from swsearch.hits.score_block import ScoreBlock

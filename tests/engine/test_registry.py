@@ -2,7 +2,7 @@
 
 import pytest
 
-from swsearch.engine.cuda.presence import DriverFacts, GpuProbe
+from swsearch.engine.cuda.runtime.presence import DriverFacts, GpuProbe
 from swsearch.engine.registry import engine_infos, open_engine
 from swsearch.errors import EngineUnavailable, InputError
 

@@ -2,7 +2,7 @@
 // profile, and the functions that read it.
 //
 // Used by kernels/strip.cuh, inter_task.cuh and intra_task.cuh. In: a packed profile (16-byte units in global memory or
-// in a texture), which swsearch/engine/cuda/profile.py writes; Tile in swsearch/engine/cuda/kernels.py computes the same
+// in a texture), which swsearch/engine/cuda/search/profile.py writes; Tile in swsearch/engine/cuda/runtime/kernels.py computes the same
 // layout. Out: a strip in shared memory, and for each lane the words of its rows for one residue code.
 //
 // In this file, "column j" is a position of the subject, and "residue code" is an index into the profile (0 is padding).

@@ -20,8 +20,8 @@ from swsearch.engine.cuda.cudasw2 import (
     sequential_texels,
     striped_texels,
 )
-from swsearch.engine.cuda.device import Stream
-from swsearch.engine.cuda.engine import CudaEngine
+from swsearch.engine.cuda.runtime.device import Stream
+from swsearch.engine.cuda.search.engine import CudaEngine
 from swsearch.engine.protocol import ScoreEngine
 from swsearch.engine.reference import ReferenceEngine
 from swsearch.errors import EngineError
@@ -208,7 +208,7 @@ def test_profiles_hold_every_row_once() -> None:
 
 
 def test_pieces_and_empty_partitions(emulated: MakeDevice, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("swsearch.engine.cuda.subjects.SMALLEST_CHUNK", 200)
+    monkeypatch.setattr("swsearch.engine.cuda.search.subjects.SMALLEST_CHUNK", 200)
     queries, partition = case(6, (40,))
     profiles = [sequence_profile(query, default_scheme(PROTEIN)) for query in queries]
     device = emulated()

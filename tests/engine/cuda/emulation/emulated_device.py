@@ -20,9 +20,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from swsearch.engine.cuda.compiler import HALF_MAXIMA
-from swsearch.engine.cuda.device import Argument, Buffer, Device, DeviceFacts, Event, OutOfDeviceMemory, Stream, Texture
-from swsearch.engine.cuda.kernels import KernelSpec
+from swsearch.engine.cuda.runtime.compiler import HALF_MAXIMA
+from swsearch.engine.cuda.runtime.device import (
+    Argument,
+    Buffer,
+    Device,
+    DeviceFacts,
+    Event,
+    OutOfDeviceMemory,
+    Stream,
+    Texture,
+)
+from swsearch.engine.cuda.runtime.kernels import KernelSpec
 from swsearch.errors import EngineError
 from swsearch.resources import resource_folder
 from tests.compiled import compiled, compiler_version, digest_of
@@ -85,7 +94,7 @@ class HostEvent:
 
 
 class EmulatedDevice:
-    """See :class:`swsearch.engine.cuda.device.Device`.
+    """See :class:`swsearch.engine.cuda.runtime.device.Device`.
 
     An operation ends before its call returns, or, with ``shuffle``, at any later time that the order of its stream and
     the calls of ``follow`` permit: when the host waits, pending operations run in random order.

@@ -1,0 +1,253 @@
+"""Device memory and launches of a sweep of pairs by diamonds.
+
+:class:`DiamondLaunch` uploads the pairs of one call for ``cuda/entry/sweep_pairs.cu``, owns their device memory,
+launches strips and reads the best ends; ``cuda/include/swsearch/sweep_parameters.cuh`` lists the kernel's parameters.
+For a path (``diamond_paths.py``) it sweeps strips again with ``cuda/entry/trace_pairs.cu``.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from swsearch.engine.cuda.pairs.diamond_checkpoints import ENTRY_BYTES, StripCheckpoints
+from swsearch.engine.cuda.pairs.diamond_plan import PairLetters, SweepShape, filled_columns, kernel_for
+from swsearch.engine.cuda.runtime.device import Argument, Buffer, Device, Stream
+from swsearch.engine.cuda.runtime.kernels import SWEEP_WARPS
+from swsearch.engine.pair_arrays import AlignmentProblem
+
+CELLS_PER_LAUNCH: Final = 4_000_000_000_000
+"""Maximum number of cells of a launch: it takes one or two seconds on a large GPU, after which an interrupt takes
+effect."""
+
+_PAIR: Final = np.dtype(
+    [(name, "<u8") for name in ("query", "subject", "horizon", "last_row", "last_column")]
+    + [(name, "<u4") for name in ("rows", "columns", "first_strip", "unused")]
+)
+"""``SweepPair`` of ``cuda/kernels/sweep.cuh``."""
+
+
+@dataclass(frozen=True)
+class PairEnd:
+    """The best end that a problem allows: its score, and the numbers of query and subject letters before it."""
+
+    score: int
+    query_end: int
+    subject_end: int
+
+
+class DiamondLaunch:
+    """Device memory and launches of one call; the memory is freed when ``stack`` closes."""
+
+    def __init__(
+        self,
+        device: Device,
+        stack: contextlib.ExitStack,
+        problem: AlignmentProblem,
+        shape: SweepShape,
+        letters: PairLetters,
+        table: NDArray[np.void],
+    ) -> None:
+        self._device, self._stack = device, stack
+        self._problem, self._shape, self._letters, self._table = problem, shape, letters, table
+        self.n_bytes = 0
+        self._n_strips = _first_strips(table, shape)[-1]
+        columns = int(table["horizon"][-1]) + filled_columns(int(table["columns"][-1]))
+        self._lasts_words = int(table["last_column"][-1]) + int(table["rows"][-1])
+        self._pairs = self._uploaded(table.view(np.uint8))
+        self._query = self._uploaded(letters.query.view(np.uint8))
+        self._subject = self._uploaded(letters.subject.view(np.uint8))
+        self._lines = self._uploaded(letters.lines)
+        self._horizon = self._cleared(columns * ENTRY_BYTES)
+        self._known = self._cleared(len(table) * 4)
+        self._found = self._allocate(self._n_strips * 8)
+        self._states = self._allocate(self._n_strips * shape.state_bytes if problem.local else 0)
+        self._lasts = self._allocate(self._lasts_words * 4)
+        self._listed = self._allocate(self._n_strips * 4 if problem.local else 0)
+        self._positions = self._allocate(self._n_strips * 8 if problem.local else 0)
+        self._counter = self._allocate(4)
+        # The arrays may be freed after the call, so the copies must have ended.
+        device.synchronize()
+
+    @property
+    def n_strips(self) -> int:
+        """Number of strips of all pairs."""
+        return self._n_strips
+
+    def sweep(self, checkpoints: StripCheckpoints | None = None, progress: Callable[[int], None] | None = None) -> None:
+        """Sweep all pairs once; a call with a single pair may save rows in ``checkpoints``."""
+        for strips in self._strips_per_launch(0, self._n_strips, int(self._table["columns"].max())):
+            self._start("sweep_pairs", strips, self._arguments(strips.stop, checkpoints))
+            if progress is not None:
+                self._device.synchronize()
+                progress(cells_of(self._table, self._shape, strips))
+
+    def sweep_again(
+        self, first: int, last: int, columns: int, top: NDArray[np.uint64] | None, checkpoints: StripCheckpoints
+    ) -> None:
+        """Sweep columns 1 to ``columns`` of strips first to last - 1 of a single pair again, to fill ``checkpoints``.
+
+        The last diamond is computed to its end, or to the matrix's last column if that comes first, so that padding
+        letters occur only after the matrix's end. ``top`` contains the saved entries of the row above, padded to
+        complete diamonds; it is None above the first strip.
+        """
+        device = self._device
+        table = self._table.copy()
+        columns = min(filled_columns(columns), int(table["columns"][0]))
+        table["columns"] = columns
+        device.upload(self._pairs, table.view(np.uint8), Stream.COMPUTE)
+        if top is None:
+            device.clear(self._horizon, filled_columns(columns) * ENTRY_BYTES, Stream.COMPUTE)
+        else:
+            device.upload(self._horizon, top[: filled_columns(columns)], Stream.COMPUTE)
+        device.synchronize()
+        for strips in self._strips_per_launch(first, last, columns):
+            states: list[Argument] = [_address(checkpoints.states), np.uint32(checkpoints.state_words)]
+            self._start("trace_pairs", strips, self._arguments(strips.stop, checkpoints) + states)
+            device.synchronize()
+
+    def ends(self) -> list[PairEnd]:
+        """The best end of each pair after a sweep, the border of the matrix excluded."""
+        return self._local_ends() if self._problem.local else self._border_ends()
+
+    def _strips_per_launch(self, first: int, last: int, columns: int) -> Iterator[range]:
+        """Ranges of strips, one per launch."""
+        n_strips = max(1, CELLS_PER_LAUNCH // (self._shape.strip_rows * columns))
+        for start in range(first, last, n_strips):
+            yield range(start, min(start + n_strips, last))
+
+    def _start(self, entry: str, strips: range, arguments: list[Argument]) -> None:
+        """Launch a range of strips; the strips before it were launched earlier."""
+        device = self._device
+        spec = kernel_for(self._problem, self._shape, compared=self._letters.compared, entry=entry)
+        shared_bytes = self._shape.warp_bytes(self._letters.n_columns) * SWEEP_WARPS
+        # The grid has at most as many blocks as run at a time, because a strip may wait only for a strip that runs.
+        resident = device.facts.multiprocessors * device.resident_blocks(spec, shared_bytes)
+        device.upload(self._counter, np.array([strips.start], np.uint32), Stream.COMPUTE)
+        grid = min(resident, -(-len(strips) // SWEEP_WARPS))
+        device.launch(spec, grid, shared_bytes, arguments, Stream.COMPUTE)
+
+    def _local_ends(self) -> list[PairEnd]:
+        """The best end of each pair over all its strips."""
+        device = self._device
+        found = np.empty((self._n_strips, 2), np.int32)
+        device.download(found, self._found, Stream.COMPUTE)
+        firsts = _first_strips(self._table, self._shape)
+        best = np.maximum.reduceat(found[:, 0], firsts[:-1])
+        wanted = np.flatnonzero((found[:, 0] == np.repeat(best, np.diff(firsts))) & (found[:, 0] > 0))
+        positions = np.zeros((len(wanted), 2), np.int32)
+        if len(wanted):
+            device.upload(self._listed, wanted.astype(np.uint32), Stream.COMPUTE)
+            spec = kernel_for(self._problem, self._shape, compared=self._letters.compared, entry="locate_best")
+            shared_bytes = self._shape.warp_bytes(self._letters.n_columns) * SWEEP_WARPS
+            arguments = [
+                *self._arguments(self._n_strips, None), _address(self._listed), np.uint32(len(wanted)),
+                _address(self._positions),
+            ]  # fmt: skip
+            device.launch(spec, -(-len(wanted) // SWEEP_WARPS), shared_bytes, arguments, Stream.COMPUTE)
+            device.download(positions, self._positions, Stream.COMPUTE)
+        ends = [PairEnd(0, 0, 0)] * len(self._table)
+        for strip, (column, row) in zip(wanted.tolist(), positions.tolist(), strict=True):
+            pair = int(np.searchsorted(firsts, strip, side="right")) - 1
+            ends[pair] = better(ends[pair], PairEnd(int(best[pair]), row, column))
+        return ends
+
+    def _arguments(self, last_strip: int, checkpoints: StripCheckpoints | None) -> list[Argument]:
+        """The parameters of ``cuda/include/swsearch/sweep_parameters.cuh``."""
+        problem, letters, shape = self._problem, self._letters, self._shape
+        null = np.uint64(0)
+        rows: list[Argument] = [null, null, np.uint32(0)]
+        if checkpoints is not None:
+            rows = [_address(checkpoints.row_indices), _address(checkpoints.rows), np.uint32(checkpoints.row_columns)]
+        compared = letters.compared
+        return [
+            _address(self._pairs), np.uint32(len(self._table)), np.uint32(last_strip),
+            null if compared else _address(self._query), _address(self._lines), np.int32(letters.n_columns),
+            _address(self._query) if compared else null, np.int32(problem.match), np.int32(problem.mismatch),
+            _address(self._subject), np.int32(problem.gap_open), np.int32(problem.gap_extend),
+            np.int32(problem.local or problem.query_free), np.int32(problem.local or problem.subject_free),
+            np.int32(shape.reach(problem)),
+            _address(self._horizon), _address(self._known), _address(self._states), _address(self._found),
+            _address(self._lasts), *rows,
+            np.uint32(shape.warp_bytes(letters.n_columns) // 4),
+            _address(self._counter),
+        ]  # fmt: skip
+
+    def _border_ends(self) -> list[PairEnd]:
+        """The best allowed end of each pair in the last row and the last column."""
+        lasts = np.empty(self._lasts_words, np.int32)
+        self._device.download(lasts, self._lasts, Stream.COMPUTE)
+        ends = []
+        for pair in self._table:
+            rows, columns = int(pair["rows"]), int(pair["columns"])
+            column = lasts[int(pair["last_column"]) :][:rows]
+            end = PairEnd(int(column[-1]), rows, columns)
+            if self._problem.query_free:
+                end = better(end, PairEnd(int(column.max()), int(column.argmax()) + 1, columns))
+            if self._problem.subject_free:
+                row = lasts[int(pair["last_row"]) :][:columns]
+                end = better(end, PairEnd(int(row.max()), rows, int(row.argmax()) + 1))
+            ends.append(end)
+        return ends
+
+    def _allocate(self, n_bytes: int) -> Buffer:
+        buffer = self._device.allocate(n_bytes)
+        self._stack.callback(buffer.free)
+        self.n_bytes += n_bytes
+        return buffer
+
+    def _uploaded(self, values: NDArray[Any]) -> Buffer:
+        buffer = self._allocate(values.nbytes)
+        self._device.upload(buffer, values, Stream.COMPUTE)
+        return buffer
+
+    def _cleared(self, n_bytes: int) -> Buffer:
+        buffer = self._allocate(n_bytes)
+        self._device.clear(buffer, n_bytes, Stream.COMPUTE)
+        return buffer
+
+
+def _address(buffer: Buffer | None) -> np.uint64:
+    return np.uint64(0 if buffer is None else buffer.address)
+
+
+def better(one: PairEnd, other: PairEnd) -> PairEnd:
+    """The better of two ends: the higher score, then the smaller column, then the smaller row."""
+    return min(one, other, key=lambda end: (-end.score, end.subject_end, end.query_end))
+
+
+def pair_table(
+    lengths: Sequence[tuple[int, int]], letters: PairLetters, shape: SweepShape, problem: AlignmentProblem
+) -> NDArray[np.void]:
+    """The pairs as the kernel reads them: an array of ``SweepPair``."""
+    table = np.zeros(len(lengths), _PAIR)
+    horizon = lasts = strips = 0
+    for index, (rows, columns) in enumerate(lengths):
+        keeps_row = problem.subject_free and not problem.local
+        table[index] = (
+            letters.query_starts[index], letters.subject_starts[index], horizon, lasts,
+            lasts + (columns if keeps_row else 0), rows, columns, strips, 0,
+        )  # fmt: skip
+        horizon += filled_columns(columns)
+        lasts += (columns if keeps_row else 0) + (0 if problem.local else rows)
+        strips += shape.strips(rows)
+    return table
+
+
+def _first_strips(table: NDArray[np.void], shape: SweepShape) -> list[int]:
+    """Index of the first strip of each pair, followed by the total number of strips."""
+    return [*table["first_strip"].tolist(), int(table["first_strip"][-1]) + shape.strips(int(table["rows"][-1]))]
+
+
+def cells_of(table: NDArray[np.void], shape: SweepShape, strips: range) -> int:
+    """Cells of a range of strips, padding included."""
+    firsts = _first_strips(table, shape)
+    cells = 0
+    for first, last, columns in zip(firsts, firsts[1:], table["columns"].tolist(), strict=False):
+        cells += max(0, min(last, strips.stop) - max(first, strips.start)) * shape.strip_rows * columns
+    return cells

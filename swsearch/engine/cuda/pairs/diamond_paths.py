@@ -1,0 +1,230 @@
+"""Checkpointed traceback of a pair whose end a GPU has found.
+
+The input is a pair, already uploaded (:class:`swsearch.engine.cuda.pairs.diamond_launch.DiamondLaunch`), with its end;
+the output is the start of the path and its runs of ``M``, ``D`` and ``I``.
+
+Bands of strips are swept again from the end upwards. A band begins below a known row and is swept only up to the
+column that the path has reached; its strips save their lowest rows and states (``diamond_checkpoints.py``). The saved
+values at the edges of the blocks on the path are copied to the host, where ``_native.PairWalk`` computes these blocks
+again and traces the path through them. A band whose checkpoints do not fit the device is divided at rows that another
+sweep saves. All values are those of the complete matrix, so the path does not depend on the division and equals the
+path of the CPU's kernels (docs/design/diamond.md, "Path").
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from swsearch import _native
+from swsearch.engine.cuda.pairs.diamond_checkpoints import (
+    ENTRY_BYTES,
+    KnownRow,
+    LeftEdges,
+    StripCheckpoints,
+    nodes,
+    strip_bytes,
+)
+from swsearch.engine.cuda.pairs.diamond_launch import DiamondLaunch, PairEnd
+from swsearch.engine.cuda.pairs.diamond_plan import CHECKPOINT_COLUMNS, SweepShape
+from swsearch.engine.cuda.runtime.device import Device, OutOfDeviceMemory, Stream
+from swsearch.engine.pair_arrays import AlignmentProblem
+from swsearch.typing import Letters
+
+PATH_SHARE: Final = 0.5
+"""Share of the device's free memory that checkpoints may take."""
+
+
+@dataclass(frozen=True)
+class PairPath:
+    """Numbers of query and subject letters before a path, and its runs of ``M``, ``D`` and ``I`` with their lengths."""
+
+    query_start: int
+    subject_start: int
+    runs: list[tuple[str, int]]
+
+
+def evenly(first: int, last: int, n_rows: int) -> list[int]:
+    """Up to ``n_rows`` strips whose lowest rows divide strips first to last - 1 into bands of about equal height."""
+    parts = min(n_rows + 1, last - first)
+    return [first + (last - first) * part // parts - 1 for part in range(1, parts)]
+
+
+def rows_between(n_strips: int, shape: SweepShape, columns: int, checkpoint_bytes: int, memory_bytes: int) -> int:
+    """Number of rows that divide the strips into bands whose checkpoints fit the device; 0 if one band suffices.
+
+    The rows of one sweep fit ``memory_bytes`` of host memory; if not even one row fits, the number is 1.
+    """
+    bands = -(-n_strips * strip_bytes(shape, columns) // max(checkpoint_bytes, 1))
+    return min(bands - 1, n_strips - 1, max(1, memory_bytes // (ENTRY_BYTES * columns)))
+
+
+class DiamondPath:
+    """Finds the path of one pair.
+
+    Parameters
+    ----------
+    launch : DiamondLaunch
+        The pair's launch. Its memory is reused after its ends were read.
+    problem, shape
+        The arguments of ``launch``.
+    checkpoint_bytes : int
+        Device memory for checkpoints at a time, unless a single strip needs more.
+    memory_bytes : int
+        Host memory for the rows of one sweep, unless a single row needs more.
+
+    Attributes
+    ----------
+    seconds : float
+        Kernel time of the sweeps.
+    peak_bytes : int
+        Largest device memory of checkpoints at a time, without that of the launch.
+    """
+
+    def __init__(
+        self,
+        device: Device,
+        launch: DiamondLaunch,
+        problem: AlignmentProblem,
+        shape: SweepShape,
+        checkpoint_bytes: int,
+        memory_bytes: int,
+    ) -> None:
+        self._device, self._launch, self._problem, self._shape = device, launch, problem, shape
+        self._checkpoint_bytes, self._memory_bytes = checkpoint_bytes, memory_bytes
+        self.seconds = 0.0
+        self.peak_bytes = 0
+
+    def allocate_rows(self, first: int, last: int, columns: int, n_rows: int) -> StripCheckpoints:
+        """Device memory for up to ``n_rows`` rows that divide strips first to last - 1; for fewer if memory is short.
+
+        Raises
+        ------
+        OutOfDeviceMemory
+            Not even one row fits.
+        """
+        while True:
+            try:
+                return self._allocated(evenly(first, last, n_rows), columns, states=False)
+            except OutOfDeviceMemory:
+                if n_rows == 1:
+                    raise
+                n_rows //= 2
+
+    def find(self, query: Letters, subject: Letters, end: PairEnd, known: Sequence[KnownRow]) -> PairPath:
+        """The path of the pair that ends at ``end``.
+
+        Parameters
+        ----------
+        known : sequence of KnownRow
+            Rows that the first sweep saved, from the top to the bottom.
+
+        Raises
+        ------
+        OutOfDeviceMemory
+            The checkpoints of a single strip do not fit.
+        """
+        problem = self._problem
+        walk = _native.PairWalk(
+            query, subject, problem.table, problem.match, problem.mismatch, problem.gap_open, problem.gap_extend,
+            problem.local, problem.local or problem.query_free, problem.local or problem.subject_free,
+            end.query_end, end.subject_end,
+        )  # fmt: skip
+        self._band(walk, 0, self._launch.n_strips, None, known)
+        return PairPath(*walk.finish())
+
+    def _band(
+        self, walk: _native.PairWalk, first: int, last: int, top: KnownRow | None, known: Sequence[KnownRow]
+    ) -> None:
+        """Trace the path through strips first to last - 1 below ``top``; its current cell is in them or above them."""
+        for row in reversed(known):
+            self._band(walk, row.strip + 1, last, row, ())
+            last = row.strip + 1
+        last = min(last, self._shape.strips(walk.row))
+        if walk.done or last <= first:
+            return
+        columns = walk.column
+        checkpoints = self._allocate_all(first, last, columns)
+        if checkpoints is not None:
+            with checkpoints:
+                self._sweep_again(first, last, columns, top, checkpoints)
+                for strip in range(last - 1, first - 1, -1):
+                    self._strip(walk, strip, top if strip == first else None, checkpoints)
+            return
+        n_rows = rows_between(last - first, self._shape, columns, self._checkpoint_bytes, self._memory_bytes)
+        with self.allocate_rows(first, last, columns, n_rows) as rows:
+            self._sweep_again(first, rows.strips[-1] + 1, columns, top, rows)
+            known = rows.all_rows()
+        self._band(walk, first, last, top, known)
+
+    def _allocate_all(self, first: int, last: int, columns: int) -> StripCheckpoints | None:
+        """Device memory for all checkpoints of strips first to last - 1; None if the band must be divided."""
+        n_bytes = (last - first) * strip_bytes(self._shape, columns)
+        if last - first > 1 and n_bytes > self._checkpoint_bytes:
+            return None
+        try:
+            return self._allocated(range(first, last), columns, states=True)
+        except OutOfDeviceMemory:
+            if last - first == 1:
+                raise
+            self._checkpoint_bytes = n_bytes // 2
+            return None
+
+    def _allocated(self, strips: Sequence[int], columns: int, *, states: bool) -> StripCheckpoints:
+        checkpoints = StripCheckpoints(self._device, self._shape, self._launch.n_strips, strips, columns, states=states)
+        self.peak_bytes = max(self.peak_bytes, checkpoints.n_bytes)
+        return checkpoints
+
+    def _sweep_again(
+        self, first: int, last: int, columns: int, top: KnownRow | None, checkpoints: StripCheckpoints
+    ) -> None:
+        with self._device.timed(Stream.COMPUTE) as seconds:
+            self._launch.sweep_again(first, last, columns, None if top is None else top.entries, checkpoints)
+        self.seconds += seconds[0]
+
+    def _strip(self, walk: _native.PairWalk, strip: int, top: KnownRow | None, checkpoints: StripCheckpoints) -> None:
+        """Trace the path through a strip; ``top`` is the row above it if the strip above saved none."""
+        above = strip * self._shape.strip_rows
+        # About as many blocks as a diagonal crosses in a strip.
+        at_once = 2 * self._shape.strip_rows // CHECKPOINT_COLUMNS + 2
+        while not walk.done and walk.row > above:
+            last = (walk.column - 1) // CHECKPOINT_COLUMNS
+            first = max(0, last + 1 - at_once)
+            begin = first * CHECKPOINT_COLUMNS
+            top_h, top_f = self._row_above(strip, top, checkpoints, begin, walk.column)
+            # Block b begins at checkpoint b - 1; block 0 begins at the border, for which no state is saved.
+            edges = checkpoints.left_edges(strip, max(first, 1) - 1, last)
+            for block in range(last, first - 1, -1):
+                column = block * CHECKPOINT_COLUMNS
+                if walk.done or walk.row <= above:
+                    break
+                if walk.column <= column:
+                    continue
+                left, block_index, group_rows = edges, block - max(first, 1), self._shape.words
+                if block == 0:
+                    left, block_index, group_rows = self._border(above), 0, self._shape.strip_rows
+                walk.through(
+                    above, column, group_rows, top_h[column - begin :], top_f[column - begin :],
+                    left.h[block_index], left.next_e[block_index], left.corner[block_index], left.next_f[block_index],
+                )  # fmt: skip
+
+    def _row_above(
+        self, strip: int, top: KnownRow | None, checkpoints: StripCheckpoints, begin: int, end: int
+    ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """H of the row above a strip, and F of the strip's first row, in columns begin to end - 1, counted from 0."""
+        if strip == 0:
+            h = self._problem.border(np.arange(begin + 1, end + 1), free=self._problem.subject_free)
+            return h, h - np.int32(self._problem.gap_first)
+        return nodes(checkpoints.row(strip - 1, begin, end) if top is None else top.entries[begin:end])
+
+    def _border(self, above: int) -> LeftEdges:
+        """The matrix's left border as the left edge of a strip."""
+        free = self._problem.query_free
+        h = self._problem.border(np.arange(above, above + self._shape.strip_rows + 1), free=free)[None]
+        return LeftEdges(
+            h[:, 1:].copy(), h[:, 1:] - np.int32(self._problem.gap_first), h[:, :1].copy(), h[:, :0].copy()
+        )

@@ -1,0 +1,261 @@
+"""Aligns pairs on a GPU by diamonds over a linear horizon: best score, its end and the path, in linear memory.
+
+Inputs are pairs of uint16 letter arrays and a problem; outputs are a :class:`PairEnd` per pair and, for a single pair,
+a :class:`PairPath`. Every cell of the matrix is computed. :class:`DiamondSweep` plans the sweeps of
+``diamond_launch.py``. All pairs of a call share its launches as far as the device's memory allows; a path is found for
+one pair at a time (``diamond_paths.py``). If several ends have the best score, the one in the smallest column is
+reported and, within this column, the one in the smallest row (docs/design/diamond.md).
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TypeVar
+
+from swsearch.engine.cuda.pairs.diamond_checkpoints import StripCheckpoints
+from swsearch.engine.cuda.pairs.diamond_launch import DiamondLaunch, PairEnd, better, pair_table
+from swsearch.engine.cuda.pairs.diamond_paths import PATH_SHARE, DiamondPath, PairPath, rows_between
+from swsearch.engine.cuda.pairs.diamond_plan import (
+    MAX_GAP_FIRST,
+    MAX_LOCAL_SCORE,
+    MAX_PAIR_SCORE,
+    SweepShape,
+    choose_shape,
+    kernel_for,
+    lay_out,
+    table_columns,
+)
+from swsearch.engine.cuda.runtime.device import Device, OutOfDeviceMemory, Stream
+from swsearch.engine.pair_arrays import AlignmentProblem
+from swsearch.errors import InputError
+from swsearch.typing import Letters
+
+T = TypeVar("T")
+
+
+class DiamondSweep:
+    """Scores and aligns pairs on one device, which the caller owns and closes.
+
+    Parameters
+    ----------
+    device : Device
+    make_room : callable, optional
+        Frees device memory that its owners can allocate again; called if not even one pair fits.
+
+    Attributes
+    ----------
+    seconds : float
+        Kernel time so far, by events on the device.
+    peak_bytes : int
+        Largest device memory of a call so far.
+    """
+
+    def __init__(self, device: Device, make_room: Callable[[], None] | None = None) -> None:
+        self._device = device
+        self._make_room = make_room
+        self.seconds = 0.0
+        self.peak_bytes = 0
+
+    def ends(
+        self,
+        pairs: Sequence[tuple[Letters, Letters]],
+        problem: AlignmentProblem,
+        progress: Callable[[int], None] | None = None,
+        shape: SweepShape | None = None,
+    ) -> list[PairEnd]:
+        """Best score and end of each pair.
+
+        If the device runs out of memory, the next launch takes half as many pairs.
+
+        Parameters
+        ----------
+        pairs : sequence of (uint16 array, uint16 array)
+            Query and subject letters, as ``problem`` numbers them.
+        progress : callable, optional
+            Called between launches with the number of cells computed since the last call.
+        shape : SweepShape, optional
+            By default it is chosen by the lengths.
+
+        Raises
+        ------
+        InputError
+            Sequences so long that a score may exceed 30 bits, or costs that only the CPU's kernels support.
+        OutOfDeviceMemory
+            A single pair does not fit; the message names its lengths.
+        """
+        for query, subject in pairs:
+            check_pair(len(query), len(subject), problem)
+        filled = [index for index, (query, subject) in enumerate(pairs) if len(query) and len(subject)]
+        ends = [_border_end(len(query), len(subject), problem) for query, subject in pairs]
+        n_at_once = len(filled)
+        while filled:
+            indices = filled[:n_at_once]
+            chosen = [pairs[index] for index in indices]
+            if len(chosen) == 1:
+                swept = self._alone(chosen[0], partial(self._ends_of, chosen, problem, progress, shape))
+            else:
+                try:
+                    swept = self._ends_of(chosen, problem, progress, shape)
+                except OutOfDeviceMemory:
+                    n_at_once = len(chosen) // 2
+                    continue
+            for index, end in zip(indices, swept, strict=True):
+                ends[index] = better(ends[index], end)
+            del filled[:n_at_once]
+        return ends
+
+    def end_and_path(
+        self,
+        query: Letters,
+        subject: Letters,
+        problem: AlignmentProblem,
+        memory_bytes: int,
+        progress: Callable[[int], None] | None = None,
+        shape: SweepShape | None = None,
+    ) -> tuple[PairEnd, PairPath]:
+        """Best score and end of one pair, and the path to it.
+
+        Neither side is empty. If the device runs out of memory, fewer checkpoints are saved and more cells computed
+        again.
+
+        Parameters
+        ----------
+        memory_bytes : int
+            Host memory for rows if the checkpoints do not fit the device; at least one row is then saved.
+        query, subject, problem, progress, shape
+            As for :meth:`ends`; ``progress`` counts the cells of the first sweep only.
+
+        Raises
+        ------
+        InputError, OutOfDeviceMemory
+            As for :meth:`ends`.
+        """
+        check_pair(len(query), len(subject), problem)
+        pair, columns = (query, subject), len(subject)
+        chosen = self._shape([pair], problem, shape)
+        n_strips = chosen.strips(len(query))
+
+        def find() -> tuple[PairEnd, PairPath]:
+            checkpoint_bytes = int(self._device.free_bytes() * PATH_SHARE)
+            n_rows = rows_between(n_strips, chosen, columns, checkpoint_bytes, memory_bytes)
+            with contextlib.ExitStack() as stack:
+                launch = self._upload([pair], problem, chosen, stack, path=True)
+                path = DiamondPath(self._device, launch, problem, chosen, checkpoint_bytes, memory_bytes)
+                checkpoints = path.allocate_rows(0, n_strips, columns, n_rows) if n_rows else None
+                with checkpoints or contextlib.nullcontext():
+                    self._sweep(launch, progress, checkpoints)
+                    known = [] if checkpoints is None else checkpoints.all_rows()
+                end = better(_border_end(len(query), columns, problem), launch.ends()[0])
+                found = path.find(query, subject, end, known)
+            self.seconds += path.seconds
+            self.peak_bytes = max(self.peak_bytes, launch.n_bytes + path.peak_bytes)
+            return end, found
+
+        return self._alone(pair, find)
+
+    def _alone(self, pair: tuple[Letters, Letters], work: Callable[[], T]) -> T:
+        """The result of ``work`` for one pair; if memory is short, it is repeated after ``make_room``."""
+        make_room = self._make_room
+        while True:
+            try:
+                return work()
+            except OutOfDeviceMemory as error:
+                if make_room is None:
+                    rows, columns = len(pair[0]), len(pair[1])
+                    name, free = self._device.facts.name, self._device.free_bytes() / 1e9
+                    shortage = f"{name} has {free:.1f} GB free, no room for {rows:,} against {columns:,} letters"
+                    raise OutOfDeviceMemory(f"{shortage}; choose --engine cpu") from error
+                make_room()
+                make_room = None
+
+    def _ends_of(
+        self,
+        pairs: Sequence[tuple[Letters, Letters]],
+        problem: AlignmentProblem,
+        progress: Callable[[int], None] | None,
+        shape: SweepShape | None,
+    ) -> list[PairEnd]:
+        """The ends of pairs that share their launches. Memory is allocated before any progress is reported."""
+        with contextlib.ExitStack() as stack:
+            launch = self._upload(pairs, problem, self._shape(pairs, problem, shape), stack)
+            self._sweep(launch, progress, None)
+            self.peak_bytes = max(self.peak_bytes, launch.n_bytes)
+            return launch.ends()
+
+    def _upload(
+        self,
+        pairs: Sequence[tuple[Letters, Letters]],
+        problem: AlignmentProblem,
+        shape: SweepShape,
+        stack: contextlib.ExitStack,
+        *,
+        path: bool = False,
+    ) -> DiamondLaunch:
+        """Upload the pairs and begin to compile their kernels; the device memory is freed when ``stack`` closes."""
+        compared = table_columns(pairs, problem) is None
+        entries = ["sweep_pairs"] + ["locate_best"] * problem.local + ["trace_pairs"] * path
+        self._device.prepare([kernel_for(problem, shape, compared=compared, entry=name) for name in entries])
+        letters = lay_out(pairs, problem, shape, compared=compared)
+        table = pair_table([(len(query), len(subject)) for query, subject in pairs], letters, shape, problem)
+        return DiamondLaunch(self._device, stack, problem, shape, letters, table)
+
+    def _sweep(
+        self, launch: DiamondLaunch, progress: Callable[[int], None] | None, checkpoints: StripCheckpoints | None
+    ) -> None:
+        with self._device.timed(Stream.COMPUTE) as seconds:
+            launch.sweep(checkpoints, progress)
+        self.seconds += seconds[0]
+
+    def _shape(
+        self, pairs: Sequence[tuple[Letters, Letters]], problem: AlignmentProblem, shape: SweepShape | None
+    ) -> SweepShape:
+        """The given shape, or the fastest one for the pairs."""
+        if shape is not None:
+            return shape
+        lengths = [(len(query), len(subject)) for query, subject in pairs]
+        return choose_shape(problem, lengths, table_columns(pairs, problem), self._device.facts)
+
+
+def check_pair(rows: int, columns: int, problem: AlignmentProblem) -> None:
+    """Refuse a pair that the kernels cannot compute.
+
+    Raises
+    ------
+    InputError
+        The message names the limit and the remedy.
+    """
+    if problem.gap_first > MAX_GAP_FIRST:
+        raise InputError("gap costs range up to 16383")
+    if problem.local:
+        largest = min(rows, columns) * problem.max_score + problem.gap_first
+        if largest > MAX_LOCAL_SCORE:
+            raise InputError("the sequences are so long that their score may leave 31 bits; split them")
+    elif (rows + columns + 2) * problem.max_step + problem.gap_open > MAX_PAIR_SCORE:
+        raise InputError("the sequences are so long that their score may leave 30 bits; split them")
+    if problem.local and problem.gap_first == 0:
+        raise InputError("gaps would cost nothing")
+    if problem.local and problem.table is None and problem.mismatch >= 0:
+        raise InputError("the GPU aligns locally only where different letters score below 0; choose --engine cpu")
+
+
+def _border_end(rows: int, columns: int, problem: AlignmentProblem) -> PairEnd:
+    """The best end on the border of the matrix; its score is below all others if no end is allowed there."""
+    if problem.local:
+        return PairEnd(0, 0, 0)
+
+    def border(k: int, *, free: bool) -> int:
+        return 0 if free or k == 0 else -(problem.gap_open + k * problem.gap_extend)
+
+    ends = [PairEnd(-2 * MAX_PAIR_SCORE, rows, columns)]
+    if columns == 0 or problem.subject_free:
+        ends.append(PairEnd(border(rows, free=problem.query_free), rows, 0))
+    if rows == 0 or problem.query_free:
+        ends.append(PairEnd(border(columns, free=problem.subject_free), 0, columns))
+    if (rows == 0 and problem.subject_free) or (columns == 0 and problem.query_free):
+        ends.append(PairEnd(0, 0, 0))
+    best = ends[0]
+    for end in ends[1:]:
+        best = better(best, end)
+    return best

@@ -1,0 +1,230 @@
+"""Aligns thousands of short pairs on a GPU with ``cuda/kernels/short_pairs.cuh``, one warp per pair.
+
+Inputs are sequences of uint16 letters and a problem; outputs are scores, ends and, if requested, the runs of the paths.
+The host prepares the letters, the offsets of each pair's decisions and runs, and the order, with the largest pairs
+first. A batch whose decisions do not fit their memory takes several launches. A pair needs two bytes per letter, four
+bytes per letter for its runs and, with a path, half a byte per cell (a quarter with linear gaps).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from swsearch.closeable import Closeable
+from swsearch.engine.cuda.runtime.device import Argument, Buffer, Device, PyCudaDevice, Stream
+from swsearch.engine.cuda.runtime.kernels import WARP, KernelSpec
+from swsearch.engine.cuda.search.launches import Timing
+from swsearch.engine.pair_arrays import AlignmentProblem, PairPaths, Sequences
+from swsearch.errors import EngineError
+
+LONGEST: Final = 8192
+"""Letters of the longest sequence that the kernel supports; scores stay below 2**30."""
+THREADS: Final = 64
+BLOCKS: Final = 6
+"""Threads per block, and number of blocks that a multiprocessor must be able to run at a time."""
+DECISION_SHARE: Final = 0.25
+"""Share of the device's free memory that decisions may take."""
+TABLE_BYTES: Final = 1024
+
+_RESULT: Final = np.dtype([(name, np.int32) for name in ("score", "qe", "se", "qs", "ss")] + [
+    ("n_runs", np.uint32), ("runs", np.uint32), ("unused", np.uint32)
+])  # fmt: skip
+
+
+def pair_kernel(rows: int, problem: AlignmentProblem, *, path: bool) -> KernelSpec:
+    """The kernel for a problem; ``rows`` is the number of query rows per lane, 8 or 16."""
+    constants = {
+        "ROWS": rows,
+        "AFFINE": int(problem.gap_open > 0),
+        "LOCAL": int(problem.local),
+        "TABLE": int(problem.table is not None),
+        "PATH": int(path),
+        "THREADS": THREADS,
+        "BLOCKS": BLOCKS,
+    }
+    return KernelSpec(
+        "short_pairs", "short_pairs", tuple((name, str(value)) for name, value in constants.items()), THREADS
+    )
+
+
+def decision_words(queries: NDArray[np.int64], subjects: NDArray[np.int64], rows: int, bits: int) -> NDArray[np.int64]:
+    """32-bit words of each pair's decisions: those of every lane in every step of every strip of its query."""
+    strips = -(-queries // (WARP * rows))
+    return strips * (subjects + WARP - 1) * WARP * max(1, rows * bits // 32)
+
+
+class ShortPairs(Closeable):
+    """The pair backend for batches of short pairs on one GPU. A context manager; not shared between threads.
+
+    Parameters
+    ----------
+    device : Device, optional
+        The first GPU by default.
+    decision_limit : int, optional
+        Bytes that decisions may take at a time; by default a quarter of the free memory.
+
+    Raises
+    ------
+    EngineUnavailable
+        No device can be used.
+    """
+
+    name = "cuda short pairs"
+
+    def __init__(self, device: Device | None = None, decision_limit: int | None = None) -> None:
+        self._device: Device = PyCudaDevice() if device is None else device
+        if decision_limit is None:
+            decision_limit = int(self._device.free_bytes() * DECISION_SHARE)
+        self._decision_limit = decision_limit
+        self._buffers: dict[str, Buffer] = {}
+        self.timing = Timing()
+
+    @property
+    def description(self) -> str:
+        """The device's name."""
+        return self._device.facts.name
+
+    def align(
+        self,
+        queries: Sequences,
+        subjects: Sequences,
+        problem: AlignmentProblem,
+        *,
+        path: bool = True,
+        progress: Callable[[int], None] | None = None,
+    ) -> PairPaths:
+        """Align query i with subject i; see :class:`swsearch.engine.pair_arrays.PairBackend`.
+
+        Raises
+        ------
+        EngineError
+            A sequence is empty or has more than 8,192 letters, or the device fails.
+        """
+        lengths = np.concatenate((queries.lengths, subjects.lengths))
+        if len(lengths) and not 1 <= int(lengths.min()) <= int(lengths.max()) <= LONGEST:
+            raise EngineError(f"sequences of {lengths.min()} to {lengths.max()} letters; 1 to {LONGEST} can be aligned")
+        longest_query = int(queries.lengths.max(initial=1))
+        rows = 8 if longest_query <= WARP * 8 else 16
+        words = np.zeros(len(queries), dtype=np.int64)
+        if path:
+            words = decision_words(queries.lengths, subjects.lengths, rows, 4 if problem.gap_open > 0 else 2)
+        parts = []
+        for chosen in self._slices_per_launch(words, queries.lengths + subjects.lengths):
+            parts.append(self._launch(queries, subjects, problem, rows, words, chosen, path=path))
+            if progress is not None:
+                progress(int(queries.lengths[chosen] @ subjects.lengths[chosen]))
+        self.timing.cells += int(queries.lengths @ subjects.lengths)
+        return PairPaths.concatenate(parts)
+
+    def close(self) -> None:
+        """Free the buffers and close the device."""
+        for buffer in self._buffers.values():
+            buffer.free()
+        self._buffers.clear()
+        self._device.close()
+
+    def _slices_per_launch(self, words: NDArray[np.int64], letters: NDArray[np.int64]) -> Iterator[slice]:
+        """Ranges of pairs whose decisions and runs fit their memory; each range has at least one pair."""
+        sizes = np.cumsum(words + letters) * 4
+        first = 0
+        while first < len(words):
+            before = int(sizes[first - 1]) if first else 0
+            stop = max(first + 1, int(np.searchsorted(sizes, before + self._decision_limit, side="right")))
+            yield slice(first, stop)
+            first = stop
+
+    def _launch(
+        self,
+        queries: Sequences,
+        subjects: Sequences,
+        problem: AlignmentProblem,
+        rows: int,
+        words: NDArray[np.int64],
+        chosen: slice,
+        *,
+        path: bool,
+    ) -> PairPaths:
+        device = self._device
+        n_pairs = chosen.stop - chosen.start
+        sides = []
+        jobs = np.empty((n_pairs, 4), dtype=np.uint32)
+        for number, side in enumerate((queries, subjects)):
+            first = int(side.starts[chosen.start])
+            sides.append(side.letters[first : int(side.ends[chosen.stop - 1])])
+            jobs[:, 2 * number] = side.starts[chosen] - first
+            jobs[:, 2 * number + 1] = side.lengths[chosen]
+        letters = queries.lengths[chosen] + subjects.lengths[chosen]
+        cells = queries.lengths[chosen] * subjects.lengths[chosen]
+        order = np.argsort(-cells, kind="stable").astype(np.uint32)
+        decisions_start = (np.cumsum(words[chosen]) - words[chosen]).astype(np.uint64)
+        runs_start = (np.cumsum(letters) - letters).astype(np.uint32)
+
+        spec = pair_kernel(rows, problem, path=path)
+        shared_bytes = 0 if problem.table is None else TABLE_BYTES
+        resident = device.facts.multiprocessors * device.resident_blocks(spec, shared_bytes)
+        grid = min(resident, -(-n_pairs // (THREADS // WARP)))
+        stride = int(subjects.lengths[chosen].max())
+        several = int(queries.lengths[chosen].max()) > WARP * rows
+        boundary = self._buffer("boundary", grid * (THREADS // WARP) * stride * 8 if several else 0)
+        n_letters = int(letters.sum())
+        uploads = [self._upload(str(number), side) for number, side in enumerate(sides)]
+        uploads += [
+            self._upload("jobs", jobs), self._upload("decisions start", decisions_start),
+            self._upload("runs start", runs_start), self._upload("order", order),
+        ]  # fmt: skip
+        table = None if problem.table is None else self._upload("table", _square(problem.table))
+        results = self._buffer("results", n_pairs * _RESULT.itemsize)
+        runs = self._buffer("runs", n_letters * 4 if path else 0)
+        counters = self._buffer("counters", 8)
+        device.clear(counters, 8, Stream.COMPUTE)
+        arguments: list[Argument] = [
+            *(np.uint64(buffer.address) for buffer in uploads), np.uint32(n_pairs),
+            np.uint64(0 if table is None else table.address), np.int32(problem.match), np.int32(problem.mismatch),
+            np.int32(problem.gap_open), np.int32(problem.gap_extend), np.int32(problem.query_free),
+            np.int32(problem.subject_free),
+            np.uint64(self._buffer("decisions", int(words[chosen].sum()) * 4).address),
+            np.uint64(self._buffer("walked", n_letters * 4 if path else 0).address), np.uint64(boundary.address),
+            np.uint32(stride), np.uint64(results.address), np.uint64(runs.address),
+            np.uint64(counters.address), np.uint64(counters.address + 4),
+        ]  # fmt: skip
+        with device.timed(Stream.COMPUTE) as seconds:
+            device.launch(spec, grid, shared_bytes, arguments, Stream.COMPUTE)
+        self.timing.seconds += seconds[0]
+        found = np.empty(n_pairs, dtype=_RESULT)
+        device.download(found, results, Stream.COMPUTE)
+        n_runs = found["n_runs"].astype(np.int64)
+        packed_runs = np.empty(int(n_runs.sum()), dtype=np.uint32)
+        device.download(packed_runs, runs, Stream.COMPUTE)
+        ends = np.stack([found[name] for name in ("score", "qe", "se", "qs", "ss")], axis=1).astype(np.int64)
+        run_ends = np.cumsum(n_runs)
+        # Warps reserve memory for their runs in the order in which they end; this restores the order of the pairs.
+        offset = np.arange(len(packed_runs)) - np.repeat(run_ends - n_runs, n_runs)
+        return PairPaths(ends, run_ends, packed_runs[np.repeat(found["runs"].astype(np.int64), n_runs) + offset])
+
+    def _upload(self, name: str, values: NDArray[np.generic]) -> Buffer:
+        buffer = self._buffer(name, values.nbytes)
+        self._device.upload(buffer, np.ascontiguousarray(values), Stream.COMPUTE)
+        return buffer
+
+    def _buffer(self, name: str, n_bytes: int) -> Buffer:
+        """The buffer of this name, with at least ``n_bytes`` bytes; its earlier contents may be lost."""
+        buffer = self._buffers.pop(name, None)
+        if buffer is not None and buffer.n_bytes < n_bytes:
+            self._device.synchronize()
+            buffer.free()
+            buffer = None
+        if buffer is None:
+            buffer = self._device.allocate(max(n_bytes, 16))
+        self._buffers[name] = buffer
+        return buffer
+
+
+def _square(table: NDArray[np.int8]) -> NDArray[np.int8]:
+    """The table as the kernel reads it: 32 rows of 32 scores."""
+    square = np.full((32, 32), -128, dtype=np.int8)
+    square[: table.shape[0], : table.shape[1]] = table
+    return square

@@ -1,0 +1,132 @@
+"""Needleman-Wunsch of one pair in a wavefront of 16 by 16 tiles: ``cuda/kernels/wavefront.cuh``, one launch per wave.
+
+Inputs are two uint16 letter arrays, the scores of equal and different letters and the cost of an indel; the output is
+the global score. This is the algorithm of a published exercise of 2009, in memory linear in the lengths. A wave of few
+tiles leaves most of a GPU idle, and every wave is a launch: the kernel serves for comparison, not for speed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+from typing import Final
+
+import numpy as np
+
+from swsearch.engine.cuda.runtime.device import Argument, Buffer, Device, Stream
+from swsearch.engine.cuda.runtime.kernels import KernelSpec
+from swsearch.engine.pair_arrays import AlignmentProblem, PairPaths, Sequences
+from swsearch.errors import EngineError, InputError
+from swsearch.typing import Letters
+
+TILE: Final = 16
+THREADS: Final = 64
+MAX_SUM: Final = 2**30
+WAVEFRONT_KERNEL: Final = KernelSpec("wavefront", "wavefront", (("THREADS", str(THREADS)),), THREADS)
+
+
+class WavefrontPairs:
+    """The pair backend for scores of global problems with linear gaps and compared letters.
+
+    Parameters
+    ----------
+    device : Device
+        An open device, which the caller closes.
+    """
+
+    name = "cuda wavefront"
+
+    def __init__(self, device: Device) -> None:
+        self._device = device
+
+    def align(
+        self,
+        queries: Sequences,
+        subjects: Sequences,
+        problem: AlignmentProblem,
+        *,
+        path: bool = True,
+        progress: Callable[[int], None] | None = None,
+    ) -> PairPaths:
+        """Scores of query i and subject i; see :class:`swsearch.engine.pair_arrays.PairBackend`.
+
+        Raises
+        ------
+        InputError
+            A path is requested, or the problem is not global with linear gaps and compared letters.
+        EngineError
+            A side is empty, scores may exceed 30 bits, or the device fails.
+        """
+        if path:
+            raise InputError("--kernel wavefront gives scores alone; leave --cigar out, or the kernel")
+        if problem.table is not None:
+            raise InputError("--kernel wavefront compares letters and reads no score table; give --costs")
+        if problem.gap_open or problem.local or problem.query_free or problem.subject_free:
+            raise InputError("--kernel wavefront is for global problems with linear gaps")
+        found = []
+        for index in range(len(queries)):
+            query, subject = queries[index], subjects[index]
+            score, _ = wavefront_score(
+                self._device, query, subject,
+                match=problem.match, mismatch=problem.mismatch, indel=problem.gap_extend,
+            )  # fmt: skip
+            found.append(PairPaths.of_pair((score, len(query), len(subject), 0, 0)))
+            if progress is not None:
+                progress(len(query) * len(subject))
+        return PairPaths.concatenate(found)
+
+
+def wavefront_score(
+    device: Device, query: Letters, subject: Letters, *, match: int, mismatch: int, indel: int
+) -> tuple[int, float]:
+    """Global score of two sequences, and the kernel time in seconds.
+
+    Parameters
+    ----------
+    device : Device
+        An open device, which the caller closes.
+    query, subject : uint16 array
+        Letters as numbers; neither sequence is empty.
+    match, mismatch : int
+        Scores of equal and of different letters.
+    indel : int
+        Cost of a letter in a gap, at least 0.
+
+    Raises
+    ------
+    EngineError
+        A sequence is empty, or scores may exceed 30 bits.
+    """
+    rows, columns = len(query), len(subject)
+    if not rows or not columns:
+        raise EngineError("the wavefront kernel needs at least one letter on both sides")
+    if (rows + columns + TILE) * max(abs(match), abs(mismatch), indel) >= MAX_SUM:
+        raise EngineError(f"{rows:,} and {columns:,} letters may score beyond 30 bits; split them")
+    tile_rows, tile_columns = -(-rows // TILE), -(-columns // TILE)
+    with contextlib.ExitStack() as stack:
+
+        def allocate(n_bytes: int) -> Buffer:
+            buffer = device.allocate(n_bytes)
+            stack.callback(buffer.free)
+            return buffer
+
+        sides = [allocate(side.nbytes) for side in (query, subject)]
+        for buffer, side in zip(sides, (query, subject), strict=True):
+            device.upload(buffer, np.ascontiguousarray(side), Stream.COMPUTE)
+        boundaries = [allocate(n * 4) for n in (tile_columns * TILE, tile_rows * TILE, tile_rows + tile_columns - 1, 1)]
+        constant: list[Argument] = [
+            *(np.uint64(buffer.address) for buffer in sides), np.int32(rows), np.int32(columns), np.int32(match),
+            np.int32(mismatch), np.int32(indel),
+        ]  # fmt: skip
+        pointers: list[Argument] = [np.uint64(buffer.address) for buffer in boundaries]
+        stack.callback(device.synchronize)
+        with device.timed(Stream.COMPUTE) as seconds:
+            for wave in range(tile_rows + tile_columns - 1):
+                first = max(0, wave - tile_columns + 1)
+                n_tiles = min(wave, tile_rows - 1) - first + 1
+                grid = -(-n_tiles * TILE // THREADS)
+                where: list[Argument] = [np.int32(wave), np.int32(first), np.int32(n_tiles)]
+                device.launch(WAVEFRONT_KERNEL, grid, 0, [*constant, *where, *pointers], Stream.COMPUTE)
+        result = np.empty(1, dtype=np.int32)
+        device.download(result, boundaries[-1], Stream.COMPUTE)
+    return int(result[0]), seconds[0]

@@ -1,0 +1,124 @@
+"""Determines without PyCUDA whether this machine has an NVIDIA GPU, and what prevents its use.
+
+A machine without a GPU has no fault, so no message asks its user to install anything. If there is a GPU, or if PyCUDA
+is installed, the message names what is missing.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import importlib.util
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Final
+
+from swsearch.engine.cuda.runtime.warm_up import LIBRARY
+
+INSTALL: Final = "pip install 'swsearch[cuda]' mends that"
+_NVIDIA: Final = "0x10de"
+_DISPLAY_CLASSES: Final = "0x03"
+"""Prefix of the PCI classes of graphics cards, 3D controllers included."""
+_NO_DEVICE: Final = 100
+_NOT_THE_DRIVER: Final = 34
+"""Results of cuInit: the driver lists no device; the library is the one of the CUDA toolkit for linking programs."""
+VISIBLE: Final = "CUDA_VISIBLE_DEVICES"
+
+
+@dataclass(frozen=True)
+class DriverFacts:
+    """The driver's answer: the number of visible GPUs, and the driver's fault, which is empty if the driver works."""
+
+    n_devices: int
+    fault: str = ""
+
+
+@dataclass(frozen=True)
+class GpuProbe:
+    """Facts about GPUs that are known before one is opened.
+
+    Attributes
+    ----------
+    plugged_in : bool
+        Whether the system lists an NVIDIA GPU, with or without its driver.
+    pycuda : bool
+        Whether PyCUDA is installed.
+    visible : str or None
+        Value of ``CUDA_VISIBLE_DEVICES``; None if it is not set.
+    ask_driver : callable
+        Queries the driver. This starts the driver, so it is called only when the answer is needed.
+    """
+
+    plugged_in: bool
+    pycuda: bool
+    visible: str | None
+    ask_driver: Callable[[], DriverFacts]
+
+    @cached_property
+    def driver(self) -> DriverFacts:
+        """The driver's answer."""
+        return self.ask_driver()
+
+    @property
+    def expected(self) -> bool:
+        """Whether the user may expect a GPU to be used: there is one, or PyCUDA is installed."""
+        return self.plugged_in or self.pycuda or self.driver.n_devices > 0
+
+    @property
+    def missing(self) -> str:
+        """The reason why no GPU can be opened, with the remedy; empty if no reason is known."""
+        if self.driver.n_devices:
+            return "" if self.pycuda else f"PyCUDA is not installed; {INSTALL}"
+        if not self.expected:
+            return "there is no NVIDIA GPU"
+        if self.driver.fault:
+            which = "there is an NVIDIA GPU, but its driver" if self.plugged_in else "the NVIDIA driver"
+            return f"{which} is missing or broken ({self.driver.fault}); install it"
+        if self.visible is not None:
+            return f"{VISIBLE}={self.visible!r} hides every GPU from this program; unset it"
+        if self.plugged_in:
+            return "the NVIDIA driver does not show the GPU that is plugged in; `nvidia-smi` may say why"
+        return "there is no NVIDIA GPU"
+
+
+def look_for_gpus() -> GpuProbe:
+    """The probe of this machine."""
+    pycuda = importlib.util.find_spec("pycuda") is not None
+    return GpuProbe(plugged_in(Path("/")), pycuda, os.environ.get(VISIBLE), lambda: ask_driver(LIBRARY))
+
+
+def plugged_in(root: Path) -> bool:
+    """Whether the system files under ``root``, those of the driver or of the PCI bus, list an NVIDIA GPU."""
+    if any(root.glob("proc/driver/nvidia/gpus/*")) or any(root.glob("dev/nvidia[0-9]*")):
+        return True
+    for device in root.glob("sys/bus/pci/devices/*"):
+        try:
+            vendor, kind = ((device / name).read_text("ascii").strip() for name in ("vendor", "class"))
+        except (OSError, ValueError):
+            continue
+        if vendor == _NVIDIA and kind.startswith(_DISPLAY_CLASSES):
+            return True
+    return False
+
+
+def ask_driver(library: str) -> DriverFacts:
+    """Query the driver in the shared library of this name. This starts the driver, as an engine would."""
+    try:
+        driver = ctypes.CDLL(library)
+    except OSError:
+        return DriverFacts(0, f"{library} cannot be loaded")
+    count = ctypes.c_int()
+    status = driver.cuInit(0)
+    if status == 0:
+        status = driver.cuDeviceGetCount(ctypes.byref(count))
+    if status == 0:
+        return DriverFacts(count.value)
+    if status == _NO_DEVICE:
+        return DriverFacts(0)
+    if status == _NOT_THE_DRIVER:
+        return DriverFacts(0, f"{library} is the CUDA toolkit's library for linking, not the driver")
+    words = ctypes.c_char_p()
+    driver.cuGetErrorString(status, ctypes.byref(words))
+    return DriverFacts(0, f"error {status} of {library}, {(words.value or b'unknown').decode('ascii', 'replace')}")

@@ -1,0 +1,32 @@
+"""The scores of a database on GPUs: from score requests and a partition to score blocks.
+
+The way of a call: ``multi_gpu`` distributes it over the devices; on each device ``engine`` makes a ``plan``, loads the
+``subjects``, and keeps several batches in flight (``batch_run``).
+
+=====================  ===============================================================================
+module                 holds
+=====================  ===============================================================================
+*the plan*
+``plan``               the plan of an engine call: which kernel scores which subjects, and why
+``routing``            score types, pairs of queries, warps per subject
+``layout``             the cheapest strips for one query, or for two that share words
+``tuning``             tiles by architecture with their measured times, from ``cuda/tuning/``
+``thresholds``         the sizes at which the engine changes its method
+``forecast``           the expected time of a search
+*queries and subjects*
+``profile``            query profiles as the kernels read them
+``profile_cache``      packed profiles on the host, reused by later pieces of the database
+``subjects``           the database on the device, either cached or streamed
+*the launches*
+``slots``              the memory of a batch in flight
+``launches``           the parts that all launches share; the launch of the kernel for listed subjects
+``batch_run``          the launches of one batch, and its results
+``selection``          which scores are copied back from the device
+``verified_windows``   scores of long subjects from overlapping windows, proven exact
+``tiled_subjects``     scores of long subjects by diamonds, for queries of many thousand rows
+``end_positions``      the end positions of the best alignments of scored subjects
+*the engines*
+``engine``             :class:`CudaEngine`, one GPU
+``multi_gpu``          :class:`CudaDevices`, one or several GPUs, each driven by its own thread
+=====================  ===============================================================================
+"""

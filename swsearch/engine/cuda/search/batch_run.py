@@ -1,0 +1,400 @@
+"""The launches of one batch, and its results.
+
+:class:`BatchRun` reads a :class:`swsearch.engine.cuda.search.plan.BatchPlan`. :meth:`BatchRun.start` enqueues all work
+of the batch without waiting for any of it: uploads, kernels, the second scoring of subjects that the device lists, the
+selection of the scores that are needed, and their download to pinned memory. :meth:`BatchRun.finish` waits for the end
+of this work, usually while the device computes later batches, and returns the score blocks.
+
+Three rare cases need more work, which :meth:`BatchRun.finish` does while it waits: more subjects pass the deferred
+kernel than are worth scoring again one by one, a score exceeds 16 bits, or more subjects are needed than the download
+holds.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from swsearch.engine.cuda.runtime.device import Argument, Buffer, Device, Event, Stream
+from swsearch.engine.cuda.runtime.kernels import Arithmetic
+from swsearch.engine.cuda.runtime.scratch import Scratch
+from swsearch.engine.cuda.search.launches import (
+    BatchTime,
+    DeviceProfile,
+    IntraTaskLaunch,
+    IntraTaskLauncher,
+    Listed,
+    Timing,
+    address,
+    signed,
+    unsigned,
+)
+from swsearch.engine.cuda.search.plan import BatchPlan, ListedRoute, PlanOptions, QueryPlan, plan_batch, plan_listed
+from swsearch.engine.cuda.search.profile_cache import ProfileCache
+from swsearch.engine.cuda.search.routing import FEW_LISTED
+from swsearch.engine.cuda.search.selection import ScoreFilter, Selection, Selector, best_of
+from swsearch.engine.cuda.search.slots import Slot
+from swsearch.engine.cuda.search.subjects import DeviceSubjects
+from swsearch.engine.cuda.search.verified_windows import VerifiedWindows, VerifiedWindowsRun
+from swsearch.hits.score_block import ScoreBlock
+from swsearch.typing import Scores
+
+SIDES: Final = (Stream.SIDE, Stream.OTHER_SIDE)
+"""Streams of the kernel for listed subjects, one for each query of a batch."""
+
+
+@dataclass(frozen=True, eq=False)
+class Resources:
+    """What the batches of an engine share.
+
+    Attributes
+    ----------
+    device : Device
+    options : PlanOptions
+    scratch : Scratch
+        Memory that is used in the order of the stream.
+    spare : Slot
+        The memory of work that a batch does while it is finished.
+    lists : IntraTaskLauncher
+    windows : VerifiedWindows
+    packed : ProfileCache
+    timing : Timing
+    """
+
+    device: Device
+    options: PlanOptions
+    scratch: Scratch
+    spare: Slot
+    lists: IntraTaskLauncher
+    windows: VerifiedWindows
+    packed: ProfileCache
+    timing: Timing
+
+
+@dataclass(eq=False)
+class _QueryRun:
+    """One query of a batch in flight.
+
+    Attributes
+    ----------
+    plan : QueryPlan
+    scores : Buffer
+        The score of each subject, int32.
+    windows : VerifiedWindowsRun or None
+    again : Selection or None
+        The subjects that were listed to be scored again.
+    wanted : Selection or None
+        The subjects that reach the floor.
+    values : int32 array or None
+        The scores of all subjects, if there is no floor.
+    """
+
+    plan: QueryPlan
+    scores: Buffer
+    windows: VerifiedWindowsRun | None = None
+    again: Selection | None = None
+    wanted: Selection | None = None
+    values: NDArray[np.int32] | None = None
+
+
+def _boundary_halves(boundary: Buffer | None, strip: int) -> list[Argument]:
+    """Addresses at which a strip reads and writes its boundary: the two halves of one buffer, alternately."""
+    if boundary is None:
+        return [np.uint64(0), np.uint64(0)]
+    halves = [np.uint64(boundary.address), np.uint64(boundary.address + boundary.n_bytes // 32 * 16)]
+    return [halves[1 - strip % 2], halves[strip % 2]]
+
+
+class BatchRun:
+    """One batch in flight.
+
+    Parameters
+    ----------
+    plan : BatchPlan
+        The plan of the batch for these subjects.
+    subjects : DeviceSubjects
+    resources : Resources
+    slot : Slot
+        The memory of this batch; no other batch uses it until this one is finished.
+    """
+
+    def __init__(self, plan: BatchPlan, subjects: DeviceSubjects, resources: Resources, slot: Slot) -> None:
+        self.plan = plan
+        self.slot = slot
+        self._subjects = subjects
+        self._direct = subjects.prefix(plan.n_direct)
+        self._resources = resources
+        self._device = resources.device
+        self._selector = Selector(resources.device, slot)
+        self._began: Event
+        self._ended: Event
+        self._queries = [
+            _QueryRun(query, slot.scratch.buffer(f"scores {number}", len(subjects) * 4))
+            for number, query in enumerate(plan.queries)
+        ]
+
+    # --- Launches ---
+
+    def start(self, *, sleeping: bool = False) -> None:
+        """Enqueue all work of the batch.
+
+        Parameters
+        ----------
+        sleeping : bool
+            Whether :meth:`finish` sleeps while it waits (:meth:`swsearch.engine.cuda.runtime.device.Device.event`).
+
+        Raises
+        ------
+        OutOfDeviceMemory
+        """
+        began = time.perf_counter()
+        self.slot.clear()
+        self._score()
+        for number, query in enumerate(self._queries):
+            self._score_again(number, query)
+            self._select(number, query)
+        self._ended = self._device.event(Stream.COMPUTE, sleeping=sleeping)
+        self._prepared = began, time.perf_counter()
+
+    def _score(self) -> None:
+        """Enqueue the first scoring of all subjects."""
+        plan, device, slot, words = self.plan, self._device, self.slot, self._resources.packed.words
+        launches, packed = [], None
+        counters = slot.scratch.buffer("counters", (len(plan.inter_task.strips) + len(plan.queries)) * 4)
+        if plan.n_short:
+            packed = slot.profile("profile", words(plan.profiles, plan.inter_task, plan.inter_task.arithmetic))
+        for number, query in enumerate(self._queries):
+            if query.plan.windows is not None:
+                query.windows = self._resources.windows.begin(
+                    query.plan.profile, self._subjects, plan.n_direct, words, str(number), slot
+                )
+            if query.plan.long is not None:
+                launches.append(self._plan_long(number, query, query.plan.long, counters))
+        device.clear(counters, counters.n_bytes, Stream.COMPUTE)
+        self._began = device.event(Stream.COMPUTE)
+        for query in self._queries:
+            if query.windows is not None:
+                query.windows.start()
+        # These launches precede the inter-task kernel, whose persistent blocks would occupy the multiprocessors.
+        for launch in launches:
+            device.follow(launch.stream, Stream.COMPUTE)
+            launch.start()
+        if packed is not None:
+            self._launch_strips(packed, counters)
+        for launch in launches:
+            device.follow(Stream.COMPUTE, launch.stream)
+
+    def _launch_strips(self, packed: DeviceProfile, counters: Buffer) -> None:
+        """Launch the inter-task kernel of each strip."""
+        plan, device, subjects, strips = self.plan, self._device, self._subjects, self.plan.inter_task.strips
+        boundary = None
+        if len(strips) > 1:
+            words = max(strip.shape.tile.boundary_words for strip in strips)
+            boundary = self._resources.scratch.buffer("boundary", 2 * self._direct.residue_bytes * words * 4)
+        first_unit = 0
+        for number, (strip, kernel) in enumerate(zip(strips, plan.inter_task_kernels, strict=True)):
+            shape = strip.shape
+            queries = plan.inter_task.queries(strip)
+            arguments = [
+                *packed.arguments, signed(first_unit), signed(strip.has_strip_above), signed(strip.has_strip_below),
+                *_boundary_halves(boundary, number),
+                address(subjects.residues), address(subjects.starts), address(subjects.lengths), unsigned(plan.n_short),
+                address(self._queries[queries[0]].scores), address(self._queries[queries[-1]].scores),
+                address(counters, number * 4),
+            ]  # fmt: skip
+            groups = shape.threads // shape.tile.group
+            grid = min(device.facts.multiprocessors * shape.blocks, -(-plan.n_short // groups))
+            device.launch(kernel, grid, shape.tile.shared_bytes, arguments, Stream.COMPUTE)
+            first_unit += shape.tile.strip_units
+
+    def _plan_long(self, number: int, query: _QueryRun, route: ListedRoute, counters: Buffer) -> IntraTaskLaunch:
+        """The launch of the subjects that would end last, longest first."""
+        plan = self.plan
+        n_listed = plan.n_direct - plan.n_short
+        listed = self._upload_list(f"long subjects {number}", np.arange(plan.n_direct - 1, plan.n_short - 1, -1))
+        counter = address(counters, (len(plan.inter_task.strips) + number) * 4)
+        profile = self._profile(f"profile long {number}", query, route)
+        return self._plan_launch(query, route, profile, self._listed(*listed, n_listed), counter, SIDES[number])
+
+    def _score_again(self, number: int, query: _QueryRun) -> None:
+        """List the subjects that must be scored in a wider type, and score them; the device counts them."""
+        route, plan = query.plan.again, self.plan
+        if route is None:
+            return
+        beyond = plan.inter_task.arithmetic.largest_exact(query.plan.profile.max_score) + 1
+        limit = beyond if query.plan.limit is None else query.plan.limit
+        candidates = [
+            ScoreFilter(0, plan.n_short, limit),
+            ScoreFilter(plan.n_short, plan.n_direct - plan.n_short, beyond),
+        ]
+        query.again = self._selector.select(query.scores, candidates, f"again {number}")
+        profile = self._profile(f"profile again {number}", query, route)
+        few = min(FEW_LISTED * self._device.facts.multiprocessors, plan.most_again)
+        for part, (least, most) in enumerate([(1, few), (few + 1, plan.most_again)]):
+            if least <= most:
+                listed = self._listed(address(query.again.indices), address(query.again.count), most, least, most)
+                counter = self._zero(f"counter {number} {part}")
+                self._plan_launch(query, route, profile, listed, counter, Stream.COMPUTE).start()
+        self._selector.begin_download(query.again)
+
+    def _zero(self, name: str) -> np.uint64:
+        """Address of a word that is 0 before the next launch."""
+        counter = self.slot.scratch.buffer(name, 4)
+        self._device.clear(counter, 4, Stream.COMPUTE)
+        return address(counter)
+
+    def _upload_list(self, name: str, indices: NDArray[Any]) -> tuple[np.uint64, np.uint64]:
+        """Addresses of a list of subjects and of its length."""
+        buffer = self.slot.upload(name, np.append(indices, len(indices)).astype(np.uint32))
+        return address(buffer), address(buffer, len(indices) * 4)
+
+    def _profile(self, name: str, query: _QueryRun, route: ListedRoute) -> DeviceProfile:
+        """The query's profile as the kernel of a route reads it."""
+        return self.slot.profile(name, self._resources.packed.words([query.plan.profile], route.tile, route.arithmetic))
+
+    def _listed(
+        self, indices: np.uint64, count: np.uint64, n_listed: int, least: int = 0, most: int = 2**32 - 1
+    ) -> Listed:
+        subjects = self._direct
+        return Listed(
+            address(subjects.residues), address(subjects.starts), address(subjects.lengths),
+            indices, count, n_listed, subjects.longest, least, most,
+        )  # fmt: skip
+
+    def _plan_launch(
+        self,
+        query: _QueryRun,
+        route: ListedRoute,
+        profile: DeviceProfile,
+        listed: Listed,
+        counter: np.uint64,
+        stream: Stream,
+    ) -> IntraTaskLaunch:
+        return self._resources.lists.plan(
+            query.plan.profile, profile, listed, tile=route.tile, arithmetic=route.arithmetic,
+            scores=address(query.scores), counter=counter, stream=stream, name=f"list {stream.name}",
+        )  # fmt: skip
+
+    def _select(self, number: int, query: _QueryRun) -> None:
+        """Select the subjects that reach the floor, or all, and begin to download their scores."""
+        floor, n_direct = query.plan.request.floor, self.plan.n_direct
+        if query.windows is not None:
+            query.windows.begin_download()
+        if floor is None:
+            query.values = self.slot.pinned(n_direct, np.int32)
+            self._device.begin_download(query.values, query.scores, Stream.COMPUTE)
+        elif n_direct:
+            # A score beyond the type may be inexact, and the exact one may reach a higher floor.
+            widest = self.plan.inter_task.arithmetic if query.plan.again is None else query.plan.again.arithmetic
+            limit = min(floor, widest.largest_exact(query.plan.profile.max_score) + 1)
+            query.wanted = self._selector.select(
+                query.scores, [ScoreFilter(0, n_direct, limit)], f"wanted {number}", with_scores=True
+            )
+            self._selector.begin_download(query.wanted)
+
+    # --- Results ---
+
+    def finish(self) -> list[ScoreBlock]:
+        """Wait for the batch, and return the block of each query.
+
+        Raises
+        ------
+        OutOfDeviceMemory
+        """
+        awaited = time.perf_counter()
+        self._ended.wait()
+        ended = time.perf_counter()
+        timing = self._resources.timing
+        timing.seconds += self._ended.seconds_since(self._began)
+        timing.cells += self.plan.n_cells
+        blocks = [self._block(number, query) for number, query in enumerate(self._queries)]
+        if timing.batches is not None:
+            timing.first = self._began if timing.first is None else timing.first
+            on_device = self._began.seconds_since(timing.first), self._ended.seconds_since(timing.first)
+            host = (*self._prepared, awaited, ended, time.perf_counter())
+            timing.batches.append(BatchTime(self.plan.indices, host, on_device))
+        return blocks
+
+    def _block(self, number: int, query: _QueryRun) -> ScoreBlock:
+        plan, request = self.plan, query.plan.request
+        windowed, n_rescored = np.empty(0, np.int32), 0
+        if query.windows is not None:
+            windowed, n_rescored = query.windows.finish()
+        partition = self._subjects.partition
+        n_again = 0 if query.again is None else query.again.n_found
+        if n_again > plan.most_again:
+            exact = self._score_exactly(query)
+            of_windows = ScoreBlock(partition.subject_index[plan.n_direct :], windowed, n_rescored)
+            assert request.floor is not None
+            return ScoreBlock.concatenate([exact, of_windows.at_least(request.floor)])
+        if request.floor is None:
+            assert query.values is not None
+            values = self._widened(number, query, np.arange(plan.n_direct), query.values.copy())
+            return ScoreBlock(partition.subject_index, np.concatenate([values, windowed]), n_again + n_rescored)
+        rows, scores, n_left_out = self._wanted(number, query, request.floor)
+        if plan.deferred:
+            narrow = plan.inter_task.arithmetic.largest_exact(query.plan.profile.max_score)
+            n_again = int((scores > narrow).sum())
+        long = np.flatnonzero(windowed >= request.floor)
+        rows = np.concatenate([rows, long + plan.n_direct])
+        scores = np.concatenate([scores, windowed[long]])
+        if n_left_out is None:
+            chosen, n_left_out = best_of(scores, partition.lengths[rows], request.floor, request.bound)
+            rows, scores = rows[chosen], scores[chosen]
+        return ScoreBlock(partition.subject_index[rows], scores, n_again + n_rescored, n_left_out)
+
+    def _wanted(self, number: int, query: _QueryRun, floor: int) -> tuple[NDArray[np.intp], Scores, int | None]:
+        """The directly scored subjects that reach the floor, ascending, with their exact scores.
+
+        If they are many, those that the request's bound excludes are only counted; otherwise their number is None.
+        """
+        if query.wanted is None:
+            return np.empty(0, np.intp), np.empty(0, np.int32), None
+        bound, lengths = query.plan.request.bound, self._direct.partition.lengths
+        rows, scores, n_left_out = self._selector.best(query.wanted, query.scores, lengths, floor, bound, f"{number}")
+        scores = self._widened(number, query, rows, scores)
+        keep = scores >= floor
+        return rows[keep], scores[keep], n_left_out
+
+    def _score_exactly(self, query: _QueryRun) -> ScoreBlock:
+        """Score the subjects without windows again with the exact kernel, and wait for it."""
+        resources = self._resources
+        plan = plan_batch(
+            (query.plan.index,), [query.plan.request], self._direct.partition, self._device.facts,
+            replace(resources.options, deferred=False), windows=False, diamonds=False,
+        )  # fmt: skip
+        run = BatchRun(plan, self._direct, resources, resources.spare)
+        run.start()
+        (block,) = run.finish()
+        resources.timing.cells -= plan.n_cells  # each pair counts once
+        return block
+
+    def _widened(self, number: int, query: _QueryRun, rows: NDArray[np.intp], scores: Scores) -> Scores:
+        """The scores, with those that may exceed their type computed again in the widest."""
+        again = query.plan.again
+        widest = self.plan.inter_task.arithmetic if again is None else again.arithmetic
+        beyond = np.flatnonzero(scores > widest.largest_exact(query.plan.profile.max_score))
+        if widest is not Arithmetic.WIDE and beyond.size:
+            longest_first = beyond[::-1]
+            scores[longest_first] = self._score_listed(number, query, Arithmetic.WIDE, rows[longest_first])
+        return scores
+
+    def _score_listed(
+        self, number: int, query: _QueryRun, arithmetic: Arithmetic, listed: NDArray[np.intp]
+    ) -> NDArray[np.int32]:
+        """Score some subjects in a type, and wait for it."""
+        device = self._device
+        route = plan_listed(query.plan.profile, arithmetic, device.facts, self._resources.options)
+        profile = self._profile(f"profile listed {number}", query, route)
+        on_device = self._listed(*self._upload_list(f"listed {number}", listed), len(listed))
+        counter = self._zero(f"counter listed {number}")
+        with device.timed(Stream.COMPUTE) as seconds:
+            self._plan_launch(query, route, profile, on_device, counter, Stream.COMPUTE).start()
+        self._resources.timing.seconds += seconds[0]
+        scores = np.empty(len(self._subjects), np.int32)
+        device.download(scores, query.scores, Stream.COMPUTE)
+        return scores[listed]

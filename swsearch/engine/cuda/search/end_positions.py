@@ -1,0 +1,226 @@
+"""Finds the end positions of the best alignments of scored subjects, with the kernel ``end_positions``.
+
+Inputs are a query profile, a partition and the best score of each of its subjects; the output is the first end of each
+subject. The search runs after scoring, for the few subjects whose alignments are reported. Subjects much longer than
+the query are divided into windows, so that a genome fills the device. The windows overlap by the columns that an
+alignment of the known score can span, so each such alignment lies completely within a window; and H in a window is
+never larger than in the subject. Therefore a cell of a window whose H equals the score is an end, and the subject's
+first end is the first end over its windows. Ends are ordered by column, then by row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from swsearch.database.format import SUBJECT_ALIGNMENT, TAIL_PADDING
+from swsearch.database.partition import Partition
+from swsearch.engine.cuda.runtime.device import Device, OutOfDeviceMemory, Stream
+from swsearch.engine.cuda.runtime.kernels import Arithmetic
+from swsearch.engine.cuda.search.launches import IntraTaskLauncher, Listed, address
+from swsearch.engine.cuda.search.profile import pack_profile
+from swsearch.engine.cuda.search.routing import first_arithmetic, plan_intra_task
+from swsearch.engine.cuda.search.slots import Slot
+from swsearch.errors import EngineError, InputError
+from swsearch.hits.ends import Ends
+from swsearch.query.profile import QueryProfile
+from swsearch.sequences.alphabet import PAD_CODE
+from swsearch.typing import Lengths, Offsets, Scores
+
+MIN_STRIDE: Final = 4096
+"""Smallest distance in columns between the starts of two windows: a smaller one only adds overlap."""
+GROUP_BYTES: Final = 32 << 20
+"""Maximum number of residues per upload, unless a single window has more."""
+SMALLEST_GROUP: Final = 1 << 20
+"""If fewer bytes than this are free, the device finds no ends."""
+NOWHERE: Final = np.uint64(2**64 - 1)
+"""The value for no end. Other ends are column * 2**32 + row, both counted from 0."""
+
+
+def arithmetic_for(profile: QueryProfile, score: int) -> Arithmetic:
+    """The narrowest type that is exact for a subject with this best score."""
+    arithmetic = first_arithmetic(profile)
+    while score > arithmetic.largest_exact(profile.max_score):
+        wider = arithmetic.wider
+        if wider is None:
+            raise InputError(f"a score of {score} is beyond what 32 bits hold for certain")
+        arithmetic = wider
+    return arithmetic
+
+
+@dataclass(frozen=True, eq=False)
+class Stretches:
+    """Subjects, or windows of subjects.
+
+    Attributes
+    ----------
+    subject : int64 array, shape (n,)
+        Index of the subject to which each stretch belongs.
+    begin, length : int64 array, shape (n,)
+        First column, counted from 0, and number of columns, at least 1.
+    """
+
+    subject: NDArray[np.int64]
+    begin: NDArray[np.int64]
+    length: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.subject)
+
+    def __getitem__(self, rows: NDArray[np.intp]) -> Stretches:
+        return Stretches(self.subject[rows], self.begin[rows], self.length[rows])
+
+    def groups(self, max_bytes: int) -> Iterator[Stretches]:
+        """The stretches in groups of at most ``max_bytes`` residues, or of one stretch."""
+        ends = np.cumsum(self.length + -self.length % SUBJECT_ALIGNMENT)
+        first = 0
+        while first < len(self):
+            before = int(ends[first - 1]) if first else 0
+            stop = max(first + 1, int(np.searchsorted(ends, before + max_bytes, side="right")))
+            yield self[np.arange(first, stop)]
+            first = stop
+
+    def gathered(self, subjects: Partition) -> Partition:
+        """A partition of the stretches in order of length; its ``subject_index`` is the index of the stretch."""
+        order = np.argsort(self.length, kind="stable")
+        lengths = self.length[order]
+        starts = np.concatenate([[0], np.cumsum(lengths + -lengths % SUBJECT_ALIGNMENT)])
+        residues = np.full(int(starts[-1]) + TAIL_PADDING, PAD_CODE, dtype=np.uint8)
+        first = subjects.starts[self.subject[order]].astype(np.int64) + self.begin[order]
+        for to, source, length in zip(starts.tolist(), first.tolist(), lengths.tolist(), strict=False):
+            residues[to : to + length] = subjects.residues[source : source + length]
+        return Partition(residues, starts[:-1].astype(np.uint64), lengths.astype(np.uint32), order.astype(np.uint32))
+
+
+def stretches_of(indices: NDArray[np.intp], lengths: Lengths, columns: NDArray[np.int64] | None) -> Stretches:
+    """The subjects with the given indices; those far longer than an alignment are divided into windows.
+
+    Parameters
+    ----------
+    indices : int array, shape (n,)
+    lengths : uint32 array, shape (n,)
+    columns : int64 array, shape (n,), or None
+        Largest number of columns that an alignment with each subject spans; None if it is unbounded.
+    """
+    whole = lengths.astype(np.int64)
+    spanned = whole if columns is None else columns
+    stride = np.maximum(spanned, MIN_STRIDE)
+    n_windows = np.where(whole > spanned + 2 * stride, -(-(whole - spanned) // stride), np.minimum(whole, 1))
+    row = np.repeat(np.arange(len(whole)), n_windows)
+    number = np.arange(len(row)) - np.repeat(np.cumsum(n_windows) - n_windows, n_windows)
+    begin = number * stride[row]
+    length = np.where(n_windows[row] > 1, np.minimum((spanned + stride)[row], whole[row] - begin), whole[row])
+    return Stretches(indices[row].astype(np.int64), begin, length)
+
+
+class EndFinder:
+    """Finds ends on one device.
+
+    Parameters
+    ----------
+    device : Device
+    slot : Slot
+        Memory that no batch uses.
+    launcher : IntraTaskLauncher
+    group_bytes, smallest_group : int
+        See :data:`GROUP_BYTES` and :data:`SMALLEST_GROUP`.
+    """
+
+    def __init__(
+        self,
+        device: Device,
+        slot: Slot,
+        launcher: IntraTaskLauncher,
+        group_bytes: int = GROUP_BYTES,
+        smallest_group: int = SMALLEST_GROUP,
+    ) -> None:
+        self._device = device
+        self._slot = slot
+        self._launcher = launcher
+        self._group_bytes = group_bytes
+        self._smallest_group = smallest_group
+
+    def ends(self, profile: QueryProfile, subjects: Partition, scores: Scores) -> Ends | None:
+        """See :meth:`swsearch.engine.protocol.EndsEngine.ends`.
+
+        The subjects have buffers of their own, so this may be called between two pieces of a partition.
+        """
+        if len(scores) != len(subjects):
+            raise InputError(f"there are {len(scores)} scores for {len(subjects)} subjects; give one of each")
+        group_bytes = self._group_bytes
+        while True:
+            try:
+                return self._ends(profile, subjects, scores, group_bytes)
+            except OutOfDeviceMemory:
+                self._device.synchronize()
+                self._slot.free()
+                if group_bytes <= self._smallest_group:
+                    return None
+                group_bytes //= 2
+
+    def close(self) -> None:
+        """Free the memory."""
+        self._slot.free()
+
+    def _ends(self, profile: QueryProfile, subjects: Partition, scores: Scores, group_bytes: int) -> Ends:
+        best = np.zeros(len(subjects), dtype=np.int32)
+        first = np.full(len(subjects), NOWHERE, dtype=np.uint64)
+        columns = profile.most_columns(scores)
+        arithmetics = [arithmetic_for(profile, score) if score > 0 else None for score in scores.tolist()]
+        for arithmetic in Arithmetic:
+            indices = np.array(
+                [index for index, of_subject in enumerate(arithmetics) if of_subject is arithmetic], dtype=np.intp
+            )
+            listed = stretches_of(indices, subjects.lengths[indices], None if columns is None else columns[indices])
+            for group in listed.groups(group_bytes):
+                gathered = group.gathered(subjects)
+                of_rows = group[gathered.subject_index.astype(np.intp)]
+                found_best, found = self._find(profile, arithmetic, gathered, scores[of_rows.subject])
+                moved = found + (of_rows.begin.astype(np.uint64) << np.uint64(32))
+                np.maximum.at(best, of_rows.subject, found_best)
+                np.minimum.at(first, of_rows.subject, np.where(found == NOWHERE, NOWHERE, moved))
+        wrong = np.flatnonzero((best != scores) & (scores > 0))
+        if wrong.size:
+            index = int(wrong[0])
+            raise EngineError(f"subject {index}: its score is given as {scores[index]}, its best is {best[index]}")
+        ends = np.where(scores > 0, first + np.uint64((1 << 32) + 1), np.uint64(0))
+        return Ends((ends & np.uint64(0xFFFFFFFF)).astype(np.int64), (ends >> np.uint64(32)).astype(np.int64))
+
+    def _find(
+        self, profile: QueryProfile, arithmetic: Arithmetic, subjects: Partition, scores: Scores
+    ) -> tuple[Scores, Offsets]:
+        """The best score of each subject and its first end, in one launch; ``scores`` are the known best scores."""
+        device, slot, n = self._device, self._slot, len(subjects)
+        tile = plan_intra_task(profile, device.facts.architecture, arithmetic)
+        counts = np.array([n, 0], dtype=np.uint32)  # the list's length, and the counter of subjects taken from it
+        slot.clear()  # the last search has ended
+        residues = slot.scratch.buffer("residues", subjects.residues.nbytes)
+        device.upload(residues, subjects.residues, Stream.ENDS)  # may be too large to pin
+        uploaded: list[tuple[str, NDArray[Any]]] = [
+            ("starts", subjects.starts),
+            ("lengths", subjects.lengths),
+            ("listed", np.arange(n, dtype=np.uint32)[::-1]),
+            ("counts", counts),
+            ("wanted", scores),
+        ]
+        starts, lengths, listed, counters, wanted = (slot.upload(*each, Stream.ENDS) for each in uploaded)
+        best, positions = slot.scratch.buffer("scores", n * 4), slot.scratch.buffer("found", n * 8)
+        device.clear(positions, n * 8, Stream.ENDS)
+        on_device = slot.profile("profile", pack_profile([profile], tile, arithmetic), Stream.ENDS)
+        self._launcher.plan(
+            profile, on_device,
+            Listed(
+                address(residues), address(starts), address(lengths), address(listed), address(counters),
+                n, int(subjects.lengths[-1]),
+            ),
+            tile=tile, arithmetic=arithmetic, scores=address(best), counter=address(counters, 4),
+            stream=Stream.ENDS, name="ends", ends=[address(wanted), address(positions)],
+        ).start()  # fmt: skip
+        found_best, found = np.empty(n, np.int32), np.empty(n, np.uint64)
+        device.download(found_best, best, Stream.ENDS)
+        device.download(found, positions, Stream.ENDS)
+        return found_best, ~found

@@ -1,0 +1,70 @@
+"""The forecast of a search on GPUs: how queries and database are divided among the devices, and the expected time.
+
+The time is the number of cells divided by the sum of the devices' rates in cells per second. A device's rate is the
+product of its multiprocessors, its clock and a number of cells per clock that depends on the architecture. This number
+is measured where the kernels were tuned; elsewhere it is two thirds, the measured proportion, of what the instructions
+of the inner loop allow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from swsearch.engine.cuda.runtime.device import DeviceFacts
+
+CELLS_PER_CLOCK: Final = {75: 4.0, 80: 12.0, 90: 24.0}
+"""Cells per clock and multiprocessor, by the oldest architecture to which the figure applies. The figure for 9.0 is
+measured (``cuda/README.md``); the others follow from the instructions: there are no three-input maxima before 9.0, and
+no half-precision maxima before 8.0."""
+
+
+def expected_rate(facts: DeviceFacts) -> float:
+    """Cells per second that a device is expected to score."""
+    cells = max((known, cells) for known, cells in CELLS_PER_CLOCK.items() if known <= max(facts.architecture, 75))[1]
+    return facts.multiprocessors * facts.clock_hz * cells
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """The plan of a search on GPUs; ``str`` formats it as one line.
+
+    Attributes
+    ----------
+    devices : sequence of DeviceFacts
+    free_bytes : int
+        Free memory of the device that has the least.
+    database_bytes : int
+        Size of the database, or of a device's share, in device memory.
+    n_pieces : int
+        Number of pieces in which it is streamed; 1 if it stays on the device.
+    shared_subjects : bool
+        Whether several devices divide the subjects, rather than the queries.
+    n_profiles : int
+        Number of queries, each strand counted; 0 if it is not known yet.
+    n_pairs : int
+        Number of pairs of queries that are scored together.
+    seconds : float
+        Expected time of scoring.
+    """
+
+    devices: Sequence[DeviceFacts]
+    free_bytes: int
+    database_bytes: int
+    n_pieces: int
+    shared_subjects: bool
+    n_profiles: int
+    n_pairs: int
+    seconds: float
+
+    def __str__(self) -> str:
+        size = f"{self.database_bytes / 1e9:.2f} GB"
+        what = f"{'a share' if self.shared_subjects else 'the database'} of {size}"
+        room = f"{self.free_bytes / 1e9:.0f} GB free"
+        where = "on the GPU" if len(self.devices) == 1 else f"on each of {len(self.devices)} GPUs"
+        how = f"kept {where}" if self.n_pieces == 1 else f"streamed in {self.n_pieces} pieces"
+        if self.n_profiles == 0:
+            return f"{what} {how} ({room})"
+        alone = self.n_profiles - 2 * self.n_pairs
+        return f"{what} {how} ({room}); {self.n_pairs:,} pairs of queries and {alone:,} alone"

@@ -1,0 +1,252 @@
+"""The parts that all launches of the engine's kernels share, and the launch of the kernel for listed subjects.
+
+The engine, verified windows and the search for ends launch their kernels through this module. A launch reads packed
+residues, a profile and a list of subjects on the device, and writes the subjects' scores to device memory.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from swsearch.engine.cuda.runtime.device import Argument, Buffer, Device, Event, Stream, Texture
+from swsearch.engine.cuda.runtime.kernels import Arithmetic, IntraTaskEntry, KernelSpec, Tile, intra_task_kernel
+from swsearch.engine.cuda.runtime.scratch import Scratch
+from swsearch.engine.cuda.search.routing import (
+    IntraTaskTeams,
+    block_strips,
+    choose_teams,
+    intra_task_teams,
+    suits_teams,
+)
+from swsearch.query.profile import QueryProfile
+
+EDGE_BYTES: Final = 256 << 20
+"""Maximum memory for boundaries of the kernel for listed subjects, unless a single subject needs more."""
+WINDOW_STRETCHES: Final = 2
+"""Number of boundaries that the strips of a window use alternately (``intra_task.cuh``)."""
+
+
+@dataclass(frozen=True)
+class BatchTime:
+    """When one batch was prepared, computed and handed on.
+
+    Attributes
+    ----------
+    indices : tuple of int
+        The requests of the batch.
+    host : tuple of float
+        Seconds by ``time.perf_counter``: the batch is planned and packed from the first to the second, its results are
+        awaited from the third, and handled from the fourth to the fifth.
+    device : tuple of float
+        Seconds between the first kernel of the timeline and the first kernel and the end of this batch.
+    """
+
+    indices: tuple[int, ...]
+    host: tuple[float, float, float, float, float]
+    device: tuple[float, float]
+
+
+@dataclass
+class Timing:
+    """The work of an engine's kernels since the engine was created or the timing was reset.
+
+    Attributes
+    ----------
+    cells : int
+        Query residues times subject residues, with each pair counted once.
+    seconds : float
+        Kernel time, measured by events on the device.
+    batches : list of BatchTime or None
+        The timeline, if a list is given.
+    """
+
+    cells: int = 0
+    seconds: float = 0.0
+    batches: list[BatchTime] | None = None
+    first: Event | None = None
+
+    def reset(self) -> None:
+        """Set both to zero."""
+        self.cells, self.seconds = 0, 0.0
+
+
+def signed(value: int) -> np.int32:
+    """An ``int`` argument of a kernel."""
+    return np.int32(value)
+
+
+def unsigned(value: int) -> np.uint32:
+    """A ``u32`` argument of a kernel."""
+    return np.uint32(value)
+
+
+def address(buffer: Buffer | None, offset: int = 0) -> np.uint64:
+    """A pointer argument of a kernel, ``offset`` bytes into a buffer; null without a buffer."""
+    return np.uint64(0 if buffer is None else buffer.address + offset)
+
+
+@dataclass(frozen=True)
+class DeviceProfile:
+    """A packed profile on the device, with a texture object over it if profiles are read as textures."""
+
+    buffer: Buffer
+    texture: Texture | None
+
+    @property
+    def arguments(self) -> list[Argument]:
+        """The first two arguments of every kernel that reads a profile."""
+        return [address(self.buffer), np.uint64(0 if self.texture is None else self.texture.handle)]
+
+
+@dataclass(frozen=True)
+class Listed:
+    """Subjects that are listed on the device.
+
+    Attributes
+    ----------
+    residues, starts, lengths : uint64
+        Addresses of the packed residues, and of each subject's first byte (u64) and length (u32).
+    indices, count : uint64
+        Addresses of the list and of its length.
+    n_listed, longest : int
+        The length of the list and the boundary columns of the longest listed subject, or upper bounds of these numbers.
+    least, most : int
+        The kernel does nothing if the list, counted on the device, has fewer or more subjects.
+    """
+
+    residues: np.uint64
+    starts: np.uint64
+    lengths: np.uint64
+    indices: np.uint64
+    count: np.uint64
+    n_listed: int
+    longest: int
+    least: int = 0
+    most: int = 2**32 - 1
+
+
+@dataclass(frozen=True)
+class IntraTaskLaunch:
+    """A fully planned launch, so that no host work falls between the launches of a timed block."""
+
+    device: Device
+    spec: KernelSpec
+    grid: int
+    shared_bytes: int
+    arguments: list[Argument]
+    stream: Stream
+
+    def start(self) -> None:
+        """Launch the kernel."""
+        self.device.launch(self.spec, self.grid, self.shared_bytes, self.arguments, self.stream)
+
+
+class IntraTaskLauncher:
+    """Launches the kernels for listed subjects on one device.
+
+    Parameters
+    ----------
+    device : Device
+    scratch : Scratch
+    texture : bool
+        Read profiles as textures rather than from global memory.
+    """
+
+    def __init__(self, device: Device, scratch: Scratch, *, texture: bool) -> None:
+        self._device = device
+        self._scratch = scratch
+        self._texture = texture
+        self._known: dict[tuple[KernelSpec, int, bool], list[tuple[IntraTaskTeams, int]]] = {}
+
+    def concurrent_windows(self, profile: QueryProfile, tile: Tile, arithmetic: Arithmetic) -> int:
+        """Maximum number of windows that the device scores at a time."""
+        return max(slots for _, slots in self._choices(profile, tile, arithmetic, "score_windows", alone=False))
+
+    def all_strips_at_once(self, profile: QueryProfile, tile: Tile) -> bool:
+        """Whether a team has a warp per strip of a window, so that it can extend windows (``checkpoints.cuh``)."""
+        return tile.strips(profile.length) <= block_strips(tile, self._device.facts.shared_bytes, "score_windows")
+
+    def _choices(
+        self, profile: QueryProfile, tile: Tile, arithmetic: Arithmetic, entry: IntraTaskEntry, *, alone: bool
+    ) -> list[tuple[IntraTaskTeams, int]]:
+        """Possible blocks, each with the number of subjects that the device then scores at a time."""
+        facts, strips = self._device.facts, tile.strips(profile.length)
+        key = (self.kernel(profile, tile, arithmetic, entry), strips, alone)
+        found = self._known.get(key)
+        if found is None:
+            found = self._known[key] = []
+            for teams in intra_task_teams(tile, strips, facts.shared_bytes, alone=alone, entry=entry):
+                spec = self.kernel(profile, tile, arithmetic, entry, warps=teams.warps)
+                blocks = facts.multiprocessors * self._device.resident_blocks(spec, tile.intra_task_bytes(teams.strips))
+                found.append((teams, blocks * teams.teams))
+        return found
+
+    def kernel(
+        self, profile: QueryProfile, tile: Tile, arithmetic: Arithmetic, entry: IntraTaskEntry, *, warps: int = 1
+    ) -> KernelSpec:
+        """The kernel of :meth:`plan`; its code does not depend on ``warps``."""
+        strips = tile.strips(profile.length)
+        return intra_task_kernel(
+            arithmetic, tile, profile.gap, strips=strips, texture=self._texture, warps=warps, entry=entry
+        )
+
+    def plan(
+        self,
+        profile: QueryProfile,
+        on_device: DeviceProfile,
+        listed: Listed,
+        *,
+        tile: Tile,
+        arithmetic: Arithmetic,
+        scores: np.uint64,
+        counter: np.uint64,
+        stream: Stream,
+        name: str,
+        checkpoints: list[Argument] | None = None,
+        ends: list[Argument] | None = None,
+    ) -> IntraTaskLaunch:
+        """A launch that writes the scores of the listed subjects to ``scores``, by subject index.
+
+        Parameters
+        ----------
+        counter : uint64
+            Address of a word that is 0.
+        name : str
+            Name of the scratch buffers, which the next plan of the same name reuses.
+        checkpoints : list of arguments, optional
+            Arguments for the states at checkpoints; the subjects are then windows.
+        ends : list of arguments, optional
+            Addresses of the known scores and of their ends.
+
+        Raises
+        ------
+        OutOfDeviceMemory
+        """
+        device = self._device
+        strips = tile.strips(profile.length)
+        entry: IntraTaskEntry = (
+            "score_windows" if checkpoints is not None else "intra_task" if ends is None else "end_positions"
+        )
+        alone = checkpoints is None and not suits_teams(listed.n_listed, device.facts.multiprocessors)
+        choices = self._choices(profile, tile, arithmetic, entry, alone=alone)
+        teams, at_a_time = choose_teams(choices, listed.n_listed, device.facts.multiprocessors, entry)
+        spec = self.kernel(profile, tile, arithmetic, entry, warps=teams.warps)
+        grid = min(-(-listed.n_listed // teams.teams), at_a_time // teams.teams)
+        stride = -(-listed.longest // 16) * 16
+        edge = None
+        if strips > 1:
+            stretches = 1 if checkpoints is None else WINDOW_STRETCHES
+            edge_bytes = teams.teams * stretches * stride * tile.boundary_words * 4
+            grid = max(1, min(grid, EDGE_BYTES // edge_bytes))
+            edge = self._scratch.buffer(f"edge {name}", grid * edge_bytes)
+        counts = self._scratch.buffer(f"counts {name}", grid * teams.warps * 8)
+        arguments = [
+            *on_device.arguments, signed(strips),
+            listed.residues, listed.starts, listed.lengths, listed.indices, listed.count,
+            unsigned(listed.least), unsigned(listed.most), address(edge), unsigned(stride), address(counts),
+            signed(teams.team), scores, counter, *(checkpoints or []), *(ends or []),
+        ]  # fmt: skip
+        return IntraTaskLaunch(device, spec, grid, tile.intra_task_bytes(teams.strips), arguments, stream)

@@ -1,0 +1,153 @@
+"""Divides the rows of a query, or of two that share words, into the strips that are cheapest by their measured times.
+
+:func:`layout` takes the lengths of the queries and returns the strips with their cost. This is a shortest-path problem:
+the nodes are rows, and a tile is an edge from one row to the row below the tile. A table contains the cheapest covers
+of up to a few tiles' rows; the strips of longer queries begin with tiles of the lowest cost per row, down to the rows
+that the table covers. The functions are pure: ``routing`` requests the layout of each batch, and ``batch_run`` launches
+a kernel for each strip.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Final
+
+from swsearch.engine.cuda.runtime.kernels import BoundaryMode, Pairing
+from swsearch.engine.cuda.search.tuning import TunedTile, tiles
+
+ROW_UNIT: Final = 4
+"""The number of rows of every tile is a multiple of this."""
+TABLE_TILES: Final = 6
+"""Height of the table of cheapest covers, in tiles of the shape with the lowest cost per row."""
+
+
+@dataclass(frozen=True)
+class Strip:
+    """A launch of the inter-task kernel: some rows of one query, or of two.
+
+    Attributes
+    ----------
+    shape : TunedTile
+    first_row : int
+        First row of the strip in each query. Only the last strip may have fewer rows left than its tile.
+    edges : BoundaryMode
+    has_strip_above, has_strip_below : bool
+        Whether the strip reads a boundary, and whether it writes one.
+    """
+
+    shape: TunedTile
+    first_row: int
+    edges: BoundaryMode
+    has_strip_above: bool
+    has_strip_below: bool
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The strips of one query or of two, from the first row down, and their cost in picoseconds per subject residue.
+
+    Two queries share the first strips; the remaining strips contain rows of the longer query only.
+    """
+
+    strips: tuple[Strip, ...]
+    cost: float
+
+
+@cache
+def layout(architecture: int, columns: int, lengths: tuple[int, ...], *, deferred: bool) -> Layout:
+    """The cheapest strips for a query of this length, or for two queries, the shorter first.
+
+    Two queries share words down to the end of the shorter one, to a few rows beyond it, or to the end of the longer
+    one, whichever is cheapest; below these rows the longer one continues in row blocks.
+    """
+    one = _table(architecture, Pairing.ROW_BLOCKS, columns, deferred)
+    if len(lengths) == 1:
+        return _linked(_cover(one, lengths[0], whole=True), deferred)
+    shorter, longer = lengths
+    two = _table(architecture, Pairing.TWO_QUERIES, columns, deferred)
+    reach = two.shapes[-1].tile.rows
+    found = [_linked(_cover(two, longer, whole=True), deferred)]
+    for rows in range(shorter, min(longer, shorter + reach), ROW_UNIT):
+        shared = _cover(two, rows, whole=False)
+        left = max(longer - sum(shape.tile.rows for shape in shared), 0)
+        found.append(_linked(shared + _cover(one, left, whole=False), deferred))
+    return min(found, key=lambda layout: layout.cost)
+
+
+def _linked(shapes: Sequence[TunedTile], deferred: bool) -> Layout:
+    """Convert tiles, from the first row down, to strips that pass their boundaries to the strips below."""
+    strips: list[Strip] = []
+    first_row = 0
+    for index, shape in enumerate(shapes):
+        has_strip_above, has_strip_below = index > 0, index + 1 < len(shapes)
+        edges = BoundaryMode.OWN if has_strip_above or has_strip_below else BoundaryMode.NONE
+        if has_strip_above and shapes[index - 1].tile.pairing is not shape.tile.pairing:
+            edges = BoundaryMode.READS_PAIR
+        strips.append(Strip(shape, first_row, edges, has_strip_above, has_strip_below))
+        first_row += shape.tile.rows
+    cost = sum((s.shape.alone if s.edges is BoundaryMode.NONE else s.shape.edges)[deferred] for s in strips)
+    return Layout(tuple(strips), cost)
+
+
+@dataclass(frozen=True)
+class _Table:
+    """The cheapest tiles for few rows, and the tile for all rows beyond them.
+
+    Attributes
+    ----------
+    shapes : tuple of TunedTile
+    single : tuple of TunedTile
+        The cheapest single tile without boundaries, indexed by rows in units, up to the rows of the tallest tile.
+    first : tuple of TunedTile
+        The first tile of the cheapest cover with boundaries, indexed by rows in units.
+    full : TunedTile
+        The tile of the lowest cost per row.
+    deferred : bool
+        Whether the costs are those of the deferred kernels.
+    """
+
+    shapes: tuple[TunedTile, ...]
+    single: tuple[TunedTile, ...]
+    first: tuple[TunedTile, ...]
+    full: TunedTile
+    deferred: bool
+
+
+def _units(rows: int) -> int:
+    return -(-rows // ROW_UNIT)
+
+
+@cache
+def _table(architecture: int, pairing: Pairing, columns: int, deferred: bool) -> _Table:
+    shapes = tiles(architecture, pairing, columns)
+    full = min(shapes, key=lambda shape: shape.edges[deferred] / shape.tile.rows)
+    single = [
+        min((s for s in shapes if _units(s.tile.rows) >= units), key=lambda shape: shape.alone[deferred])
+        for units in range(_units(shapes[-1].tile.rows) + 1)
+    ]
+    costs, first = [0.0], [full]
+    for units in range(1, TABLE_TILES * _units(full.tile.rows) + 1):
+        choices = [(shape.edges[deferred] + costs[max(units - _units(shape.tile.rows), 0)], shape) for shape in shapes]
+        cost, shape = min(choices, key=lambda choice: choice[0])
+        costs.append(cost)
+        first.append(shape)
+    return _Table(shapes, tuple(single), tuple(first), full, deferred)
+
+
+def _cover(table: _Table, n_rows: int, *, whole: bool) -> tuple[TunedTile, ...]:
+    """The cheapest tiles for ``n_rows`` rows; ``whole``: these are all rows, so that a single tile has no boundary."""
+    chosen = []
+    units = _units(n_rows)
+    while units >= len(table.first):
+        chosen.append(table.full)
+        units -= _units(table.full.tile.rows)
+    while units > 0:
+        chosen.append(table.first[units])
+        units -= _units(chosen[-1].tile.rows)
+    if whole and _units(n_rows) < len(table.single):
+        alone = table.single[_units(n_rows)]
+        if alone.alone[table.deferred] <= sum(shape.edges[table.deferred] for shape in chosen):
+            chosen = [alone]
+    return tuple(chosen)

@@ -1,0 +1,356 @@
+"""One engine over several GPUs: each is driven by its own thread and stores the database, or a share of it.
+
+Inputs are query profiles and a partition; the output is one block of scores per profile. With many queries in a call,
+the devices divide the queries, balanced by length, and each scores its queries against the complete partition, so the
+devices never wait for one another. With fewer queries, or if a device has memory for its share of the subjects but not
+for all of them, the devices divide the subjects, and each scores every query against its share. Scores do not depend on
+the device that computes them, so neither do hits.
+
+A single GPU benefits from its thread as well: the caller ranks and aligns scored queries while the GPU scores the
+others.
+"""
+
+from __future__ import annotations
+
+import itertools
+import queue
+import threading
+from collections.abc import Callable, Generator, Iterable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from swsearch.closeable import Closeable
+from swsearch.database.partition import Partition
+from swsearch.engine.cuda.runtime.device import Device, PyCudaDevice
+from swsearch.engine.cuda.search.engine import CudaEngine
+from swsearch.engine.cuda.search.forecast import Forecast, expected_rate
+from swsearch.engine.cuda.search.subjects import ONE_SLOT_RESIDUES, chunk_bytes
+from swsearch.engine.protocol import Progress, Scored, ScoreRequest
+from swsearch.errors import EngineError
+from swsearch.hits.ends import Ends
+from swsearch.hits.score_block import ScoreBlock
+from swsearch.query.profile import QueryProfile
+from swsearch.typing import Scores
+
+PROFILES_PER_DEVICE: Final = 8
+"""Queries per device from which the devices divide the queries: the query that ends last is then a small part of the
+work."""
+
+
+class _Stopped(Exception):
+    """Raised by the progress callback in a device's thread when the search is cancelled."""
+
+
+@dataclass(frozen=True)
+class _Work:
+    """The work of one device; ``indices`` are the requests' indices in the caller's list."""
+
+    indices: Sequence[int]
+    requests: Sequence[ScoreRequest]
+    partition: Partition
+
+
+@dataclass(frozen=True)
+class _EndsRequest:
+    """A call of :meth:`CudaDevices.ends` that waits for its result."""
+
+    profile: QueryProfile
+    subjects: Partition
+    scores: Scores
+    answer: Future[Ends | None]
+
+
+class DeviceScoring:
+    """Scores that the devices' threads deliver as they complete; see :class:`swsearch.engine.protocol.Scoring`.
+
+    Parameters
+    ----------
+    threads, engines, work
+        One of each per device.
+    n_parts : int
+        Number of blocks that are concatenated for a profile: one per share of the subjects, or 1.
+    answer : callable
+        Called between launches in the first device's thread, to answer waiting requests for ends.
+    """
+
+    def __init__(
+        self,
+        threads: Sequence[ThreadPoolExecutor],
+        engines: Sequence[CudaEngine],
+        work: Sequence[_Work],
+        n_parts: int,
+        answer: Callable[[], None],
+    ) -> None:
+        self._n_parts = n_parts
+        self._answer = answer
+        self._stop = False
+        # Events from the threads: a number of computed cells, a block of a device, or None when a device has ended.
+        self._events: queue.SimpleQueue[int | tuple[int, int, ScoreBlock] | None] = queue.SimpleQueue()
+        self._futures: list[Future[None]] = []
+        self._prepared = [threading.Event() for _ in work]
+        for number, (thread, engine, task) in enumerate(zip(threads, engines, work, strict=True)):
+            future = thread.submit(self._score, number, engine, task)
+            future.add_done_callback(lambda _: self._events.put(None))
+            self._futures.append(future)
+
+    def _score(self, number: int, engine: CudaEngine, work: _Work) -> None:
+        """Score the device's work, in the device's thread, and report cells and blocks."""
+
+        def between() -> None:
+            if self._stop:
+                raise _Stopped
+            if number == 0:
+                self._answer()
+
+        try:
+            scored = engine.score_each(work.requests, work.partition, self._report_cells, between)
+        finally:
+            self._prepared[number].set()
+        for index, block in scored:
+            self._events.put((number, work.indices[index], block))
+
+    def _report_cells(self, cells: int) -> None:
+        if self._stop:
+            raise _Stopped
+        self._events.put(cells)
+
+    def wait_until_prepared(self) -> None:
+        """See :class:`swsearch.engine.protocol.Scoring`."""
+        for prepared in self._prepared:
+            prepared.wait()
+
+    def results(self, progress: Progress | None = None) -> Generator[Scored, None, None]:
+        """See :class:`swsearch.engine.protocol.Scoring`."""
+        parts: dict[int, dict[int, ScoreBlock]] = {}
+        n_working = len(self._futures)
+        try:
+            while n_working:
+                event = self._events.get()
+                if event is None:
+                    n_working -= 1
+                    self._raise_failure()
+                elif isinstance(event, int):
+                    if progress is not None:
+                        progress(event)
+                else:
+                    number, index, block = event
+                    found = parts.setdefault(index, {})
+                    found[number] = block
+                    if len(found) == self._n_parts:
+                        del parts[index]
+                        yield index, ScoreBlock.concatenate([found[part] for part in sorted(found)])
+        finally:
+            self.cancel()
+
+    def _raise_failure(self) -> None:
+        """Raise the error of a device that has failed."""
+        for future in self._futures:
+            if future.done() and (error := future.exception()) is not None:
+                raise error
+
+    def cancel(self) -> None:
+        """See :class:`swsearch.engine.protocol.Scoring`."""
+        self._stop = True
+        for future in self._futures:
+            if not future.cancel():
+                future.exception()
+
+
+class CudaDevices(Closeable):
+    """Scores on one GPU or several; see :class:`swsearch.engine.protocol.BackgroundEngine`.
+
+    Parameters
+    ----------
+    ordinals : sequence of int
+        CUDA device numbers, each once.
+    open_device : callable
+        Opens a device, in the thread that uses it.
+    memory_limit : int, optional
+        Bytes of each device's memory that databases may take.
+
+    Raises
+    ------
+    EngineUnavailable
+        One of the devices cannot be used; the others are closed again.
+    """
+
+    name = "cuda"
+
+    def __init__(
+        self,
+        ordinals: Sequence[int],
+        open_device: Callable[[int], Device] = PyCudaDevice,
+        memory_limit: int | None = None,
+    ) -> None:
+        self.ordinals = tuple(dict.fromkeys(ordinals))
+        self._shares: dict[int, tuple[Partition, list[Partition]]] = {}
+        self._requests: queue.SimpleQueue[_EndsRequest] = queue.SimpleQueue()
+        self._threads = [ThreadPoolExecutor(1, f"cuda{ordinal}") for ordinal in self.ordinals]
+        self.engines: list[CudaEngine] = []
+
+        def open_engine(ordinal: int) -> CudaEngine:
+            return CudaEngine(open_device(ordinal), memory_limit)
+
+        opening = [
+            thread.submit(open_engine, ordinal) for thread, ordinal in zip(self._threads, self.ordinals, strict=True)
+        ]
+        errors = [error for error in (future.exception() for future in opening) if error is not None]
+        if errors:
+            for thread, future in zip(self._threads, opening, strict=True):
+                if future.exception() is None:
+                    thread.submit(future.result().close).result()
+                thread.shutdown()
+            raise errors[0]
+        self.engines = [future.result() for future in opening]
+
+    @property
+    def description(self) -> str:
+        """The devices' names."""
+        return ", ".join(engine.description for engine in self.engines)
+
+    @property
+    def profiles_per_call(self) -> int:
+        """The sum over the devices."""
+        return sum(engine.profiles_per_call for engine in self.engines)
+
+    def begin(self, requests: Sequence[ScoreRequest], partition: Partition) -> DeviceScoring:
+        """See :class:`swsearch.engine.protocol.BackgroundEngine`."""
+        if not self.engines:
+            raise EngineError("the CUDA engine was closed; make a new one")
+        if self.shares_subjects(len(requests), partition):
+            work = [_Work(range(len(requests)), requests, share) for share in self._shares_of(partition)]
+            return DeviceScoring(self._threads, self.engines, work, len(work), self._answer)
+        work = [
+            _Work(indices, [requests[index] for index in indices], partition)
+            for indices in self._queries_by_device([request.profile for request in requests])
+        ]
+        return DeviceScoring(self._threads, self.engines, work, 1, self._answer)
+
+    def preload(self, partition: Partition) -> None:
+        """See :class:`swsearch.engine.protocol.BackgroundEngine`.
+
+        Several devices upload when they are given work: whether they divide the subjects depends on the queries.
+        """
+        if len(self.engines) == 1:
+            self._threads[0].submit(self.engines[0].preload, partition)
+
+    def explain(self, profiles: Sequence[QueryProfile], partition: Partition, floors: Sequence[int]) -> list[str]:
+        """See :class:`swsearch.engine.protocol.BackgroundEngine`."""
+        requests = [ScoreRequest(profile, floor) for profile, floor in zip(profiles, floors, strict=True)]
+        share = self._shares_of(partition)[0] if self.shares_subjects(len(requests), partition) else partition
+        return self.engines[0].plan(requests, share).lines() if len(share) else []
+
+    @property
+    def rows_per_call(self) -> int:
+        """The sum over the devices."""
+        return sum(engine.rows_per_call for engine in self.engines)
+
+    def score(
+        self,
+        profiles: Sequence[QueryProfile],
+        partition: Partition,
+        floors: Sequence[int] | None = None,
+        progress: Progress | None = None,
+    ) -> list[ScoreBlock]:
+        """See :class:`swsearch.engine.protocol.ScoreEngine`."""
+        wanted = [None] * len(profiles) if floors is None else floors
+        requests = [ScoreRequest(profile, floor) for profile, floor in zip(profiles, wanted, strict=True)]
+        blocks = dict(self.begin(requests, partition).results(progress))
+        return [blocks[index] for index in range(len(profiles))]
+
+    def forecast(
+        self, batches: Iterable[Sequence[QueryProfile]], partitions: Sequence[Partition], n_cells: int
+    ) -> Forecast:
+        """See :class:`swsearch.engine.protocol.BackgroundEngine`."""
+        engine = self.engines[0]
+        n_profiles = n_pairs = 0
+        call_residues = ONE_SLOT_RESIDUES
+        for profiles in batches:
+            n_profiles += len(profiles)
+            call_residues = min(call_residues, sum(profile.length for profile in profiles))
+            n_pairs += sum(len(indices) == 2 for indices in engine.batches(profiles))
+        shared = any(self.shares_subjects(n_profiles or self.profiles_per_call, partition) for partition in partitions)
+        parts = [self._shares_of(partition)[0] if shared else partition for partition in partitions]
+        facts = [engine.facts for engine in self.engines]
+        free = [
+            thread.submit(engine.free_bytes).result()
+            for thread, engine in zip(self._threads, self.engines, strict=True)
+        ]
+        return Forecast(
+            devices=facts,
+            free_bytes=min(free),
+            database_bytes=sum(map(chunk_bytes, parts)),
+            n_pieces=max((engine.n_pieces(part, call_residues) for part in parts), default=1),
+            shared_subjects=shared,
+            n_profiles=n_profiles,
+            n_pairs=n_pairs,
+            seconds=n_cells / sum(map(expected_rate, facts)),
+        )
+
+    # --- Ends ---
+
+    def ends(self, profile: QueryProfile, subjects: Partition, scores: Scores) -> Ends | None:
+        """See :class:`swsearch.engine.protocol.EndsEngine`. The first device computes them between two batches."""
+        if not self.engines:
+            raise EngineError("the CUDA engine was closed; make a new one")
+        request = _EndsRequest(profile, subjects, scores, Future())
+        self._requests.put(request)
+        self._threads[0].submit(self._answer)  # an idle thread makes no progress calls, which answer otherwise
+        return request.answer.result()
+
+    def _answer(self) -> None:
+        """Answer the waiting requests, in the first device's thread."""
+        while not self._requests.empty():
+            request = self._requests.get()
+            try:
+                request.answer.set_result(self.engines[0].ends(request.profile, request.subjects, request.scores))
+            except BaseException as error:  # the thread that waits for the answer raises it
+                request.answer.set_exception(error)
+
+    def close(self) -> None:
+        """See :class:`swsearch.engine.protocol.ScoreEngine`."""
+        for thread, engine in zip(self._threads, self.engines, strict=False):
+            thread.submit(engine.close).result()
+        for thread in self._threads:
+            thread.shutdown()
+        self.engines = []
+
+    # --- Distribution of the work ---
+
+    def shares_subjects(self, n_profiles: int, partition: Partition) -> bool:
+        """Whether the devices divide the subjects of each query, rather than the queries."""
+        n_devices = len(self.engines)
+        if n_devices == 1 or n_profiles < PROFILES_PER_DEVICE * n_devices:
+            return n_devices > 1
+        if all(engine.keeps(partition) for engine in self.engines):
+            return False
+        return all(engine.keeps(share) for engine, share in zip(self.engines, self._shares_of(partition), strict=True))
+
+    def _queries_by_device(self, profiles: Sequence[QueryProfile]) -> list[list[int]]:
+        """Indices of each device's profiles: the longest first, each given to the device with the least work so far.
+
+        Each device then scores its profiles in the order of the caller, who takes the results in this order.
+        """
+        indices_by_device: list[list[int]] = [[] for _ in self.engines]
+        loads = [0] * len(self.engines)
+        for index in sorted(range(len(profiles)), key=lambda index: -profiles[index].length):
+            least = loads.index(min(loads))
+            indices_by_device[least].append(index)
+            loads[least] += profiles[index].length
+        return [sorted(indices) for indices in indices_by_device]
+
+    def _shares_of(self, partition: Partition) -> list[Partition]:
+        """Ranges of about equal residues, one per device; each call returns the same objects, so devices cache them."""
+        known = self._shares.get(id(partition))
+        if known is None or known[0] is not partition:
+            ends = np.cumsum(partition.lengths, dtype=np.uint64)
+            total = float(ends[-1]) if len(ends) else 0.0
+            count = len(self.engines)
+            cuts = [int(np.searchsorted(ends, total * share / count)) for share in range(1, count)]
+            bounds = [0, *cuts, len(partition)]
+            shares = [partition[start:stop] for start, stop in itertools.pairwise(bounds)]
+            known = self._shares[id(partition)] = (partition, shares)
+        return known[1]

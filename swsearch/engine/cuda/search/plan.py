@@ -1,0 +1,377 @@
+"""The plan of an engine call: which kernel scores which subjects against which query, and why.
+
+:func:`plan_search` takes score requests, a partition and the properties of the device, and returns a
+:class:`SearchPlan`. It is a pure function and needs no GPU. Compilation, the packing of profiles, the launches, the
+forecast and ``swsearch query --explain`` read the plan; nothing derives a route again.
+
+A batch is one query, or two that share words. Subjects are ordered by length, and a batch divides them into four
+ranges, each with its route:
+
+====================  =============================================================  ======================
+route                 subjects                                                       from index
+====================  =============================================================  ======================
+``inter_task``        most subjects: a group of lanes computes each                  0
+``intra_task``        those that would end last: a warp, or several, computes each   ``n_short``
+verified windows      those whose columns take longer than all others together       ``n_direct``
+diamond tiles         the same, for a query of too many rows for windows             ``n_windowed``
+====================  =============================================================  ======================
+
+Subjects of the first two ranges whose score exceeds the narrow type, or passes the limit of a deferred kernel, are
+listed on the device and scored again in a wider type.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import groupby
+from typing import Final
+
+import numpy as np
+
+from swsearch.database.partition import Partition
+from swsearch.engine.cuda.runtime.device import DeviceFacts
+from swsearch.engine.cuda.runtime.kernels import (
+    COLLECT_KERNEL,
+    COMPARE_CHECKPOINTS_KERNEL,
+    WARP,
+    Arithmetic,
+    IntraTaskEntry,
+    KernelSpec,
+    Tile,
+    inter_task_kernel,
+    intra_task_kernel,
+)
+from swsearch.engine.cuda.search.routing import (
+    InterTaskPlan,
+    chain_limit,
+    deferred_limit,
+    first_arithmetic,
+    first_long,
+    first_longer,
+    pair_queries,
+    plan_inter_task,
+    plan_intra_task,
+)
+from swsearch.engine.cuda.search.thresholds import Thresholds
+from swsearch.engine.cuda.search.tiled_subjects import suits_diamonds
+from swsearch.engine.protocol import ScoreRequest
+from swsearch.query.profile import QueryProfile
+
+MAX_DEFERRED_SHARE: Final = 1 / 16
+"""If more than this share of the subjects passes a deferred kernel, the exact kernel scores all subjects again."""
+BITS: Final = {Arithmetic.FAST: "11 bits", Arithmetic.SHORT: "16 bits", Arithmetic.WIDE: "32 bits"}
+"""The number types, as the plan names them for the user."""
+
+
+@dataclass(frozen=True)
+class PlanOptions:
+    """The options of an engine that change its plans, but no score.
+
+    Attributes
+    ----------
+    texture : bool
+        Read profiles as textures rather than from global memory.
+    pairs : bool
+        Let two queries of similar length share words.
+    deferred : bool
+        Use the deferred maximum where the caller gives floors.
+    thresholds : Thresholds
+    """
+
+    texture: bool = True
+    pairs: bool = True
+    deferred: bool = True
+    thresholds: Thresholds = field(default_factory=Thresholds)
+
+
+@dataclass(frozen=True)
+class ListedRoute:
+    """The launch of a kernel for listed subjects: its number type, tile and kernel."""
+
+    arithmetic: Arithmetic
+    tile: Tile
+    kernel: KernelSpec
+
+
+@dataclass(frozen=True, eq=False)
+class QueryPlan:
+    """The routes of one query of a batch.
+
+    Attributes
+    ----------
+    index : int
+        Index of the request in the caller's list.
+    request : ScoreRequest
+    limit : int or None
+        Lowest result of the deferred kernel with which a subject may reach the floor; None if the kernel is exact.
+    long : ListedRoute or None
+        The route of the subjects from ``n_short`` to ``n_direct``.
+    again : ListedRoute or None
+        The route of subjects that are scored again; None if no score can exceed the type.
+    windows : ListedRoute or None
+        The route of the subjects from ``n_direct`` to ``n_windowed``.
+    """
+
+    index: int
+    request: ScoreRequest
+    limit: int | None
+    long: ListedRoute | None
+    again: ListedRoute | None
+    windows: ListedRoute | None
+
+    @property
+    def profile(self) -> QueryProfile:
+        """The query's profile."""
+        return self.request.profile
+
+
+@dataclass(frozen=True, eq=False)
+class BatchPlan:
+    """One query, or two that share words, against the subjects of a partition.
+
+    Attributes
+    ----------
+    queries : tuple of QueryPlan
+    inter_task : InterTaskPlan
+        Its ``order`` refers to ``queries``.
+    inter_task_kernels : tuple of KernelSpec
+        The kernel of each strip.
+    n_short, n_direct, n_windowed, n_subjects : int
+        The ends of the ranges of the routes.
+    most_again : int
+        If the device lists more subjects to score again, it scores none of them again.
+    n_cells : int
+        Cells of the alignment matrices.
+    """
+
+    queries: tuple[QueryPlan, ...]
+    inter_task: InterTaskPlan
+    inter_task_kernels: tuple[KernelSpec, ...]
+    n_short: int
+    n_direct: int
+    n_windowed: int
+    n_subjects: int
+    most_again: int
+    n_cells: int
+
+    @property
+    def indices(self) -> tuple[int, ...]:
+        """Indices of the requests in the caller's list."""
+        return tuple(query.index for query in self.queries)
+
+    @property
+    def profiles(self) -> list[QueryProfile]:
+        """The profiles of the queries."""
+        return [query.profile for query in self.queries]
+
+    @property
+    def deferred(self) -> bool:
+        """Whether the inter-task kernel is deferred."""
+        return self.inter_task.deferred
+
+    @property
+    def kernels(self) -> list[KernelSpec]:
+        """The kernels of the first launches, in the order of their use."""
+        kernels = list(self.inter_task_kernels) if self.n_short else []
+        collects = False
+        for query in self.queries:
+            kernels += [route.kernel for route in (query.windows, query.long, query.again) if route is not None]
+            collects |= query.again is not None or query.request.floor is not None
+            if query.windows is not None:
+                kernels.append(COMPARE_CHECKPOINTS_KERNEL)
+        return [*kernels, COLLECT_KERNEL] if collects and self.n_direct else kernels
+
+    def lines(self) -> list[str]:
+        """A description for the user, one line per route."""
+        lengths = " and ".join(f"{query.profile.length:,}" for query in self.queries)
+        shared = " that share words" if len(self.queries) == 2 else ""
+        plan = self.inter_task
+        found = [f"{'queries' if shared else 'query'} of {lengths} residues{shared}"]
+        if self.n_short:
+            kind = "deferred maximum" if plan.deferred else "exact"
+            runs = [
+                (tile, len(list(same)))
+                for tile, same in groupby(
+                    f"{strip.shape.tile.group} x {strip.shape.tile.words}" for strip in plan.strips
+                )
+            ]
+            tiles = ", ".join(tile if n == 1 else f"{n} times {tile}" for tile, n in runs)
+            what = f"{self.n_short:,} subjects, {BITS[plan.arithmetic]}, {kind}"
+            found.append(f"  inter-task: {what}, strips of lanes x words: {tiles}")
+        for query in self.queries:
+            of_query = f"query of {query.profile.length:,}: " if shared else ""
+            if query.long is not None:
+                found.append(f"  intra-task: {of_query}{self.n_direct - self.n_short:,} subjects would end last")
+            if query.windows is not None:
+                n_windowed = self.n_windowed - self.n_direct
+                found.append(f"  verified windows: {of_query}{n_windowed:,} subjects take longer than all others")
+            if self.n_windowed < self.n_subjects:
+                found.append(f"  diamond tiles: {of_query}{self.n_subjects - self.n_windowed:,} long subjects")
+            if query.again is not None:
+                if query.limit is None:
+                    why = f"score more than {plan.arithmetic.largest_exact(query.profile.max_score):,}"
+                else:
+                    why = f"may reach a score of {query.request.floor:,}"
+                found.append(f"  scored again in {BITS[query.again.arithmetic]}: {of_query}subjects that {why}")
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class SearchPlan:
+    """The batches of an engine call, in the order of their launches."""
+
+    batches: tuple[BatchPlan, ...]
+
+    @cached_property
+    def kernels(self) -> list[KernelSpec]:
+        """The kernels of all batches, each once; the inter-task kernels, which take longest to compile, come first."""
+        inter_task = [kernel for batch in self.batches for kernel in batch.inter_task_kernels if batch.n_short]
+        return list(dict.fromkeys([*inter_task, *(kernel for batch in self.batches for kernel in batch.kernels)]))
+
+    def lines(self) -> list[str]:
+        """A description for the user, one line per route."""
+        return [line for batch in self.batches for line in batch.lines()]
+
+
+def plan_search(
+    requests: Sequence[ScoreRequest], partition: Partition, facts: DeviceFacts, options: PlanOptions
+) -> SearchPlan:
+    """Plan the batches of an engine call.
+
+    Parameters
+    ----------
+    requests : sequence of ScoreRequest
+    partition : Partition
+        Subjects in the order of their lengths, at least one.
+    facts : DeviceFacts
+    options : PlanOptions
+
+    Returns
+    -------
+    SearchPlan
+        Each request is in one batch. Batches are ordered by their first request, so that results become available in
+        about the order of the requests.
+    """
+    return SearchPlan(
+        tuple(
+            plan_batch(indices, [requests[index] for index in indices], partition, facts, options)
+            for indices in batch_indices([request.profile for request in requests], facts, options)
+        )
+    )
+
+
+def batch_indices(profiles: Sequence[QueryProfile], facts: DeviceFacts, options: PlanOptions) -> list[tuple[int, ...]]:
+    """Indices of the profiles of each batch: one, or two that are faster together."""
+    thresholds = options.thresholds
+    tiled = {index for index, profile in enumerate(profiles) if profile.length > thresholds.windowed_rows}
+    if not options.pairs:
+        return [(index,) for index in range(len(profiles))]
+    others = [index for index in range(len(profiles)) if index not in tiled]
+    batches = pair_queries([profiles[index] for index in others], facts.architecture)
+    found = [tuple(others[index] for index in batch.indices) for batch in batches]
+    return sorted([*found, *((index,) for index in tiled)], key=min)
+
+
+def plan_batch(
+    indices: tuple[int, ...],
+    requests: Sequence[ScoreRequest],
+    partition: Partition,
+    facts: DeviceFacts,
+    options: PlanOptions,
+    *,
+    windows: bool = True,
+    diamonds: bool = True,
+) -> BatchPlan:
+    """Plan one batch: ``requests`` are one query, or two that share words, with their ``indices``.
+
+    Without ``windows`` or ``diamonds``, no subject takes that route.
+    """
+    profiles = [request.profile for request in requests]
+    limits = [deferred_limit(request.profile, request.floor) for request in requests]
+    inter_task = plan_inter_task(profiles, facts.architecture, deferred=options.deferred and None not in limits)
+    kernels = tuple(
+        inter_task_kernel(
+            inter_task.arithmetic,
+            strip.shape.tile,
+            profiles[0].gap,
+            deferred=inter_task.deferred,
+            edges=strip.edges,
+            texture=options.texture,
+            threads=strip.shape.threads,
+            blocks=strip.shape.blocks,
+        )
+        for strip in inter_task.strips
+    )
+    n_windowed = n_direct = len(partition)
+    if diamonds and len(profiles) == 1:
+        n_windowed = n_direct = first_tiled(partition, profiles[0], facts, options.thresholds)
+    rows = [profile.length for profile in profiles]
+    if windows:
+        longest = chain_limit(residues_of_first(partition, n_windowed), rows, facts.multiprocessors)
+        longest = max(longest, options.thresholds.windowed_residues)
+        n_direct = min(first_longer(partition.lengths, longest), n_windowed)
+    groups = max(strip.shape.blocks * strip.shape.threads // strip.shape.tile.group for strip in inter_task.strips)
+    n_short = first_long(
+        partition.lengths[:n_direct], residues_of_first(partition, n_direct), facts.multiprocessors * groups
+    )
+    longest = int(partition.lengths[n_direct - 1]) if n_direct else 0
+
+    queries = []
+    for index, request, limit in zip(indices, requests, limits, strict=True):
+        profile = request.profile
+        again: Arithmetic | None = Arithmetic.SHORT if inter_task.deferred else inter_task.arithmetic.wider
+        if not inter_task.deferred and not exceeds(profile, longest, inter_task.arithmetic):
+            again = None
+        queries.append(
+            QueryPlan(
+                index,
+                request,
+                limit if inter_task.deferred else None,
+                plan_listed(profile, inter_task.arithmetic, facts, options) if n_short < n_direct else None,
+                plan_listed(profile, again, facts, options) if again is not None and n_direct else None,
+                plan_listed(profile, first_arithmetic(profile), facts, options, "score_windows")
+                if n_direct < n_windowed
+                else None,
+            )
+        )
+    most_again = int(max(len(partition) * MAX_DEFERRED_SHARE, WARP)) if inter_task.deferred else n_direct
+    n_cells = partition.n_residues * sum(rows)
+    return BatchPlan(
+        tuple(queries), inter_task, kernels, n_short, n_direct, n_windowed, len(partition), most_again, n_cells
+    )
+
+
+def plan_listed(
+    profile: QueryProfile,
+    arithmetic: Arithmetic,
+    facts: DeviceFacts,
+    options: PlanOptions,
+    entry: IntraTaskEntry = "intra_task",
+) -> ListedRoute:
+    """The route of listed subjects of one query in a number type."""
+    tile = plan_intra_task(profile, facts.architecture, arithmetic, windows=entry == "score_windows")
+    strips = tile.strips(profile.length)
+    kernel = intra_task_kernel(
+        arithmetic, tile, profile.gap, strips=strips, texture=options.texture, warps=1, entry=entry
+    )
+    return ListedRoute(arithmetic, tile, kernel)
+
+
+def first_tiled(partition: Partition, profile: QueryProfile, facts: DeviceFacts, thresholds: Thresholds) -> int:
+    """Index of the first subject that is scored by diamonds; the length if there is none."""
+    if profile.length <= thresholds.windowed_rows or not suits_diamonds(profile):
+        return len(partition)
+    limit = chain_limit(partition.n_residues, [profile.length], facts.multiprocessors)
+    return first_longer(partition.lengths, max(limit, thresholds.diamond_residues))
+
+
+def residues_of_first(partition: Partition, n_subjects: int) -> int:
+    """Residues of the first subjects, nearly all of the partition."""
+    return partition.n_residues - int(partition.lengths[n_subjects:].sum(dtype=np.uint64))
+
+
+def exceeds(profile: QueryProfile, longest: int, arithmetic: Arithmetic) -> bool:
+    """Whether a subject of up to ``longest`` residues may score more than a type can represent exactly."""
+    return profile.max_score * min(profile.length, longest) > arithmetic.largest_exact(profile.max_score)

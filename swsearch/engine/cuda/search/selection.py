@@ -1,0 +1,189 @@
+"""Selects subjects by their scores on the device: those to score again, those that reach a floor, and the best.
+
+The input is the int32 score of every subject in device memory; the output is the indices and scores of the selected
+subjects. The device counts them, and the first of them are downloaded without knowledge of their number, so that the
+host does not wait between two launches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from swsearch.engine.cuda.runtime.device import Argument, Buffer, Device, Stream
+from swsearch.engine.cuda.runtime.kernels import COLLECT_KERNEL, COUNT_KERNEL, COUNTED_SCORES
+from swsearch.engine.cuda.search.launches import address, signed, unsigned
+from swsearch.engine.cuda.search.slots import Slot
+from swsearch.engine.protocol import TopKBound
+from swsearch.typing import Lengths, Scores
+
+DOWNLOADED: Final = 1 << 14
+"""Number of selected subjects that are downloaded with their number; further ones need another download."""
+
+
+@dataclass(frozen=True)
+class ScoreFilter:
+    """The subjects ``first`` to ``first + n_candidates - 1``, and the lowest score that selects them."""
+
+    first: int
+    n_candidates: int
+    limit: int
+
+
+@dataclass(eq=False)
+class Selection:
+    """Selected subjects on the device, in any order.
+
+    Attributes
+    ----------
+    indices, count : Buffer
+        Their indices and their number, u32.
+    values : Buffer or None
+        Their scores, int32, in the order of the indices.
+    capacity : int
+        The number of candidates.
+    host_count, host_indices, host_values : arrays
+        Pinned memory with the number and the first of the selected subjects, once downloaded.
+    """
+
+    indices: Buffer
+    count: Buffer
+    values: Buffer | None
+    capacity: int
+    host_count: NDArray[np.uint32]
+    host_indices: NDArray[np.uint32]
+    host_values: NDArray[np.int32]
+
+    @property
+    def n_found(self) -> int:
+        """The number of selected subjects, once downloaded."""
+        return int(self.host_count[0])
+
+
+class Selector:
+    """Selects subjects by the scores in the memory of one batch.
+
+    Parameters
+    ----------
+    device : Device
+    slot : Slot
+        The memory of the batch.
+    """
+
+    def __init__(self, device: Device, slot: Slot) -> None:
+        self._device = device
+        self._slot = slot
+
+    def select(
+        self, scores: Buffer, candidates: Sequence[ScoreFilter], name: str, *, with_scores: bool = False
+    ) -> Selection:
+        """Enqueue the selection of the candidates that reach their limits, into buffers of this name."""
+        device, scratch = self._device, self._slot.scratch
+        capacity = max(sum(group.n_candidates for group in candidates), 1)
+        n_host = min(capacity, DOWNLOADED)
+        found = Selection(
+            scratch.buffer(name, capacity * 4),
+            scratch.buffer(f"{name} count", 4),
+            scratch.buffer(f"{name} scores", capacity * 4) if with_scores else None,
+            capacity,
+            self._slot.pinned(1, np.uint32),
+            self._slot.pinned(n_host if with_scores else 0, np.uint32),
+            self._slot.pinned(n_host if with_scores else 0, np.int32),
+        )
+        device.clear(found.count, 4, Stream.COMPUTE)
+        for group in candidates:
+            if group.n_candidates == 0:
+                continue
+            grid = max(1, min(-(-group.n_candidates // COLLECT_KERNEL.threads), device.facts.multiprocessors * 8))
+            arguments: list[Argument] = [
+                address(scores), unsigned(group.first), unsigned(group.n_candidates), signed(group.limit),
+                address(found.indices), address(found.values), address(found.count),
+            ]  # fmt: skip
+            device.launch(COLLECT_KERNEL, grid, 0, arguments, Stream.COMPUTE)
+        return found
+
+    def begin_download(self, found: Selection) -> None:
+        """Begin to download the number of selected subjects and the first of them."""
+        self._device.begin_download(found.host_count, found.count, Stream.COMPUTE)
+        self._device.begin_download(found.host_indices, found.indices, Stream.COMPUTE)
+        if found.values is not None:
+            self._device.begin_download(found.host_values, found.values, Stream.COMPUTE)
+
+    def downloaded(self, found: Selection) -> tuple[NDArray[np.intp], Scores]:
+        """All selected subjects, ascending, with their scores; waits only if not all were downloaded."""
+        n = found.n_found
+        indices, values = found.host_indices[:n], found.host_values[:n]
+        if n > len(indices):
+            assert found.values is not None
+            indices, values = np.empty(n, np.uint32), np.empty(n, np.int32)
+            self._device.download(indices, found.indices, Stream.COMPUTE)
+            self._device.download(values, found.values, Stream.COMPUTE)
+        order = np.argsort(indices)
+        return indices[order].astype(np.intp), values[order]
+
+    def best(
+        self, found: Selection, scores: Buffer, lengths: Lengths, floor: int, bound: TopKBound | None, name: str
+    ) -> tuple[NDArray[np.intp], Scores, int | None]:
+        """The selected subjects that can be among the best, ascending, their scores, and the number of the others.
+
+        The number is None if the bound was not applied.
+
+        If more subjects than were downloaded reach the floor, a histogram of the scores gives the N-th best score, so
+        that the others need no download.
+        """
+        if bound is not None and found.n_found > max(len(found.host_indices), bound.top) and floor < COUNTED_SCORES:
+            n_reaching = self._counts(scores, len(lengths), name)[::-1].cumsum()[::-1]
+            nth = int(np.flatnonzero(n_reaching >= bound.top)[-1])
+            rows, values = self._at_least(scores, len(lengths), nth, name)
+            lowest = max(floor, bound.lowest(values, lengths[rows]))
+            if lowest < nth:
+                rows, values = self._at_least(scores, len(lengths), lowest, name)
+            keep = values >= lowest
+            return rows[keep], values[keep], int(n_reaching[floor]) - int(keep.sum())
+        rows, values = self.downloaded(found)
+        return rows, values, None
+
+    def _at_least(self, scores: Buffer, n_subjects: int, limit: int, name: str) -> tuple[NDArray[np.intp], Scores]:
+        """The subjects that reach a score, ascending, with their scores; waits for the device."""
+        found = self.select(scores, [ScoreFilter(0, n_subjects, limit)], f"{name} best", with_scores=True)
+        self._device.download(found.host_count, found.count, Stream.COMPUTE)
+        self.begin_download(found)
+        self._device.event(Stream.COMPUTE).wait()
+        return self.downloaded(found)
+
+    def _counts(self, scores: Buffer, n_subjects: int, name: str) -> NDArray[np.int64]:
+        """Number of subjects by score, shape (COUNTED_SCORES,); larger scores are counted in the last entry."""
+        device = self._device
+        counts = self._slot.scratch.buffer(f"{name} histogram", COUNTED_SCORES * 4)
+        device.clear(counts, counts.n_bytes, Stream.COMPUTE)
+        grid = max(1, min(-(-n_subjects // COUNT_KERNEL.threads), device.facts.multiprocessors * 4))
+        arguments: list[Argument] = [address(scores), unsigned(n_subjects), unsigned(COUNTED_SCORES), address(counts)]
+        device.launch(COUNT_KERNEL, grid, COUNTED_SCORES * 4, arguments, Stream.COMPUTE)
+        found = np.empty(COUNTED_SCORES, dtype=np.uint32)
+        device.download(found, counts, Stream.COMPUTE)
+        return found.astype(np.int64)
+
+
+def best_of(
+    scores: Scores, lengths: Lengths, floor: int, bound: TopKBound | None
+) -> tuple[NDArray[np.intp] | slice, int]:
+    """The rows that can be among the best N, and the number of the others.
+
+    Parameters
+    ----------
+    scores, lengths : arrays
+        The subjects that reach the floor.
+    floor : int
+    bound : TopKBound or None
+        If None, all rows are returned.
+    """
+    if bound is None or len(scores) <= bound.top:
+        return slice(None), 0
+    nth = np.partition(scores, -bound.top)[-bound.top]
+    best = scores >= nth
+    keep = np.flatnonzero(scores >= max(floor, bound.lowest(scores[best], lengths[best])))
+    return keep, len(scores) - len(keep)

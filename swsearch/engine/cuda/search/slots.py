@@ -1,0 +1,94 @@
+"""The memory of a batch in flight: device buffers by name, and pinned host memory for its uploads and downloads.
+
+Several batches are in flight, so each has a slot of its own. A slot's memory is reused by a later batch when the host
+has taken the results of the earlier one. Uploads are copied to pinned memory first: an upload from other memory would
+wait for the earlier work of its stream.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from swsearch.engine.cuda.runtime.device import Buffer, Device, Stream, Texture
+from swsearch.engine.cuda.runtime.scratch import Scratch
+from swsearch.engine.cuda.search.launches import DeviceProfile
+from swsearch.engine.cuda.search.profile import Words
+
+PINNED_BYTES: Final = 1 << 20
+"""Smallest piece of pinned memory; pinning a piece takes longer than a short search."""
+PINNED_ALIGNMENT: Final = 64
+
+
+class Slot:
+    """The memory of one batch at a time.
+
+    Parameters
+    ----------
+    device : Device
+    texture : bool
+        Whether profiles are read as textures rather than from global memory.
+    smallest : int
+        Size of the smallest device buffer in bytes.
+    """
+
+    def __init__(self, device: Device, *, texture: bool, smallest: int = 1) -> None:
+        self._device = device
+        self._texture = texture
+        self.scratch = Scratch(device, smallest)
+        self._textures: dict[str, tuple[Buffer, Texture]] = {}
+        self._pinned: list[NDArray[np.uint8]] = []
+        self._used: list[int] = []
+
+    def reserve(self) -> None:
+        """Pin the memory of a small batch, and load what the first texture needs."""
+        if not self._pinned:
+            self.profile("profile", np.zeros(1, dtype=np.uint32))
+
+    def pinned(self, n_items: int, dtype: DTypeLike) -> NDArray[Any]:
+        """Pinned memory for an array, valid until the slot is cleared."""
+        n_bytes = n_items * np.dtype(dtype).itemsize
+        taken = -(-n_bytes // PINNED_ALIGNMENT) * PINNED_ALIGNMENT
+        for index, (block, used) in enumerate(zip(self._pinned, self._used, strict=True)):
+            if used + taken <= len(block):
+                self._used[index] += taken
+                return block[used : used + n_bytes].view(dtype)
+        self._pinned.append(self._device.pinned(max(taken, PINNED_BYTES)))
+        self._used.append(taken)
+        return self._pinned[-1][:n_bytes].view(dtype)
+
+    def upload(self, name: str, values: NDArray[Any], stream: Stream = Stream.COMPUTE) -> Buffer:
+        """Begin to copy an array to the buffer of this name; the array may change afterwards."""
+        buffer = self.scratch.buffer(name, values.nbytes)
+        staged = self.pinned(values.size, values.dtype)
+        np.copyto(staged, values)
+        self._device.upload(buffer, staged, stream)
+        return buffer
+
+    def profile(self, name: str, words: Words, stream: Stream = Stream.COMPUTE) -> DeviceProfile:
+        """Begin to copy a packed profile to the buffer of this name, and return it as kernels read it."""
+        buffer = self.upload(name, words, stream)
+        if not self._texture:
+            return DeviceProfile(buffer, None)
+        known = self._textures.get(name)
+        if known is None or known[0] is not buffer:
+            if known is not None:
+                known[1].close()
+            known = self._textures[name] = (buffer, self._device.texture(buffer))
+        return DeviceProfile(buffer, known[1])
+
+    def clear(self) -> None:
+        """Let the next batch use the pinned memory; all copies must have ended."""
+        self._used = [0] * len(self._used)
+
+    def free(self) -> None:
+        """Free all memory."""
+        for _, texture in self._textures.values():
+            texture.close()
+        self._textures.clear()
+        self.scratch.free()
+        for block in self._pinned:
+            self._device.unpin(block)
+        self._pinned, self._used = [], []

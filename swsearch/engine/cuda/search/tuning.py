@@ -1,0 +1,93 @@
+"""Reads the tiles of the kernels and their times from ``cuda/tuning/``, which has one file per family of architectures.
+
+A file names its architectures and, for each pairing, lists the tiles: lanes per group, words per lane, threads per
+block, blocks per multiprocessor, and a strip's picoseconds per subject residue, without boundaries (``alone``) and with
+them (``edges``), each for the kernel that computes every score and for the deferred kernel. The times were measured on
+one device of the family (``benchmarks/tune_cuda.py``); on the others only their ratios matter.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Final
+
+from swsearch.engine.cuda.runtime.kernels import WARP, Pairing, Tile
+from swsearch.errors import EngineError
+from swsearch.resources import resource_folder
+
+BLOCK_WORDS: Final = 64
+"""Maximum words per lane, summed over strips, that fit 227 kB of shared memory with the 28 columns of proteins."""
+FEW_WORDS: Final = 8
+STEP_WORDS: Final = 5.5
+"""Cost of a column in addition to its words, in units of a word: reading scores, passing values to the next lane, and
+storing the boundary."""
+
+
+@dataclass(frozen=True)
+class TunedTile:
+    """A tile with its launch shape and times.
+
+    Attributes
+    ----------
+    tile : Tile
+    threads : int
+        Threads per block.
+    blocks : int
+        Blocks per multiprocessor.
+    alone, edges : (float, float)
+        Picoseconds per subject residue without and with boundaries: of the exact kernel and of the deferred one.
+    """
+
+    tile: Tile
+    threads: int
+    blocks: int
+    alone: tuple[float, float] = (0.0, 0.0)
+    edges: tuple[float, float] = (0.0, 0.0)
+
+
+@cache
+def _files() -> tuple[dict[str, Any], ...]:
+    paths = sorted((resource_folder("cuda") / "tuning").glob("*.json"))
+    if not paths:
+        raise EngineError(f"no tile shapes in {resource_folder('cuda') / 'tuning'}; install the package again")
+    return tuple(json.loads(path.read_text(encoding="utf-8")) for path in paths)
+
+
+def tuned_for(architecture: int) -> dict[str, Any]:
+    """The data of the newest architecture that is not newer than this one, or of the oldest if all are newer."""
+    known = [(int(arch), tuning) for tuning in _files() for arch in tuning["architectures"]]
+    older = [entry for entry in known if entry[0] <= architecture]
+    return max(older, key=lambda e: e[0])[1] if older else min(known, key=lambda e: e[0])[1]
+
+
+@cache
+def tiles(architecture: int, pairing: Pairing, columns: int) -> tuple[TunedTile, ...]:
+    """All tiles of the inter-task kernel, ordered by rows."""
+    found = tuned_for(architecture)["inter_task"][pairing.value]
+    shapes = [
+        TunedTile(
+            Tile(pairing, entry["group"], entry["words"], columns),
+            entry["threads"],
+            entry["blocks"],
+            tuple(entry["alone"]),
+            tuple(entry["edges"]),
+        )
+        for entry in found
+    ]
+    return tuple(sorted(shapes, key=lambda shape: shape.tile.rows))
+
+
+def choose_intra_task_tile(
+    architecture: int, pairing: Pairing, columns: int, query_length: int, kernel: str = "intra_task"
+) -> Tile:
+    """The warp-wide tile of ``intra_task`` or ``score_windows`` whose strips take the fewest instructions.
+
+    If not all strips fit a block's shared memory, the tile has few words, so that a block has more warps.
+    """
+    entries = tuned_for(architecture)[kernel][pairing.value]
+    found = [Tile(pairing, WARP, entry["words"], columns) for entry in entries]
+    fitting = [tile for tile in found if tile.strips(query_length) * tile.words <= BLOCK_WORDS]
+    found = fitting or [tile for tile in found if tile.words <= FEW_WORDS]
+    return min(found, key=lambda tile: (tile.strips(query_length) * (tile.words + STEP_WORDS), tile.rows))

@@ -1,0 +1,536 @@
+"""Scores long subjects on one GPU in overlapping windows, and proves by comparison that the scores are exact.
+
+Inputs are a query profile and the subjects on the device from a given index on; the output is the exact best local
+score of each of them (:meth:`VerifiedWindowsRun.finish`). The caller is ``CudaEngine`` (engine.py).
+
+A subject is cut into windows that the GPU scores concurrently. Each window except the first of a subject begins some
+columns before the end of the previous window, as if H and E were 0 before it. The column at which the previous window
+ends is the checkpoint. If both windows have the same H and E in all query rows there, the later window is exact from
+the checkpoint on. If this holds at every checkpoint, the largest score of all windows is the subject's score
+(``cuda/kernels/checkpoints.cuh``). Alignments of unrelated sequences are short, so nearly every checkpoint agrees at
+once. If the two windows differ at the checkpoint, the previous window is extended by some columns and compared again, a
+few times; this is possible only if the GPU computes all strips of the query at the same time.
+
+If a checkpoint is still not proven, an alignment may extend across it. Its window then starts further back and is
+scored again, until all checkpoints are proven. Gaps alone can keep H above 0 for score / extend columns after an
+alignment, so the new start lies at least this number of columns before the checkpoint, for the subject's best score so
+far. If the windows to score again would have more columns than the subject itself, the subject is scored without
+windows, by diamonds if they suit the query.
+
+The engine launches the windows before the inter-task kernel of the other subjects and reads their scores after it. If
+both kernels ran at the same time, they would share multiprocessors and take longer than one after the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from swsearch.database.format import SUBJECT_ALIGNMENT
+from swsearch.database.partition import Partition
+from swsearch.engine.cuda.pairs.diamonds import DiamondSweep
+from swsearch.engine.cuda.runtime.device import Argument, Buffer, Device, Stream
+from swsearch.engine.cuda.runtime.kernels import (
+    CHECKPOINT_STRIDE,
+    CHECKPOINTS,
+    COMPARE_CHECKPOINTS_KERNEL,
+    WARP,
+    Arithmetic,
+    Tile,
+)
+from swsearch.engine.cuda.search.launches import IntraTaskLauncher, Listed, Timing, address, unsigned
+from swsearch.engine.cuda.search.profile import Words, residue_columns
+from swsearch.engine.cuda.search.routing import first_arithmetic, plan_intra_task
+from swsearch.engine.cuda.search.slots import Slot
+from swsearch.engine.cuda.search.subjects import DeviceSubjects
+from swsearch.engine.cuda.search.tiled_subjects import score_by_diamonds, suits_diamonds
+from swsearch.query.profile import QueryProfile
+from swsearch.typing import Lengths, Scores
+
+OVERLAP: Final = 256
+EXTENSION: Final = (CHECKPOINTS - 1) * CHECKPOINT_STRIDE
+"""Initial overlap of the windows, and maximum extension of a window, in columns. If windows cannot be extended, they
+overlap by the sum of both. ``benchmarks/benchmark_window_checkpoints.py`` measures how many columns are needed."""
+MIN_STRIDE: Final = 384
+"""Smallest distance in columns between the starts of two windows: below it, most of the work is overlap."""
+GROWTH: Final = 2
+"""Smallest factor by which the overlap grows each time that a checkpoint is not proven."""
+MIN_LENGTH: Final = 2048
+"""Subjects of at most so many residues are never divided into windows."""
+COMPARE_BLOCKS: Final = 16
+"""Blocks per multiprocessor of the kernel that compares checkpoints."""
+STATE_BYTES: Final = 256 << 20
+"""Memory for the states at checkpoints; strides grow if it does not suffice."""
+
+KNOWN_SIZES: Final = 1024
+"""Number of window sizes that are remembered, since queries of one length share them."""
+
+Pack = Callable[[Sequence[QueryProfile], Tile, Arithmetic], Words]
+
+
+@dataclass(frozen=True)
+class Size:
+    """Windows of ``overlap + stride`` columns begin every ``stride`` columns; all are multiples of 16.
+
+    Attributes
+    ----------
+    overlap, stride : int
+    slant : int
+        Lower bound of the columns by which the query's last row lags behind its first. A subject's last window takes
+        this number of additional steps.
+    """
+
+    overlap: int
+    stride: int
+    slant: int = 0
+
+
+@dataclass(eq=False)
+class Windows:
+    """Windows of some subjects, ordered by subject and then by column.
+
+    Attributes
+    ----------
+    subject : int64 array, shape (n,)
+        Index of each window's subject.
+    checkpoint : int64 array, shape (n,)
+        The subject's column at which the previous window ends and from which this one is needed; 0 for the first
+        window.
+    begin, end : int64 array, shape (n,)
+        The window's first column, and the column after its last: the next checkpoint, or the subject's length.
+    first : int64 array, shape (n_subjects,)
+        Index of each subject's first window.
+    """
+
+    subject: NDArray[np.int64]
+    checkpoint: NDArray[np.int64]
+    begin: NDArray[np.int64]
+    end: NDArray[np.int64]
+    first: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.subject)
+
+    @property
+    def warmup_columns(self) -> Lengths:
+        """Columns of each window before its checkpoint; 0 if the window needs no proof."""
+        return np.where(self.begin > 0, self.checkpoint - self.begin, 0).astype(np.uint32)
+
+    def n_columns(self, slant: int) -> Lengths:
+        """Columns of each window before the next window's checkpoint.
+
+        A subject's last window has enough columns that all rows reach the subject's end and that the extension of the
+        previous window ends within it.
+
+        Parameters
+        ----------
+        slant : int
+            Columns by which the query's last row may lag behind its first.
+        """
+        has_next = np.append(self.subject[1:] == self.subject[:-1], False)
+        columns = self.end - self.begin
+        to_end = np.maximum(columns + slant, self.warmup_columns + EXTENSION)
+        return np.where(has_next, columns, to_end + -to_end % SUBJECT_ALIGNMENT).astype(np.uint32)
+
+    def after(self, unproven: NDArray[np.bool_], reach: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """The unproven windows, and later ones with a checkpoint at most ``reach`` columns after an unproven one.
+
+        ``reach`` has one number per subject. The checkpoints of these later windows may seem proven although both
+        windows lack an alignment that begins before the unproven checkpoint.
+        """
+        apart = int(self.end.max() + reach.max()) + 1
+        position = self.subject * apart + self.checkpoint
+        last = np.maximum.accumulate(np.where(unproven, position, -apart))
+        return position - last <= reach[self.subject]
+
+    def unproven(self, agreed: NDArray[np.uint32], strips: int) -> NDArray[np.bool_]:
+        """The windows that no checkpoint proves, after a launch that compared and extended windows itself.
+
+        Parameters
+        ----------
+        agreed : uint32 array, shape (n,)
+            One byte per checkpoint with the next window: the number of strips with equal values.
+        strips : int
+            Strips of the query.
+        """
+        proven = (agreed.view(np.uint8).reshape(-1, CHECKPOINTS) == strips).any(axis=1)
+        has_previous = np.append(False, self.subject[1:] == self.subject[:-1])
+        unproven: NDArray[np.bool_] = has_previous & ~np.append(True, proven[:-1])
+        return unproven
+
+    def begin_earlier(
+        self, again: NDArray[np.bool_], overlaps: NDArray[np.int64], lengths: Lengths
+    ) -> NDArray[np.bool_]:
+        """Move the starts of windows ``overlaps`` columns before their checkpoints, with one number per subject.
+
+        Returns the subjects whose windows would then have more columns in total than the subject. These subjects must
+        be scored without windows, so their windows need no proof.
+        """
+        self.begin[again] = np.maximum(self.checkpoint - overlaps[self.subject], 0)[again]
+        columns = np.bincount(self.subject[again], (self.end - self.begin)[again], minlength=len(self.first))
+        whole: NDArray[np.bool_] = columns > lengths
+        self.begin[whole[self.subject]] = 0  # a window from the subject's first column needs no proof
+        return whole
+
+
+def cut_in_windows(lengths: Lengths, size: Size) -> Windows:
+    """Divide subjects, none of them empty, into windows; all windows of a subject except the last have the same length.
+
+    Columns are those of the query's first row. The last checkpoint may lie after the subject's end, because the other
+    rows lag behind the first.
+    """
+    whole = lengths.astype(np.int64)
+    n_windows = _n_windows(whole, size)
+    first = np.cumsum(n_windows) - n_windows
+    subject = np.repeat(np.arange(len(whole)), n_windows)
+    begin = (np.arange(len(subject)) - first[subject]) * size.stride
+    checkpoint = np.where(begin > 0, begin + size.overlap, 0)
+    end = begin + size.overlap + size.stride
+    last = first + n_windows - 1
+    end[last] = whole
+    return Windows(subject, checkpoint, begin, end, first)
+
+
+def _n_windows(lengths: NDArray[np.int64], size: Size) -> NDArray[np.int64]:
+    """Numbers of windows such that the last takes no more steps than the others and begins before the subject's end."""
+    behind = min(size.slant, size.overlap)
+    return np.maximum(-(-(lengths + behind - size.overlap) // size.stride), 1)
+
+
+@dataclass(frozen=True, eq=False)
+class WindowTable:
+    """The windows of a launch in device memory.
+
+    Attributes
+    ----------
+    buffer : Buffer
+    offsets : list of int
+        Offsets in bytes of the columns ``starts``, ``lengths``, ``before``, ``entries`` and ``steps``
+        (``checkpoints.cuh``), of the list of windows to score, and of its length.
+    any_checkpoint : bool
+        Whether two windows are compared.
+    n_listed, longest : int
+        Number of windows to score, and columns of the longest.
+    """
+
+    buffer: Buffer
+    offsets: list[int]
+    any_checkpoint: bool
+    n_listed: int
+    longest: int
+
+
+class VerifiedWindows:
+    """Scores long subjects in windows on one device.
+
+    Parameters
+    ----------
+    device : Device
+    launcher : IntraTaskLauncher
+    sweep : DiamondSweep
+    timing : Timing
+        The time of kernels that run after the first launch is added to it.
+    overlap, min_stride : int
+        Initial overlap of the windows in columns, and smallest distance between their starts; multiples of 16.
+
+    Attributes
+    ----------
+    full_overlap : int
+        Columns from a window's start to its last checkpoint.
+    n_again, n_whole : int
+        Number of windows that were scored again because a checkpoint was not proven, and number of subjects that were
+        scored without windows, so far.
+    """
+
+    def __init__(
+        self,
+        device: Device,
+        launcher: IntraTaskLauncher,
+        sweep: DiamondSweep,
+        timing: Timing,
+        overlap: int = OVERLAP,
+        min_stride: int = MIN_STRIDE,
+    ) -> None:
+        self.device = device
+        self.launcher = launcher
+        self.sweep = sweep
+        self.timing = timing
+        self._overlap = overlap
+        self._min_stride = min_stride
+        self.full_overlap = overlap + EXTENSION
+        self.n_again = 0
+        self.n_whole = 0
+        self._sizes: dict[Hashable, tuple[Partition, Size]] = {}
+        """The sizes of earlier runs, each with its partition, whose identity is part of the key."""
+
+    def begin(
+        self,
+        profile: QueryProfile,
+        subjects: DeviceSubjects,
+        first: int,
+        pack: Pack,
+        name: str,
+        slot: Slot,
+    ) -> VerifiedWindowsRun:
+        """Prepare the windows of the subjects from index ``first`` on: at least one subject, none of them empty.
+
+        Parameters
+        ----------
+        pack : callable
+            Packs profiles for a tile, as :meth:`swsearch.engine.cuda.search.profile_cache.ProfileCache.words` does.
+        name : str
+            Name of the run, unique in its slot.
+        slot : Slot
+            The memory of the run's batch.
+
+        Raises
+        ------
+        OutOfDeviceMemory
+        """
+        key = (id(subjects.partition), first, profile.length, residue_columns([profile]), first_arithmetic(profile))
+        if key not in self._sizes:
+            if len(self._sizes) == KNOWN_SIZES:
+                self._sizes.clear()
+            self._sizes[key] = subjects.partition, self.size(profile, subjects.partition[first:])
+        size = self._sizes[key][1]
+        return VerifiedWindowsRun(self, profile, subjects, np.arange(first, len(subjects)), size, pack, name, slot)
+
+    def size(self, profile: QueryProfile, partition: Partition) -> Size:
+        """The smallest windows that the device scores all at the same time, within the limits of stride and memory."""
+        architecture = self.device.facts.architecture
+        narrow = first_arithmetic(profile)
+        tile = plan_intra_task(profile, architecture, narrow, windows=True)
+        n_concurrent = max(self.launcher.concurrent_windows(profile, tile, narrow), 2 * len(partition))
+        wide = plan_intra_task(profile, architecture, Arithmetic.WIDE, windows=True)
+        bytes_per_window = (CHECKPOINTS + 1) * wide.strips(profile.length) * wide.checkpoint_words * WARP * 4
+        overlap = self._overlap if self.launcher.all_strips_at_once(profile, tile) else self._overlap + EXTENSION
+        stride = _rounded(max(self._min_stride, partition.n_residues * bytes_per_window // STATE_BYTES))
+        lengths = partition.lengths.astype(np.int64)
+        stride = max(stride, _rounded((partition.n_residues - len(partition) * overlap) // n_concurrent))
+        slant = min(tile.strips(profile.length) * tile.slant, wide.strips(profile.length) * wide.slant)
+        while int(_n_windows(lengths, Size(overlap, stride, slant)).sum()) > n_concurrent:
+            stride += SUBJECT_ALIGNMENT
+        return Size(overlap, stride, slant)
+
+
+class VerifiedWindowsRun:
+    """The windows of one query's long subjects, from their first launch to the subjects' scores."""
+
+    def __init__(
+        self,
+        of: VerifiedWindows,
+        profile: QueryProfile,
+        subjects: DeviceSubjects,
+        indices: NDArray[np.intp],
+        size: Size,
+        pack: Pack,
+        name: str,
+        slot: Slot,
+    ) -> None:
+        self._of = of
+        self._device = of.device
+        self._profile = profile
+        self._subjects = subjects
+        self._indices = indices
+        self._size = size
+        self._pack = pack
+        self._name = name
+        self._slot = slot
+        self._results: tuple[NDArray[np.uint32], Scores] | None = None
+        self._tile: Tile
+        self._windows: Windows
+        self._overlap: int
+        self._extends: bool
+        self._zeros: Buffer
+        self._scores: Buffer
+        self._prepare(first_arithmetic(profile), np.arange(len(indices)))
+
+    def start(self) -> None:
+        """Launch the windows and, unless the kernel compares and extends them itself, the comparison of checkpoints."""
+        self._launch.start()
+        if self._any_checkpoint and not self._extends:
+            n = len(self._windows)
+            compared: list[Argument] = [
+                self._at_warmup, self._states, unsigned(n), unsigned(self._state_words // 4), address(self._zeros),
+            ]  # fmt: skip
+            grid = min(n, self._device.facts.multiprocessors * COMPARE_BLOCKS)
+            self._device.launch(COMPARE_CHECKPOINTS_KERNEL, grid, 0, compared, Stream.COMPUTE)
+
+    def begin_download(self) -> None:
+        """Begin to download the results of :meth:`start`; call :meth:`finish` when the download has ended."""
+        n = len(self._windows)
+        found, best = self._slot.pinned(n, np.uint32), self._slot.pinned(n, np.int32)
+        self._device.begin_download(found, self._zeros, Stream.COMPUTE)
+        self._device.begin_download(best, self._scores, Stream.COMPUTE)
+        self._results = found, best
+
+    def finish(self) -> tuple[Scores, int]:
+        """The subjects' scores and the number that exceed the narrowest type.
+
+        Windows that are not proven are scored again in this call, which waits for their launches.
+        """
+        scores = np.zeros(len(self._indices), dtype=np.int32)
+        n_left = 0
+        while True:
+            best, beyond = self._proven()
+            scores[self._chosen] = best
+            n_left = n_left or int(beyond.sum())
+            if not beyond.any():
+                return scores, n_left
+            assert self._arithmetic.wider is not None
+            self._prepare(self._arithmetic.wider, self._chosen[beyond])
+            self._start_timed()
+
+    def _proven(self) -> tuple[Scores, NDArray[np.bool_]]:
+        """Repeat launches until all checkpoints are proven; the best scores, and whether they exceed the type."""
+        profile, windows = self._profile, self._windows
+        by_diamonds = np.zeros(len(self._chosen), dtype=np.int32)
+        while True:
+            found, best = self._downloaded()
+            of_subjects = np.maximum.reduceat(best, windows.first)
+            beyond = of_subjects > self._arithmetic.largest_exact(profile.max_score)
+            strips = self._tile.strips(profile.length)
+            unproven = windows.unproven(found, strips) if self._extends else found != 0
+            unproven &= ~beyond[windows.subject]
+            again, whole = self._begin_earlier(unproven, of_subjects)
+            if whole.any() and suits_diamonds(profile):
+                of_whole = self._subjects.partition[self._indices[self._chosen[whole]]]
+                by_diamonds[whole] = score_by_diamonds(self._of.sweep, profile, of_whole, self._of.timing)
+            elif whole.any():
+                last = np.append(windows.first[1:], len(windows)) - 1
+                again[last[whole]] = True
+            if not again.any():
+                return np.maximum(of_subjects, by_diamonds), beyond
+            self._again = np.flatnonzero(again)
+            self._extends = False  # the windows beside them are finished
+            # The others are proven, perhaps at a later checkpoint than the one whose states their windows saved last.
+            self._compared = again | np.append(False, again[:-1])
+            self._is_first = False
+            self._plan()
+            self._start_timed()
+
+    def _downloaded(self) -> tuple[NDArray[np.uint32], Scores]:
+        """The results of the last launch: of the comparisons, and the windows' best scores."""
+        if self._results is not None:
+            results, self._results = self._results, None
+            return results
+        n = len(self._windows)
+        found, best = np.empty(n, np.uint32), np.empty(n, np.int32)
+        self._device.download(found, self._zeros, Stream.COMPUTE)
+        self._device.download(best, self._scores, Stream.COMPUTE)
+        return found, best
+
+    def _begin_earlier(self, unproven: NDArray[np.bool_], best: Scores) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        """The windows to score again, which then begin earlier, and the subjects to score without windows."""
+        if not unproven.any():
+            return unproven, np.zeros(len(best), dtype=bool)
+        extend = self._profile.gap.extend
+        reach = best.astype(np.int64) // extend if extend else self._lengths.astype(np.int64)
+        self._overlap *= GROWTH
+        again = self._windows.after(unproven, reach)
+        overlaps = np.maximum(self._overlap, reach + self._size.overlap + -reach % SUBJECT_ALIGNMENT)
+        self._windows = replace(self._windows, begin=self._windows.begin.copy())  # another batch may use the former
+        whole = self._windows.begin_earlier(again, overlaps, self._lengths)
+        again &= ~whole[self._windows.subject]
+        self._of.n_again += int(again.sum())
+        self._of.n_whole += int(whole.sum())
+        return again, whole
+
+    def _start_timed(self) -> None:
+        with self._device.timed(Stream.COMPUTE) as seconds:
+            self.start()
+        self._of.timing.seconds += seconds[0]
+
+    def _prepare(self, arithmetic: Arithmetic, chosen: NDArray[np.intp]) -> None:
+        """Prepare all windows of the chosen subjects in a type."""
+        profile, scratch = self._profile, self._slot.scratch
+        self._arithmetic = arithmetic
+        self._chosen = chosen
+        self._lengths = self._subjects.partition.lengths[self._indices[chosen]]
+        self._windows = cut_in_windows(self._lengths, self._size)
+        self._overlap = self._of.full_overlap
+        self._is_first = True
+        self._again = np.arange(len(self._windows))
+        self._compared = np.ones(len(self._windows), dtype=bool)
+        self._tile = plan_intra_task(profile, self._device.facts.architecture, arithmetic, windows=True)
+        # A shorter window would end before checkpoints at which the previous window may wait for it.
+        self._extends = self._size.stride >= EXTENSION and self._of.launcher.all_strips_at_once(profile, self._tile)
+        words = self._pack([profile], self._tile, arithmetic)
+        self._on_device = self._slot.profile(self._named("profile"), words)
+        # The scores and states of windows that are not scored again are retained from launch to launch.
+        n = len(self._windows)
+        self._state_words = self._tile.strips(profile.length) * self._tile.checkpoint_words * WARP
+        self._states = address(scratch.buffer(self._named("states"), n * (CHECKPOINTS + 1) * self._state_words * 4))
+        self._scores = scratch.buffer(self._named("scores"), n * 4)
+        self._plan()
+
+    def _plan(self) -> None:
+        """Plan the launch of the windows to score."""
+        n, table = len(self._windows), self._table()
+        starts, lengths, before, self._at_warmup, n_columns, indices, count = (
+            address(table.buffer, offset) for offset in table.offsets
+        )
+        self._any_checkpoint = table.any_checkpoint
+        # The buffer contains the results of the comparisons, a counter, and the progress of each strip.
+        reached_at = (n + 2) // 2 * 8
+        n_zeros = reached_at + n * self._tile.strips(self._profile.length) * 8
+        self._zeros = self._slot.scratch.buffer(self._named("checkpoints"), n_zeros)
+        self._device.clear(self._zeros, n_zeros, Stream.COMPUTE)
+        listed = Listed(
+            address(self._subjects.residues), starts, lengths, indices, count,
+            table.n_listed, table.longest + EXTENSION + SUBJECT_ALIGNMENT,
+        )  # fmt: skip
+        self._launch = self._of.launcher.plan(
+            self._profile, self._on_device, listed,
+            tile=self._tile, arithmetic=self._arithmetic, scores=address(self._scores),
+            counter=address(self._zeros, n * 4), stream=Stream.COMPUTE, name=f"windows {self._name}",
+            checkpoints=[
+                before, self._at_warmup, n_columns, self._states,
+                address(self._zeros, reached_at) if self._extends else address(None), address(self._zeros),
+            ],
+        )  # fmt: skip
+
+    def _table(self) -> WindowTable:
+        """The table of the windows to score. That of a first launch does not depend on the query's letters."""
+        slant = self._tile.strips(self._profile.length) * self._tile.slant
+        if not self._is_first or len(self._chosen) < len(self._indices):
+            data, offsets, numbers = self._describe(slant)
+            return WindowTable(self._slot.upload(self._named("table"), data), offsets, *numbers)
+        key = ("windows", int(self._indices[0]), self._size, slant)
+        known = self._subjects.tables.get(key)
+        if known is None:
+            data, offsets, numbers = self._describe(slant)
+            buffer = self._device.allocate(len(data))
+            staged = self._slot.pinned(len(data), np.uint8)
+            np.copyto(staged, data)
+            self._device.upload(buffer, staged, Stream.COMPUTE)
+            known = self._subjects.tables[key] = WindowTable(buffer, offsets, *numbers)
+        assert isinstance(known, WindowTable)
+        return known
+
+    def _describe(self, slant: int) -> tuple[NDArray[np.uint8], list[int], tuple[bool, int, int]]:
+        """The bytes of the table, the offsets of its columns, and what the host needs to know."""
+        partition, windows = self._subjects.partition, self._windows
+        starts = (partition.starts[self._indices[self._chosen]] - partition.starts[0]).astype(np.int64)
+        lengths = self._lengths[windows.subject] - windows.begin
+        warmup, n_columns = np.where(self._compared, windows.warmup_columns, np.uint32(0)), windows.n_columns(slant)
+        columns: list[NDArray[np.generic]] = [
+            (starts[windows.subject] + windows.begin).astype(np.uint64), lengths.astype(np.uint32),
+            np.minimum(windows.begin, slant).astype(np.uint32), np.append(warmup, np.uint32(0)), n_columns,
+            # The list runs from last to first, so that the later window has begun when a window waits for it.
+            self._again[::-1].astype(np.uint32), np.array([len(self._again)], dtype=np.uint32),
+        ]  # fmt: skip
+        offsets = np.cumsum([0, *(column.nbytes for column in columns[:-1])]).tolist()
+        data = np.concatenate([column.view(np.uint8) for column in columns])
+        return data, offsets, (bool(warmup.any()), len(self._again), int(n_columns[self._again].max()))
+
+    def _named(self, what: str) -> str:
+        return f"windows' {what} {self._name}"
+
+
+def _rounded(columns: int) -> int:
+    return -(-columns // SUBJECT_ALIGNMENT) * SUBJECT_ALIGNMENT

@@ -1,0 +1,176 @@
+"""Pairs by diamonds on a GPU. The expected ends are those of the CPU's pair kernels, which other tests compare with the
+full matrix.
+
+The same driver and kernel run without a GPU in ``test_emulated_diamonds.py``; on a GPU, many warps run concurrently and
+wait for one another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+from swsearch import _native
+from swsearch.database.partition import Partition
+from swsearch.engine.cpu.engine import CpuEngine
+from swsearch.engine.cuda import diamonds
+from swsearch.engine.cuda.pairs.diamond_checkpoints import strip_bytes
+from swsearch.engine.cuda.pairs.diamond_launch import PairEnd
+from swsearch.engine.cuda.pairs.diamond_plan import WORDS, SweepShape
+from swsearch.engine.cuda.pairs.diamonds import DiamondSweep
+from swsearch.engine.cuda.pairs.long_pairs import DiamondPairs
+from swsearch.engine.cuda.runtime.device import PyCudaDevice
+from swsearch.engine.cuda.runtime.info import cuda_info
+from swsearch.engine.cuda.search.engine import CudaEngine
+from swsearch.engine.pair_arrays import AlignmentProblem
+from swsearch.pairs.align import MODES, align_pair
+from swsearch.pairs.scoring import scheme_scoring
+from swsearch.pairs.sequence import PairSequence, from_record
+from swsearch.query.profile import sequence_profile
+from swsearch.scoring.scheme import default_scheme
+from swsearch.sequences.alphabet import DNA
+from swsearch.sequences.record import SequenceRecord
+
+pytestmark = pytest.mark.gpu
+
+SHAPES = [SweepShape(narrow, words) for narrow in (True, False) for words in WORDS]
+
+
+@pytest.fixture(scope="module")
+def sweep() -> Iterator[DiamondSweep]:
+    info = cuda_info()
+    if not info.usable:
+        pytest.skip(info.reason)
+    device = PyCudaDevice()
+    yield DiamondSweep(device)
+    device.close()
+
+
+def on_cpu(query: np.ndarray, subject: np.ndarray, p: AlignmentProblem) -> PairEnd:
+    found = _native.align_pair(
+        query, subject, p.table, p.match, p.mismatch, p.gap_open, p.gap_extend, p.local, p.local or p.query_free,
+        p.local or p.subject_free, False, 2, 1 << 26, None, "auto",
+    )  # fmt: skip
+    return PairEnd(found[0], found[1], found[2])
+
+
+def related(rng: np.random.Generator, m: int, n: int, letters: int) -> tuple[np.ndarray, np.ndarray]:
+    query = rng.integers(0, letters, m).astype(np.uint16)
+    subject = rng.integers(0, letters, n).astype(np.uint16)
+    shared = min(m, n) * 2 // 3
+    subject[:shared] = np.where(rng.random(shared) < 0.2, subject[:shared], query[:shared])
+    return query, subject
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+@pytest.mark.parametrize("local", [True, False])
+def test_ends_are_those_of_the_cpu(sweep: DiamondSweep, shape: SweepShape, local: bool) -> None:
+    """Many pairs per launch: lengths in every relation to a strip, free ends, tables and compared letters, all gaps."""
+    rng = np.random.default_rng(shape.words)
+    s = shape.strip_rows
+    lengths = [
+        (1, 1),
+        (s - 1, 31),
+        (s, 32),
+        (s + 1, 33),
+        (9 * s + 5, 700),
+        (1, 900),
+        (2000, 1),
+        (3 * s, 64),
+        (777, 3000),
+    ]
+    table = rng.integers(-6, 7, (20, 20)).astype(np.int8)
+    for case in range(6):
+        query_free, subject_free = [(False, False), (True, True), (True, False), (False, True)][case % 4]
+        gap = [(0, 2), (5, 2), (3, 1)][case % 3]
+        problem = AlignmentProblem(local, query_free, subject_free, *gap, 2, -3, table if case % 2 else None)
+        pairs = [related(rng, m, n, 20 if case % 2 else (4, 60)[case // 2 % 2]) for m, n in lengths]
+        assert shape.fits(problem)
+        found = sweep.ends(pairs, problem, shape=shape)
+        assert found == [on_cpu(query, subject, problem) for query, subject in pairs]
+
+
+@pytest.mark.parametrize("local", [True, False])
+def test_more_strips_than_run_at_a_time(sweep: DiamondSweep, local: bool) -> None:
+    """Warps continue with later strips while earlier ones run; a 300,000-letter query has 2,344 strips of 128 rows."""
+    pair = related(np.random.default_rng(3), 300_000, 2_500, 4)
+    problem = AlignmentProblem(local, True, True, 5, 2, 2, -3)
+    for words in WORDS:
+        assert sweep.ends([pair], problem, shape=SweepShape(True, words)) == [on_cpu(*pair, problem)]
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+@pytest.mark.parametrize("local", [True, False])
+def test_paths_are_those_of_the_cpu(sweep: DiamondSweep, shape: SweepShape, local: bool) -> None:
+    """Expected: the CPU's kernels. Many strips run concurrently; few letters give many paths of equal score."""
+    rng = np.random.default_rng(shape.words)
+    table = rng.integers(-6, 7, (20, 20)).astype(np.int8)
+    for case, (m, n) in enumerate([(1, 900), (2000, 1), (3 * shape.strip_rows + 5, 1024), (30_000, 27_000)]):
+        gap = [(0, 2), (5, 2), (3, 1), (5, 2)][case]
+        query, subject = related(rng, m, n, 20 if case == 2 else 3)
+        problem = AlignmentProblem(local, local, local, *gap, 2, -3, table if case == 2 else None)
+        end, path = sweep.end_and_path(query, subject, problem, 1 << 26, shape=shape)
+        wanted = _native.align_pair(
+            query, subject, problem.table, 2, -3, *gap, local, local, local, True, 2, 1 << 28, None, "auto"
+        )
+        assert (end.score, end.query_end, end.subject_end, path.query_start, path.subject_start, path.runs) == wanted
+
+
+@pytest.mark.parametrize("local", [True, False])
+def test_paths_through_many_bands_are_those_of_the_cpu(
+    sweep: DiamondSweep, monkeypatch: pytest.MonkeyPatch, local: bool
+) -> None:
+    """Expected: the CPU's kernels. Memory holds the output of a tenth of the strips, and two rows on the host."""
+    query, subject = related(np.random.default_rng(8), 40_000, 50_000, 4)
+    problem = AlignmentProblem(local, local, local, 5, 2, 2, -3)
+    shape = SweepShape(True, 8)
+    share = 8 * strip_bytes(shape, len(subject)) / sweep._device.free_bytes()
+    monkeypatch.setattr(diamonds, "PATH_SHARE", share)
+    end, path = sweep.end_and_path(query, subject, problem, 2 * 8 * len(subject), shape=shape)
+    wanted = _native.align_pair(query, subject, None, 2, -3, 5, 2, local, local, local, True, 2, 1 << 28, None, "auto")
+    assert (end.score, end.query_end, end.subject_end, path.query_start, path.subject_start, path.runs) == wanted
+
+
+def test_paths_and_scores_are_the_cpus_in_every_mode() -> None:
+    """Expected: the CPU's alignment of the same pair."""
+    info = cuda_info()
+    if not info.usable:
+        pytest.skip(info.reason)
+    codes = related(np.random.default_rng(5), 9_000, 12_000, 4)
+    residues = [from_record(SequenceRecord("x", side.astype(np.uint8), DNA)) for side in codes]
+    texts = [PairSequence("x", "".join("ACGT"[letter] for letter in side)) for side in codes]
+    with DiamondPairs() as gpu:
+        for mode in MODES:
+            sides, scoring = (
+                (texts, None) if mode in ("edit", "lcs") else (residues, scheme_scoring(default_scheme(DNA)))
+            )
+            wanted = align_pair(*sides, mode, scoring)
+            found = align_pair(*sides, mode, scoring, backend=gpu)
+            alone = align_pair(*sides, mode, scoring, backend=gpu, path=False)
+            assert (found.score, found.cigar, found.subject_start) == (wanted.score, wanted.cigar, wanted.subject_start)
+            assert (alone.score, alone.query_end, alone.subject_end) == (
+                wanted.score, wanted.query_end, wanted.subject_end,
+            )  # fmt: skip
+
+
+@pytest.mark.parametrize("query_length", [60, 700, 3_000, 20_000])
+def test_long_subjects_are_scored_as_by_the_cpu(query_length: int) -> None:
+    """Expected: the CPU engine. Three queries use verified windows, one uses diamonds; a subject contains the query."""
+    info = cuda_info()
+    if not info.usable:
+        pytest.skip(info.reason)
+    rng = np.random.default_rng(query_length)
+    query = rng.integers(0, 4, query_length).astype(np.uint8)
+    subjects = [rng.integers(0, 4, length).astype(np.uint8) for length in (50, 300, 900, 30_000, 400_000)]
+    subjects[4][200_000 : 200_000 + query_length] = query
+    partition = Partition.pack(subjects)
+    profiles = [sequence_profile(query, default_scheme(DNA)), sequence_profile(query[::-1].copy(), default_scheme(DNA))]
+    with CudaEngine() as engine, CpuEngine(threads=2) as cpu:
+        for floors in (None, [30, 40]):
+            for one, other in zip(
+                engine.score(profiles, partition, floors), cpu.score(profiles, partition, floors), strict=True
+            ):
+                np.testing.assert_array_equal(one.subject_index, other.subject_index)
+                np.testing.assert_array_equal(one.score, other.score)

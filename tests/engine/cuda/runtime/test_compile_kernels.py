@@ -1,0 +1,261 @@
+"""Every entry compiles for every supported architecture within the registers that its tile allows.
+
+The figures come from the assembler's report. The inter-task kernels use the full register file, so a few values of the
+outer loop may be spilled; more spills would be in the inner loop.
+
+All kernels of an architecture are compiled in one call, each in its own namespace: in separate calls, three quarters of
+the time would be spent on starting the compiler's programs and reading its headers. The report is cached
+(``tests/compiled.py``).
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import re
+import tempfile
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+
+from swsearch.engine.cuda.cudasw2 import CLASSIC_KERNELS, plan_classic
+from swsearch.engine.cuda.pairs.short_pairs import pair_kernel
+from swsearch.engine.cuda.pairs.wavefront import WAVEFRONT_KERNEL
+from swsearch.engine.cuda.runtime.compiler import Compiler, compile_options, find_compiler
+from swsearch.engine.cuda.runtime.kernels import (
+    COLLECT_KERNEL,
+    COMPARE_CHECKPOINTS_KERNEL,
+    COUNT_KERNEL,
+    Arithmetic,
+    BoundaryMode,
+    KernelSpec,
+    Pairing,
+    inter_task_kernel,
+    intra_task_kernel,
+    sweep_kernel,
+)
+from swsearch.engine.cuda.search.tuning import choose_intra_task_tile, tiles
+from swsearch.engine.pair_arrays import AlignmentProblem
+from swsearch.query.profile import sequence_profile
+from swsearch.resources import resource_folder
+from swsearch.scoring.gap import GapPenalty
+from swsearch.scoring.scheme import default_scheme
+from swsearch.sequences.alphabet import PROTEIN
+from tests.compiled import compiled, digest_of
+
+pytestmark = pytest.mark.slow
+
+ARCHITECTURES = [75, 80, 86, 90, 120]
+GAP = GapPenalty(11, 1)
+SPILLED_OUTSIDE = 64
+"""Limit of the bytes that are spilled outside the inner loop."""
+SPILLED_STATE = 128
+"""Bytes of a lane's state before a diamond, written once in 32 steps."""
+
+
+class Report(NamedTuple):
+    """Registers per thread, and spilled bytes."""
+
+    registers: int
+    spilled: int
+
+
+@cache
+def compiler() -> Compiler:
+    found = find_compiler()
+    if found is None:
+        pytest.skip("neither nvcc nor NVRTC is here; install the CUDA toolkit or nvidia-cuda-nvrtc and cuda-bindings")
+    return found
+
+
+def range_spec(architecture: int, pairing: Pairing, place: int) -> KernelSpec:
+    shape = tiles(architecture, pairing, 28)[place]
+    edges = BoundaryMode.OWN if pairing is Pairing.TWO_QUERIES or place == 0 else BoundaryMode.READS_PAIR
+    return inter_task_kernel(
+        Arithmetic.FAST, shape.tile, GAP, deferred=place == -1, edges=edges, texture=True,
+        threads=shape.threads, blocks=shape.blocks,
+    )  # fmt: skip
+
+
+def inter_task_kernels(architecture: int) -> list[KernelSpec]:
+    """Return the kernels of the first and last tile of each pairing; the last one's kernel is a deferred one."""
+    pairings = (Pairing.ROW_BLOCKS, Pairing.TWO_QUERIES)
+    return [range_spec(architecture, pairing, index) for pairing in pairings for index in (0, -1)]
+
+
+def list_kernels(architecture: int) -> list[KernelSpec]:
+    specs = []
+    for arithmetic, entry in itertools.product(Arithmetic, ["intra_task", "score_windows", "end_positions"]):
+        pairing = Pairing.SINGLE if arithmetic is Arithmetic.WIDE else Pairing.ROW_BLOCKS
+        tiles_of = "score_windows" if entry == "score_windows" else "intra_task"
+        tile = choose_intra_task_tile(architecture, pairing, 17, 10_000, tiles_of)
+        specs.append(intra_task_kernel(arithmetic, tile, GAP, strips=40, texture=False, warps=12, entry=entry))
+    return specs
+
+
+def window_kernels(architecture: int) -> list[KernelSpec]:
+    """Return kernels of the largest tile, for a query of one strip and of two."""
+    largest = choose_intra_task_tile(architecture, Pairing.ROW_BLOCKS, 28, 2_000, "score_windows")
+    return [
+        intra_task_kernel(Arithmetic.FAST, largest, GAP, strips=strips, texture=True, warps=16, entry="score_windows")
+        for strips in (1, 2)
+    ]
+
+
+def small_kernels(architecture: int) -> list[KernelSpec]:
+    return [COLLECT_KERNEL, COUNT_KERNEL, COMPARE_CHECKPOINTS_KERNEL]
+
+
+def classic_kernels(architecture: int) -> list[KernelSpec]:
+    profile = sequence_profile(np.arange(600, dtype=np.uint8) % 20, default_scheme(PROTEIN))
+    return [plan_classic(kernel, profile, wide=kernel == "striped").spec for kernel in CLASSIC_KERNELS]
+
+
+def pair_kernels(architecture: int) -> list[KernelSpec]:
+    """Return kernels with 16 rows per lane, affine gaps, a table and decisions (most registers), and the wavefront."""
+    scores = AlignmentProblem(True, True, True, 11, 1, table=np.zeros((32, 32), np.int8))
+    return [pair_kernel(16, scores, path=True), WAVEFRONT_KERNEL]
+
+
+def diamond_options(architecture: int) -> list[tuple[bool, str]]:
+    """Return whether the problem is local, and the entry."""
+    options = [(True, "sweep_pairs"), (False, "sweep_pairs"), (True, "trace_pairs"), (False, "trace_pairs")]
+    return [*options, (True, "locate_best")] if architecture == 90 else options
+
+
+def diamond_kernels(architecture: int) -> list[KernelSpec]:
+    """Return kernels with eight words per lane, the largest tile."""
+    return [
+        sweep_kernel(narrow=True, words=8, local=local, affine=True, compared=False, entry=entry)
+        for local, entry in diamond_options(architecture)
+    ]
+
+
+KERNELS: tuple[Callable[[int], list[KernelSpec]], ...] = (
+    inter_task_kernels, list_kernels, window_kernels, small_kernels, classic_kernels, pair_kernels, diamond_kernels,
+)  # fmt: skip
+
+
+def joined_source(specs: list[KernelSpec]) -> str:
+    """Join the entries into one source; the n-th has its constants in the namespace ``kernel_n_alone``.
+
+    The headers come first, outside any namespace. C linkage cannot be used, because several functions would have the
+    same name.
+    """
+    entries = [(resource_folder("cuda") / "entry" / f"{spec.entry}.cu").read_text() for spec in specs]
+    lines = list(dict.fromkeys(line for text in entries for line in re.findall(r"^#include .*$", text, re.MULTILINE)))
+    lines += [
+        "#undef SWS_KERNEL",
+        "#define SWS_KERNEL(threads, blocks) __global__ void __launch_bounds__(threads, blocks)",
+    ]
+    for number, spec in enumerate(specs):
+        lines += [f"#define SWS_{name} {value}" for name, value in spec.constants]
+        lines += [f"namespace kernel_{number}_alone {{", f'#include "entry/{spec.entry}.cu"', "}"]
+        lines += [f"#undef SWS_{name}" for name, _ in spec.constants]
+    return "\n".join(lines) + "\n"
+
+
+def read_report(log: str) -> Report:
+    registers = re.search(r"Used (\d+) registers", log)
+    spilled = re.search(r"(\d+) bytes spill stores", log)
+    assert registers is not None, log
+    assert spilled is not None, log
+    return Report(int(registers.group(1)), int(spilled.group(1)))
+
+
+def read_reports(log: str, n_kernels: int) -> list[Report]:
+    """Return the reports in the order of the kernels' numbers."""
+    parts = re.split(r"Compiling entry function '\w*?kernel_(\d+)_alone", log)[1:]
+    found = {int(number): read_report(part) for number, part in zip(parts[::2], parts[1::2], strict=True)}
+    assert sorted(found) == list(range(n_kernels)), log
+    return [found[number] for number in range(n_kernels)]
+
+
+@cache
+def all_reports(architecture: int) -> dict[KernelSpec, Report]:
+    """Return the assembler's report on every kernel."""
+    # The number of threads per block does not affect a kernel's code, so two lists may contain the same kernel.
+    specs = list(dict.fromkeys(spec for kernels in KERNELS for spec in kernels(architecture)))
+    source = joined_source(specs)
+
+    def write(path: Path) -> None:
+        with tempfile.TemporaryDirectory(prefix="swsearch-kernels-") as folder:
+            (Path(folder) / "all.cu").write_text(source)
+            # The entry's name is a path to this file, because the file is not in the folder of the sources.
+            code, log = compiler().compile(KernelSpec(f"{folder}/all", "", (), 0), architecture)
+        assert code[:4] == b"\x7fELF"
+        path.write_text(json.dumps(read_reports(log, len(specs))))
+
+    options = compile_options(KernelSpec("all", "", (), 0), architecture, Path("."))
+    parts = [digest_of(resource_folder("cuda")), source, *options, compiler().name, compiler().version]
+    found = json.loads(compiled(f"registers-sm{architecture}.json", parts, write).read_text())
+    return {spec: Report(*report) for spec, report in zip(specs, found, strict=True)}
+
+
+def reports(kernels: Callable[[int], list[KernelSpec]], architecture: int) -> list[Report]:
+    """Return the assembler's reports on some kernels, in their order."""
+    found = all_reports(architecture)
+    return [found[spec] for spec in kernels(architecture)]
+
+
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+def test_inter_task_kernels_fit_their_registers(architecture: int) -> None:
+    limit = 65_536 // (256 * 2)
+    for (registers, spilled), index in zip(reports(inter_task_kernels, architecture), [0, -1, 0, -1], strict=True):
+        assert registers <= limit
+        assert spilled <= (0 if index == 0 else SPILLED_OUTSIDE)
+
+
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+def test_list_and_collect_kernels_spill_nothing(architecture: int) -> None:
+    for spec, (registers, spilled) in zip(
+        list_kernels(architecture), reports(list_kernels, architecture), strict=True
+    ):  # fmt: skip
+        assert spilled == 0
+        assert registers <= (128 if spec.entry == "score_windows" else 168)
+    for registers, spilled in reports(window_kernels, architecture):
+        assert spilled == 0
+        assert registers <= 128
+    for _, spilled in reports(small_kernels, architecture):
+        assert spilled == 0
+
+
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+def test_classic_kernels_spill_nothing(architecture: int) -> None:
+    """The registers allow two, four and three blocks of 256 threads per multiprocessor."""
+    limits = {"simt": 128, "striped": 64, "partitioned": 80}
+    for kernel, (registers, spilled) in zip(CLASSIC_KERNELS, reports(classic_kernels, architecture), strict=True):
+        assert spilled == 0
+        assert registers <= limits[kernel]
+
+
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+def test_pair_kernels_spill_nothing(architecture: int) -> None:
+    (registers, spilled), (_, spilled_of_wavefront) = reports(pair_kernels, architecture)
+    assert spilled == 0
+    assert registers <= 65_536 // (64 * 6)
+    assert spilled_of_wavefront == 0
+
+
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+def test_diamond_kernels_keep_a_lane_in_registers(architecture: int) -> None:
+    """Local sweeps hold a lane's state twice, and may spill one copy."""
+    for (local, entry), (registers, spilled) in zip(
+        diamond_options(architecture), reports(diamond_kernels, architecture), strict=True
+    ):
+        assert registers <= 128
+        holds_two_states = local and entry != "trace_pairs"
+        assert spilled <= (SPILLED_STATE if holds_two_states and architecture < 90 else 0)
+
+
+@pytest.mark.parametrize("kernels", [small_kernels, diamond_kernels])
+def test_a_kernel_alone_is_as_among_the_others(kernels: Callable[[int], list[KernelSpec]]) -> None:
+    """Source: the compiler's report on one kernel, compiled as the engine compiles it."""
+    spec = kernels(90)[-1]
+    code, log = compiler().compile(spec, 90)
+    assert code[:4] == b"\x7fELF"
+    assert read_report(log) == all_reports(90)[spec]

@@ -1,0 +1,198 @@
+"""Concurrent compilation of kernels, with a simulated compiler that records when it runs, and with the real one.
+
+The expected order and results are written by hand, or come from compilation one after another.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from swsearch.engine.cuda.pairs.wavefront import WAVEFRONT_KERNEL
+from swsearch.engine.cuda.runtime.compiler import KernelCache, find_compiler
+from swsearch.engine.cuda.runtime.kernels import COLLECT_KERNEL, COUNT_KERNEL, KernelSpec
+from swsearch.engine.cuda.runtime.parallel_compile import ParallelCompiler
+from swsearch.errors import KernelCompileError
+from tests.patience import LIMIT_SECONDS
+
+SPECS = (COLLECT_KERNEL, COUNT_KERNEL, WAVEFRONT_KERNEL)
+
+
+class PlayedCompiler:
+    """Return the kernel's name as its code; ``before`` is called first."""
+
+    name, version = "played", "1"
+
+    def __init__(self, before: object = None) -> None:
+        self._before = before
+        self.compiled: list[str] = []
+
+    def compile(self, spec: KernelSpec, architecture: int) -> tuple[bytes, str]:
+        self.compiled.append(spec.entry)
+        if callable(self._before):
+            self._before(spec)
+        return code_of(spec), ""
+
+
+def code_of(spec: KernelSpec) -> bytes:
+    return spec.entry.encode()
+
+
+def test_kernels_are_compiled_at_the_same_time(tmp_path: Path) -> None:
+    """Each compilation waits until all three have begun; a sequential implementation would wait forever."""
+    meeting = threading.Barrier(3)
+    compiler = PlayedCompiler(lambda spec: meeting.wait(LIMIT_SECONDS))
+    builds = ParallelCompiler(KernelCache(compiler, tmp_path), 90, n_threads=3)
+    builds.begin(SPECS)
+    assert [builds.take(spec) for spec in SPECS] == [code_of(spec) for spec in SPECS]
+    assert sorted(compiler.compiled) == sorted(spec.entry for spec in SPECS)
+    builds.close()
+
+
+def test_no_more_than_the_cores_and_in_the_order_given(tmp_path: Path) -> None:
+    """With one core no two compilations overlap, and the order of compilation is the order given."""
+    at_work = threading.Lock()
+    crowded: list[str] = []
+
+    def look(spec: KernelSpec) -> None:
+        if not at_work.acquire(blocking=False):
+            crowded.append(spec.entry)
+            return
+        time.sleep(0.01)
+        at_work.release()
+
+    compiler = PlayedCompiler(look)
+    builds = ParallelCompiler(KernelCache(compiler, tmp_path), 90, n_threads=1)
+    builds.begin([*SPECS, SPECS[0]])
+    assert [builds.take(spec) for spec in reversed(SPECS)] == [code_of(spec) for spec in reversed(SPECS)]
+    assert compiler.compiled == [spec.entry for spec in SPECS]
+    assert crowded == []
+    builds.close()
+
+
+def test_kernels_that_are_there_are_not_compiled_and_others_need_not_be_begun(tmp_path: Path) -> None:
+    compiler = PlayedCompiler()
+    KernelCache(compiler, tmp_path).load(COLLECT_KERNEL, 90)
+    builds = ParallelCompiler(KernelCache(compiler, tmp_path), 90)
+    builds.begin([COLLECT_KERNEL])
+    assert builds.take(COLLECT_KERNEL) == code_of(COLLECT_KERNEL)
+    assert compiler.compiled == [COLLECT_KERNEL.entry]
+    assert builds.take(COUNT_KERNEL) == code_of(COUNT_KERNEL)
+    assert compiler.compiled == [COLLECT_KERNEL.entry, COUNT_KERNEL.entry]
+    builds.close()
+
+
+def test_a_rejected_kernel_is_told_to_who_takes_it_and_to_nobody_else(tmp_path: Path) -> None:
+    def reject(spec: KernelSpec) -> None:
+        if spec is COUNT_KERNEL:
+            raise KernelCompileError(spec.entry, "line 7: no such word")
+
+    builds = ParallelCompiler(KernelCache(PlayedCompiler(reject), tmp_path), 90)
+    builds.begin(SPECS)
+    assert builds.take(COLLECT_KERNEL) == code_of(COLLECT_KERNEL)
+    for _ in range(2):
+        with pytest.raises(KernelCompileError, match="kernel count_scores does not compile: line 7: no such word"):
+            builds.take(COUNT_KERNEL)
+    assert builds.take(WAVEFRONT_KERNEL) == code_of(WAVEFRONT_KERNEL)
+    builds.close()
+
+
+def test_what_waits_for_a_core_is_given_up_at_the_end(tmp_path: Path) -> None:
+    """The first compilation ends after the device is closed; the others never begin."""
+    began, may_end = threading.Event(), threading.Event()
+    workers: list[threading.Thread] = []
+
+    def hold(spec: KernelSpec) -> None:
+        workers.append(threading.current_thread())
+        began.set()
+        assert may_end.wait(LIMIT_SECONDS)
+
+    compiler = PlayedCompiler(hold)
+    builds = ParallelCompiler(KernelCache(compiler, tmp_path), 90, n_threads=1)
+    builds.begin(SPECS)
+    assert began.wait(LIMIT_SECONDS)
+    builds.close()
+    may_end.set()
+    workers[0].join()
+    assert compiler.compiled == [SPECS[0].entry]
+
+
+def test_devices_that_need_the_same_kernel_compile_it_once(tmp_path: Path) -> None:
+    compiler = PlayedCompiler()
+    devices = [ParallelCompiler(KernelCache(compiler, tmp_path), 90) for _ in range(4)]
+    together = threading.Barrier(len(devices))
+
+    def one_device(builds: ParallelCompiler) -> list[bytes]:
+        together.wait(LIMIT_SECONDS)
+        builds.begin(SPECS)
+        return [builds.take(spec) for spec in SPECS]
+
+    with ThreadPoolExecutor(len(devices)) as threads:
+        found = list(threads.map(one_device, devices))
+    assert found == [[code_of(spec) for spec in SPECS]] * len(devices)
+    assert sorted(compiler.compiled) == sorted(spec.entry for spec in SPECS)
+    for builds in devices:
+        builds.close()
+
+
+PROCESS = """
+import sys
+from pathlib import Path
+from swsearch.engine.cuda.runtime.parallel_compile import ParallelCompiler
+from swsearch.engine.cuda.runtime.compiler import KernelCache
+from swsearch.engine.cuda.runtime.kernels import COLLECT_KERNEL, COUNT_KERNEL
+
+class Large:
+    name, version = "large", "1"
+    def compile(self, spec, architecture):
+        return spec.entry.encode() * 200_000, ""
+
+folder = Path(sys.argv[1])
+print("here", flush=True)
+sys.stdin.readline()
+for _ in range(100):
+    builds = ParallelCompiler(KernelCache(Large(), folder), 90)
+    builds.begin([COLLECT_KERNEL, COUNT_KERNEL])
+    for spec in (COLLECT_KERNEL, COUNT_KERNEL):
+        assert builds.take(spec) == spec.entry.encode() * 200_000
+    builds.close()
+    for file in folder.glob("*.cubin"):  # so that the next round writes again, while others read
+        file.unlink(missing_ok=True)
+"""
+
+
+def test_processes_that_compile_the_same_kernels_never_read_half_a_file(tmp_path: Path) -> None:
+    """Three processes write, read and delete the same files; each read must return the complete kernel."""
+    children = [
+        subprocess.Popen(
+            [sys.executable, "-c", PROCESS, str(tmp_path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE, text=True,
+        )
+        for _ in range(3)
+    ]  # fmt: skip
+    for child in children:
+        assert child.stdout is not None
+        assert child.stdout.readline() == "here\n"
+    outcomes = [child.communicate("\n") for child in children]
+    assert [(child.returncode, errors) for child, (_, errors) in zip(children, outcomes, strict=True)] == [(0, "")] * 3
+
+
+@pytest.mark.slow
+def test_the_compiler_makes_side_by_side_what_it_makes_alone(tmp_path: Path) -> None:
+    """Source: the same compiler, with one kernel after another."""
+    compiler = find_compiler()
+    if compiler is None:
+        pytest.skip("neither nvcc nor NVRTC is here; install the CUDA toolkit or nvidia-cuda-nvrtc and cuda-bindings")
+    builds = ParallelCompiler(KernelCache(compiler, tmp_path), 90, n_threads=3)
+    builds.begin(SPECS)
+    for spec in SPECS:
+        code = builds.take(spec)
+        assert code[:4] == b"\x7fELF"
+        assert code == compiler.compile(spec, 90)[0]
+    builds.close()

@@ -1,0 +1,34 @@
+"""The CUDA engine with profiles of more rows than letters, as composition correction makes them.
+
+The expected scores are the reference engine's.
+"""
+
+import numpy as np
+
+from swsearch.database.partition import Partition
+from swsearch.engine.cuda.search.engine import CudaEngine
+from swsearch.engine.reference import ReferenceEngine
+from swsearch.query.composition import corrected_profile
+from swsearch.scoring.gap import GapPenalty
+from swsearch.scoring.matrix import named_matrix
+from tests.engine.cuda.emulation.emulated_device import EmulatedDevice
+from tests.support import random_codes
+
+
+def test_corrected_scores_are_those_of_the_reference(emulated: type[EmulatedDevice]) -> None:
+    """Source: the reference engine; every second query residue is one of two letters, so corrections are frequent."""
+    rng = np.random.default_rng(21)
+    queries = [random_codes(rng, length) for length in (90, 120)]
+    for query in queries:
+        query[::2] = 6 + 5 * (np.arange(len(query[::2])) % 2)
+    subjects = [random_codes(rng, int(length)) for length in rng.integers(5, 90, 12)]
+    subjects += [np.concatenate((subjects[0], query[10:70], subjects[1])) for query in queries]
+    profiles = [corrected_profile(query, named_matrix("BLOSUM62"), GapPenalty(11, 1), 0.3176, 1.0) for query in queries]
+    assert min(len(profile.table) for profile in profiles) > 32
+    partition = Partition.pack(subjects)
+    wanted = ReferenceEngine().score(profiles, partition)
+    with CudaEngine(emulated(architecture=90)) as engine:
+        found = engine.score(profiles, partition)
+    for one, other in zip(found, wanted, strict=True):
+        np.testing.assert_array_equal(one.subject_index, other.subject_index)
+        np.testing.assert_array_equal(one.score, other.score)

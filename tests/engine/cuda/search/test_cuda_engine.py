@@ -1,0 +1,202 @@
+"""The CUDA engine on a GPU. The expected scores are the reference engine's, on generated sequences.
+
+The same engine and kernels run without a GPU in ``test_emulated_engine.py``; the tests here add the compiler, the
+driver, texture objects and the hardware's own order of execution.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from swsearch import _native
+from swsearch.database.builder import build_database
+from swsearch.database.partition import Partition
+from swsearch.engine.cuda.runtime.info import cuda_info
+from swsearch.engine.cuda.search.engine import CudaEngine
+from swsearch.engine.reference import ReferenceEngine
+from swsearch.query.profile import QueryProfile, sequence_profile
+from swsearch.scoring.gap import GapPenalty
+from swsearch.scoring.matrix import match_mismatch, named_matrix
+from swsearch.scoring.scheme import ScoringScheme, default_scheme
+from swsearch.sequences.alphabet import DNA, PROTEIN, reverse_complement
+from swsearch.typing import Codes
+
+pytestmark = pytest.mark.gpu
+
+
+@pytest.fixture(scope="module")
+def engine() -> Iterator[CudaEngine]:
+    info = cuda_info()
+    if not info.usable:
+        pytest.skip(info.reason)
+    with CudaEngine() as opened:
+        yield opened
+
+
+def case(seed: int, query_lengths: Sequence[int], n_subjects: int, letters: int = 20) -> tuple[list[Codes], Partition]:
+    rng = np.random.default_rng(seed)
+    queries = [rng.integers(0, letters, length).astype(np.uint8) for length in query_lengths]
+    subjects = [rng.integers(0, letters, length).astype(np.uint8) for length in rng.integers(1, 300, n_subjects)]
+    subjects += [query[: int(rng.integers(1, len(query) + 1))] for query in queries for _ in range(4)]
+    subjects.append(np.concatenate([rng.integers(0, letters, 1600).astype(np.uint8), *queries]))
+    return queries, Partition.pack(subjects)
+
+
+def assert_as_reference(
+    engine: CudaEngine, profiles: list[QueryProfile], partition: Partition, floors: list[int] | None = None
+) -> None:
+    wanted = ReferenceEngine().score(profiles, partition, floors)
+    for found, want in zip(engine.score(profiles, partition, floors), wanted, strict=True):
+        np.testing.assert_array_equal(found.subject_index, want.subject_index)
+        np.testing.assert_array_equal(found.score, want.score)
+
+
+@pytest.mark.parametrize(
+    ("matrix", "gap"),
+    [
+        ("BLOSUM62", GapPenalty(11, 1)),
+        ("BLOSUM50", GapPenalty(13, 2)),
+        ("PAM250", GapPenalty(14, 2)),
+        ("BLOSUM62", GapPenalty(0, 4)),
+        ("BLOSUM62", GapPenalty(3000, 7)),
+    ],
+)
+def test_protein_scores_are_exact(engine: CudaEngine, matrix: str, gap: GapPenalty) -> None:
+    queries, partition = case(1, (30, 61, 64, 250, 700), 400)
+    scheme = ScoringScheme(named_matrix(matrix), gap)
+    profiles = [sequence_profile(query, scheme) for query in queries]
+    assert_as_reference(engine, profiles, partition)
+    assert_as_reference(engine, profiles, partition, [45] * len(profiles))
+
+
+def test_both_strands_of_dna_are_exact(engine: CudaEngine) -> None:
+    queries, partition = case(2, (120,), 300, 16)
+    profiles = [sequence_profile(q, default_scheme(DNA)) for q in (queries[0], reverse_complement(queries[0]))]
+    assert_as_reference(engine, profiles, partition)
+
+
+def test_scores_of_every_size_are_exact(engine: CudaEngine) -> None:
+    """Match 127 gives 290 bases a self-score beyond 16 bits."""
+    queries, partition = case(3, (290,), 50, 4)
+    profiles = [sequence_profile(queries[0], ScoringScheme(match_mismatch(127, -100), GapPenalty(200, 10)))]
+    assert_as_reference(engine, profiles, partition)
+    assert_as_reference(engine, profiles, partition, [33_000])
+
+
+def test_a_streamed_database_gives_the_same_blocks() -> None:
+    info = cuda_info()
+    if not info.usable:
+        pytest.skip(info.reason)
+    queries, partition = case(4, (61, 250), 20_000)
+    profiles = [sequence_profile(query, default_scheme(PROTEIN)) for query in queries]
+    with CudaEngine() as whole:
+        wanted = whole.score(profiles, partition)
+    with CudaEngine(memory_limit=1 << 20) as streamed:
+        found = streamed.score(profiles, partition)
+    for one, other in zip(found, wanted, strict=True):
+        np.testing.assert_array_equal(one.subject_index, other.subject_index)
+        np.testing.assert_array_equal(one.score, other.score)
+
+
+@pytest.mark.parametrize("words", range(4, 29, 3))
+def test_every_tile_is_exact(engine: CudaEngine, words: int) -> None:
+    """The query lengths use tiles of different widths, in one strip and in several."""
+    queries, partition = case(words, (8 * words - 1, 8 * words * 3), 60)
+    profiles = [sequence_profile(query, default_scheme(PROTEIN)) for query in queries]
+    assert_as_reference(engine, profiles[:1], partition)
+    assert_as_reference(engine, profiles[1:], partition)
+    assert_as_reference(engine, profiles[1:] * 2, partition, [30, 40])
+
+
+def assert_native_ends(engine: CudaEngine, profile: QueryProfile, partition: Partition) -> None:
+    """Compare scores and ends with the CPU's forward pass, whose rule for ties is tested against the definition."""
+    native = _native.score_ends(
+        profile.rows, profile.table, profile.gap.open, profile.gap.extend,
+        partition.residues, partition.starts, partition.lengths,
+    )  # fmt: skip
+    scores, rows, columns = (np.array(column) for column in zip(*native, strict=True))
+    found = engine.ends(profile, partition, scores.astype(np.int32))
+    assert found is not None
+    np.testing.assert_array_equal(found.query_end, rows)
+    np.testing.assert_array_equal(found.subject_end, columns)
+
+
+@pytest.mark.parametrize("gap", [GapPenalty(11, 1), GapPenalty(0, 4), GapPenalty(3000, 7)], ids=str)
+def test_ends_are_those_of_the_cpu(engine: CudaEngine, gap: GapPenalty) -> None:
+    """A warp scores a subject where many are listed, a block where few are; low scores end at many positions."""
+    queries, partition = case(6, (30, 250, 2100), 900)
+    for query in queries:
+        profile = sequence_profile(query, ScoringScheme(named_matrix("BLOSUM62"), gap))
+        assert_native_ends(engine, profile, partition)
+        assert_native_ends(engine, profile, partition[-9:])
+
+
+def test_ends_of_every_type_and_of_long_subjects(engine: CudaEngine) -> None:
+    """Match 127 gives 290 bases a self-score beyond 16 bits; a subject of 300,000 residues is scored in windows."""
+    queries, partition = case(7, (290,), 50, 4)
+    assert_native_ends(
+        engine, sequence_profile(queries[0], ScoringScheme(match_mismatch(127, -100), GapPenalty(200, 10))), partition
+    )
+    rng = np.random.default_rng(8)
+    genome = rng.integers(0, 4, 300_000).astype(np.uint8)
+    genome[123_456 : 123_456 + 290] = queries[0]
+    assert_native_ends(engine, sequence_profile(queries[0], default_scheme(DNA)), Partition.pack([genome, queries[0]]))
+
+
+LOST = """
+import sys
+import numpy as np
+from swsearch.cli.app import main
+from swsearch.engine.cuda.runtime.device import PyCudaDevice
+
+real, launches = PyCudaDevice.launch, []
+
+def launch(self, spec, grid, shared_bytes, arguments, stream):
+    launches.append(spec)
+    if len(launches) == int(sys.argv[1]):  # the last address of what is written: memory that nobody has
+        arguments = [np.uint64(8) if isinstance(a, np.uint64) else a for a in arguments]
+    real(self, spec, grid, shared_bytes, arguments, stream)
+
+PyCudaDevice.launch = launch
+sys.exit(main(sys.argv[2:]))
+"""
+
+
+@pytest.mark.parametrize("launch", [1, 3])
+def test_a_device_that_fails_names_itself_in_one_line(tmp_path: Path, launch: int) -> None:
+    """A kernel gets invalid addresses; the driver then destroys the context."""
+    info = cuda_info()
+    if not info.usable:
+        pytest.skip(info.reason)
+    rng = np.random.default_rng(5)
+    lines = [f">s{n}\n{PROTEIN.decode(rng.integers(0, 20, 200).astype(np.uint8))}\n" for n in range(1200)]
+    (tmp_path / "subjects.fasta").write_text("".join(lines))
+    (tmp_path / "queries.fasta").write_text("".join(lines[:3]))
+    build_database([tmp_path / "subjects.fasta"], tmp_path / "subjects.db")
+    command = ["query", "queries.fasta", "subjects.db", "--engine", "cuda", "--quiet"]
+    done = subprocess.run(
+        [sys.executable, "-c", LOST, str(launch), *command],
+        cwd=tmp_path, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 1, done.stderr
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("swsearch: error: ")
+    assert " at PCI " in line
+    assert "illegal" in line
+
+
+def test_devices_of_one_thread_may_be_closed_in_any_order() -> None:
+    """Two handles of one GPU share its context; the stack of contexts must name each as often as it is open."""
+    rng = np.random.default_rng(4)
+    profile = sequence_profile(rng.integers(0, 20, 60).astype(np.uint8), default_scheme(PROTEIN))
+    partition = Partition.pack([rng.integers(0, 20, 80).astype(np.uint8)])
+    first, second = CudaEngine(), CudaEngine()
+    first.close()
+    with second:
+        assert_as_reference(second, [profile], partition)

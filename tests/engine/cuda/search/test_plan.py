@@ -1,0 +1,127 @@
+"""The plan of a search: its routes, and that the engine compiles and launches the kernels that the plan names.
+
+The expected kernels are written by hand from the engine's documentation, or are those that the emulated device records.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from swsearch.database.partition import Partition
+from swsearch.engine.cuda.pairs.diamond_plan import SweepShape
+from swsearch.engine.cuda.pairs.diamonds import DiamondSweep
+from swsearch.engine.cuda.runtime.kernels import KernelSpec
+from swsearch.engine.cuda.search.engine import CudaEngine
+from swsearch.engine.cuda.search.thresholds import Thresholds
+from swsearch.engine.pair_arrays import AlignmentProblem
+from swsearch.engine.protocol import ScoreRequest
+from swsearch.query.profile import QueryProfile, sequence_profile
+from swsearch.scoring.gap import GapPenalty
+from swsearch.scoring.matrix import match_mismatch
+from swsearch.scoring.scheme import ScoringScheme, default_scheme
+from swsearch.sequences.alphabet import PROTEIN
+from swsearch.typing import Lengths, Scores
+from tests.engine.cuda.emulation.emulated_device import EmulatedDevice
+from tests.support import random_codes
+
+MakeDevice = Callable[..., EmulatedDevice]
+
+
+def codes_of(specs: list[KernelSpec]) -> set[tuple[str, tuple[tuple[str, str], ...]]]:
+    """Return the entry and constants of kernels, which determine their code; the number of threads does not."""
+    return {(spec.entry, spec.constants) for spec in specs}
+
+
+class BestThree:
+    """Request the three best scores of a query; see :class:`swsearch.engine.protocol.TopKBound`."""
+
+    top = 3
+
+    def lowest(self, scores: Scores, lengths: Lengths) -> int:
+        return int(np.sort(scores)[-self.top]) if len(scores) >= self.top else 1
+
+
+def related_case(
+    lengths: tuple[int, ...], scheme: ScoringScheme, letters: int = 20
+) -> tuple[list[QueryProfile], Partition]:
+    """Return queries, and for each a copy among eight random subjects."""
+    rng = np.random.default_rng(11)
+    queries = [random_codes(rng, length, letters) for length in lengths]
+    subjects = [random_codes(rng, length, letters) for length in (5, 16, 30, 31, 33, 40, 50, 64)]
+    return [sequence_profile(query, scheme) for query in queries], Partition.pack([*subjects, *queries])
+
+
+@pytest.mark.parametrize(
+    ("lengths", "floors", "ruled", "entries"),
+    [
+        ((61,), 60, False, {"inter_task", "intra_task", "collect"}),
+        ((61,), None, False, {"inter_task"}),
+        ((61,), 5, True, {"inter_task", "collect"}),
+        ((64, 61, 250), 60, False, {"inter_task", "intra_task", "collect"}),
+    ],
+    ids=["deferred", "all scores", "best three", "pair and strips"],
+)
+def test_a_search_begins_the_kernels_that_it_launches(
+    emulated: MakeDevice, lengths: tuple[int, ...], floors: int | None, ruled: bool, entries: set[str]
+) -> None:
+    """By hand: the kernels that the engine's documentation names for each kind of search."""
+    profiles, partition = related_case(lengths, default_scheme(PROTEIN))
+    device = emulated()
+    with CudaEngine(device) as engine:
+        requests = [ScoreRequest(profile, floors, BestThree() if ruled else None) for profile in profiles]
+        assert dict(engine.score_each(requests, partition)).keys() == set(range(len(profiles)))
+    assert codes_of(device.launched) == codes_of(device.prepared)
+    assert {spec.entry for spec in device.launched} == entries
+    assert len(device.prepared) == len(set(device.prepared))
+
+
+def test_scores_that_may_leave_the_type_have_their_kernel_begun(emulated: MakeDevice) -> None:
+    """By hand: with 127 per match, 270 letters may score 34,290, beyond 2,047 and beyond 16 bits."""
+    profiles, partition = related_case((270,), ScoringScheme(match_mismatch(127, -100), GapPenalty(200, 10)), 4)
+    device = emulated()
+    with CudaEngine(device) as engine:
+        engine.score(profiles, partition)
+    late = codes_of(device.launched) - codes_of(device.prepared)
+    assert {dict(constants)["ARITHMETIC"] for _, constants in late} == {"Wide"}
+    assert codes_of(device.prepared) < codes_of(device.launched)
+
+
+def test_long_subjects_have_their_kernel_begun(emulated: MakeDevice) -> None:
+    """One subject of 2,000 residues among short ones is scored by its own warp."""
+    rng = np.random.default_rng(12)
+    partition = Partition.pack([random_codes(rng, length) for length in (20, 30, 2000)])
+    device = emulated()
+    with CudaEngine(device) as engine:
+        engine.score([sequence_profile(random_codes(rng, 8), default_scheme(PROTEIN))], partition)
+    assert {spec.entry for spec in device.launched} == {"inter_task", "intra_task"}
+    assert codes_of(device.launched) == codes_of(device.prepared)
+
+
+def test_verified_windows_begin_both_their_kernels(emulated: MakeDevice) -> None:
+    rng = np.random.default_rng(14)
+    partition = Partition.pack([random_codes(rng, length) for length in (100, 1500)])
+    device = emulated()
+    thresholds = Thresholds(window_overlap=384, window_stride=512, windowed_residues=1000)
+    with CudaEngine(device, thresholds=thresholds) as engine:
+        engine.score([sequence_profile(random_codes(rng, 60), default_scheme(PROTEIN))], partition)
+    not_yet = codes_of(device.prepared) - codes_of(device.launched)
+    assert [entry for entry, _ in not_yet] == ["compare_checkpoints"]  # for windows that cannot be extended
+    assert [spec.entry for spec in device.launched] == ["score_windows", "inter_task"]
+
+
+@pytest.mark.parametrize("local", [True, False])
+def test_a_sweep_begins_all_its_kernels(emulated: MakeDevice, local: bool) -> None:
+    rng = np.random.default_rng(13)
+    query, subject = (random_codes(rng, 90, 4).astype(np.uint16) for _ in range(2))
+    device = emulated()
+    problem = AlignmentProblem(local, local, local, 5, 2, match=2, mismatch=-3)
+    DiamondSweep(device).ends([(query, subject)], problem, shape=SweepShape(True, 2))
+    assert device.launched == device.prepared
+    assert [spec.entry for spec in device.launched] == ["sweep_pairs", "locate_best"][: 1 + local]
+    device = emulated()
+    DiamondSweep(device).end_and_path(query, subject, problem, 1 << 20, shape=SweepShape(True, 2))
+    assert device.launched == device.prepared
+    assert device.launched[-1].entry == "trace_pairs"

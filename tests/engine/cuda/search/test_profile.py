@@ -1,0 +1,74 @@
+"""Packed profiles, read word by word in the layout that ``tile.cuh`` describes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from swsearch.engine.cuda.runtime.kernels import Arithmetic, Pairing, Tile
+from swsearch.engine.cuda.search.profile import DNA_COLUMNS, PROTEIN_COLUMNS, pack_profile, residue_columns
+from swsearch.query.profile import QueryProfile, sequence_profile
+from swsearch.scoring.scheme import default_scheme
+from swsearch.sequences.alphabet import DNA, PAD_CODE, PROTEIN
+from tests.support import random_codes
+
+
+def decode(half: int, arithmetic: Arithmetic) -> int:
+    if arithmetic is Arithmetic.FAST:
+        return -(half & 0x7FFF) if half & 0x8000 else half
+    return half - 0x10000 if half & 0x8000 else half
+
+
+def expected(profile: QueryProfile, row: int, code: int) -> int:
+    return int(profile.table[profile.rows[row], code]) if row < profile.length and code != PAD_CODE else -128
+
+
+@pytest.mark.parametrize("arithmetic", [Arithmetic.FAST, Arithmetic.SHORT])
+@pytest.mark.parametrize(("pairing", "group", "words"), [
+    (Pairing.ROW_BLOCKS, 4, 5), (Pairing.ROW_BLOCKS, 8, 7), (Pairing.TWO_QUERIES, 4, 6), (Pairing.ROW_BLOCKS, 32, 2),
+])  # fmt: skip
+def test_each_word_holds_its_rows_scores(arithmetic: Arithmetic, pairing: Pairing, group: int, words: int) -> None:
+    rng = np.random.default_rng(1)
+    scheme = default_scheme(PROTEIN)
+    count = 2 if pairing is Pairing.TWO_QUERIES else 1
+    profiles = [sequence_profile(random_codes(rng, 90 - 7 * i, 24), scheme) for i in range(count)]
+    tile = Tile(pairing, group, words, PROTEIN_COLUMNS)
+    packed = pack_profile(profiles, tile, arithmetic)
+    words_read = packed.reshape(tile.strips(90), tile.planes, tile.columns, 16, 4)
+    assert words_read.size == tile.strips(90) * tile.strip_units * 4
+    codes = [*range(PROTEIN_COLUMNS - 1), PAD_CODE]
+    for strip in range(tile.strips(90)):
+        for slot in range(tile.slots):
+            lane = slot % group
+            for k in range(words):
+                chunk, part = divmod(k, 4)
+                plane, unit = divmod(chunk * tile.slots + slot, 16)
+                for code in codes:
+                    word = int(words_read[strip, plane, (code + 1) % 32, unit, part])
+                    if pairing is Pairing.ROW_BLOCKS:
+                        low_row = strip * tile.rows + lane * 2 * words + k
+                        want = (expected(profiles[0], low_row, code), expected(profiles[0], low_row + words, code))
+                    else:
+                        row = strip * tile.rows + lane * words + k
+                        want = (expected(profiles[0], row, code), expected(profiles[1], row, code))
+                    assert (decode(word & 0xFFFF, arithmetic), decode(word >> 16, arithmetic)) == want
+
+
+def test_wide_words_are_the_scores() -> None:
+    profile = sequence_profile(random_codes(np.random.default_rng(2), 40, 4), default_scheme(DNA))
+    tile = Tile(Pairing.SINGLE, 32, 4, DNA_COLUMNS)
+    words = pack_profile([profile], tile, Arithmetic.WIDE).view(np.int32)
+    words = words.reshape(2, DNA_COLUMNS, 16, 4).transpose(1, 0, 2, 3).reshape(DNA_COLUMNS, 32, 4)
+    for lane in range(10):
+        for k in range(4):
+            np.testing.assert_array_equal(words[1:, lane, k], profile.table[profile.rows[lane * 4 + k], :16])
+    assert (words[0] == -128).all()
+    assert (words[:, 10:] == -128).all()
+
+
+def test_dna_stages_fewer_columns_than_protein() -> None:
+    dna = sequence_profile(DNA.encode("ACGTN"), default_scheme(DNA))
+    protein = sequence_profile(PROTEIN.encode("MK"), default_scheme(PROTEIN))
+    assert residue_columns([dna]) == 17
+    assert residue_columns([protein]) == 28
+    assert residue_columns([dna, protein]) == 28

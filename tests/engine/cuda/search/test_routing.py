@@ -1,0 +1,244 @@
+"""Plans, tiles and launch shapes: pure functions, compared with calculations by hand."""
+
+from __future__ import annotations
+
+import re
+from typing import get_args
+
+import numpy as np
+import pytest
+
+from swsearch.database.partition import Partition
+from swsearch.engine.cuda.runtime.device import MultiprocessorLimits, fitting_blocks
+from swsearch.engine.cuda.runtime.kernels import (
+    CHECKPOINT_STRIDE,
+    CHECKPOINTS,
+    Arithmetic,
+    BoundaryMode,
+    IntraTaskEntry,
+    Pairing,
+    Tile,
+    max_warps,
+)
+from swsearch.engine.cuda.search.layout import ROW_UNIT, layout
+from swsearch.engine.cuda.search.routing import (
+    MIN_LONG_LENGTH,
+    IntraTaskTeams,
+    choose_teams,
+    deferred_limit,
+    first_long,
+    intra_task_teams,
+    pair_queries,
+    plan_inter_task,
+    plan_intra_task,
+    suits_teams,
+)
+from swsearch.engine.cuda.search.subjects import BYTES_PER_SUBJECT, chunk_bytes, chunks, residue_span
+from swsearch.engine.cuda.search.tuning import tiles, tuned_for
+from swsearch.query.profile import QueryProfile, sequence_profile
+from swsearch.resources import resource_folder
+from swsearch.scoring.gap import GapPenalty
+from swsearch.scoring.matrix import named_matrix
+from swsearch.scoring.scheme import ScoringScheme
+from tests.support import random_codes
+
+ARCHITECTURES = [75, 80, 86, 89, 90, 120]
+
+
+def profile(length: int, gap: GapPenalty | None = None) -> QueryProfile:
+    codes = random_codes(np.random.default_rng(length), length)
+    return sequence_profile(codes, ScoringScheme(named_matrix("BLOSUM62"), gap or GapPenalty(11, 1)))
+
+
+def test_a_tiles_rows_and_memory() -> None:
+    """By hand: 8 lanes x 28 words x 2 halves; 7 chunks of 8 slots: 4 planes of 16 units; 4 columns hold no letter."""
+    tile = Tile(Pairing.ROW_BLOCKS, 8, 28, 28)
+    assert tile.rows == 448
+    assert tile.strips(448) == 1
+    assert tile.strips(449) == 2
+    assert tile.strip_units == 4 * 28 * 16
+    assert tile.shared_bytes == (4 * 28 * 16 + 4 * 16) * 16
+    assert Tile(Pairing.TWO_QUERIES, 4, 6, 17).planes == 1
+    assert Tile(Pairing.SINGLE, 32, 7, 17).planes == 4
+    assert Tile(Pairing.SINGLE, 32, 1, 17).rows == 32
+
+
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+@pytest.mark.parametrize("pairing", [Pairing.ROW_BLOCKS, Pairing.TWO_QUERIES])
+def test_every_query_length_has_a_tile_that_fits_the_device(architecture: int, pairing: Pairing) -> None:
+    """The architectures' limits: 64 KB of shared memory per block on 7.5, 99 KB and more on the others."""
+    max_bytes = 64 * 1024 if architecture == 75 else 99 * 1024
+    for shape in tiles(architecture, pairing, 28):
+        assert shape.tile.shared_bytes <= max_bytes
+        assert shape.threads % 32 == 0
+        assert shape.tile.rows % ROW_UNIT == 0
+
+
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+@pytest.mark.parametrize("deferred", [False, True])
+@pytest.mark.parametrize("lengths", [
+    (1,), (2,), (30,), (144,), (449,), (5478,), (100_000,), (1, 1), (30, 31), (144, 189), (449, 500), (700, 5478),
+])  # fmt: skip
+def test_strips_cover_every_row_once(architecture: int, deferred: bool, lengths: tuple[int, ...]) -> None:
+    """Two queries share words until the shorter one ends; the longer one continues alone; only the last strip pads."""
+    found = layout(architecture, 28, lengths, deferred=deferred)
+    row = 0
+    for index, strip in enumerate(found.strips):
+        assert strip.first_row == row < lengths[-1]
+        assert strip.has_strip_above == (index > 0)
+        assert strip.has_strip_below == (index + 1 < len(found.strips))
+        shared = strip.shape.tile.pairing is Pairing.TWO_QUERIES
+        assert shared == (len(lengths) == 2 and row < lengths[0]) or row >= lengths[0]
+        above = found.strips[index - 1].shape.tile.pairing if index else strip.shape.tile.pairing
+        hands_over = above is not strip.shape.tile.pairing
+        assert strip.edges is (
+            BoundaryMode.NONE if len(found.strips) == 1 else BoundaryMode.READS_PAIR if hands_over else BoundaryMode.OWN
+        )
+        row += strip.shape.tile.rows
+    assert row >= lengths[-1]
+
+
+def test_rows_cost_no_more_than_the_fullest_tiles_and_one_that_fits() -> None:
+    """By hand: the simplest cover of n rows, full tiles of one shape and a last one, is an upper bound of the cost."""
+    shapes = tiles(90, Pairing.ROW_BLOCKS, 28)
+    for length in range(225, 3000, 97):
+        cost = layout(90, 28, (length,), deferred=False).cost
+        for shape in shapes:
+            full, rest = divmod(length, shape.tile.rows)
+            last = min((s.edges[0] for s in shapes if s.tile.rows >= rest), default=0.0) if rest else 0.0
+            assert cost <= full * shape.edges[0] + last + 1e-9
+
+
+def test_an_unknown_architecture_gets_the_nearest_older_tiles() -> None:
+    assert tuned_for(89) is tuned_for(86)
+    assert tuned_for(103) is tuned_for(90)
+    assert tuned_for(61) is tuned_for(75)
+
+
+def test_queries_of_like_length_share_words_and_others_do_not() -> None:
+    profiles = [profile(length) for length in (400, 40, 398, 3000)]
+    batches = pair_queries(profiles, 90)
+    assert sorted(batch.indices for batch in batches) == [(1,), (2, 0), (3,)]
+    different = [profile(400), profile(400, GapPenalty(10, 2))]
+    assert len(pair_queries(different, 90)) == 2
+    beyond = [profile(400, GapPenalty(2040, 8))] * 2
+    assert len(pair_queries(beyond, 90)) == 2
+
+
+def test_a_deferred_limit_never_loses_a_score() -> None:
+    """By hand: T - open - 4 x extend; T is at most the largest exact value, 2047 minus the best pair score, 11."""
+    assert deferred_limit(profile(10), None) is None
+    assert deferred_limit(profile(10), 15) is None
+    assert deferred_limit(profile(10), 16) == 1
+    assert deferred_limit(profile(10), 72) == 72 - 15
+    best = profile(10).max_score
+    assert deferred_limit(profile(10), 100_000) == 2047 - best - 15
+
+
+def test_subjects_beyond_a_groups_fair_share_are_long() -> None:
+    lengths = np.sort(np.concatenate([np.full(1000, 300), [1499, 1500, 1501, 9000]])).astype(np.uint32)
+    n_residues = int(lengths.sum())
+    assert lengths[first_long(lengths, n_residues, 10**6)] == MIN_LONG_LENGTH + 1
+    assert first_long(lengths, n_residues, 1) == len(lengths)
+
+
+def test_types_follow_gap_costs() -> None:
+    assert plan_inter_task([profile(50)], 90, deferred=True).arithmetic is Arithmetic.FAST
+    wide_gaps = plan_inter_task([profile(50, GapPenalty(2000, 100))], 90, deferred=True)
+    assert wide_gaps.arithmetic is Arithmetic.SHORT
+    assert not wide_gaps.deferred
+    assert plan_intra_task(profile(50), 90, Arithmetic.WIDE).pairing is Pairing.SINGLE
+
+
+def test_teams_share_the_strips_of_a_query_that_fits() -> None:
+    """By hand: a strip of 4 words is 2 planes of 28 columns x 256 bytes; 64 KB hold four strips and the slack."""
+    tile = plan_intra_task(profile(700), 90, Arithmetic.SHORT)
+    assert (tile.rows, tile.intra_task_bytes(4)) == (256, (4 * 2 * 28 * 16 + 4 * 16) * 16)
+    max_bytes = 227 * 1024
+    assert intra_task_teams(tile, 1, max_bytes, alone=True) == [IntraTaskTeams(n, 1, 1) for n in range(1, 13)]
+    assert intra_task_teams(tile, 3, max_bytes, alone=False) == [IntraTaskTeams(3 * n, 3, 3) for n in range(1, 5)]
+    assert intra_task_teams(tile, 5, max_bytes, alone=False) == [IntraTaskTeams(5, 5, 5), IntraTaskTeams(10, 5, 5)]
+    assert intra_task_teams(tile, 40, max_bytes, alone=False) == [IntraTaskTeams(12, 12, 12)]
+    assert intra_task_teams(tile, 40, 64 * 1024, alone=False) == [IntraTaskTeams(4, 4, 4)]
+    assert intra_task_teams(tile, 4, 64 * 1024, alone=False) == [IntraTaskTeams(4 * n, 4, 4) for n in (1, 2, 3)]
+    assert intra_task_teams(tile, 40, max_bytes, alone=True) == [IntraTaskTeams(3, 1, 3)]
+    of_windows = intra_task_teams(tile, 5, max_bytes, alone=False, entry="score_windows")
+    assert of_windows == [IntraTaskTeams(5 * n, 5, 5) for n in (1, 2, 3)]
+    assert suits_teams(4 * 132, 132)
+    assert not suits_teams(4 * 132 + 1, 132)
+
+
+def test_numbers_that_stand_in_python_and_in_the_kernels() -> None:
+    sources = "".join(
+        (resource_folder("cuda") / "kernels" / name).read_text() for name in ("checkpoints.cuh", "intra_task.cuh")
+    )
+    named = dict(re.findall(r"constexpr int (k\w+) = (\d+);", sources))
+    assert int(named["kCheckpoints"]) == CHECKPOINTS
+    assert int(named["kCheckpointStride"]) == CHECKPOINT_STRIDE
+    for entry in get_args(IntraTaskEntry):
+        assert max_warps(entry) // 2 <= int(named["kMostTeams"])  # a team has at least two warps
+
+
+def test_windows_take_one_block_a_multiprocessor() -> None:
+    """By hand: 100 multiprocessors; 300 windows need blocks of 3 teams; other lists use two blocks of two teams."""
+    teams = [IntraTaskTeams(2 * n, 2, 2) for n in (1, 2, 3, 4)]
+    choices = list(zip(teams, [300, 400, 300, 400], strict=True))
+    assert choose_teams(choices, 300, 100, "score_windows") == (teams[2], 300)
+    assert choose_teams(choices, 301, 100, "intra_task") == (teams[1], 400)
+    assert choose_teams(choices, 100, 100, "score_windows") == (teams[0], 300)
+    assert choose_teams(choices, 900, 100, "score_windows") == (teams[3], 400)
+    assert choose_teams(choices, 900, 100, "intra_task") == (teams[1], 400)
+
+
+def test_blocks_on_a_multiprocessor() -> None:
+    """By hand, for Hopper's limits: 128 registers x 256 threads use half of 65,536; shared memory; threads."""
+    hopper = MultiprocessorLimits(threads=2048, registers=65_536, shared_bytes=233_472)
+    assert fitting_blocks(hopper, 256, 128, 26_000) == 2
+    assert fitting_blocks(hopper, 256, 120, 26_000) == 2
+    assert fitting_blocks(hopper, 256, 64, 26_000) == 4
+    assert fitting_blocks(hopper, 256, 64, 100_000) == 2
+    assert fitting_blocks(hopper, 1024, 24, 0) == 2
+    assert fitting_blocks(hopper, 256, 255, 230_000) == 1
+
+
+def test_chunks_cover_a_partition_within_their_limit() -> None:
+    rng = np.random.default_rng(5)
+    partition = Partition.pack([random_codes(rng, int(length)) for length in rng.integers(1, 200, 60)])
+    whole = chunk_bytes(partition)
+    first, last = residue_span(partition)
+    assert whole == last - first + 60 * BYTES_PER_SUBJECT
+    for limit in (1, 300, 1000, whole - 1, whole):
+        parts = chunks(partition, limit)
+        indices = np.concatenate([np.arange(60)[band] for part in parts for band in part])
+        np.testing.assert_array_equal(np.sort(indices), np.arange(60))
+        for part in parts:
+            alone = len(part) == 1 and part[0].stop - part[0].start == 1
+            assert alone or sum(chunk_bytes(partition[band]) for band in part) <= limit
+    assert len(chunks(partition, whole)) == 1
+    assert len(chunks(partition, 1)) == 60
+
+
+@pytest.mark.parametrize("removed", [False, True])
+def test_chunks_of_short_subjects_have_subjects_of_all_lengths(monkeypatch: pytest.MonkeyPatch, removed: bool) -> None:
+    """Bands are distributed over the partition; gaps left by removed subjects count, because they are copied too."""
+    monkeypatch.setattr("swsearch.engine.cuda.search.subjects.BANDS", 16)
+    rng = np.random.default_rng(6)
+    partition = Partition.pack([random_codes(rng, int(length)) for length in rng.integers(1, 100, 4000)])
+    if removed:
+        left = np.flatnonzero(rng.random(4000) < 0.7)
+        partition = Partition(
+            partition.residues, partition.starts[left], partition.lengths[left], partition.subject_index[left]
+        )
+    limit = chunk_bytes(partition) // 3
+    parts = chunks(partition, limit)
+    assert 3 <= len(parts) <= 4
+    indices = np.concatenate([np.arange(len(partition))[band] for part in parts for band in part])
+    np.testing.assert_array_equal(np.sort(indices), np.arange(len(partition)))
+    for part in parts:
+        assert len(part) == 16
+        assert sum(chunk_bytes(partition[band]) for band in part) <= limit
+        assert [band.start for band in part] == sorted(band.start for band in part)
+        mean = partition.n_residues / len(partition)
+        assert sum(partition[band].n_residues for band in part) / sum(
+            band.stop - band.start for band in part
+        ) == pytest.approx(mean, rel=0.1)

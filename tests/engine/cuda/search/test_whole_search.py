@@ -1,0 +1,436 @@
+"""A complete search on emulated devices: the command line, the pipeline of scoring and aligning, and lost devices.
+
+The expected values are the CPU engine's, whose scores other tests compare with other programs.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+
+from swsearch.cli.app import main
+from swsearch.database.reader import PackedDatabase
+from swsearch.engine.cpu.engine import CpuEngine
+from swsearch.engine.cuda.runtime.device import DeviceLost
+from swsearch.engine.cuda.search.multi_gpu import CudaDevices
+from swsearch.engine.protocol import BackgroundEngine, EndsEngine
+from swsearch.errors import EngineError
+from swsearch.query.profile import sequence_profile
+from swsearch.search.api import open_searcher
+from swsearch.search.options import SearchOptions
+from swsearch.search.query_file import read_queries
+from swsearch.search.searcher import Searcher
+from swsearch.sequences.alphabet import DNA, PROTEIN, reverse_complement
+from swsearch.sequences.record import SequenceRecord
+from swsearch.typing import Codes
+from tests.engine.cuda.emulation.emulated_device import EmulatedDevice, OneAtATime, opener
+from tests.support import random_codes
+
+OpenDevice = Callable[[int], Any]
+
+pytestmark = pytest.mark.usefixtures("kernel_compiler")
+
+
+def write_fasta(path: Path, sequences: list[Codes], alphabet: Any) -> None:
+    path.write_text("".join(f">s{n}\n{alphabet.decode(codes)}\n" for n, codes in enumerate(sequences)))
+
+
+@pytest.fixture
+def case(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with queries of 40 to 25 residues, the longest first, and a database that contains segments of them."""
+    rng = np.random.default_rng(21)
+    queries = [random_codes(rng, length) for length in (40, 33, 29, 25)]
+    subjects = [random_codes(rng, int(length)) for length in rng.integers(5, 60, 30)]
+    subjects += [np.concatenate([random_codes(rng, 5), query[part:]]) for query in queries for part in (0, 5, 8)]
+    write_fasta(tmp_path / "queries.fasta", queries, PROTEIN)
+    write_fasta(tmp_path / "subjects.fasta", subjects, PROTEIN)
+    monkeypatch.chdir(tmp_path)
+    assert main(["index", "subjects.fasta", "-o", "subjects.db", "--quiet", "--alphabet", "protein"]) == 0
+    return tmp_path
+
+
+def use(monkeypatch: pytest.MonkeyPatch, open_device: OpenDevice) -> None:
+    """Make the engine named cuda run on emulated devices."""
+    from swsearch.engine import registry as engines
+
+    really_open = engines.open_named
+
+    def opened(name: str, threads: int | None, devices: Any, gpus: Any) -> Any:
+        return (
+            (CudaDevices(devices, open_device), "emulated")
+            if name == "cuda"
+            else really_open(name, threads, devices, gpus)
+        )
+
+    monkeypatch.setattr(engines, "open_named", opened)
+
+
+def searched(engine: str, *arguments: str) -> int:
+    command = ["query", "queries.fasta", "subjects.db", "--engine", engine, "--alphabet", "protein", "--store", "none"]
+    return main([*command, "--format", "json", "--out", f"{engine}.json", "--quiet", *arguments])
+
+
+@pytest.mark.parametrize(
+    "choice",
+    [
+        ["--devices", "0"],
+        ["--devices", "0,1"],
+        ["--evalue", "inf", "--top", "3"],
+        ["--evalue", "inf", "--top", "3", "--ties", "all", "--devices", "0,1"],
+        ["--gap-open", "4", "--gap-extend", "1", "--top", "4"],  # no statistics: the linear phase
+    ],
+    ids=" ".join,
+)
+def test_hits_are_the_cpu_engines_to_the_byte(case, monkeypatch, choice):
+    """Two queries per call, in two partitions: the engine ends short queries first, and batches follow one another."""
+    monkeypatch.setattr("swsearch.engine.cuda.search.engine.CudaEngine.profiles_per_call", 2)
+    use(monkeypatch, opener())
+    variant = [*choice, "--partition-residues", "1000"]
+    assert searched("cuda", *variant) == 0
+    if "--devices" in variant:  # an option of the CUDA engine only
+        at = variant.index("--devices")
+        del variant[at : at + 2]
+    assert searched("cpu", *variant) == 0
+    assert Path("cuda.json").read_bytes() == Path("cpu.json").read_bytes()
+    assert len(json.loads(Path("cuda.json").read_text())["queries"]) == 4
+
+
+def test_a_store_that_cannot_be_opened_ends_the_search(case, monkeypatch, capsys):
+    """The store is opened when the GPU is already at work."""
+    closed = []
+
+    class Observed(OneAtATime):
+        def close(self) -> None:
+            closed.append(self)
+            super().close()
+
+    use(monkeypatch, opener(Observed))
+    assert searched("cuda", "--store", "no/such/folder/hits.sqlite") == 1
+    assert "no/such/folder" in capsys.readouterr().err
+    assert len(closed) == 1
+    assert not Path("cuda.json").exists()
+
+
+def test_long_subjects_give_the_cpu_engines_hits(tmp_path, monkeypatch):
+    """Two proteins that contain the queries are scored in windows, for a short query and a long one."""
+    rng = np.random.default_rng(23)
+    queries = [random_codes(rng, length) for length in (420, 40)]
+    subjects = [random_codes(rng, int(length)) for length in rng.integers(30, 300, 12)]
+    subjects += [
+        np.concatenate([random_codes(rng, before), *queries, random_codes(rng, 2_500)]) for before in (1_800, 3)
+    ]
+    subjects.append(np.concatenate([random_codes(rng, 8_000), queries[1]]))
+    write_fasta(tmp_path / "queries.fasta", queries, PROTEIN)
+    write_fasta(tmp_path / "subjects.fasta", subjects, PROTEIN)
+    monkeypatch.chdir(tmp_path)
+    assert main(["index", "subjects.fasta", "-o", "subjects.db", "--quiet", "--alphabet", "protein"]) == 0
+    launched = []
+
+    class Observed(OneAtATime):
+        def launch(self, spec: Any, *rest: Any) -> None:
+            launched.append(spec.entry)
+            super().launch(spec, *rest)
+
+    use(monkeypatch, opener(Observed, multiprocessors=8))
+    for engine in ("cuda", "cpu"):
+        assert searched(engine, "--evalue", "inf", "--top", "3") == 0
+    assert Path("cuda.json").read_bytes() == Path("cpu.json").read_bytes()
+    assert {"score_windows", "inter_task"} <= set(launched)
+
+
+def test_both_strands_of_dna_give_the_cpu_engines_hits(tmp_path, monkeypatch):
+    rng = np.random.default_rng(22)
+    queries = [random_codes(rng, length, 4) for length in (40, 30)]
+    subjects = [random_codes(rng, int(length), 4) for length in rng.integers(10, 80, 12)]
+    subjects += [
+        np.concatenate([random_codes(rng, 9, 4), part]) for q in queries for part in (q, reverse_complement(q))
+    ]
+    write_fasta(tmp_path / "queries.fasta", queries, DNA)
+    write_fasta(tmp_path / "subjects.fasta", subjects, DNA)
+    monkeypatch.chdir(tmp_path)
+    assert main(["index", "subjects.fasta", "-o", "subjects.db", "--quiet", "--alphabet", "dna"]) == 0
+    use(monkeypatch, opener())
+    for engine in ("cuda", "cpu"):
+        command = ["query", "queries.fasta", "subjects.db", "--engine", engine, "--store", "none", "--quiet"]
+        assert main([*command, "--format", "json", "--out", f"{engine}.json"]) == 0
+    assert Path("cuda.json").read_bytes() == Path("cpu.json").read_bytes()
+    assert {hit["strand"] for q in json.loads(Path("cpu.json").read_text())["queries"] for hit in q["hits"]} == {
+        "plus",
+        "minus",
+    }
+
+
+class Counting(OneAtATime):
+    """Count the launches of all devices of the class."""
+
+    entries: ClassVar[list[str]] = []
+
+    def launch(self, spec: Any, *rest: Any) -> None:
+        Counting.entries.append(spec.entry)
+        super().launch(spec, *rest)
+
+
+@pytest.mark.parametrize(
+    "choice",
+    [
+        ["--devices", "0,1"],
+        ["--translate", "subject", "--evalue", "1e6"],
+        ["--max-hsps", "2"],
+    ],
+    ids=" ".join,
+)
+def test_ends_from_the_engine_change_no_byte(case, monkeypatch, choice):
+    """Ends are requested for every hit or for none; for several alignments per hit, for none.
+
+    Expected: the CPU engine's report, whose alignments are made without ends.
+    """
+    if "--translate" in choice:
+        bases = np.random.default_rng(23).integers(0, 4, (6, 240)).astype(np.uint8)
+        write_fasta(Path("subjects.fasta"), list(bases), DNA)
+        assert main(["index", "subjects.fasta", "-o", "subjects.db", "--quiet", "--alphabet", "dna", "--force"]) == 0
+    monkeypatch.setattr("swsearch.engine.cuda.search.engine.CudaEngine.profiles_per_call", 2)
+    use(monkeypatch, opener(Counting))
+    assert searched("cpu", *(word for word in choice if word not in ("--devices", "0,1"))) == 0
+    for spared in (2**60, -(2**60)):
+        monkeypatch.setattr("swsearch.search.alignments.SPARED_CELLS", spared)
+        Counting.entries.clear()
+        assert searched("cuda", *choice) == 0
+        assert ("end_positions" in Counting.entries) is (spared < 0 and "--max-hsps" not in choice)
+        assert Path("cuda.json").read_bytes() == Path("cpu.json").read_bytes()
+    assert all(query["hits"] for query in json.loads(Path("cpu.json").read_text())["queries"])
+
+
+def test_a_subject_far_longer_than_the_query_is_asked_for_by_itself(tmp_path, monkeypatch):
+    """The threshold lies between the cells that the long and the short subjects save; both strands. Source: the CPU."""
+    rng = np.random.default_rng(24)
+    query, long = random_codes(rng, 40, 4), random_codes(rng, 9_000, 4)
+    long[4_000:4_040] = reverse_complement(query)
+    subjects = [long, *(np.concatenate([random_codes(rng, 30, 4), query[:n]]) for n in (40, 30, 25))]
+    write_fasta(tmp_path / "queries.fasta", [query], DNA)
+    write_fasta(tmp_path / "subjects.fasta", subjects, DNA)
+    monkeypatch.chdir(tmp_path)
+    assert main(["index", "subjects.fasta", "-o", "subjects.db", "--quiet", "--alphabet", "dna"]) == 0
+    monkeypatch.setattr("swsearch.search.alignments.SPARED_CELLS", 100_000)
+    asked: list[list[int]] = []
+
+    class Noting(CudaDevices):
+        def ends(self, profile: Any, subjects: Any, scores: Any) -> Any:
+            asked.append(subjects.lengths.tolist())
+            return super().ends(profile, subjects, scores)
+
+    found = []
+    with Noting([0], opener()) as engine, CpuEngine(1) as cpu:
+        for each in (engine, cpu):
+            searcher = Searcher(PackedDatabase.open("subjects.db"), each, SearchOptions())
+            (result,) = searcher.search(read_queries("queries.fasta", DNA, force_alphabet=True))
+            found.append(result.hits)
+    assert asked == [[9_000]]
+    assert found[0] == found[1]
+    assert len(found[0]) == 4
+
+
+def test_ends_are_answered_between_two_batches_and_failures_raised_to_the_caller(case):
+    """A request that arrives while the first of two pairs of queries is scored is answered before the second pair.
+
+    Expected: the order of the recorded launches, and the answer of an idle engine.
+    """
+    Counting.entries.clear()
+    answers: list[Future[Any]] = []
+
+    class Asked(Counting):
+        def launch(self, spec: Any, *rest: Any) -> None:
+            if spec.entry == "inter_task" and not answers:
+                answers.append(asker.submit(engine.ends, profiles[0], partition, scores))
+                while engine._requests.empty():
+                    time.sleep(0.001)
+            super().launch(spec, *rest)
+
+    with ThreadPoolExecutor(1) as asker, CudaDevices([0], opener(Asked)) as engine:
+        assert isinstance(engine, EndsEngine)
+        searcher, queries = open_case(engine)
+        profiles = [sequence_profile(query.codes, searcher.scheme) for query in queries]
+        (partition,) = searcher.database.partitions()
+        with CpuEngine(1) as cpu:
+            scores = cpu.score(profiles[:1], partition)[0].score
+        assert len(engine.score(profiles, partition)) == 4
+        ranges = [index for index, entry in enumerate(Counting.entries) if entry == "inter_task"]
+        assert ranges[0] < Counting.entries.index("end_positions") < ranges[-1]
+        idle, busy = engine.ends(profiles[0], partition, scores), answers[0].result()
+        assert idle is not None
+        assert (idle.query_end.tolist(), idle.subject_end.tolist()) == (
+            busy.query_end.tolist(),
+            busy.subject_end.tolist(),
+        )
+        with pytest.raises(EngineError, match="is given as"):
+            engine.ends(profiles[0], partition, scores + np.int32(1))
+    with pytest.raises(EngineError, match="closed"):
+        engine.ends(profiles[0], partition, scores)
+
+
+def open_case(engine: Any) -> tuple[Searcher, list[SequenceRecord]]:
+    database = PackedDatabase.open("subjects.db")
+    return Searcher(database, engine, SearchOptions()), read_queries("queries.fasta", PROTEIN, force_alphabet=True)
+
+
+def test_the_next_batch_is_begun_before_this_one_is_taken(case, monkeypatch):
+    """Source: the recorded order of the engine's calls and of the results."""
+    events: list[str] = []
+
+    class Observed(CudaDevices):
+        def begin(self, requests: Any, *rest: Any) -> Any:
+            events.append(f"begin {[request.profile.length for request in requests]}")
+            return super().begin(requests, *rest)
+
+    monkeypatch.setattr("swsearch.engine.cuda.search.engine.CudaEngine.profiles_per_call", 2)
+    with Observed([0], opener()) as engine:
+        assert isinstance(engine, BackgroundEngine)
+        searcher, queries = open_case(engine)
+        for result in searcher.search(queries):
+            events.append(f"result {result.length}")
+            assert result.stats.score_seconds > 0
+    assert events == ["begin [40, 33]", "begin [29, 25]", "result 40", "result 33", "result 29", "result 25"]
+
+
+def test_time_counts_from_when_the_engine_began(case):
+    """Time does not count from the request for the first result, because a command opens its store in between."""
+    with CudaDevices([0], opener()) as engine:
+        searcher, queries = open_case(engine)
+        results = searcher.search(queries)
+        start = time.perf_counter()
+        engine._threads[0].submit(int).result()  # all subjects are scored
+        seconds = time.perf_counter() - start
+        stats = [result.stats for result in results]
+    assert stats[-1].score_seconds / stats[-1].cells * sum(each.cells for each in stats) >= seconds
+
+
+def test_a_search_given_up_leaves_the_engine_idle_and_usable(case, monkeypatch):
+    """The consumer abandons the search before any result or after one, or Ctrl-C interrupts the wait for scores."""
+    monkeypatch.setattr("swsearch.engine.cuda.search.engine.CudaEngine.profiles_per_call", 2)
+
+    def interrupt(cells: int) -> None:
+        raise KeyboardInterrupt
+
+    with CudaDevices([0], opener()) as engine:
+        searcher, queries = open_case(engine)
+        wanted = [result.hits for result in searcher.search(queries)]
+        searcher.search(queries).close()
+        results = searcher.search(queries)
+        assert next(results).hits == wanted[0]
+        results.close()
+        with pytest.raises(KeyboardInterrupt):
+            list(searcher.search(queries, interrupt))
+        assert [result.hits for result in searcher.search(queries)] == wanted
+
+
+class Failing(OneAtATime):
+    """Fail permanently at a given launch, counted over all devices of the class."""
+
+    launches_left = 0
+
+    def launch(self, *arguments: Any) -> None:
+        if Failing.launches_left == 0:
+            raise DeviceLost(
+                f"{self.facts.name} at PCI {self.facts.pci_bus_id} failed while starting (ECC error); advice"
+            )
+        Failing.launches_left -= 1
+        super().launch(*arguments)
+
+
+def test_a_lost_device_ends_the_batch_with_what_is_committed_and_it_resumes(case, monkeypatch, capfd):
+    """Queries are scored one by one, and the third meets the failure. Source: the same batch on the CPU engine."""
+    monkeypatch.setattr("swsearch.engine.cuda.search.engine.CudaEngine.profiles_per_call", 1)
+    batch = ["batch", "queries.fasta", "subjects.db", "--alphabet", "protein"]
+    counting: list[str] = []
+
+    class Counting(OneAtATime):
+        def launch(self, spec: Any, *arguments: Any) -> None:
+            counting.append(spec.entry)
+            super().launch(spec, *arguments)
+
+    use(monkeypatch, opener(Counting))
+    assert main([*batch, "--engine", "cuda", "--store", "whole.sqlite"]) == 0
+    use(monkeypatch, opener(Failing))
+    Failing.launches_left = len(counting) // 2
+    capfd.readouterr()
+    assert main([*batch, "--engine", "cuda", "--store", "hits.sqlite", "--quiet"]) == 1
+    (line,) = capfd.readouterr().err.splitlines()
+    assert line == "swsearch: error: emulated device at PCI 0000:00:00.0 failed while starting (ECC error); advice"
+    assert main(["runs", "list", "--store", "hits.sqlite"]) == 0
+    assert "interrupted" in capfd.readouterr().out
+    Failing.launches_left = -1
+    assert main([*batch, "--engine", "cuda", "--store", "hits.sqlite", "--resume", "latest"]) == 0
+    printed = capfd.readouterr().out
+    n_before = int(printed.split(" were there before")[0].split()[-1])
+    assert 0 < n_before < 4
+    for store in ("hits", "whole"):
+        assert main(["report", "latest", "--store", f"{store}.sqlite", "--format", "tsv", "--out", f"{store}.tsv"]) == 0
+    assert Path("hits.tsv").read_text() == Path("whole.tsv").read_text()
+
+
+def test_one_lost_device_of_two_ends_the_search_and_leaves_the_other_idle(case):
+    class SecondFails(OneAtATime):
+        def launch(self, *arguments: Any) -> None:
+            raise DeviceLost("emulated device at PCI 0000:00:01.0 failed")
+
+    def open_device(ordinal: int) -> EmulatedDevice:
+        return (SecondFails if ordinal else OneAtATime)()
+
+    with CudaDevices([0, 1], open_device) as engine:
+        searcher, queries = open_case(engine)
+        with pytest.raises(DeviceLost, match="00:01"):
+            list(searcher.search(queries))
+        (block,) = engine.engines[0].score(
+            [sequence_profile(queries[0].codes, searcher.scheme)], next(searcher.database.partitions())
+        )
+        assert len(block) == searcher.database.n_subjects
+
+
+def test_an_open_searcher_closes_its_engine_when_the_device_is_lost(case, monkeypatch):
+    class Lost(OneAtATime):
+        def launch(self, *arguments: Any) -> None:
+            raise DeviceLost("lost")
+
+    use(monkeypatch, opener(Lost))
+    with pytest.raises(DeviceLost), open_searcher("subjects.db", engine="cuda") as searcher:
+        list(searcher.search(open_case(searcher.engine)[1]))
+    assert searcher.engine.engines == []  # type: ignore[attr-defined]
+
+
+def test_a_long_search_says_its_plan_beforehand(case, monkeypatch, capfd):
+    """By hand: 127 query residues times the database's, at 2 multiprocessors x 10,000 Hz x 24 cells; two pairs."""
+    use(monkeypatch, opener())
+    n_residues = PackedDatabase.open("subjects.db").n_residues
+    command = ["query", "queries.fasta", "subjects.db", "--alphabet", "protein", "--engine", "cuda", "--store", "none"]
+    monkeypatch.setattr("swsearch.cli.progress.LONG_SECONDS", 0.0)
+    assert main(command) == 0
+    (plan,) = [line for line in capfd.readouterr().err.splitlines() if "plan" in line]
+    seconds = 127 * n_residues / (2 * 1e4 * 24)
+    assert plan.startswith("swsearch: plan: the database of 0.00 GB kept on the GPU (1 GB free); ")
+    assert plan.endswith(f"; 2 pairs of queries and 0 alone; about {round(seconds)} s")
+    assert main([*command, "--quiet"]) == 0
+    assert "plan" not in capfd.readouterr().err
+    monkeypatch.setattr("swsearch.cli.progress.LONG_SECONDS", seconds + 1)
+    assert main(command) == 0
+    assert "plan" not in capfd.readouterr().err
+
+
+def test_the_plan_tells_how_a_database_beyond_the_memory_is_laid_out(case, monkeypatch):
+    """With a limit of 700 bytes, the database of about 2 kB is streamed by one device, and divided among four."""
+    monkeypatch.setattr("swsearch.engine.cuda.search.subjects.SMALLEST_CHUNK", 300)
+    with CudaDevices([0], opener(), memory_limit=700) as engine:
+        searcher, queries = open_case(engine)
+        forecast = searcher.forecast(10**9, queries)
+        (partition,) = searcher.database.partitions()
+        assert f"streamed in {engine.engines[0].n_pieces(partition, 127)} pieces" in str(forecast)
+    with CudaDevices([0, 1, 2, 3], opener(), memory_limit=1000) as engine:
+        searcher, queries = open_case(engine)
+        forecast = searcher.forecast(10**9)
+        assert str(forecast).startswith("a share of 0.00 GB kept on each of 4 GPUs (1 GB free)")
+        assert forecast.seconds == pytest.approx(10**9 / (4 * 2 * 1e4 * 24))
