@@ -29,7 +29,7 @@ from swsearch.closeable import Closeable
 from swsearch.database.partition import Partition
 from swsearch.engine.cuda.runtime.device import Argument, Buffer, Device, PyCudaDevice, Stream
 from swsearch.engine.cuda.runtime.kernels import CODE_COLUMNS, UNIT_BYTES, WARP, KernelSpec
-from swsearch.engine.cuda.search.launches import Timing
+from swsearch.engine.cuda.runtime.timing import Timing
 from swsearch.engine.cuda.search.subjects import DeviceSubjects, SubjectStore, in_stored_order
 from swsearch.engine.protocol import Progress
 from swsearch.errors import EngineError

@@ -11,5 +11,6 @@ module                 holds
 ``parallel_compile``   the concurrent compilation of several kernels
 ``device``             one GPU: memory, streams, texture objects, launches
 ``scratch``            device buffers by name, reused from launch to launch
+``timing``             the time that kernels take
 =====================  ===============================================================================
 """

@@ -22,13 +22,12 @@ from numpy.typing import NDArray
 from swsearch.engine.cuda.runtime.device import Argument, Buffer, Device, Event, Stream
 from swsearch.engine.cuda.runtime.kernels import Arithmetic
 from swsearch.engine.cuda.runtime.scratch import Scratch
+from swsearch.engine.cuda.runtime.timing import BatchTime, Timing
 from swsearch.engine.cuda.search.launches import (
-    BatchTime,
     DeviceProfile,
     IntraTaskLaunch,
     IntraTaskLauncher,
     Listed,
-    Timing,
     address,
     signed,
     unsigned,

@@ -19,9 +19,10 @@ from swsearch.database.partition import Partition
 from swsearch.engine.cuda.pairs.diamonds import DiamondSweep
 from swsearch.engine.cuda.runtime.device import Device, DeviceFacts, OutOfDeviceMemory, PyCudaDevice
 from swsearch.engine.cuda.runtime.scratch import Scratch
+from swsearch.engine.cuda.runtime.timing import Timing
 from swsearch.engine.cuda.search.batch_run import BatchRun, Resources
 from swsearch.engine.cuda.search.end_positions import EndFinder
-from swsearch.engine.cuda.search.launches import IntraTaskLauncher, Timing
+from swsearch.engine.cuda.search.launches import IntraTaskLauncher
 from swsearch.engine.cuda.search.plan import BatchPlan, PlanOptions, SearchPlan, batch_indices, plan_batch, plan_search
 from swsearch.engine.cuda.search.profile_cache import ProfileCache
 from swsearch.engine.cuda.search.slots import Slot

@@ -11,7 +11,7 @@ from typing import Final
 
 import numpy as np
 
-from swsearch.engine.cuda.runtime.device import Argument, Buffer, Device, Event, Stream, Texture
+from swsearch.engine.cuda.runtime.device import Argument, Buffer, Device, Stream, Texture
 from swsearch.engine.cuda.runtime.kernels import Arithmetic, IntraTaskEntry, KernelSpec, Tile, intra_task_kernel
 from swsearch.engine.cuda.runtime.scratch import Scratch
 from swsearch.engine.cuda.search.routing import (
@@ -27,50 +27,6 @@ EDGE_BYTES: Final = 256 << 20
 """Maximum memory for boundaries of the kernel for listed subjects, unless a single subject needs more."""
 WINDOW_STRETCHES: Final = 2
 """Number of boundaries that the strips of a window use alternately (``intra_task.cuh``)."""
-
-
-@dataclass(frozen=True)
-class BatchTime:
-    """When one batch was prepared, computed and handed on.
-
-    Attributes
-    ----------
-    indices : tuple of int
-        The requests of the batch.
-    host : tuple of float
-        Seconds by ``time.perf_counter``: the batch is planned and packed from the first to the second, its results are
-        awaited from the third, and handled from the fourth to the fifth.
-    device : tuple of float
-        Seconds between the first kernel of the timeline and the first kernel and the end of this batch.
-    """
-
-    indices: tuple[int, ...]
-    host: tuple[float, float, float, float, float]
-    device: tuple[float, float]
-
-
-@dataclass
-class Timing:
-    """The work of an engine's kernels since the engine was created or the timing was reset.
-
-    Attributes
-    ----------
-    cells : int
-        Query residues times subject residues, with each pair counted once.
-    seconds : float
-        Kernel time, measured by events on the device.
-    batches : list of BatchTime or None
-        The timeline, if a list is given.
-    """
-
-    cells: int = 0
-    seconds: float = 0.0
-    batches: list[BatchTime] | None = None
-    first: Event | None = None
-
-    def reset(self) -> None:
-        """Set both to zero."""
-        self.cells, self.seconds = 0, 0.0
 
 
 def signed(value: int) -> np.int32:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from swsearch.engine.cuda import end_positions, tiled_subjects, verified_windows
+from swsearch.engine.cuda.search import end_positions, tiled_subjects, verified_windows
 
 
 @dataclass(frozen=True)

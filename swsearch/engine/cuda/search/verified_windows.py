@@ -42,7 +42,8 @@ from swsearch.engine.cuda.runtime.kernels import (
     Arithmetic,
     Tile,
 )
-from swsearch.engine.cuda.search.launches import IntraTaskLauncher, Listed, Timing, address, unsigned
+from swsearch.engine.cuda.runtime.timing import Timing
+from swsearch.engine.cuda.search.launches import IntraTaskLauncher, Listed, address, unsigned
 from swsearch.engine.cuda.search.profile import Words, residue_columns
 from swsearch.engine.cuda.search.routing import first_arithmetic, plan_intra_task
 from swsearch.engine.cuda.search.slots import Slot

@@ -15,7 +15,7 @@ import parasail
 import pytest
 from rapidfuzz.distance import LCSseq
 
-from swsearch.engine.cuda import diamond_launch
+from swsearch.engine.cuda.pairs import diamond_launch
 from swsearch.engine.cuda.pairs.diamond_launch import PairEnd
 from swsearch.engine.cuda.pairs.diamond_plan import SweepShape, choose_shape, table_columns
 from swsearch.engine.cuda.pairs.diamonds import DiamondSweep

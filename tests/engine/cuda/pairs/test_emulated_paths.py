@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from swsearch import _native
-from swsearch.engine.cuda import diamond_launch
+from swsearch.engine.cuda.pairs import diamond_launch
 from swsearch.engine.cuda.pairs.diamond_checkpoints import strip_bytes
 from swsearch.engine.cuda.pairs.diamond_plan import CHECKPOINT_COLUMNS, SweepShape
 from swsearch.engine.cuda.pairs.diamonds import DiamondSweep

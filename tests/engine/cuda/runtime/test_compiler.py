@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from swsearch.engine.cuda import compiler as compiler_module
+from swsearch.engine.cuda.runtime import compiler as compiler_module
 from swsearch.engine.cuda.runtime.compiler import (
     KernelCache,
     Nvcc,

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from swsearch.engine.cuda import warm_up
+from swsearch.engine.cuda.runtime import warm_up
 from swsearch.engine.registry import CPU_CELLS_PER_SECOND, GPU_START_SECONDS, gpu_is_faster, warm_up_gpus
 
 DRIVER = r"""

@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 
 from swsearch.database.partition import Partition
-from swsearch.engine.cuda import end_positions as ends_module
 from swsearch.engine.cuda.runtime.kernels import Arithmetic
+from swsearch.engine.cuda.search import end_positions as ends_module
 from swsearch.engine.cuda.search.end_positions import MIN_STRIDE, arithmetic_for, stretches_of
 from swsearch.engine.cuda.search.engine import CudaEngine
 from swsearch.engine.cuda.search.thresholds import Thresholds

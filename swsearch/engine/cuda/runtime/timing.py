@@ -1,0 +1,51 @@
+"""The time that kernels take, by events on the device, and the timeline of batches in flight."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from swsearch.engine.cuda.runtime.device import Event
+
+
+@dataclass(frozen=True)
+class BatchTime:
+    """When one batch was prepared, computed and handed on.
+
+    Attributes
+    ----------
+    indices : tuple of int
+        The requests of the batch.
+    host : tuple of float
+        Seconds by ``time.perf_counter``: the batch is planned and packed from the first to the second, its results are
+        awaited from the third, and handled from the fourth to the fifth.
+    device : tuple of float
+        Seconds between the first kernel of the timeline and the first kernel and the end of this batch.
+    """
+
+    indices: tuple[int, ...]
+    host: tuple[float, float, float, float, float]
+    device: tuple[float, float]
+
+
+@dataclass
+class Timing:
+    """The work of an engine's kernels since the engine was created or the timing was reset.
+
+    Attributes
+    ----------
+    cells : int
+        Query residues times subject residues, with each pair counted once.
+    seconds : float
+        Kernel time, measured by events on the device.
+    batches : list of BatchTime or None
+        The timeline, if a list is given.
+    """
+
+    cells: int = 0
+    seconds: float = 0.0
+    batches: list[BatchTime] | None = None
+    first: Event | None = None
+
+    def reset(self) -> None:
+        """Set both to zero."""
+        self.cells, self.seconds = 0, 0.0
