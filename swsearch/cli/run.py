@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 
 MANY_RESIDUES: Final = 10**9
+"""Residues of queries that come through a pipe, whose number is not known before the engine is chosen."""
 
 
 def execute(files: list[str], search: SearchArguments, run: RunArguments, *, skip_refused: bool) -> RunOutcome:

@@ -155,6 +155,12 @@ class ScoreRequest:
     bound: TopKBound | None = None
 
 
+def score_requests(profiles: Sequence[QueryProfile], floors: Sequence[int] | None) -> list[ScoreRequest]:
+    """Requests without bounds, one per profile; without floors, for the scores of all subjects."""
+    wanted = [None] * len(profiles) if floors is None else floors
+    return [ScoreRequest(profile, floor) for profile, floor in zip(profiles, wanted, strict=True)]
+
+
 class Scoring(Protocol):
     """Scores that an engine computes in the background."""
 

@@ -34,9 +34,10 @@ class EngineCase:
     gpu: bool = False
 
     def param(self) -> object:
-        marks = [pytest.mark.gpu] if self.gpu else []
-        if self.missing:
-            marks.append(pytest.mark.skip(reason=self.missing))  # this machine lacks an instruction set or a package
+        # What is missing is an instruction set or a package of this machine; it is the reason that pytest reports.
+        marks = [pytest.mark.skipif(bool(self.missing), reason=self.missing)]
+        if self.gpu:
+            marks.append(pytest.mark.gpu)
         return pytest.param(self, id=self.name, marks=marks)
 
 

@@ -16,6 +16,7 @@ from pathlib import Path
 @cache
 def load_program() -> None:
     """Import all modules that a command imports, so that a fork does not have to."""
+    # Loaded for the forks, not used here.
     import alembic.command  # noqa: F401
     import sqlalchemy.dialects.sqlite  # noqa: F401
 
@@ -23,7 +24,7 @@ def load_program() -> None:
 
     for module in pkgutil.walk_packages(swsearch.__path__, "swsearch."):
         if ".cuda" not in module.name and module.name != "swsearch.__main__":
-            with contextlib.suppress(ImportError):
+            with contextlib.suppress(ImportError):  # a module of an extra that is not installed; a fork meets it itself
                 importlib.import_module(module.name)
     _run_here_once()
     gc.collect()

@@ -141,7 +141,7 @@ class Fork:
     def poll(self) -> int | None:
         """Return the exit code if the process has ended."""
         if self.returncode is None:
-            with contextlib.suppress(BlockingIOError):
+            with contextlib.suppress(BlockingIOError):  # no message yet: the process runs
                 self._server.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT)
                 return self.wait()
         return self.returncode
@@ -149,7 +149,7 @@ class Fork:
     def send_signal(self, number: int) -> None:
         """Send a signal, unless the process has ended."""
         if self.poll() is None:
-            with contextlib.suppress(ProcessLookupError):
+            with contextlib.suppress(ProcessLookupError):  # it has ended since `poll`
                 os.kill(self.pid, number)
 
     def kill(self) -> None:
@@ -169,7 +169,7 @@ class Fork:
         for reader in readers:
             reader.start()
         if self.stdin is not None and not self.stdin.closed:
-            with contextlib.suppress(BrokenPipeError), self.stdin:
+            with contextlib.suppress(BrokenPipeError), self.stdin:  # the process reads no further, as with Popen
                 self.stdin.write(text or "")
         for reader in readers:
             reader.join()
@@ -184,7 +184,7 @@ class Fork:
         self.kill()
         for stream in (self.stdin, self.stdout, self.stderr):
             if stream is not None:
-                with contextlib.suppress(BrokenPipeError):
+                with contextlib.suppress(BrokenPipeError):  # a closed stream flushes what nobody reads
                     stream.close()
         self.wait()
 

@@ -125,7 +125,7 @@ def receive(connection: socket.socket) -> Request:
             if not part:
                 raise ConnectionError("the client has ended")
             content += part
-    except ConnectionError:
+    except ConnectionError:  # raised again when the descriptors are closed
         for descriptor in received:
             os.close(descriptor)
         raise

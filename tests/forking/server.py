@@ -121,7 +121,7 @@ class Server:
             self._connections[process] = connection
             events.register(connection, selectors.EVENT_READ)
         else:
-            with connection, contextlib.suppress(OSError):
+            with connection, contextlib.suppress(OSError):  # the client has ended
                 connection.sendall(request.MESSAGE.pack(request.EXECUTE, 0))
         for descriptor in asked.descriptors.values():
             os.close(descriptor)
@@ -129,7 +129,7 @@ class Server:
 
     def _tell_ends(self, events: selectors.BaseSelector) -> None:
         """Tell the clients of the processes that have ended."""
-        with contextlib.suppress(BlockingIOError):
+        with contextlib.suppress(BlockingIOError):  # another signal's byte was read in its place
             self._wakened.recv(4096)
         while self._connections:
             process, status = os.waitpid(-1, os.WNOHANG)
@@ -138,7 +138,7 @@ class Server:
             connection = self._connections.pop(process)
             with contextlib.suppress(KeyError):  # the client has ended, and the process was killed
                 events.unregister(connection)
-            with connection, contextlib.suppress(OSError):
+            with connection, contextlib.suppress(OSError):  # the client has ended
                 connection.sendall(request.MESSAGE.pack(request.ENDED, status))
 
     def _end_of_client(self, events: selectors.BaseSelector, connection: Any) -> None:
@@ -151,7 +151,7 @@ class Server:
 
 def begin(asked: Request, connection: socket.socket) -> None:
     """Take everything from the request but the environment, tell the client, and make the streams."""
-    with contextlib.suppress(OSError):
+    with contextlib.suppress(OSError):  # the group is gone, or of another session; the process keeps the server's
         os.setpgid(0, asked.group)
     channel = fcntl.fcntl(connection, fcntl.F_DUPFD_CLOEXEC, _BEYOND)
     beyond = {
@@ -169,7 +169,7 @@ def begin(asked: Request, connection: socket.socket) -> None:
             signal.signal(number, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.default_int_handler)
     for number in asked.ignored:
-        with contextlib.suppress(OSError, ValueError):
+        with contextlib.suppress(OSError, ValueError):  # a signal that Python does not know, or that libc keeps
             signal.signal(number, signal.SIG_IGN)
     os.umask(asked.umask)
     for kind, limit in enumerate(asked.limits):
@@ -188,7 +188,7 @@ def make_streams() -> None:
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         previous = getattr(sys, f"__{name}__")
         stream = None
-        with contextlib.suppress(OSError):
+        with contextlib.suppress(OSError):  # a closed descriptor: the stream is None
             os.fstat(number)
             stream = _stream(number, name, previous.encoding, previous.errors, unbuffered=unbuffered)
         setattr(sys, name, stream)
@@ -203,7 +203,7 @@ def _stream(number: int, name: str, encoding: str, errors: str, *, unbuffered: b
     binary: Any = raw if unbuffered else io.BufferedWriter(raw)
     lines = number == 2 or (raw.isatty() and not unbuffered)
     stream = io.TextIOWrapper(binary, encoding, errors, newline="\n", line_buffering=lines, write_through=unbuffered)
-    stream.mode = "w"  # type: ignore[misc]
+    stream.mode = "w"  # type: ignore[misc]  # the interpreter sets it too; the type says read-only
     return stream
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import atexit
 import contextlib
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any, Final, Protocol
@@ -235,13 +235,11 @@ class Device(Protocol):
         """Wait for all streams."""
         ...
 
-    def timed(
-        self, stream: Stream, meanwhile: Callable[[], None] | None = None
-    ) -> contextlib.AbstractContextManager[list[float]]:
+    def timed(self, stream: Stream) -> contextlib.AbstractContextManager[list[float]]:
         """Measure the seconds from a with-block's first kernel to the end of the stream's work.
 
         They are appended to the list when the block ends. Host work and copies before that kernel are not counted.
-        Blocks do not nest. ``meanwhile`` is called when the block has ended, before the call waits for the stream.
+        Blocks do not nest.
         """
         ...
 
@@ -537,7 +535,7 @@ class PyCudaDevice:
             self._context.synchronize()
 
     @contextlib.contextmanager
-    def timed(self, stream: Stream, meanwhile: Callable[[], None] | None = None) -> Iterator[list[float]]:
+    def timed(self, stream: Stream) -> Iterator[list[float]]:
         """See :class:`Device`."""
         seconds: list[float] = []
         with self.errors("timing its work"):
@@ -552,8 +550,6 @@ class PyCudaDevice:
         with self.errors("finishing its work"):
             self._begin_time()  # in case no kernel was launched
             end.record(self._streams[stream])
-        if meanwhile is not None:
-            meanwhile()
         with self.errors("finishing its work"):
             end.synchronize()
             seconds.append(end.time_since(start) / 1000.0)

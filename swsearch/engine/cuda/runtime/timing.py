@@ -39,6 +39,8 @@ class Timing:
         Kernel time, measured by events on the device.
     batches : list of BatchTime or None
         The timeline, if a list is given.
+    first : Event or None
+        The first kernel of the timeline.
     """
 
     cells: int = 0

@@ -128,7 +128,7 @@ class BatchRun:
         self._direct = subjects.prefix(plan.n_direct)
         self._resources = resources
         self._device = resources.device
-        self._selector = Selector(resources.device, slot)
+        self._selector = Selector(resources.device, slot, resources.options.thresholds.downloaded)
         self._began: Event
         self._ended: Event
         self._queries = [

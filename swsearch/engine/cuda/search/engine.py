@@ -30,7 +30,7 @@ from swsearch.engine.cuda.search.subjects import DeviceSubjects, SubjectStore, c
 from swsearch.engine.cuda.search.thresholds import Thresholds
 from swsearch.engine.cuda.search.tiled_subjects import score_by_diamonds
 from swsearch.engine.cuda.search.verified_windows import VerifiedWindows
-from swsearch.engine.protocol import Progress, Scored, ScoreRequest
+from swsearch.engine.protocol import Progress, Scored, ScoreRequest, score_requests
 from swsearch.hits.ends import Ends
 from swsearch.hits.score_block import ScoreBlock
 from swsearch.query.profile import QueryProfile
@@ -146,18 +146,19 @@ class CudaEngine(Closeable):
 
     def make_room(self) -> None:
         """Free all device memory that is cached between calls; databases are uploaded again when they are needed."""
+        self._device.synchronize()
         self._free_working_memory()
         self._store.clear()
 
     def _free_working_memory(self) -> None:
-        self._device.synchronize()
+        """Free the memory of batches; the device must be idle."""
         for slot in (*self._slots, self._spare):
             slot.free()
         self._scratch.free()
 
     def preload(self, partition: Partition) -> None:
         """Do what a search of the partition needs before its first kernel, as far as memory suffices."""
-        with contextlib.suppress(OutOfDeviceMemory):
+        with contextlib.suppress(OutOfDeviceMemory):  # the search itself takes smaller pieces, or reports it
             self._store.preload(partition)
             for slot in self._slots[: self._n_in_flight]:
                 slot.reserve()
@@ -176,9 +177,7 @@ class CudaEngine(Closeable):
         If the device runs out of memory, one batch at a time is in flight from then on, then the memory for databases
         is halved, down to a megabyte; the batches that have no result yet are scored again.
         """
-        wanted = [None] * len(profiles) if floors is None else floors
-        requests = [ScoreRequest(profile, floor) for profile, floor in zip(profiles, wanted, strict=True)]
-        blocks = dict(self.score_each(requests, partition, progress))
+        blocks = dict(self.score_each(score_requests(profiles, floors), partition, progress))
         return [blocks[index] for index in range(len(profiles))]
 
     def score_each(
@@ -207,10 +206,8 @@ class CudaEngine(Closeable):
     def close(self) -> None:
         """See :class:`swsearch.engine.protocol.ScoreEngine`."""
         self._store.clear()
-        for slot in (*self._slots, self._spare):
-            slot.free()
+        self._free_working_memory()
         self._end_finder.close()
-        self._scratch.free()
         self._device.close()
 
     # --- The batches of a call ---
@@ -231,6 +228,9 @@ class CudaEngine(Closeable):
             by_end.setdefault(batch.n_windowed, []).append(batch)
         for n_windowed, batches in by_end.items():
             tiled = self._score_tiled(batches, partition, progress) if n_windowed < len(partition) else {}
+            if n_windowed == 0:
+                yield from tiled.items()
+                continue
             for index, block in self._score_batches(batches, requests, partition[:n_windowed], progress, between):
                 yield index, ScoreBlock.concatenate([block, tiled[index]]) if tiled else block
 
@@ -270,7 +270,8 @@ class CudaEngine(Closeable):
                     for indices, blocks in found:
                         del waiting[indices]
                         yield from zip(indices, blocks, strict=True)
-            except OutOfDeviceMemory:
+            except OutOfDeviceMemory:  # raised again when nothing smaller is left to try
+                self._device.synchronize()
                 self._free_working_memory()
                 if self._n_in_flight > 1:
                     self._n_in_flight = 1

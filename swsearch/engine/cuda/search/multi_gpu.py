@@ -28,7 +28,7 @@ from swsearch.engine.cuda.runtime.device import Device, PyCudaDevice
 from swsearch.engine.cuda.search.engine import CudaEngine
 from swsearch.engine.cuda.search.forecast import Forecast, expected_rate
 from swsearch.engine.cuda.search.subjects import ONE_SLOT_RESIDUES, chunk_bytes
-from swsearch.engine.protocol import Progress, Scored, ScoreRequest
+from swsearch.engine.protocol import Progress, Scored, ScoreRequest, score_requests
 from swsearch.errors import EngineError
 from swsearch.hits.ends import Ends
 from swsearch.hits.score_block import ScoreBlock
@@ -235,11 +235,12 @@ class CudaDevices(Closeable):
         Several devices upload when they are given work: whether they divide the subjects depends on the queries.
         """
         if len(self.engines) == 1:
+            # A failure is not lost: the search repeats what failed, and reports it.
             self._threads[0].submit(self.engines[0].preload, partition)
 
     def explain(self, profiles: Sequence[QueryProfile], partition: Partition, floors: Sequence[int]) -> list[str]:
         """See :class:`swsearch.engine.protocol.BackgroundEngine`."""
-        requests = [ScoreRequest(profile, floor) for profile, floor in zip(profiles, floors, strict=True)]
+        requests = score_requests(profiles, floors)
         share = self._shares_of(partition)[0] if self.shares_subjects(len(requests), partition) else partition
         return self.engines[0].plan(requests, share).lines() if len(share) else []
 
@@ -256,9 +257,7 @@ class CudaDevices(Closeable):
         progress: Progress | None = None,
     ) -> list[ScoreBlock]:
         """See :class:`swsearch.engine.protocol.ScoreEngine`."""
-        wanted = [None] * len(profiles) if floors is None else floors
-        requests = [ScoreRequest(profile, floor) for profile, floor in zip(profiles, wanted, strict=True)]
-        blocks = dict(self.begin(requests, partition).results(progress))
+        blocks = dict(self.begin(score_requests(profiles, floors), partition).results(progress))
         return [blocks[index] for index in range(len(profiles))]
 
     def forecast(

@@ -1,8 +1,9 @@
 """The plan of an engine call: which kernel scores which subjects against which query, and why.
 
 :func:`plan_search` takes score requests, a partition and the properties of the device, and returns a
-:class:`SearchPlan`. It is a pure function and needs no GPU. Compilation, the packing of profiles, the launches, the
-forecast and ``swsearch query --explain`` read the plan; nothing derives a route again.
+:class:`SearchPlan`. It is a pure function and needs no GPU. Compilation, the packing of profiles, the launches and
+``swsearch query --explain`` read the plan. Two things are decided later, because they depend on results: the type of
+scores beyond 16 bits, and the windows that are scored again.
 
 A batch is one query, or two that share words. Subjects are ordered by length, and a batch divides them into four
 ranges, each with its route:
@@ -254,24 +255,30 @@ def plan_search(
         Each request is in one batch. Batches are ordered by their first request, so that results become available in
         about the order of the requests.
     """
+    profiles = [request.profile for request in requests]
+    tiled = [
+        index
+        for index, profile in enumerate(profiles)
+        if first_tiled(partition, profile, facts, options.thresholds) < len(partition)
+    ]
     return SearchPlan(
         tuple(
             plan_batch(indices, [requests[index] for index in indices], partition, facts, options)
-            for indices in batch_indices([request.profile for request in requests], facts, options)
+            for indices in batch_indices(profiles, facts, options, tiled)
         )
     )
 
 
-def batch_indices(profiles: Sequence[QueryProfile], facts: DeviceFacts, options: PlanOptions) -> list[tuple[int, ...]]:
-    """Indices of the profiles of each batch: one, or two that are faster together."""
-    thresholds = options.thresholds
-    tiled = {index for index, profile in enumerate(profiles) if profile.length > thresholds.windowed_rows}
+def batch_indices(
+    profiles: Sequence[QueryProfile], facts: DeviceFacts, options: PlanOptions, alone: Sequence[int] = ()
+) -> list[tuple[int, ...]]:
+    """Indices of the profiles of each batch: two that are faster together, or one, such as each of ``alone``."""
     if not options.pairs:
         return [(index,) for index in range(len(profiles))]
-    others = [index for index in range(len(profiles)) if index not in tiled]
-    batches = pair_queries([profiles[index] for index in others], facts.architecture)
-    found = [tuple(others[index] for index in batch.indices) for batch in batches]
-    return sorted([*found, *((index,) for index in tiled)], key=min)
+    others = [index for index in range(len(profiles)) if index not in alone]
+    pairs = pair_queries([profiles[index] for index in others], facts.architecture)
+    found = [tuple(others[index] for index in pair) for pair in pairs]
+    return sorted([*found, *((index,) for index in alone)], key=min)
 
 
 def plan_batch(

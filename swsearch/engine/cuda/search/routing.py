@@ -49,13 +49,6 @@ FEW_LISTED: Final = 4
 """Largest number of listed subjects per multiprocessor with which each subject is given several warps."""
 
 
-@dataclass(frozen=True)
-class Batch:
-    """One query, or two that share words, given by their indices in the caller's list."""
-
-    indices: tuple[int, ...]
-
-
 def fits_fast(profile: QueryProfile) -> bool:
     """Whether the fast type can represent the gap costs."""
     return profile.gap.first <= FAST_GAP_LIMIT
@@ -66,24 +59,26 @@ def first_arithmetic(profile: QueryProfile) -> Arithmetic:
     return Arithmetic.FAST if fits_fast(profile) else Arithmetic.SHORT
 
 
-def pair_queries(profiles: Sequence[QueryProfile], architecture: int, *, deferred: bool = False) -> list[Batch]:
-    """Batches of two queries of similar length if that is faster than one after the other, else batches of one.
+def pair_queries(
+    profiles: Sequence[QueryProfile], architecture: int, *, deferred: bool = False
+) -> list[tuple[int, ...]]:
+    """Indices of two queries of similar length if they are faster together than one after the other, else of one.
 
     Every profile is in exactly one batch. Two queries share words only if both fit the fast type, with equal gap costs.
     """
     order = sorted(range(len(profiles)), key=lambda index: (profiles[index].length, index))
-    batches: list[Batch] = []
+    batches: list[tuple[int, ...]] = []
     waiting: int | None = None
     for index in order:
         if waiting is not None and _worth_pairing(profiles[waiting], profiles[index], architecture, deferred):
-            batches.append(Batch((waiting, index)))
+            batches.append((waiting, index))
             waiting = None
             continue
         if waiting is not None:
-            batches.append(Batch((waiting,)))
+            batches.append((waiting,))
         waiting = index
     if waiting is not None:
-        batches.append(Batch((waiting,)))
+        batches.append((waiting,))
     return batches
 
 

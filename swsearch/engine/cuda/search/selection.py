@@ -72,11 +72,14 @@ class Selector:
     device : Device
     slot : Slot
         The memory of the batch.
+    n_downloaded : int
+        See :data:`DOWNLOADED`.
     """
 
-    def __init__(self, device: Device, slot: Slot) -> None:
+    def __init__(self, device: Device, slot: Slot, n_downloaded: int = DOWNLOADED) -> None:
         self._device = device
         self._slot = slot
+        self._n_downloaded = n_downloaded
 
     def select(
         self, scores: Buffer, candidates: Sequence[ScoreFilter], name: str, *, with_scores: bool = False
@@ -84,7 +87,7 @@ class Selector:
         """Enqueue the selection of the candidates that reach their limits, into buffers of this name."""
         device, scratch = self._device, self._slot.scratch
         capacity = max(sum(group.n_candidates for group in candidates), 1)
-        n_host = min(capacity, DOWNLOADED)
+        n_host = min(capacity, self._n_downloaded)
         found = Selection(
             scratch.buffer(name, capacity * 4),
             scratch.buffer(f"{name} count", 4),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from swsearch.engine.cuda.search import end_positions, tiled_subjects, verified_windows
+from swsearch.engine.cuda.search import end_positions, selection, tiled_subjects, verified_windows
 
 
 @dataclass(frozen=True)
@@ -23,6 +23,8 @@ class Thresholds:
         Queries of more rows are scored against long subjects by diamonds, not in windows.
     diamond_residues : int
         Subjects of at most so many residues are never scored by diamonds.
+    downloaded : int
+        Number of selected subjects that are downloaded with their number.
     end_group_bytes, smallest_end_group_bytes : int
         Residues of a group of subjects whose ends are searched together, and of the smallest group if memory is short.
     """
@@ -32,5 +34,6 @@ class Thresholds:
     windowed_residues: int = verified_windows.MIN_LENGTH
     windowed_rows: int = tiled_subjects.MAX_WINDOW_ROWS
     diamond_residues: int = tiled_subjects.MIN_LENGTH
+    downloaded: int = selection.DOWNLOADED
     end_group_bytes: int = end_positions.GROUP_BYTES
     smallest_end_group_bytes: int = end_positions.SMALLEST_GROUP

@@ -296,12 +296,10 @@ class EmulatedDevice:
         return 1
 
     @contextlib.contextmanager
-    def timed(self, stream: Stream, meanwhile: Callable[[], None] | None = None) -> Iterator[list[float]]:
+    def timed(self, stream: Stream) -> Iterator[list[float]]:
         seconds: list[float] = []
         start = time.perf_counter()
         yield seconds
-        if meanwhile is not None:
-            meanwhile()
         self.wait_for(self._last.get(stream))
         seconds.append(time.perf_counter() - start)
 

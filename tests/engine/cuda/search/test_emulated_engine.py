@@ -130,13 +130,12 @@ def test_floors_return_the_subjects_that_reach_them_and_no_other(emulated: MakeD
 @pytest.mark.parametrize("n_downloaded", [1 << 14, 5], ids=["all downloaded", "few downloaded"])
 @pytest.mark.parametrize(("top", "bound"), [(3, 30), (3, 10_000), (3, 1), (30, 1)])
 def test_a_rule_brings_back_the_best_and_counts_the_others(
-    emulated: MakeDevice, monkeypatch: pytest.MonkeyPatch, top: int, bound: int, n_downloaded: int
+    emulated: MakeDevice, top: int, bound: int, n_downloaded: int
 ) -> None:
     """The rule receives at least ``top`` of the best scores with their lengths, and its bound is applied.
 
     Expected: the reference engine's scores of at least the bound, and the number of others that reach the floor.
     """
-    monkeypatch.setattr("swsearch.engine.cuda.search.selection.DOWNLOADED", n_downloaded)
     queries, partition = protein_case(12, (62,))
     profiles = profiles_of(queries, default_scheme(PROTEIN))
     (wanted,) = ReferenceEngine().score(profiles, partition)
@@ -151,7 +150,7 @@ def test_a_rule_brings_back_the_best_and_counts_the_others(
             shown.extend(zip(scores.tolist(), lengths.tolist(), strict=True))
             return bound
 
-    with CudaEngine(emulated()) as engine:
+    with CudaEngine(emulated(), thresholds=Thresholds(downloaded=n_downloaded)) as engine:
         ((_, block),) = engine.score_each([ScoreRequest(profiles[0], 2, Rule())], partition)
     n_reaching = int((wanted.score >= 2).sum())
     if n_reaching <= top:
@@ -210,19 +209,16 @@ def test_the_order_of_threads_and_the_profile_memory_change_nothing(emulated: Ma
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_any_order_of_completion_gives_the_same_blocks(
-    emulated: MakeDevice, monkeypatch: pytest.MonkeyPatch, seed: int
-) -> None:
+def test_any_order_of_completion_gives_the_same_blocks(emulated: MakeDevice, seed: int) -> None:
     """More batches than are in flight, with and without floors, in the order in which the device happens to end them.
 
     The longest subjects take the route of windows, and few scores are downloaded with their number.
     """
-    monkeypatch.setattr("swsearch.engine.cuda.search.selection.DOWNLOADED", 3)
     queries, partition = protein_case(13, (20, 90, 33, 64, 61, 40, 250, 35))
     profiles = profiles_of(queries, default_scheme(PROTEIN))
     floors = [30 + 5 * number for number in range(len(profiles))]
     reference = ReferenceEngine()
-    thresholds = Thresholds(window_overlap=64, window_stride=128, windowed_residues=60)
+    thresholds = Thresholds(window_overlap=64, window_stride=128, windowed_residues=60, downloaded=3)
     device = emulated(shuffle=seed)
     assert len(profiles) // 2 > IN_FLIGHT
     with CudaEngine(device, thresholds=thresholds) as engine:

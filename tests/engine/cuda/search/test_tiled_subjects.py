@@ -15,6 +15,7 @@ from swsearch.engine.cuda.search.engine import CudaEngine
 from swsearch.engine.cuda.search.routing import chain_limit
 from swsearch.engine.cuda.search.subjects import chunk_bytes
 from swsearch.engine.cuda.search.thresholds import Thresholds
+from swsearch.engine.protocol import ScoreRequest
 from swsearch.engine.reference import ReferenceEngine
 from swsearch.query.profile import QueryProfile, sequence_profile
 from swsearch.scoring.gap import GapPenalty
@@ -100,6 +101,28 @@ def test_diamonds_find_room_where_the_database_takes_it(
     assert n_sweeps[1] > 2
     assert bool(kept) == makes_room
     assert all(kept)
+
+
+def test_all_subjects_may_be_long(emulated: MakeDevice) -> None:
+    """A genome and its plasmid are the only subjects, and the query has too many rows for windows."""
+    partition = genome(6, random_codes(np.random.default_rng(6), 500, 4))[3:]
+    profiles = [sequence_profile(random_codes(np.random.default_rng(7), n, 4), default_scheme(DNA)) for n in (450, 440)]
+    device = emulated()
+    with engine_with_small_windows(device) as engine:
+        assert {
+            batch.n_windowed for batch in engine.plan([ScoreRequest(each) for each in profiles], partition).batches
+        } == {0}
+        assert_as_reference(engine, profiles, partition)
+    assert "sweep_pairs" in {entry for entry, _ in device.launches}
+
+
+def test_queries_of_many_rows_share_words_where_no_subject_is_long(emulated: MakeDevice) -> None:
+    profiles = [sequence_profile(random_codes(np.random.default_rng(8), 450, 4), default_scheme(DNA))] * 2
+    short = Partition.pack([random_codes(np.random.default_rng(9), 50, 4)] * 3)
+    with engine_with_small_windows(emulated()) as engine:
+        assert [batch.indices for batch in engine.plan([ScoreRequest(each) for each in profiles], short).batches] == [
+            (0, 1)
+        ]
 
 
 def test_gaps_that_cost_nothing_to_extend_are_proven_by_no_checkpoint(emulated: MakeDevice) -> None:
