@@ -4,7 +4,7 @@
     python benchmarks/tune_cuda.py --write cuda/tuning/hopper.json
 
 A tile is the shape of a strip of query rows: lanes per subject, words per lane, and the contents of a word
-(``cuda/include/swsearch/tile.cuh``). Subjects are synthetic proteins. The query has exactly the rows of the strips, so
+(``cuda/search/tile.cuh``). Subjects are synthetic proteins. The query has exactly the rows of the strips, so
 that no time is spent on padding.
 
 Without ``--write``, every combination of the options is measured, and one line of JSON per kernel is printed: GCUPS,

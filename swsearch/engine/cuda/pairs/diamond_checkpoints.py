@@ -1,8 +1,8 @@
 """The data that strips save on a GPU for a path: their lowest rows and, at checkpoints, the states of their lanes.
 
-``cuda/kernels/sweep.cuh`` writes both during a sweep; ``diamond_paths.py`` reads the parts that the path crosses, as
+``cuda/pairs/sweep.cuh`` writes both during a sweep; ``diamond_paths.py`` reads the parts that the path crosses, as
 int32 arrays of H, E and F on the host. An entry of a row is an entry of the horizon
-(``cuda/include/swsearch/horizon.cuh``), 64 bits that contain H, H minus the next F, and the tag of the strip that wrote
+(``cuda/pairs/horizon.cuh``), 64 bits that contain H, H minus the next F, and the tag of the strip that wrote
 the entry.
 """
 

@@ -1,8 +1,8 @@
 """Device memory and launches of a sweep of pairs by diamonds.
 
-:class:`DiamondLaunch` uploads the pairs of one call for ``cuda/entry/sweep_pairs.cu``, owns their device memory,
-launches strips and reads the best ends; ``cuda/include/swsearch/sweep_parameters.cuh`` lists the kernel's parameters.
-For a path (``diamond_paths.py``) it sweeps strips again with ``cuda/entry/trace_pairs.cu``.
+:class:`DiamondLaunch` uploads the pairs of one call for ``cuda/pairs/sweep_pairs.cu``, owns their device memory,
+launches strips and reads the best ends; ``cuda/pairs/sweep_parameters.cuh`` lists the kernel's parameters.
+For a path (``diamond_paths.py``) it sweeps strips again with ``cuda/pairs/trace_pairs.cu``.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _PAIR: Final = np.dtype(
     [(name, "<u8") for name in ("query", "subject", "horizon", "last_row", "last_column")]
     + [(name, "<u4") for name in ("rows", "columns", "first_strip", "unused")]
 )
-"""``SweepPair`` of ``cuda/kernels/sweep.cuh``."""
+"""``SweepPair`` of ``cuda/pairs/sweep.cuh``."""
 
 
 @dataclass(frozen=True)
@@ -158,7 +158,7 @@ class DiamondLaunch:
         return ends
 
     def _arguments(self, last_strip: int, checkpoints: StripCheckpoints | None) -> list[Argument]:
-        """The parameters of ``cuda/include/swsearch/sweep_parameters.cuh``."""
+        """The parameters of ``cuda/pairs/sweep_parameters.cuh``."""
         problem, letters, shape = self._problem, self._letters, self._shape
         null = np.uint64(0)
         rows: list[Argument] = [null, null, np.uint32(0)]

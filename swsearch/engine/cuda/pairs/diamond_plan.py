@@ -1,7 +1,7 @@
 """Chooses the shape of strips and diamonds for pairs on the GPU, and lays out the letters of the pairs.
 
 Inputs are pairs of uint16 letter arrays, a problem and the device's properties; outputs are a :class:`SweepShape` and
-:class:`PairLetters`, the arrays that ``cuda/kernels/sweep.cuh`` reads. All functions are pure and need no device.
+:class:`PairLetters`, the arrays that ``cuda/pairs/sweep.cuh`` reads. All functions are pure and need no device.
 docs/design/diamond.md proves that the decomposition is exact.
 """
 

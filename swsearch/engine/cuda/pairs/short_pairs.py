@@ -1,4 +1,4 @@
-"""Aligns thousands of short pairs on a GPU with ``cuda/kernels/short_pairs.cuh``, one warp per pair.
+"""Aligns thousands of short pairs on a GPU with ``cuda/pairs/short_pairs.cu``, one warp per pair.
 
 Inputs are sequences of uint16 letters and a problem; outputs are scores, ends and, if requested, the runs of the paths.
 The host prepares the letters, the offsets of each pair's decisions and runs, and the order, with the largest pairs
@@ -47,7 +47,7 @@ def pair_kernel(rows: int, problem: AlignmentProblem, *, path: bool) -> KernelSp
         "BLOCKS": BLOCKS,
     }
     return KernelSpec(
-        "short_pairs", "short_pairs", tuple((name, str(value)) for name, value in constants.items()), THREADS
+        "pairs", "short_pairs", "short_pairs", tuple((name, str(value)) for name, value in constants.items()), THREADS
     )
 
 

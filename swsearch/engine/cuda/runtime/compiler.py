@@ -41,7 +41,6 @@ def compile_options(spec: KernelSpec, architecture: int, folder: Path) -> list[s
         f"-arch=sm_{architecture}",
         "-std=c++17",
         f"-I{folder}",
-        f"-I{folder / 'include'}",
         *half,
         *spec.defines,
     ]
@@ -83,7 +82,7 @@ class Nvcc:
         with tempfile.TemporaryDirectory(prefix="swsearch-nvcc-") as scratch:
             output = Path(scratch) / "kernel.cubin"
             command = [self.path, "-cubin", "-Xptxas", "-v", "-o", str(output)]
-            command += [*compile_options(spec, architecture, folder), str(folder / "entry" / f"{spec.entry}.cu")]
+            command += [*compile_options(spec, architecture, folder), str(folder / spec.source)]
             try:
                 done = subprocess.run(command, capture_output=True, text=True, timeout=COMPILE_SECONDS, check=False)
             except subprocess.TimeoutExpired as error:
@@ -112,7 +111,7 @@ class Nvrtc:
         """See :class:`Compiler`."""
         nvrtc = self._nvrtc
         folder = resource_folder("cuda")
-        source = (folder / "entry" / f"{spec.entry}.cu").read_bytes()
+        source = (folder / spec.source).read_bytes()
         status, program = nvrtc.nvrtcCreateProgram(source, spec.entry.encode(), 0, [], [])
         if status != nvrtc.nvrtcResult.NVRTC_SUCCESS:
             raise EngineError(f"NVRTC cannot begin a program ({status})")

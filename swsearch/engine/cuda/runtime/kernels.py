@@ -1,7 +1,7 @@
-"""The kernels of ``cuda/entry/`` with their compile-time constants, and the shapes of their tiles.
+"""The kernels of ``cuda/`` with their compile-time constants, and the shapes of their tiles.
 
 A :class:`KernelSpec` names an entry and its constants; plans refer to kernels by it, and the compiler builds it.
-``cuda/include/swsearch/tile.cuh`` explains the layout that :class:`Tile` computes. The module needs no device.
+``cuda/search/tile.cuh`` explains the layout that :class:`Tile` computes. The module needs no device.
 """
 
 from __future__ import annotations
@@ -169,8 +169,8 @@ class KernelSpec:
 
     Attributes
     ----------
-    entry : str
-        File in ``cuda/entry/`` without ``.cu``.
+    folder, entry : str
+        The kernel's file is ``cuda/<folder>/<entry>.cu``.
     function : str
         The function's name.
     constants : tuple of (str, str)
@@ -179,10 +179,16 @@ class KernelSpec:
         Threads per block; specifications that differ only in this are equal, as their code is.
     """
 
+    folder: str
     entry: str
     function: str
     constants: tuple[tuple[str, str], ...]
     threads: int = field(compare=False)
+
+    @property
+    def source(self) -> str:
+        """The kernel's file, relative to ``cuda/``."""
+        return f"{self.folder}/{self.entry}.cu"
 
     @property
     def defines(self) -> list[str]:
@@ -208,6 +214,7 @@ def inter_task_kernel(
 ) -> KernelSpec:
     """The inter-task kernel; ``blocks`` is the number of blocks that a multiprocessor must be able to run."""
     return KernelSpec(
+        "search",
         "inter_task",
         "inter_task",
         _constants(
@@ -251,6 +258,7 @@ def intra_task_kernel(
     """
     edges = BoundaryMode.NONE if strips == 1 else BoundaryMode.OWN
     return KernelSpec(
+        "search",
         entry,
         entry,
         _constants(
@@ -300,11 +308,11 @@ def sweep_kernel(
     )
     if entry == "trace_pairs":
         constants += _constants(every=CHECKPOINT_DIAMONDS)
-    return KernelSpec(entry, entry, constants, threads)
+    return KernelSpec("pairs", entry, entry, constants, threads)
 
 
-COMPARE_CHECKPOINTS_KERNEL: Final = KernelSpec("compare_checkpoints", "compare_checkpoints", (), 128)
-COLLECT_KERNEL: Final = KernelSpec("collect", "collect_at_least", (), 256)
-COUNT_KERNEL: Final = KernelSpec("count_scores", "count_scores", (), 256)
+COMPARE_CHECKPOINTS_KERNEL: Final = KernelSpec("search", "compare_checkpoints", "compare_checkpoints", (), 128)
+COLLECT_KERNEL: Final = KernelSpec("search", "collect", "collect_at_least", (), 256)
+COUNT_KERNEL: Final = KernelSpec("search", "count_scores", "count_scores", (), 256)
 COUNTED_SCORES: Final = 4096
 """Number of bins of the histogram of scores; larger scores are counted in the last bin."""

@@ -7,7 +7,7 @@ A subject is cut into windows that the GPU scores concurrently. Each window exce
 columns before the end of the previous window, as if H and E were 0 before it. The column at which the previous window
 ends is the checkpoint. If both windows have the same H and E in all query rows there, the later window is exact from
 the checkpoint on. If this holds at every checkpoint, the largest score of all windows is the subject's score
-(``cuda/kernels/checkpoints.cuh``). Alignments of unrelated sequences are short, so nearly every checkpoint agrees at
+(``cuda/search/checkpoints.cuh``). Alignments of unrelated sequences are short, so nearly every checkpoint agrees at
 once. If the two windows differ at the checkpoint, the previous window is extended by some columns and compared again, a
 few times; this is possible only if the GPU computes all strips of the query at the same time.
 

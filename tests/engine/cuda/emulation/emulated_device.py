@@ -273,8 +273,8 @@ class EmulatedDevice:
         machine = self._built("machine.so", options, ["-O2", "-shared", str(HERE / "machine.cpp")])
         if self.facts.architecture in HALF_MAXIMA:
             options.append("-DSWS_HALF_MAXIMA")
-        options += [*spec.defines, f'-DSWS_ENTRY_FILE="entry/{spec.entry}.cu"', f"-DSWS_ENTRY={spec.function}"]
-        folders = [f"-I{root}", f"-I{root / 'include'}", f"-I{HERE}"]
+        options += [*spec.defines, f'-DSWS_ENTRY_FILE="{spec.source}"', f"-DSWS_ENTRY={spec.function}"]
+        folders = [f"-I{root}", f"-I{HERE}"]
         return self._built(
             f"{spec.entry}.so", options, ["-shared", "-nostdlib", *folders, str(HERE / "entry.cpp"), str(machine)]
         )

@@ -1,4 +1,4 @@
-// One entry of cuda/entry/ as a function of a shared library. SWS_ENTRY_FILE is the entry's file, SWS_ENTRY its
+// One entry of cuda/ as a function of a shared library. SWS_ENTRY_FILE is the entry's file, SWS_ENTRY its
 // function.
 
 #include SWS_ENTRY_FILE

@@ -143,18 +143,19 @@ KERNELS: tuple[Callable[[int], list[KernelSpec]], ...] = (
 def joined_source(specs: list[KernelSpec]) -> str:
     """Join the entries into one source; the n-th has its constants in the namespace ``kernel_n_alone``.
 
-    The headers come first, outside any namespace. C linkage cannot be used, because several functions would have the
-    same name.
+    What precedes the entries comes first, once for each file and outside any namespace. C linkage cannot be used,
+    because several functions would have the same name.
     """
-    entries = [(resource_folder("cuda") / "entry" / f"{spec.entry}.cu").read_text() for spec in specs]
-    lines = list(dict.fromkeys(line for text in entries for line in re.findall(r"^#include .*$", text, re.MULTILINE)))
+    texts = [(resource_folder("cuda") / spec.source).read_text() for spec in specs]
+    divided = [re.split(r"^(?=SWS_KERNEL\()", text, maxsplit=1, flags=re.MULTILINE) for text in texts]
+    lines = list(dict.fromkeys(before for before, _ in divided))
     lines += [
         "#undef SWS_KERNEL",
         "#define SWS_KERNEL(threads, blocks) __global__ void __launch_bounds__(threads, blocks)",
     ]
-    for number, spec in enumerate(specs):
+    for number, (spec, (_, entry)) in enumerate(zip(specs, divided, strict=True)):
         lines += [f"#define SWS_{name} {value}" for name, value in spec.constants]
-        lines += [f"namespace kernel_{number}_alone {{", f'#include "entry/{spec.entry}.cu"', "}"]
+        lines += [f"namespace kernel_{number}_alone {{", entry, "}"]
         lines += [f"#undef SWS_{name}" for name, _ in spec.constants]
     return "\n".join(lines) + "\n"
 
@@ -185,12 +186,12 @@ def all_reports(architecture: int) -> dict[KernelSpec, Report]:
     def write(path: Path) -> None:
         with tempfile.TemporaryDirectory(prefix="swsearch-kernels-") as folder:
             (Path(folder) / "all.cu").write_text(source)
-            # The entry's name is a path to this file, because the file is not in the folder of the sources.
-            code, log = compiler().compile(KernelSpec(f"{folder}/all", "", (), 0), architecture)
+            # An absolute folder, because the file is not in the folder of the sources.
+            code, log = compiler().compile(KernelSpec(folder, "all", "", (), 0), architecture)
         assert code[:4] == b"\x7fELF"
         path.write_text(json.dumps(read_reports(log, len(specs))))
 
-    options = compile_options(KernelSpec("all", "", (), 0), architecture, Path("."))
+    options = compile_options(KernelSpec("", "all", "", (), 0), architecture, Path("."))
     parts = [digest_of(resource_folder("cuda")), source, *options, compiler().name, compiler().version]
     found = json.loads(compiled(f"registers-sm{architecture}.json", parts, write).read_text())
     return {spec: Report(*report) for spec, report in zip(specs, found, strict=True)}

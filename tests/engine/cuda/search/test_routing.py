@@ -170,7 +170,7 @@ def test_teams_share_the_strips_of_a_query_that_fits() -> None:
 
 def test_numbers_that_stand_in_python_and_in_the_kernels() -> None:
     sources = "".join(
-        (resource_folder("cuda") / "kernels" / name).read_text() for name in ("checkpoints.cuh", "intra_task.cuh")
+        (resource_folder("cuda") / "search" / name).read_text() for name in ("checkpoints.cuh", "intra_task.cuh")
     )
     named = dict(re.findall(r"constexpr int (k\w+) = (\d+);", sources))
     assert int(named["kCheckpoints"]) == CHECKPOINTS

@@ -1,0 +1,109 @@
+// Inter-task kernel: the best local score of one strip of a query, or of two queries, against each subject of a
+// range. The recurrence is that of strip.cuh.
+//
+// Threads and cells. A group of 4 to 32 lanes aligns one subject, so a warp aligns as many subjects as it has groups.
+// Blocks are persistent: each stages the strip in shared memory once, then its warps take subjects by means of a
+// counter, the longest first (the database is sorted by length). The groups of a warp therefore end at about the same
+// time, and short subjects fill the end of the launch.
+//
+// Several strips. A query longer than a strip takes one launch for each strip. H and F of a strip's last row are stored
+// in global memory, at the offset of the column's residue (boundary.cuh). Each launch replaces a subject's score by the
+// maximum of that score and its own, so all launches of a query must run in order.
+//
+// Memory. The packed profile consists of consecutive strips in the layout of tile.cuh; rows past the query's end and
+// column 0 score -128. Residues are packed as in subject.cuh. A boundary has kBoundaryWords words for each residue of
+// the database, padding included, and need not be initialised. The output is an int32 score per subject and query.
+//
+// Scores are exact up to 2,047 (FastPair), or 32,767 or 2^31 - 1 less the largest profile score (ShortPair, Wide). A
+// larger result indicates that it may be inexact (arithmetic.cuh); collect_at_least lists those subjects, and they are
+// scored again in a wider type. With kDeferred the result is a bound (strip.cuh). Subjects are shorter than 2^31.
+
+#include "search/strip.cuh"
+
+namespace swsearch {
+
+struct SubjectRange {
+    const u32* residues;  // packed residues, 16-byte aligned
+    const u64* starts;    // byte of each subject's first residue, a multiple of 16
+    const u32* lengths;   // residues of each subject, in ascending order
+    u32 n_subjects;
+};
+
+// A strip of the query and its neighbours.
+struct StripOfQuery {
+    int first_unit;       // index of its first unit in the packed profile
+    int has_strip_above;  // 0 or 1
+    int has_strip_below;  // 0 or 1
+    const u32* above;     // boundary of the strip above
+    u32* below;           // boundary that this strip writes
+};
+
+// strip: shared memory for one staged strip. scores_low: the score of each subject; with two queries, scores_low is
+// that of the query in the low halves and scores_high that of the other. work_counter: 0 before the launch.
+template <class Arithmetic, class Shape, int kOpen, int kExtend, bool kDeferred, Edges kEdges, bool kTexture>
+SWS_DEVICE void inter_task(uint4* strip, const ProfileSource& profile, const StripOfQuery& query,
+                           const SubjectRange& subjects, int* scores_low, int* scores_high, u32* work_counter) {
+    stage_strip<kTexture>(strip, profile, query.first_unit, Shape::kStripUnits, static_cast<int>(threadIdx.x),
+                          static_cast<int>(blockDim.x));
+    __syncthreads();
+
+    const u32 group = (threadIdx.x % kWarpSize) / Shape::kGroup;
+    const bool writes_score = threadIdx.x % Shape::kGroup == 0;
+    for (;;) {
+        u32 item = 0;
+        if (threadIdx.x % kWarpSize == 0) {
+            item = atomicAdd(work_counter, 1u);
+        }
+        const u32 n_taken = __shfl_sync(kWholeWarp, item, 0) * Shape::kGroupsPerWarp;
+        if (__all_sync(kWholeWarp, n_taken >= subjects.n_subjects)) {
+            return;
+        }
+        const bool has_subject = n_taken + group < subjects.n_subjects;
+        const u32 subject = has_subject ? subjects.n_subjects - 1 - n_taken - group : 0;
+        const u64 start = has_subject ? subjects.starts[subject] : 0;
+        const int length = has_subject ? static_cast<int>(subjects.lengths[subject]) : 0;
+
+        const BoundaryLocation boundary{query.above, query.below, static_cast<u32>(start / kColumnsPerRound)};
+        const auto best = align_strip<Arithmetic, Shape, kOpen, kExtend, kDeferred, kEdges>(
+            strip, subjects.residues + start / 4, WholeSubject<Shape>(length), boundary, query.has_strip_above != 0,
+            query.has_strip_below != 0, NoSync());
+
+        if (writes_score && has_subject) {
+            const bool has_score = kEdges != Edges::kNone && query.has_strip_above != 0;
+            if (Shape::kPairing == Pairing::kTwoQueries) {
+                const int low = low_half(static_cast<u32>(best));
+                const int high = high_half(static_cast<u32>(best));
+                scores_low[subject] = has_score && scores_low[subject] > low ? scores_low[subject] : low;
+                scores_high[subject] = has_score && scores_high[subject] > high ? scores_high[subject] : high;
+            } else {
+                const int score = single_score<Arithmetic>(best);
+                scores_low[subject] = has_score && scores_low[subject] > score ? scores_low[subject] : score;
+            }
+        }
+    }
+}
+
+}  // namespace swsearch
+
+// The entry scores one strip of one query, or of two. Inputs: the packed profile, in memory and as a texture; the packed
+// residues with the subjects' starts in bytes and lengths; the boundary of the strip above. Outputs: the boundary of
+// this strip, and the int32 score of each subject, scores_low and, for two queries, scores_high.
+//
+// Compile-time constants: SWS_ARITHMETIC (FastPair, ShortPair, Wide); SWS_PAIRING (kRowBlocks, kTwoQueries, kSingle),
+// SWS_GROUP, SWS_WORDS and SWS_COLUMNS (the tile); SWS_GAP_OPEN; SWS_GAP_EXTEND; SWS_DEFERRED (0 or 1); SWS_EDGES
+// (kNone, kOwn, kReadsPair); SWS_TEXTURE (0 or 1); SWS_THREADS and SWS_BLOCKS (threads per block, minimum of blocks per
+// multiprocessor).
+SWS_KERNEL(SWS_THREADS, SWS_BLOCKS)
+inter_task(const uint4* profile, swsearch::u64 texture, int first_unit, int has_strip_above, int has_strip_below,
+           const swsearch::u32* above, swsearch::u32* below, const swsearch::u32* residues, const swsearch::u64* starts,
+           const swsearch::u32* lengths, swsearch::u32 n_subjects, int* scores_low, int* scores_high,
+           swsearch::u32* work_counter) {
+    using namespace swsearch;
+    SWS_DYNAMIC_SHARED(uint4, strip);
+    using Shape = Tile<SWS_GROUP, SWS_WORDS, SWS_COLUMNS, Pairing::SWS_PAIRING>;
+    swsearch::inter_task<SWS_ARITHMETIC, Shape, SWS_GAP_OPEN, SWS_GAP_EXTEND, SWS_DEFERRED != 0, Edges::SWS_EDGES,
+                         SWS_TEXTURE != 0>(strip, ProfileSource{profile, texture},
+                                           StripOfQuery{first_unit, has_strip_above, has_strip_below, above, below},
+                                           SubjectRange{residues, starts, lengths, n_subjects}, scores_low, scores_high,
+                                           work_counter);
+}
