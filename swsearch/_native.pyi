@@ -21,6 +21,20 @@ def gather(
 ) -> int: ...
 def rename_without_replacing(from_: bytes, to: bytes) -> int: ...
 def exchange(one: bytes, other: bytes) -> int: ...
+def pack_strips(
+    low_rows: NDArray[np.int32],
+    low_table: ScoreTable,
+    high_rows: NDArray[np.int32],
+    high_table: ScoreTable,
+    group: int,
+    words: int,
+    columns: int,
+    pairing: str,
+    arithmetic: str,
+    first_row: int,
+    n_strips: int,
+    out: NDArray[np.uint32],
+) -> None: ...
 
 # simd/align
 def align_local(

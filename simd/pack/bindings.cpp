@@ -1,8 +1,12 @@
-// Bindings of simd/pack: Python functions that copy sequences from a file into an array, and rename files. Sizes are
-// checked here, so that gather() may rely on them; Python's lock is released while gather() reads.
+// Bindings of simd/pack: Python functions that copy sequences from a file into an array, rename files, and pack query
+// profiles for the CUDA kernels. Sizes are checked here, so that the functions may rely on them; Python's lock is
+// released while gather() reads.
+
+#include <nanobind/stl/string.h>
 
 #include "common/python.hpp"
 #include "pack/gather.hpp"
+#include "pack/profile.hpp"
 
 namespace swsearch {
 void bind_pack(nb::module_& module);
@@ -26,10 +30,41 @@ int gather(int fd, const Array& from_array, const Array& lengths_array, const Ar
     return pack::gather(fd, from.data, lengths.data, to.data, lengths.length, out.data, out.length, fill);
 }
 
+// The rows of a query, checked that all of them lie inside its table.
+pack::PackedRows checked_rows(const Array& rows_array, const Array& table_array) {
+    const auto rows = view_of<const std::int32_t>(rows_array, "rows");
+    const auto table = view_of<const std::int8_t, 2>(table_array, "table", kCodes);
+    for (const std::int32_t row : rows) {
+        check_that(row >= 0 && static_cast<std::size_t>(row) < table.length, "a row is not a row of the table");
+    }
+    return {rows.data, rows.length, table.data, table.length};
+}
+
+void pack_strips(const Array& low_rows, const Array& low_table, const Array& high_rows, const Array& high_table,
+                 std::size_t group, std::size_t words, std::size_t columns, const std::string& pairing,
+                 const std::string& arithmetic, std::size_t first_row, std::size_t n_strips, const OutputArray& out_array) {
+    const auto out = view_of<std::uint32_t>(out_array, "out");
+    const pack::TileShape tile{group, words, columns};
+    check_that(group >= 1 && group <= 32 && words >= 1 && words <= 1024 && columns >= 1 && columns <= kCodes,
+               "no tile has this shape");
+    check_that(n_strips > 0 && out.length / n_strips == tile.strip_words() && out.length % n_strips == 0,
+               "out has another number of words than the strips");
+    const auto halves = pairing == "kRowBlocks"    ? pack::Halves::kRowBlocks
+                        : pairing == "kTwoQueries" ? pack::Halves::kTwoQueries
+                                                   : pack::Halves::kSingle;
+    const auto type = arithmetic == "FastPair"    ? pack::ScoreType::kFast
+                      : arithmetic == "ShortPair" ? pack::ScoreType::kShort
+                                                  : pack::ScoreType::kWide;
+    pack::pack_strips(checked_rows(low_rows, low_table), checked_rows(high_rows, high_table), tile, halves, type, first_row,
+                      n_strips, out.data);
+}
+
 }  // namespace
 
 void bind_pack(nb::module_& module) {
     module.def("gather", &gather, "fd"_a, "from_"_a, "lengths"_a, "to"_a, "out"_a, "fill"_a);
+    module.def("pack_strips", &pack_strips, "low_rows"_a, "low_table"_a, "high_rows"_a, "high_table"_a, "group"_a, "words"_a,
+               "columns"_a, "pairing"_a, "arithmetic"_a, "first_row"_a, "n_strips"_a, "out"_a);
     // Names are bytes, because the name of a file need not be text.
     module.def(
         "rename_without_replacing",

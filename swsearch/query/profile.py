@@ -8,12 +8,14 @@ profile of a position-specific query has one row per position. For engines, ther
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from swsearch.errors import ScoringError
 from swsearch.scoring.gap import GapPenalty
+from swsearch.scoring.matrix import PAD_SCORE
 from swsearch.scoring.scheme import ScoringScheme
 from swsearch.sequences.alphabet import CODE_MASK, N_CODES
 from swsearch.typing import Codes, Scores, ScoreTable
@@ -47,10 +49,15 @@ class QueryProfile:
         """Query length in residues."""
         return int(self.rows.size)
 
-    @property
+    @cached_property
     def max_score(self) -> int:
         """Largest score of any position."""
         return int(self.table.max())
+
+    @cached_property
+    def largest_code(self) -> int:
+        """Largest residue code that any position scores."""
+        return int(np.flatnonzero((self.table != PAD_SCORE).any(axis=0)).max(initial=0))
 
     def most_columns(self, scores: Scores) -> NDArray[np.int64] | None:
         """Upper bound on the subject columns that alignments with these scores span; None if gap extension is free.

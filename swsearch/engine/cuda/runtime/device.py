@@ -192,8 +192,8 @@ class Device(Protocol):
         """
         ...
 
-    def clear(self, buffer: Buffer, n_bytes: int, stream: Stream) -> None:
-        """Set the first bytes, a multiple of 4, to zero."""
+    def clear(self, buffer: Buffer, n_bytes: int, stream: Stream, offset: int = 0) -> None:
+        """Set the ``n_bytes`` bytes from ``offset`` on, both multiples of 4, to zero."""
         ...
 
     def texture(self, buffer: Buffer) -> Texture:
@@ -452,10 +452,10 @@ class PyCudaDevice:
             event.record(self._streams[stream])
             return _PyCudaEvent(self, event)
 
-    def clear(self, buffer: Buffer, n_bytes: int, stream: Stream) -> None:
+    def clear(self, buffer: Buffer, n_bytes: int, stream: Stream, offset: int = 0) -> None:
         """See :class:`Device`."""
         with self.errors("clearing memory"):
-            self._driver.memset_d32_async(buffer.address, 0, n_bytes // 4, self._streams[stream])
+            self._driver.memset_d32_async(buffer.address + offset, 0, n_bytes // 4, self._streams[stream])
 
     def texture(self, buffer: Buffer) -> Texture:
         """See :class:`Device`."""
@@ -494,7 +494,7 @@ class PyCudaDevice:
     def load(self, specs: Sequence[KernelSpec]) -> None:
         """See :class:`Device`."""
         for spec in specs:
-            if self._builds.is_ready(spec):
+            if spec not in self._kernels and self._builds.is_ready(spec):
                 self._function(spec)
 
     def launch(

@@ -8,6 +8,7 @@ module                 holds
 =====================  ===============================================================================
 *the plan*
 ``plan``               the plan of an engine call: which kernel scores which subjects, and why
+``plan_cache``         the plans of batches of the same shape, made once
 ``routing``            score types, pairs of queries, warps per subject
 ``layout``             the cheapest strips for one query, or for two that share words
 ``tuning``             tiles by architecture with their measured times, from ``cuda/tuning/``
@@ -15,7 +16,6 @@ module                 holds
 ``forecast``           the expected time of a search
 *queries and subjects*
 ``profile``            query profiles as the kernels read them
-``profile_cache``      packed profiles on the host, reused by later pieces of the database
 ``subjects``           the database on the device, either cached or streamed
 *the launches*
 ``slots``              the memory of a batch in flight

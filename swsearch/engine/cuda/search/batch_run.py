@@ -33,7 +33,7 @@ from swsearch.engine.cuda.search.launches import (
     unsigned,
 )
 from swsearch.engine.cuda.search.plan import BatchPlan, ListedRoute, PlanOptions, QueryPlan, plan_batch, plan_listed
-from swsearch.engine.cuda.search.profile_cache import ProfileCache
+from swsearch.engine.cuda.search.profile import profile_strips
 from swsearch.engine.cuda.search.routing import FEW_LISTED
 from swsearch.engine.cuda.search.selection import ScoreFilter, Selection, Selector, best_of
 from swsearch.engine.cuda.search.slots import Slot
@@ -60,7 +60,6 @@ class Resources:
         The memory of work that a batch does while it is finished.
     lists : IntraTaskLauncher
     windows : VerifiedWindows
-    packed : ProfileCache
     timing : Timing
     """
 
@@ -70,7 +69,6 @@ class Resources:
     spare: Slot
     lists: IntraTaskLauncher
     windows: VerifiedWindows
-    packed: ProfileCache
     timing: Timing
 
 
@@ -161,19 +159,21 @@ class BatchRun:
 
     def _score(self) -> None:
         """Enqueue the first scoring of all subjects."""
-        plan, device, slot, words = self.plan, self._device, self.slot, self._resources.packed.words
+        plan, device, slot = self.plan, self._device, self.slot
         launches, packed = [], None
-        counters = slot.scratch.buffer("counters", (len(plan.inter_task.strips) + len(plan.queries)) * 4)
+        n_counters = len(plan.inter_task.strips) + len(plan.queries)
+        counters = slot.scratch.buffer("counters", n_counters * 4)
         if plan.n_short:
-            packed = slot.profile("profile", words(plan.profiles, plan.inter_task, plan.inter_task.arithmetic))
+            packed = slot.profile("profile", plan.inter_task.packed(plan.profiles))
         for number, query in enumerate(self._queries):
             if query.plan.windows is not None:
                 query.windows = self._resources.windows.begin(
-                    query.plan.profile, self._subjects, plan.n_direct, words, str(number), slot
+                    query.plan.profile, self._subjects, plan.n_direct, str(number), slot
                 )
             if query.plan.long is not None:
                 launches.append(self._plan_long(number, query, query.plan.long, counters))
-        device.clear(counters, counters.n_bytes, Stream.COMPUTE)
+        if packed is not None or launches:
+            device.clear(counters, n_counters * 4, Stream.COMPUTE)
         self._began = device.event(Stream.COMPUTE)
         for query in self._queries:
             if query.windows is not None:
@@ -253,7 +253,7 @@ class BatchRun:
 
     def _profile(self, name: str, query: _QueryRun, route: ListedRoute) -> DeviceProfile:
         """The query's profile as the kernel of a route reads it."""
-        return self.slot.profile(name, self._resources.packed.words([query.plan.profile], route.tile, route.arithmetic))
+        return self.slot.profile(name, [profile_strips([query.plan.profile], route.tile, route.arithmetic)])
 
     def _listed(
         self, indices: np.uint64, count: np.uint64, n_listed: int, least: int = 0, most: int = 2**32 - 1

@@ -22,7 +22,7 @@ from swsearch.database.partition import Partition
 from swsearch.engine.cuda.runtime.device import Device, OutOfDeviceMemory, Stream
 from swsearch.engine.cuda.runtime.kernels import Arithmetic
 from swsearch.engine.cuda.search.launches import IntraTaskLauncher, Listed, address
-from swsearch.engine.cuda.search.profile import pack_profile
+from swsearch.engine.cuda.search.profile import profile_strips
 from swsearch.engine.cuda.search.routing import first_arithmetic, plan_intra_task
 from swsearch.engine.cuda.search.slots import Slot
 from swsearch.errors import EngineError, InputError
@@ -210,7 +210,7 @@ class EndFinder:
         starts, lengths, listed, counters, wanted = (slot.upload(*each, Stream.ENDS) for each in uploaded)
         best, positions = slot.scratch.buffer("scores", n * 4), slot.scratch.buffer("found", n * 8)
         device.clear(positions, n * 8, Stream.ENDS)
-        on_device = slot.profile("profile", pack_profile([profile], tile, arithmetic), Stream.ENDS)
+        on_device = slot.profile("profile", [profile_strips([profile], tile, arithmetic)], Stream.ENDS)
         self._launcher.plan(
             profile, on_device,
             Listed(

@@ -24,7 +24,7 @@ from swsearch.engine.cuda.search.batch_run import BatchRun, Resources
 from swsearch.engine.cuda.search.end_positions import EndFinder
 from swsearch.engine.cuda.search.launches import IntraTaskLauncher
 from swsearch.engine.cuda.search.plan import BatchPlan, PlanOptions, SearchPlan, batch_indices, plan_batch, plan_search
-from swsearch.engine.cuda.search.profile_cache import ProfileCache
+from swsearch.engine.cuda.search.plan_cache import PlanCache
 from swsearch.engine.cuda.search.slots import Slot
 from swsearch.engine.cuda.search.subjects import DeviceSubjects, SubjectStore, chunk_bytes, in_stored_order
 from swsearch.engine.cuda.search.thresholds import Thresholds
@@ -99,6 +99,7 @@ class CudaEngine(Closeable):
         self._slots = [Slot(self._device, texture=texture, smallest=smallest) for _ in range(IN_FLIGHT)]
         self._spare = Slot(self._device, texture=texture)
         self._n_in_flight = IN_FLIGHT
+        self._plans = PlanCache()
         self._lists = IntraTaskLauncher(self._device, self._scratch, texture=texture)
         self._end_finder = EndFinder(
             self._device, Slot(self._device, texture=texture), self._lists,
@@ -133,7 +134,7 @@ class CudaEngine(Closeable):
 
     def plan(self, requests: Sequence[ScoreRequest], partition: Partition) -> SearchPlan:
         """The plan by which the requests are scored against a partition that the device holds."""
-        return plan_search(requests, partition, self._device.facts, self._options)
+        return plan_search(requests, partition, self._device.facts, self._options, self._plans.plan_batch)
 
     def free_bytes(self) -> int:
         """Free device memory in bytes."""
@@ -261,11 +262,10 @@ class CudaEngine(Closeable):
     ) -> Generator[Scored, None, None]:
         """Score batches without diamonds; after a lack of memory, those that have no result yet in smaller pieces."""
         waiting = {batch.indices: batch for batch in batches}  # those that have no result yet
-        packed = ProfileCache()
         while waiting:
             try:
                 with contextlib.closing(
-                    self._score_pieces(list(waiting.values()), requests, partition, packed, progress, between)
+                    self._score_pieces(list(waiting.values()), requests, partition, progress, between)
                 ) as found:
                     for indices, blocks in found:
                         del waiting[indices]
@@ -283,13 +283,12 @@ class CudaEngine(Closeable):
         batches: Sequence[BatchPlan],
         requests: Sequence[ScoreRequest],
         partition: Partition,
-        packed: ProfileCache,
         progress: Progress | None,
         between: Callable[[], None],
     ) -> Generator[tuple[tuple[int, ...], list[ScoreBlock]], None, None]:
         """Yield the indices and blocks of each batch as soon as it has been scored against the last piece."""
         resources = Resources(
-            self._device, self._options, self._scratch, self._spare, self._lists, self.windows, packed, self.timing
+            self._device, self._options, self._scratch, self._spare, self._lists, self.windows, self.timing
         )
         blocks: dict[int, list[ScoreBlock]] = {index: [] for batch in batches for index in batch.indices}
         free = deque(self._slots[: self._n_in_flight])

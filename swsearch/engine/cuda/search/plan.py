@@ -23,7 +23,7 @@ listed on the device and scored again in a wider type.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import groupby
@@ -237,7 +237,11 @@ class SearchPlan:
 
 
 def plan_search(
-    requests: Sequence[ScoreRequest], partition: Partition, facts: DeviceFacts, options: PlanOptions
+    requests: Sequence[ScoreRequest],
+    partition: Partition,
+    facts: DeviceFacts,
+    options: PlanOptions,
+    plan_one: Callable[..., BatchPlan] | None = None,
 ) -> SearchPlan:
     """Plan the batches of an engine call.
 
@@ -248,6 +252,8 @@ def plan_search(
         Subjects in the order of their lengths, at least one.
     facts : DeviceFacts
     options : PlanOptions
+    plan_one : callable, optional
+        Plans a batch, as :func:`plan_batch` does.
 
     Returns
     -------
@@ -263,7 +269,7 @@ def plan_search(
     ]
     return SearchPlan(
         tuple(
-            plan_batch(indices, [requests[index] for index in indices], partition, facts, options)
+            (plan_one or plan_batch)(indices, [requests[index] for index in indices], partition, facts, options)
             for indices in batch_indices(profiles, facts, options, tiled)
         )
     )

@@ -16,13 +16,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Final
 
 import numpy as np
 
 from swsearch.engine.cuda.runtime.kernels import UNIT_BYTES, Arithmetic, IntraTaskEntry, Pairing, Tile, max_warps
 from swsearch.engine.cuda.search.layout import Strip, layout
-from swsearch.engine.cuda.search.profile import residue_columns
+from swsearch.engine.cuda.search.profile import ProfileStrips, residue_columns
 from swsearch.engine.cuda.search.tuning import choose_intra_task_tile
 from swsearch.query.profile import QueryProfile
 from swsearch.typing import Lengths
@@ -164,6 +165,15 @@ class InterTaskPlan:
     def queries(self, strip: Strip) -> tuple[int, ...]:
         """Indices of the strip's queries, that of the low halves first; row blocks have one query, the longer one."""
         return self.order if strip.shape.tile.pairing is Pairing.TWO_QUERIES else self.order[-1:]
+
+    def packed(self, profiles: Sequence[QueryProfile]) -> list[ProfileStrips]:
+        """The strips of the batch's profiles as they are packed: consecutive strips of one tile together."""
+        found = []
+        for (tile, queries), same in groupby(self.strips, lambda strip: (strip.shape.tile, self.queries(strip))):
+            strips = list(same)
+            chosen = [profiles[index] for index in queries]
+            found.append(ProfileStrips(chosen, tile, self.arithmetic, strips[0].first_row, len(strips)))
+        return found
 
 
 def plan_inter_task(profiles: Sequence[QueryProfile], architecture: int, *, deferred: bool) -> InterTaskPlan:

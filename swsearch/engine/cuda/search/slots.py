@@ -7,6 +7,7 @@ wait for the earlier work of its stream.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -15,7 +16,7 @@ from numpy.typing import DTypeLike, NDArray
 from swsearch.engine.cuda.runtime.device import Buffer, Device, Stream, Texture
 from swsearch.engine.cuda.runtime.scratch import Scratch
 from swsearch.engine.cuda.search.launches import DeviceProfile
-from swsearch.engine.cuda.search.profile import Words
+from swsearch.engine.cuda.search.profile import ProfileStrips
 
 PINNED_BYTES: Final = 1 << 20
 """Smallest piece of pinned memory; pinning a piece takes longer than a short search."""
@@ -45,7 +46,7 @@ class Slot:
     def reserve(self) -> None:
         """Pin the memory of a small batch, and load what the first texture needs."""
         if not self._pinned:
-            self.profile("profile", np.zeros(1, dtype=np.uint32))
+            self._as_profile("profile", self.pinned(1, np.uint32), Stream.COMPUTE)
 
     def pinned(self, n_items: int, dtype: DTypeLike) -> NDArray[Any]:
         """Pinned memory for an array, valid until the slot is cleared."""
@@ -67,9 +68,20 @@ class Slot:
         self._device.upload(buffer, staged, stream)
         return buffer
 
-    def profile(self, name: str, words: Words, stream: Stream = Stream.COMPUTE) -> DeviceProfile:
-        """Begin to copy a packed profile to the buffer of this name, and return it as kernels read it."""
-        buffer = self.upload(name, words, stream)
+    def profile(self, name: str, strips: Sequence[ProfileStrips], stream: Stream = Stream.COMPUTE) -> DeviceProfile:
+        """Pack strips, begin to copy them to the buffer of this name, and return them as kernels read them."""
+        n_words = sum(part.n_words for part in strips)
+        staged = self.pinned(n_words, np.uint32)
+        first = 0
+        for part in strips:
+            part.pack(staged[first : first + part.n_words])
+            first += part.n_words
+        return self._as_profile(name, staged, stream)
+
+    def _as_profile(self, name: str, staged: NDArray[np.uint32], stream: Stream) -> DeviceProfile:
+        """Begin to copy pinned words to the buffer of this name, with a texture object over it."""
+        buffer = self.scratch.buffer(name, staged.nbytes)
+        self._device.upload(buffer, staged, stream)
         if not self._texture:
             return DeviceProfile(buffer, None)
         known = self._textures.get(name)

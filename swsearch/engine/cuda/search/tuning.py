@@ -79,6 +79,7 @@ def tiles(architecture: int, pairing: Pairing, columns: int) -> tuple[TunedTile,
     return tuple(sorted(shapes, key=lambda shape: shape.tile.rows))
 
 
+@cache
 def choose_intra_task_tile(
     architecture: int, pairing: Pairing, columns: int, query_length: int, kernel: str = "intra_task"
 ) -> Tile:

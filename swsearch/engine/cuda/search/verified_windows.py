@@ -23,8 +23,9 @@ both kernels ran at the same time, they would share multiprocessors and take lon
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Hashable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Final
 
 import numpy as np
@@ -44,7 +45,7 @@ from swsearch.engine.cuda.runtime.kernels import (
 )
 from swsearch.engine.cuda.runtime.timing import Timing
 from swsearch.engine.cuda.search.launches import IntraTaskLauncher, Listed, address, unsigned
-from swsearch.engine.cuda.search.profile import Words, residue_columns
+from swsearch.engine.cuda.search.profile import profile_strips, residue_columns
 from swsearch.engine.cuda.search.routing import first_arithmetic, plan_intra_task
 from swsearch.engine.cuda.search.slots import Slot
 from swsearch.engine.cuda.search.subjects import DeviceSubjects
@@ -67,10 +68,8 @@ COMPARE_BLOCKS: Final = 16
 STATE_BYTES: Final = 256 << 20
 """Memory for the states at checkpoints; strides grow if it does not suffice."""
 
-KNOWN_SIZES: Final = 1024
-"""Number of window sizes that are remembered, since queries of one length share them."""
-
-Pack = Callable[[Sequence[QueryProfile], Tile, Arithmetic], Words]
+KNOWN_CUTS: Final = 128
+"""Number of cuts of subjects in windows that are remembered, since queries of one length share them."""
 
 
 @dataclass(frozen=True)
@@ -132,10 +131,9 @@ class Windows:
         slant : int
             Columns by which the query's last row may lag behind its first.
         """
-        has_next = np.append(self.subject[1:] == self.subject[:-1], False)
         columns = self.end - self.begin
         to_end = np.maximum(columns + slant, self.warmup_columns + EXTENSION)
-        return np.where(has_next, columns, to_end + -to_end % SUBJECT_ALIGNMENT).astype(np.uint32)
+        return np.where(self._has_next, columns, to_end + -to_end % SUBJECT_ALIGNMENT).astype(np.uint32)
 
     def after(self, unproven: NDArray[np.bool_], reach: NDArray[np.int64]) -> NDArray[np.bool_]:
         """The unproven windows, and later ones with a checkpoint at most ``reach`` columns after an unproven one.
@@ -159,9 +157,14 @@ class Windows:
             Strips of the query.
         """
         proven = (agreed.view(np.uint8).reshape(-1, CHECKPOINTS) == strips).any(axis=1)
-        has_previous = np.append(False, self.subject[1:] == self.subject[:-1])
-        unproven: NDArray[np.bool_] = has_previous & ~np.append(True, proven[:-1])
+        unproven = np.zeros(len(self), dtype=np.bool_)
+        np.greater(self._has_next[:-1], proven[:-1], out=unproven[1:])
         return unproven
+
+    @cached_property
+    def _has_next(self) -> NDArray[np.bool_]:
+        """Whether a later window belongs to the same subject."""
+        return np.append(self.subject[1:] == self.subject[:-1], False)
 
     def begin_earlier(
         self, again: NDArray[np.bool_], overlaps: NDArray[np.int64], lengths: Lengths
@@ -265,15 +268,14 @@ class VerifiedWindows:
         self.full_overlap = overlap + EXTENSION
         self.n_again = 0
         self.n_whole = 0
-        self._sizes: dict[Hashable, tuple[Partition, Size]] = {}
-        """The sizes of earlier runs, each with its partition, whose identity is part of the key."""
+        self._cuts: dict[Hashable, tuple[Partition, Size, Windows]] = {}
+        """The windows of earlier runs, each with its partition, whose identity is part of the key."""
 
     def begin(
         self,
         profile: QueryProfile,
         subjects: DeviceSubjects,
         first: int,
-        pack: Pack,
         name: str,
         slot: Slot,
     ) -> VerifiedWindowsRun:
@@ -281,8 +283,6 @@ class VerifiedWindows:
 
         Parameters
         ----------
-        pack : callable
-            Packs profiles for a tile, as :meth:`swsearch.engine.cuda.search.profile_cache.ProfileCache.words` does.
         name : str
             Name of the run, unique in its slot.
         slot : Slot
@@ -293,12 +293,15 @@ class VerifiedWindows:
         OutOfDeviceMemory
         """
         key = (id(subjects.partition), first, profile.length, residue_columns([profile]), first_arithmetic(profile))
-        if key not in self._sizes:
-            if len(self._sizes) == KNOWN_SIZES:
-                self._sizes.clear()
-            self._sizes[key] = subjects.partition, self.size(profile, subjects.partition[first:])
-        size = self._sizes[key][1]
-        return VerifiedWindowsRun(self, profile, subjects, np.arange(first, len(subjects)), size, pack, name, slot)
+        if key not in self._cuts:
+            if len(self._cuts) == KNOWN_CUTS:
+                self._cuts.clear()
+            long = subjects.partition[first:]
+            size = self.size(profile, long)
+            self._cuts[key] = subjects.partition, size, cut_in_windows(long.lengths, size)
+        _, size, windows = self._cuts[key]
+        indices = np.arange(first, len(subjects))
+        return VerifiedWindowsRun(self, profile, subjects, indices, size, windows, name, slot)
 
     def size(self, profile: QueryProfile, partition: Partition) -> Size:
         """The smallest windows that the device scores all at the same time, within the limits of stride and memory."""
@@ -328,7 +331,7 @@ class VerifiedWindowsRun:
         subjects: DeviceSubjects,
         indices: NDArray[np.intp],
         size: Size,
-        pack: Pack,
+        windows: Windows,
         name: str,
         slot: Slot,
     ) -> None:
@@ -338,17 +341,17 @@ class VerifiedWindowsRun:
         self._subjects = subjects
         self._indices = indices
         self._size = size
-        self._pack = pack
         self._name = name
         self._slot = slot
-        self._results: tuple[NDArray[np.uint32], Scores] | None = None
+        self._downloads: NDArray[np.int32] | None = None
+        self._again: NDArray[np.intp] | None
         self._tile: Tile
         self._windows: Windows
         self._overlap: int
         self._extends: bool
-        self._zeros: Buffer
-        self._scores: Buffer
-        self._prepare(first_arithmetic(profile), np.arange(len(indices)))
+        self._results: Buffer
+        self._agreed: np.uint64
+        self._prepare(first_arithmetic(profile), np.arange(len(indices)), windows)
 
     def start(self) -> None:
         """Launch the windows and, unless the kernel compares and extends them itself, the comparison of checkpoints."""
@@ -356,18 +359,15 @@ class VerifiedWindowsRun:
         if self._any_checkpoint and not self._extends:
             n = len(self._windows)
             compared: list[Argument] = [
-                self._at_warmup, self._states, unsigned(n), unsigned(self._state_words // 4), address(self._zeros),
+                self._at_warmup, self._states, unsigned(n), unsigned(self._state_words // 4), self._agreed,
             ]  # fmt: skip
             grid = min(n, self._device.facts.multiprocessors * COMPARE_BLOCKS)
             self._device.launch(COMPARE_CHECKPOINTS_KERNEL, grid, 0, compared, Stream.COMPUTE)
 
     def begin_download(self) -> None:
         """Begin to download the results of :meth:`start`; call :meth:`finish` when the download has ended."""
-        n = len(self._windows)
-        found, best = self._slot.pinned(n, np.uint32), self._slot.pinned(n, np.int32)
-        self._device.begin_download(found, self._zeros, Stream.COMPUTE)
-        self._device.begin_download(best, self._scores, Stream.COMPUTE)
-        self._results = found, best
+        self._downloads = self._slot.pinned(2 * len(self._windows), np.int32)
+        self._device.begin_download(self._downloads, self._results, Stream.COMPUTE)
 
     def finish(self) -> tuple[Scores, int]:
         """The subjects' scores and the number that exceed the narrowest type.
@@ -383,7 +383,9 @@ class VerifiedWindowsRun:
             if not beyond.any():
                 return scores, n_left
             assert self._arithmetic.wider is not None
-            self._prepare(self._arithmetic.wider, self._chosen[beyond])
+            chosen = self._chosen[beyond]
+            windows = cut_in_windows(self._subjects.partition.lengths[self._indices[chosen]], self._size)
+            self._prepare(self._arithmetic.wider, chosen, windows)
             self._start_timed()
 
     def _proven(self) -> tuple[Scores, NDArray[np.bool_]]:
@@ -408,22 +410,16 @@ class VerifiedWindowsRun:
                 return np.maximum(of_subjects, by_diamonds), beyond
             self._again = np.flatnonzero(again)
             self._extends = False  # the windows beside them are finished
-            # The others are proven, perhaps at a later checkpoint than the one whose states their windows saved last.
-            self._compared = again | np.append(False, again[:-1])
-            self._is_first = False
             self._plan()
             self._start_timed()
 
     def _downloaded(self) -> tuple[NDArray[np.uint32], Scores]:
         """The results of the last launch: of the comparisons, and the windows' best scores."""
-        if self._results is not None:
-            results, self._results = self._results, None
-            return results
-        n = len(self._windows)
-        found, best = np.empty(n, np.uint32), np.empty(n, np.int32)
-        self._device.download(found, self._zeros, Stream.COMPUTE)
-        self._device.download(best, self._scores, Stream.COMPUTE)
-        return found, best
+        n, results, self._downloads = len(self._windows), self._downloads, None
+        if results is None:
+            results = np.empty(2 * n, np.int32)
+            self._device.download(results, self._results, Stream.COMPUTE)
+        return results[n:].view(np.uint32), results[:n]
 
     def _begin_earlier(self, unproven: NDArray[np.bool_], best: Scores) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
         """The windows to score again, which then begin earlier, and the subjects to score without windows."""
@@ -446,27 +442,24 @@ class VerifiedWindowsRun:
             self.start()
         self._of.timing.seconds += seconds[0]
 
-    def _prepare(self, arithmetic: Arithmetic, chosen: NDArray[np.intp]) -> None:
-        """Prepare all windows of the chosen subjects in a type."""
+    def _prepare(self, arithmetic: Arithmetic, chosen: NDArray[np.intp], windows: Windows) -> None:
+        """Prepare the windows of the chosen subjects in a type."""
         profile, scratch = self._profile, self._slot.scratch
         self._arithmetic = arithmetic
         self._chosen = chosen
         self._lengths = self._subjects.partition.lengths[self._indices[chosen]]
-        self._windows = cut_in_windows(self._lengths, self._size)
+        self._windows = windows
         self._overlap = self._of.full_overlap
-        self._is_first = True
-        self._again = np.arange(len(self._windows))
-        self._compared = np.ones(len(self._windows), dtype=bool)
+        self._again = None
         self._tile = plan_intra_task(profile, self._device.facts.architecture, arithmetic, windows=True)
         # A shorter window would end before checkpoints at which the previous window may wait for it.
         self._extends = self._size.stride >= EXTENSION and self._of.launcher.all_strips_at_once(profile, self._tile)
-        words = self._pack([profile], self._tile, arithmetic)
-        self._on_device = self._slot.profile(self._named("profile"), words)
+        strips = profile_strips([profile], self._tile, arithmetic)
+        self._on_device = self._slot.profile(self._named("profile"), [strips])
         # The scores and states of windows that are not scored again are retained from launch to launch.
         n = len(self._windows)
         self._state_words = self._tile.strips(profile.length) * self._tile.checkpoint_words * WARP
         self._states = address(scratch.buffer(self._named("states"), n * (CHECKPOINTS + 1) * self._state_words * 4))
-        self._scores = scratch.buffer(self._named("scores"), n * 4)
         self._plan()
 
     def _plan(self) -> None:
@@ -476,29 +469,32 @@ class VerifiedWindowsRun:
             address(table.buffer, offset) for offset in table.offsets
         )
         self._any_checkpoint = table.any_checkpoint
-        # The buffer contains the results of the comparisons, a counter, and the progress of each strip.
-        reached_at = (n + 2) // 2 * 8
-        n_zeros = reached_at + n * self._tile.strips(self._profile.length) * 8
-        self._zeros = self._slot.scratch.buffer(self._named("checkpoints"), n_zeros)
-        self._device.clear(self._zeros, n_zeros, Stream.COMPUTE)
+        # The buffer contains the scores, which are retained from launch to launch; then zeros: the results of the
+        # comparisons, a counter, and the progress of each strip.
+        scores_bytes = n * 4
+        reached_at = (2 * n + 2) // 2 * 8
+        n_bytes = reached_at + n * self._tile.strips(self._profile.length) * 8
+        self._results = self._slot.scratch.buffer(self._named("results"), n_bytes)
+        self._device.clear(self._results, n_bytes - scores_bytes, Stream.COMPUTE, scores_bytes)
+        self._agreed = address(self._results, scores_bytes)
         listed = Listed(
             address(self._subjects.residues), starts, lengths, indices, count,
             table.n_listed, table.longest + EXTENSION + SUBJECT_ALIGNMENT,
         )  # fmt: skip
         self._launch = self._of.launcher.plan(
             self._profile, self._on_device, listed,
-            tile=self._tile, arithmetic=self._arithmetic, scores=address(self._scores),
-            counter=address(self._zeros, n * 4), stream=Stream.COMPUTE, name=f"windows {self._name}",
+            tile=self._tile, arithmetic=self._arithmetic, scores=address(self._results),
+            counter=address(self._results, 2 * scores_bytes), stream=Stream.COMPUTE, name=f"windows {self._name}",
             checkpoints=[
                 before, self._at_warmup, n_columns, self._states,
-                address(self._zeros, reached_at) if self._extends else address(None), address(self._zeros),
+                address(self._results, reached_at) if self._extends else address(None), self._agreed,
             ],
         )  # fmt: skip
 
     def _table(self) -> WindowTable:
         """The table of the windows to score. That of a first launch does not depend on the query's letters."""
         slant = self._tile.strips(self._profile.length) * self._tile.slant
-        if not self._is_first or len(self._chosen) < len(self._indices):
+        if self._again is not None or len(self._chosen) < len(self._indices):
             data, offsets, numbers = self._describe(slant)
             return WindowTable(self._slot.upload(self._named("table"), data), offsets, *numbers)
         key = ("windows", int(self._indices[0]), self._size, slant)
@@ -518,16 +514,20 @@ class VerifiedWindowsRun:
         partition, windows = self._subjects.partition, self._windows
         starts = (partition.starts[self._indices[self._chosen]] - partition.starts[0]).astype(np.int64)
         lengths = self._lengths[windows.subject] - windows.begin
-        warmup, n_columns = np.where(self._compared, windows.warmup_columns, np.uint32(0)), windows.n_columns(slant)
+        warmup, n_columns, again = windows.warmup_columns, windows.n_columns(slant), np.arange(len(windows))
+        if self._again is not None:
+            again = self._again
+            # The others are proven, perhaps at a later checkpoint than the one whose states their windows saved last.
+            warmup[np.setdiff1d(np.arange(len(windows)), [again, again + 1])] = 0
         columns: list[NDArray[np.generic]] = [
             (starts[windows.subject] + windows.begin).astype(np.uint64), lengths.astype(np.uint32),
             np.minimum(windows.begin, slant).astype(np.uint32), np.append(warmup, np.uint32(0)), n_columns,
             # The list runs from last to first, so that the later window has begun when a window waits for it.
-            self._again[::-1].astype(np.uint32), np.array([len(self._again)], dtype=np.uint32),
+            again[::-1].astype(np.uint32), np.array([len(again)], dtype=np.uint32),
         ]  # fmt: skip
         offsets = np.cumsum([0, *(column.nbytes for column in columns[:-1])]).tolist()
         data = np.concatenate([column.view(np.uint8) for column in columns])
-        return data, offsets, (bool(warmup.any()), len(self._again), int(n_columns[self._again].max()))
+        return data, offsets, (bool(warmup.any()), len(again), int(n_columns[again].max()))
 
     def _named(self, what: str) -> str:
         return f"windows' {what} {self._name}"

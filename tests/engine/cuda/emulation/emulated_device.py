@@ -222,10 +222,10 @@ class EmulatedDevice:
         self.wait_for(self._last.get(stream))
         ctypes.memmove(values.ctypes.data, buffer.address + offset, values.nbytes)
 
-    def clear(self, buffer: Buffer, n_bytes: int, stream: Stream) -> None:
-        assert n_bytes <= buffer.n_bytes
+    def clear(self, buffer: Buffer, n_bytes: int, stream: Stream, offset: int = 0) -> None:
+        assert offset + n_bytes <= buffer.n_bytes
         assert n_bytes % 4 == 0
-        self._enqueue(stream, lambda: ctypes.memset(buffer.address, 0, n_bytes) and None)
+        self._enqueue(stream, lambda: ctypes.memset(buffer.address + offset, 0, n_bytes) and None)
 
     def texture(self, buffer: Buffer) -> Texture:
         return HostTexture(buffer.address)
