@@ -3,8 +3,9 @@
 Inputs are query profiles and a partition; the output is one block of scores per profile. With many queries in a call,
 the devices divide the queries, balanced by length, and each scores its queries against the complete partition, so the
 devices never wait for one another. With fewer queries, or if a device has memory for its share of the subjects but not
-for all of them, the devices divide the subjects, and each scores every query against its share. Scores do not depend on
-the device that computes them, so neither do hits.
+for all of them, the devices divide the subjects, and each scores every query against its share. With enough memory the
+subjects are dealt one by one, since shares of different lengths would take different times. Scores do not depend on the
+device that computes them, so neither do hits.
 
 A single GPU benefits from its thread as well: the caller ranks and aligns scored queries while the GPU scores the
 others.
@@ -27,7 +28,7 @@ from swsearch.database.partition import Partition
 from swsearch.engine.cuda.runtime.device import Device, PyCudaDevice
 from swsearch.engine.cuda.search.engine import CudaEngine
 from swsearch.engine.cuda.search.forecast import Forecast, expected_rate
-from swsearch.engine.cuda.search.subjects import ONE_SLOT_RESIDUES, chunk_bytes
+from swsearch.engine.cuda.search.subjects import ONE_SLOT_RESIDUES, chunk_bytes, in_stored_order
 from swsearch.engine.protocol import Progress, Scored, ScoreRequest, score_requests
 from swsearch.errors import EngineError
 from swsearch.hits.ends import Ends
@@ -53,6 +54,28 @@ class _Work:
     partition: Partition
 
 
+@dataclass(frozen=True, eq=False)
+class _Shares:
+    """The subjects of a partition, divided among the devices.
+
+    Attributes
+    ----------
+    whole : Partition
+    parts : list of Partition
+    is_dealt : bool
+        Whether the subjects were dealt one by one (:func:`_dealt`); otherwise the parts are ranges.
+    """
+
+    whole: Partition
+    parts: list[Partition]
+    is_dealt: bool
+
+    def joined(self, blocks: list[ScoreBlock]) -> ScoreBlock:
+        """The blocks of all parts, in the order of the parts, as one block in stored order."""
+        block = ScoreBlock.concatenate(blocks)
+        return in_stored_order(block, self.whole) if self.is_dealt else block
+
+
 @dataclass(frozen=True)
 class _EndsRequest:
     """A call of :meth:`CudaDevices.ends` that waits for its result."""
@@ -70,8 +93,8 @@ class DeviceScoring:
     ----------
     threads, engines, work
         One of each per device.
-    n_parts : int
-        Number of blocks that are concatenated for a profile: one per share of the subjects, or 1.
+    shares : _Shares, optional
+        The shares of the subjects, if the devices divide them; otherwise each profile has a block of one device.
     answer : callable
         Called between launches in the first device's thread, to answer waiting requests for ends.
     """
@@ -81,10 +104,10 @@ class DeviceScoring:
         threads: Sequence[ThreadPoolExecutor],
         engines: Sequence[CudaEngine],
         work: Sequence[_Work],
-        n_parts: int,
+        shares: _Shares | None,
         answer: Callable[[], None],
     ) -> None:
-        self._n_parts = n_parts
+        self._shares = shares
         self._answer = answer
         self._stop = False
         # Events from the threads: a number of computed cells, a block of a device, or None when a device has ended.
@@ -137,11 +160,14 @@ class DeviceScoring:
                         progress(event)
                 else:
                     number, index, block = event
+                    if self._shares is None:
+                        yield index, block
+                        continue
                     found = parts.setdefault(index, {})
                     found[number] = block
-                    if len(found) == self._n_parts:
+                    if len(found) == len(self._futures):
                         del parts[index]
-                        yield index, ScoreBlock.concatenate([found[part] for part in sorted(found)])
+                        yield index, self._shares.joined([found[part] for part in sorted(found)])
         finally:
             self.cancel()
 
@@ -186,7 +212,7 @@ class CudaDevices(Closeable):
         memory_limit: int | None = None,
     ) -> None:
         self.ordinals = tuple(dict.fromkeys(ordinals))
-        self._shares: dict[int, tuple[Partition, list[Partition]]] = {}
+        self._shares: dict[int, _Shares] = {}
         self._requests: queue.SimpleQueue[_EndsRequest] = queue.SimpleQueue()
         self._threads = [ThreadPoolExecutor(1, f"cuda{ordinal}") for ordinal in self.ordinals]
         self.engines: list[CudaEngine] = []
@@ -221,13 +247,14 @@ class CudaDevices(Closeable):
         if not self.engines:
             raise EngineError("the CUDA engine was closed; make a new one")
         if self.shares_subjects(len(requests), partition):
-            work = [_Work(range(len(requests)), requests, share) for share in self._shares_of(partition)]
-            return DeviceScoring(self._threads, self.engines, work, len(work), self._answer)
+            shares = self._shares_of(partition)
+            work = [_Work(range(len(requests)), requests, share) for share in shares.parts]
+            return DeviceScoring(self._threads, self.engines, work, shares, self._answer)
         work = [
             _Work(indices, [requests[index] for index in indices], partition)
             for indices in self._queries_by_device([request.profile for request in requests])
         ]
-        return DeviceScoring(self._threads, self.engines, work, 1, self._answer)
+        return DeviceScoring(self._threads, self.engines, work, None, self._answer)
 
     def preload(self, partition: Partition) -> None:
         """See :class:`swsearch.engine.protocol.BackgroundEngine`.
@@ -241,7 +268,7 @@ class CudaDevices(Closeable):
     def explain(self, profiles: Sequence[QueryProfile], partition: Partition, floors: Sequence[int]) -> list[str]:
         """See :class:`swsearch.engine.protocol.BackgroundEngine`."""
         requests = score_requests(profiles, floors)
-        share = self._shares_of(partition)[0] if self.shares_subjects(len(requests), partition) else partition
+        share = self._shares_of(partition).parts[0] if self.shares_subjects(len(requests), partition) else partition
         return self.engines[0].plan(requests, share).lines() if len(share) else []
 
     @property
@@ -272,7 +299,7 @@ class CudaDevices(Closeable):
             call_residues = min(call_residues, sum(profile.length for profile in profiles))
             n_pairs += sum(len(indices) == 2 for indices in engine.batches(profiles))
         shared = any(self.shares_subjects(n_profiles or self.profiles_per_call, partition) for partition in partitions)
-        parts = [self._shares_of(partition)[0] if shared else partition for partition in partitions]
+        parts = [self._shares_of(partition).parts[0] if shared else partition for partition in partitions]
         facts = [engine.facts for engine in self.engines]
         free = [
             thread.submit(engine.free_bytes).result()
@@ -326,7 +353,7 @@ class CudaDevices(Closeable):
             return n_devices > 1
         if all(engine.keeps(partition) for engine in self.engines):
             return False
-        return all(engine.keeps(share) for engine, share in zip(self.engines, self._shares_of(partition), strict=True))
+        return all(engine.keeps(share) for engine, share in zip(self.engines, self._ranges_of(partition), strict=True))
 
     def _queries_by_device(self, profiles: Sequence[QueryProfile]) -> list[list[int]]:
         """Indices of each device's profiles: the longest first, each given to the device with the least work so far.
@@ -341,15 +368,37 @@ class CudaDevices(Closeable):
             loads[least] += profiles[index].length
         return [sorted(indices) for indices in indices_by_device]
 
-    def _shares_of(self, partition: Partition) -> list[Partition]:
-        """Ranges of about equal residues, one per device; each call returns the same objects, so devices cache them."""
+    def _shares_of(self, partition: Partition) -> _Shares:
+        """One share per device; each call returns the same objects, so that the devices cache them.
+
+        If each device has memory for all residues, the subjects are dealt one by one, so that all shares have the same
+        distribution of lengths and take the same time. Otherwise each share is a range of about equal residues.
+        """
         known = self._shares.get(id(partition))
-        if known is None or known[0] is not partition:
-            ends = np.cumsum(partition.lengths, dtype=np.uint64)
-            total = float(ends[-1]) if len(ends) else 0.0
-            count = len(self.engines)
-            cuts = [int(np.searchsorted(ends, total * share / count)) for share in range(1, count)]
-            bounds = [0, *cuts, len(partition)]
-            shares = [partition[start:stop] for start, stop in itertools.pairwise(bounds)]
-            known = self._shares[id(partition)] = (partition, shares)
-        return known[1]
+        if known is None or known.whole is not partition:
+            is_dealt = all(engine.keeps(partition) for engine in self.engines)
+            parts = _dealt(partition, len(self.engines)) if is_dealt else self._ranges_of(partition)
+            known = self._shares[id(partition)] = _Shares(partition, parts, is_dealt)
+        return known
+
+    def _ranges_of(self, partition: Partition) -> list[Partition]:
+        """Ranges of about equal residues, one per device."""
+        ends = np.cumsum(partition.lengths, dtype=np.uint64)
+        total = float(ends[-1]) if len(ends) else 0.0
+        count = len(self.engines)
+        cuts = [int(np.searchsorted(ends, total * share / count)) for share in range(1, count)]
+        return [partition[start:stop] for start, stop in itertools.pairwise([0, *cuts, len(partition)])]
+
+
+def _dealt(partition: Partition, n_parts: int) -> list[Partition]:
+    """The subjects dealt one by one; ``subject_index`` of a part are rows of the partition."""
+    rows = np.arange(len(partition), dtype=np.uint32)
+    return [
+        Partition(
+            partition.residues,
+            np.ascontiguousarray(partition.starts[first::n_parts]),
+            np.ascontiguousarray(partition.lengths[first::n_parts]),
+            np.ascontiguousarray(rows[first::n_parts]),
+        )
+        for first in range(n_parts)
+    ]

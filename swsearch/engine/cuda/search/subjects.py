@@ -418,7 +418,11 @@ class SubjectStore:
 
 
 def in_stored_order(block: ScoreBlock, partition: Partition) -> ScoreBlock:
-    """A streamed block in stored order, with its positions in the partition replaced by the subjects' indices."""
+    """A block in stored order, with its positions in the partition replaced by the subjects' indices."""
+    if len(block) == len(partition):
+        scores = np.empty_like(block.score)
+        scores[block.subject_index] = block.score
+        return ScoreBlock(partition.subject_index, scores, block.n_rescored, block.n_left_out)
     order = np.argsort(block.subject_index)
     return ScoreBlock(
         partition.subject_index[block.subject_index[order]], block.score[order], block.n_rescored, block.n_left_out

@@ -8,6 +8,7 @@ import pytest
 from swsearch.database.partition import Partition
 from swsearch.engine.cuda.runtime.device import Device
 from swsearch.engine.cuda.search.multi_gpu import PROFILES_PER_DEVICE, CudaDevices
+from swsearch.engine.cuda.search.subjects import chunk_bytes
 from swsearch.engine.protocol import ScoreEngine
 from swsearch.engine.reference import ReferenceEngine
 from swsearch.errors import EngineUnavailable
@@ -48,6 +49,18 @@ def test_two_devices_score_as_one(n_queries):
         floors = [30] * n_queries
         assert_same(engine.score(profiles, partition, floors), ReferenceEngine().score(profiles, partition, floors))
     assert sum(reported) == 2 * partition.n_residues * sum(profile.length for profile in profiles)
+
+
+@pytest.mark.parametrize(("missing_bytes", "n_of_first"), [(0, 20), (1, 29)])
+def test_the_memory_decides_how_subjects_are_divided(missing_bytes, n_of_first):
+    """Of 40 subjects each device is dealt 20; ranges of equal residues give the first device the 29 shortest."""
+    profiles, partition = small_case(8, 1)
+    assert partition.lengths[:28].sum() < partition.n_residues / 2 <= partition.lengths[:30].sum()
+    with CudaDevices([0, 1], opener(), chunk_bytes(partition) - missing_bytes) as engine:
+        assert f"{n_of_first} subjects" in "".join(engine.explain(profiles, partition, [30]))
+        for floors in (None, [30]):
+            found = engine.score(profiles, partition, floors)
+            assert_same(found, ReferenceEngine().score(profiles, partition, floors))
 
 
 def test_a_device_that_cannot_be_opened_closes_the_others():
