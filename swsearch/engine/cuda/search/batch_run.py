@@ -331,6 +331,8 @@ class BatchRun:
             assert request.floor is not None
             return ScoreBlock.concatenate([exact, of_windows.at_least(request.floor)])
         if request.floor is None:
+            if plan.n_direct == 0:
+                return ScoreBlock(partition.subject_index, windowed, n_rescored)
             assert query.values is not None
             values = self._widened(number, query, np.arange(plan.n_direct), query.values.copy())
             return ScoreBlock(partition.subject_index, np.concatenate([values, windowed]), n_again + n_rescored)

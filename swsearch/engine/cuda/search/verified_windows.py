@@ -374,40 +374,38 @@ class VerifiedWindowsRun:
 
         Windows that are not proven are scored again in this call, which waits for their launches.
         """
-        scores = np.zeros(len(self._indices), dtype=np.int32)
-        n_left = 0
-        while True:
-            best, beyond = self._proven()
-            scores[self._chosen] = best
-            n_left = n_left or int(beyond.sum())
-            if not beyond.any():
-                return scores, n_left
+        scores, beyond = self._proven()
+        n_left = int(np.count_nonzero(beyond))
+        while beyond.any():
             assert self._arithmetic.wider is not None
             chosen = self._chosen[beyond]
             windows = cut_in_windows(self._subjects.partition.lengths[self._indices[chosen]], self._size)
             self._prepare(self._arithmetic.wider, chosen, windows)
             self._start_timed()
+            scores[chosen], beyond = self._proven()
+        return scores, n_left
 
     def _proven(self) -> tuple[Scores, NDArray[np.bool_]]:
         """Repeat launches until all checkpoints are proven; the best scores, and whether they exceed the type."""
         profile, windows = self._profile, self._windows
-        by_diamonds = np.zeros(len(self._chosen), dtype=np.int32)
+        by_diamonds = None
         while True:
             found, best = self._downloaded()
             of_subjects = np.maximum.reduceat(best, windows.first)
             beyond = of_subjects > self._arithmetic.largest_exact(profile.max_score)
             strips = self._tile.strips(profile.length)
-            unproven = windows.unproven(found, strips) if self._extends else found != 0
-            unproven &= ~beyond[windows.subject]
-            again, whole = self._begin_earlier(unproven, of_subjects)
-            if whole.any() and suits_diamonds(profile):
-                of_whole = self._subjects.partition[self._indices[self._chosen[whole]]]
-                by_diamonds[whole] = score_by_diamonds(self._of.sweep, profile, of_whole, self._of.timing)
-            elif whole.any():
-                last = np.append(windows.first[1:], len(windows)) - 1
-                again[last[whole]] = True
+            again = windows.unproven(found, strips) if self._extends else found != 0
+            if again.any():
+                again, whole = self._begin_earlier(again & ~beyond[windows.subject], of_subjects)
+                if whole.any() and suits_diamonds(profile):
+                    by_diamonds = np.zeros_like(of_subjects) if by_diamonds is None else by_diamonds
+                    of_whole = self._subjects.partition[self._indices[self._chosen[whole]]]
+                    by_diamonds[whole] = score_by_diamonds(self._of.sweep, profile, of_whole, self._of.timing)
+                elif whole.any():
+                    last = np.append(windows.first[1:], len(windows)) - 1
+                    again[last[whole]] = True
             if not again.any():
-                return np.maximum(of_subjects, by_diamonds), beyond
+                return of_subjects if by_diamonds is None else np.maximum(of_subjects, by_diamonds), beyond
             self._again = np.flatnonzero(again)
             self._extends = False  # the windows beside them are finished
             self._plan()
