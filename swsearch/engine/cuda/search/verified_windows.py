@@ -389,6 +389,7 @@ class VerifiedWindowsRun:
         """Repeat launches until all checkpoints are proven; the best scores, and whether they exceed the type."""
         profile, windows = self._profile, self._windows
         by_diamonds = None
+        wholes = np.zeros(0, np.intp)  # the last windows of subjects to score whole
         while True:
             found, best = self._downloaded()
             of_subjects = np.maximum.reduceat(best, windows.first)
@@ -403,7 +404,10 @@ class VerifiedWindowsRun:
                     by_diamonds[whole] = score_by_diamonds(self._of.sweep, profile, of_whole, self._of.timing)
                 elif whole.any():
                     last = np.append(windows.first[1:], len(windows)) - 1
-                    again[last[whole]] = True
+                    wholes = np.append(wholes, last[whole])
+            if not again.any() and wholes.size:
+                # In a launch of their own, because each block has memory for the boundary of the longest window.
+                again[wholes], wholes = True, wholes[:0]
             if not again.any():
                 return of_subjects if by_diamonds is None else np.maximum(of_subjects, by_diamonds), beyond
             self._again = np.flatnonzero(again)

@@ -230,6 +230,25 @@ def test_what_no_window_proves_is_scored_whole(emulated: MakeDevice, suits_diamo
     assert ("sweep_pairs" in {entry for entry, _ in device.launches}) == suits_diamonds
 
 
+def test_a_subject_that_is_scored_whole_has_a_launch_of_its_own(emulated: MakeDevice) -> None:
+    """Each block of a launch has memory for the boundary of the longest window.
+
+    The first launch proves neither the subject of one letter nor the windows around the run of this letter in the
+    other subject; the second scores these windows again, and the third the subject of one letter.
+    """
+    table = sequence_profile(np.full(300, 5, dtype=np.uint8), BLOSUM62).table
+    profile = QueryProfile(np.arange(300, dtype=np.int32), np.repeat(table, 300, axis=0), BLOSUM62.gap)
+    with_run = with_inserted(random_codes(np.random.default_rng(3), 4_000), 1_990, np.full(32, 5, dtype=np.uint8))
+    launches = []
+    for subjects in ([with_run], [with_run, np.full(1_500, 5, dtype=np.uint8)]):
+        device = emulated(multiprocessors=SLOTS)
+        with windowed(device, 64, 128) as engine:
+            assert_as_reference(engine, profile, Partition.pack(subjects))
+            assert engine.windows.n_whole == len(subjects) - 1
+        launches.append(window_launches(device).count("score_windows"))
+    assert launches == [2, 3]
+
+
 def test_a_high_score_reaches_as_far_as_gaps_carry_it(emulated: MakeDevice) -> None:
     """Behind a complete copy of the query, gaps alone keep H above 0 for 800 columns, in many windows at once."""
     rng = np.random.default_rng(13)
