@@ -3,26 +3,29 @@
 // boundary of the strip above. Outputs: the largest E in every lane and the boundary of this strip.
 //
 // The method. Every kBand consecutive query rows are a band. The rows of a band share one E, and F passes from band to
-// band only. In column j, for each band from the top down, where c = open + extend is the cost of a gap of one residue:
+// band only. In column j, for each band from the top down, where c = open + extend is the cost of a gap of one residue
+// and d = min(kBand * extend, c):
 //
 //     t(i)    = kept(i-1, j-1) + s(i, j)             for each row of the band
 //     g       = max over the band's t - c
 //     Y       = max(E, F, g, 0)
 //     kept(i) = max(t(i), Y)                         for each row of the band
 //     E'      = max(E - extend, g)                   of the next column
-//     F'      = max(Y - kBand * extend, g)           of the band below
+//     F'      = max(Y - d, g)                        of the band below
 //
 // Why kept >= H. If a gap that consumes the query is next to one that consumes the subject, the two can be exchanged,
 // and the score remains the same. So every cell of an optimal local alignment is reached by a diagonal step to a cell
 // (i, j), n >= 0 residues of a gap that consumes the subject and k >= 0 residues of a gap that consumes the query. By
-// induction along the alignment, t(i, j) is at least the alignment's score there. Let row i + k be d bands below the
-// band of row i.
+// induction along the alignment, t(i, j) is at least the alignment's score there. Let row i + k be b bands below the
+// band of row i; then k - 1 >= (b - 1) * kBand if b > 0.
 //   n = k = 0     kept >= t.
 //   n > 0         E of the band of row i in column j + n is at least g - (n - 1) * extend >= t - open - n * extend.
-//   k > 0, n = 0  Y >= g, and d bands below F >= g - (d - 1) * kBand * extend. The alignment pays c + (k - 1) * extend,
-//                 and (d - 1) * kBand <= k - 1.
-//   k > 0, n > 0  Y >= E, and d bands below F >= E - d * kBand * extend. The alignment pays c + (k - 1) * extend for
-//                 the second gap: at least c + (d - 1) * kBand * extend if d > 0. So kBand * extend <= c is sufficient.
+//   k > 0, n = 0  Y >= g, and b bands below F >= g - (b - 1) * d. The alignment pays c + (k - 1) * extend, which is at
+//                 least c + (b - 1) * d.
+//   k > 0, n > 0  Y >= E, and b bands below F >= E - b * d. The alignment pays c + (k - 1) * extend for the second gap;
+//                 if b > 0, this is at least c + (b - 1) * d >= b * d.
+// Linear gaps (open = 0) are included. If kBand * extend > c, F loses less than the alignment in each band, so the
+// bound is valid, but more subjects pass.
 //
 // The result. E is looked at after every four columns, as in the deferred kernels: it is then at least t - open - 4 *
 // extend for every t of these columns, and the best score is some t. Therefore a result below T - open - 4 * extend
@@ -46,7 +49,7 @@
 //
 // Row blocks. The high half's rows follow the low half's, so F of the low half's last band enters the high half's first
 // band in the same column. F first passes through the bands of both halves at once, with nothing above the high half.
-// What then leaves the low half, less b * kBand * extend, is compared with Y of band b of the high half: F' is a
+// What then leaves the low half, less b * d, is compared with Y of band b of the high half: F' is a
 // maximum of sums, so the parts of F may pass one after the other. This is one more instruction per band, and kept is
 // computed after it.
 //
@@ -116,12 +119,11 @@ SWS_DEVICE typename Arithmetic::Word bound_strip(const uint4* strip, const u32* 
     constexpr int kWords = Shape::kWords;
     constexpr int kBands = kWords / kBand;
     constexpr int kFirstGap = kOpen + kExtend;
-    constexpr int kBandGap = kBand * kExtend;
+    constexpr int kBandGap = kBand * kExtend < kFirstGap ? kBand * kExtend : kFirstGap;
     constexpr bool kBoundary = kEdges != Edges::kNone;
     constexpr bool kRowBlocks = Shape::kPairing == Pairing::kRowBlocks;
     static_assert(Arithmetic::kPair, "a word has two halves");
     static_assert(kWords % kBand == 0, "a band lies within a half of a lane");
-    static_assert(kOpen >= 0 && kBandGap <= kFirstGap, "crossing a band costs at most what opening a gap does");
 
     const Columns columns(length);
     const int lane = static_cast<int>(threadIdx.x) % Shape::kGroup;

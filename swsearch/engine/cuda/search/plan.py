@@ -80,8 +80,8 @@ class PlanOptions:
         Use the deferred maximum where the caller gives floors.
     thresholds : Thresholds
     band : int or None
-        Rows of a band of the bound that is computed first where the caller gives floors and the gap costs permit it; 0
-        for no bound; None for the engine's choice, which is none.
+        Rows of a band of the bound that replaces the deferred maximum; 0 for no bound; None for the engine's choice,
+        which is none.
     """
 
     texture: bool = True

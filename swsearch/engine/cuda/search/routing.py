@@ -25,7 +25,6 @@ from swsearch.engine.cuda.search.layout import Strip, layout
 from swsearch.engine.cuda.search.profile import residue_columns
 from swsearch.engine.cuda.search.tuning import choose_intra_task_tile
 from swsearch.query.profile import QueryProfile
-from swsearch.scoring.gap import GapPenalty
 from swsearch.typing import Lengths
 
 FAST_GAP_LIMIT: Final = 2047
@@ -107,11 +106,6 @@ def deferred_limit(profile: QueryProfile, floor: int | None) -> int | None:
     return limit if limit > 0 else None
 
 
-def suits_band(gap: GapPenalty, band: int) -> bool:
-    """Whether a bound with bands of so many rows is valid: crossing a band costs at most what opening a gap does."""
-    return band * gap.extend <= gap.first
-
-
 def first_long(lengths: Lengths, n_residues: int, n_groups: int) -> int:
     """Index of the first subject that is given a warp of its own.
 
@@ -180,13 +174,13 @@ def plan_inter_task(
 ) -> InterTaskPlan:
     """Score type and strips of one query or of two, whose gap costs are equal.
 
-    With ``band``, the deferred kernel is the bound with bands of so many rows, if it is valid for the gap costs.
+    With ``band``, the deferred kernel is the bound with bands of so many rows.
     """
     order = tuple(sorted(range(len(profiles)), key=lambda index: profiles[index].length))
     fast = all(first_arithmetic(profile) is Arithmetic.FAST for profile in profiles)
     arithmetic = Arithmetic.FAST if fast else Arithmetic.SHORT
     deferred = deferred and arithmetic is Arithmetic.FAST
-    band = band if deferred and suits_band(profiles[0].gap, band) else 0
+    band = band if deferred else 0
     lengths = tuple(profiles[index].length for index in order)
     found = layout(architecture, residue_columns(profiles), lengths, deferred=deferred, band=band)
     return InterTaskPlan(arithmetic, order, found.strips, deferred, band)
