@@ -1,7 +1,8 @@
 """Measures the speed of the inter-task CUDA kernel on this GPU for different tiles.
 
     python benchmarks/tune_cuda.py [--pairing kRowBlocks] [--groups 8] [--words 8,16,28] [--launches 256x2]
-    python benchmarks/tune_cuda.py --write cuda/tuning/hopper.json
+    python benchmarks/tune_cuda.py --bands 4,5,6,8 --words 40,48 --groups 4,8 --deferred 1
+    python benchmarks/tune_cuda.py --write cuda/tuning/hopper.json [--sections bound]
 
 A tile is the shape of a strip of query rows: lanes per subject, words per lane, and the contents of a word
 (``cuda/search/tile.cuh``). Subjects are synthetic proteins. The query has exactly the rows of the strips, so
@@ -10,9 +11,10 @@ that no time is spent on padding.
 Without ``--write``, every combination of the options is measured, and one line of JSON per kernel is printed: GCUPS,
 picoseconds per strip and subject residue, registers per thread, and spilled bytes.
 
-With ``--write FILE``, the tiles in the section ``inter_task`` of FILE are measured, and FILE is replaced by a copy with
-the new times. Each tile is measured as a single strip (``alone``) and as one of several strips that exchange a boundary
-(``edges``), each time with the exact and the deferred kernel (docs/glossary.md).
+With ``--write FILE``, the tiles in the sections ``inter_task`` and ``bound`` of FILE are measured, and FILE is replaced
+by a copy with the new times. Each tile is measured as a single strip (``alone``) and as one of several strips that
+exchange a boundary (``edges``). Tiles in ``inter_task`` are measured with the exact and the deferred kernel
+(docs/glossary.md), those in ``bound`` with the bound.
 ``swsearch/engine/cuda/search/tuning.py`` reads these files.
 """
 
@@ -23,7 +25,7 @@ import itertools
 import json
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -140,36 +142,42 @@ class Tuner:
 
 
 def case_of(
-    tile: Tile, threads: int, blocks: int, *, deferred: bool, strips: int, texture: bool = True,
+    tile: Tile, threads: int, blocks: int, *, deferred: bool, strips: int, band: int = 0, texture: bool = True,
     arithmetic: Arithmetic = Arithmetic.FAST, more: tuple[tuple[str, str], ...] = (),
 ) -> Case:  # fmt: skip
     edges = BoundaryMode.OWN if strips > 1 else BoundaryMode.NONE
     spec = inter_task_kernel(
-        arithmetic, tile, default_scheme(PROTEIN).gap, deferred=deferred, edges=edges, texture=texture,
+        arithmetic, tile, default_scheme(PROTEIN).gap, deferred=deferred, band=band, edges=edges, texture=texture,
         threads=threads, blocks=blocks,
     )  # fmt: skip
     return Case(tile, replace(spec, constants=spec.constants + more), strips)
 
 
-def write_tuning(path: Path, tuner: Tuner) -> None:
-    """Measure the tiles of a tuning file and rewrite it, with one line per tile."""
+def write_tuning(path: Path, tuner: Tuner, sections: Sequence[str]) -> None:
+    """Measure the tiles of some sections of a tuning file and rewrite it, with one line per tile."""
     tuning = json.loads(path.read_text(encoding="utf-8"))
     tuning["measured"] = f"{tuner.device.facts.name}, {tuner.device.compiler.name} {tuner.device.compiler.version}"
     kinds = [("alone", 1), ("edges", EDGE_STRIPS)]
-    cases: dict[tuple[str, int, str], list[Case]] = {}
-    for pairing, entries in tuning["inter_task"].items():
-        for place, entry in enumerate(entries):
-            tile = Tile(Pairing(pairing), entry["group"], entry["words"], PROTEIN_COLUMNS)
-            for kind, strips in kinds:
-                cases[pairing, place, kind] = [
-                    case_of(tile, entry["threads"], entry["blocks"], deferred=deferred, strips=strips)
-                    for deferred in (False, True)
-                ]
+    cases: dict[tuple[str, str, int, str], list[Case]] = {}
+    for section in sections:
+        for pairing, entries in tuning[section].items():
+            for place, entry in enumerate(entries):
+                tile = Tile(Pairing(pairing), entry["group"], entry["words"], PROTEIN_COLUMNS)
+                band = entry.get("band", 0)
+                for kind, strips in kinds:
+                    cases[section, pairing, place, kind] = [
+                        case_of(tile, entry["threads"], entry["blocks"], deferred=deferred, strips=strips, band=band)
+                        for deferred in ((True,) if band else (False, True))
+                    ]
     tuner.compile(itertools.chain.from_iterable(cases.values()))
-    for (pairing, place, kind), both in cases.items():
-        rows = [tuner.measure(case) for case in both]
-        tuning["inter_task"][pairing][place][kind] = [row["picoseconds"] for row in rows]
-        print(pairing, kind, *(row["gcups"] for row in rows), tuning["inter_task"][pairing][place], flush=True)
+    for (section, pairing, place, kind), of_tile in cases.items():
+        rows = [tuner.measure(case) for case in of_tile]
+        times = [row["picoseconds"] for row in rows]
+        entry = tuning[section][pairing][place]
+        entry[kind] = times[0] if "band" in entry else times
+        print(section, pairing, kind, *(row["gcups"] for row in rows), entry, flush=True)
+    if "bound" in sections:
+        tuning.pop("predicted", None)
     lines = [f' "{key}": {json.dumps(value)}' for key, value in tuning.items() if not isinstance(value, dict)]
     for section, by_pairing in tuning.items():
         if isinstance(by_pairing, dict):
@@ -188,6 +196,7 @@ def main() -> None:
     parser.add_argument("--words", default="8,16,24,28")
     parser.add_argument("--launches", default="256x2", help="threads x blocks, several with commas")
     parser.add_argument("--deferred", default="0,1")
+    parser.add_argument("--bands", default="0", help="rows of a band of the bound, 0 for none; with --deferred 1")
     parser.add_argument("--strips", default="1", help="1 for one strip, 2 and more for kernels with boundaries")
     parser.add_argument("--texture", default="1")
     parser.add_argument("--arithmetic", default="FastPair")
@@ -195,12 +204,13 @@ def main() -> None:
     parser.add_argument("--repeat", type=int, default=3)
     parser.add_argument("--constants", default="", help="more constants: NAME=VALUE with commas, sets with semicolons")
     parser.add_argument("--write", type=Path, help="a tuning file, to be measured and written again")
+    parser.add_argument("--sections", default="inter_task,bound", help="its sections to measure")
     options = parser.parse_args()
 
     arithmetic = Arithmetic(options.arithmetic)
     tuner = Tuner(options.subjects, options.repeat, arithmetic)
     if options.write is not None:
-        write_tuning(options.write, tuner)
+        write_tuning(options.write, tuner, options.sections.split(","))
         return
     sets = [
         tuple((pair.split("=")[0], pair.split("=")[1]) for pair in part.split(",") if pair)
@@ -209,12 +219,13 @@ def main() -> None:
     cases = [
         case_of(
             Tile(Pairing(pairing), group, words, PROTEIN_COLUMNS), *numbers(launch.replace("x", ",")),
-            deferred=bool(deferred), strips=strips, texture=bool(texture), arithmetic=arithmetic, more=more,
+            deferred=bool(deferred), strips=strips, band=band, texture=bool(texture), arithmetic=arithmetic, more=more,
         )
-        for pairing, group, words, launch, deferred, strips, texture, more in itertools.product(
+        for pairing, group, words, launch, deferred, strips, band, texture, more in itertools.product(
             options.pairing.split(","), numbers(options.groups), numbers(options.words), options.launches.split(","),
-            numbers(options.deferred), numbers(options.strips), numbers(options.texture), sets,
+            numbers(options.deferred), numbers(options.strips), numbers(options.bands), numbers(options.texture), sets,
         )
+        if band == 0 or (deferred and words % band == 0)
     ]  # fmt: skip
     tuner.compile(cases)
     for case in cases:

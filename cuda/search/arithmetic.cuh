@@ -55,6 +55,7 @@ struct FastPair {
     // Ampere and Ada have no 16-bit integer maxima. Their fp16 maxima order these patterns in the same way.
     static SWS_DEVICE Word max3_floor(Word a, Word b, Word c) { return half2_max(half2_max(a, b), c); }
     static SWS_DEVICE Word max3(Word a, Word b, Word c) { return half2_max(half2_max(a, b), c); }
+    static SWS_DEVICE Word max2(Word a, Word b) { return half2_max(a, b); }
 
     template <int kStep>
     static SWS_DEVICE Word decay_or(Word a, Word b) {
@@ -66,6 +67,7 @@ struct FastPair {
 
     // max(a, b, c) of halves that are not negative.
     static SWS_DEVICE Word max3(Word a, Word b, Word c) { return __vimax3_s16x2(a, b, c); }
+    static SWS_DEVICE Word max2(Word a, Word b) { return __vmaxs2(a, b); }
 
     // max(a - kStep, b, 0)
     template <int kStep>

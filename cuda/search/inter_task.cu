@@ -1,5 +1,5 @@
 // Inter-task kernel: the best local score of one strip of a query, or of two queries, against each subject of a
-// range. The recurrence is that of strip.cuh.
+// range. The recurrence is that of strip.cuh, or, with kBand, its upper bound in bound.cuh.
 //
 // Threads and cells. A group of 4 to 32 lanes aligns one subject, so a warp aligns as many subjects as it has groups.
 // Blocks are persistent: each stages the strip in shared memory once, then its warps take subjects by means of a
@@ -18,6 +18,7 @@
 // larger result indicates that it may be inexact (arithmetic.cuh); collect_at_least lists those subjects, and they are
 // scored again in a wider type. With kDeferred the result is a bound (strip.cuh). Subjects are shorter than 2^31.
 
+#include "search/bound.cuh"
 #include "search/strip.cuh"
 
 namespace swsearch {
@@ -40,7 +41,7 @@ struct StripOfQuery {
 
 // strip: shared memory for one staged strip. scores_low: the score of each subject; with two queries, scores_low is
 // that of the query in the low halves and scores_high that of the other. work_counter: 0 before the launch.
-template <class Arithmetic, class Shape, int kOpen, int kExtend, bool kDeferred, Edges kEdges, bool kTexture>
+template <class Arithmetic, class Shape, int kOpen, int kExtend, bool kDeferred, int kBand, Edges kEdges, bool kTexture>
 SWS_DEVICE void inter_task(uint4* strip, const ProfileSource& profile, const StripOfQuery& query,
                            const SubjectRange& subjects, int* scores_low, int* scores_high, u32* work_counter) {
     stage_strip<kTexture>(strip, profile, query.first_unit, Shape::kStripUnits, static_cast<int>(threadIdx.x),
@@ -64,9 +65,17 @@ SWS_DEVICE void inter_task(uint4* strip, const ProfileSource& profile, const Str
         const int length = has_subject ? static_cast<int>(subjects.lengths[subject]) : 0;
 
         const BoundaryLocation boundary{query.above, query.below, static_cast<u32>(start / kColumnsPerRound)};
-        const auto best = align_strip<Arithmetic, Shape, kOpen, kExtend, kDeferred, kEdges>(
-            strip, subjects.residues + start / 4, WholeSubject<Shape>(length), boundary, query.has_strip_above != 0,
-            query.has_strip_below != 0, NoSync());
+        const u32* const residues = subjects.residues + start / 4;
+        typename Arithmetic::Word best;
+        if constexpr (kBand == 0) {
+            best = align_strip<Arithmetic, Shape, kOpen, kExtend, kDeferred, kEdges>(
+                strip, residues, WholeSubject<Shape>(length), boundary, query.has_strip_above != 0,
+                query.has_strip_below != 0, NoSync());
+        } else {
+            static_assert(kDeferred, "a bound is the result of a deferred kernel");
+            best = bound_strip<Arithmetic, Shape, kOpen, kExtend, kBand, kEdges>(
+                strip, residues, length, boundary, query.has_strip_above != 0, query.has_strip_below != 0);
+        }
 
         if (writes_score && has_subject) {
             const bool has_score = kEdges != Edges::kNone && query.has_strip_above != 0;
@@ -90,9 +99,9 @@ SWS_DEVICE void inter_task(uint4* strip, const ProfileSource& profile, const Str
 // this strip, and the int32 score of each subject, scores_low and, for two queries, scores_high.
 //
 // Compile-time constants: SWS_ARITHMETIC (FastPair, ShortPair, Wide); SWS_PAIRING (kRowBlocks, kTwoQueries, kSingle),
-// SWS_GROUP, SWS_WORDS and SWS_COLUMNS (the tile); SWS_GAP_OPEN; SWS_GAP_EXTEND; SWS_DEFERRED (0 or 1); SWS_EDGES
-// (kNone, kOwn, kReadsPair); SWS_TEXTURE (0 or 1); SWS_THREADS and SWS_BLOCKS (threads per block, minimum of blocks per
-// multiprocessor).
+// SWS_GROUP, SWS_WORDS and SWS_COLUMNS (the tile); SWS_GAP_OPEN; SWS_GAP_EXTEND; SWS_DEFERRED (0 or 1); SWS_BAND
+// (rows of a band of the bound, 0 for none); SWS_EDGES (kNone, kOwn, kReadsPair); SWS_TEXTURE (0 or 1); SWS_THREADS and
+// SWS_BLOCKS (threads per block, minimum of blocks per multiprocessor).
 SWS_KERNEL(SWS_THREADS, SWS_BLOCKS)
 inter_task(const uint4* profile, swsearch::u64 texture, int first_unit, int has_strip_above, int has_strip_below,
            const swsearch::u32* above, swsearch::u32* below, const swsearch::u32* residues, const swsearch::u64* starts,
@@ -101,9 +110,9 @@ inter_task(const uint4* profile, swsearch::u64 texture, int first_unit, int has_
     using namespace swsearch;
     SWS_DYNAMIC_SHARED(uint4, strip);
     using Shape = Tile<SWS_GROUP, SWS_WORDS, SWS_COLUMNS, Pairing::SWS_PAIRING>;
-    swsearch::inter_task<SWS_ARITHMETIC, Shape, SWS_GAP_OPEN, SWS_GAP_EXTEND, SWS_DEFERRED != 0, Edges::SWS_EDGES,
-                         SWS_TEXTURE != 0>(strip, ProfileSource{profile, texture},
-                                           StripOfQuery{first_unit, has_strip_above, has_strip_below, above, below},
-                                           SubjectRange{residues, starts, lengths, n_subjects}, scores_low, scores_high,
-                                           work_counter);
+    swsearch::inter_task<SWS_ARITHMETIC, Shape, SWS_GAP_OPEN, SWS_GAP_EXTEND, SWS_DEFERRED != 0, SWS_BAND,
+                         Edges::SWS_EDGES, SWS_TEXTURE != 0>(
+        strip, ProfileSource{profile, texture},
+        StripOfQuery{first_unit, has_strip_above, has_strip_below, above, below},
+        SubjectRange{residues, starts, lengths, n_subjects}, scores_low, scores_high, work_counter);
 }

@@ -211,8 +211,17 @@ def inter_task_kernel(
     texture: bool,
     threads: int,
     blocks: int,
+    band: int = 0,
 ) -> KernelSpec:
-    """The inter-task kernel; ``blocks`` is the number of blocks that a multiprocessor must be able to run."""
+    """The inter-task kernel.
+
+    Parameters
+    ----------
+    blocks : int
+        Blocks that a multiprocessor must be able to run.
+    band : int
+        Rows of a band of the bound, a divisor of the tile's words (``bound.cuh``); 0 for the recurrence itself.
+    """
     return KernelSpec(
         "search",
         "inter_task",
@@ -226,6 +235,7 @@ def inter_task_kernel(
             gap_open=gap.open,
             gap_extend=gap.extend,
             deferred=deferred,
+            band=band,
             edges=edges.value,
             texture=texture,
             threads=threads,

@@ -56,17 +56,19 @@ class Layout:
 
 
 @cache
-def layout(architecture: int, columns: int, lengths: tuple[int, ...], *, deferred: bool) -> Layout:
+def layout(architecture: int, columns: int, lengths: tuple[int, ...], *, deferred: bool, band: int = 0) -> Layout:
     """The cheapest strips for a query of this length, or for two queries, the shorter first.
+
+    With ``band``, the tiles are those of the bound with bands of so many rows.
 
     Two queries share words down to the end of the shorter one, to a few rows beyond it, or to the end of the longer
     one, whichever is cheapest; below these rows the longer one continues in row blocks.
     """
-    one = _table(architecture, Pairing.ROW_BLOCKS, columns, deferred)
+    one = _table(architecture, Pairing.ROW_BLOCKS, columns, deferred, band)
     if len(lengths) == 1:
         return _linked(_cover(one, lengths[0], whole=True), deferred)
     shorter, longer = lengths
-    two = _table(architecture, Pairing.TWO_QUERIES, columns, deferred)
+    two = _table(architecture, Pairing.TWO_QUERIES, columns, deferred, band)
     reach = two.shapes[-1].tile.rows
     found = [_linked(_cover(two, longer, whole=True), deferred)]
     for rows in range(shorter, min(longer, shorter + reach), ROW_UNIT):
@@ -120,8 +122,8 @@ def _units(rows: int) -> int:
 
 
 @cache
-def _table(architecture: int, pairing: Pairing, columns: int, deferred: bool) -> _Table:
-    shapes = tiles(architecture, pairing, columns)
+def _table(architecture: int, pairing: Pairing, columns: int, deferred: bool, band: int) -> _Table:
+    shapes = tiles(architecture, pairing, columns, band)
     full = min(shapes, key=lambda shape: shape.edges[deferred] / shape.tile.rows)
     single = [
         min((s for s in shapes if _units(s.tile.rows) >= units), key=lambda shape: shape.alone[deferred])

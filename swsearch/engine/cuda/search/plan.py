@@ -79,12 +79,16 @@ class PlanOptions:
     deferred : bool
         Use the deferred maximum where the caller gives floors.
     thresholds : Thresholds
+    band : int or None
+        Rows of a band of the bound that replaces the deferred maximum; 0 for no bound; None for the engine's choice,
+        which is none.
     """
 
     texture: bool = True
     pairs: bool = True
     deferred: bool = True
     thresholds: Thresholds = field(default_factory=Thresholds)
+    band: int | None = None
 
 
 @dataclass(frozen=True)
@@ -192,6 +196,7 @@ class BatchPlan:
         found = [f"{'queries' if shared else 'query'} of {lengths} residues{shared}"]
         if self.n_short:
             kind = "deferred maximum" if plan.deferred else "exact"
+            kind = f"bound, bands of {plan.band} rows" if plan.band else kind
             runs = [
                 (tile, len(list(same)))
                 for tile, same in groupby(
@@ -303,13 +308,16 @@ def plan_batch(
     """
     profiles = [request.profile for request in requests]
     limits = [deferred_limit(request.profile, request.floor) for request in requests]
-    inter_task = plan_inter_task(profiles, facts.architecture, deferred=options.deferred and None not in limits)
+    inter_task = plan_inter_task(
+        profiles, facts.architecture, deferred=options.deferred and None not in limits, band=options.band or 0
+    )
     kernels = tuple(
         inter_task_kernel(
             inter_task.arithmetic,
             strip.shape.tile,
             profiles[0].gap,
             deferred=inter_task.deferred,
+            band=inter_task.band,
             edges=strip.edges,
             texture=options.texture,
             threads=strip.shape.threads,

@@ -6,7 +6,7 @@ writes directly to the memory of an upload. The layout is that of :class:`swsear
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -70,9 +70,16 @@ def profile_strips(profiles: Sequence[QueryProfile], tile: Tile, arithmetic: Ari
     return ProfileStrips(profiles, tile, arithmetic, 0, tile.strips(max(profile.length for profile in profiles)))
 
 
-def pack_profile(profiles: Sequence[QueryProfile], tile: Tile, arithmetic: Arithmetic) -> Words:
-    """The words of all strips, shape (strips * tile.strip_units * 4,)."""
-    strips = profile_strips(profiles, tile, arithmetic)
-    words = np.empty(strips.n_words, np.uint32)
-    strips.pack(words)
+def pack_strips(strips: Sequence[ProfileStrips], allocate: Callable[[int, type[np.uint32]], Words] = np.empty) -> Words:
+    """The words of all strips, one after another, in an array that ``allocate`` makes."""
+    words = allocate(sum(part.n_words for part in strips), np.uint32)
+    first = 0
+    for part in strips:
+        part.pack(words[first : first + part.n_words])
+        first += part.n_words
     return words
+
+
+def pack_profile(profiles: Sequence[QueryProfile], tile: Tile, arithmetic: Arithmetic) -> Words:
+    """The words of all strips in one tile, shape (strips * tile.strip_units * 4,)."""
+    return pack_strips([profile_strips(profiles, tile, arithmetic)])

@@ -152,6 +152,8 @@ class InterTaskPlan:
 
     Attributes
     ----------
+    band : int
+        Rows of a band of the bound, which is deferred; 0 if the recurrence is not replaced by a bound.
     order : tuple of int
         Indices of the batch's queries, the shorter first. The first query is in the low halves of words, the last
         one in the high halves.
@@ -161,6 +163,7 @@ class InterTaskPlan:
     order: tuple[int, ...]
     strips: tuple[Strip, ...]
     deferred: bool
+    band: int = 0
 
     def queries(self, strip: Strip) -> tuple[int, ...]:
         """Indices of the strip's queries, that of the low halves first; row blocks have one query, the longer one."""
@@ -176,15 +179,21 @@ class InterTaskPlan:
         return found
 
 
-def plan_inter_task(profiles: Sequence[QueryProfile], architecture: int, *, deferred: bool) -> InterTaskPlan:
-    """Score type and strips of one query or of two."""
+def plan_inter_task(
+    profiles: Sequence[QueryProfile], architecture: int, *, deferred: bool, band: int = 0
+) -> InterTaskPlan:
+    """Score type and strips of one query or of two, whose gap costs are equal.
+
+    With ``band``, the deferred kernel is the bound with bands of so many rows.
+    """
     order = tuple(sorted(range(len(profiles)), key=lambda index: profiles[index].length))
     fast = all(first_arithmetic(profile) is Arithmetic.FAST for profile in profiles)
     arithmetic = Arithmetic.FAST if fast else Arithmetic.SHORT
     deferred = deferred and arithmetic is Arithmetic.FAST
+    band = band if deferred else 0
     lengths = tuple(profiles[index].length for index in order)
-    found = layout(architecture, residue_columns(profiles), lengths, deferred=deferred)
-    return InterTaskPlan(arithmetic, order, found.strips, deferred)
+    found = layout(architecture, residue_columns(profiles), lengths, deferred=deferred, band=band)
+    return InterTaskPlan(arithmetic, order, found.strips, deferred, band)
 
 
 def plan_intra_task(profile: QueryProfile, architecture: int, arithmetic: Arithmetic, *, windows: bool = False) -> Tile:

@@ -16,7 +16,7 @@ from numpy.typing import DTypeLike, NDArray
 from swsearch.engine.cuda.runtime.device import Buffer, Device, Stream, Texture
 from swsearch.engine.cuda.runtime.scratch import Scratch
 from swsearch.engine.cuda.search.launches import DeviceProfile
-from swsearch.engine.cuda.search.profile import ProfileStrips
+from swsearch.engine.cuda.search.profile import ProfileStrips, pack_strips
 
 PINNED_BYTES: Final = 1 << 20
 """Smallest piece of pinned memory; pinning a piece takes longer than a short search."""
@@ -70,13 +70,7 @@ class Slot:
 
     def profile(self, name: str, strips: Sequence[ProfileStrips], stream: Stream = Stream.COMPUTE) -> DeviceProfile:
         """Pack strips, begin to copy them to the buffer of this name, and return them as kernels read them."""
-        n_words = sum(part.n_words for part in strips)
-        staged = self.pinned(n_words, np.uint32)
-        first = 0
-        for part in strips:
-            part.pack(staged[first : first + part.n_words])
-            first += part.n_words
-        return self._as_profile(name, staged, stream)
+        return self._as_profile(name, pack_strips(strips, self.pinned), stream)
 
     def _as_profile(self, name: str, staged: NDArray[np.uint32], stream: Stream) -> DeviceProfile:
         """Begin to copy pinned words to the buffer of this name, with a texture object over it."""

@@ -2,8 +2,10 @@
 
 A file names its architectures and, for each pairing, lists the tiles: lanes per group, words per lane, threads per
 block, blocks per multiprocessor, and a strip's picoseconds per subject residue, without boundaries (``alone``) and with
-them (``edges``), each for the kernel that computes every score and for the deferred kernel. The times were measured on
-one device of the family (``benchmarks/tune_cuda.py``); on the others only their ratios matter.
+them (``edges``), each for the kernel that computes every score and for the deferred kernel. The section ``bound`` lists
+the tiles of the bound (``bound.cuh``), each with the rows of a band and one time of each kind. The times were measured
+on one device of the family (``benchmarks/tune_cuda.py``); on the others only their ratios matter. An entry
+``predicted`` says which times of a file were calculated instead.
 """
 
 from __future__ import annotations
@@ -37,7 +39,8 @@ class TunedTile:
     blocks : int
         Blocks per multiprocessor.
     alone, edges : (float, float)
-        Picoseconds per subject residue without and with boundaries: of the exact kernel and of the deferred one.
+        Picoseconds per subject residue without and with boundaries: of the exact kernel and of the deferred one. The
+        bound has the same time twice.
     """
 
     tile: Tile
@@ -63,20 +66,33 @@ def tuned_for(architecture: int) -> dict[str, Any]:
 
 
 @cache
-def tiles(architecture: int, pairing: Pairing, columns: int) -> tuple[TunedTile, ...]:
-    """All tiles of the inter-task kernel, ordered by rows."""
-    found = tuned_for(architecture)["inter_task"][pairing.value]
+def tiles(architecture: int, pairing: Pairing, columns: int, band: int = 0) -> tuple[TunedTile, ...]:
+    """All tiles of the inter-task kernel, ordered by rows; with ``band``, of the bound with bands of so many rows.
+
+    Raises
+    ------
+    EngineError
+        There is no bound with such bands.
+    """
+    tuned = tuned_for(architecture)
+    if band:
+        found = [entry for entry in tuned["bound"][pairing.value] if entry["band"] == band]
+        times = [((entry["alone"],) * 2, (entry["edges"],) * 2) for entry in found]
+    else:
+        found = tuned["inter_task"][pairing.value]
+        times = [(tuple(entry["alone"]), tuple(entry["edges"])) for entry in found]
+    if not found:
+        raise EngineError(f"no tile has bands of {band} rows; choose one of {band_rows(architecture)}")
     shapes = [
-        TunedTile(
-            Tile(pairing, entry["group"], entry["words"], columns),
-            entry["threads"],
-            entry["blocks"],
-            tuple(entry["alone"]),
-            tuple(entry["edges"]),
-        )
-        for entry in found
+        TunedTile(Tile(pairing, entry["group"], entry["words"], columns), entry["threads"], entry["blocks"], *both)
+        for entry, both in zip(found, times, strict=True)
     ]
     return tuple(sorted(shapes, key=lambda shape: shape.tile.rows))
+
+
+def band_rows(architecture: int) -> list[int]:
+    """Rows of the bands of all bounds that have tiles, ascending."""
+    return sorted({entry["band"] for entries in tuned_for(architecture)["bound"].values() for entry in entries})
 
 
 @cache

@@ -1,0 +1,255 @@
+// An upper bound of the scores that strip.cuh computes: it proves for most subjects that no alignment reaches a given
+// score. inter_task.cu calls it in place of align_strip. Inputs: the staged profile strip, packed residues and the
+// boundary of the strip above. Outputs: the largest E in every lane and the boundary of this strip.
+//
+// The method. Every kBand consecutive query rows are a band. The rows of a band share one E, and F passes from band to
+// band only. In column j, for each band from the top down, where c = open + extend is the cost of a gap of one residue
+// and d = min(kBand * extend, c):
+//
+//     t(i)    = kept(i-1, j-1) + s(i, j)             for each row of the band
+//     g       = max over the band's t - c
+//     Y       = max(E, F, g, 0)
+//     kept(i) = max(t(i), Y)                         for each row of the band
+//     E'      = max(E - extend, g)                   of the next column
+//     F'      = max(Y - d, g)                        of the band below
+//
+// Why kept >= H. If a gap that consumes the query is next to one that consumes the subject, the two can be exchanged,
+// and the score remains the same. So every cell of an optimal local alignment is reached by a diagonal step to a cell
+// (i, j), n >= 0 residues of a gap that consumes the subject and k >= 0 residues of a gap that consumes the query. By
+// induction along the alignment, t(i, j) is at least the alignment's score there. Let row i + k be b bands below the
+// band of row i; then k - 1 >= (b - 1) * kBand if b > 0.
+//   n = k = 0     kept >= t.
+//   n > 0         E of the band of row i in column j + n is at least g - (n - 1) * extend >= t - open - n * extend.
+//   k > 0, n = 0  Y >= g, and b bands below F >= g - (b - 1) * d. The alignment pays c + (k - 1) * extend, which is at
+//                 least c + (b - 1) * d.
+//   k > 0, n > 0  Y >= E, and b bands below F >= E - b * d. The alignment pays c + (k - 1) * extend for the second gap;
+//                 if b > 0, this is at least c + (b - 1) * d >= b * d.
+// Linear gaps (open = 0) are included. If kBand * extend > c, F loses less than the alignment in each band, so the
+// bound is valid, but more subjects pass.
+//
+// The result. E is looked at after every four columns, as in the deferred kernels: it is then at least t - open - 4 *
+// extend for every t of these columns, and the best score is some t. Therefore a result below T - open - 4 * extend
+// proves that no alignment scores T. A larger result proves nothing: those subjects are scored by an exact kernel.
+//
+// Raised values. Registers hold E, F and Y with c added. g + c is then the maximum of the band's t, without a sum, and
+// Y - c is a part of the instruction that computes kept. Raised values are at least 0, so that E, F and Y may be as low
+// as -c; since kept is at least 0, this makes no difference.
+//
+// Rounding. The sums t are those of FastPair; the other operations are exact. A sum beyond 2,047 is never rounded to
+// less than 2,048, and a pattern p >= 2,048 represents at least p; so if x <= p, the sum of the pattern p and a score s
+// is at least x + s or at least 2,048. Let an alignment score T or more, with T <= 2,047 - largest profile score, and
+// consider its first cell with a score of at least T. No score up to this cell exceeds 2,047. So the bound is at least
+// the alignment's score in all these cells, although values of other alignments may have been rounded. The host lowers
+// T accordingly (deferred_limit in routing.py). No value leaves the range of 16 bits, because beyond 2,047 the steps
+// between patterns become larger than all scores, and c <= 2,047.
+//
+// Threads and cells are those of strip.cuh, except that both halves of a word are in the same column, even if they
+// belong to one query (row blocks). So lanes are one column apart, and one residue and one sum serve both halves. The
+// state of a lane is kWords words of kept and kWords / kBand words of E. A band lies within a half of a lane.
+//
+// Row blocks. The high half's rows follow the low half's, so F of the low half's last band enters the high half's first
+// band in the same column. F first passes through the bands of both halves at once, with nothing above the high half.
+// What then leaves the low half, less b * d, is compared with Y of band b of the high half: F' is a
+// maximum of sums, so the parts of F may pass one after the other. This is one more instruction per band, and kept is
+// computed after it.
+//
+// Padding. Rows past the query's end and columns outside the subject score -128, so each t there is less than an
+// earlier one, and E is opened from t alone: padding raises neither the result nor the values of later columns.
+//
+// Boundaries have kept in the place of H and F of the band below, raised, in the place of F. So all strips of a query
+// are bounds for the same gap costs; their bands may differ.
+
+#pragma once
+
+#include "search/arithmetic.cuh"
+#include "search/boundary.cuh"
+#include "search/column_range.cuh"
+#include "common/platform.cuh"
+#include "search/subject.cuh"
+#include "search/tile.cuh"
+
+namespace swsearch {
+
+// A tile whose words have both halves in the same column: lanes are one column apart.
+template <class Shape>
+struct InOneColumn : Shape {
+    static constexpr int kLag = 1;
+    static constexpr int kDepth = Shape::kGroup - 1;
+};
+
+// The largest of kCount words whose halves may be negative sums.
+template <class Arithmetic, int kCount>
+SWS_DEVICE typename Arithmetic::Word largest_of(const typename Arithmetic::Word* words) {
+    typename Arithmetic::Word largest = words[0];
+#pragma unroll
+    for (int k = 1; k + 1 < kCount; k += 2) {
+        largest = Arithmetic::max3(largest, words[k], words[k + 1]);
+    }
+    return kCount % 2 == 0 ? Arithmetic::max2(largest, words[kCount - 1]) : largest;
+}
+
+// What F loses across some bands. Larger constants than 2,047 have no exact pattern; of an exact F nothing is left
+// then, and a larger F may remain too large in a bound.
+SWS_CONSTANT int decay(int band_gap, int bands) { return band_gap * bands < 2047 ? band_gap * bands : 2047; }
+
+// Raises Y of each band to the F that reaches it from f above the first band.
+template <class Arithmetic, int kBandGap, int kBands, int kBandsAbove = 0>
+SWS_DEVICE void pass_f(typename Arithmetic::Word* y, typename Arithmetic::Word f) {
+    if constexpr (kBandsAbove < kBands) {
+        y[kBandsAbove] = Arithmetic::template decay_or<decay(kBandGap, kBandsAbove)>(f, y[kBandsAbove]);
+        pass_f<Arithmetic, kBandGap, kBands, kBandsAbove + 1>(y, f);
+    }
+}
+
+// Returns the largest E of a subject against the staged strip, in every lane of the group that has the subject. With
+// row blocks the larger half is the strip's; with two queries each half belongs to one query. All lanes of a warp call
+// this function together; groups whose subject has ended compute padding until the longest subject of the warp has
+// ended.
+//
+// strip: the staged profile strip. residues: the subject's first word. length: its residues. boundary: the location of
+// the last row of the strip above, and that of this strip's last row. boundary, has_strip_above and has_strip_below are
+// used only by kernels with boundaries.
+template <class Arithmetic, class Rows, int kOpen, int kExtend, int kBand, Edges kEdges>
+SWS_DEVICE typename Arithmetic::Word bound_strip(const uint4* strip, const u32* residues, int length,
+                                                 const BoundaryLocation& boundary, bool has_strip_above,
+                                                 bool has_strip_below) {
+    using Word = typename Arithmetic::Word;
+    using Shape = InOneColumn<Rows>;
+    using Columns = WholeSubject<Shape>;
+    constexpr int kWords = Shape::kWords;
+    constexpr int kBands = kWords / kBand;
+    constexpr int kFirstGap = kOpen + kExtend;
+    constexpr int kBandGap = kBand * kExtend < kFirstGap ? kBand * kExtend : kFirstGap;
+    constexpr bool kBoundary = kEdges != Edges::kNone;
+    constexpr bool kRowBlocks = Shape::kPairing == Pairing::kRowBlocks;
+    static_assert(Arithmetic::kPair, "a word has two halves");
+    static_assert(kWords % kBand == 0, "a band lies within a half of a lane");
+
+    const Columns columns(length);
+    const int lane = static_cast<int>(threadIdx.x) % Shape::kGroup;
+    const bool top = lane == 0;
+    // Row blocks: lanes exchange kept and F of their high half's last row in one word. In a strip without boundaries
+    // the first lane has zeros above: its selectors take the sign of numbers that are never negative.
+    const u32 take_kept = top && !kBoundary ? 0x5499u : 0x5410u;
+    const u32 take_f = top && !kBoundary ? 0xFFFFu : 0xFF32u;
+    // Boundary columns that this lane writes; 0 in lanes that write none.
+    const u32 n_written = kBoundary && lane == Shape::kGroup - 1 && has_strip_below ? columns.n_below() : 0;
+
+    Word kept[kWords];
+    Word e[kBands];  // raised, as all values of E, F and Y
+#pragma unroll
+    for (int k = 0; k < kWords; ++k) {
+        kept[k] = 0;
+    }
+#pragma unroll
+    for (int band = 0; band < kBands; ++band) {
+        e[band] = 0;
+    }
+    Word above_kept = 0;  // kept above the first row, of the previous step; row blocks: in the low half
+    Word last_f = 0;      // F below the last row
+    Word best = 0;
+
+    const StagedScores<Shape> staged(strip, static_cast<int>(threadIdx.x) % Shape::kSlots);
+    ResidueStream stream = columns.residues(residues, lane);
+    BoundaryAbove<Shape, kEdges, Columns::kFirstWritten> above(
+        boundary, kBoundary && has_strip_above && top ? columns.n_above() : 0);
+
+    // A vote, for the reason that align_strip gives.
+    const int n_steps = columns.n_steps(kBoundary && has_strip_below);
+    for (int step = 0; __any_sync(kWholeWarp, step < n_steps); step += kColumnsPerRound) {
+        const u32 codes = stream.next();
+        const u32 round = boundary.first_round + static_cast<u32>(step) / kColumnsPerRound;
+        u32* const below =
+            words_from(boundary.below, (static_cast<long long>(round) * kColumnsPerRound + Columns::kFirstWritten) *
+                                           Shape::kBoundaryWords);
+#pragma unroll
+        for (int column = 0; column < kColumnsPerRound; ++column) {
+            const uint4* const scores = staged.column(codes, column);
+            Word score[Shape::kChunks * 4];
+
+            u32 edge[2] = {0, 0};
+            if constexpr (kBoundary) {
+                above.take(boundary, step, column, edge);
+            }
+            Word corner, f;  // kept diagonal to the first row, and F above it
+            if constexpr (kRowBlocks) {
+                const u32 outgoing = permute_bytes(kept[kWords - 1], last_f, kHighHalves);
+                u32 incoming = __shfl_up_sync(kWholeWarp, outgoing, 1, Shape::kGroup);
+                if constexpr (kBoundary) {
+                    incoming = top ? edge[0] : incoming;
+                }
+                corner = permute_bytes(above_kept, kept[kWords - 1], take_kept);
+                f = permute_bytes(incoming, 0, take_f);
+                above_kept = incoming;
+            } else {
+                const u32 incoming_kept =
+                    __shfl_up_sync(kWholeWarp, static_cast<u32>(kept[kWords - 1]), 1, Shape::kGroup);
+                const u32 incoming_f = __shfl_up_sync(kWholeWarp, static_cast<u32>(last_f), 1, Shape::kGroup);
+                corner = above_kept;
+                f = static_cast<Word>(top ? edge[1] : incoming_f);
+                above_kept = static_cast<Word>(top ? edge[0] : incoming_kept);
+            }
+
+#pragma unroll
+            for (int chunk = 0; chunk < Shape::kChunks; ++chunk) {
+                StagedScores<Shape>::load(scores, chunk, score + 4 * chunk);
+            }
+            Word t[kWords];
+            Word y[kBands];
+            t[0] = Arithmetic::add(corner, score[0]);
+#pragma unroll
+            for (int band = 0; band < kBands; ++band) {
+#pragma unroll
+                for (int k = band * kBand + 1; k <= (band + 1) * kBand && k < kWords; ++k) {
+                    t[k] = Arithmetic::add(kept[k - 1], score[k]);
+                }
+                const Word largest = largest_of<Arithmetic, kBand>(t + band * kBand);
+                y[band] = Arithmetic::max3(e[band], f, largest);
+                e[band] = Arithmetic::template decay_or<kExtend>(e[band], largest);
+                f = Arithmetic::template decay_or<kBandGap>(y[band], largest);
+                if constexpr (!kRowBlocks) {
+#pragma unroll
+                    for (int k = band * kBand; k < (band + 1) * kBand; ++k) {
+                        kept[k] = Arithmetic::template decay_or<kFirstGap>(y[band], t[k]);
+                    }
+                }
+            }
+            if constexpr (kRowBlocks) {
+                const Word from_low = f << 16;  // F above the high half's first row
+                pass_f<Arithmetic, kBandGap, kBands>(y, from_low);
+                f = Arithmetic::template decay_or<decay(kBandGap, kBands)>(from_low, f);
+#pragma unroll
+                for (int k = 0; k < kWords; ++k) {
+                    kept[k] = Arithmetic::template decay_or<kFirstGap>(y[k / kBand], t[k]);
+                }
+            }
+            last_f = f;
+
+            if constexpr (kBoundary) {
+                // The first written column is one past a multiple of four, as in align_strip.
+                static_assert((Columns::kFirstWritten - 1) % kColumnsPerRound == 0, "lanes lie whole rounds deep");
+                const int first = column < kColumnsPerRound - 1 ? 0 : kColumnsPerRound - 1;
+                const bool wanted = static_cast<u32>(step + Columns::kFirstWritten + first) < n_written;
+                if constexpr (kRowBlocks) {
+                    store_if(wanted, words_from(below, column), permute_bytes(kept[kWords - 1], last_f, kHighHalves));
+                } else {
+                    store_pair_if(wanted, words_from(below, 2 * column), static_cast<u32>(kept[kWords - 1]),
+                                  static_cast<u32>(last_f));
+                }
+            }
+        }
+#pragma unroll
+        for (int band = 0; band < kBands; band += 2) {
+            best = Arithmetic::max3(best, e[band], e[band + 1 < kBands ? band + 1 : band]);
+        }
+    }
+
+#pragma unroll
+    for (int distance = Shape::kGroup / 2; distance > 0; distance /= 2) {
+        best = Arithmetic::max2(best,
+                                static_cast<Word>(__shfl_xor_sync(kWholeWarp, static_cast<u32>(best), distance)));
+    }
+    return Arithmetic::template decay_or<kFirstGap>(best, 0);
+}
+
+}  // namespace swsearch

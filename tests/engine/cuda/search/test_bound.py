@@ -1,0 +1,360 @@
+"""The upper bound that replaces scores where a floor is given: its theorem, its kernel and the searches that use it.
+
+Expected values: the recurrences in plain NumPy (``band_bound.py``), and the scores of the reference engine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from swsearch.database.partition import Partition
+from swsearch.engine.cuda.runtime.device import Device, Stream
+from swsearch.engine.cuda.runtime.kernels import Arithmetic, BoundaryMode, Pairing, Tile, inter_task_kernel
+from swsearch.engine.cuda.search.engine import CudaEngine
+from swsearch.engine.cuda.search.layout import Strip
+from swsearch.engine.cuda.search.profile import pack_strips
+from swsearch.engine.cuda.search.routing import InterTaskPlan, plan_inter_task
+from swsearch.engine.cuda.search.subjects import SubjectStore
+from swsearch.engine.cuda.search.tuning import TunedTile, band_rows, tiles
+from swsearch.engine.protocol import ScoreRequest
+from swsearch.engine.reference import ReferenceEngine
+from swsearch.errors import EngineError
+from swsearch.query.profile import QueryProfile, sequence_profile
+from swsearch.scoring.gap import GapPenalty
+from swsearch.scoring.matrix import PAD_SCORE, match_mismatch, named_matrix
+from swsearch.scoring.scheme import ScoringScheme, default_scheme
+from swsearch.sequences.alphabet import CODE_MASK, DNA, N_CODES, PAD_CODE, PROTEIN, reverse_complement
+from swsearch.typing import Codes
+from tests.engine.cuda.emulation.emulated_device import EmulatedDevice
+from tests.engine.cuda.search.band_bound import Cells, band_bound, exact_scores, result
+from tests.engine.cuda.search.test_emulated_engine import assert_same, profiles_of, protein_case
+from tests.support import random_codes, random_profile
+
+MakeDevice = Callable[..., EmulatedDevice]
+
+BANDS = (4, 5, 6, 8)
+GAPS = [GapPenalty(11, 1), GapPenalty(5, 2), GapPenalty(3, 1), GapPenalty(14, 2), GapPenalty(7, 0), GapPenalty(0, 2)]
+"""Among them: a band costs as much as a gap of one residue (4 rows, 3/1; 8 rows, 14/2), or more; linear gaps."""
+PADDING = 4
+
+
+# --- The theorem ---
+
+
+def cases_of_cells(rng: np.random.Generator, n_pairs: int, n_rows: int, n_columns: int) -> Cells:
+    """Return scores of cells: sparse high ones, whose best alignments have many gaps; letters; and runs of gaps."""
+    shape = (n_pairs, n_rows, n_columns)
+    kind = np.arange(n_pairs) % 3
+    high, low = rng.integers(1, 128, n_pairs), -rng.integers(1, 128, n_pairs)
+    matches = rng.random(shape) < rng.uniform(0.02, 0.4, n_pairs)[:, None, None]
+    n_letters = rng.integers(1, 5, n_pairs)
+    letters = [rng.integers(0, n_letters[:, None], (n_pairs, length)) for length in (n_rows, n_columns)]
+    same = letters[0][:, :, None] == letters[1][:, None, :]
+    steps = staircases(rng, n_pairs, n_rows, n_columns)
+    chosen = np.where(kind[:, None, None] == 0, matches, np.where(kind[:, None, None] == 1, same, steps))
+    return np.where(chosen, high[:, None, None], low[:, None, None]).astype(np.int64)
+
+
+def staircases(rng: np.random.Generator, n_pairs: int, n_rows: int, n_columns: int) -> NDArray[np.bool_]:
+    """Return the cells of paths that alternate between a diagonal step, a gap in one sequence, and one in the other."""
+    found = np.zeros((n_pairs, n_rows, n_columns), np.bool_)
+    for pair in range(n_pairs):
+        i, j = rng.integers(0, 4, 2)
+        while i < n_rows and j < n_columns:
+            found[pair, i, j] = True
+            down, right = (int(rng.integers(0, 9)) if rng.random() < 0.4 else 0 for _ in range(2))
+            i, j = i + 1 + down, j + 1 + right
+    return found
+
+
+@pytest.mark.parametrize("gap", GAPS, ids=str)
+@pytest.mark.parametrize("band", [1, 2, 3, *BANDS])
+def test_the_bound_is_at_least_every_score(band: int, gap: GapPenalty) -> None:
+    """In every cell; and E, looked at every four columns, is at least the best score less open + 4 x extend."""
+    rng = np.random.default_rng(band)
+    for _ in range(6):
+        scores = cases_of_cells(rng, 600, band * int(rng.integers(1, 24 // band + 1)), int(rng.integers(1, 28)))
+        padded = np.pad(scores, ((0, 0), (0, 0), (0, PADDING)), constant_values=PAD_SCORE)
+        bound, exact = band_bound(padded, band, gap), exact_scores(padded, gap)
+        assert (bound.kept >= exact).all()
+        lanes = rng.integers(0, 32, bound.e.shape[1])
+        assert (result(bound, lanes) >= exact.max(axis=(1, 2)) - gap.open - 4 * gap.extend).all()
+
+
+@pytest.mark.parametrize(
+    ("band", "gap"), [(4, GapPenalty(11, 1)), (5, GapPenalty(3, 1)), (3, GapPenalty(0, 2))], ids=str
+)
+def test_f_may_lose_no_more_in_a_band(band: int, gap: GapPenalty) -> None:
+    """If F loses one more in a band, the bound falls below a score."""
+    scores = cases_of_cells(np.random.default_rng(1), 9000, 4 * band, 24)
+    lost = min(band * gap.extend, gap.first)
+    exact = exact_scores(scores, gap)
+    assert (band_bound(scores, band, gap).kept >= exact).all()
+    assert (band_bound(scores, band, gap, band_gap=lost + 1).kept < exact).any()
+
+
+# --- The kernel ---
+
+
+def linked(shapes: Sequence[Tile]) -> tuple[Strip, ...]:
+    """Return strips of these tiles, from the first row down."""
+    modes = [BoundaryMode.NONE if len(shapes) == 1 else BoundaryMode.OWN]
+    for above, tile in pairwise(shapes):
+        modes.append(BoundaryMode.OWN if above.pairing is tile.pairing else BoundaryMode.READS_PAIR)
+    first_rows = np.cumsum([0, *(tile.rows for tile in shapes)])
+    return tuple(
+        Strip(TunedTile(tile, 64, 1), int(first_rows[place]), mode, place > 0, place + 1 < len(shapes))
+        for place, (tile, mode) in enumerate(zip(shapes, modes, strict=True))
+    )
+
+
+def kernel_results(
+    device: Device, profiles: Sequence[QueryProfile], partition: Partition, plan: InterTaskPlan
+) -> list[NDArray[np.int32]]:
+    """Launch the kernels of a plan as the engine does, and return the result of each query and subject."""
+    subjects = next(SubjectStore(device, 1 << 24).pieces(partition))
+    words = pack_strips(plan.packed(profiles))
+    packed = device.allocate(words.nbytes)
+    device.upload(packed, words, Stream.COMPUTE)
+    texture = device.texture(packed)
+    scores = [device.allocate(len(partition) * 4) for _ in profiles]
+    boundaries = [device.allocate(subjects.residue_bytes * 8) for _ in range(2)]
+    counters = device.allocate(4 * len(plan.strips))
+    device.clear(counters, counters.n_bytes, Stream.COMPUTE)
+    first_unit = 0
+    for number, strip in enumerate(plan.strips):
+        tile, queries = strip.shape.tile, plan.queries(strip)
+        kernel = inter_task_kernel(
+            plan.arithmetic, tile, profiles[0].gap, deferred=plan.deferred, band=plan.band, edges=strip.edges,
+            texture=True, threads=strip.shape.threads, blocks=strip.shape.blocks,
+        )  # fmt: skip
+        arguments = [
+            np.uint64(packed.address), np.uint64(texture.handle), np.int32(first_unit),
+            np.int32(strip.has_strip_above), np.int32(strip.has_strip_below),
+            np.uint64(boundaries[number % 2].address), np.uint64(boundaries[1 - number % 2].address),
+            np.uint64(subjects.residues.address), np.uint64(subjects.starts.address),
+            np.uint64(subjects.lengths.address), np.uint32(len(partition)),
+            np.uint64(scores[queries[0]].address), np.uint64(scores[queries[-1]].address),
+            np.uint64(counters.address + 4 * number),
+        ]  # fmt: skip
+        device.launch(kernel, 2, tile.shared_bytes, arguments, Stream.COMPUTE)
+        first_unit += tile.strip_units
+    found = []
+    for buffer in scores:
+        values = np.empty(len(partition), np.int32)
+        device.download(values, buffer, Stream.COMPUTE)
+        found.append(values)
+    return found
+
+
+def expected_results(query: int, profile: QueryProfile, partition: Partition, plan: InterTaskPlan) -> NDArray[np.int64]:
+    """Return the bound of each subject in plain NumPy, for the strips that the query has in the plan."""
+    strips = [strip for strip in plan.strips if query in plan.queries(strip)]
+    lanes = np.concatenate([
+        np.repeat(np.arange(strip.shape.tile.group), strip.shape.tile.rows // strip.shape.tile.group // plan.band)
+        for strip in strips
+    ])  # fmt: skip
+    table = np.vstack([profile.table, np.full((1, N_CODES), PAD_SCORE)]).astype(np.int64)
+    rows = np.full(len(lanes) * plan.band, len(profile.table))
+    rows[: min(profile.length, len(rows))] = profile.rows[: len(rows)]
+    found = []
+    for start, length in zip(partition.starts.tolist(), partition.lengths.tolist(), strict=True):
+        codes = partition.residues[start : start + length] & CODE_MASK
+        codes = np.concatenate([codes, np.full(PADDING, PAD_CODE, np.uint8)])
+        bound = band_bound(table[rows][:, codes][None], plan.band, profile.gap)
+        found.append(int(result(bound, lanes)[0]))
+    return np.array(found)
+
+
+def related_subjects(rng: np.random.Generator, queries: Sequence[Codes], letters: int) -> Partition:
+    """Return random subjects, and copies of the queries with deleted, inserted and alternating runs."""
+    subjects = [random_codes(rng, int(length), letters) for length in (1, 2, 3, 4, 5, 16, 17, 31, 64, 90)]
+    for query in queries:
+        for least, most in ((1, 3), (4, 9), (2, 14)):
+            parts, place = [], 0
+            while place < len(query):
+                taken = int(rng.integers(2, 14))
+                parts.append(query[place : place + taken])
+                place += taken + int(rng.integers(least, most) if rng.random() < 0.5 else 0)
+                if rng.random() < 0.5:
+                    parts.append(random_codes(rng, int(rng.integers(least, most)), letters))
+            subjects.append(np.concatenate(parts))
+        subjects.append(query)
+    return Partition.pack(subjects)
+
+
+def one(group: int, words: int) -> Tile:
+    return Tile(Pairing.ROW_BLOCKS, group, words, 28)
+
+
+def two(group: int, words: int) -> Tile:
+    return Tile(Pairing.TWO_QUERIES, group, words, 28)
+
+
+@pytest.mark.parametrize(
+    ("architecture", "band", "gap", "shapes", "lengths"),
+    [
+        (90, 4, GapPenalty(11, 1), [one(4, 8)], (61,)),
+        (90, 5, GapPenalty(11, 1), [one(4, 10)], (80,)),
+        (90, 6, GapPenalty(5, 2), [one(8, 6)], (93,)),
+        (90, 8, GapPenalty(14, 2), [one(4, 16)], (128,)),
+        (90, 4, GapPenalty(3, 1), [one(4, 12), one(4, 4), one(8, 8)], (230,)),
+        (86, 5, GapPenalty(9, 2), [one(8, 5), one(8, 10)], (200,)),
+        (86, 4, GapPenalty(7, 0), [one(4, 8)], (64,)),
+        (90, 5, GapPenalty(0, 2), [one(4, 5)], (33,)),
+        (90, 4, GapPenalty(11, 1), [two(4, 8)], (9, 32)),
+        (90, 5, GapPenalty(4, 1), [two(4, 10), two(8, 5)], (71, 80)),
+        (90, 6, GapPenalty(11, 1), [two(4, 12), one(4, 6), one(4, 6)], (40, 130)),
+        (90, 8, GapPenalty(11, 1), [two(8, 8), two(8, 8), one(8, 8)], (128, 200)),
+        (86, 6, GapPenalty(11, 1), [two(8, 6), one(8, 6)], (45, 140)),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_the_kernel_computes_the_bound(
+    emulated: MakeDevice, architecture: int, band: int, gap: GapPenalty, shapes: list[Tile], lengths: tuple[int, ...]
+) -> None:
+    """Bit for bit, for related subjects, few letters and random tables; one strip or several, one query or two."""
+    device = emulated(architecture=architecture)
+    for seed, letters in enumerate((20, 2)):
+        rng = np.random.default_rng(seed)
+        queries = [random_codes(rng, length, letters) for length in lengths]
+        profiles = [sequence_profile(query, ScoringScheme(named_matrix("BLOSUM62"), gap)) for query in queries]
+        if letters == 2:
+            profiles[-1] = random_profile(rng, lengths[-1], 9, gap, -14, 7)
+        partition = related_subjects(rng, queries, letters)
+        plan = InterTaskPlan(Arithmetic.FAST, tuple(range(len(profiles))), linked(shapes), True, band)
+        found = kernel_results(device, profiles, partition, plan)
+        for query, profile in enumerate(profiles):
+            expected = expected_results(query, profile, partition, plan)
+            assert expected.max() < 2048
+            np.testing.assert_array_equal(found[query], expected)
+
+
+@pytest.mark.parametrize("pairing", [Pairing.ROW_BLOCKS, Pairing.TWO_QUERIES])
+@pytest.mark.parametrize("architecture", [86, 90])
+def test_rounded_values_remain_bounds(emulated: MakeDevice, architecture: int, pairing: Pairing) -> None:
+    """Scores of up to 127 x 64 exceed the type: every result is at least what the largest exact score would give."""
+    rng = np.random.default_rng(3)
+    gap = GapPenalty(200, 50)
+    scheme = ScoringScheme(match_mismatch(127, -100), gap)
+    query = random_codes(rng, 64, 4)
+    profiles = [sequence_profile(query, scheme)] * (2 if pairing is Pairing.TWO_QUERIES else 1)
+    subjects = [query[:n] for n in range(10, 64, 3)] + [np.concatenate([query[:30], query[34:]]), query[::-1].copy()]
+    partition = Partition.pack(subjects)
+    tile = Tile(pairing, 4, 16 if pairing is Pairing.TWO_QUERIES else 8, 28)
+    plan = InterTaskPlan(Arithmetic.FAST, tuple(range(len(profiles))), linked([tile]), True, 4)
+    (block,) = ReferenceEngine().score(profiles[:1], partition)
+    exact = np.empty(len(partition), np.int64)
+    exact[np.argsort(partition.subject_index)] = block.score[np.argsort(block.subject_index)]
+    certain = np.minimum(exact, 2047 - 127)
+    for found in kernel_results(emulated(architecture=architecture), profiles, partition, plan):
+        assert (found >= certain - gap.open - 4 * gap.extend).all()
+    assert (exact > 2047).sum() > 10
+
+
+# --- Searches ---
+
+
+@pytest.mark.parametrize("band", BANDS)
+@pytest.mark.parametrize(("architecture", "pairs"), [(90, True), (90, False), (86, False)])
+def test_hits_with_a_bound_are_those_of_the_reference(
+    emulated: MakeDevice, band: int, architecture: int, pairs: bool
+) -> None:
+    """Floors from few subjects to all; a short query, one of a strip, and two of several."""
+    queries, partition = protein_case(5, (7, 62, 300, 310))
+    profiles = profiles_of(queries, default_scheme(PROTEIN))
+    reference = ReferenceEngine()
+    best = int(reference.score(profiles[2:3], partition)[0].score.max())
+    device = emulated(architecture=architecture)
+    with CudaEngine(device, pairs=pairs, band=band) as engine:
+        for floor in (16, 40, best, best + 1, 5000):
+            floors = [floor] * len(profiles)
+            assert_same(engine.score(profiles, partition, floors), reference.score(profiles, partition, floors))
+    inter_task = [dict(spec.constants) for spec in device.launched if spec.entry == "inter_task"]
+    assert {constants["BAND"] for constants in inter_task if constants["DEFERRED"] == "1"} == {str(band)}
+
+
+@pytest.mark.parametrize("band", BANDS)
+def test_both_strands_of_dna_share_words_of_a_bound(emulated: MakeDevice, band: int) -> None:
+    """2/-3 with gaps of 5/2: bands of 4 and more rows would cost more than a gap of one residue."""
+    rng = np.random.default_rng(3)
+    query = random_codes(rng, 90, 4)
+    query[::20] = DNA.code("N")
+    subjects = [random_codes(rng, length, 16) for length in (3, 40, 64, 65, 200)]
+    subjects += [np.concatenate([random_codes(rng, 30, 4), reverse_complement(query)[10:70]]), query, query[20:50]]
+    partition = Partition.pack(subjects)
+    profiles = profiles_of([query, reverse_complement(query)], default_scheme(DNA))
+    reference = ReferenceEngine()
+    with CudaEngine(emulated(), band=band) as engine:
+        for floor in (24, 50):
+            floors = [floor] * 2
+            assert_same(engine.score(profiles, partition, floors), reference.score(profiles, partition, floors))
+
+
+def test_scores_beyond_the_type_are_found_by_a_bound(emulated: MakeDevice) -> None:
+    """Match 127: 20 matches exceed the fast type, 270 exceed 16 bits, and floors lie below and above both."""
+    rng = np.random.default_rng(4)
+    query = random_codes(rng, 270, 4)
+    partition = Partition.pack([query[:14], query[:17], query[100:140], query, random_codes(rng, 50, 4)])
+    profiles = profiles_of([query], ScoringScheme(match_mismatch(127, -100), GapPenalty(200, 10)))
+    reference = ReferenceEngine()
+    with CudaEngine(emulated(), band=4) as engine:
+        for floor in (1000, 1900, 2047, 2048, 2100, 32_000):
+            assert_same(engine.score(profiles, partition, [floor]), reference.score(profiles, partition, [floor]))
+
+
+def test_a_bound_of_position_specific_scores(emulated: MakeDevice) -> None:
+    rng = np.random.default_rng(8)
+    (query,), partition = protein_case(6, (90,))
+    profiles = [random_profile(rng, 90, 90, GapPenalty(11, 1), -9, 7)]
+    profiles += profiles_of([query], default_scheme(PROTEIN))
+    reference = ReferenceEngine()
+    with CudaEngine(emulated(), band=5) as engine:
+        for floor in (20, 40):
+            floors = [floor] * 2
+            assert_same(engine.score(profiles, partition, floors), reference.score(profiles, partition, floors))
+
+
+# --- Plans ---
+
+
+def test_a_bound_needs_floors_and_the_fast_type() -> None:
+    """A bound is deferred, which needs a floor; gaps of more than 2,047 need 16 bits."""
+    codes = random_codes(np.random.default_rng(0), 100)
+
+    def planned(gap: GapPenalty, band: int, *, deferred: bool = True) -> int:
+        profile = sequence_profile(codes, ScoringScheme(named_matrix("BLOSUM62"), gap))
+        return plan_inter_task([profile], 90, deferred=deferred, band=band).band
+
+    assert planned(GapPenalty(11, 1), 8) == 8
+    assert planned(GapPenalty(0, 2), 4) == 4
+    assert planned(GapPenalty(2040, 8), 4) == 0
+    assert planned(GapPenalty(11, 1), 4, deferred=False) == 0
+    with pytest.raises(EngineError, match=r"no tile has bands of 7 rows; choose one of \[4, 5, 6, 8\]"):
+        planned(GapPenalty(11, 1), 7)
+
+
+@pytest.mark.parametrize("architecture", [75, 80, 86, 90, 120])
+@pytest.mark.parametrize("band", BANDS)
+def test_every_band_has_tiles_that_fit_the_device(architecture: int, band: int) -> None:
+    """The same limits of shared memory as for other tiles; a band lies within a lane."""
+    assert band in band_rows(architecture)
+    for pairing in (Pairing.ROW_BLOCKS, Pairing.TWO_QUERIES):
+        for shape in tiles(architecture, pairing, 28, band):
+            assert shape.tile.words % band == 0
+            assert shape.tile.shared_bytes <= (64 if architecture == 75 else 99) * 1024
+            assert min(*shape.alone, *shape.edges) > 0
+
+
+def test_the_plan_names_the_bound(emulated: MakeDevice) -> None:
+    queries, partition = protein_case(5, (62,))
+    requests = [ScoreRequest(profile, 40) for profile in profiles_of(queries, default_scheme(PROTEIN))]
+    for band, kind in ((5, "bound, bands of 5 rows"), (0, "deferred maximum"), (None, "deferred maximum")):
+        with CudaEngine(emulated(), band=band) as engine:
+            lines = engine.plan(requests, partition).lines()
+        assert any(kind in line for line in lines)
