@@ -38,7 +38,7 @@ from swsearch.engine.cuda.runtime.kernels import (
     intra_task_kernel,
     sweep_kernel,
 )
-from swsearch.engine.cuda.search.tuning import choose_intra_task_tile, tiles
+from swsearch.engine.cuda.search.tuning import band_rows, choose_intra_task_tile, tiles
 from swsearch.engine.pair_arrays import AlignmentProblem
 from swsearch.query.profile import sequence_profile
 from swsearch.resources import resource_folder
@@ -85,6 +85,24 @@ def inter_task_kernels(architecture: int) -> list[KernelSpec]:
     """Return the kernels of the first and last tile of each pairing; the last one's kernel is a deferred one."""
     pairings = (Pairing.ROW_BLOCKS, Pairing.TWO_QUERIES)
     return [range_spec(architecture, pairing, index) for pairing in pairings for index in (0, -1)]
+
+
+def bound_kernels(architecture: int) -> list[KernelSpec]:
+    """Return the bounds of the largest tile of each pairing and height of bands, with boundaries.
+
+    Those of row blocks read the boundary of a pair.
+    """
+    return [
+        inter_task_kernel(
+            Arithmetic.FAST, shape.tile, GAP, deferred=True, band=band, edges=edges, texture=True,
+            threads=shape.threads, blocks=shape.blocks,
+        )
+        for band in band_rows(architecture)
+        for pairing, edges in (
+            (Pairing.ROW_BLOCKS, BoundaryMode.READS_PAIR), (Pairing.TWO_QUERIES, BoundaryMode.OWN),
+        )
+        for shape in [max(tiles(architecture, pairing, 28, band), key=lambda shape: shape.tile.words)]
+    ]  # fmt: skip
 
 
 def list_kernels(architecture: int) -> list[KernelSpec]:
@@ -136,7 +154,8 @@ def diamond_kernels(architecture: int) -> list[KernelSpec]:
 
 
 KERNELS: tuple[Callable[[int], list[KernelSpec]], ...] = (
-    inter_task_kernels, list_kernels, window_kernels, small_kernels, classic_kernels, pair_kernels, diamond_kernels,
+    inter_task_kernels, bound_kernels, list_kernels, window_kernels, small_kernels, classic_kernels, pair_kernels,
+    diamond_kernels,
 )  # fmt: skip
 
 
@@ -209,6 +228,14 @@ def test_inter_task_kernels_fit_their_registers(architecture: int) -> None:
     for (registers, spilled), index in zip(reports(inter_task_kernels, architecture), [0, -1, 0, -1], strict=True):
         assert registers <= limit
         assert spilled <= (0 if index == 0 else SPILLED_OUTSIDE)
+
+
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+def test_bounds_spill_nothing(architecture: int) -> None:
+    """Where 16-bit maxima are emulated, a few values of the outer loop may be spilled."""
+    for registers, spilled in reports(bound_kernels, architecture):
+        assert registers <= 65_536 // (256 * 2)
+        assert spilled <= (SPILLED_OUTSIDE if architecture == 75 else 0)
 
 
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
