@@ -3,14 +3,14 @@
 //
 // Each thread tests every (threads of the grid)-th candidate. The order of the list depends on which warps finish
 // first and differs from run to run; the results do not, because scores are stored by subject and the host sorts.
-// Scores are compared as 32-bit integers; there are fewer than 2^31 subjects.
+// Scores are compared as 32-bit integers; there are fewer than 2^31 subjects. Without a list the kernel only counts.
 
 #include "common/platform.cuh"
 
 namespace swsearch {
 
 // scores: indexed by subject. The candidates are the subjects first to first + n_candidates - 1. listed, n_listed: the
-// list, with space for all candidates, and its length, to which the kernel appends. listed_scores: the scores of the
+// list, with space for all candidates, or null, and its length, to which the kernel appends. listed_scores: the scores of the
 // listed subjects in the same order, or null.
 SWS_DEVICE void collect_at_least(const int* scores, u32 first, u32 n_candidates, int limit, u32* listed,
                                  int* listed_scores, u32* n_listed) {
@@ -20,7 +20,9 @@ SWS_DEVICE void collect_at_least(const int* scores, u32 first, u32 n_candidates,
         const int score = scores[subject];
         if (score >= limit) {
             const u32 entry = atomicAdd(n_listed, 1u);
-            listed[entry] = subject;
+            if (listed != nullptr) {
+                listed[entry] = subject;
+            }
             if (listed_scores != nullptr) {
                 listed_scores[entry] = score;
             }

@@ -30,6 +30,15 @@ struct SubjectRange {
     u32 n_subjects;
 };
 
+// A number that the device has counted. The kernel does nothing if the number is outside a range: then another launch
+// does the work. Without a number (null) the kernel always works.
+struct Condition {
+    const u32* number;
+    u32 least, most;
+
+    SWS_DEVICE bool holds() const { return number == nullptr || (*number >= least && *number <= most); }
+};
+
 // A strip of the query and its neighbours.
 struct StripOfQuery {
     int first_unit;       // index of its first unit in the packed profile
@@ -43,7 +52,11 @@ struct StripOfQuery {
 // that of the query in the low halves and scores_high that of the other. work_counter: 0 before the launch.
 template <class Arithmetic, class Shape, int kOpen, int kExtend, bool kDeferred, int kBand, Edges kEdges, bool kTexture>
 SWS_DEVICE void inter_task(uint4* strip, const ProfileSource& profile, const StripOfQuery& query,
-                           const SubjectRange& subjects, int* scores_low, int* scores_high, u32* work_counter) {
+                           const SubjectRange& subjects, int* scores_low, int* scores_high, u32* work_counter,
+                           const Condition& condition) {
+    if (!condition.holds()) {
+        return;
+    }
     stage_strip<kTexture>(strip, profile, query.first_unit, Shape::kStripUnits, static_cast<int>(threadIdx.x),
                           static_cast<int>(blockDim.x));
     __syncthreads();
@@ -106,7 +119,7 @@ SWS_KERNEL(SWS_THREADS, SWS_BLOCKS)
 inter_task(const uint4* profile, swsearch::u64 texture, int first_unit, int has_strip_above, int has_strip_below,
            const swsearch::u32* above, swsearch::u32* below, const swsearch::u32* residues, const swsearch::u64* starts,
            const swsearch::u32* lengths, swsearch::u32 n_subjects, int* scores_low, int* scores_high,
-           swsearch::u32* work_counter) {
+           swsearch::u32* work_counter, const swsearch::u32* number, swsearch::u32 least, swsearch::u32 most) {
     using namespace swsearch;
     SWS_DYNAMIC_SHARED(uint4, strip);
     using Shape = Tile<SWS_GROUP, SWS_WORDS, SWS_COLUMNS, Pairing::SWS_PAIRING>;
@@ -114,5 +127,6 @@ inter_task(const uint4* profile, swsearch::u64 texture, int first_unit, int has_
                          Edges::SWS_EDGES, SWS_TEXTURE != 0>(
         strip, ProfileSource{profile, texture},
         StripOfQuery{first_unit, has_strip_above, has_strip_below, above, below},
-        SubjectRange{residues, starts, lengths, n_subjects}, scores_low, scores_high, work_counter);
+        SubjectRange{residues, starts, lengths, n_subjects}, scores_low, scores_high, work_counter,
+        Condition{number, least, most});
 }

@@ -37,6 +37,8 @@ class Timing:
         Query residues times subject residues, with each pair counted once.
     seconds : float
         Kernel time, measured by events on the device.
+    n_bounded : int
+        Pairs of a query and a subject that a bound decided, without a score.
     batches : list of BatchTime or None
         The timeline, if a list is given.
     first : Event or None
@@ -45,9 +47,10 @@ class Timing:
 
     cells: int = 0
     seconds: float = 0.0
+    n_bounded: int = 0
     batches: list[BatchTime] | None = None
     first: Event | None = None
 
     def reset(self) -> None:
-        """Set both to zero."""
-        self.cells, self.seconds = 0, 0.0
+        """Set the sums to zero."""
+        self.cells, self.seconds, self.n_bounded = 0, 0.0, 0

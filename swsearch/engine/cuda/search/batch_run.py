@@ -13,6 +13,7 @@ holds.
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -20,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from swsearch.engine.cuda.runtime.device import Argument, Buffer, Device, Event, Stream
-from swsearch.engine.cuda.runtime.kernels import Arithmetic
+from swsearch.engine.cuda.runtime.kernels import Arithmetic, KernelSpec
 from swsearch.engine.cuda.runtime.scratch import Scratch
 from swsearch.engine.cuda.runtime.timing import BatchTime, Timing
 from swsearch.engine.cuda.search.launches import (
@@ -32,9 +33,17 @@ from swsearch.engine.cuda.search.launches import (
     signed,
     unsigned,
 )
-from swsearch.engine.cuda.search.plan import BatchPlan, ListedRoute, PlanOptions, QueryPlan, plan_batch, plan_listed
+from swsearch.engine.cuda.search.plan import (
+    BatchPlan,
+    BoundPlan,
+    ListedRoute,
+    PlanOptions,
+    QueryPlan,
+    plan_batch,
+    plan_listed,
+)
 from swsearch.engine.cuda.search.profile import profile_strips
-from swsearch.engine.cuda.search.routing import FEW_LISTED
+from swsearch.engine.cuda.search.routing import FEW_LISTED, InterTaskPlan
 from swsearch.engine.cuda.search.selection import ScoreFilter, Selection, Selector, best_of
 from swsearch.engine.cuda.search.slots import Slot
 from swsearch.engine.cuda.search.subjects import DeviceSubjects
@@ -98,6 +107,45 @@ class _QueryRun:
     values: NDArray[np.int32] | None = None
 
 
+@dataclass(frozen=True)
+class SampleTable:
+    """The starts (u64) of the subjects of a sample, and then their lengths (u32), on the device."""
+
+    buffer: Buffer
+
+
+@dataclass(frozen=True, eq=False)
+class _InterTaskLaunch:
+    """The inter-task launches of all strips against some subjects.
+
+    Attributes
+    ----------
+    plan : InterTaskPlan
+    kernels : tuple of KernelSpec
+        The kernel of each strip.
+    packed : DeviceProfile
+    starts, lengths : uint64
+        Addresses of the subjects' tables.
+    n_subjects : int
+    scores : sequence of Buffer
+        The scores of each query.
+    condition : list of arguments
+        Address of a number that the device has counted, and the range in which the kernels do their work.
+    count : Buffer or None
+        Where to count, after these launches, the subjects that pass the bound.
+    """
+
+    plan: InterTaskPlan
+    kernels: tuple[KernelSpec, ...]
+    packed: DeviceProfile
+    starts: np.uint64
+    lengths: np.uint64
+    n_subjects: int
+    scores: Sequence[Buffer]
+    condition: Sequence[Argument] = (np.uint64(0), np.uint32(0), np.uint32(0))
+    count: Buffer | None = None
+
+
 def _boundary_halves(boundary: Buffer | None, strip: int) -> list[Argument]:
     """Addresses at which a strip reads and writes its boundary: the two halves of one buffer, alternately."""
     if boundary is None:
@@ -127,6 +175,7 @@ class BatchRun:
         self._resources = resources
         self._device = resources.device
         self._selector = Selector(resources.device, slot, resources.options.thresholds.downloaded)
+        self._passing: NDArray[np.uint32] | None = None  # the number of subjects of a sample that pass the bound
         self._began: Event
         self._ended: Event
         self._queries = [
@@ -160,11 +209,10 @@ class BatchRun:
     def _score(self) -> None:
         """Enqueue the first scoring of all subjects."""
         plan, device, slot = self.plan, self._device, self.slot
-        launches, packed = [], None
-        n_counters = len(plan.inter_task.strips) + len(plan.queries)
+        launches: list[IntraTaskLaunch] = []
+        inter_task: list[_InterTaskLaunch] = self._plan_inter_task() if plan.n_short else []
+        n_counters = sum(len(launch.plan.strips) for launch in inter_task) + len(plan.queries)
         counters = slot.scratch.buffer("counters", n_counters * 4)
-        if plan.n_short:
-            packed = slot.profile("profile", plan.inter_task.packed(plan.profiles))
         for number, query in enumerate(self._queries):
             if query.plan.windows is not None:
                 query.windows = self._resources.windows.begin(
@@ -172,7 +220,7 @@ class BatchRun:
                 )
             if query.plan.long is not None:
                 launches.append(self._plan_long(number, query, query.plan.long, counters))
-        if packed is not None or launches:
+        if inter_task or launches:
             device.clear(counters, n_counters * 4, Stream.COMPUTE)
         self._began = device.event(Stream.COMPUTE)
         for query in self._queries:
@@ -182,31 +230,85 @@ class BatchRun:
         for launch in launches:
             device.follow(launch.stream, Stream.COMPUTE)
             launch.start()
-        if packed is not None:
-            self._launch_strips(packed, counters)
+        first_counter = len(plan.queries)
+        for strips in inter_task:
+            self._launch_strips(strips, counters, first_counter)
+            first_counter += len(strips.plan.strips)
+            if strips.count is not None:
+                self._count_passing(strips, strips.count)
+                self._passing = slot.pinned(1, np.uint32)
+                device.begin_download(self._passing, strips.count, Stream.COMPUTE)
         for launch in launches:
             device.follow(Stream.COMPUTE, launch.stream)
 
-    def _launch_strips(self, packed: DeviceProfile, counters: Buffer) -> None:
+    def _plan_inter_task(self) -> list[_InterTaskLaunch]:
+        """The inter-task launches: of all subjects, preceded, for a bound, by those that choose between both."""
+        plan, slot, subjects, bound = self.plan, self.slot, self._subjects, self.plan.bound
+        tables = address(subjects.starts), address(subjects.lengths)
+        scores = [query.scores for query in self._queries]
+        packed = slot.profile("profile", plan.inter_task.packed(plan.profiles))
+        exact = _InterTaskLaunch(plan.inter_task, plan.inter_task_kernels, packed, *tables, plan.n_short, scores)
+        if bound is None:
+            return [exact]
+        count = slot.scratch.buffer("passing", 4)
+        self._device.clear(count, 4, Stream.COMPUTE)
+        packed = slot.profile("profile bound", bound.inter_task.packed(plan.profiles))
+        all_subjects = replace(exact, plan=bound.inter_task, kernels=bound.kernels, packed=packed)
+        starts, lengths = self._sample(bound)
+        sample_scores = [slot.scratch.buffer(f"sample {query}", len(bound.rows) * 4) for query in range(len(scores))]
+        sample = replace(
+            all_subjects, starts=starts, lengths=lengths, n_subjects=len(bound.rows), scores=sample_scores, count=count
+        )
+        number = address(count)
+        return [
+            sample,
+            replace(all_subjects, condition=[number, unsigned(0), unsigned(bound.most_passing)]),
+            replace(exact, condition=[number, unsigned(bound.most_passing + 1), unsigned(2**32 - 1)]),
+        ]
+
+    def _sample(self, bound: BoundPlan) -> tuple[np.uint64, np.uint64]:
+        """Addresses of the starts and the lengths of the subjects in a sample."""
+        subjects, rows = self._subjects, bound.rows
+        table = None if subjects.streamed else subjects.tables.get("sample")
+        if table is None:
+            starts = subjects.partition.starts[rows] - subjects.partition.starts[0]
+            data = np.concatenate([starts.view(np.uint8), subjects.partition.lengths[rows].view(np.uint8)])
+            if subjects.streamed:
+                table = SampleTable(self.slot.upload("sample", data))
+            else:
+                staged = self.slot.pinned(len(data), np.uint8)
+                np.copyto(staged, data)
+                table = subjects.tables["sample"] = SampleTable(self._device.allocate(len(data)))
+                self._device.upload(table.buffer, staged, Stream.COMPUTE)
+        return address(table.buffer), address(table.buffer, len(rows) * 8)
+
+    def _count_passing(self, sample: _InterTaskLaunch, count: Buffer) -> None:
+        """Count the subjects of a sample that pass the bound."""
+        for query, scores in zip(self._queries, sample.scores, strict=True):
+            assert query.plan.limit is not None
+            self._selector.count(scores, sample.n_subjects, query.plan.limit, count)
+
+    def _launch_strips(self, launch: _InterTaskLaunch, counters: Buffer, first_counter: int) -> None:
         """Launch the inter-task kernel of each strip."""
-        plan, device, subjects, strips = self.plan, self._device, self._subjects, self.plan.inter_task.strips
+        device, strips = self._device, launch.plan.strips
         boundary = None
         if len(strips) > 1:
             words = max(strip.shape.tile.boundary_words for strip in strips)
             boundary = self._resources.scratch.buffer("boundary", 2 * self._direct.residue_bytes * words * 4)
         first_unit = 0
-        for number, (strip, kernel) in enumerate(zip(strips, plan.inter_task_kernels, strict=True)):
+        for number, (strip, kernel) in enumerate(zip(strips, launch.kernels, strict=True)):
             shape = strip.shape
-            queries = plan.inter_task.queries(strip)
+            queries = launch.plan.queries(strip)
             arguments = [
-                *packed.arguments, signed(first_unit), signed(strip.has_strip_above), signed(strip.has_strip_below),
+                *launch.packed.arguments, signed(first_unit),
+                signed(strip.has_strip_above), signed(strip.has_strip_below),
                 *_boundary_halves(boundary, number),
-                address(subjects.residues), address(subjects.starts), address(subjects.lengths), unsigned(plan.n_short),
-                address(self._queries[queries[0]].scores), address(self._queries[queries[-1]].scores),
-                address(counters, number * 4),
+                address(self._subjects.residues), launch.starts, launch.lengths, unsigned(launch.n_subjects),
+                address(launch.scores[queries[0]]), address(launch.scores[queries[-1]]),
+                address(counters, (first_counter + number) * 4), *launch.condition,
             ]  # fmt: skip
             groups = shape.threads // shape.tile.group
-            grid = min(device.facts.multiprocessors * shape.blocks, -(-plan.n_short // groups))
+            grid = min(device.facts.multiprocessors * shape.blocks, -(-launch.n_subjects // groups))
             device.launch(kernel, grid, shape.tile.shared_bytes, arguments, Stream.COMPUTE)
             first_unit += shape.tile.strip_units
 
@@ -215,7 +317,7 @@ class BatchRun:
         plan = self.plan
         n_listed = plan.n_direct - plan.n_short
         listed = self._upload_list(f"long subjects {number}", np.arange(plan.n_direct - 1, plan.n_short - 1, -1))
-        counter = address(counters, (len(plan.inter_task.strips) + number) * 4)
+        counter = address(counters, number * 4)
         profile = self._profile(f"profile long {number}", query, route)
         return self._plan_launch(query, route, profile, self._listed(*listed, n_listed), counter, SIDES[number])
 
@@ -297,6 +399,14 @@ class BatchRun:
 
     # --- Results ---
 
+    @property
+    def is_bounded(self) -> bool:
+        """Whether a bound took the place of the scores of most subjects; known when the batch has ended."""
+        bound = self.plan.bound
+        if bound is None or self._passing is None:
+            return self.plan.inter_task.band > 0
+        return int(self._passing[0]) <= bound.most_passing
+
     def finish(self) -> list[ScoreBlock]:
         """Wait for the batch, and return the block of each query.
 
@@ -310,6 +420,9 @@ class BatchRun:
         timing = self._resources.timing
         timing.seconds += self._ended.seconds_since(self._began)
         timing.cells += self.plan.n_cells
+        if self.is_bounded:
+            n_again = sum(query.again.n_found for query in self._queries if query.again is not None)
+            timing.n_bounded += max(self.plan.n_short * len(self._queries) - n_again, 0)
         blocks = [self._block(number, query) for number, query in enumerate(self._queries)]
         if timing.batches is not None:
             timing.first = self._began if timing.first is None else timing.first

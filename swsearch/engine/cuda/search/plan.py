@@ -25,11 +25,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
-from itertools import groupby
+from functools import cache, cached_property
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from swsearch.database.partition import Partition
 from swsearch.engine.cuda.runtime.device import DeviceFacts
@@ -45,6 +45,7 @@ from swsearch.engine.cuda.runtime.kernels import (
     intra_task_kernel,
 )
 from swsearch.engine.cuda.search.routing import (
+    BITS,
     InterTaskPlan,
     chain_limit,
     deferred_limit,
@@ -54,16 +55,25 @@ from swsearch.engine.cuda.search.routing import (
     pair_queries,
     plan_inter_task,
     plan_intra_task,
+    suitable_band,
 )
 from swsearch.engine.cuda.search.thresholds import Thresholds
 from swsearch.engine.cuda.search.tiled_subjects import suits_diamonds
 from swsearch.engine.protocol import ScoreRequest
 from swsearch.query.profile import QueryProfile
+from swsearch.scoring.gap import GapPenalty
+from swsearch.typing import Lengths
 
 MAX_DEFERRED_SHARE: Final = 1 / 16
-"""If more than this share of the subjects passes a deferred kernel, the exact kernel scores all subjects again."""
-BITS: Final = {Arithmetic.FAST: "11 bits", Arithmetic.SHORT: "16 bits", Arithmetic.WIDE: "32 bits"}
-"""The number types, as the plan names them for the user."""
+MAX_BOUND_SHARE: Final = 1 / 4
+"""If more than this share of the subjects passes a deferred kernel or a bound, the exact kernel scores all subjects
+again."""
+SAMPLED: Final = 4096
+SAMPLED_RESIDUES: Final = 384
+MAX_SAMPLE_SHARE: Final = 0.06
+"""A bound is computed first for this number of subjects of at most so many residues, which takes about a hundredth of
+the time for all. If more than this share of them passes, scores are cheaper than the bound. Longer subjects pass more
+often."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +91,7 @@ class PlanOptions:
     thresholds : Thresholds
     band : int or None
         Rows of a band of the bound that replaces the deferred maximum; 0 for no bound; None for the engine's choice,
-        which is none.
+        which depends on the query's length and on a sample of the subjects.
     """
 
     texture: bool = True
@@ -98,6 +108,27 @@ class ListedRoute:
     arithmetic: Arithmetic
     tile: Tile
     kernel: KernelSpec
+
+
+@dataclass(frozen=True, eq=False)
+class BoundPlan:
+    """A bound that takes the place of the inter-task kernels of a batch if few subjects of a sample pass it.
+
+    Attributes
+    ----------
+    inter_task : InterTaskPlan
+    kernels : tuple of KernelSpec
+        The kernel of each strip.
+    rows : intp array
+        The sample: indices of subjects, ascending.
+    most_passing : int
+        The largest number of subjects of the sample, counted once for each query, with which the bound is used.
+    """
+
+    inter_task: InterTaskPlan
+    kernels: tuple[KernelSpec, ...]
+    rows: NDArray[np.intp]
+    most_passing: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,6 +174,7 @@ class BatchPlan:
         Its ``order`` refers to ``queries``.
     inter_task_kernels : tuple of KernelSpec
         The kernel of each strip.
+    bound : BoundPlan or None
     n_short, n_direct, n_windowed, n_subjects : int
         The ends of the ranges of the routes.
     most_again : int
@@ -154,6 +186,7 @@ class BatchPlan:
     queries: tuple[QueryPlan, ...]
     inter_task: InterTaskPlan
     inter_task_kernels: tuple[KernelSpec, ...]
+    bound: BoundPlan | None
     n_short: int
     n_direct: int
     n_windowed: int
@@ -177,9 +210,16 @@ class BatchPlan:
         return self.inter_task.deferred
 
     @property
+    def first_kernels(self) -> list[KernelSpec]:
+        """The inter-task kernels, those of the bound first."""
+        if not self.n_short:
+            return []
+        return [*(self.bound.kernels if self.bound is not None else ()), *self.inter_task_kernels]
+
+    @property
     def kernels(self) -> list[KernelSpec]:
         """The kernels of the first launches, in the order of their use."""
-        kernels = list(self.inter_task_kernels) if self.n_short else []
+        kernels = self.first_kernels
         collects = False
         for query in self.queries:
             kernels += [route.kernel for route in (query.windows, query.long, query.again) if route is not None]
@@ -195,17 +235,13 @@ class BatchPlan:
         plan = self.inter_task
         found = [f"{'queries' if shared else 'query'} of {lengths} residues{shared}"]
         if self.n_short:
-            kind = "deferred maximum" if plan.deferred else "exact"
-            kind = f"bound, bands of {plan.band} rows" if plan.band else kind
-            runs = [
-                (tile, len(list(same)))
-                for tile, same in groupby(
-                    f"{strip.shape.tile.group} x {strip.shape.tile.words}" for strip in plan.strips
-                )
-            ]
-            tiles = ", ".join(tile if n == 1 else f"{n} times {tile}" for tile, n in runs)
-            what = f"{self.n_short:,} subjects, {BITS[plan.arithmetic]}, {kind}"
-            found.append(f"  inter-task: {what}, strips of lanes x words: {tiles}")
+            of_subjects = f"  inter-task: {self.n_short:,} subjects, "
+            found.append(of_subjects + plan.line())
+            if self.bound is not None:
+                n_sampled = len(self.bound.rows) * len(self.queries)
+                found[-1] = of_subjects + self.bound.inter_task.line()
+                found.append(f"    if at most {self.bound.most_passing:,} of {n_sampled:,} in a sample pass the bound")
+                found.append(f"    otherwise {plan.line()}")
         for query in self.queries:
             of_query = f"query of {query.profile.length:,}: " if shared else ""
             if query.long is not None:
@@ -233,7 +269,7 @@ class SearchPlan:
     @cached_property
     def kernels(self) -> list[KernelSpec]:
         """The kernels of all batches, each once; the inter-task kernels, which take longest to compile, come first."""
-        inter_task = [kernel for batch in self.batches for kernel in batch.inter_task_kernels if batch.n_short]
+        inter_task = [kernel for batch in self.batches for kernel in batch.first_kernels]
         return list(dict.fromkeys([*inter_task, *(kernel for batch in self.batches for kernel in batch.kernels)]))
 
     def lines(self) -> list[str]:
@@ -311,20 +347,6 @@ def plan_batch(
     inter_task = plan_inter_task(
         profiles, facts.architecture, deferred=options.deferred and None not in limits, band=options.band or 0
     )
-    kernels = tuple(
-        inter_task_kernel(
-            inter_task.arithmetic,
-            strip.shape.tile,
-            profiles[0].gap,
-            deferred=inter_task.deferred,
-            band=inter_task.band,
-            edges=strip.edges,
-            texture=options.texture,
-            threads=strip.shape.threads,
-            blocks=strip.shape.blocks,
-        )
-        for strip in inter_task.strips
-    )
     n_windowed = n_direct = len(partition)
     if diamonds and len(profiles) == 1:
         n_windowed = n_direct = first_tiled(partition, profiles[0], facts, options.thresholds)
@@ -357,11 +379,66 @@ def plan_batch(
                 else None,
             )
         )
-    most_again = int(max(len(partition) * MAX_DEFERRED_SHARE, WARP)) if inter_task.deferred else n_direct
-    n_cells = partition.n_residues * sum(rows)
+    bound = None
+    if inter_task.deferred and options.band is None and n_short >= options.thresholds.bound_subjects:
+        bound = plan_bound(profiles, partition.lengths[:n_short], inter_task, facts, options)
+    most_again = n_direct
+    if inter_task.deferred:
+        share = MAX_BOUND_SHARE if bound is not None or inter_task.band else MAX_DEFERRED_SHARE
+        most_again = int(max(len(partition) * share, WARP))
     return BatchPlan(
-        tuple(queries), inter_task, kernels, n_short, n_direct, n_windowed, len(partition), most_again, n_cells
+        tuple(queries),
+        inter_task,
+        kernels_of(inter_task, profiles[0].gap, texture=options.texture),
+        bound,
+        n_short,
+        n_direct,
+        n_windowed,
+        len(partition),
+        most_again,
+        partition.n_residues * sum(rows),
     )
+
+
+def kernels_of(plan: InterTaskPlan, gap: GapPenalty, *, texture: bool) -> tuple[KernelSpec, ...]:
+    """The inter-task kernel of each strip."""
+    return tuple(
+        inter_task_kernel(
+            plan.arithmetic,
+            strip.shape.tile,
+            gap,
+            deferred=plan.deferred,
+            band=plan.band,
+            edges=strip.edges,
+            texture=texture,
+            threads=strip.shape.threads,
+            blocks=strip.shape.blocks,
+        )
+        for strip in plan.strips
+    )
+
+
+def plan_bound(
+    profiles: Sequence[QueryProfile],
+    lengths: Lengths,
+    deferred: InterTaskPlan,
+    facts: DeviceFacts,
+    options: PlanOptions,
+) -> BoundPlan | None:
+    """The bound for subjects of these ascending lengths; None if it is not faster than the deferred kernel."""
+    band = suitable_band(max(profile.length for profile in profiles))
+    plan = plan_inter_task(profiles, facts.architecture, deferred=True, band=band)
+    if plan.cost >= deferred.cost:
+        return None
+    rows = _spread(first_longer(lengths, SAMPLED_RESIDUES))
+    kernels = kernels_of(plan, profiles[0].gap, texture=options.texture)
+    return BoundPlan(plan, kernels, rows, int(len(rows) * len(profiles) * MAX_SAMPLE_SHARE))
+
+
+@cache
+def _spread(n_subjects: int) -> NDArray[np.intp]:
+    """Indices of at most :data:`SAMPLED` of the first subjects, evenly distributed."""
+    return np.unique(np.linspace(0, max(n_subjects - 1, 0), min(SAMPLED, n_subjects)).astype(np.intp))
 
 
 def plan_listed(

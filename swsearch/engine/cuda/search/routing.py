@@ -28,6 +28,8 @@ from swsearch.engine.cuda.search.tuning import choose_intra_task_tile
 from swsearch.query.profile import QueryProfile
 from swsearch.typing import Lengths
 
+BITS: Final = {Arithmetic.FAST: "11 bits", Arithmetic.SHORT: "16 bits", Arithmetic.WIDE: "32 bits"}
+"""The number types, as the plan names them for the user."""
 FAST_GAP_LIMIT: Final = 2047
 """Largest cost of a gap's first residue for which additions in the fast type are exact."""
 DEFERRED_COLUMNS: Final = 4
@@ -36,6 +38,10 @@ LONG_SHARE: Final = 0.7
 MIN_LONG_LENGTH: Final = 1500
 """A warp of its own is given to each subject that is longer than this share of a group's mean residues, and longer than
 this length."""
+BANDS: Final = ((8, 200), (6, 400))
+NARROW_BAND: Final = 5
+"""Rows of a band of the bound, each with the rows of the longest query for which it is used, and those of a band for
+longer queries (``benchmarks/benchmark_bound.py``)."""
 LIST_WARPS: Final = 3
 """Warps per block if each warp has a subject of its own."""
 CELLS_PER_CYCLE: Final = 26
@@ -95,6 +101,11 @@ def _worth_pairing(first: QueryProfile, second: QueryProfile, architecture: int,
     return cost(first.length, second.length) < cost(first.length) + cost(second.length)
 
 
+def suitable_band(n_rows: int) -> int:
+    """Rows of a band of the bound for a query of so many rows: wide bands are faster, but let more subjects pass."""
+    return next((band for band, most_rows in BANDS if n_rows <= most_rows), NARROW_BAND)
+
+
 def deferred_limit(profile: QueryProfile, floor: int | None) -> int | None:
     """Lowest result of a deferred kernel with which a subject may score ``floor``; None if every result may.
 
@@ -152,6 +163,8 @@ class InterTaskPlan:
 
     Attributes
     ----------
+    cost : float
+        Picoseconds per subject residue.
     band : int
         Rows of a band of the bound, which is deferred; 0 if the recurrence is not replaced by a bound.
     order : tuple of int
@@ -163,11 +176,21 @@ class InterTaskPlan:
     order: tuple[int, ...]
     strips: tuple[Strip, ...]
     deferred: bool
+    cost: float
     band: int = 0
 
     def queries(self, strip: Strip) -> tuple[int, ...]:
         """Indices of the strip's queries, that of the low halves first; row blocks have one query, the longer one."""
         return self.order if strip.shape.tile.pairing is Pairing.TWO_QUERIES else self.order[-1:]
+
+    def line(self) -> str:
+        """A description for the user."""
+        kind = "deferred maximum" if self.deferred else "exact"
+        kind = f"bound, bands of {self.band} rows" if self.band else kind
+        shapes = [f"{strip.shape.tile.group} x {strip.shape.tile.words}" for strip in self.strips]
+        runs = [(shape, len(list(same))) for shape, same in groupby(shapes)]
+        tiles = ", ".join(shape if n == 1 else f"{n} times {shape}" for shape, n in runs)
+        return f"{BITS[self.arithmetic]}, {kind}, strips of lanes x words: {tiles}"
 
     def packed(self, profiles: Sequence[QueryProfile]) -> list[ProfileStrips]:
         """The strips of the batch's profiles as they are packed: consecutive strips of one tile together."""
@@ -193,7 +216,7 @@ def plan_inter_task(
     band = band if deferred else 0
     lengths = tuple(profiles[index].length for index in order)
     found = layout(architecture, residue_columns(profiles), lengths, deferred=deferred, band=band)
-    return InterTaskPlan(arithmetic, order, found.strips, deferred, band)
+    return InterTaskPlan(arithmetic, order, found.strips, deferred, found.cost, band)
 
 
 def plan_intra_task(profile: QueryProfile, architecture: int, arithmetic: Arithmetic, *, windows: bool = False) -> Tile:

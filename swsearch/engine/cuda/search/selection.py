@@ -109,6 +109,15 @@ class Selector:
             device.launch(COLLECT_KERNEL, grid, 0, arguments, Stream.COMPUTE)
         return found
 
+    def count(self, scores: Buffer, n_subjects: int, limit: int, count: Buffer) -> None:
+        """Add the number of subjects that reach a limit to ``count``, u32."""
+        grid = max(1, min(-(-n_subjects // COLLECT_KERNEL.threads), self._device.facts.multiprocessors * 8))
+        arguments: list[Argument] = [
+            address(scores), unsigned(0), unsigned(n_subjects), signed(limit),
+            address(None), address(None), address(count),
+        ]  # fmt: skip
+        self._device.launch(COLLECT_KERNEL, grid, 0, arguments, Stream.COMPUTE)
+
     def begin_download(self, found: Selection) -> None:
         """Begin to download the number of selected subjects and the first of them."""
         self._device.begin_download(found.host_count, found.count, Stream.COMPUTE)

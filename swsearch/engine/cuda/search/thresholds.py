@@ -23,6 +23,8 @@ class Thresholds:
         Queries of more rows are scored against long subjects by diamonds, not in windows.
     diamond_residues : int
         Subjects of at most so many residues are never scored by diamonds.
+    bound_subjects : int
+        If fewer subjects are scored by the inter-task kernel, no bound replaces their scores.
     downloaded : int
         Number of selected subjects that are downloaded with their number.
     end_group_bytes, smallest_end_group_bytes : int
@@ -34,6 +36,7 @@ class Thresholds:
     windowed_residues: int = verified_windows.MIN_LENGTH
     windowed_rows: int = tiled_subjects.MAX_WINDOW_ROWS
     diamond_residues: int = tiled_subjects.MIN_LENGTH
+    bound_subjects: int = 1 << 15
     downloaded: int = selection.DOWNLOADED
     end_group_bytes: int = end_positions.GROUP_BYTES
     smallest_end_group_bytes: int = end_positions.SMALLEST_GROUP

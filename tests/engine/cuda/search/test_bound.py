@@ -19,7 +19,8 @@ from swsearch.engine.cuda.search.engine import CudaEngine
 from swsearch.engine.cuda.search.layout import Strip
 from swsearch.engine.cuda.search.profile import pack_strips
 from swsearch.engine.cuda.search.routing import InterTaskPlan, plan_inter_task
-from swsearch.engine.cuda.search.subjects import SubjectStore
+from swsearch.engine.cuda.search.subjects import SubjectStore, chunk_bytes
+from swsearch.engine.cuda.search.thresholds import Thresholds
 from swsearch.engine.cuda.search.tuning import TunedTile, band_rows, tiles
 from swsearch.engine.protocol import ScoreRequest
 from swsearch.engine.reference import ReferenceEngine
@@ -140,7 +141,7 @@ def kernel_results(
             np.uint64(subjects.residues.address), np.uint64(subjects.starts.address),
             np.uint64(subjects.lengths.address), np.uint32(len(partition)),
             np.uint64(scores[queries[0]].address), np.uint64(scores[queries[-1]].address),
-            np.uint64(counters.address + 4 * number),
+            np.uint64(counters.address + 4 * number), np.uint64(0), np.uint32(0), np.uint32(0),
         ]  # fmt: skip
         device.launch(kernel, 2, tile.shared_bytes, arguments, Stream.COMPUTE)
         first_unit += tile.strip_units
@@ -318,6 +319,36 @@ def test_a_bound_of_position_specific_scores(emulated: MakeDevice) -> None:
         for floor in (20, 40):
             floors = [floor] * 2
             assert_same(engine.score(profiles, partition, floors), reference.score(profiles, partition, floors))
+
+
+@pytest.mark.parametrize("n_queries", [1, 2])
+@pytest.mark.parametrize("shuffle", [None, 3])
+def test_a_sample_decides_whether_the_bound_is_used(emulated: MakeDevice, n_queries: int, shuffle: int | None) -> None:
+    """A floor that few of 300 random subjects reach, and one that most reach; every subject is in the sample."""
+    rng = np.random.default_rng(11)
+    queries = [random_codes(rng, 60 + number) for number in range(n_queries)]
+    partition = Partition.pack([random_codes(rng, int(length)) for length in rng.integers(30, 90, 300)])
+    profiles = profiles_of(queries, default_scheme(PROTEIN))
+    reference = ReferenceEngine()
+    with CudaEngine(emulated(shuffle=shuffle), thresholds=Thresholds(bound_subjects=1)) as engine:
+        for floor, is_bounded in ((45, True), (27, False), (45, True)):
+            floors = [floor] * n_queries
+            engine.timing.reset()
+            assert_same(engine.score(profiles, partition, floors), reference.score(profiles, partition, floors))
+            assert (engine.timing.n_bounded > 250 * n_queries) == is_bounded
+            assert (engine.timing.n_bounded > 0) == is_bounded
+
+
+def test_a_sample_of_a_streamed_database_is_taken_from_each_piece(emulated: MakeDevice) -> None:
+    rng = np.random.default_rng(12)
+    partition = Partition.pack([random_codes(rng, int(length)) for length in rng.integers(30, 90, 300)])
+    profiles = profiles_of([random_codes(rng, length) for length in (70, 75)], default_scheme(PROTEIN))
+    reference = ReferenceEngine()
+    with CudaEngine(emulated(), chunk_bytes(partition) // 3, thresholds=Thresholds(bound_subjects=1)) as engine:
+        for floor in (30, 45):
+            floors = [floor] * 2
+            assert_same(engine.score(profiles, partition, floors), reference.score(profiles, partition, floors))
+        assert 500 < engine.timing.n_bounded < 1200
 
 
 # --- Plans ---
