@@ -1,5 +1,5 @@
 // All score kernels of one instruction set. This file instantiates the kernels for many subjects and for one subject
-// with lanes of each width, and the kernel for bounds with lanes of 8 bits, and defines their table (kernel.hpp).
+// with lanes of each width, and the kernels for bounds with lanes of 8 bits, and defines their table (kernel.hpp).
 
 #include "score/lanes.hpp"
 #include "score/many_subjects.hpp"
@@ -28,9 +28,9 @@ const Kernels SWSEARCH_KERNELS = {
     {One8::kLanes, One16::kLanes, One32::kLanes},
     {ScoreLanes<int8_t>::kMaxGap, ScoreLanes<int16_t>::kMaxGap, ScoreLanes<int32_t>::kMaxGap},
     {ScoreLanes<int8_t>::kLargest, ScoreLanes<int16_t>::kLargest, ScoreLanes<int32_t>::kLargest},
-    {Many8::score<false>, Many16::score<false>, Many32::score<false>},
+    {Many8::score<0>, Many16::score<0>, Many32::score<0>},
     {Many8::scratch_bytes, Many16::scratch_bytes, Many32::scratch_bytes},
-    Many8::score<true>,
+    {Many8::score<kBandSizes[0]>, Many8::score<kBandSizes[1]>, Many8::score<kBandSizes[2]>},
     {One8::score, One16::score, One32::score},
     {One8::scratch_bytes, One16::scratch_bytes, One32::scratch_bytes},
 };
