@@ -109,7 +109,7 @@ struct Bands {
                     const V gap = Lane::max(Lane::max(e[v], f[c][v]), opened);
 #pragma GCC unroll 8
                     for (int i = 0; i < kRows; ++i) {
-                        k[i][v] = Lane::max(k[i][v], gap);
+                        k[i][v] = Lane::max_apart(k[i][v], gap);
                     }
                     e[v] = Lane::max(Lane::subtract(e[v], extend), opened);
                     f[c][v] = Lane::max(Lane::subtract(gap, band_cost), opened);

@@ -31,7 +31,7 @@ std::vector<std::uint64_t> score_partition(const std::vector<std::pair<Array, Ar
                                            const OutputArray& scores_array, const std::vector<std::int32_t>& floors,
                                            const std::string& instruction_set, int n_threads, const nb::object& progress,
                                            int band_rows) {
-    const score::Kernels& kernels = score::kernels_of(instruction_set);
+    const score::Kernels& kernels = score::fastest_kernels_of(instruction_set);
     check_that(band_rows == score::kNoBand || band_rows == score::kChooseBand || is_band_size(band_rows), kBandMessage);
     check_that(floors.size() == profiles.size(), "floors must have one element a profile");
     check_threads(n_threads);
@@ -61,7 +61,7 @@ std::vector<std::uint64_t> score_partition(const std::vector<std::pair<Array, Ar
 void bound_partition(const std::pair<Array, Array>& query, int gap_open, int gap_extend, const Array& residues,
                      const Array& starts, const Array& lengths, const OutputArray& bounds_array, int band_rows,
                      const std::string& instruction_set) {
-    const score::Kernels& kernels = score::kernels_of(instruction_set);
+    const score::Kernels& kernels = score::fastest_kernels_of(instruction_set);
     check_that(is_band_size(band_rows), kBandMessage);
     const Profile profile = checked_profile(query.first, query.second, gap_open, gap_extend);
     check_that(profile.length >= 1 && profile.length <= kMaxQueryLength && profile.n_rows <= kMaxQueryLength,

@@ -63,6 +63,8 @@ struct Kernels {
     ManyKernel bounds[kBoundKernels];  // of 8 bits, with the lanes and the scratch memory of `many`
     OneKernel one[kWidths];
     OneScratch one_scratch[kWidths];
+    // The same kernels for processors that execute maxima and saturating operations on one port (lanes.hpp), or null.
+    const Kernels* one_port;
 };
 
 }  // namespace swsearch::score

@@ -146,7 +146,7 @@ struct ManySubjects {
                 for (int v = 0; v < kVectors; ++v) {
                     u[v] = Lane::max(u[v], f[c][v]);
                     d[v] = h[c][v];
-                    h[c][v] = Lane::max(u[v], e[v]);
+                    h[c][v] = Lane::max_apart(u[v], e[v]);
                     Vectors::keep_order(u[v], h[c][v]);
                     if (!kBound) {
                         peak[v] = Lane::max(peak[v], u[v]);
@@ -160,7 +160,7 @@ struct ManySubjects {
                 }
 #pragma GCC unroll 2
                 for (int v = 0; v < kVectors; ++v) {
-                    f[c][v] = Lane::max(longer_f[v], opened[v]);
+                    f[c][v] = Lane::max_apart(longer_f[v], opened[v]);
                     e[v] = Lane::max(longer_e[v], opened[v]);
                     Vectors::keep_order(f[c][v], e[v]);
                 }

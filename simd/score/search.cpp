@@ -32,6 +32,17 @@ namespace swsearch::score {
 
 SWSEARCH_DEFINE_KERNELS_OF
 
+const Kernels& fastest_kernels_of(const std::string& instruction_set) {
+    const Kernels& kernels = kernels_of(instruction_set);
+#if defined(__x86_64__)
+    // Intel's processors execute saturating operations and maxima of 512 bits on one port, AMD's on two and four.
+    if (kernels.one_port != nullptr && __builtin_cpu_is("intel")) {
+        return *kernels.one_port;
+    }
+#endif
+    return kernels;
+}
+
 namespace {
 
 // Scratch memory of one thread, aligned to 64 bytes; it grows as needed.
@@ -68,14 +79,14 @@ constexpr uint64_t kMaxWindowStep = 1 << 16;
 constexpr size_t kMinBoundBatches = 16;
 // Measured costs of the kernels for bounds, relative to the exact kernel: of a row, and of the profile and the
 // transposition, in rows of the exact kernel.
-constexpr double kBoundRowCost[kBoundKernels] = {0.50, 0.58, 0.93};
+constexpr double kBoundRowCost[kBoundKernels] = {0.48, 0.55, 0.93};
 constexpr double kProfileCost = 13;
 // A kernel for bounds is used until this share of the subjects must be scored again. The share refers to all subjects,
 // not to those scored so far, because long subjects come first and score higher.
 constexpr double kMaxBoundShare[kBoundKernels] = {0.5, 0.4, 1.0 / 32};
 // The sample for the choice of a kernel: one batch in kSampleShare, at most kMaxSample, in equal steps of residues, so
 // that it predicts the residues that must be scored again. Longer subjects are sampled in part.
-constexpr size_t kSampleShare = 64;
+constexpr size_t kSampleShare = 32;
 constexpr size_t kMaxSample = 8;
 constexpr uint32_t kSampleColumns = 4096;
 

@@ -34,5 +34,7 @@ void bound_subjects(const Query& query, const Subjects& subjects, int32_t* bound
 
 // The kernels of the instruction set with this name; find_instruction_set looks it up.
 const Kernels& kernels_of(const std::string& instruction_set);
+// The same, or their form for one port, whichever is faster on this processor.
+const Kernels& fastest_kernels_of(const std::string& instruction_set);
 
 }  // namespace swsearch::score

@@ -230,9 +230,13 @@ int main(int, char** arguments) {
         add_subject(large, std::vector<std::uint8_t>(9000, 3));
         for (const swsearch::InstructionSet& set : swsearch::instruction_sets()) {
             if (set.usable) {
-                const char* const name = set.name.c_str();
-                check_kernels(name, kernels_of(set.name), small);
-                check_search(name, kernels_of(set.name), large, random.between(1, 300), band_rows[i % 5], 1 + i % 3);
+                const Kernels& kernels = kernels_of(set.name);
+                const std::string one_port = set.name + ", one port";
+                check_kernels(set.name.c_str(), kernels, small);
+                check_search(set.name.c_str(), kernels, large, random.between(1, 300), band_rows[i % 5], 1 + i % 3);
+                if (kernels.one_port != nullptr) {
+                    check_kernels(one_port.c_str(), *kernels.one_port, small);
+                }
             }
         }
     }
