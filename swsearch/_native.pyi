@@ -167,6 +167,7 @@ def score_partition(
     instruction_set: str,
     n_threads: int,
     progress: Callable[[int], None] | None = None,
+    band_rows: int = -1,
 ) -> list[int]:
     """Write the local score of every subject against every profile to ``scores[profile, subject]``.
 
@@ -190,6 +191,9 @@ def score_partition(
     progress : callable, optional
         Called on the calling thread about every 100 ms and at the end with the number of cells scored since the last
         call. An exception that it raises stops the workers and is raised from this function, as is an interrupt.
+    band_rows : int
+        Query rows per band of the upper bound: 1, 4 or 6, or 0 for exact scores of all subjects, or -1 for a choice by
+        query and floor. No score that reaches its floor depends on it.
 
     Returns
     -------
@@ -202,6 +206,22 @@ def score_partition(
         An argument is out of its range; the message names it.
     TypeError
         An array has another dtype, shape or order.
+    """
+
+def bound_partition(
+    profile: tuple[NDArray[np.int32], NDArray[np.int8]],
+    gap_open: int,
+    gap_extend: int,
+    residues: NDArray[np.uint8],
+    starts: NDArray[np.uint64],
+    lengths: NDArray[np.uint32],
+    bounds: NDArray[np.int32],
+    band_rows: int,
+    instruction_set: str,
+) -> None:
+    """Write the upper bound of every subject's local score to ``bounds``, -1 for a bound of 255 or more.
+
+    The arguments are those of :func:`score_partition`; the cost of a gap of one residue is at most 127.
     """
 
 def instruction_sets() -> list[tuple[str, bool]]:

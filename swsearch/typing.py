@@ -31,3 +31,6 @@ Mask = NDArray[np.bool_]
 
 Floats = NDArray[np.float64]
 """Real numbers, one axis."""
+
+LengthRange = tuple[int, int]
+"""The shortest and the longest of some lengths."""

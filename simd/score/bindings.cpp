@@ -5,6 +5,9 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
+#include <iterator>
+
 #include "common/instruction_sets.hpp"
 #include "common/python.hpp"
 #include "score/search.hpp"
@@ -17,11 +20,19 @@ namespace {
 constexpr std::int64_t kMaxQueryLength = std::int64_t{1} << 24;
 constexpr std::int64_t kMaxSubjectLength = (std::int64_t{1} << 31) - (std::int64_t{1} << 16);
 
+constexpr const char* kBandMessage = "a band has 1, 4 or 6 rows";
+
+bool is_band_size(int band_rows) {
+    return std::find(std::begin(score::kBandSizes), std::end(score::kBandSizes), band_rows) != std::end(score::kBandSizes);
+}
+
 std::vector<std::uint64_t> score_partition(const std::vector<std::pair<Array, Array>>& profiles, int gap_open, int gap_extend,
                                            const Array& residues, const Array& starts, const Array& lengths,
                                            const OutputArray& scores_array, const std::vector<std::int32_t>& floors,
-                                           const std::string& instruction_set, int n_threads, const nb::object& progress) {
-    const score::Kernels& kernels = score::kernels_of(instruction_set);
+                                           const std::string& instruction_set, int n_threads, const nb::object& progress,
+                                           int band_rows) {
+    const score::Kernels& kernels = score::fastest_kernels_of(instruction_set);
+    check_that(band_rows == score::kNoBand || band_rows == score::kChooseBand || is_band_size(band_rows), kBandMessage);
     check_that(floors.size() == profiles.size(), "floors must have one element a profile");
     check_threads(n_threads);
     std::vector<score::Query> queries;
@@ -41,10 +52,25 @@ std::vector<std::uint64_t> score_partition(const std::vector<std::pair<Array, Ar
     Observer observer;
     PythonPoll poll(observer, progress);
     const nb::gil_scoped_release no_lock;
-    std::vector<std::uint64_t> n_rescored = score::score_subjects(queries, subjects, scores.data, kernels, n_threads, observer,
-                                                                  std::ref(poll));
+    std::vector<std::uint64_t> n_rescored = score::score_subjects(queries, subjects, scores.data, kernels, band_rows, n_threads,
+                                                                  observer, std::ref(poll));
     poll();
     return n_rescored;
+}
+
+void bound_partition(const std::pair<Array, Array>& query, int gap_open, int gap_extend, const Array& residues,
+                     const Array& starts, const Array& lengths, const OutputArray& bounds_array, int band_rows,
+                     const std::string& instruction_set) {
+    const score::Kernels& kernels = score::fastest_kernels_of(instruction_set);
+    check_that(is_band_size(band_rows), kBandMessage);
+    const Profile profile = checked_profile(query.first, query.second, gap_open, gap_extend);
+    check_that(profile.length >= 1 && profile.length <= kMaxQueryLength && profile.n_rows <= kMaxQueryLength,
+               "a query has 1 to 16777216 residues and table rows");
+    check_that(gap_open + gap_extend <= kernels.max_gap[score::kBits8], "the gap costs exceed 8 bits");
+    const Subjects subjects = checked_subjects(residues, starts, lengths);
+    const auto bounds = view_of<std::int32_t>(bounds_array, "bounds");
+    check_that(bounds.length == subjects.n, "bounds must have one element a subject");
+    score::bound_subjects({profile, 0}, subjects, bounds.data, kernels, band_rows);
 }
 
 std::vector<std::pair<std::string, bool>> instruction_set_list() {
@@ -58,8 +84,12 @@ std::vector<std::pair<std::string, bool>> instruction_set_list() {
 void bind_score(nb::module_& module) {
     module.def("score_partition", &score_partition, "profiles"_a, "gap_open"_a, "gap_extend"_a, "residues"_a, "starts"_a,
                "lengths"_a, "scores"_a, "floors"_a, "instruction_set"_a, "n_threads"_a, "progress"_a = nb::none(),
+               "band_rows"_a = score::kChooseBand,
                "Local scores of every subject against every profile, into scores[profile, subject]; a score below its "
                "profile's floor may be any number below it.");
+    module.def("bound_partition", &bound_partition, "profile"_a, "gap_open"_a, "gap_extend"_a, "residues"_a, "starts"_a,
+               "lengths"_a, "bounds"_a, "band_rows"_a, "instruction_set"_a,
+               "Upper bounds of the local scores of every subject, into bounds; -1 for a bound of 255 and more.");
     module.def("instruction_sets", &instruction_set_list,
                "(name, usable here) of every instruction set that is built, best first; for all functions of this module.");
 }

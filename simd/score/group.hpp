@@ -2,7 +2,7 @@
 // windows that are still to be scored against them.
 //
 // Used by score/search.cpp. In: group_queries takes the queries of a call and, for each, the round in which it begins
-// (round 0 bounds the scores; rounds 1 to 3 score in 8, 16 and 32 bits). Out: groups of consecutive queries, built
+// (a round for each kernel for bounds, then rounds that score in 8, 16 and 32 bits). Out: groups of consecutive queries, built
 // greedily. search.cpp adds the subjects, and passes what saturates to groups of later rounds.
 //
 // For each pass, the kernel for many subjects transposes a block of subject columns and computes the scores of four

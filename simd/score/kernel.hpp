@@ -15,7 +15,8 @@ constexpr int kColumnsPerPass = 4;  // subject columns that are computed in one 
 constexpr int kBlockColumns = 16;   // subject columns that are transposed together
 constexpr int32_t kSaturated = -1;  // replaces a score that exceeded its lane's range
 constexpr int kMaxLanes = 128;      // subjects of one call: two vectors of 64 bytes
-constexpr int kBlockRows = 2048;    // query rows whose H and E stay in the second-level cache
+constexpr int kBlockRows = 2040;    // query rows whose H and E stay in the second-level cache; complete bands
+constexpr int kMaxBandRows = 8;     // query rows of a band of the upper bound (docs/design/bound.md)
 constexpr int kProfileRows = 32;    // table rows of the score profile; in larger tables the loop looks up the scores
 
 // A query. The caller does not use scores below `floor`.
@@ -34,12 +35,17 @@ struct Control {
     uint64_t* cells;       // cells computed so far; the kernel for one subject adds to it while it runs
 };
 
+// The kernels for bounds, by the rows of a band: the fewer operations a kernel needs, the more subjects reach the floor.
+// With one row the cells are exact, and only their maximum is omitted.
+constexpr int kBandSizes[] = {6, 4, 1};
+constexpr int kBoundKernels = 3;
+
 enum Width { kBits8 = 0, kBits16 = 1, kBits32 = 2, kWidths = 3 };
 
 // Scores n subjects, at most Kernels::lanes of the kernel's width, against several queries: one query of any length, or
 // several that have the same table and gap costs and together at most kBlockRows rows. The scratch memory is aligned to
 // 64 bytes and has the size that the kernel's scratch function returns. scores[q * n + i] is exact or kSaturated; the
-// kernel for bounds writes an upper bound of the score, or kSaturated.
+// kernels for bounds write an upper bound of the score, or kSaturated.
 using ManyKernel = void (*)(const Query* queries, int n_queries, const Subject*, int n, uint8_t* scratch,
                             int32_t* scores, const Control&);
 using ManyScratch = size_t (*)(const Query* queries, int n_queries, uint32_t longest);
@@ -54,9 +60,11 @@ struct Kernels {
     int32_t largest[kWidths];   // smallest score that the width cannot distinguish from a higher one
     ManyKernel many[kWidths];
     ManyScratch many_scratch[kWidths];
-    ManyKernel bound;  // the kernel for bounds, of 8 bits, with the lanes and the scratch memory of `many`
+    ManyKernel bounds[kBoundKernels];  // of 8 bits, with the lanes and the scratch memory of `many`
     OneKernel one[kWidths];
     OneScratch one_scratch[kWidths];
+    // The same kernels for processors that execute maxima and saturating operations on one port (lanes.hpp), or null.
+    const Kernels* one_port;
 };
 
 }  // namespace swsearch::score

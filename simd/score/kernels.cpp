@@ -1,5 +1,5 @@
 // All score kernels of one instruction set. This file instantiates the kernels for many subjects and for one subject
-// with lanes of each width, and the kernel for bounds with lanes of 8 bits, and defines their table (kernel.hpp).
+// with lanes of each width, and the kernels for bounds with lanes of 8 bits, and defines their table (kernel.hpp).
 
 #include "score/lanes.hpp"
 #include "score/many_subjects.hpp"
@@ -13,26 +13,39 @@ namespace {
 // batches are small.
 constexpr int kVectors8 = Vectors::kRegisters >= 32 ? 2 : 1;
 
-using Many8 = ManySubjects<ScoreLanes<int8_t>, kVectors8>;
+template <bool kOnePort>
+using Many8 = ManySubjects<ScoreLanes<int8_t, kOnePort>, kVectors8>;
 using Many16 = ManySubjects<ScoreLanes<int16_t>, 1>;
 using Many32 = ManySubjects<ScoreLanes<int32_t>, 1>;
 using One8 = OneSubject<ScoreLanes<int8_t>>;
 using One16 = OneSubject<ScoreLanes<int16_t>>;
 using One32 = OneSubject<ScoreLanes<int32_t>>;
 
+template <bool kOnePort>
+constexpr Kernels kernels(const Kernels* one_port) {
+    using Bytes = Many8<kOnePort>;
+    return {
+        {Bytes::kLanes, Many16::kLanes, Many32::kLanes},
+        {One8::kLanes, One16::kLanes, One32::kLanes},
+        {ScoreLanes<int8_t>::kMaxGap, ScoreLanes<int16_t>::kMaxGap, ScoreLanes<int32_t>::kMaxGap},
+        {ScoreLanes<int8_t>::kLargest, ScoreLanes<int16_t>::kLargest, ScoreLanes<int32_t>::kLargest},
+        {Bytes::template score<0>, Many16::score<0>, Many32::score<0>},
+        {Bytes::scratch_bytes, Many16::scratch_bytes, Many32::scratch_bytes},
+        {Bytes::template score<kBandSizes[0]>, Bytes::template score<kBandSizes[1]>,
+         Bytes::template score<kBandSizes[2]>},
+        {One8::score, One16::score, One32::score},
+        {One8::scratch_bytes, One16::scratch_bytes, One32::scratch_bytes},
+        one_port,
+    };
+}
+
+// Only vectors of 512 bits can have one port for these operations.
+constexpr bool kHasOnePort = Vectors::kBytes == 64;
+constexpr Kernels kOnePortKernels = kernels<kHasOnePort>(nullptr);
+
 }  // namespace
 
 extern const Kernels SWSEARCH_KERNELS;
-const Kernels SWSEARCH_KERNELS = {
-    {Many8::kLanes, Many16::kLanes, Many32::kLanes},
-    {One8::kLanes, One16::kLanes, One32::kLanes},
-    {ScoreLanes<int8_t>::kMaxGap, ScoreLanes<int16_t>::kMaxGap, ScoreLanes<int32_t>::kMaxGap},
-    {ScoreLanes<int8_t>::kLargest, ScoreLanes<int16_t>::kLargest, ScoreLanes<int32_t>::kLargest},
-    {Many8::score<false>, Many16::score<false>, Many32::score<false>},
-    {Many8::scratch_bytes, Many16::scratch_bytes, Many32::scratch_bytes},
-    Many8::score<true>,
-    {One8::score, One16::score, One32::score},
-    {One8::scratch_bytes, One16::scratch_bytes, One32::scratch_bytes},
-};
+const Kernels SWSEARCH_KERNELS = kernels<false>(kHasOnePort ? &kOnePortKernels : nullptr);
 
 }  // namespace swsearch::score

@@ -16,7 +16,9 @@
 namespace swsearch::score {
 namespace {
 
-template <class T>
+// kOnePort: the processor executes maxima and saturating operations of these vectors on a single port, as Intel's do
+// with 512 bits. A comparison and a blend use another port, so that part of the maxima are computed by them.
+template <class T, bool kOnePort = false>
 struct ScoreLanes : Lanes<T> {
     using typename Lanes<T>::V;
     using Lanes<T>::kLanes;
@@ -42,6 +44,14 @@ struct ScoreLanes : Lanes<T> {
             return Lanes<T>::subtract_saturating(a, b);
         } else {
             return Lanes<T>::subtract(a, b);
+        }
+    }
+    // A maximum that leaves the port of the saturating operations free, if there is only one.
+    static V max_apart(V a, V b) {
+        if constexpr (kOnePort) {
+            return Lanes<T>::select(Lanes<T>::greater(b, a), b, a);
+        } else {
+            return Lanes<T>::max(a, b);
         }
     }
     static bool saturated(V a) { return kBiased && Lanes<T>::any_greater(a, Lanes<T>::splat(kZero + kLargest - 1)); }

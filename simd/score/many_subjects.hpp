@@ -26,12 +26,14 @@
 // the lane is exact; a lane that reaches this number is reported as kSaturated. 32 bits represent any score, because a
 // query has at most 2^24 residues (lanes.hpp).
 //
-// Bounds. The kernel for bounds (kBound) does not compute the maximum of U. Each cell of the four columns contributes
+// Bounds. The kernels for bounds (kBandRows > 0) do not compute the maximum of U. That of bands of one row computes the
+// exact cells. Each cell of the four columns contributes
 // at least U - first - 3 * extend to the E that enters the next four columns, so the best U is at most first + 3 *
 // extend above the largest such E. This holds in any row and column and for any costs, extend = 0 included. If a
 // subtraction saturates at 0, the sum is only larger; if U saturates, the sum reaches 255, which is detected. Padding
 // cells have values below those of their neighbours. One maximum per four columns replaces four, and the few subjects
-// whose bound reaches the caller's floor are scored again.
+// whose bound reaches the caller's floor are scored again. With more rows per band, the cells are bounds as well
+// (bands.hpp).
 //
 // Several queries are computed against the same four columns one after another, each with its own cells: the columns
 // are transposed and the profile is computed once for all of them. A query longer than kBlockRows is divided into
@@ -40,6 +42,7 @@
 
 #pragma once
 
+#include "score/bands.hpp"
 #include "score/columns.hpp"
 #include "score/kernel.hpp"
 
@@ -55,10 +58,7 @@ struct ManySubjects {
     using BatchColumns = Columns<kLanes>;
     static constexpr int kStride = BatchColumns::kStride;
 
-    struct Cell {
-        V h[kVectors];
-        V e[kVectors];
-    };
+    using Cell = Band<V, kVectors, 1>;  // H and E
     struct Border {
         V h[kVectors];
         V f[kVectors];
@@ -69,17 +69,19 @@ struct ManySubjects {
     // Residues are read one complete vector at a time, so the buffer has one vector more than they need.
     static size_t columns_bytes() { return round_up(static_cast<size_t>(kStride) * kBlockColumns) + 64; }
 
-    static size_t profile_bytes() { return sizeof(V) * kVectors * kColumns * kProfileRows; }
+    // The row after the table's rows scores -128: it completes bands.
+    static size_t profile_bytes() { return sizeof(V) * kVectors * kColumns * (kProfileRows + 1); }
 
     static uint32_t padded(uint32_t length) {
         return (length + kBlockColumns - 1) / kBlockColumns * kBlockColumns;
     }
 
-    // Rows whose H and E are stored at a time: those of all queries, or a block of one query.
+    // Rows whose H and E are stored at a time: those of all queries, or a block of one query. If each query is completed
+    // to kMaxBandRows rows, bands of any size fit the same memory.
     static size_t stored_rows(const Query* queries, int n_queries) {
         size_t rows = 0;
         for (int q = 0; q < n_queries; ++q) {
-            rows += static_cast<size_t>(queries[q].length);
+            rows += (static_cast<size_t>(queries[q].length) + kMaxBandRows - 1) / kMaxBandRows * kMaxBandRows;
         }
         return n_queries == 1 && rows > kBlockRows ? kBlockRows : rows;
     }
@@ -125,7 +127,7 @@ struct ManySubjects {
             for (int v = 0; v < kVectors; ++v) {
                 e[v] = cells[i].e[v];
                 d[v] = diagonal[v];
-                diagonal[v] = cells[i].h[v];
+                diagonal[v] = cells[i].k[0][v];
             }
 #pragma GCC unroll 4
             for (int c = 0; c < kColumns; ++c) {
@@ -144,7 +146,7 @@ struct ManySubjects {
                 for (int v = 0; v < kVectors; ++v) {
                     u[v] = Lane::max(u[v], f[c][v]);
                     d[v] = h[c][v];
-                    h[c][v] = Lane::max(u[v], e[v]);
+                    h[c][v] = Lane::max_apart(u[v], e[v]);
                     Vectors::keep_order(u[v], h[c][v]);
                     if (!kBound) {
                         peak[v] = Lane::max(peak[v], u[v]);
@@ -158,14 +160,14 @@ struct ManySubjects {
                 }
 #pragma GCC unroll 2
                 for (int v = 0; v < kVectors; ++v) {
-                    f[c][v] = Lane::max(longer_f[v], opened[v]);
+                    f[c][v] = Lane::max_apart(longer_f[v], opened[v]);
                     e[v] = Lane::max(longer_e[v], opened[v]);
                     Vectors::keep_order(f[c][v], e[v]);
                 }
             }
 #pragma GCC unroll 2
             for (int v = 0; v < kVectors; ++v) {
-                cells[i].h[v] = h[kColumns - 1][v];
+                cells[i].k[0][v] = h[kColumns - 1][v];
                 cells[i].e[v] = e[v];
                 if (kBound) {
                     peak[v] = Lane::max(peak[v], e[v]);
@@ -194,16 +196,16 @@ struct ManySubjects {
 
     // The parts of the scratch memory.
     struct Memory {
-        Cell* cells;
-        size_t n_cells;
+        uint8_t* bands;
+        size_t bands_bytes;
         V* best;  // kVectors per query
         V* profile;
         uint8_t* columns;
         Border* border;  // last row of the block above, one element per column
 
-        Memory(uint8_t* scratch, const Query* queries, int n_queries) : n_cells(stored_rows(queries, n_queries)) {
-            cells = reinterpret_cast<Cell*>(scratch);
-            scratch += round_up(sizeof(Cell) * n_cells);
+        Memory(uint8_t* scratch, const Query* queries, int n_queries)
+            : bands(scratch), bands_bytes(round_up(sizeof(Cell) * stored_rows(queries, n_queries))) {
+            scratch += bands_bytes;
             best = reinterpret_cast<V*>(scratch);
             scratch += round_up(sizeof(V) * kVectors * static_cast<size_t>(n_queries));
             profile = reinterpret_cast<V*>(scratch);
@@ -215,8 +217,8 @@ struct ManySubjects {
 
     // Computes rows first_row to first_row + n_rows - 1 of a query in four columns. `border` belongs to these columns.
     // `corner` is H of the row above in the column before them, and becomes that of their last column.
-    template <bool kBound>
-    static void pass_query(const Query& query, int32_t first_row, int32_t n_rows, Cell* cells, const Memory& memory,
+    template <int kBandRows, class Stored>
+    static void pass_query(const Query& query, int32_t first_row, int32_t n_rows, Stored* bands, const Memory& memory,
                            const V (&residues)[kColumns][kVectors], Border* border, V (&corner)[kVectors], V* best) {
         const V zero = Lane::zero();
         V h[kColumns][kVectors];
@@ -229,10 +231,15 @@ struct ManySubjects {
             }
             next_corner[v] = h[kColumns - 1][v];
         }
-        if (query.n_rows > kProfileRows) {
-            pass<true, kBound>(query, first_row, n_rows, cells, memory.profile, residues, h, f, corner, best);
+        const auto pass_with = [&](auto function) {
+            function(query, first_row, n_rows, bands, memory.profile, residues, h, f, corner, best);
+        };
+        const bool looks_up = query.n_rows > kProfileRows;
+        if constexpr (kBandRows > 1) {
+            using Bound = Bands<Lane, kVectors, kBandRows>;
+            pass_with(looks_up ? Bound::template pass<true> : Bound::template pass<false>);
         } else {
-            pass<false, kBound>(query, first_row, n_rows, cells, memory.profile, residues, h, f, corner, best);
+            pass_with(looks_up ? pass<true, kBandRows == 1> : pass<false, kBandRows == 1>);
         }
         const bool more = first_row + n_rows < query.length;
         for (int v = 0; v < kVectors; ++v) {
@@ -244,7 +251,8 @@ struct ManySubjects {
         }
     }
 
-    template <bool kBound>
+    // kBandRows is 0 for exact scores; otherwise the kernel computes bounds.
+    template <int kBandRows>
     static void score(const Query* queries, int n_queries, const Subject* subjects, int n, uint8_t* scratch,
                       int32_t* scores, const Control& control) {
         const BatchColumns batch(subjects, n);
@@ -253,16 +261,21 @@ struct ManySubjects {
         for (int i = 0; i < n_queries * kVectors; ++i) {
             memory.best[i] = zero;
         }
+        for (int i = 0; i < kColumns * kVectors; ++i) {
+            memory.profile[kProfileRows * kColumns * kVectors + i] = Lane::splat(-128);
+        }
+        constexpr int kRows = kBandRows > 1 ? kBandRows : 1;
+        static_assert(kRows <= kMaxBandRows && kBlockRows % kRows == 0, "a block consists of complete bands");
+        using Stored = Band<V, kVectors, kRows>;
         // Several queries have no more rows than one block.
         const int32_t longest_query = n_queries == 1 ? queries[0].length : 1;
         for (int32_t first_row = 0; first_row < longest_query; first_row += kBlockRows) {
             V corner[kVectors];
             for (int v = 0; v < kVectors; ++v) {
                 corner[v] = zero;
-                for (size_t i = 0; i < memory.n_cells; ++i) {
-                    memory.cells[i].h[v] = zero;
-                    memory.cells[i].e[v] = zero;
-                }
+            }
+            for (size_t i = 0; i < memory.bands_bytes / sizeof(V); ++i) {
+                reinterpret_cast<V*>(memory.bands)[i] = zero;
             }
             for (uint32_t column = 0; column < batch.longest(); column += kColumns) {
                 if (column % kBlockColumns == 0) {
@@ -281,18 +294,18 @@ struct ManySubjects {
                 if (queries[0].n_rows <= kProfileRows) {
                     compute_profile(queries[0], residues, memory.profile);
                 }
-                Cell* cells = memory.cells;
+                Stored* bands = reinterpret_cast<Stored*>(memory.bands);
                 for (int q = 0; q < n_queries; ++q) {
                     const int32_t left = queries[q].length - first_row;
                     const int32_t n_rows = left < kBlockRows ? left : kBlockRows;
-                    pass_query<kBound>(queries[q], first_row, n_rows, cells, memory, residues, memory.border + column,
-                                       corner, memory.best + q * kVectors);
-                    cells += n_rows;
+                    pass_query<kBandRows>(queries[q], first_row, n_rows, bands, memory, residues,
+                                          memory.border + column, corner, memory.best + q * kVectors);
+                    bands += (n_rows + kRows - 1) / kRows;
                 }
             }
         }
         for (int q = 0; q < n_queries; ++q) {
-            read_scores<kBound>(queries[q], memory.best + q * kVectors, n, scores + q * n);
+            read_scores<(kBandRows > 0)>(queries[q], memory.best + q * kVectors, n, scores + q * n);
         }
     }
 

@@ -13,7 +13,7 @@
 // Every query begins with the narrowest lanes that can represent the gap cost. Subjects that saturate in 8 bits are
 // scored again in 16 bits, and those that saturate in 16 bits are scored again in 32. If the caller gives a floor and
 // there are many subjects, a round that only bounds the scores comes first, and the subjects that may reach the floor
-// are scored again.
+// are scored again. The kernel of this round is chosen for each query and floor by a sample of the subjects.
 
 #include "score/search.hpp"
 
@@ -31,6 +31,17 @@
 namespace swsearch::score {
 
 SWSEARCH_DEFINE_KERNELS_OF
+
+const Kernels& fastest_kernels_of(const std::string& instruction_set) {
+    const Kernels& kernels = kernels_of(instruction_set);
+#if defined(__x86_64__)
+    // Intel's processors execute saturating operations and maxima of 512 bits on one port, AMD's on two and four.
+    if (kernels.one_port != nullptr && __builtin_cpu_is("intel")) {
+        return *kernels.one_port;
+    }
+#endif
+    return kernels;
+}
 
 namespace {
 
@@ -64,11 +75,20 @@ constexpr double kOneColumnCost = 6.5;
 constexpr uint64_t kMinWindowSteps = 3;
 constexpr uint64_t kMaxWindowStep = 1 << 16;
 
-// Bounds are used if there are at least kMinBoundBatches full batches, until one subject in kMinBoundShare must be
-// scored again. The share refers to all subjects, not to those scored so far, because long subjects come first and
-// score higher.
+// Bounds are used if there are at least kMinBoundBatches full batches.
 constexpr size_t kMinBoundBatches = 16;
-constexpr uint64_t kMinBoundShare = 32;
+// Measured costs of the kernels for bounds, relative to the exact kernel: of a row, and of the profile and the
+// transposition, in rows of the exact kernel.
+constexpr double kBoundRowCost[kBoundKernels] = {0.48, 0.55, 0.93};
+constexpr double kProfileCost = 13;
+// A kernel for bounds is used until this share of the subjects must be scored again. The share refers to all subjects,
+// not to those scored so far, because long subjects come first and score higher.
+constexpr double kMaxBoundShare[kBoundKernels] = {0.5, 0.4, 1.0 / 32};
+// The sample for the choice of a kernel: one batch in kSampleShare, at most kMaxSample, in equal steps of residues, so
+// that it predicts the residues that must be scored again. Longer subjects are sampled in part.
+constexpr size_t kSampleShare = 32;
+constexpr size_t kMaxSample = 8;
+constexpr uint32_t kSampleColumns = 4096;
 
 // A batch for the kernel for many subjects, with all queries of a group, or one long item for the kernel for one
 // subject, with one query. Items are subjects or windows of the group.
@@ -100,21 +120,26 @@ uint64_t longest_span(const Query& query) {
     return static_cast<uint64_t>(query.length) + static_cast<uint64_t>((gain - query.open) / query.extend);
 }
 
-// The rounds over the subjects that are left to score: bounds, then each width of the lanes.
+// The rounds over the subjects that are left to score: one for each kernel for bounds, then each width of the lanes. A
+// query takes part in at most one round of bounds.
 struct Round {
     Width width;
-    bool bounds;
+    int bound;  // number of the kernel for bounds, or kNoBound
 };
-constexpr Round kRounds[] = {{kBits8, true}, {kBits8, false}, {kBits16, false}, {kBits32, false}};
+constexpr int kNoBound = -1;
+constexpr Round kRounds[] = {{kBits8, 0},        {kBits8, 1},         {kBits8, 2},
+                             {kBits8, kNoBound}, {kBits16, kNoBound}, {kBits32, kNoBound}};
+constexpr int kExactRound = kBoundKernels;  // the first round with exact scores
 
 class Search {
 public:
     Search(const std::vector<Query>& queries, const Subjects& subjects, int32_t* scores, const Kernels& kernels,
-           int n_threads, Observer& observer, const std::function<void()>& poll)
+           int band_rows, int n_threads, Observer& observer, const std::function<void()>& poll)
         : queries_(queries),
           subjects_(subjects),
           scores_(scores),
           kernels_(kernels),
+          band_rows_(band_rows),
           n_threads_(n_threads),
           observer_(observer),
           poll_(poll) {}
@@ -160,11 +185,7 @@ private:
 
     void begin() {
         const std::vector<uint32_t> order = subjects_by_length();
-        std::vector<int> first_rounds;
-        for (const Query& query : queries_) {
-            first_rounds.push_back(first_round(query, order.size()));
-        }
-        groups_ = group_queries(queries_, first_rounds);
+        groups_ = group_queries(queries_, first_rounds(order));
         for (Group& group : groups_) {
             group.subjects = order;
         }
@@ -193,12 +214,113 @@ private:
         return static_cast<Width>(w);
     }
 
-    // Bounds need a floor above what they add, and so many subjects that those scored again cost little.
-    int first_round(const Query& query, size_t n) const {
-        const Width width = start_width(query);
-        const bool bounds = width == kBits8 && query.floor > query.open + kColumnsPerPass * query.extend &&
-                            n >= kMinBoundBatches * static_cast<size_t>(kernels_.lanes[kBits8]);
-        return bounds ? 0 : 1 + width;
+    // The round in which each query begins.
+    std::vector<int> first_rounds(const std::vector<uint32_t>& order) {
+        std::vector<int> rounds;
+        std::vector<size_t> to_choose;
+        for (const Query& query : queries_) {
+            const Width width = start_width(query);
+            rounds.push_back(kExactRound + width);
+            // The floor must be above what the bound adds to an E of 0.
+            if (width != kBits8 || query.floor <= query.open + kColumnsPerPass * query.extend) {
+                continue;
+            }
+            if (band_rows_ == kChooseBand) {
+                to_choose.push_back(rounds.size() - 1);
+            } else if (band_rows_ != kNoBand) {
+                rounds.back() = static_cast<int>(std::find(kBandSizes, kBandSizes + kBoundKernels, band_rows_) - kBandSizes);
+            }
+        }
+        if (!to_choose.empty() && order.size() >= kMinBoundBatches * static_cast<size_t>(kernels_.lanes[kBits8])) {
+            choose_bounds(order, to_choose, rounds);
+        }
+        return rounds;
+    }
+
+    // Chooses the kernel with the lowest cost, including the exact scores of the subjects that reach the floor. Kernels
+    // are tried from the cheapest one on, until the next could not be better even if it rejected all subjects.
+    void choose_bounds(const std::vector<uint32_t>& order, std::vector<size_t>& queries, std::vector<int>& rounds) {
+        const std::vector<size_t> batches = sample(order);
+        std::vector<double> lowest;
+        for (const size_t q : queries) {
+            lowest.push_back(queries_[q].length + kProfileCost);
+        }
+        for (int kernel = 0; kernel < kBoundKernels; ++kernel) {
+            std::vector<size_t> chosen;
+            for (size_t i = 0; i < queries.size(); ++i) {
+                if (bound_cost(queries_[queries[i]], kernel) < lowest[i]) {
+                    chosen.push_back(i);
+                }
+            }
+            std::vector<uint64_t> reached(chosen.size());
+            const size_t n = batches.size();
+            scratch_.resize(std::max(scratch_.size(), std::min(chosen.size() * n, static_cast<size_t>(n_threads_))));
+            parallel_for(
+                chosen.size() * n, n_threads_, observer_,
+                [&](size_t task, size_t worker) {
+                    const uint64_t found =
+                        sample_bounds(queries_[queries[chosen[task / n]]], order, batches[task % n], kernel, scratch_[worker]);
+                    __atomic_fetch_add(&reached[task / n], found, __ATOMIC_RELAXED);
+                },
+                poll_);
+            for (size_t k = 0; k < chosen.size(); ++k) {
+                const size_t i = chosen[k];
+                const Query& query = queries_[queries[i]];
+                const double share = static_cast<double>(reached[k]) / static_cast<double>(n * sample_lanes());
+                const double cost = bound_cost(query, kernel) + share * (query.length + kProfileCost);
+                if (cost < lowest[i] && share < kMaxBoundShare[kernel]) {
+                    lowest[i] = cost;
+                    rounds[queries[i]] = kernel;
+                }
+            }
+        }
+    }
+
+    // The cost of a bound of one column, in rows of the exact kernel.
+    static double bound_cost(const Query& query, int kernel) {
+        const int32_t rows = kBandSizes[kernel];
+        return (query.length + rows - 1) / rows * rows * kBoundRowCost[kernel] + kProfileCost;
+    }
+
+    size_t sample_lanes() const { return static_cast<size_t>(kernels_.lanes[kBits8]); }
+
+    // The first subjects of the batches of the sample.
+    std::vector<size_t> sample(const std::vector<uint32_t>& order) const {
+        const size_t n = std::clamp(order.size() / sample_lanes() / kSampleShare, size_t{1}, kMaxSample);
+        uint64_t residues = 0;
+        for (const uint32_t subject : order) {
+            residues += subjects_.lengths[subject];
+        }
+        std::vector<size_t> batches;
+        uint64_t passed = 0;
+        for (size_t i = 0; i < order.size() && batches.size() < n; ++i) {
+            passed += subjects_.lengths[order[i]];
+            if (passed * 2 * n >= residues * (2 * batches.size() + 1)) {
+                batches.push_back(std::min(i, order.size() - sample_lanes()));
+            }
+        }
+        return batches;
+    }
+
+    // The number of subjects of a batch whose bound reaches the floor.
+    uint64_t sample_bounds(const Query& query, const std::vector<uint32_t>& order, size_t first, int kernel, Scratch& scratch) {
+        Subject batch[kMaxLanes];
+        int32_t scores[kMaxLanes];
+        uint32_t longest = 0;
+        const int n = kernels_.lanes[kBits8];
+        for (int i = 0; i < n; ++i) {
+            const uint32_t subject = order[first + static_cast<size_t>(i)];
+            const uint32_t length = std::min(subjects_.lengths[subject], kSampleColumns);
+            batch[i] = {subjects_.residues + subjects_.starts[subject], length};
+            longest = std::max(longest, length);
+        }
+        uint8_t* memory = scratch.at_least(kernels_.many_scratch[kBits8](&query, 1, longest));
+        kernels_.bounds[kernel](&query, 1, batch, n, memory, scores, {&observer_.stop, &observer_.cells});
+        uint64_t reached = 0;
+        if (!observer_.stop_requested()) {
+            mark_bounds(scores, n, query.floor, reached);
+        }
+        return reached;
     }
 
     double many_cost(const Group& group, double longest) const {
@@ -322,13 +444,14 @@ private:
             return;
         }
         // If many subjects reach the floor, bounds save no work, and the rest of the round scores exactly.
-        const uint64_t n_scores = group.n_items() * group.queries.size();
-        const bool bounds = kRounds[round_].bounds &&
-                            __atomic_load_n(&group.reached, __ATOMIC_RELAXED) * kMinBoundShare <= n_scores;
+        const double n_scores = static_cast<double>(group.n_items() * group.queries.size());
+        const int bound = kRounds[round_].bound;
+        const bool bounds = bound != kNoBound && static_cast<double>(__atomic_load_n(&group.reached, __ATOMIC_RELAXED)) <=
+                                                     kMaxBoundShare[bound] * n_scores;
         const Query* const queries = group.queries.data();
         std::vector<int32_t> results(static_cast<size_t>(work.count) * group.queries.size());
         uint8_t* memory = scratch.at_least(kernels_.many_scratch[width_](queries, group.size(), longest));
-        (bounds ? kernels_.bound : kernels_.many[width_])(queries, group.size(), batch, work.count, memory,
+        (bounds ? kernels_.bounds[bound] : kernels_.many[width_])(queries, group.size(), batch, work.count, memory,
                                                           results.data(), {&observer_.stop, &observer_.cells});
         if (observer_.stop_requested()) {
             return;
@@ -394,7 +517,7 @@ private:
         for (size_t q = 0; q < group.queries.size(); ++q) {
             const uint32_t number = group.numbers[q];
             int32_t* const scores = scores_of(number);
-            Group rest(number, queries_[number], round_ + 1);
+            Group rest(number, queries_[number], std::max(round_ + 1, kExactRound));
             rest.fresh = false;
             std::copy_if(group.subjects.begin(), group.subjects.end(), std::back_inserter(rest.subjects),
                          [&](uint32_t subject) { return scores[subject] == kSaturated; });
@@ -417,6 +540,7 @@ private:
     const Subjects& subjects_;
     int32_t* scores_;
     const Kernels& kernels_;
+    int band_rows_;
     int n_threads_;
     Observer& observer_;
     const std::function<void()>& poll_;
@@ -430,9 +554,29 @@ private:
 }  // namespace
 
 std::vector<uint64_t> score_subjects(const std::vector<Query>& queries, const Subjects& subjects, int32_t* scores,
-                                     const Kernels& kernels, int n_threads, Observer& observer,
+                                     const Kernels& kernels, int band_rows, int n_threads, Observer& observer,
                                      const std::function<void()>& poll) {
-    return Search(queries, subjects, scores, kernels, n_threads, observer, poll).run();
+    return Search(queries, subjects, scores, kernels, band_rows, n_threads, observer, poll).run();
+}
+
+void bound_subjects(const Query& query, const Subjects& subjects, int32_t* bounds, const Kernels& kernels, int band_rows) {
+    const int kernel = static_cast<int>(std::find(kBandSizes, kBandSizes + kBoundKernels, band_rows) - kBandSizes);
+    const uint32_t lanes = static_cast<uint32_t>(kernels.lanes[kBits8]);
+    const int32_t stop = 0;
+    uint64_t cells = 0;
+    Scratch scratch;
+    for (uint32_t first = 0; first < subjects.n; first += lanes) {
+        Subject batch[kMaxLanes];
+        uint32_t longest = 0;
+        const uint32_t n = std::min(lanes, subjects.n - first);
+        for (uint32_t i = 0; i < n; ++i) {
+            batch[i] = {subjects.residues + subjects.starts[first + i], subjects.lengths[first + i]};
+            longest = std::max(longest, batch[i].length);
+        }
+        kernels.bounds[kernel](&query, 1, batch, static_cast<int>(n),
+                               scratch.at_least(kernels.many_scratch[kBits8](&query, 1, longest)), bounds + first,
+                               {&stop, &cells});
+    }
 }
 
 }  // namespace swsearch::score

@@ -14,15 +14,27 @@
 
 namespace swsearch::score {
 
+constexpr int kNoBand = 0;       // every score is computed exactly
+constexpr int kChooseBand = -1;  // the search chooses for each query
+
 // Writes scores[q * subjects.n + s]: the exact score if it is at least the query's floor, otherwise any number below
 // the floor. Returns for each query how many of its scores exceed the narrowest lanes that can represent its gap cost.
 // Counts each cell once in the observer, and calls poll on the calling thread about every 100 ms; an exception of poll
 // stops the workers and is thrown from this function after they have ended.
+//
+// Queries with a floor are bounded first. band_rows is the number of query rows per band, one of kBandSizes, or kNoBand,
+// or kChooseBand; no score that reaches its floor depends on it.
 std::vector<uint64_t> score_subjects(const std::vector<Query>& queries, const Subjects& subjects, int32_t* scores,
-                                     const Kernels& kernels, int n_threads, Observer& observer,
+                                     const Kernels& kernels, int band_rows, int n_threads, Observer& observer,
                                      const std::function<void()>& poll);
+
+// Writes the upper bound of each score as the kernel for bounds with this number of rows per band computes it, or
+// kSaturated. The gap costs must fit 8 bits.
+void bound_subjects(const Query& query, const Subjects& subjects, int32_t* bounds, const Kernels& kernels, int band_rows);
 
 // The kernels of the instruction set with this name; find_instruction_set looks it up.
 const Kernels& kernels_of(const std::string& instruction_set);
+// The same, or their form for one port, whichever is faster on this processor.
+const Kernels& fastest_kernels_of(const std::string& instruction_set);
 
 }  // namespace swsearch::score

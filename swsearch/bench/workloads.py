@@ -26,11 +26,12 @@ from swsearch.errors import InputError
 from swsearch.query.profile import QueryProfile, sequence_profile
 from swsearch.scoring.background import background
 from swsearch.scoring.scheme import ScoringScheme, default_scheme
+from swsearch.search.score_batches import score_by_length
 from swsearch.sequences.alphabet import DNA, PROTEIN, Alphabet, reverse_complement
 from swsearch.sequences.fasta import read_sequences
 from swsearch.statistics.karlin_altschul import Statistics
 from swsearch.statistics.parameters import find_statistics
-from swsearch.typing import Codes
+from swsearch.typing import Codes, LengthRange
 
 QUERY_LENGTHS: Final = (40, 144, 375, 567, 1000, 2005, 5478)
 """Default query lengths of measurements: from a peptide to the longest of CUDASW++'s queries."""
@@ -188,14 +189,16 @@ def profiles_of(workload: Workload, query: Codes) -> list[QueryProfile]:
     return [sequence_profile(codes, workload.scheme) for codes in strands]
 
 
-def search_floor(workload: Workload, query_length: int) -> int:
-    """Lowest score that a search of these subjects for E-values up to 10 could report."""
+def search_floor(workload: Workload, query_length: int, lengths: LengthRange | None = None) -> int:
+    """Lowest score that a search of these subjects, or those of some lengths, for E-values up to 10 could report."""
     statistics = find_statistics(workload.scheme)
     if not isinstance(statistics, Statistics):
         return 1
-    lengths = np.unique(workload.partition.lengths)
+    among = np.unique(workload.partition.lengths)
+    if lengths is not None:
+        among = among[(among >= lengths[0]) & (among <= lengths[1])]
     n_strands = len(profiles_of(workload, np.zeros(1, np.uint8)))
-    return statistics.min_score(_FLOOR_EVALUE, query_length, lengths, workload.partition.n_residues, n_strands)
+    return statistics.min_score(_FLOOR_EVALUE, query_length, among, workload.partition.n_residues, n_strands)
 
 
 def measure(
@@ -205,6 +208,7 @@ def measure(
     threads: int | None = None,
     instruction_set: str | None = None,
     floored: bool = False,
+    band_rows: int | None = None,
 ) -> Measurement:
     """Score one query against a workload with the CPU engine.
 
@@ -213,7 +217,7 @@ def measure(
     workload : Workload
     query : uint8 array
         Residue codes.
-    threads, instruction_set
+    threads, instruction_set, band_rows
         As for :class:`swsearch.engine.cpu.engine.CpuEngine`.
     floored : bool
         Whether to request only the scores that a search could report, as a search does; otherwise, all scores.
@@ -224,9 +228,14 @@ def measure(
         Raised by the engine.
     """
     profiles = profiles_of(workload, query)
-    floors = [search_floor(workload, len(query))] * len(profiles) if floored else None
-    with CpuEngine(threads, instruction_set) as engine:
-        wall, cpu = timed(lambda: engine.score(profiles, workload.partition, floors))
+
+    def floors(lengths: LengthRange | None = None) -> list[int]:
+        return [search_floor(workload, len(query), lengths)] * len(profiles)
+
+    with CpuEngine(threads, instruction_set, band_rows=band_rows) as engine:
+        wall, cpu = timed(
+            lambda: score_by_length(engine, profiles, workload.partition, floors() if floored else None, floors)
+        )
         return Measurement(
             workload.name,
             "swsearch",

@@ -8,15 +8,25 @@ earlier results; any other engine scores a batch during the iteration over :func
 
 from __future__ import annotations
 
+import itertools
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Final
+
+import numpy as np
 
 from swsearch.database.partition import Partition
 from swsearch.engine.protocol import BackgroundEngine, Progress, ScoreEngine, ScoreRequest, Scoring
 from swsearch.hits.score_block import ScoreBlock
 from swsearch.query.profile import QueryProfile
 from swsearch.search.top_k_bound import TopKBound
+from swsearch.typing import LengthRange
+
+LENGTH_STEPS: Final = (64, 128, 256)
+"""Lengths at which a partition is divided, so that each part has a higher floor than the part before."""
+MIN_SUBJECTS: Final = 20_000
+"""Subjects of a partition from which on its division saves more time than it costs."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,6 +41,8 @@ class ScoreBatch:
         Index of each profile's query in the batch.
     floors : list of int or None
         Lowest score needed for each profile; None if all scores are needed.
+    floors_between : callable, optional
+        The same for the subjects whose lengths are in a range.
     begun : list of Scoring
         One element per partition if the engine works in the background; otherwise empty.
     """
@@ -38,6 +50,7 @@ class ScoreBatch:
     profiles: list[QueryProfile]
     group_of: list[int]
     floors: list[int] | None
+    floors_between: Callable[[LengthRange], list[int]] | None = None
     begun: list[Scoring] = field(default_factory=list)
 
     def wait_until_prepared(self) -> None:
@@ -57,6 +70,7 @@ def begin(
     groups: Sequence[Sequence[QueryProfile]],
     floors: Sequence[int] | None,
     bounds: Sequence[TopKBound | None],
+    floors_between: Callable[[LengthRange], Sequence[int]] | None = None,
 ) -> ScoreBatch:
     """Pass queries to an engine; an engine that works in the background starts to score them.
 
@@ -71,11 +85,20 @@ def begin(
     bounds : sequence of TopKBound or None
         The bound of each query. It is passed to the engine only for queries with one profile: with several profiles, a
         subject is ranked by the best of its scores, and the number of subjects left out would be unknown.
+    floors_between : callable, optional
+        Lowest score needed for each query of the subjects whose lengths are in a range; used by engines that do not
+        work in the background.
     """
+
+    def each_between(lengths: LengthRange) -> list[int]:
+        assert floors_between is not None
+        found = floors_between(lengths)
+        return [found[number] for number in group_of]
+
     profiles = [profile for group in groups for profile in group]
     group_of = [number for number, group in enumerate(groups) for _ in group]
     each_floor = None if floors is None else [floors[number] for number in group_of]
-    batch = ScoreBatch(profiles, group_of, each_floor)
+    batch = ScoreBatch(profiles, group_of, each_floor, None if floors_between is None else each_between)
     if each_floor is not None and isinstance(engine, BackgroundEngine):
         requests = [
             ScoreRequest(profile, floor, bounds[number] if len(groups[number]) == 1 else None)
@@ -148,7 +171,8 @@ def _score(
         if batch.begun:
             found: Iterable[tuple[int, ScoreBlock]] = batch.begun[number].results(count)
         else:
-            found = enumerate(engine.score(batch.profiles, partition, batch.floors, count))
+            floors = batch.floors, batch.floors_between
+            found = enumerate(score_by_length(engine, batch.profiles, partition, *floors, count))
         scored = time.perf_counter()
         for index, block in found:
             parts[index].append(block)
@@ -157,6 +181,30 @@ def _score(
                 whole = ScoreBlock.concatenate(parts[index])
                 parts[index].clear()
                 yield index, whole, seconds / n_cells if n_cells else 0.0
+
+
+def score_by_length(
+    engine: ScoreEngine,
+    profiles: Sequence[QueryProfile],
+    partition: Partition,
+    floors: Sequence[int] | None,
+    floors_between: Callable[[LengthRange], Sequence[int]] | None,
+    progress: Progress | None = None,
+) -> list[ScoreBlock]:
+    """The scores of each profile, as :meth:`ScoreEngine.score` returns them, with floors for ranges of lengths.
+
+    The E-value of a score increases with the length of the subject, so long subjects, which contain most residues, have
+    higher floors than the shortest one. ``floors`` are those of all subjects.
+    """
+    if floors is None or floors_between is None or len(partition) < MIN_SUBJECTS:
+        return engine.score(profiles, partition, floors, progress)
+    borders = np.unique([0, *np.searchsorted(partition.lengths, LENGTH_STEPS), len(partition)]).tolist()
+    parts = []
+    for first, stop in itertools.pairwise(borders):
+        part = partition[first:stop]
+        between = floors_between((int(part.lengths[0]), int(part.lengths[-1])))
+        parts.append(engine.score(profiles, part, between, progress))
+    return [ScoreBlock.concatenate(list(blocks)) for blocks in zip(*parts, strict=True)]
 
 
 def in_proportion(progress: Progress | None, part: int, whole: int) -> Progress | None:

@@ -47,7 +47,7 @@ from swsearch.search.top_k_bound import TopKBound
 from swsearch.sequences.genetic_code import CODON
 from swsearch.sequences.record import SequenceRecord
 from swsearch.statistics.karlin_altschul import Statistics
-from swsearch.typing import Floats
+from swsearch.typing import Floats, LengthRange
 from swsearch.words import counted, shortened
 
 MAX_QUERY_LENGTH = 2**24
@@ -324,7 +324,11 @@ class Searcher:
             floors = [self.significance.floor(len(prepared.query)) for prepared in batch]
         bounds = [prepared.bound if len(self.search_subjects.frames) == 1 else None for prepared in batch]
         groups = [prepared.profiles for prepared in batch]
-        return begin(self.engine, self.search_subjects.partitions, groups, floors, bounds)
+
+        def floors_between(lengths: LengthRange) -> list[int]:
+            return [self.significance.floor(len(prepared.query), lengths) for prepared in batch]
+
+        return begin(self.engine, self.search_subjects.partitions, groups, floors, bounds, floors_between)
 
     def _results(
         self, batch: list[_PreparedQuery], scores: ScoreBatch, progress: Progress | None, idle_since: float

@@ -16,7 +16,7 @@ from swsearch.search.top_k_bound import TopKBound
 from swsearch.sequences.genetic_code import CODON
 from swsearch.statistics.karlin_altschul import Statistics
 from swsearch.statistics.parameters import NoStatistics
-from swsearch.typing import Floats, Scores, SubjectIndex
+from swsearch.typing import Floats, LengthRange, Scores, SubjectIndex
 
 
 class Significance:
@@ -55,7 +55,7 @@ class Significance:
         self._subjects = search_subjects
         self._options = options
         self._lowest_score = self._lowest_allowed_score()
-        self._floors: dict[int, int] = {}
+        self._floors: dict[tuple[int, LengthRange | None], int] = {}
 
     def _lowest_allowed_score(self) -> int:
         lowest = self._options.min_score or 1
@@ -79,20 +79,24 @@ class Significance:
         """Length of a query for the statistics: in residues, or in codons if the query is translated."""
         return n_letters if self._options.query_frames == (0,) else n_letters // CODON
 
-    def floor(self, n_letters: int) -> int:
-        """Lowest score with which a subject can be reported for a query of ``n_letters``."""
-        if n_letters not in self._floors:
+    def floor(self, n_letters: int, lengths: LengthRange | None = None) -> int:
+        """Lowest score with which a subject can be reported for a query of ``n_letters``.
+
+        ``lengths`` restricts it to stored subjects of these lengths, both included. Long subjects need higher scores.
+        """
+        key = n_letters, lengths
+        if key not in self._floors:
             lowest = 1
             if isinstance(self.statistics, Statistics):
+                counted = self._subjects.distinct_lengths
+                if lengths is not None:
+                    # A translated subject counts as many residues as its longest frame; another may be shorter by one.
+                    counted = counted[(counted >= lengths[0]) & (counted <= lengths[1] + 1)]
                 lowest = self.statistics.min_score(
-                    self._options.evalue,
-                    self.query_residues(n_letters),
-                    self._subjects.distinct_lengths,
-                    self.search_space,
-                    self.n_comparisons,
+                    self._options.evalue, self.query_residues(n_letters), counted, self.search_space, self.n_comparisons
                 )
-            self._floors[n_letters] = max(self._lowest_score, lowest)
-        return self._floors[n_letters]
+            self._floors[key] = max(self._lowest_score, lowest)
+        return self._floors[key]
 
     def evalues(self, subject_index: SubjectIndex, scores: Scores, n_letters: int) -> Floats | None:
         """The E-value of each score with its subject; None if the scoring scheme has no statistics."""

@@ -4,6 +4,7 @@
 //
 //     clang++ -fsanitize=fuzzer,address … (tests/simd/test_native.py builds and runs it)
 
+#include <array>
 #include <cstddef>
 
 #include "common/instruction_sets.hpp"
@@ -25,6 +26,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const std::int32_t floor = data[5] | (data[6] & 1) << 8;
     const std::size_t copies = data[6] & 2 ? 40 : 1;  // enough subjects for bounds
     const int n_threads = 1 + (data[6] >> 2) % 3;
+    const int band_rows = std::array<int, 3>{kChooseBand, 4, 6}[data[6] / 86];
     const bool cancels = (data[6] & 0x60) == 0x60;
     const std::size_t mean = 1 + data[7];
     data += 8;
@@ -64,14 +66,14 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
             bool ended = std::all_of(lengths.begin(), lengths.end(), [](std::uint32_t n) { return n == 0; });
             observer.request_stop();
             try {
-                score_subjects({query}, subjects, scores.data(), kernels, n_threads, observer, nullptr);
+                score_subjects({query}, subjects, scores.data(), kernels, band_rows, n_threads, observer, nullptr);
             } catch (const swsearch::Stopped&) {
                 ended = true;
             }
             REQUIRE(ended, "%s: a search that was told to stop went on", set.name.c_str());
             continue;
         }
-        score_subjects({query, query}, subjects, both.data(), kernels, n_threads, observer, nullptr);
+        score_subjects({query, query}, subjects, both.data(), kernels, band_rows, n_threads, observer, nullptr);
         REQUIRE(std::equal(both.begin(), both.begin() + scores.size(), both.begin() + scores.size()), "%s: a query twice",
                 set.name.c_str());
         std::copy_n(both.begin(), scores.size(), scores.begin());

@@ -127,13 +127,18 @@ void check_many(const char* name, const Kernels& kernels, int width, const Group
                     width, score, static_cast<long long>(expected));
         });
         if (width == kBits8) {
-            run(kernels.bound);
             const std::int64_t slack = made.pairs[0].open + kColumnsPerPass * made.pairs[0].extend;
-            each([&](std::int32_t score, std::int64_t expected) {
-                REQUIRE(score == kSaturated ? expected + slack >= largest
-                                            : score >= expected && score <= std::max(expected, slack) + slack,
-                        "%s bound: %d for %lld", name, score, static_cast<long long>(expected));
-            });
+            for (int kernel = 0; kernel < kBoundKernels; ++kernel) {
+                const bool exact_cells = kBandSizes[kernel] == 1;
+                run(kernels.bounds[kernel]);
+                each([&](std::int32_t score, std::int64_t expected) {
+                    REQUIRE(score == kSaturated ? !exact_cells || expected + slack >= largest
+                                                : score >= expected &&
+                                                      (!exact_cells || score <= std::max(expected, slack) + slack),
+                            "%s bound of %d rows: %d for %lld", name, kBandSizes[kernel], score,
+                            static_cast<long long>(expected));
+                });
+            }
         }
     }
 }
@@ -174,7 +179,8 @@ void check_kernels(const char* name, const Kernels& kernels, const Case& made) {
 }
 
 // Runs a search with each query twice, once with a floor.
-void check_search(const char* name, const Kernels& kernels, const Case& made, std::int32_t floor, int n_threads) {
+void check_search(const char* name, const Kernels& kernels, const Case& made, std::int32_t floor, int band_rows,
+                  int n_threads) {
     std::vector<std::uint64_t> starts;
     std::vector<std::uint32_t> lengths;
     std::vector<std::uint8_t> residues;
@@ -195,8 +201,8 @@ void check_search(const char* name, const Kernels& kernels, const Case& made, st
     }
     std::vector<std::int32_t> scores(queries.size() * lengths.size());
     swsearch::Observer observer;
-    score_subjects(queries, {exact.get(), starts.data(), lengths.data(), n}, scores.data(), kernels, n_threads, observer,
-                   [] {});
+    score_subjects(queries, {exact.get(), starts.data(), lengths.data(), n}, scores.data(), kernels, band_rows,
+                   n_threads, observer, [] {});
     REQUIRE(observer.cells_done() == cells, "%s: progress does not add up", name);
     for (std::size_t q = 0; q < queries.size(); ++q) {
         for (std::uint32_t i = 0; i < n; ++i) {
@@ -215,6 +221,7 @@ void check_search(const char* name, const Kernels& kernels, const Case& made, st
 int main(int, char** arguments) {
     Random random{0x9E3779B97F4A7C15u};
     const int n_cases = std::atoi(arguments[1]);
+    const int band_rows[] = {kChooseBand, 6, 4, 1, kNoBand};
     for (int i = 0; i < n_cases; ++i) {
         const bool blocks = i == 0;  // one case whose query is longer than a block of rows
         const Case small = random_case(random, blocks ? 2300 : 90, blocks ? 40 : 120, blocks ? 6 : 150);
@@ -223,9 +230,13 @@ int main(int, char** arguments) {
         add_subject(large, std::vector<std::uint8_t>(9000, 3));
         for (const swsearch::InstructionSet& set : swsearch::instruction_sets()) {
             if (set.usable) {
-                const char* const name = set.name.c_str();
-                check_kernels(name, kernels_of(set.name), small);
-                check_search(name, kernels_of(set.name), large, random.between(1, 300), 1 + i % 3);
+                const Kernels& kernels = kernels_of(set.name);
+                const std::string one_port = set.name + ", one port";
+                check_kernels(set.name.c_str(), kernels, small);
+                check_search(set.name.c_str(), kernels, large, random.between(1, 300), band_rows[i % 5], 1 + i % 3);
+                if (kernels.one_port != nullptr) {
+                    check_kernels(one_port.c_str(), *kernels.one_port, small);
+                }
             }
         }
     }

@@ -4,8 +4,8 @@ Inputs are query profiles and a partition of the packed database; the output is 
 The kernels are written in C++ (``simd/score``), from one source for all instruction sets; by default the best set of
 this processor is used. Scores depend neither on the instruction set nor on the number of threads: they are computed in
 8 bits first, and subjects that exceed this range are scored again in 16 or 32 bits. Floors save work: no exact score is
-computed for a subject whose score is proved to be below its floor. ``docs/design/cpu-engine.md`` describes the method
-and its speed.
+computed for a subject whose score is proved to be below its floor (``docs/design/bound.md``).
+``docs/design/cpu-engine.md`` describes the method and its speed.
 """
 
 from __future__ import annotations
@@ -25,6 +25,9 @@ from swsearch.hits.score_block import ScoreBlock
 from swsearch.query.profile import QueryProfile
 
 _LARGEST_FLOOR: Final = 2**31 - 1
+_CHOOSE_BAND: Final = -1
+BAND_ROWS: Final = (1, 4, 6)
+"""Query rows per band of the kernels for bounds (``docs/design/bound.md``); with 1 the cells are exact."""
 SCORES_PER_CALL: Final = 2**23
 """Maximum number of scores in memory at a time: 32 MB, which is enough work for all threads."""
 
@@ -45,18 +48,21 @@ class CpuEngine(Closeable):
         One of :func:`usable_instruction_sets`; the best by default.
     scores_per_call : int
         Number of scores of all profiles that are in memory at a time, at least one per profile; no score depends on it.
+    band_rows : int, optional
+        Query rows per band of the upper bound by which subjects below a floor are excluded, one of ``BAND_ROWS``; 0 for
+        exact scores of all subjects. By default it is chosen for each query and floor. No score depends on it.
 
     Raises
     ------
     InputError
-        ``threads`` is below 1.
+        ``threads`` is below 1, or ``band_rows`` is not available.
     EngineUnavailable
         This processor cannot run ``instruction_set``, or no instruction set of that name is built.
     """
 
     name = "cpu"
     profiles_per_call = 16
-    rows_per_call = 2048
+    rows_per_call = 2040
 
     def __init__(
         self,
@@ -64,15 +70,20 @@ class CpuEngine(Closeable):
         instruction_set: str | None = None,
         *,
         scores_per_call: int = SCORES_PER_CALL,
+        band_rows: int | None = None,
     ) -> None:
         if threads is not None and threads < 1:
             raise InputError(f"{threads} threads cannot work; choose at least 1")
+        if band_rows not in (None, 0, *BAND_ROWS):
+            choices = ", ".join(map(str, (0, *BAND_ROWS)))
+            raise InputError(f"bands of {band_rows} rows do not exist; choose among {choices}")
         usable = usable_instruction_sets()
         if instruction_set is not None and instruction_set not in usable:
             raise EngineUnavailable("cpu", f"instruction set {instruction_set!r} is not among {', '.join(usable)}")
         self.threads = threads_to_use(threads)
         self.instruction_set = usable[0] if instruction_set is None else instruction_set
         self._scores_per_call = scores_per_call
+        self._band_rows = _CHOOSE_BAND if band_rows is None else band_rows
         self._closed = False
 
     def score(
@@ -117,6 +128,7 @@ class CpuEngine(Closeable):
                 self.instruction_set,
                 self.threads,
                 progress,
+                self._band_rows,
             )
             for i, count in zip(chosen, counts, strict=True):
                 n_rescored[i] = count

@@ -1,0 +1,141 @@
+"""Measures what the upper bound (docs/design/bound.md) saves on the CPU, relative to a plain loop over all cells.
+
+    python benchmarks/benchmark_bounds.py SUBJECTS.fasta QUERIES.fasta [--instruction-set auto] [--rounds 5] [--share 8]
+
+Every query is scored with one thread and the floors of a search with E-values up to 10: by the plain loop
+(``plain_loop.cpp``), by the engine with exact scores only (bands of 0 rows), with bounds from exact cells (1 row), with
+each other size of bands, and with the engine's own choice. The programs take turns, so that all meet the same load; the
+time is the CPU time. Rates are effective: all cells divided by the time, although bounds decide most subjects without
+an exact score. All programs must report the same hits; the script checks it.
+
+Each line has the least and the median time as rates in GCUPS, and the ratio of the rate to that of the plain loop, from
+the least times and as the median of the rounds. The last lines weight the queries by their cells. ``--share 8`` takes
+every eighth subject, with the floors of all of them. ``--out`` writes all times as JSON.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+from plain_loop import PlainLoop
+
+from swsearch.bench.workloads import Workload, profiles_of, search_floor, timed, workload_of_file
+from swsearch.engine.cpu.engine import BAND_ROWS, CpuEngine, usable_instruction_sets
+from swsearch.hits.score_block import ScoreBlock
+from swsearch.search.score_batches import score_by_length
+from swsearch.sequences.fasta import read_sequences
+from swsearch.typing import Codes, LengthRange
+
+EXACT = "exact"
+
+
+def programs(
+    whole: Workload, part: Workload, query: Codes, instruction_set: str, loop: PlainLoop
+) -> dict[str, Callable[[], ScoreBlock | None]]:
+    """The programs to compare; all but the plain loop return the subjects that reach their floors."""
+    profiles = profiles_of(whole, query)
+
+    def floors(lengths: LengthRange | None = None) -> list[int]:
+        key = (len(query), lengths)
+        if key not in known:
+            known[key] = search_floor(whole, len(query), lengths)
+        return [known[key]] * len(profiles)
+
+    known: dict[tuple[int, LengthRange | None], int] = {}
+
+    def engine_with(band_rows: int | None) -> Callable[[], ScoreBlock]:
+        engine = CpuEngine(1, instruction_set, band_rows=band_rows)
+        return lambda: score_by_length(engine, profiles, part.partition, floors(), floors)[0]
+
+    made: dict[str, Callable[[], ScoreBlock | None]] = {"plain loop": lambda: _nothing(loop.scores(part, query))}
+    made[EXACT] = engine_with(0)
+    made |= {f"bands of {rows}": engine_with(rows) for rows in BAND_ROWS}
+    made["chosen"] = engine_with(None)
+    return made
+
+
+def _nothing(_: object) -> None:
+    """Discard the scores of the plain loop, which has no floors."""
+
+
+def run_timed(run: Callable[[], ScoreBlock | None], seconds: list[float]) -> ScoreBlock | None:
+    """What a program returns; its CPU time is added to ``seconds``."""
+    found: list[ScoreBlock | None] = []
+    seconds.append(timed(lambda: found.append(run()))[1])
+    return found[0]
+
+
+def check_same(blocks: dict[str, ScoreBlock | None]) -> None:
+    """End the script if two programs report different hits."""
+    expected = blocks[EXACT]
+    assert expected is not None
+    for name, block in blocks.items():
+        if block is not None and not (
+            np.array_equal(block.subject_index, expected.subject_index) and np.array_equal(block.score, expected.score)
+        ):
+            raise SystemExit(f"{name} reports other hits than {EXACT}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("subjects", type=Path)
+    parser.add_argument("queries", type=Path)
+    parser.add_argument("--instruction-set", default=usable_instruction_sets()[0])
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--share", type=int, default=8, help="measure every n-th subject (8)")
+    parser.add_argument("--lengths", type=int, nargs="+", help="only the queries of these lengths")
+    parser.add_argument("--out", type=Path)
+    options = parser.parse_args()
+    whole = workload_of_file(options.subjects)
+    rows_of_part = np.arange(0, len(whole.partition), options.share)  # the plain loop needs contiguous arrays
+    part = Workload(whole.name, whole.partition[rows_of_part], whole.scheme)
+    queries = sorted((record.codes for record in read_sequences(options.queries)), key=len)
+    loop = PlainLoop(options.instruction_set)
+    rows = []
+    sums: dict[str, list[float]] = {}
+    print(f"{len(part.partition)} subjects, {part.partition.n_residues} residues, {options.instruction_set}")
+    for query in queries:
+        if options.lengths and len(query) not in options.lengths:
+            continue
+        found = programs(whole, part, query, options.instruction_set, loop)
+        seconds: dict[str, list[float]] = {name: [] for name in found}
+        for _ in range(options.rounds):
+            blocks = {name: run_timed(run, seconds[name]) for name, run in found.items()}
+            check_same(blocks)
+        cells = len(query) * part.partition.n_residues
+        for name, times in seconds.items():
+            ratios = [plain / time for plain, time in zip(seconds["plain loop"], times, strict=True)]
+            least, median = min(times), statistics.median(times)
+            total = sums.setdefault(name, [0.0, 0.0])
+            total[0] += least
+            total[1] += median
+            rows.append({"query_length": len(query), "program": name, "seconds": times})
+            rates = f"{cells / least / 1e9:7.1f} {cells / median / 1e9:7.1f}"
+            relative = f"{min(seconds['plain loop']) / least:6.2f} {statistics.median(ratios):6.2f}"
+            print(f"{len(query):>6} {name:<12} {rates} {relative}", flush=True)
+    plain = sums["plain loop"]
+    for name, (least, median) in sums.items():
+        print(f"   all {name:<12} {'':15} {plain[0] / least:6.2f} {plain[1] / median:6.2f}")
+    if options.out is not None:
+        options.out.write_text(
+            json.dumps(
+                {
+                    "benchmark": "bounds",
+                    "instruction_set": options.instruction_set,
+                    "subjects": len(part.partition),
+                    "residues": part.partition.n_residues,
+                    "measurements": rows,
+                },
+                indent=1,
+            )
+            + "\n"
+        )
+
+
+if __name__ == "__main__":
+    main()

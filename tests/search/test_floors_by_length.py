@@ -1,0 +1,90 @@
+"""Floors for ranges of subject lengths: large partitions are divided, and no hit depends on it.
+
+Expected values: the same searches without the division, and the definition of the floor by E-values.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import swsearch
+from swsearch.database.partition import Partition
+from swsearch.engine.reference import ReferenceEngine
+from swsearch.query.profile import sequence_profile
+from swsearch.scoring.scheme import default_scheme
+from swsearch.search import score_batches
+from swsearch.search.query_file import read_queries
+from swsearch.search.score_batches import score_by_length
+from swsearch.sequences.alphabet import DNA, PROTEIN, Alphabet
+from swsearch.typing import LengthRange
+from tests.support import random_protein
+from tests.translated_data import planted, real_proteins, write_fasta
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    rng = np.random.default_rng(21)
+    proteins = real_proteins(40, longest=200)
+    queries = {"proteins": proteins[:6], "genes": planted(rng, proteins[:4])}
+    subjects = {"proteins": proteins, "genes": [*planted(rng, proteins[:20], flank=9), ("codon", "ATG"), ("two", "AC")]}
+    alphabets: dict[str, Alphabet] = {"proteins": PROTEIN, "genes": DNA}
+    for name, alphabet in alphabets.items():
+        write_fasta(tmp_path / f"{name}.queries.fasta", queries[name])
+        write_fasta(tmp_path / f"{name}.fasta", subjects[name])
+        swsearch.build_database([tmp_path / f"{name}.fasta"], tmp_path / f"{name}.db", alphabet=alphabet)
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("query", "subject", "translate"),
+    [
+        ("proteins", "proteins", None),
+        ("genes", "genes", None),
+        ("proteins", "genes", "subject"),
+        ("genes", "genes", "both"),
+    ],
+)
+def test_divided_partitions_give_the_same_results(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, query: str, subject: str, translate: str | None
+) -> None:
+    """All columns of all hits, with E-value cuts at which some subjects of each length are just reported."""
+
+    def results(evalue: float) -> list[object]:
+        options = swsearch.SearchOptions(translate=translate, evalue=evalue, top=1000)
+        with swsearch.open_searcher(folder / f"{subject}.db", options, engine="cpu", threads=1) as searcher:
+            queries = read_queries(folder / f"{query}.queries.fasta", searcher.query_alphabet)
+            return [(result.hits, result.n_passed) for result in searcher.search(queries)]
+
+    evalues = (1e-10, 10.0, 1000.0)
+    whole = [results(evalue) for evalue in evalues]
+    monkeypatch.setattr(score_batches, "MIN_SUBJECTS", 1)
+    for steps in ((64, 128, 256), tuple(range(1, 220, 20))):
+        monkeypatch.setattr(score_batches, "LENGTH_STEPS", steps)
+        assert [results(evalue) for evalue in evalues] == whole
+    assert any(hits for hits, _ in whole[1])  # type: ignore[misc]
+
+
+def test_each_part_is_scored_with_the_floor_of_its_lengths(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Expected values: all scores, each compared with the floor of its subject's range."""
+    monkeypatch.setattr(score_batches, "MIN_SUBJECTS", 1)
+    rng = np.random.default_rng(22)
+    profiles = [sequence_profile(random_protein(rng, n), default_scheme(PROTEIN)) for n in (40, 90)]
+    partition = Partition.pack([random_protein(rng, int(n)) for n in rng.integers(1, 400, 120)])
+    asked: list[LengthRange] = []
+
+    def floors_between(lengths: LengthRange) -> list[int]:
+        asked.append(lengths)
+        return [20 + lengths[0] // 32, 25]
+
+    blocks = score_by_length(ReferenceEngine(), profiles, partition, [20, 25], floors_between)
+    lengths = partition.lengths
+    groups = [lengths[lengths < 64], lengths[(lengths >= 64) & (lengths < 128)]]
+    groups += [lengths[(lengths >= 128) & (lengths < 256)], lengths[lengths >= 256]]
+    assert asked == [(group.min(), group.max()) for group in groups]
+    needed = np.concatenate([np.full(len(group), 20 + group.min() // 32) for group in groups])
+    for block, floor, every in zip(blocks, (needed, 25), ReferenceEngine().score(profiles, partition), strict=True):
+        np.testing.assert_array_equal(block.subject_index, every.subject_index[every.score >= floor])
+        np.testing.assert_array_equal(block.score, every.score[every.score >= floor])
