@@ -66,6 +66,7 @@ def test_random_letters_are_those_of_splitmix64():
 @pytest.mark.slow
 def test_blosum62_has_its_published_parameters():
     """Source: NCBI's table, λ 0.267 and K 0.041; tolerance 1.5 % and 12 %, which move E by 20 % at a score of 60."""
+    assert simulation.N_SEQUENCES**2 == 65_536  # as the page on statistics says; other tests use fewer
     found = simulate(ScoringScheme(BLOSUM62, GapPenalty(11, 1)), threads=2)
     assert found.lam == pytest.approx(0.267, rel=0.015)
     assert found.k == pytest.approx(0.041, rel=0.12)
