@@ -94,8 +94,8 @@ results = st.builds(
 def test_any_query_comes_back_as_it_was_put_in(target):
     """Source: the drawn records. Headers may contain any byte, so they are also drawn as bytes.
 
-    One open store is used for all examples: a new one would compile its SQL statements again, which took most of the
-    time.
+    One open store is used for all examples: a new one would compile its SQL statements again, which took a quarter
+    of the time.
     """
     with HitStore(target, create=True) as store:
 
