@@ -1,7 +1,6 @@
 """The documentation: its commands run, its examples work, and its links have targets. Expected values: the pages."""
 
 import gzip
-import importlib
 import re
 import shlex
 import shutil
@@ -116,7 +115,6 @@ def test_the_commands_and_examples_on_low_complexity_run(workplace, monkeypatch,
     """Source: the page; the effect of each option is tested with its module."""
     if shutil.which("segmasker") is None:
         pytest.skip("needs NCBI's segmasker (Debian: ncbi-blast+)")
-    importlib.import_module("matplotlib.font_manager")  # with an empty cache it would read all fonts of the machine
     monkeypatch.setenv("XDG_CACHE_HOME", str(workplace / "cache"))
     monkeypatch.setattr(simulation, "N_SEQUENCES", 96)  # a seventh of the pairs: no output on the page depends on them
     page = (ROOT / "docs" / "reference" / "low-complexity.md").read_text()
