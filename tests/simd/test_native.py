@@ -24,8 +24,6 @@ SIMD = ROOT / "simd"
 AVX512 = ["-mavx512f", "-mavx512bw", "-mavx512vl", "-mavx512dq"]
 FEWER_STEPS = ["-Og"]
 """For the scalar kernels, and all of pairs, under the sanitizers: with -O1 a file takes a minute, with -Og a sixth."""
-MORE_STEPS = {"align/path": ["-O2"]}
-"""Every instruction set runs the banded traceback of this file, which takes half of the time of the paths."""
 KERNELS = {
     "x86_64": {
         "scalar": ("scalar", []),
@@ -68,9 +66,7 @@ def build(
     here = Path(__file__).parent
     units: list[tuple[str, Path, list[str]]] = [("main", here / main, [])]
     units += [] if driver is None else [("driver", here / driver, [])]
-    units += [
-        (source.replace("/", "_"), SIMD / f"{source}.cpp", MORE_STEPS.get(source, [])) for source in SOURCES[part]
-    ]
+    units += [(source.replace("/", "_"), SIMD / f"{source}.cpp", []) for source in SOURCES[part]]
     kernels = KERNELS[machine] if part in MESSAGES else {}
     for name, (vectors, options) in kernels.items():
         defines = [f"-DSWSEARCH_VECTORS={vectors}", f"-DSWSEARCH_KERNELS=kernels_{name}"]
