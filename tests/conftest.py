@@ -40,3 +40,5 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     # What was collected stays until the end; the collector need not look at it again and again.
     gc.collect()
     gc.freeze()
+    # Most objects of a test are freed with their last reference, so the collector finds little among some hundreds.
+    gc.set_threshold(20_000, 10, 10)

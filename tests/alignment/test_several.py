@@ -17,7 +17,8 @@ from swsearch.engine.cpu.engine import usable_instruction_sets
 from swsearch.query.profile import sequence_profile
 from swsearch.scoring.scheme import default_scheme
 from swsearch.sequences.alphabet import DNA, PROTEIN
-from tests.alignment.full_matrix_path import NEVER, full_matrix_alignment
+from tests.alignment.full_matrix_path import full_matrix_alignment
+from tests.full_matrix import NEVER
 from tests.translated_data import mutated
 
 IDENTITY = np.arange(32, dtype=np.uint8)

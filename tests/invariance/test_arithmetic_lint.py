@@ -5,9 +5,12 @@ The expected violations are written by hand.
 
 from __future__ import annotations
 
+import importlib.util
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -15,8 +18,32 @@ REPOSITORY = Path(__file__).parents[2]
 LINT = REPOSITORY / "scripts" / "lint_arithmetic.py"
 
 
-def lint(*arguments: object) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, LINT, *arguments], capture_output=True, text=True, check=False)
+class Done(NamedTuple):
+    returncode: int
+    stdout: str
+
+
+Lint = Callable[..., Done]
+
+
+@pytest.fixture(scope="module")
+def script():
+    """The script as a module: an interpreter for each case would take most of the time."""
+    specification = importlib.util.spec_from_file_location("lint_arithmetic", LINT)
+    module = importlib.util.module_from_spec(specification)
+    specification.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture
+def lint(script, capsys) -> Lint:
+    """Call the script's ``main``, whose result is its exit code."""
+
+    def call(*arguments: object) -> Done:
+        capsys.readouterr()
+        return Done(script.main([str(argument) for argument in arguments]), capsys.readouterr().out)
+
+    return call
 
 
 def planted(folder: Path, name: str, source: str) -> Path:
@@ -27,8 +54,16 @@ def planted(folder: Path, name: str, source: str) -> Path:
 
 
 def test_the_program_passes():
-    done = lint()
+    done = subprocess.run([sys.executable, LINT], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout
+
+
+def test_the_script_ends_as_its_function_does(tmp_path, lint):
+    """Source: the function, for a folder with one violation."""
+    folder = planted(tmp_path, "swsearch/search/new.py", "y = sum(x)")
+    done = subprocess.run([sys.executable, LINT, folder], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == lint(folder)
+    assert done.returncode == 1
 
 
 def test_make_lint_runs_it():
@@ -55,7 +90,7 @@ def test_make_lint_runs_it():
     ],
 )
 @pytest.mark.parametrize("package", ["statistics", "report"])
-def test_functions_of_the_machine_are_refused_everywhere(tmp_path, package, source, name):
+def test_functions_of_the_machine_are_refused_everywhere(tmp_path, lint, package, source, name):
     """By hand: one violation, on the last line."""
     done = lint(planted(tmp_path, f"swsearch/{package}/new.py", source))
     line = len(source.splitlines())
@@ -85,7 +120,7 @@ def test_functions_of_the_machine_are_refused_everywhere(tmp_path, package, sour
         ("y = sum(x)", "sum"),
     ],
 )
-def test_sums_and_powers_are_refused_where_results_are_decided(tmp_path, source, name):
+def test_sums_and_powers_are_refused_where_results_are_decided(tmp_path, lint, source, name):
     """By hand; reports count integers, so the same lines are accepted there."""
     done = lint(planted(tmp_path, "swsearch/search/new.py", source))
     assert done.returncode == 1
@@ -93,7 +128,7 @@ def test_sums_and_powers_are_refused_where_results_are_decided(tmp_path, source,
     assert lint(planted(tmp_path / "other", "swsearch/report/new.py", source)).returncode == 0
 
 
-def test_exact_arithmetic_passes(tmp_path):
+def test_exact_arithmetic_passes(tmp_path, lint):
     """IEEE 754's own operations, sums of integers, and the module that consists of them are accepted."""
     source = """
 import math
@@ -105,7 +140,7 @@ n = x.sum(axis=0, dtype=np.int64) + 2**n + np.int64(2) ** n
     assert lint(planted(tmp_path, "swsearch/statistics/new.py", source)).returncode == 0
 
 
-def test_an_entry_that_nothing_needs_is_told(tmp_path):
+def test_an_entry_that_nothing_needs_is_told(tmp_path, lint):
     """A list of exceptions stays short only if obsolete entries are reported: here the plot no longer uses ``exp``."""
     done = lint(planted(tmp_path, "swsearch/search/score_plot.py", "y = 1\n"))
     assert done.returncode == 1

@@ -140,17 +140,22 @@ def test_scores_around_the_limit_of_8_bits_are_exact(instruction_set, length):
             assert found[:3] == (length, 60 + length, before + length)
 
 
+@cache
+def long_query(length, n_letters, costs, gap):
+    """Return a random pair and its local alignment by definition, once for all instruction sets of equal strips."""
+    rng = np.random.default_rng(n_letters)
+    query = rng.integers(0, n_letters, length).astype(np.uint16)
+    subject = rng.integers(0, n_letters, 90).astype(np.uint16)
+    return query, subject, whole_matrix(np.where(query[:, None] == subject[None, :], *costs), *gap, "local")
+
+
 @pytest.mark.parametrize("instruction_set", INSTRUCTION_SETS)
 @pytest.mark.parametrize("n_letters", [2, 4, 14, 15, 40])
 @pytest.mark.parametrize("gap", [(5, 2), (0, 2), (126, 1), (127, 1), (0, 127)])
 def test_local_ends_of_long_queries_are_as_defined(instruction_set, n_letters, gap):
     """Expected values: the full matrix. Few letters give many equal scores; many letters exceed 8-bit lanes."""
-    rng = np.random.default_rng(n_letters)
-    query = rng.integers(0, n_letters, STRIPS[instruction_set] * 2 + 30).astype(np.uint16)
-    subject = rng.integers(0, n_letters, 90).astype(np.uint16)
     costs = (2, -3) if n_letters < 40 else (7, -8)
-    pairs = np.where(query[:, None] == subject[None, :], *costs)
-    wanted = whole_matrix(pairs, *gap, "local")
+    query, subject, wanted = long_query(STRIPS[instruction_set] * 2 + 30, n_letters, costs, gap)
     for table in (None, np.where(np.eye(n_letters, dtype=bool), *costs).astype(np.int8)):
         found = align(
             query, subject, "local", costs=costs, gap=gap, table=table, path=False, instruction_set=instruction_set

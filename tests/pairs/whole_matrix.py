@@ -1,4 +1,4 @@
-"""Pairs by definition: three full matrices, filled cell by cell and traced back. The oracle of every faster method.
+"""Pairs by definition: three full matrices (``full_matrix.py``), traced back. The oracle of every faster method.
 
 Rows are the query's residues, columns the subject's; a gap of k residues costs ``gap_open + k * gap_extend``.
 
@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-NEVER = -(10**9)
+from tests.full_matrix import NEVER, full_matrices
 
 
 class Judged(NamedTuple):
@@ -46,45 +46,25 @@ def whole_matrix(pairs: np.ndarray, gap_open: int, gap_extend: int, mode: str, f
     m, n = pairs.shape
     first = gap_open + gap_extend
     query_free, subject_free = free_ends(mode, free)
-    s = pairs.tolist()
-    h = [[0] * (n + 1) for _ in range(m + 1)]
-    e = [[NEVER] * (n + 1) for _ in range(m + 1)]
-    f = [[NEVER] * (n + 1) for _ in range(m + 1)]
-    for j in range(1, n + 1):
-        h[0][j] = 0 if subject_free else -(gap_open + j * gap_extend)
-    for i in range(1, m + 1):
-        h[i][0] = 0 if query_free else -(gap_open + i * gap_extend)
-    floor = 0 if mode == "local" else 2 * NEVER
-    for i in range(1, m + 1):
-        h_above, f_above, h_row, e_row, f_row, scores = h[i - 1], f[i - 1], h[i], e[i], f[i], s[i - 1]
-        left, e_left = h_row[0], NEVER  # H and E of column j - 1
-        for j in range(1, n + 1):
-            # Conditional expressions instead of max(), whose calls would take most of the time.
-            e_here = left - first if left - first > e_left - gap_extend else e_left - gap_extend
-            f_here = h_above[j] - first
-            f_here = f_above[j] - gap_extend if f_above[j] - gap_extend > f_here else f_here
-            here = h_above[j - 1] + scores[j - 1]
-            here = e_here if e_here > here else here
-            here = f_here if f_here > here else here
-            here = floor if here < floor else here
-            e_row[j], f_row[j], h_row[j] = e_here, f_here, here
-            left, e_left = here, e_here
+    top = np.zeros(n + 1) if subject_free else -(gap_open + np.arange(n + 1) * gap_extend)
+    left = np.zeros(m + 1) if query_free else -(gap_open + np.arange(m + 1) * gap_extend)
+    top[0] = left[0] = 0
+    h, e, f = full_matrices(pairs, gap_open, gap_extend, top, left, 0 if mode == "local" else 2 * NEVER)
 
     if mode == "local":
-        score = max(map(max, h))
-        ends = [(i, row.index(score)) for i, row in enumerate(h) if score in row]  # the first column of each row
+        ends = [(int(row), int(column)) for row, column in np.argwhere(h == h.max())]
     else:
         ends = [(m, n)]
         ends += [(m, j) for j in range(n)] if subject_free else []
         ends += [(i, n) for i in range(m)] if query_free else []
-        score = max(h[i][j] for i, j in ends)
-    j, i = min((j, i) for i, j in ends if h[i][j] == score)
+    score = max(int(h[i, j]) for i, j in ends)
+    j, i = min((j, i) for i, j in ends if h[i, j] == score)
     query_end, subject_end = i, j
 
     operations = []
     state = "H"
     while True:
-        if state == "H" and mode == "local" and h[i][j] == 0:
+        if state == "H" and mode == "local" and h[i, j] == 0:
             break
         if i == 0:
             operations += [] if subject_free else ["D"] * j
@@ -95,17 +75,17 @@ def whole_matrix(pairs: np.ndarray, gap_open: int, gap_extend: int, mode: str, f
             i = i if query_free else 0
             break
         if state == "H":
-            if h[i][j] == h[i - 1][j - 1] + s[i - 1][j - 1]:
+            if h[i, j] == h[i - 1, j - 1] + pairs[i - 1, j - 1]:
                 operations.append("M")
                 i, j = i - 1, j - 1
             else:
-                state = "D" if h[i][j] == e[i][j] else "I"
+                state = "D" if h[i, j] == e[i, j] else "I"
         elif state == "D":
             operations.append("D")
-            state = "H" if e[i][j] == h[i][j - 1] - first else "D"
+            state = "H" if e[i, j] == h[i, j - 1] - first else "D"
             j -= 1
         else:
             operations.append("I")
-            state = "H" if f[i][j] == h[i - 1][j] - first else "I"
+            state = "H" if f[i, j] == h[i - 1, j] - first else "I"
             i -= 1
     return Judged(score, i, query_end, j, subject_end, "".join(reversed(operations)))

@@ -11,6 +11,7 @@
 #include "cuda_emulation.h"
 
 #if defined(__SANITIZE_ADDRESS__)
+#include <sanitizer/asan_interface.h>
 #include <sanitizer/common_interface_defs.h>
 #endif
 
@@ -94,9 +95,30 @@ struct Context {
     }
 };
 
+// Stacks for the fibers of a grid. They are kept for the next grid: with new stacks, the system would clear their pages
+// at every launch.
+class Stacks {
+  public:
+    char* take() {
+        if (used_ == stacks_.size()) stacks_.emplace_back(new char[kStackBytes]);
+        char* const stack = stacks_[used_++].get();
+#if defined(__SANITIZE_ADDRESS__)
+        __asan_unpoison_memory_region(stack, kStackBytes);  // a fiber never returns from its first frames
+#endif
+        return stack;
+    }
+
+    void take_back_all() { used_ = 0; }
+
+  private:
+    std::vector<std::unique_ptr<char[]>> stacks_;
+    std::size_t used_ = 0;
+};
+
+Stacks stacks;
+
 struct Fiber : Place {
     Context context;
-    std::unique_ptr<char[]> stack;
     Meeting* warp = nullptr;
     Meeting* whole_block = nullptr;
     const Meeting* waits_for = nullptr;
@@ -174,6 +196,7 @@ int run(void (*invoke)(void (*)(), void**), void (*kernel)(), void** args, unsig
     grid_dim = dim3{grid};
     block_dim = dim3{block};
     const unsigned warps_a_block = (block + kWarp - 1) / kWarp;
+    stacks.take_back_all();
     std::vector<Fiber> fibers(static_cast<std::size_t>(grid) * block);
     std::vector<Meeting> warps(static_cast<std::size_t>(grid) * warps_a_block);
     std::vector<Meeting> blocks(grid);
@@ -190,8 +213,7 @@ int run(void (*invoke)(void (*)(), void**), void (*kernel)(), void** args, unsig
             fiber.whole_block = &blocks[b];
             ++fiber.warp->members;
             ++fiber.whole_block->members;
-            fiber.stack.reset(new char[kStackBytes]);
-            fiber.context.begin_at(fiber_main, fiber.stack.get());
+            fiber.context.begin_at(fiber_main, stacks.take());
         }
     }
     std::size_t left = fibers.size();
