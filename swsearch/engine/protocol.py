@@ -148,11 +148,16 @@ class ScoreRequest:
     bound : TopKBound or None
         If set, the block may omit subjects that score below the bound; it then counts them (``n_left_out``). A bound
         needs a floor.
+    floors_by_length : tuple of (int, int)
+        Pairs of a length, ascending, and the floor of the subjects of at least this length and less than the next one.
+        Shorter subjects have the floor ``floor``, the lowest of all. The engine need not return a subject that scores
+        less than its floor.
     """
 
     profile: QueryProfile
     floor: int | None = None
     bound: TopKBound | None = None
+    floors_by_length: tuple[tuple[int, int], ...] = ()
 
 
 def score_requests(profiles: Sequence[QueryProfile], floors: Sequence[int] | None) -> list[ScoreRequest]:

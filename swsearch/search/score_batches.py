@@ -86,8 +86,7 @@ def begin(
         The bound of each query. It is passed to the engine only for queries with one profile: with several profiles, a
         subject is ranked by the best of its scores, and the number of subjects left out would be unknown.
     floors_between : callable, optional
-        Lowest score needed for each query of the subjects whose lengths are in a range; used by engines that do not
-        work in the background.
+        Lowest score needed for each query of the subjects whose lengths are in a range.
     """
 
     def each_between(lengths: LengthRange) -> list[int]:
@@ -100,11 +99,19 @@ def begin(
     each_floor = None if floors is None else [floors[number] for number in group_of]
     batch = ScoreBatch(profiles, group_of, each_floor, None if floors_between is None else each_between)
     if each_floor is not None and isinstance(engine, BackgroundEngine):
-        requests = [
-            ScoreRequest(profile, floor, bounds[number] if len(groups[number]) == 1 else None)
-            for profile, floor, number in zip(profiles, each_floor, group_of, strict=True)
-        ]
         for partition in partitions:
+            parts = [] if batch.floors_between is None else parts_by_length(partition)
+            shortest = [int(part.lengths[0]) for part in parts]
+            between = [batch.floors_between(length_range(part)) for part in parts] if batch.floors_between else []
+            requests = [
+                ScoreRequest(
+                    profile,
+                    floor,
+                    bounds[number] if len(groups[number]) == 1 else None,
+                    tuple(zip(shortest, (floors[index] for floors in between), strict=True)),
+                )
+                for index, (profile, floor, number) in enumerate(zip(profiles, each_floor, group_of, strict=True))
+            ]
             batch.begun.append(engine.begin(requests, partition))
     return batch
 
@@ -198,13 +205,22 @@ def score_by_length(
     """
     if floors is None or floors_between is None or len(partition) < MIN_SUBJECTS:
         return engine.score(profiles, partition, floors, progress)
+    blocks = [
+        engine.score(profiles, part, floors_between(length_range(part)), progress)
+        for part in parts_by_length(partition)
+    ]
+    return [ScoreBlock.concatenate(list(of_profile)) for of_profile in zip(*blocks, strict=True)]
+
+
+def parts_by_length(partition: Partition) -> list[Partition]:
+    """The partition, divided at :data:`LENGTH_STEPS`; no part is empty."""
     borders = np.unique([0, *np.searchsorted(partition.lengths, LENGTH_STEPS), len(partition)]).tolist()
-    parts = []
-    for first, stop in itertools.pairwise(borders):
-        part = partition[first:stop]
-        between = floors_between((int(part.lengths[0]), int(part.lengths[-1])))
-        parts.append(engine.score(profiles, part, between, progress))
-    return [ScoreBlock.concatenate(list(blocks)) for blocks in zip(*parts, strict=True)]
+    return [partition[first:stop] for first, stop in itertools.pairwise(borders)]
+
+
+def length_range(partition: Partition) -> LengthRange:
+    """The shortest and the longest length of the subjects, at least one."""
+    return int(partition.lengths[0]), int(partition.lengths[-1])
 
 
 def in_proportion(progress: Progress | None, part: int, whole: int) -> Progress | None:

@@ -13,7 +13,7 @@ holds.
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -36,6 +36,7 @@ from swsearch.engine.cuda.search.launches import (
 from swsearch.engine.cuda.search.plan import (
     BatchPlan,
     BoundPlan,
+    FloorRange,
     ListedRoute,
     PlanOptions,
     QueryPlan,
@@ -144,6 +145,24 @@ class _InterTaskLaunch:
     scores: Sequence[Buffer]
     condition: Sequence[Argument] = (np.uint64(0), np.uint32(0), np.uint32(0))
     count: Buffer | None = None
+
+
+def _filters(ranges: Sequence[FloorRange], n_subjects: int, limit: Callable[[FloorRange], int]) -> list[ScoreFilter]:
+    """The first subjects, with a limit for each range of floors."""
+    return [
+        ScoreFilter(part.first, min(part.stop, n_subjects) - part.first, limit(part))
+        for part in ranges
+        if part.first < n_subjects
+    ]
+
+
+def _floors(query: QueryPlan, rows: NDArray[np.intp]) -> NDArray[np.int64]:
+    """The floors of some subjects."""
+    stops = [part.stop for part in query.ranges]
+    floors: NDArray[np.int64] = np.array([part.floor for part in query.ranges])[
+        np.searchsorted(stops, rows, side="right")
+    ]
+    return floors
 
 
 def _boundary_halves(boundary: Buffer | None, strip: int) -> list[Argument]:
@@ -284,9 +303,15 @@ class BatchRun:
 
     def _count_passing(self, sample: _InterTaskLaunch, count: Buffer) -> None:
         """Count the subjects of a sample that pass the bound."""
+        assert self.plan.bound is not None
         for query, scores in zip(self._queries, sample.scores, strict=True):
-            assert query.plan.limit is not None
-            self._selector.count(scores, sample.n_subjects, query.plan.limit, count)
+            stops = np.searchsorted(self.plan.bound.rows, [part.stop for part in query.plan.ranges]).tolist()
+            candidates = [
+                ScoreFilter(first, stop - first, part.limit)
+                for first, stop, part in zip([0, *stops[:-1]], stops, query.plan.ranges, strict=True)
+                if part.limit is not None
+            ]
+            self._selector.count(scores, candidates, count)
 
     def _launch_strips(self, launch: _InterTaskLaunch, counters: Buffer, first_counter: int) -> None:
         """Launch the inter-task kernel of each strip."""
@@ -327,11 +352,11 @@ class BatchRun:
         if route is None:
             return
         beyond = plan.inter_task.arithmetic.largest_exact(query.plan.profile.max_score) + 1
-        limit = beyond if query.plan.limit is None else query.plan.limit
-        candidates = [
-            ScoreFilter(0, plan.n_short, limit),
-            ScoreFilter(plan.n_short, plan.n_direct - plan.n_short, beyond),
-        ]
+        candidates = [ScoreFilter(plan.n_short, plan.n_direct - plan.n_short, beyond)]
+        if query.plan.is_deferred:
+            candidates += _filters(query.plan.ranges, plan.n_short, lambda part: part.limit or beyond)
+        else:
+            candidates.append(ScoreFilter(0, plan.n_short, beyond))
         query.again = self._selector.select(query.scores, candidates, f"again {number}")
         profile = self._profile(f"profile again {number}", query, route)
         few = min(FEW_LISTED * self._device.facts.multiprocessors, plan.most_again)
@@ -391,10 +416,9 @@ class BatchRun:
         elif n_direct:
             # A score beyond the type may be inexact, and the exact one may reach a higher floor.
             widest = self.plan.inter_task.arithmetic if query.plan.again is None else query.plan.again.arithmetic
-            limit = min(floor, widest.largest_exact(query.plan.profile.max_score) + 1)
-            query.wanted = self._selector.select(
-                query.scores, [ScoreFilter(0, n_direct, limit)], f"wanted {number}", with_scores=True
-            )
+            beyond = widest.largest_exact(query.plan.profile.max_score) + 1
+            candidates = _filters(query.plan.ranges, n_direct, lambda part: min(part.floor, beyond))
+            query.wanted = self._selector.select(query.scores, candidates, f"wanted {number}", with_scores=True)
             self._selector.begin_download(query.wanted)
 
     # --- Results ---
@@ -453,7 +477,7 @@ class BatchRun:
         if plan.deferred:
             narrow = plan.inter_task.arithmetic.largest_exact(query.plan.profile.max_score)
             n_again = int((scores > narrow).sum())
-        long = np.flatnonzero(windowed >= request.floor)
+        long = np.flatnonzero(windowed >= _floors(query.plan, np.arange(plan.n_direct, plan.n_windowed)))
         rows = np.concatenate([rows, long + plan.n_direct])
         scores = np.concatenate([scores, windowed[long]])
         if n_left_out is None:
@@ -471,7 +495,7 @@ class BatchRun:
         bound, lengths = query.plan.request.bound, self._direct.partition.lengths
         rows, scores, n_left_out = self._selector.best(query.wanted, query.scores, lengths, floor, bound, f"{number}")
         scores = self._widened(number, query, rows, scores)
-        keep = scores >= floor
+        keep = scores >= _floors(query.plan, rows)
         return rows[keep], scores[keep], n_left_out
 
     def _score_exactly(self, query: _QueryRun) -> ScoreBlock:

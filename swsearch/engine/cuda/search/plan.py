@@ -131,6 +131,25 @@ class BoundPlan:
     most_passing: int
 
 
+@dataclass(frozen=True)
+class FloorRange:
+    """Consecutive subjects with the same floor.
+
+    Attributes
+    ----------
+    first, stop : int
+        Index of the first subject, and of the one after the last.
+    floor : int
+    limit : int or None
+        Lowest result of a deferred kernel with which a subject may reach the floor; None if any result may.
+    """
+
+    first: int
+    stop: int
+    floor: int
+    limit: int | None
+
+
 @dataclass(frozen=True, eq=False)
 class QueryPlan:
     """The routes of one query of a batch.
@@ -140,8 +159,10 @@ class QueryPlan:
     index : int
         Index of the request in the caller's list.
     request : ScoreRequest
-    limit : int or None
-        Lowest result of the deferred kernel with which a subject may reach the floor; None if the kernel is exact.
+    ranges : tuple of FloorRange
+        All subjects, by their floors; empty if all scores are needed.
+    is_deferred : bool
+        Whether a deferred kernel, or a bound, decides which subjects are scored.
     long : ListedRoute or None
         The route of the subjects from ``n_short`` to ``n_direct``.
     again : ListedRoute or None
@@ -152,7 +173,8 @@ class QueryPlan:
 
     index: int
     request: ScoreRequest
-    limit: int | None
+    ranges: tuple[FloorRange, ...]
+    is_deferred: bool
     long: ListedRoute | None
     again: ListedRoute | None
     windows: ListedRoute | None
@@ -252,10 +274,11 @@ class BatchPlan:
             if self.n_windowed < self.n_subjects:
                 found.append(f"  diamond tiles: {of_query}{self.n_subjects - self.n_windowed:,} long subjects")
             if query.again is not None:
-                if query.limit is None:
+                if not query.is_deferred:
                     why = f"score more than {plan.arithmetic.largest_exact(query.profile.max_score):,}"
                 else:
-                    why = f"may reach a score of {query.request.floor:,}"
+                    floors = sorted({f"{part.floor:,}" for part in query.ranges}, key=len)
+                    why = f"may reach a score of {' to '.join([floors[0], *floors[-1:]][: len(floors)])}"
                 found.append(f"  scored again in {BITS[query.again.arithmetic]}: {of_query}subjects that {why}")
         return found
 
@@ -343,10 +366,9 @@ def plan_batch(
     Without ``windows`` or ``diamonds``, no subject takes that route.
     """
     profiles = [request.profile for request in requests]
-    limits = [deferred_limit(request.profile, request.floor) for request in requests]
-    inter_task = plan_inter_task(
-        profiles, facts.architecture, deferred=options.deferred and None not in limits, band=options.band or 0
-    )
+    ranges = [floor_ranges(request, partition.lengths) for request in requests]
+    deferred = options.deferred and all(each and all(part.limit is not None for part in each) for each in ranges)
+    inter_task = plan_inter_task(profiles, facts.architecture, deferred=deferred, band=options.band or 0)
     n_windowed = n_direct = len(partition)
     if diamonds and len(profiles) == 1:
         n_windowed = n_direct = first_tiled(partition, profiles[0], facts, options.thresholds)
@@ -362,7 +384,7 @@ def plan_batch(
     longest = int(partition.lengths[n_direct - 1]) if n_direct else 0
 
     queries = []
-    for index, request, limit in zip(indices, requests, limits, strict=True):
+    for index, request, of_query in zip(indices, requests, ranges, strict=True):
         profile = request.profile
         again: Arithmetic | None = Arithmetic.SHORT if inter_task.deferred else inter_task.arithmetic.wider
         if not inter_task.deferred and not exceeds(profile, longest, inter_task.arithmetic):
@@ -371,7 +393,8 @@ def plan_batch(
             QueryPlan(
                 index,
                 request,
-                limit if inter_task.deferred else None,
+                of_query,
+                inter_task.deferred,
                 plan_listed(profile, inter_task.arithmetic, facts, options) if n_short < n_direct else None,
                 plan_listed(profile, again, facts, options) if again is not None and n_direct else None,
                 plan_listed(profile, first_arithmetic(profile), facts, options, "score_windows")
@@ -397,6 +420,19 @@ def plan_batch(
         len(partition),
         most_again,
         partition.n_residues * sum(rows),
+    )
+
+
+def floor_ranges(request: ScoreRequest, lengths: Lengths) -> tuple[FloorRange, ...]:
+    """The floors of subjects with these ascending lengths; empty if all scores are needed."""
+    if request.floor is None:
+        return ()
+    floors = [request.floor, *(floor for _, floor in request.floors_by_length)]
+    stops = [*(first_longer(lengths, shortest - 1) for shortest, _ in request.floors_by_length), len(lengths)]
+    return tuple(
+        FloorRange(first, stop, floor, deferred_limit(request.profile, floor))
+        for first, stop, floor in zip([0, *stops[:-1]], stops, floors, strict=True)
+        if first < stop
     )
 
 

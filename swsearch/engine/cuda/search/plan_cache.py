@@ -23,7 +23,8 @@ def _shape(request: ScoreRequest) -> Hashable:
     """All properties of a request on which a plan depends."""
     profile = request.profile
     return (
-        profile.length, profile.gap, profile.max_score, residue_columns([profile]), len(profile.table), request.floor,
+        profile.length, profile.gap, profile.max_score, residue_columns([profile]), len(profile.table),
+        request.floor, request.floors_by_length,
     )  # fmt: skip
 
 

@@ -98,25 +98,23 @@ class Selector:
             self._slot.pinned(n_host if with_scores else 0, np.int32),
         )
         device.clear(found.count, 4, Stream.COMPUTE)
-        for group in candidates:
-            if group.n_candidates == 0:
-                continue
-            grid = max(1, min(-(-group.n_candidates // COLLECT_KERNEL.threads), device.facts.multiprocessors * 8))
-            arguments: list[Argument] = [
-                address(scores), unsigned(group.first), unsigned(group.n_candidates), signed(group.limit),
-                address(found.indices), address(found.values), address(found.count),
-            ]  # fmt: skip
-            device.launch(COLLECT_KERNEL, grid, 0, arguments, Stream.COMPUTE)
+        self._collect(scores, candidates, [address(found.indices), address(found.values), address(found.count)])
         return found
 
-    def count(self, scores: Buffer, n_subjects: int, limit: int, count: Buffer) -> None:
-        """Add the number of subjects that reach a limit to ``count``, u32."""
-        grid = max(1, min(-(-n_subjects // COLLECT_KERNEL.threads), self._device.facts.multiprocessors * 8))
-        arguments: list[Argument] = [
-            address(scores), unsigned(0), unsigned(n_subjects), signed(limit),
-            address(None), address(None), address(count),
-        ]  # fmt: skip
-        self._device.launch(COLLECT_KERNEL, grid, 0, arguments, Stream.COMPUTE)
+    def count(self, scores: Buffer, candidates: Sequence[ScoreFilter], count: Buffer) -> None:
+        """Add the number of candidates that reach their limits to ``count``, u32."""
+        self._collect(scores, candidates, [address(None), address(None), address(count)])
+
+    def _collect(self, scores: Buffer, candidates: Sequence[ScoreFilter], lists: Sequence[Argument]) -> None:
+        """Enqueue the kernel for each group of candidates; ``lists`` are its last arguments."""
+        for group in candidates:
+            if group.n_candidates > 0:
+                n_blocks = -(-group.n_candidates // COLLECT_KERNEL.threads)
+                arguments: list[Argument] = [
+                    address(scores), unsigned(group.first), unsigned(group.n_candidates), signed(group.limit), *lists,
+                ]  # fmt: skip
+                grid = min(n_blocks, self._device.facts.multiprocessors * 8)
+                self._device.launch(COLLECT_KERNEL, grid, 0, arguments, Stream.COMPUTE)
 
     def begin_download(self, found: Selection) -> None:
         """Begin to download the number of selected subjects and the first of them."""
