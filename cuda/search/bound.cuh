@@ -135,6 +135,9 @@ SWS_DEVICE typename Arithmetic::Word bound_strip(const uint4* strip, const u32* 
     // Boundary columns that this lane writes; 0 in lanes that write none.
     const u32 n_written = kBoundary && lane == Shape::kGroup - 1 && has_strip_below ? columns.n_below() : 0;
 
+    // Two queries: a factor that makes what the first lane of a strip without boundaries receives zero.
+    const Word from_above = top && !kBoundary ? 0 : kHalfOnes;
+
     Word kept[kWords];
     Word e[kBands];  // raised, as all values of E, F and Y
 #pragma unroll
@@ -186,8 +189,13 @@ SWS_DEVICE typename Arithmetic::Word bound_strip(const uint4* strip, const u32* 
                     __shfl_up_sync(kWholeWarp, static_cast<u32>(kept[kWords - 1]), 1, Shape::kGroup);
                 const u32 incoming_f = __shfl_up_sync(kWholeWarp, static_cast<u32>(last_f), 1, Shape::kGroup);
                 corner = above_kept;
-                f = static_cast<Word>(top ? edge[1] : incoming_f);
-                above_kept = static_cast<Word>(top ? edge[0] : incoming_kept);
+                if constexpr (kBoundary) {
+                    f = static_cast<Word>(top ? edge[1] : incoming_f);
+                    above_kept = static_cast<Word>(top ? edge[0] : incoming_kept);
+                } else {
+                    f = half2_fma(incoming_f, from_above, 0);
+                    above_kept = incoming_kept;
+                }
             }
 
 #pragma unroll
@@ -196,7 +204,11 @@ SWS_DEVICE typename Arithmetic::Word bound_strip(const uint4* strip, const u32* 
             }
             Word t[kWords];
             Word y[kBands];
-            t[0] = Arithmetic::add(corner, score[0]);
+            if constexpr (kRowBlocks || kBoundary) {
+                t[0] = Arithmetic::add(corner, score[0]);
+            } else {
+                t[0] = half2_fma(corner, from_above, score[0]);
+            }
 #pragma unroll
             for (int band = 0; band < kBands; ++band) {
 #pragma unroll

@@ -228,7 +228,7 @@ def test_the_kernel_computes_the_bound(
         if letters == 2:
             profiles[-1] = random_profile(rng, lengths[-1], 9, gap, -14, 7)
         partition = related_subjects(rng, queries, letters)
-        plan = InterTaskPlan(Arithmetic.FAST, tuple(range(len(profiles))), linked(shapes), True, band)
+        plan = InterTaskPlan(Arithmetic.FAST, tuple(range(len(profiles))), linked(shapes), True, 0.0, band)
         found = kernel_results(device, profiles, partition, plan)
         for query, profile in enumerate(profiles):
             expected = expected_results(query, profile, partition, plan)
@@ -248,7 +248,7 @@ def test_rounded_values_remain_bounds(emulated: MakeDevice, architecture: int, p
     subjects = [query[:n] for n in range(10, 64, 3)] + [np.concatenate([query[:30], query[34:]]), query[::-1].copy()]
     partition = Partition.pack(subjects)
     tile = Tile(pairing, 4, 16 if pairing is Pairing.TWO_QUERIES else 8, 28)
-    plan = InterTaskPlan(Arithmetic.FAST, tuple(range(len(profiles))), linked([tile]), True, 4)
+    plan = InterTaskPlan(Arithmetic.FAST, tuple(range(len(profiles))), linked([tile]), True, 0.0, 4)
     (block,) = ReferenceEngine().score(profiles[:1], partition)
     exact = np.empty(len(partition), np.int64)
     exact[np.argsort(partition.subject_index)] = block.score[np.argsort(block.subject_index)]
