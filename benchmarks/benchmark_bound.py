@@ -1,0 +1,158 @@
+"""The rate of searches with an E-value cut on a GPU, with the bound and without, and the same blocks from both.
+
+    python benchmarks/benchmark_bound.py QUERIES.fasta [--database PROTEINS.fasta.gz] [--bands auto,0,5] [--out FILE]
+
+The database is that of ``benchmark_cuda.py`` or, with ``--database``, the proteins of a file, followed by copies of
+them in which 30 % of the residues are replaced, up to ``--residues`` residues. The floors are the lowest scores with an
+E-value of at most 10, for each range of subject lengths, as in a search. ``bands``: the rows of a band of the bound;
+``auto`` is the engine's choice, and 0 is no bound. For each of them, every query alone, pairs of queries of similar
+length, and all queries in one call are scored. GCUPS are effective: the product of query residues and subject residues,
+in billions, divided by the time of the kernels by events on the device, although a bound computes no score. ``passing``
+is the share of the subjects that were scored again. ``different``: blocks that differ from those without a bound.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from benchmark_cuda import commit, geometric_mean, read_fasta, synthetic
+
+from swsearch.database.partition import Partition
+from swsearch.engine.cuda.search.engine import CudaEngine
+from swsearch.engine.protocol import ScoreRequest
+from swsearch.hits.score_block import ScoreBlock
+from swsearch.query.profile import sequence_profile
+from swsearch.scoring.scheme import default_scheme
+from swsearch.search.score_batches import length_range, parts_by_length
+from swsearch.sequences.alphabet import CODE_MASK, PROTEIN
+from swsearch.sequences.fasta import read_sequences
+from swsearch.statistics.karlin_altschul import Statistics
+from swsearch.statistics.parameters import find_statistics
+
+REPLACED = 0.3
+
+
+def real_proteins(path: str, n_residues: int, seed: int = 5) -> Partition:
+    """The proteins of a file, and copies with replaced residues."""
+    rng = np.random.default_rng(seed)
+    originals = [record.codes & CODE_MASK for record in read_sequences(path, PROTEIN)]
+    subjects, total = list(originals), sum(map(len, originals))
+    while total < n_residues:
+        for original in originals:
+            copy = original.copy()
+            replaced = rng.random(len(copy)) < REPLACED
+            copy[replaced] = rng.integers(0, 20, int(replaced.sum()))
+            subjects.append(copy)
+            total += len(copy)
+            if total >= n_residues:
+                break
+    return Partition.pack(subjects)
+
+
+def requests_of(codes: Sequence[np.ndarray], partition: Partition, evalue: float) -> list[ScoreRequest]:
+    """Requests for the scores with at most this E-value, in the order of the queries' lengths."""
+    statistics = find_statistics(default_scheme(PROTEIN))
+    assert isinstance(statistics, Statistics)
+    requests = []
+    for query in sorted(codes, key=len):
+        floors = []
+        for part in parts_by_length(partition):
+            lengths = np.unique(part.lengths)
+            floor = statistics.min_score(evalue, len(query), lengths, partition.n_residues, 1)
+            floors.append((length_range(part)[0], floor))
+        profile = sequence_profile(query, default_scheme(PROTEIN))
+        requests.append(ScoreRequest(profile, min(floor for _, floor in floors), None, tuple(floors)))
+    return requests
+
+
+def measure(
+    engine: CudaEngine, groups: list[list[ScoreRequest]], partition: Partition, repeat: int
+) -> tuple[list[dict[str, Any]], list[ScoreBlock]]:
+    """A row for each group of requests, scored in one call, and the blocks of all requests."""
+    rows, blocks = [], []
+    for requests in groups:
+        seconds, walls = [], []
+        for _ in range(repeat + 1):
+            engine.timing.reset()
+            start = time.perf_counter()
+            found = dict(engine.score_each(requests, partition))
+            walls.append(time.perf_counter() - start)
+            seconds.append(engine.timing.seconds)
+        cells = partition.n_residues * sum(request.profile.length for request in requests)
+        decided = engine.timing.n_bounded / (len(requests) * len(partition))
+        rows.append(
+            {
+                "lengths": [request.profile.length for request in requests],
+                "gcups": cells / min(seconds[1:]) / 1e9,
+                "wall_gcups": cells / min(walls[1:]) / 1e9,
+                "decided": decided,
+            }
+        )
+        blocks += [found[index] for index in range(len(requests))]
+    return rows, blocks
+
+
+def n_different(blocks: list[ScoreBlock], others: list[ScoreBlock]) -> int:
+    """Number of blocks that differ."""
+    return sum(
+        not (np.array_equal(one.subject_index, other.subject_index) and np.array_equal(one.score, other.score))
+        for one, other in zip(blocks, others, strict=True)
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("queries")
+    parser.add_argument("--database")
+    parser.add_argument("--residues", type=int, default=180_000_000)
+    parser.add_argument("--subjects", type=int, default=500_000)
+    parser.add_argument("--evalue", type=float, default=10.0)
+    parser.add_argument("--bands", default="0,auto")
+    parser.add_argument("--repeat", type=int, default=3)
+    parser.add_argument("--commit", default="", help="where the checkout is not a git repository")
+    parser.add_argument("--out", type=Path)
+    options = parser.parse_args()
+
+    queries = read_fasta(options.queries)
+    if options.database:
+        partition = real_proteins(options.database, options.residues)
+    else:
+        partition = synthetic(options.subjects, queries, 1, 25)
+    requests = requests_of([codes for _, codes in queries], partition, options.evalue)
+    pairs = [list(pair) for pair in zip(requests[::2], requests[1::2], strict=True)]
+    modes = {"single": [[request] for request in requests], "pairs": pairs, "batch": [requests]}
+    report: dict[str, Any] = {
+        "benchmark": "bound",
+        "command": " ".join(sys.argv),
+        "commit": options.commit or commit(),
+        "subjects": len(partition),
+        "residues": partition.n_residues,
+        "evalue": options.evalue,
+    }
+    wanted: dict[str, list[ScoreBlock]] = {}
+    for band in options.bands.split(","):
+        with CudaEngine(band=None if band == "auto" else int(band)) as engine:
+            report["device"], report["driver"] = engine.facts.name, engine.facts.driver
+            for mode, groups in modes.items():
+                rows, blocks = measure(engine, groups, partition, options.repeat)
+                mean = geometric_mean([row["gcups"] for row in rows])
+                wall = geometric_mean([row["wall_gcups"] for row in rows])
+                different = n_different(blocks, wanted.setdefault(mode, blocks))
+                report[f"{mode}, bands {band}"] = {
+                    "gcups_geometric_mean": mean, "wall_gcups_geometric_mean": wall, "different": different, "rows": rows,
+                }  # fmt: skip
+                each = " ".join(f"{row['gcups']:.0f} ({1 - row['decided']:.1%})" for row in rows)
+                print(f"bands {band}, {mode}: {mean:,.0f}, wall {wall:,.0f}, {different} different: {each}", flush=True)
+    if options.out is not None:
+        options.out.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
