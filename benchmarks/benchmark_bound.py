@@ -146,7 +146,8 @@ def main() -> None:
                 wall = geometric_mean([row["wall_gcups"] for row in rows])
                 different = n_different(blocks, wanted.setdefault(mode, blocks))
                 report[f"{mode}, bands {band}"] = {
-                    "gcups_geometric_mean": mean, "wall_gcups_geometric_mean": wall, "different": different, "rows": rows,
+                    "gcups_geometric_mean": mean, "wall_gcups_geometric_mean": wall,
+                    "different": different, "rows": rows,
                 }  # fmt: skip
                 each = " ".join(f"{row['gcups']:.0f} ({1 - row['decided']:.1%})" for row in rows)
                 print(f"bands {band}, {mode}: {mean:,.0f}, wall {wall:,.0f}, {different} different: {each}", flush=True)

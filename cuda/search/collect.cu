@@ -1,8 +1,9 @@
 // Lists the subjects whose score is at least a limit: those to score again, and those to return to the host. Input: an
 // int32 score per subject. Output: the subjects' indices and, optionally, their scores.
 //
-// Each thread tests every (threads of the grid)-th candidate. The order of the list depends on which warps finish
-// first and differs from run to run; the results do not, because scores are stored by subject and the host sorts.
+// Each thread tests every (threads of the grid)-th candidate, from the last to the first, so that the longest of the
+// listed subjects are about the first to be scored again. The order of the list depends on which warps finish first and
+// differs from run to run; the results do not, because scores are stored by subject and the host sorts.
 // Scores are compared as 32-bit integers; there are fewer than 2^31 subjects. Without a list the kernel only counts.
 
 #include "common/platform.cuh"
@@ -16,7 +17,7 @@ SWS_DEVICE void collect_at_least(const int* scores, u32 first, u32 n_candidates,
                                  int* listed_scores, u32* n_listed) {
     const u32 stride = gridDim.x * blockDim.x;
     for (u32 index = blockIdx.x * blockDim.x + threadIdx.x; index < n_candidates; index += stride) {
-        const u32 subject = first + index;
+        const u32 subject = first + n_candidates - 1 - index;
         const int score = scores[subject];
         if (score >= limit) {
             const u32 entry = atomicAdd(n_listed, 1u);

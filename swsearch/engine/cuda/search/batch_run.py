@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 import numpy as np
@@ -44,7 +44,7 @@ from swsearch.engine.cuda.search.plan import (
     plan_listed,
 )
 from swsearch.engine.cuda.search.profile import profile_strips
-from swsearch.engine.cuda.search.routing import FEW_LISTED, InterTaskPlan
+from swsearch.engine.cuda.search.routing import FEW_LISTED, TEAM_RESIDUES, InterTaskPlan, first_longer
 from swsearch.engine.cuda.search.selection import ScoreFilter, Selection, Selector, best_of
 from swsearch.engine.cuda.search.slots import Slot
 from swsearch.engine.cuda.search.subjects import DeviceSubjects
@@ -92,8 +92,8 @@ class _QueryRun:
     scores : Buffer
         The score of each subject, int32.
     windows : VerifiedWindowsRun or None
-    again : Selection or None
-        The subjects that were listed to be scored again.
+    again : list of Selection
+        The subjects that were listed to be scored again: the long ones and the others.
     wanted : Selection or None
         The subjects that reach the floor.
     values : int32 array or None
@@ -103,7 +103,7 @@ class _QueryRun:
     plan: QueryPlan
     scores: Buffer
     windows: VerifiedWindowsRun | None = None
-    again: Selection | None = None
+    again: list[Selection] = field(default_factory=list)
     wanted: Selection | None = None
     values: NDArray[np.int32] | None = None
 
@@ -149,11 +149,7 @@ class _InterTaskLaunch:
 
 def _filters(ranges: Sequence[FloorRange], n_subjects: int, limit: Callable[[FloorRange], int]) -> list[ScoreFilter]:
     """The first subjects, with a limit for each range of floors."""
-    return [
-        ScoreFilter(part.first, min(part.stop, n_subjects) - part.first, limit(part))
-        for part in ranges
-        if part.first < n_subjects
-    ]
+    return [ScoreFilter(part.first, part.stop - part.first, limit(part)).between(0, n_subjects) for part in ranges]
 
 
 def _floors(query: QueryPlan, rows: NDArray[np.intp]) -> NDArray[np.int64]:
@@ -352,20 +348,27 @@ class BatchRun:
         if route is None:
             return
         beyond = plan.inter_task.arithmetic.largest_exact(query.plan.profile.max_score) + 1
-        candidates = [ScoreFilter(plan.n_short, plan.n_direct - plan.n_short, beyond)]
+        candidates = [ScoreFilter(0, plan.n_short, beyond)]
         if query.plan.is_deferred:
-            candidates += _filters(query.plan.ranges, plan.n_short, lambda part: part.limit or beyond)
-        else:
-            candidates.append(ScoreFilter(0, plan.n_short, beyond))
-        query.again = self._selector.select(query.scores, candidates, f"again {number}")
+            candidates = _filters(query.plan.ranges, plan.n_short, lambda part: part.limit or beyond)
+        candidates.append(ScoreFilter(plan.n_short, plan.n_direct - plan.n_short, beyond))
+        n_alone = first_longer(self._direct.partition.lengths, TEAM_RESIDUES)
         profile = self._profile(f"profile again {number}", query, route)
         few = min(FEW_LISTED * self._device.facts.multiprocessors, plan.most_again)
-        for part, (least, most) in enumerate([(1, few), (few + 1, plan.most_again)]):
-            if least <= most:
-                listed = self._listed(address(query.again.indices), address(query.again.count), most, least, most)
-                counter = self._zero(f"counter {number} {part}")
-                self._plan_launch(query, route, profile, listed, counter, Stream.COMPUTE).start()
-        self._selector.begin_download(query.again)
+        for first, stop, teams in ((n_alone, plan.n_direct, True), (0, n_alone, False)):
+            chosen = [part for each in candidates if (part := each.between(first, stop)).n_candidates > 0]
+            if not chosen:
+                continue
+            name = f"again {number} {'long' if teams else 'short'}"
+            again = self._selector.select(query.scores, chosen, name)
+            query.again.append(again)
+            # Each launch reads the count, and only the one whose bounds it is within does the work.
+            for least, most in [(1, plan.most_again)] if teams else [(1, few), (few + 1, plan.most_again)]:
+                if least <= most:
+                    listed = self._listed(address(again.indices), address(again.count), most, least, most)
+                    counter = self._zero(f"counter {name} {least}")
+                    self._plan_launch(query, route, profile, listed, counter, Stream.COMPUTE, teams=teams).start()
+            self._selector.begin_download(again)
 
     def _zero(self, name: str) -> np.uint64:
         """Address of a word that is 0 before the next launch."""
@@ -399,10 +402,12 @@ class BatchRun:
         listed: Listed,
         counter: np.uint64,
         stream: Stream,
+        *,
+        teams: bool = False,
     ) -> IntraTaskLaunch:
         return self._resources.lists.plan(
             query.plan.profile, profile, listed, tile=route.tile, arithmetic=route.arithmetic,
-            scores=address(query.scores), counter=counter, stream=stream, name=f"list {stream.name}",
+            scores=address(query.scores), counter=counter, stream=stream, name=f"list {stream.name}", teams=teams,
         )  # fmt: skip
 
     def _select(self, number: int, query: _QueryRun) -> None:
@@ -445,7 +450,7 @@ class BatchRun:
         timing.seconds += self._ended.seconds_since(self._began)
         timing.cells += self.plan.n_cells
         if self.is_bounded:
-            n_again = sum(query.again.n_found for query in self._queries if query.again is not None)
+            n_again = sum(again.n_found for query in self._queries for again in query.again)
             timing.n_bounded += max(self.plan.n_short * len(self._queries) - n_again, 0)
         blocks = [self._block(number, query) for number, query in enumerate(self._queries)]
         if timing.batches is not None:
@@ -461,8 +466,8 @@ class BatchRun:
         if query.windows is not None:
             windowed, n_rescored = query.windows.finish()
         partition = self._subjects.partition
-        n_again = 0 if query.again is None else query.again.n_found
-        if n_again > plan.most_again:
+        n_again = sum(again.n_found for again in query.again)
+        if any(again.n_found > plan.most_again for again in query.again):
             exact = self._score_exactly(query)
             of_windows = ScoreBlock(partition.subject_index[plan.n_direct :], windowed, n_rescored)
             assert request.floor is not None

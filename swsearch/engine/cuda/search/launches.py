@@ -161,6 +161,7 @@ class IntraTaskLauncher:
         counter: np.uint64,
         stream: Stream,
         name: str,
+        teams: bool = False,
         checkpoints: list[Argument] | None = None,
         ends: list[Argument] | None = None,
     ) -> IntraTaskLaunch:
@@ -172,6 +173,8 @@ class IntraTaskLauncher:
             Address of a word that is 0.
         name : str
             Name of the scratch buffers, which the next plan of the same name reuses.
+        teams : bool
+            Give several warps to each subject, even if there are many.
         checkpoints : list of arguments, optional
             Arguments for the states at checkpoints; the subjects are then windows.
         ends : list of arguments, optional
@@ -186,23 +189,23 @@ class IntraTaskLauncher:
         entry: IntraTaskEntry = (
             "score_windows" if checkpoints is not None else "intra_task" if ends is None else "end_positions"
         )
-        alone = checkpoints is None and not suits_teams(listed.n_listed, device.facts.multiprocessors)
+        alone = checkpoints is None and not (teams or suits_teams(listed.n_listed, device.facts.multiprocessors))
         choices = self._choices(profile, tile, arithmetic, entry, alone=alone)
-        teams, at_a_time = choose_teams(choices, listed.n_listed, device.facts.multiprocessors, entry)
-        spec = self.kernel(profile, tile, arithmetic, entry, warps=teams.warps)
-        grid = min(-(-listed.n_listed // teams.teams), at_a_time // teams.teams)
+        chosen, at_a_time = choose_teams(choices, listed.n_listed, device.facts.multiprocessors, entry)
+        spec = self.kernel(profile, tile, arithmetic, entry, warps=chosen.warps)
+        grid = min(-(-listed.n_listed // chosen.teams), at_a_time // chosen.teams)
         stride = -(-listed.longest // 16) * 16
         edge = None
         if strips > 1:
             stretches = 1 if checkpoints is None else WINDOW_STRETCHES
-            edge_bytes = teams.teams * stretches * stride * tile.boundary_words * 4
+            edge_bytes = chosen.teams * stretches * stride * tile.boundary_words * 4
             grid = max(1, min(grid, EDGE_BYTES // edge_bytes))
             edge = self._scratch.buffer(f"edge {name}", grid * edge_bytes)
-        counts = self._scratch.buffer(f"counts {name}", grid * teams.warps * 8)
+        counts = self._scratch.buffer(f"counts {name}", grid * chosen.warps * 8)
         arguments = [
             *on_device.arguments, signed(strips),
             listed.residues, listed.starts, listed.lengths, listed.indices, listed.count,
             unsigned(listed.least), unsigned(listed.most), address(edge), unsigned(stride), address(counts),
-            signed(teams.team), scores, counter, *(checkpoints or []), *(ends or []),
+            signed(chosen.team), scores, counter, *(checkpoints or []), *(ends or []),
         ]  # fmt: skip
-        return IntraTaskLaunch(device, spec, grid, tile.intra_task_bytes(teams.strips), arguments, stream)
+        return IntraTaskLaunch(device, spec, grid, tile.intra_task_bytes(chosen.strips), arguments, stream)
