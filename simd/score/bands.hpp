@@ -21,23 +21,23 @@ alignas(64) constexpr int8_t kPaddingScores[kCodes] = {
 
 // What is stored of a band between two passes: K of each row in the last column, and E of the next column. A band of
 // one row has the exact H and E.
-template <class V, int kVectors, int kRows>
+template <class Lane, int kVectors, int kRows>
 struct Band {
-    V k[kRows][kVectors];
-    V e[kVectors];
+    typename Lane::V k[kRows][kVectors];
+    typename Lane::V e[kVectors];
 };
 
 template <class Lane, int kVectors, int kRows>
 struct Bands {
     using V = typename Lane::V;
-    using Stored = Band<V, kVectors, kRows>;
+    using Stored = Band<Lane, kVectors, kRows>;
     static constexpr int kColumns = kColumnsPerPass;
 
     // Computes n_rows rows from first_row on, in bands of which `bands` is the first. Row kProfileRows of the profile
     // scores -128. top_k and top_f are K and F above the first row, and become those below the last band;
     // `corner` is K above the first row in the column before. `best` is raised to the largest E.
     template <bool kLookUp>
-    static void pass(const Query& query, int32_t first_row, int32_t n_rows, Stored* bands, const V* profile,
+    [[gnu::always_inline]] static void pass(const Query& query, int32_t first_row, int32_t n_rows, Stored* bands, const V* profile,
                      const V (&residues)[kColumns][kVectors], V (&top_k)[kColumns][kVectors],
                      V (&top_f)[kColumns][kVectors], const V (&corner)[kVectors], V* best) {
         const int32_t first_cost = query.open + query.extend;

@@ -58,7 +58,7 @@ struct ManySubjects {
     using BatchColumns = Columns<kLanes>;
     static constexpr int kStride = BatchColumns::kStride;
 
-    using Cell = Band<V, kVectors, 1>;  // H and E
+    using Cell = Band<Lane, kVectors, 1>;  // H and E
     struct Border {
         V h[kVectors];
         V f[kVectors];
@@ -99,8 +99,11 @@ struct ManySubjects {
     // Saturating operations are issued in pairs, then maxima in pairs. Zen 4 can execute the former on two of its four
     // pipes and assigns pipes in order, so strict alternation fills the wrong ones (5.0 cycles instead of 4.0 for 4 +
     // 4).
+    //
+    // If the pass is not inlined, the compiler keeps H and F of the row above in memory, which costs a third more
+    // instructions.
     template <bool kLookUp, bool kBound>
-    static void pass(const Query& query, int32_t first_row, int32_t n_rows, Cell* cells, const V* profile,
+    [[gnu::always_inline]] static void pass_rows(const Query& query, int32_t first_row, int32_t n_rows, Cell* cells, const V* profile,
                      const V (&residues)[kColumns][kVectors], V (&top_h)[kColumns][kVectors],
                      V (&top_f)[kColumns][kVectors], const V (&corner)[kVectors], V* best) {
         const V first = Lane::cost(query.open + query.extend);
@@ -183,6 +186,20 @@ struct ManySubjects {
         }
     }
 
+    template <bool kLookUp, int kBandRows, class Stored>
+    [[gnu::always_inline]] static void pass(const Query& query, int32_t first_row, int32_t n_rows, Stored* bands,
+                                            const V* profile, const V (&residues)[kColumns][kVectors],
+                                            V (&top_h)[kColumns][kVectors], V (&top_f)[kColumns][kVectors],
+                                            const V (&corner)[kVectors], V* best) {
+        if constexpr (kBandRows > 1) {
+            Bands<Lane, kVectors, kBandRows>::template pass<kLookUp>(query, first_row, n_rows, bands, profile, residues,
+                                                                     top_h, top_f, corner, best);
+        } else {
+            pass_rows<kLookUp, kBandRows == 1>(query, first_row, n_rows, bands, profile, residues, top_h, top_f, corner,
+                                               best);
+        }
+    }
+
     static void compute_profile(const Query& query, const V (&residues)[kColumns][kVectors], V* profile) {
         const int8_t* const table = query.table;
         for (int32_t row = 0; row < query.n_rows; ++row) {
@@ -231,15 +248,10 @@ struct ManySubjects {
             }
             next_corner[v] = h[kColumns - 1][v];
         }
-        const auto pass_with = [&](auto function) {
-            function(query, first_row, n_rows, bands, memory.profile, residues, h, f, corner, best);
-        };
-        const bool looks_up = query.n_rows > kProfileRows;
-        if constexpr (kBandRows > 1) {
-            using Bound = Bands<Lane, kVectors, kBandRows>;
-            pass_with(looks_up ? Bound::template pass<true> : Bound::template pass<false>);
+        if (query.n_rows > kProfileRows) {
+            pass<true, kBandRows>(query, first_row, n_rows, bands, memory.profile, residues, h, f, corner, best);
         } else {
-            pass_with(looks_up ? pass<true, kBandRows == 1> : pass<false, kBandRows == 1>);
+            pass<false, kBandRows>(query, first_row, n_rows, bands, memory.profile, residues, h, f, corner, best);
         }
         const bool more = first_row + n_rows < query.length;
         for (int v = 0; v < kVectors; ++v) {
@@ -266,7 +278,7 @@ struct ManySubjects {
         }
         constexpr int kRows = kBandRows > 1 ? kBandRows : 1;
         static_assert(kRows <= kMaxBandRows && kBlockRows % kRows == 0, "a block consists of complete bands");
-        using Stored = Band<V, kVectors, kRows>;
+        using Stored = Band<Lane, kVectors, kRows>;
         // Several queries have no more rows than one block.
         const int32_t longest_query = n_queries == 1 ? queries[0].length : 1;
         for (int32_t first_row = 0; first_row < longest_query; first_row += kBlockRows) {
