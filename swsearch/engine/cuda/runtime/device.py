@@ -54,6 +54,8 @@ class Stream(IntEnum):
     """Long subjects of the second of two queries."""
     ENDS = 4
     """The search for the ends of alignments, which does not wait for the batches in flight."""
+    FINISH = 5
+    """The second scoring of a batch and the download of its results, which overlap with the next batch."""
 
 
 @dataclass(frozen=True)

@@ -41,8 +41,8 @@ class Timing:
         Pairs of a query and a subject that a bound decided, without a score.
     batches : list of BatchTime or None
         The timeline, if a list is given.
-    first : Event or None
-        The first kernel of the timeline.
+    first, last : Event or None
+        The first kernel of the timeline, and the end of the last work.
     """
 
     cells: int = 0
@@ -50,6 +50,15 @@ class Timing:
     n_bounded: int = 0
     batches: list[BatchTime] | None = None
     first: Event | None = None
+    last: Event | None = None
+
+    def add(self, began: Event, ended: Event) -> None:
+        """Add the time of work that ended after all earlier work; what overlapped with earlier work counts once."""
+        seconds = ended.seconds_since(began)
+        if self.last is not None:
+            seconds = min(seconds, ended.seconds_since(self.last))
+        self.seconds += seconds
+        self.last = ended
 
     def reset(self) -> None:
         """Set the sums to zero."""

@@ -215,10 +215,11 @@ class BatchRun:
         began = time.perf_counter()
         self.slot.clear()
         self._score()
+        self._device.follow(Stream.FINISH, Stream.COMPUTE)
         for number, query in enumerate(self._queries):
             self._score_again(number, query)
             self._select(number, query)
-        self._ended = self._device.event(Stream.COMPUTE, sleeping=sleeping)
+        self._ended = self._device.event(Stream.FINISH, sleeping=sleeping)
         self._prepared = began, time.perf_counter()
 
     def _score(self) -> None:
@@ -307,7 +308,7 @@ class BatchRun:
                 for first, stop, part in zip([0, *stops[:-1]], stops, query.plan.ranges, strict=True)
                 if part.limit is not None
             ]
-            self._selector.count(scores, candidates, count)
+            self._selector.count(scores, candidates, count, Stream.COMPUTE)
 
     def _launch_strips(self, launch: _InterTaskLaunch, counters: Buffer, first_counter: int) -> None:
         """Launch the inter-task kernel of each strip."""
@@ -353,7 +354,7 @@ class BatchRun:
             candidates = _filters(query.plan.ranges, plan.n_short, lambda part: part.limit or beyond)
         candidates.append(ScoreFilter(plan.n_short, plan.n_direct - plan.n_short, beyond))
         n_alone = first_longer(self._direct.partition.lengths, TEAM_RESIDUES)
-        profile = self._profile(f"profile again {number}", query, route)
+        profile = self._profile(f"profile again {number}", query, route, Stream.FINISH)
         few = min(FEW_LISTED * self._device.facts.multiprocessors, plan.most_again)
         for first, stop, teams in ((n_alone, plan.n_direct, True), (0, n_alone, False)):
             chosen = [part for each in candidates if (part := each.between(first, stop)).n_candidates > 0]
@@ -366,14 +367,14 @@ class BatchRun:
             for least, most in [(1, plan.most_again)] if teams else [(1, few), (few + 1, plan.most_again)]:
                 if least <= most:
                     listed = self._listed(address(again.indices), address(again.count), most, least, most)
-                    counter = self._zero(f"counter {name} {least}")
-                    self._plan_launch(query, route, profile, listed, counter, Stream.COMPUTE, teams=teams).start()
+                    counter = self._zero(f"counter {name} {least}", Stream.FINISH)
+                    self._plan_launch(query, route, profile, listed, counter, Stream.FINISH, teams=teams).start()
             self._selector.begin_download(again)
 
-    def _zero(self, name: str) -> np.uint64:
-        """Address of a word that is 0 before the next launch."""
+    def _zero(self, name: str, stream: Stream) -> np.uint64:
+        """Address of a word that is 0 before the stream's next launch."""
         counter = self.slot.scratch.buffer(name, 4)
-        self._device.clear(counter, 4, Stream.COMPUTE)
+        self._device.clear(counter, 4, stream)
         return address(counter)
 
     def _upload_list(self, name: str, indices: NDArray[Any]) -> tuple[np.uint64, np.uint64]:
@@ -381,9 +382,11 @@ class BatchRun:
         buffer = self.slot.upload(name, np.append(indices, len(indices)).astype(np.uint32))
         return address(buffer), address(buffer, len(indices) * 4)
 
-    def _profile(self, name: str, query: _QueryRun, route: ListedRoute) -> DeviceProfile:
+    def _profile(
+        self, name: str, query: _QueryRun, route: ListedRoute, stream: Stream = Stream.COMPUTE
+    ) -> DeviceProfile:
         """The query's profile as the kernel of a route reads it."""
-        return self.slot.profile(name, [profile_strips([query.plan.profile], route.tile, route.arithmetic)])
+        return self.slot.profile(name, [profile_strips([query.plan.profile], route.tile, route.arithmetic)], stream)
 
     def _listed(
         self, indices: np.uint64, count: np.uint64, n_listed: int, least: int = 0, most: int = 2**32 - 1
@@ -417,7 +420,7 @@ class BatchRun:
             query.windows.begin_download()
         if floor is None:
             query.values = self.slot.pinned(n_direct, np.int32)
-            self._device.begin_download(query.values, query.scores, Stream.COMPUTE)
+            self._device.begin_download(query.values, query.scores, Stream.FINISH)
         elif n_direct:
             # A score beyond the type may be inexact, and the exact one may reach a higher floor.
             widest = self.plan.inter_task.arithmetic if query.plan.again is None else query.plan.again.arithmetic
@@ -447,7 +450,7 @@ class BatchRun:
         self._ended.wait()
         ended = time.perf_counter()
         timing = self._resources.timing
-        timing.seconds += self._ended.seconds_since(self._began)
+        timing.add(self._began, self._ended)
         timing.cells += self.plan.n_cells
         if self.is_bounded:
             n_again = sum(again.n_found for query in self._queries for again in query.again)
@@ -534,7 +537,7 @@ class BatchRun:
         route = plan_listed(query.plan.profile, arithmetic, device.facts, self._resources.options)
         profile = self._profile(f"profile listed {number}", query, route)
         on_device = self._listed(*self._upload_list(f"listed {number}", listed), len(listed))
-        counter = self._zero(f"counter listed {number}")
+        counter = self._zero(f"counter listed {number}", Stream.COMPUTE)
         with device.timed(Stream.COMPUTE) as seconds:
             self._plan_launch(query, route, profile, on_device, counter, Stream.COMPUTE).start()
         self._resources.timing.seconds += seconds[0]

@@ -85,6 +85,7 @@ class Selector:
         self._device = device
         self._slot = slot
         self._n_downloaded = n_downloaded
+        self._stream = Stream.FINISH
 
     def select(
         self, scores: Buffer, candidates: Sequence[ScoreFilter], name: str, *, with_scores: bool = False
@@ -102,15 +103,19 @@ class Selector:
             self._slot.pinned(n_host if with_scores else 0, np.uint32),
             self._slot.pinned(n_host if with_scores else 0, np.int32),
         )
-        device.clear(found.count, 4, Stream.COMPUTE)
-        self._collect(scores, candidates, [address(found.indices), address(found.values), address(found.count)])
+        device.clear(found.count, 4, self._stream)
+        self._collect(
+            scores, candidates, [address(found.indices), address(found.values), address(found.count)], self._stream
+        )
         return found
 
-    def count(self, scores: Buffer, candidates: Sequence[ScoreFilter], count: Buffer) -> None:
+    def count(self, scores: Buffer, candidates: Sequence[ScoreFilter], count: Buffer, stream: Stream) -> None:
         """Add the number of candidates that reach their limits to ``count``, u32."""
-        self._collect(scores, candidates, [address(None), address(None), address(count)])
+        self._collect(scores, candidates, [address(None), address(None), address(count)], stream)
 
-    def _collect(self, scores: Buffer, candidates: Sequence[ScoreFilter], lists: Sequence[Argument]) -> None:
+    def _collect(
+        self, scores: Buffer, candidates: Sequence[ScoreFilter], lists: Sequence[Argument], stream: Stream
+    ) -> None:
         """Enqueue the kernel for each group of candidates; ``lists`` are its last arguments."""
         for group in candidates:
             if group.n_candidates > 0:
@@ -119,14 +124,14 @@ class Selector:
                     address(scores), unsigned(group.first), unsigned(group.n_candidates), signed(group.limit), *lists,
                 ]  # fmt: skip
                 grid = min(n_blocks, self._device.facts.multiprocessors * 8)
-                self._device.launch(COLLECT_KERNEL, grid, 0, arguments, Stream.COMPUTE)
+                self._device.launch(COLLECT_KERNEL, grid, 0, arguments, stream)
 
     def begin_download(self, found: Selection) -> None:
         """Begin to download the number of selected subjects and the first of them."""
-        self._device.begin_download(found.host_count, found.count, Stream.COMPUTE)
-        self._device.begin_download(found.host_indices, found.indices, Stream.COMPUTE)
+        self._device.begin_download(found.host_count, found.count, self._stream)
+        self._device.begin_download(found.host_indices, found.indices, self._stream)
         if found.values is not None:
-            self._device.begin_download(found.host_values, found.values, Stream.COMPUTE)
+            self._device.begin_download(found.host_values, found.values, self._stream)
 
     def downloaded(self, found: Selection) -> tuple[NDArray[np.intp], Scores]:
         """All selected subjects, ascending, with their scores; waits only if not all were downloaded."""
@@ -135,8 +140,8 @@ class Selector:
         if n > len(indices):
             assert found.values is not None
             indices, values = np.empty(n, np.uint32), np.empty(n, np.int32)
-            self._device.download(indices, found.indices, Stream.COMPUTE)
-            self._device.download(values, found.values, Stream.COMPUTE)
+            self._device.download(indices, found.indices, self._stream)
+            self._device.download(values, found.values, self._stream)
         order = np.argsort(indices)
         return indices[order].astype(np.intp), values[order]
 
@@ -165,21 +170,21 @@ class Selector:
     def _at_least(self, scores: Buffer, n_subjects: int, limit: int, name: str) -> tuple[NDArray[np.intp], Scores]:
         """The subjects that reach a score, ascending, with their scores; waits for the device."""
         found = self.select(scores, [ScoreFilter(0, n_subjects, limit)], f"{name} best", with_scores=True)
-        self._device.download(found.host_count, found.count, Stream.COMPUTE)
+        self._device.download(found.host_count, found.count, self._stream)
         self.begin_download(found)
-        self._device.event(Stream.COMPUTE).wait()
+        self._device.event(self._stream).wait()
         return self.downloaded(found)
 
     def _counts(self, scores: Buffer, n_subjects: int, name: str) -> NDArray[np.int64]:
         """Number of subjects by score, shape (COUNTED_SCORES,); larger scores are counted in the last entry."""
         device = self._device
         counts = self._slot.scratch.buffer(f"{name} histogram", COUNTED_SCORES * 4)
-        device.clear(counts, counts.n_bytes, Stream.COMPUTE)
+        device.clear(counts, counts.n_bytes, self._stream)
         grid = max(1, min(-(-n_subjects // COUNT_KERNEL.threads), device.facts.multiprocessors * 4))
         arguments: list[Argument] = [address(scores), unsigned(n_subjects), unsigned(COUNTED_SCORES), address(counts)]
-        device.launch(COUNT_KERNEL, grid, COUNTED_SCORES * 4, arguments, Stream.COMPUTE)
+        device.launch(COUNT_KERNEL, grid, COUNTED_SCORES * 4, arguments, self._stream)
         found = np.empty(COUNTED_SCORES, dtype=np.uint32)
-        device.download(found, counts, Stream.COMPUTE)
+        device.download(found, counts, self._stream)
         return found.astype(np.int64)
 
 

@@ -367,7 +367,7 @@ class VerifiedWindowsRun:
     def begin_download(self) -> None:
         """Begin to download the results of :meth:`start`; call :meth:`finish` when the download has ended."""
         self._downloads = self._slot.pinned(2 * len(self._windows), np.int32)
-        self._device.begin_download(self._downloads, self._results, Stream.COMPUTE)
+        self._device.begin_download(self._downloads, self._results, Stream.FINISH)
 
     def finish(self) -> tuple[Scores, int]:
         """The subjects' scores and the number that exceed the narrowest type.
