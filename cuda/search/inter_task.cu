@@ -28,10 +28,11 @@ struct SubjectRange {
     const u64* starts;    // byte of each subject's first residue, a multiple of 16
     const u32* lengths;   // residues of each subject, in ascending order
     u32 n_subjects;
+    const u32* listed;    // with kListed, indices of the subjects, about in descending order of length
 };
 
-// A number that the device has counted. The kernel does nothing if the number is outside a range: then another launch
-// does the work. Without a number (null) the kernel always works.
+// A number that the device has counted, such as the length of a list. The kernel does nothing if the number is outside a
+// range: then another launch does the work. Without a number (null) the kernel always works.
 struct Condition {
     const u32* number;
     u32 least, most;
@@ -50,13 +51,15 @@ struct StripOfQuery {
 
 // strip: shared memory for one staged strip. scores_low: the score of each subject; with two queries, scores_low is
 // that of the query in the low halves and scores_high that of the other. work_counter: 0 before the launch.
-template <class Arithmetic, class Shape, int kOpen, int kExtend, bool kDeferred, int kBand, Edges kEdges, bool kTexture>
+template <class Arithmetic, class Shape, int kOpen, int kExtend, bool kDeferred, int kBand, Edges kEdges, bool kTexture,
+          bool kListed>
 SWS_DEVICE void inter_task(uint4* strip, const ProfileSource& profile, const StripOfQuery& query,
                            const SubjectRange& subjects, int* scores_low, int* scores_high, u32* work_counter,
                            const Condition& condition) {
     if (!condition.holds()) {
         return;
     }
+    const u32 n_subjects = kListed ? *condition.number : subjects.n_subjects;
     stage_strip<kTexture>(strip, profile, query.first_unit, Shape::kStripUnits, static_cast<int>(threadIdx.x),
                           static_cast<int>(blockDim.x));
     __syncthreads();
@@ -69,11 +72,14 @@ SWS_DEVICE void inter_task(uint4* strip, const ProfileSource& profile, const Str
             item = atomicAdd(work_counter, 1u);
         }
         const u32 n_taken = __shfl_sync(kWholeWarp, item, 0) * Shape::kGroupsPerWarp;
-        if (__all_sync(kWholeWarp, n_taken >= subjects.n_subjects)) {
+        if (__all_sync(kWholeWarp, n_taken >= n_subjects)) {
             return;
         }
-        const bool has_subject = n_taken + group < subjects.n_subjects;
-        const u32 subject = has_subject ? subjects.n_subjects - 1 - n_taken - group : 0;
+        const bool has_subject = n_taken + group < n_subjects;
+        u32 subject = has_subject ? n_subjects - 1 - n_taken - group : 0;
+        if constexpr (kListed) {
+            subject = has_subject ? subjects.listed[n_taken + group] : 0;
+        }
         const u64 start = has_subject ? subjects.starts[subject] : 0;
         const int length = has_subject ? static_cast<int>(subjects.lengths[subject]) : 0;
 
@@ -113,20 +119,22 @@ SWS_DEVICE void inter_task(uint4* strip, const ProfileSource& profile, const Str
 //
 // Compile-time constants: SWS_ARITHMETIC (FastPair, ShortPair, Wide); SWS_PAIRING (kRowBlocks, kTwoQueries, kSingle),
 // SWS_GROUP, SWS_WORDS and SWS_COLUMNS (the tile); SWS_GAP_OPEN; SWS_GAP_EXTEND; SWS_DEFERRED (0 or 1); SWS_BAND
-// (rows of a band of the bound, 0 for none); SWS_EDGES (kNone, kOwn, kReadsPair); SWS_TEXTURE (0 or 1); SWS_THREADS and
-// SWS_BLOCKS (threads per block, minimum of blocks per multiprocessor).
+// (rows of a band of the bound, 0 for none); SWS_LISTED (1 if the subjects are listed); SWS_EDGES (kNone, kOwn,
+// kReadsPair); SWS_TEXTURE (0 or 1); SWS_THREADS and SWS_BLOCKS (threads per block, minimum of blocks per
+// multiprocessor).
 SWS_KERNEL(SWS_THREADS, SWS_BLOCKS)
 inter_task(const uint4* profile, swsearch::u64 texture, int first_unit, int has_strip_above, int has_strip_below,
            const swsearch::u32* above, swsearch::u32* below, const swsearch::u32* residues, const swsearch::u64* starts,
            const swsearch::u32* lengths, swsearch::u32 n_subjects, int* scores_low, int* scores_high,
-           swsearch::u32* work_counter, const swsearch::u32* number, swsearch::u32 least, swsearch::u32 most) {
+           swsearch::u32* work_counter, const swsearch::u32* number, swsearch::u32 least, swsearch::u32 most,
+           const swsearch::u32* listed) {
     using namespace swsearch;
     SWS_DYNAMIC_SHARED(uint4, strip);
     using Shape = Tile<SWS_GROUP, SWS_WORDS, SWS_COLUMNS, Pairing::SWS_PAIRING>;
     swsearch::inter_task<SWS_ARITHMETIC, Shape, SWS_GAP_OPEN, SWS_GAP_EXTEND, SWS_DEFERRED != 0, SWS_BAND,
-                         Edges::SWS_EDGES, SWS_TEXTURE != 0>(
+                         Edges::SWS_EDGES, SWS_TEXTURE != 0, SWS_LISTED != 0>(
         strip, ProfileSource{profile, texture},
         StripOfQuery{first_unit, has_strip_above, has_strip_below, above, below},
-        SubjectRange{residues, starts, lengths, n_subjects}, scores_low, scores_high, work_counter,
+        SubjectRange{residues, starts, lengths, n_subjects, listed}, scores_low, scores_high, work_counter,
         Condition{number, least, most});
 }

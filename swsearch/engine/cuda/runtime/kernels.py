@@ -212,6 +212,7 @@ def inter_task_kernel(
     threads: int,
     blocks: int,
     band: int = 0,
+    listed: bool = False,
 ) -> KernelSpec:
     """The inter-task kernel.
 
@@ -221,6 +222,8 @@ def inter_task_kernel(
         Blocks that a multiprocessor must be able to run.
     band : int
         Rows of a band of the bound, a divisor of the tile's words (``bound.cuh``); 0 for the recurrence itself.
+    listed : bool
+        Whether the kernel scores the subjects of a list.
     """
     return KernelSpec(
         "search",
@@ -236,6 +239,7 @@ def inter_task_kernel(
             gap_extend=gap.extend,
             deferred=deferred,
             band=band,
+            listed=listed,
             edges=edges.value,
             texture=texture,
             threads=threads,
@@ -323,6 +327,9 @@ def sweep_kernel(
 
 COMPARE_CHECKPOINTS_KERNEL: Final = KernelSpec("search", "compare_checkpoints", "compare_checkpoints", (), 128)
 COLLECT_KERNEL: Final = KernelSpec("search", "collect", "collect_at_least", (), 256)
+COLLECTED: Final = 1024
+COLLECT_BYTES: Final = 8
+"""Candidates that a block of this kernel tests at a time, and its shared memory."""
 COUNT_KERNEL: Final = KernelSpec("search", "count_scores", "count_scores", (), 256)
 COUNTED_SCORES: Final = 4096
 """Number of bins of the histogram of scores; larger scores are counted in the last bin."""

@@ -44,7 +44,7 @@ from swsearch.engine.cuda.search.plan import (
     plan_listed,
 )
 from swsearch.engine.cuda.search.profile import profile_strips
-from swsearch.engine.cuda.search.routing import FEW_LISTED, TEAM_RESIDUES, InterTaskPlan, first_longer
+from swsearch.engine.cuda.search.routing import FEW_LISTED, InterTaskPlan
 from swsearch.engine.cuda.search.selection import ScoreFilter, Selection, Selector, best_of
 from swsearch.engine.cuda.search.slots import Slot
 from swsearch.engine.cuda.search.subjects import DeviceSubjects
@@ -52,6 +52,7 @@ from swsearch.engine.cuda.search.verified_windows import VerifiedWindows, Verifi
 from swsearch.hits.score_block import ScoreBlock
 from swsearch.typing import Scores
 
+NULL: Final = np.uint64(0)
 SIDES: Final = (Stream.SIDE, Stream.OTHER_SIDE)
 """Streams of the kernel for listed subjects, one for each query of a batch."""
 
@@ -93,7 +94,7 @@ class _QueryRun:
         The score of each subject, int32.
     windows : VerifiedWindowsRun or None
     again : list of Selection
-        The subjects that were listed to be scored again: the long ones and the others.
+        The subjects that were listed to be scored again: those that pass a bound, then those beyond the type.
     wanted : Selection or None
         The subjects that reach the floor.
     values : int32 array or None
@@ -132,6 +133,8 @@ class _InterTaskLaunch:
         The scores of each query.
     condition : list of arguments
         Address of a number that the device has counted, and the range in which the kernels do their work.
+    listed : uint64
+        Address of a list of subjects, whose length is that number; null for the first ``n_subjects`` subjects.
     count : Buffer or None
         Where to count, after these launches, the subjects that pass the bound.
     """
@@ -143,7 +146,8 @@ class _InterTaskLaunch:
     lengths: np.uint64
     n_subjects: int
     scores: Sequence[Buffer]
-    condition: Sequence[Argument] = (np.uint64(0), np.uint32(0), np.uint32(0))
+    condition: Sequence[Argument] = (NULL, np.uint32(0), np.uint32(0))
+    listed: np.uint64 = NULL
     count: Buffer | None = None
 
 
@@ -161,10 +165,14 @@ def _floors(query: QueryPlan, rows: NDArray[np.intp]) -> NDArray[np.int64]:
     return floors
 
 
-def _boundary_halves(boundary: Buffer | None, strip: int) -> list[Argument]:
-    """Addresses at which a strip reads and writes its boundary: the two halves of one buffer, alternately."""
-    if boundary is None:
-        return [np.uint64(0), np.uint64(0)]
+def _boundary_addresses(boundary: Buffer | None, strip: int, *, in_place: bool) -> list[Argument]:
+    """Addresses at which a strip reads and writes its boundary: the two halves of one buffer, alternately, or one.
+
+    A strip of one query may overwrite its boundary in place, because its group reads each column before it writes the
+    column; a strip of two queries has words of another size than a strip of one below it.
+    """
+    if boundary is None or in_place:
+        return [address(boundary)] * 2
     halves = [np.uint64(boundary.address), np.uint64(boundary.address + boundary.n_bytes // 32 * 16)]
     return [halves[1 - strip % 2], halves[strip % 2]]
 
@@ -310,13 +318,17 @@ class BatchRun:
             ]
             self._selector.count(scores, candidates, count, Stream.COMPUTE)
 
-    def _launch_strips(self, launch: _InterTaskLaunch, counters: Buffer, first_counter: int) -> None:
+    def _launch_strips(
+        self, launch: _InterTaskLaunch, counters: Buffer, first_counter: int, stream: Stream = Stream.COMPUTE
+    ) -> None:
         """Launch the inter-task kernel of each strip."""
         device, strips = self._device, launch.plan.strips
         boundary = None
         if len(strips) > 1:
             words = max(strip.shape.tile.boundary_words for strip in strips)
-            boundary = self._resources.scratch.buffer("boundary", 2 * self._direct.residue_bytes * words * 4)
+            n_halves = 1 if stream is Stream.FINISH else 2
+            n_bytes = n_halves * self._direct.residue_bytes * words * 4
+            boundary = self._resources.scratch.buffer(f"boundary {stream.name}", n_bytes)
         first_unit = 0
         for number, (strip, kernel) in enumerate(zip(strips, launch.kernels, strict=True)):
             shape = strip.shape
@@ -324,14 +336,14 @@ class BatchRun:
             arguments = [
                 *launch.packed.arguments, signed(first_unit),
                 signed(strip.has_strip_above), signed(strip.has_strip_below),
-                *_boundary_halves(boundary, number),
+                *_boundary_addresses(boundary, number, in_place=stream is Stream.FINISH),
                 address(self._subjects.residues), launch.starts, launch.lengths, unsigned(launch.n_subjects),
                 address(launch.scores[queries[0]]), address(launch.scores[queries[-1]]),
-                address(counters, (first_counter + number) * 4), *launch.condition,
+                address(counters, (first_counter + number) * 4), *launch.condition, launch.listed,
             ]  # fmt: skip
             groups = shape.threads // shape.tile.group
             grid = min(device.facts.multiprocessors * shape.blocks, -(-launch.n_subjects // groups))
-            device.launch(kernel, grid, shape.tile.shared_bytes, arguments, Stream.COMPUTE)
+            device.launch(kernel, grid, shape.tile.shared_bytes, arguments, stream)
             first_unit += shape.tile.strip_units
 
     def _plan_long(self, number: int, query: _QueryRun, route: ListedRoute, counters: Buffer) -> IntraTaskLaunch:
@@ -349,27 +361,59 @@ class BatchRun:
         if route is None:
             return
         beyond = plan.inter_task.arithmetic.largest_exact(query.plan.profile.max_score) + 1
-        candidates = [ScoreFilter(0, plan.n_short, beyond)]
-        if query.plan.is_deferred:
-            candidates = _filters(query.plan.ranges, plan.n_short, lambda part: part.limit or beyond)
-        candidates.append(ScoreFilter(plan.n_short, plan.n_direct - plan.n_short, beyond))
-        n_alone = first_longer(self._direct.partition.lengths, TEAM_RESIDUES)
+        candidates = [ScoreFilter(0, plan.n_direct, beyond)]
         profile = self._profile(f"profile again {number}", query, route, Stream.FINISH)
+        if query.plan.is_deferred:
+            passing = _filters(query.plan.ranges, plan.n_short, lambda part: part.limit or beyond)
+            if query.plan.listed is not None:
+                self._score_passing(number, query, query.plan.listed, route, profile, passing)
+            else:
+                candidates = [*passing, ScoreFilter(plan.n_short, plan.n_direct - plan.n_short, beyond)]
+        again = self._select_again(query, candidates, f"again {number}")
+        # Each launch reads the count, and only the one whose bounds it is within does the work.
         few = min(FEW_LISTED * self._device.facts.multiprocessors, plan.most_again)
-        for first, stop, teams in ((n_alone, plan.n_direct, True), (0, n_alone, False)):
-            chosen = [part for each in candidates if (part := each.between(first, stop)).n_candidates > 0]
-            if not chosen:
-                continue
-            name = f"again {number} {'long' if teams else 'short'}"
-            again = self._selector.select(query.scores, chosen, name)
-            query.again.append(again)
-            # Each launch reads the count, and only the one whose bounds it is within does the work.
-            for least, most in [(1, plan.most_again)] if teams else [(1, few), (few + 1, plan.most_again)]:
-                if least <= most:
-                    listed = self._listed(address(again.indices), address(again.count), most, least, most)
-                    counter = self._zero(f"counter {name} {least}", Stream.FINISH)
-                    self._plan_launch(query, route, profile, listed, counter, Stream.FINISH, teams=teams).start()
-            self._selector.begin_download(again)
+        self._score_selected(query, route, profile, again, 1, few)
+        self._score_selected(query, route, profile, again, few + 1, plan.most_again)
+
+    def _score_passing(
+        self,
+        number: int,
+        query: _QueryRun,
+        listed: InterTaskPlan,
+        route: ListedRoute,
+        profile: DeviceProfile,
+        candidates: Sequence[ScoreFilter],
+    ) -> None:
+        """Score the subjects that pass a bound: by the inter-task kernels unless they are few."""
+        again = self._select_again(query, candidates, f"passing {number}")
+        few = min(FEW_LISTED * self._device.facts.multiprocessors, self.plan.most_again)
+        self._score_selected(query, route, profile, again, 1, few)
+        packed = self.slot.profile(f"profile listed {number}", listed.packed([query.plan.profile]), Stream.FINISH)
+        counters = self.slot.scratch.buffer(f"counters listed {number}", len(listed.strips) * 4)
+        self._device.clear(counters, len(listed.strips) * 4, Stream.FINISH)
+        subjects = self._subjects
+        launch = _InterTaskLaunch(
+            listed, query.plan.listed_kernels, packed, address(subjects.starts), address(subjects.lengths),
+            self.plan.n_short, [query.scores],
+            [address(again.count), unsigned(few + 1), unsigned(self.plan.most_again)], address(again.indices),
+        )  # fmt: skip
+        self._launch_strips(launch, counters, 0, Stream.FINISH)
+
+    def _select_again(self, query: _QueryRun, candidates: Sequence[ScoreFilter], name: str) -> Selection:
+        """List candidates to be scored again, and begin to download their number."""
+        again = self._selector.select(query.scores, candidates, name)
+        self._selector.begin_download(again)
+        query.again.append(again)
+        return again
+
+    def _score_selected(
+        self, query: _QueryRun, route: ListedRoute, profile: DeviceProfile, selected: Selection, least: int, most: int
+    ) -> None:
+        """Score listed subjects by the intra-task kernel, if their number is between two bounds."""
+        if least <= most:
+            listed = self._listed(address(selected.indices), address(selected.count), most, least, most)
+            counter = self._zero(f"counter again {least}", Stream.FINISH)
+            self._plan_launch(query, route, profile, listed, counter, Stream.FINISH).start()
 
     def _zero(self, name: str, stream: Stream) -> np.uint64:
         """Address of a word that is 0 before the stream's next launch."""
@@ -405,12 +449,10 @@ class BatchRun:
         listed: Listed,
         counter: np.uint64,
         stream: Stream,
-        *,
-        teams: bool = False,
     ) -> IntraTaskLaunch:
         return self._resources.lists.plan(
             query.plan.profile, profile, listed, tile=route.tile, arithmetic=route.arithmetic,
-            scores=address(query.scores), counter=counter, stream=stream, name=f"list {stream.name}", teams=teams,
+            scores=address(query.scores), counter=counter, stream=stream, name=f"list {stream.name}",
         )  # fmt: skip
 
     def _select(self, number: int, query: _QueryRun) -> None:

@@ -36,8 +36,8 @@ from swsearch.hits.score_block import ScoreBlock
 from swsearch.query.profile import QueryProfile
 from swsearch.typing import Scores
 
-DATABASE_SHARE: Final = 0.05
-"""Share of the device's free memory that databases may take: the boundaries between strips need up to sixteen bytes per
+DATABASE_SHARE: Final = 0.04
+"""Share of the device's free memory that databases may take: the boundaries between strips need up to twenty bytes per
 residue in addition."""
 SMALLEST_SHARE: Final = 1 << 18
 """The smallest buffers of a batch are this fraction of the device's memory, so that they need not grow in a search."""

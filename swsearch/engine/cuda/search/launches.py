@@ -161,7 +161,6 @@ class IntraTaskLauncher:
         counter: np.uint64,
         stream: Stream,
         name: str,
-        teams: bool = False,
         checkpoints: list[Argument] | None = None,
         ends: list[Argument] | None = None,
     ) -> IntraTaskLaunch:
@@ -173,8 +172,6 @@ class IntraTaskLauncher:
             Address of a word that is 0.
         name : str
             Name of the scratch buffers, which the next plan of the same name reuses.
-        teams : bool
-            Give several warps to each subject, even if there are many.
         checkpoints : list of arguments, optional
             Arguments for the states at checkpoints; the subjects are then windows.
         ends : list of arguments, optional
@@ -189,7 +186,7 @@ class IntraTaskLauncher:
         entry: IntraTaskEntry = (
             "score_windows" if checkpoints is not None else "intra_task" if ends is None else "end_positions"
         )
-        alone = checkpoints is None and not (teams or suits_teams(listed.n_listed, device.facts.multiprocessors))
+        alone = checkpoints is None and not suits_teams(listed.n_listed, device.facts.multiprocessors)
         choices = self._choices(profile, tile, arithmetic, entry, alone=alone)
         chosen, at_a_time = choose_teams(choices, listed.n_listed, device.facts.multiprocessors, entry)
         spec = self.kernel(profile, tile, arithmetic, entry, warps=chosen.warps)

@@ -165,6 +165,9 @@ class QueryPlan:
         Whether a deferred kernel, or a bound, decides which subjects are scored.
     long : ListedRoute or None
         The route of the subjects from ``n_short`` to ``n_direct``.
+    listed : InterTaskPlan or None
+        How the inter-task kernels score the subjects that pass a bound, if they are many; None if there is no bound.
+    listed_kernels : tuple of KernelSpec
     again : ListedRoute or None
         The route of subjects that are scored again; None if no score can exceed the type.
     windows : ListedRoute or None
@@ -176,6 +179,8 @@ class QueryPlan:
     ranges: tuple[FloorRange, ...]
     is_deferred: bool
     long: ListedRoute | None
+    listed: InterTaskPlan | None
+    listed_kernels: tuple[KernelSpec, ...]
     again: ListedRoute | None
     windows: ListedRoute | None
 
@@ -244,6 +249,7 @@ class BatchPlan:
         kernels = self.first_kernels
         collects = False
         for query in self.queries:
+            kernels += query.listed_kernels
             kernels += [route.kernel for route in (query.windows, query.long, query.again) if route is not None]
             collects |= query.again is not None or query.request.floor is not None
             if query.windows is not None:
@@ -383,9 +389,14 @@ def plan_batch(
     )
     longest = int(partition.lengths[n_direct - 1]) if n_direct else 0
 
+    bound = None
+    if inter_task.deferred and options.band is None and n_short >= options.thresholds.bound_subjects:
+        bound = plan_bound(profiles, partition.lengths[:n_short], inter_task, facts, options)
+    is_bounded = bound is not None or inter_task.band > 0
     queries = []
     for index, request, of_query in zip(indices, requests, ranges, strict=True):
         profile = request.profile
+        listed = plan_inter_task([profile], facts.architecture, deferred=False) if is_bounded else None
         again: Arithmetic | None = Arithmetic.SHORT if inter_task.deferred else inter_task.arithmetic.wider
         if not inter_task.deferred and not exceeds(profile, longest, inter_task.arithmetic):
             again = None
@@ -396,18 +407,17 @@ def plan_batch(
                 of_query,
                 inter_task.deferred,
                 plan_listed(profile, inter_task.arithmetic, facts, options) if n_short < n_direct else None,
+                listed,
+                kernels_of(listed, profile.gap, texture=options.texture, listed=True) if listed is not None else (),
                 plan_listed(profile, again, facts, options) if again is not None and n_direct else None,
                 plan_listed(profile, first_arithmetic(profile), facts, options, "score_windows")
                 if n_direct < n_windowed
                 else None,
             )
         )
-    bound = None
-    if inter_task.deferred and options.band is None and n_short >= options.thresholds.bound_subjects:
-        bound = plan_bound(profiles, partition.lengths[:n_short], inter_task, facts, options)
     most_again = n_direct
     if inter_task.deferred:
-        share = MAX_BOUND_SHARE if bound is not None or inter_task.band else MAX_DEFERRED_SHARE
+        share = MAX_BOUND_SHARE if is_bounded else MAX_DEFERRED_SHARE
         most_again = int(max(len(partition) * share, WARP))
     return BatchPlan(
         tuple(queries),
@@ -436,8 +446,8 @@ def floor_ranges(request: ScoreRequest, lengths: Lengths) -> tuple[FloorRange, .
     )
 
 
-def kernels_of(plan: InterTaskPlan, gap: GapPenalty, *, texture: bool) -> tuple[KernelSpec, ...]:
-    """The inter-task kernel of each strip."""
+def kernels_of(plan: InterTaskPlan, gap: GapPenalty, *, texture: bool, listed: bool = False) -> tuple[KernelSpec, ...]:
+    """The inter-task kernel of each strip, for all subjects or for listed ones."""
     return tuple(
         inter_task_kernel(
             plan.arithmetic,
@@ -445,6 +455,7 @@ def kernels_of(plan: InterTaskPlan, gap: GapPenalty, *, texture: bool) -> tuple[
             gap,
             deferred=plan.deferred,
             band=plan.band,
+            listed=listed,
             edges=strip.edges,
             texture=texture,
             threads=strip.shape.threads,

@@ -52,8 +52,6 @@ TEAM_CHAIN_CYCLES: Final = 3200
 """Cycles per column of the kernel for listed subjects while the inter-task kernel runs. The first constant is the
 largest number of rows of a query of one strip, the second gives the cycles for such a query, and the third gives the
 cycles for longer ones, whose warps wait for one another (``benchmarks/benchmark_long_subjects.py``)."""
-TEAM_RESIDUES: Final = 1024
-"""Listed subjects of more residues are always given several warps: a warp alone would end long after all others."""
 FEW_LISTED: Final = 4
 """Largest number of listed subjects per multiprocessor with which each subject is given several warps."""
 

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from swsearch.engine.cuda.runtime.device import Argument, Buffer, Device, Stream
-from swsearch.engine.cuda.runtime.kernels import COLLECT_KERNEL, COUNT_KERNEL, COUNTED_SCORES
+from swsearch.engine.cuda.runtime.kernels import COLLECT_BYTES, COLLECT_KERNEL, COLLECTED, COUNT_KERNEL, COUNTED_SCORES
 from swsearch.engine.cuda.search.launches import address, signed, unsigned
 from swsearch.engine.cuda.search.slots import Slot
 from swsearch.engine.protocol import TopKBound
@@ -119,12 +119,12 @@ class Selector:
         """Enqueue the kernel for each group of candidates; ``lists`` are its last arguments."""
         for group in candidates:
             if group.n_candidates > 0:
-                n_blocks = -(-group.n_candidates // COLLECT_KERNEL.threads)
+                n_blocks = -(-group.n_candidates // COLLECTED)
                 arguments: list[Argument] = [
                     address(scores), unsigned(group.first), unsigned(group.n_candidates), signed(group.limit), *lists,
                 ]  # fmt: skip
                 grid = min(n_blocks, self._device.facts.multiprocessors * 8)
-                self._device.launch(COLLECT_KERNEL, grid, 0, arguments, stream)
+                self._device.launch(COLLECT_KERNEL, grid, COLLECT_BYTES, arguments, stream)
 
     def begin_download(self, found: Selection) -> None:
         """Begin to download the number of selected subjects and the first of them."""

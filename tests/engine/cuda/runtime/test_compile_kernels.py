@@ -51,7 +51,7 @@ pytestmark = pytest.mark.slow
 
 ARCHITECTURES = [75, 80, 86, 90, 120]
 GAP = GapPenalty(11, 1)
-SPILLED_OUTSIDE = 64
+SPILLED_OUTSIDE = 80
 """Limit of the bytes that are spilled outside the inner loop."""
 SPILLED_STATE = 128
 """Bytes of a lane's state before a diamond, written once in 32 steps."""

@@ -142,6 +142,7 @@ def kernel_results(
             np.uint64(subjects.lengths.address), np.uint32(len(partition)),
             np.uint64(scores[queries[0]].address), np.uint64(scores[queries[-1]].address),
             np.uint64(counters.address + 4 * number), np.uint64(0), np.uint32(0), np.uint32(0),
+            np.uint64(0),
         ]  # fmt: skip
         device.launch(kernel, 2, tile.shared_bytes, arguments, Stream.COMPUTE)
         first_unit += tile.strip_units
