@@ -14,13 +14,18 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Final
 
-from swsearch.engine.cuda.runtime.kernels import BoundaryMode, Pairing
+from swsearch.engine.cuda.runtime.kernels import WARP, BoundaryMode, Pairing, Tile
 from swsearch.engine.cuda.search.tuning import TunedTile, tiles
 
 ROW_UNIT: Final = 4
 """The number of rows of every tile is a multiple of this."""
 TABLE_TILES: Final = 6
 """Height of the table of cheapest covers, in tiles of the shape with the lowest cost per row."""
+
+LISTED_WORDS: Final = 10
+LISTED_THREADS: Final = 256
+LISTED_BLOCKS: Final = 3
+"""Words per lane, threads per block, and blocks per multiprocessor of the launches for listed subjects."""
 
 
 @dataclass(frozen=True)
@@ -76,6 +81,19 @@ def layout(architecture: int, columns: int, lengths: tuple[int, ...], *, deferre
         left = max(longer - sum(shape.tile.rows for shape in shared), 0)
         found.append(_linked(shared + _cover(one, left, whole=False), deferred))
     return min(found, key=lambda layout: layout.cost)
+
+
+@cache
+def listed_layout(columns: int, n_rows: int) -> Layout:
+    """Strips for a query against a list of subjects, one warp per subject.
+
+    A list is short, and long subjects pass a bound most often, so the time of a launch is that of one long subject: many
+    lanes per subject, which compute a column in few instructions, count for more than the columns by which they lag.
+    """
+    n_strips = -(-n_rows // (2 * WARP * LISTED_WORDS))
+    words = -(-n_rows // (2 * WARP * n_strips))
+    tile = Tile(Pairing.ROW_BLOCKS, WARP, words, columns)
+    return _linked([TunedTile(tile, LISTED_THREADS, LISTED_BLOCKS)] * n_strips, deferred=False)
 
 
 def _linked(shapes: Sequence[TunedTile], deferred: bool) -> Layout:

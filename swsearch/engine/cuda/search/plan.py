@@ -55,6 +55,7 @@ from swsearch.engine.cuda.search.routing import (
     pair_queries,
     plan_inter_task,
     plan_intra_task,
+    plan_listed_inter_task,
     suitable_band,
 )
 from swsearch.engine.cuda.search.thresholds import Thresholds
@@ -396,7 +397,7 @@ def plan_batch(
     queries = []
     for index, request, of_query in zip(indices, requests, ranges, strict=True):
         profile = request.profile
-        listed = plan_inter_task([profile], facts.architecture, deferred=False) if is_bounded else None
+        listed = plan_listed_inter_task(profile) if is_bounded else None
         again: Arithmetic | None = Arithmetic.SHORT if inter_task.deferred else inter_task.arithmetic.wider
         if not inter_task.deferred and not exceeds(profile, longest, inter_task.arithmetic):
             again = None

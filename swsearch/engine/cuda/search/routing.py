@@ -22,7 +22,7 @@ from typing import Final
 import numpy as np
 
 from swsearch.engine.cuda.runtime.kernels import UNIT_BYTES, Arithmetic, IntraTaskEntry, Pairing, Tile, max_warps
-from swsearch.engine.cuda.search.layout import Strip, layout
+from swsearch.engine.cuda.search.layout import Strip, layout, listed_layout
 from swsearch.engine.cuda.search.profile import ProfileStrips, residue_columns
 from swsearch.engine.cuda.search.tuning import choose_intra_task_tile
 from swsearch.query.profile import QueryProfile
@@ -217,6 +217,12 @@ def plan_inter_task(
     lengths = tuple(profiles[index].length for index in order)
     found = layout(architecture, residue_columns(profiles), lengths, deferred=deferred, band=band)
     return InterTaskPlan(arithmetic, order, found.strips, deferred, found.cost, band)
+
+
+def plan_listed_inter_task(profile: QueryProfile) -> InterTaskPlan:
+    """Strips of a query against the subjects that pass a bound; scores up to 2,047 are exact."""
+    found = listed_layout(residue_columns([profile]), profile.length)
+    return InterTaskPlan(Arithmetic.FAST, (0,), found.strips, False, found.cost)
 
 
 def plan_intra_task(profile: QueryProfile, architecture: int, arithmetic: Arithmetic, *, windows: bool = False) -> Tile:
