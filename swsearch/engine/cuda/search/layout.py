@@ -87,8 +87,9 @@ def layout(architecture: int, columns: int, lengths: tuple[int, ...], *, deferre
 def listed_layout(columns: int, n_rows: int) -> Layout:
     """Strips for a query against a list of subjects, one warp per subject.
 
-    A list is short, and long subjects pass a bound most often, so the time of a launch is that of one long subject: many
-    lanes per subject, which compute a column in few instructions, count for more than the columns by which they lag.
+    A list is short, and long subjects pass a bound most often, so the time of a launch is that of one long subject:
+    many lanes per subject, which compute a column in few instructions, count for more than the columns by which they
+    lag.
     """
     n_strips = -(-n_rows // (2 * WARP * LISTED_WORDS))
     words = -(-n_rows // (2 * WARP * n_strips))
