@@ -6,11 +6,12 @@
 (cuda-bindings looks up functions that an older driver lacks; without ``--report-api-errors no``, memcheck reports each
 of them as an error.)
 
-Input: none; the sequences are random, with a fixed seed. Scores and end positions: proteins and DNA, queries of one and
-of several strips, one and two queries per 32-bit word, with and without floors, long subjects in verified windows, and
-scores that exceed each score type. Paths: pairs aligned by the diamond kernels with 16-bit and 32-bit scores. The
-kernels ``simt``, ``striped``, ``partitioned``, ``short_pairs``, ``wavefront`` and ``count_scores`` are not run; the
-emulated device runs them under the host's sanitizers (``tests/engine/cuda/runtime/test_sanitizers.py``).
+Input: none; the sequences are random, with a fixed seed. Scores and end positions: proteins and DNA, queries of one
+and of several strips, one and two queries per 32-bit word, with and without floors, with bounds and lists of subjects
+that pass them, long subjects in verified windows, and scores that exceed each score type. Paths: pairs aligned by the
+diamond kernels with 16-bit and 32-bit scores. The kernels ``simt``, ``striped``, ``partitioned``, ``short_pairs``,
+``wavefront`` and ``count_scores`` are not run; the emulated device runs them under the host's sanitizers
+(``tests/engine/cuda/runtime/test_sanitizers.py``).
 
 Output: one line with the numbers of scores, ends and paths that were compared, and of those that differ. The exit
 status is 1 if one differs. ``--compiler nvrtc`` compiles with NVRTC even if nvcc is installed.
@@ -32,6 +33,7 @@ from swsearch.engine.cuda.pairs.diamonds import DiamondSweep
 from swsearch.engine.cuda.runtime import compiler
 from swsearch.engine.cuda.runtime.device import PyCudaDevice
 from swsearch.engine.cuda.search.engine import CudaEngine
+from swsearch.engine.cuda.search.thresholds import Thresholds
 from swsearch.engine.pair_arrays import AlignmentProblem
 from swsearch.query.profile import QueryProfile, sequence_profile
 from swsearch.scoring.gap import GapPenalty
@@ -41,6 +43,8 @@ from swsearch.sequences.alphabet import DNA, PROTEIN
 from swsearch.typing import Codes
 
 FLOOR = 60
+LOW_FLOOR = 29
+"""About an eighth of the subjects of :func:`many_case` pass the deferred kernel, more than four per multiprocessor."""
 
 
 def case(
@@ -95,6 +99,12 @@ def long_case(rng: np.random.Generator, letters: int, lengths: Sequence[int]) ->
     return queries, Partition.pack(subjects)
 
 
+def many_case(rng: np.random.Generator) -> tuple[list[Codes], Partition]:
+    """Many short subjects."""
+    queries = [rng.integers(0, 20, length).astype(np.uint8) for length in (60, 67)]
+    return queries, Partition.pack([rng.integers(0, 20, int(n)).astype(np.uint8) for n in rng.integers(20, 60, 5_000)])
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--compiler", choices=("nvcc", "nvrtc"), default="nvcc")
@@ -108,17 +118,18 @@ def main() -> int:
     compared = different = 0
     device = PyCudaDevice()
     print(device.facts.name, device.facts.driver, device.compiler.name, device.compiler.version)
-    with CudaEngine(device) as cuda, CpuEngine(1) as cpu:
-        for (queries, partition), scheme in (
-            (proteins, default_scheme(PROTEIN)),
-            (dna, default_scheme(DNA)),
-            (dna, large),
-            (long_case(rng, 20, (300, 1_100)), default_scheme(PROTEIN)),
-            (long_case(rng, 4, (200, 700)), default_scheme(DNA)),
+    with CudaEngine(device, thresholds=Thresholds(bound_subjects=1)) as cuda, CpuEngine(1) as cpu:
+        for (queries, partition), scheme, floor in (
+            (proteins, default_scheme(PROTEIN), FLOOR),
+            (dna, default_scheme(DNA), FLOOR),
+            (dna, large, FLOOR),
+            (long_case(rng, 20, (300, 1_100)), default_scheme(PROTEIN), FLOOR),
+            (long_case(rng, 4, (200, 700)), default_scheme(DNA), FLOOR),
+            (many_case(rng), default_scheme(PROTEIN), LOW_FLOOR),
         ):
             profiles = [sequence_profile(query, scheme) for query in queries]
             for chosen in (profiles, profiles[-1:]):
-                for floors in (None, [FLOOR] * len(chosen)):
+                for floors in (None, [floor] * len(chosen)):
                     found, wanted = (engine.score(chosen, partition, floors) for engine in (cuda, cpu))
                     for one, other in zip(found, wanted, strict=True):
                         compared += len(other)
