@@ -66,7 +66,9 @@ def exp_parts(x: Floats) -> tuple[Floats, NDArray[np.int32]]:
     rest, power = _reduced(x)
     mantissa = np.ones_like(rest)
     for term in range(_EXP_TERMS, 0, -1):
-        mantissa = 1.0 + mantissa * rest / term
+        mantissa *= rest
+        mantissa /= term
+        mantissa += 1.0
     return mantissa, power
 
 
@@ -142,33 +144,38 @@ def normal(z: Floats) -> tuple[Floats, Floats]:
     excess : float64 array
         E[max(0, z + Z)] = z·Φ(z) + φ(z), never negative; computed without cancellation for z far below 0.
     """
+    z = np.asarray(z, dtype=np.float64)
     t = np.abs(z)
     density = exp(-0.5 * t * t) * _INVERSE_SQRT_TAU
-
-    # The series or the fraction is computed for all values, unless it is the method of none.
     close = t < _SERIES_LIMIT
-    near_tail = near_excess = far_tail = far_excess = density
+    tail, excess = np.empty_like(t), np.empty_like(t)  # Φ(-t), and the excess of -t
     if close.any():
-        near = np.minimum(t, _SERIES_LIMIT)
-        term = near
-        total = near
-        square = near * near
-        for odd in range(3, 2 * _SERIES_TERMS, 2):
-            term = term * square / odd
-            total = total + term
-        near_tail = 0.5 - density * total
-        near_excess = density - t * near_tail
+        tail[close], excess[close] = _by_series(t[close], density[close])
     if not close.all():
-        far = np.maximum(t, _SERIES_LIMIT)
-        fraction = np.zeros_like(far)
-        for level in range(_FRACTION_LEVELS, 0, -1):
-            fraction = level / (far + fraction)
-        far_tail = density / (far + fraction)
-        far_excess = far_tail * fraction
-
-    tail = np.where(close, near_tail, far_tail)  # Φ(-t)
-    excess = np.where(close, near_excess, far_excess)  # of -t
+        far = ~close
+        tail[far], excess[far] = _by_fraction(t[far], density[far])
     return np.where(z < 0, tail, 1.0 - tail), np.where(z < 0, excess, t + excess)
+
+
+def _by_series(t: Floats, density: Floats) -> tuple[Floats, Floats]:
+    """Φ(-t) and the excess of -t by a power series, for small t; each operation overwrites its operand."""
+    term, total, square = t.copy(), t.copy(), t * t
+    for odd in range(3, 2 * _SERIES_TERMS, 2):
+        term *= square
+        term /= odd
+        total += term
+    tail = 0.5 - density * total
+    return tail, density - t * tail
+
+
+def _by_fraction(t: Floats, density: Floats) -> tuple[Floats, Floats]:
+    """Φ(-t) and the excess of -t by a continued fraction, for large t."""
+    fraction = np.zeros_like(t)
+    for level in range(_FRACTION_LEVELS, 0, -1):
+        fraction += t
+        np.divide(level, fraction, out=fraction)
+    tail = density / (t + fraction)
+    return tail, tail * fraction
 
 
 # --- Sums ---

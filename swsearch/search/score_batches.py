@@ -20,11 +20,10 @@ from swsearch.database.partition import Partition
 from swsearch.engine.protocol import BackgroundEngine, Progress, ScoreEngine, ScoreRequest, Scoring
 from swsearch.hits.score_block import ScoreBlock
 from swsearch.query.profile import QueryProfile
+from swsearch.search.significance import LENGTH_STEPS
 from swsearch.search.top_k_bound import TopKBound
 from swsearch.typing import LengthRange
 
-LENGTH_STEPS: Final = (64, 128, 256)
-"""Lengths at which a partition is divided, so that each part has a higher floor than the part before."""
 MIN_SUBJECTS: Final = 20_000
 """Subjects of a partition from which on its division saves more time than it costs."""
 

@@ -8,6 +8,9 @@ subject (strands, or query frames times subject frames).
 from __future__ import annotations
 
 import math
+from typing import Final
+
+import numpy as np
 
 from swsearch.errors import InputError
 from swsearch.search.options import SearchOptions
@@ -17,6 +20,9 @@ from swsearch.sequences.genetic_code import CODON
 from swsearch.statistics.karlin_altschul import Statistics
 from swsearch.statistics.parameters import NoStatistics
 from swsearch.typing import Floats, LengthRange, Scores, SubjectIndex
+
+LENGTH_STEPS: Final = (64, 128, 256)
+"""Lengths of subjects between which floors are computed. They increase little beyond the last one."""
 
 
 class Significance:
@@ -55,7 +61,7 @@ class Significance:
         self._subjects = search_subjects
         self._options = options
         self._lowest_score = self._lowest_allowed_score()
-        self._floors: dict[tuple[int, LengthRange | None], int] = {}
+        self._floors: dict[int, list[tuple[int, int, int]]] = {}
 
     def _lowest_allowed_score(self) -> int:
         lowest = self._options.min_score or 1
@@ -83,20 +89,31 @@ class Significance:
         """Lowest score with which a subject can be reported for a query of ``n_letters``.
 
         ``lengths`` restricts it to stored subjects of these lengths, both included. Long subjects need higher scores.
+        The floor may be that of further lengths as well: floors are computed for the ranges between
+        :data:`LENGTH_STEPS`.
         """
-        key = n_letters, lengths
-        if key not in self._floors:
-            lowest = 1
-            if isinstance(self.statistics, Statistics):
-                counted = self._subjects.distinct_lengths
-                if lengths is not None:
-                    # A translated subject counts as many residues as its longest frame; another may be shorter by one.
-                    counted = counted[(counted >= lengths[0]) & (counted <= lengths[1] + 1)]
-                lowest = self.statistics.min_score(
-                    self._options.evalue, self.query_residues(n_letters), counted, self.search_space, self.n_comparisons
-                )
-            self._floors[key] = max(self._lowest_score, lowest)
-        return self._floors[key]
+        if n_letters not in self._floors:
+            self._floors[n_letters] = self._floors_of(n_letters)
+        return min(
+            floor
+            for shortest, longest, floor in self._floors[n_letters]
+            # A translated subject counts as many residues as its longest frame; another may be shorter by one.
+            if lengths is None or (longest >= lengths[0] and shortest <= lengths[1] + 1)
+        )
+
+    def _floors_of(self, n_letters: int) -> list[tuple[int, int, int]]:
+        """The shortest length, the longest length and the floor of each range of lengths."""
+        counted = self._subjects.distinct_lengths
+        if not isinstance(self.statistics, Statistics):
+            return [(0, 2**32, self._lowest_score)]
+        ranges = [part for part in np.split(counted, np.searchsorted(counted, LENGTH_STEPS)) if part.size] or [counted]
+        floors = self.statistics.min_scores(
+            self._options.evalue, self.query_residues(n_letters), ranges, self.search_space, self.n_comparisons
+        )
+        return [
+            (int(part[0]), int(part[-1]), max(self._lowest_score, floor))
+            for part, floor in zip(ranges, floors, strict=True)
+        ]
 
     def evalues(self, subject_index: SubjectIndex, scores: Scores, n_letters: int) -> Floats | None:
         """The E-value of each score with its subject; None if the scoring scheme has no statistics."""

@@ -32,7 +32,7 @@ scalar or in an array.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import Context, Decimal
 from functools import cached_property
@@ -211,47 +211,76 @@ class Statistics:
         InputError
             ``evalue`` is negative or not a number, or there are no subjects; or as for :meth:`evalue`.
         """
+        return self.min_scores(evalue, query_length, [subject_lengths], search_space_residues, strands)[0]
+
+    def min_scores(
+        self,
+        evalue: float,
+        query_length: int,
+        groups: Sequence[ArrayLike],
+        search_space_residues: int,
+        strands: int = 1,
+    ) -> list[int]:
+        """The result of :meth:`min_score` for each group of subject lengths, in less time than one after another."""
         if not evalue >= 0:
             raise InputError(f"E-value cut-off {evalue} is out of range; choose 0 or more")
-        lengths = distinct(np.ravel(subject_lengths))
-        if lengths.size == 0:
+        lengths_of = [distinct(np.ravel(lengths)) for lengths in groups]
+        if any(lengths.size == 0 for lengths in lengths_of):
             raise InputError("there are no subjects, so no score can be significant; index at least one sequence")
 
-        def passes(scores: NDArray[np.int64], among: NDArray[np.generic]) -> NDArray[np.bool_]:
-            found: NDArray[np.bool_] = np.less_equal(
-                self.evalue(scores[:, None], query_length, among, search_space_residues, strands), evalue
-            )
-            return found
+        def passes(scores: NDArray[np.int64], among: Sequence[NDArray[np.generic]]) -> list[NDArray[np.bool_]]:
+            """For each group, whether its scores, a column of ``scores``, pass at each of its lengths."""
+            sizes = [lengths.size for lengths in among]
+            each = np.repeat(scores, sizes, axis=1)
+            values = self.evalue(each, query_length, np.concatenate(among), search_space_residues, strands)
+            return np.split(values <= evalue, np.cumsum(sizes)[:-1], axis=1)
 
         # Some lengths give a score that passes; then all lengths are tested for lower scores that pass.
-        some = lengths[np.linspace(0, lengths.size - 1, min(lengths.size, _SOME_LENGTHS)).astype(np.intp)]
-        passing = 2**_MAX_POWER
+        some = [
+            lengths[np.linspace(0, lengths.size - 1, min(lengths.size, _SOME_LENGTHS)).astype(np.intp)]
+            for lengths in lengths_of
+        ]
+        passing = np.full(len(lengths_of), 2**_MAX_POWER, dtype=np.int64)
         while True:
             passing = _min_passing(passes, some, passing)
-            lower = np.array([passing - 1])
-            if passing == 1 or not (reach := passes(lower, lengths)[0]).any():
-                return passing
-            some, passing = lengths[reach], passing - 1
+            reached = passes(passing[None, :] - 1, lengths_of)
+            lower = [score > 1 and bool(found.any()) for score, found in zip(passing, reached, strict=True)]
+            if not any(lower):
+                return passing.tolist()
+            some = [
+                lengths[found[0]] if is_lower else lengths[:1]
+                for lengths, found, is_lower in zip(lengths_of, reached, lower, strict=True)
+            ]
+            passing -= np.array(lower)
 
 
 def _min_passing(
-    passes: Callable[[NDArray[np.int64], NDArray[np.generic]], NDArray[np.bool_]],
-    lengths: NDArray[np.generic],
-    known: int,
-) -> int:
-    """The smallest score, at least 1, that passes at one of ``lengths``.
+    passes: Callable[[NDArray[np.int64], Sequence[NDArray[np.generic]]], list[NDArray[np.bool_]]],
+    among: Sequence[NDArray[np.generic]],
+    known: NDArray[np.int64],
+) -> NDArray[np.int64]:
+    """For each group, the smallest score, at least 1, that passes at one of its lengths ``among``.
 
-    All scores above it also pass, among them ``known``. ``passes`` takes scores and lengths, and returns a bool array
-    with one row per score and one column per length.
+    All scores above it also pass, among them ``known``. ``passes`` takes scores, with one column per group, and the
+    groups' lengths, and returns for each group a bool array with one row per score and one column per length.
     """
-    failing, passing = 0, known
-    while passing - failing > 1:
-        if failing == 0 and passing > _GRID:
-            tried = np.int64(2) ** np.arange((passing - 1).bit_length(), dtype=np.int64)
-        else:
-            tried = distinct(np.linspace(failing + 1, passing - 1, _GRID).astype(np.int64))
-        found = np.flatnonzero(passes(tried, lengths).any(axis=1))
-        first = int(found[0]) if len(found) else len(tried)
-        failing = int(tried[first - 1]) if first else failing
-        passing = int(tried[first]) if first < len(tried) else passing
+    failing, passing = np.zeros_like(known), known.copy()
+    while (passing - failing > 1).any():
+        tried = [_between(int(below), int(above)) for below, above in zip(failing, passing, strict=True)]
+        n_tried = max(map(len, tried))
+        scores = np.stack([np.pad(some, (0, n_tried - len(some)), mode="edge") for some in tried], axis=1)
+        for group, (some, found) in enumerate(zip(tried, passes(scores, among), strict=True)):
+            which = np.flatnonzero(found[: len(some)].any(axis=1))
+            first = int(which[0]) if len(which) else len(some)
+            failing[group] = max(failing[group], some[first - 1] if first else 0)
+            passing[group] = min(passing[group], some[first] if first < len(some) else passing[group])
     return passing
+
+
+def _between(failing: int, passing: int) -> NDArray[np.int64]:
+    """Scores to try between one that fails and one that passes, ascending; the latter if there is none between."""
+    if passing - failing <= 1:
+        return np.array([passing])
+    if failing == 0 and passing > _GRID:
+        return np.int64(2) ** np.arange((passing - 1).bit_length(), dtype=np.int64)
+    return distinct(np.linspace(failing + 1, passing - 1, _GRID).astype(np.int64))
