@@ -72,9 +72,9 @@ again."""
 SAMPLED: Final = 4096
 SAMPLED_RESIDUES: Final = 384
 MAX_SAMPLE_SHARE: Final = 0.06
-"""A bound is computed first for this number of subjects of at most so many residues, which takes about a hundredth of
-the time for all. If more than this share of them passes, scores are cheaper than the bound. Longer subjects pass more
-often."""
+"""A bound is computed first for this number of subjects of at most so many residues, or for the shortest ones, which
+takes about a hundredth of the time for all. If more than this share of them passes, scores are cheaper than the bound.
+Longer subjects pass more often."""
 
 
 @dataclass(frozen=True)
@@ -391,7 +391,7 @@ def plan_batch(
     longest = int(partition.lengths[n_direct - 1]) if n_direct else 0
 
     bound = None
-    if inter_task.deferred and options.band is None and n_short >= options.thresholds.bound_subjects:
+    if inter_task.deferred and options.band is None and n_short >= max(options.thresholds.bound_subjects, 1):
         bound = plan_bound(profiles, partition.lengths[:n_short], inter_task, facts, options)
     is_bounded = bound is not None or inter_task.band > 0
     queries = []
@@ -478,15 +478,15 @@ def plan_bound(
     plan = plan_inter_task(profiles, facts.architecture, deferred=True, band=band)
     if plan.cost >= deferred.cost:
         return None
-    rows = _spread(first_longer(lengths, SAMPLED_RESIDUES))
+    rows = _spread(max(first_longer(lengths, SAMPLED_RESIDUES), min(len(lengths), SAMPLED)))
     kernels = kernels_of(plan, profiles[0].gap, texture=options.texture)
     return BoundPlan(plan, kernels, rows, int(len(rows) * len(profiles) * MAX_SAMPLE_SHARE))
 
 
 @cache
 def _spread(n_subjects: int) -> NDArray[np.intp]:
-    """Indices of at most :data:`SAMPLED` of the first subjects, evenly distributed."""
-    return np.unique(np.linspace(0, max(n_subjects - 1, 0), min(SAMPLED, n_subjects)).astype(np.intp))
+    """Indices of at most :data:`SAMPLED` of the first subjects, at least one, evenly distributed."""
+    return np.unique(np.linspace(0, n_subjects - 1, min(SAMPLED, n_subjects)).astype(np.intp))
 
 
 def plan_listed(

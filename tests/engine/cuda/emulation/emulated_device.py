@@ -239,6 +239,7 @@ class EmulatedDevice:
     def launch(
         self, spec: KernelSpec, grid: int, shared_bytes: int, arguments: Sequence[Argument], stream: Stream
     ) -> None:
+        assert grid >= 1
         if shared_bytes > self.facts.shared_bytes:
             raise EngineError(f"{spec.entry} asks for {shared_bytes} bytes of shared memory")
         values = [np.array([argument]) for argument in arguments]

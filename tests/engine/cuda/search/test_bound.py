@@ -340,6 +340,16 @@ def test_a_sample_decides_whether_the_bound_is_used(emulated: MakeDevice, n_quer
             assert (engine.timing.n_bounded > 0) == is_bounded
 
 
+def test_a_sample_of_long_subjects_alone(emulated: MakeDevice) -> None:
+    """No subject is as short as those of other samples."""
+    rng = np.random.default_rng(13)
+    partition = Partition.pack([random_codes(rng, int(length)) for length in rng.integers(400, 450, 30)])
+    profiles = profiles_of([random_codes(rng, 70)], default_scheme(PROTEIN))
+    with CudaEngine(emulated(), thresholds=Thresholds(bound_subjects=1)) as engine:
+        assert_same(engine.score(profiles, partition, [50]), ReferenceEngine().score(profiles, partition, [50]))
+        assert engine.timing.n_bounded > 20
+
+
 def test_a_sample_of_a_streamed_database_is_taken_from_each_piece(emulated: MakeDevice) -> None:
     rng = np.random.default_rng(12)
     partition = Partition.pack([random_codes(rng, int(length)) for length in rng.integers(30, 90, 300)])
