@@ -165,6 +165,14 @@ Kernel = Annotated[
         rich_help_panel=_MACHINE,
     ),
 ]
+NoBound = Annotated[
+    bool,
+    typer.Option(
+        "--no-bound",
+        help="Exclude no subject by an upper bound; for comparison, never changes the hits.",
+        rich_help_panel=_MACHINE,
+    ),
+]
 PartitionResidues = Annotated[
     int | None,
     typer.Option(help="Residues given to the engine at a time; never changes the hits.", rich_help_panel=_MACHINE),

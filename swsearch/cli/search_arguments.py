@@ -66,6 +66,7 @@ class SearchArguments:
     threads: options.Threads = None
     devices: options.Devices = None
     kernel: options.Kernel = "strip"
+    no_bound: options.NoBound = False
     partition_residues: options.PartitionResidues = None
     store: options.Store = options.DEFAULT_STORE
     quiet: options.Quiet = False
@@ -118,6 +119,7 @@ class SearchArguments:
                         threads=self.threads,
                         devices=options.device_list(self.devices),
                         kernel=self.kernel,
+                        bound=not self.no_bound,
                         partition_residues=self.partition_residues,
                         query_residues=query_residues,
                         translating=None if report is None else report.advance,

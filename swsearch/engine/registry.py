@@ -58,6 +58,7 @@ def open_engine(
     kernel: str = KERNELS[0],
     *,
     gpus: GpuProbe | None = None,
+    bound: bool = True,
 ) -> tuple[ScoreEngine, str]:
     """Open the engine that ``name`` denotes on this machine; return it with a sentence that names it and the reason.
 
@@ -79,6 +80,8 @@ def open_engine(
         One of :data:`KERNELS`; all except the default require the CUDA engine on one device.
     gpus : GpuProbe, optional
         The GPUs of this machine; by default they are probed.
+    bound : bool
+        Whether the engine may exclude subjects below a floor by an upper bound of their scores. No score depends on it.
 
     Raises
     ------
@@ -101,9 +104,13 @@ def open_engine(
         raise InputError(f"--devices {shown}: the {name} engine uses no GPU; leave it out, or give --engine cuda")
     gpus = gpus or look_for_gpus()
     if kernel != KERNELS[0]:
+        if not bound:
+            raise InputError(f"--no-bound: --kernel {kernel} uses no bound; leave one of them out")
         return _open_kernel(kernel, name, devices, gpus)
+    if name == "reference" and not bound:
+        raise InputError("--no-bound: the reference engine uses no bound; leave it out")
     if name != "auto":
-        engine, detail = open_named(name, threads, devices, gpus)
+        engine, detail = open_named(name, threads, devices, gpus, bound=bound)
         return engine, f"{name} engine ({detail}), as asked"
     passed_over: list[str] = []
     for candidate in (engine for engine in ENGINES if engine != "auto"):
@@ -115,7 +122,7 @@ def open_engine(
             if not gpus.expected and not named:
                 continue
         try:
-            engine, detail = open_named(candidate, threads, devices, gpus)
+            engine, detail = open_named(candidate, threads, devices, gpus, bound=bound)
         except EngineUnavailable as error:
             passed_over.append(f"{candidate}: {error.reason}")
             continue
@@ -163,7 +170,9 @@ def _require_gpu(gpus: GpuProbe) -> None:
         raise EngineUnavailable("cuda", gpus.missing)
 
 
-def open_named(name: str, threads: int | None, devices: Sequence[int], gpus: GpuProbe) -> tuple[ScoreEngine, str]:
+def open_named(
+    name: str, threads: int | None, devices: Sequence[int], gpus: GpuProbe, *, bound: bool = True
+) -> tuple[ScoreEngine, str]:
     """Open one engine; return it with a description of the hardware on which it runs.
 
     A GPU is opened only once, because opening takes most of the time of a short search.
@@ -172,7 +181,7 @@ def open_named(name: str, threads: int | None, devices: Sequence[int], gpus: Gpu
         _require_gpu(gpus)
         from swsearch.engine.cuda.search.multi_gpu import CudaDevices
 
-        cuda = CudaDevices(devices)
+        cuda = CudaDevices(devices, band=None if bound else 0)
         return cuda, cuda.description
     info = engine_info(name)
     if not info.usable:
@@ -180,7 +189,7 @@ def open_named(name: str, threads: int | None, devices: Sequence[int], gpus: Gpu
     if name == "cpu":
         from swsearch.engine.cpu.engine import CpuEngine
 
-        return CpuEngine(threads), info.detail
+        return CpuEngine(threads, band_rows=None if bound else 0), info.detail
     from swsearch.engine.reference import ReferenceEngine
 
     return ReferenceEngine(), info.detail

@@ -61,6 +61,7 @@ def open_searcher(
     threads: int | None = None,
     devices: Sequence[int] | None = None,
     kernel: str = KERNELS[0],
+    bound: bool = True,
     partition_residues: int | None = None,
     query_residues: int = USUAL_RESIDUES,
     translating: Progress | None = None,
@@ -68,7 +69,7 @@ def open_searcher(
     """A searcher with its database and engine open, as a context manager that closes both on exit.
 
     ``query_residues`` is about the number of residues of all queries, from which ``auto`` predicts the time of the
-    search on each engine.
+    search on each engine. Without ``bound``, no engine excludes subjects by an upper bound of their scores.
 
     If subjects are translated, they are translated on entry; ``translating`` is called repeatedly with the number of
     bases translated since the last call.
@@ -94,7 +95,7 @@ def open_searcher(
         raise TypeError(f"options is {a_kind(options)}; a SearchOptions is needed")
     with PackedDatabase.open(database) as opened, ExitStack() as stack:
         options.scheme(options.aligned_alphabet(opened.alphabet))  # loads its modules and data while GPUs start
-        scorer, why = open_engine(engine, threads, devices, opened.n_residues * query_residues, kernel)
+        scorer, why = open_engine(engine, threads, devices, opened.n_residues * query_residues, kernel, bound=bound)
         stack.enter_context(scorer)
         searcher = Searcher(
             opened,

@@ -34,6 +34,8 @@ SEARCHES = {
     "query {queries} {proteins} --engine cpu --devices 0": "--devices 0: the cpu engine uses no GPU",
     "query {queries} {proteins} --engine reference --devices 1": "--devices 1: the reference engine uses no GPU",
     "query {queries} {proteins} --engine cpu --kernel simt": "--kernel simt is a kernel of the cuda engine",
+    "query {queries} {proteins} --engine reference --no-bound": "the reference engine uses no bound",
+    "query {queries} {proteins} --engine cuda --kernel simt --no-bound": "--kernel simt uses no bound",
     "query {queries} {proteins} --mask-mode hard": "--mask-mode hard: say with --mask",
     "query {queries} {proteins} --mask dust": "dust",
     "query {queries} {proteins} --format json --fields qseqid": "has no columns to choose",

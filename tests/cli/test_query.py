@@ -44,6 +44,7 @@ def default_report(protein_db, tmp_path_factory) -> str:
         ["--threads", "1"],
         ["--threads", "2"],
         ["--threads", "2", "--partition-residues", "1"],
+        ["--no-bound"],
         ["--threads", "1", "--partition-residues", "50000"],
         ["--engine", "cpu"],
     ],

@@ -196,6 +196,8 @@ class CudaDevices(Closeable):
         Opens a device, in the thread that uses it.
     memory_limit : int, optional
         Bytes of each device's memory that databases may take.
+    band : int, optional
+        Rows of a band of the bound, or 0 for no bound; by default each engine chooses.
 
     Raises
     ------
@@ -210,6 +212,8 @@ class CudaDevices(Closeable):
         ordinals: Sequence[int],
         open_device: Callable[[int], Device] = PyCudaDevice,
         memory_limit: int | None = None,
+        *,
+        band: int | None = None,
     ) -> None:
         self.ordinals = tuple(dict.fromkeys(ordinals))
         self._shares: dict[int, _Shares] = {}
@@ -218,7 +222,7 @@ class CudaDevices(Closeable):
         self.engines: list[CudaEngine] = []
 
         def open_engine(ordinal: int) -> CudaEngine:
-            return CudaEngine(open_device(ordinal), memory_limit)
+            return CudaEngine(open_device(ordinal), memory_limit, band=band)
 
         opening = [
             thread.submit(open_engine, ordinal) for thread, ordinal in zip(self._threads, self.ordinals, strict=True)
