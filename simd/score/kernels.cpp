@@ -39,13 +39,19 @@ constexpr Kernels kernels(const Kernels* one_port) {
     };
 }
 
-// Only vectors of 512 bits can have one port for these operations.
-constexpr bool kHasOnePort = Vectors::kBytes == 64;
-constexpr Kernels kOnePortKernels = kernels<kHasOnePort>(nullptr);
+// Only vectors of 512 bits can have one port for these operations. All processors that have them without VBMI do.
+#ifdef __AVX512VBMI__
+constexpr bool kHasVbmi = true;
+#else
+constexpr bool kHasVbmi = false;
+#endif
+constexpr bool kMayHaveOnePort = Vectors::kBytes == 64;
+constexpr bool kAlwaysHasOnePort = kMayHaveOnePort && !kHasVbmi;
+constexpr Kernels kOnePortKernels = kernels<kMayHaveOnePort>(nullptr);
 
 }  // namespace
 
 extern const Kernels SWSEARCH_KERNELS;
-const Kernels SWSEARCH_KERNELS = kernels<false>(kHasOnePort ? &kOnePortKernels : nullptr);
+const Kernels SWSEARCH_KERNELS = kernels<kAlwaysHasOnePort>(kMayHaveOnePort ? &kOnePortKernels : nullptr);
 
 }  // namespace swsearch::score
