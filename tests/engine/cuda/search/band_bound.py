@@ -1,4 +1,4 @@
-"""The upper bound of ``cuda/search/bound.cuh`` and the exact recurrence in plain NumPy, for many pairs at a time.
+"""The upper bound of ``cuda/search/bound.cuh`` in plain NumPy, for many pairs at a time, as its lanes compute it.
 
 Each function takes the score of every cell, so that any profile and any subject can be tried, whether or not sequences
 with these scores exist.
@@ -32,7 +32,7 @@ class Bound:
     e: Cells
 
 
-def band_bound(scores: Cells, band: int, gap: GapPenalty, *, band_gap: int | None = None) -> Bound:
+def band_bound(scores: Cells, band: int, gap: GapPenalty) -> Bound:
     """Return the bound.
 
     Parameters
@@ -42,10 +42,8 @@ def band_bound(scores: Cells, band: int, gap: GapPenalty, *, band_gap: int | Non
     band : int
         Rows of a band.
     gap : GapPenalty
-    band_gap : int, optional
-        What F loses in a band, ``min(band * extend, open + extend)`` by default.
     """
-    band_gap = min(band * gap.extend, gap.first) if band_gap is None else band_gap
+    band_gap = min(band * gap.extend, gap.first)  # what F loses in a band
     n_pairs, n_rows, n_columns = scores.shape
     kept = np.zeros((n_pairs, n_rows + 1, n_columns + 1), np.int64)
     e = np.zeros((n_pairs, n_rows // band, n_columns + 1), np.int64)
@@ -75,18 +73,3 @@ def result(bound: Bound, lanes: NDArray[np.intp]) -> Cells:
     seen = (columns[None, :] + lanes[:, None]) % 4 == 3
     found: Cells = np.where(seen, bound.e, 0).max(axis=(1, 2))
     return found
-
-
-def exact_scores(scores: Cells, gap: GapPenalty) -> Cells:
-    """Return H of each cell, after Gotoh (1982): shape (pairs, rows, columns)."""
-    n_pairs, n_rows, n_columns = scores.shape
-    h = np.zeros((n_pairs, n_rows + 1, n_columns + 1), np.int64)
-    e = np.full((n_pairs, n_rows + 1), -(10**6), np.int64)
-    for j in range(1, n_columns + 1):
-        f = np.full(n_pairs, -(10**6), np.int64)
-        for i in range(1, n_rows + 1):
-            e[:, i] = np.maximum(e[:, i], h[:, i, j - 1] - gap.open) - gap.extend
-            f = np.maximum(f, h[:, i - 1, j] - gap.open) - gap.extend
-            diagonal = h[:, i - 1, j - 1] + scores[:, i - 1, j - 1]
-            h[:, i, j] = np.maximum.reduce([diagonal, e[:, i], f, np.zeros_like(f)])
-    return h[:, 1:, 1:]

@@ -1,4 +1,4 @@
-"""The upper bound that replaces scores where a floor is given: its theorem, its kernel and the searches that use it.
+"""The upper bound that replaces scores where a floor is given: its kernel and the searches that use it.
 
 Expected values: the recurrences in plain NumPy (``band_bound.py``), and the scores of the reference engine.
 """
@@ -32,71 +32,14 @@ from swsearch.scoring.scheme import ScoringScheme, default_scheme
 from swsearch.sequences.alphabet import CODE_MASK, DNA, N_CODES, PAD_CODE, PROTEIN, reverse_complement
 from swsearch.typing import Codes
 from tests.engine.cuda.emulation.emulated_device import EmulatedDevice
-from tests.engine.cuda.search.band_bound import Cells, band_bound, exact_scores, result
+from tests.engine.cuda.search.band_bound import band_bound, result
 from tests.engine.cuda.search.test_emulated_engine import assert_same, profiles_of, protein_case
 from tests.support import random_codes, random_profile
 
 MakeDevice = Callable[..., EmulatedDevice]
 
 BANDS = (4, 5, 6, 8)
-GAPS = [GapPenalty(11, 1), GapPenalty(5, 2), GapPenalty(3, 1), GapPenalty(14, 2), GapPenalty(7, 0), GapPenalty(0, 2)]
-"""Among them: a band costs as much as a gap of one residue (4 rows, 3/1; 8 rows, 14/2), or more; linear gaps."""
 PADDING = 4
-
-
-# --- The theorem ---
-
-
-def cases_of_cells(rng: np.random.Generator, n_pairs: int, n_rows: int, n_columns: int) -> Cells:
-    """Return scores of cells: sparse high ones, whose best alignments have many gaps; letters; and runs of gaps."""
-    shape = (n_pairs, n_rows, n_columns)
-    kind = np.arange(n_pairs) % 3
-    high, low = rng.integers(1, 128, n_pairs), -rng.integers(1, 128, n_pairs)
-    matches = rng.random(shape) < rng.uniform(0.02, 0.4, n_pairs)[:, None, None]
-    n_letters = rng.integers(1, 5, n_pairs)
-    letters = [rng.integers(0, n_letters[:, None], (n_pairs, length)) for length in (n_rows, n_columns)]
-    same = letters[0][:, :, None] == letters[1][:, None, :]
-    steps = staircases(rng, n_pairs, n_rows, n_columns)
-    chosen = np.where(kind[:, None, None] == 0, matches, np.where(kind[:, None, None] == 1, same, steps))
-    return np.where(chosen, high[:, None, None], low[:, None, None]).astype(np.int64)
-
-
-def staircases(rng: np.random.Generator, n_pairs: int, n_rows: int, n_columns: int) -> NDArray[np.bool_]:
-    """Return the cells of paths that alternate between a diagonal step, a gap in one sequence, and one in the other."""
-    found = np.zeros((n_pairs, n_rows, n_columns), np.bool_)
-    for pair in range(n_pairs):
-        i, j = rng.integers(0, 4, 2)
-        while i < n_rows and j < n_columns:
-            found[pair, i, j] = True
-            down, right = (int(rng.integers(0, 9)) if rng.random() < 0.4 else 0 for _ in range(2))
-            i, j = i + 1 + down, j + 1 + right
-    return found
-
-
-@pytest.mark.parametrize("gap", GAPS, ids=str)
-@pytest.mark.parametrize("band", [1, 2, 3, *BANDS])
-def test_the_bound_is_at_least_every_score(band: int, gap: GapPenalty) -> None:
-    """In every cell; and E, looked at every four columns, is at least the best score less open + 4 x extend."""
-    rng = np.random.default_rng(band)
-    for _ in range(6):
-        scores = cases_of_cells(rng, 600, band * int(rng.integers(1, 24 // band + 1)), int(rng.integers(1, 28)))
-        padded = np.pad(scores, ((0, 0), (0, 0), (0, PADDING)), constant_values=PAD_SCORE)
-        bound, exact = band_bound(padded, band, gap), exact_scores(padded, gap)
-        assert (bound.kept >= exact).all()
-        lanes = rng.integers(0, 32, bound.e.shape[1])
-        assert (result(bound, lanes) >= exact.max(axis=(1, 2)) - gap.open - 4 * gap.extend).all()
-
-
-@pytest.mark.parametrize(
-    ("band", "gap"), [(4, GapPenalty(11, 1)), (5, GapPenalty(3, 1)), (3, GapPenalty(0, 2))], ids=str
-)
-def test_f_may_lose_no_more_in_a_band(band: int, gap: GapPenalty) -> None:
-    """If F loses one more in a band, the bound falls below a score."""
-    scores = cases_of_cells(np.random.default_rng(1), 9000, 4 * band, 24)
-    lost = min(band * gap.extend, gap.first)
-    exact = exact_scores(scores, gap)
-    assert (band_bound(scores, band, gap).kept >= exact).all()
-    assert (band_bound(scores, band, gap, band_gap=lost + 1).kept < exact).any()
 
 
 # --- The kernel ---
