@@ -5,9 +5,9 @@ of the batch without waiting for any of it: uploads, kernels, the second scoring
 selection of the scores that are needed, and their download to pinned memory. :meth:`BatchRun.finish` waits for the end
 of this work, usually while the device computes later batches, and returns the score blocks.
 
-Three rare cases need more work, which :meth:`BatchRun.finish` does while it waits: more subjects pass the deferred
-kernel than are worth scoring again one by one, a score exceeds 16 bits, or more subjects are needed than the download
-holds.
+Three rare cases need more work, which :meth:`BatchRun.finish` does while it waits: more subjects pass the bound or the
+deferred kernel than are worth scoring again one by one, a score exceeds 16 bits, or more subjects are needed than the
+download holds.
 """
 
 from __future__ import annotations
@@ -356,7 +356,7 @@ class BatchRun:
         return self._plan_launch(query, route, profile, self._listed(*listed, n_listed), counter, SIDES[number])
 
     def _score_again(self, number: int, query: _QueryRun) -> None:
-        """List the subjects that must be scored in a wider type, and score them; the device counts them."""
+        """List the subjects that pass a bound or exceed the type, and score them; the device counts them."""
         route, plan = query.plan.again, self.plan
         if route is None:
             return

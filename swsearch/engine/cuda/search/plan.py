@@ -2,8 +2,8 @@
 
 :func:`plan_search` takes score requests, a partition and the properties of the device, and returns a
 :class:`SearchPlan`. It is a pure function and needs no GPU. Compilation, the packing of profiles, the launches and
-``swsearch query --explain`` read the plan. Two things are decided later, because they depend on results: the type of
-scores beyond 16 bits, and the windows that are scored again.
+``swsearch query --explain`` read the plan. Three things are decided later, because they depend on results: whether a
+bound takes the place of scores, the type of scores beyond 16 bits, and the windows that are scored again.
 
 A batch is one query, or two that share words. Subjects are ordered by length, and a batch divides them into four
 ranges, each with its route:
@@ -17,8 +17,9 @@ verified windows      those whose columns take longer than all others together  
 diamond tiles         the same, for a query of too many rows for windows             ``n_windowed``
 ====================  =============================================================  ======================
 
-Subjects of the first two ranges whose score exceeds the narrow type, or passes the limit of a deferred kernel, are
-listed on the device and scored again in a wider type.
+Subjects of the first two ranges whose score exceeds the narrow type are listed on the device and scored again in a wider
+type. If there are floors, the inter-task kernel computes an upper bound (:class:`BoundPlan`) or a deferred maximum, and
+the subjects that may reach their floor are listed and scored exactly.
 """
 
 from __future__ import annotations
