@@ -17,9 +17,9 @@ verified windows      those whose columns take longer than all others together  
 diamond tiles         the same, for a query of too many rows for windows             ``n_windowed``
 ====================  =============================================================  ======================
 
-Subjects of the first two ranges whose score exceeds the narrow type are listed on the device and scored again in a wider
-type. If there are floors, the inter-task kernel computes an upper bound (:class:`BoundPlan`) or a deferred maximum, and
-the subjects that may reach their floor are listed and scored exactly.
+Subjects of the first two ranges whose score exceeds the narrow type are listed on the device and scored again in a
+wider type. If there are floors, the inter-task kernel computes an upper bound (:class:`BoundPlan`) or a deferred
+maximum, and the subjects that may reach their floor are listed and scored exactly.
 """
 
 from __future__ import annotations
