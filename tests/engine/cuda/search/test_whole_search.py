@@ -62,11 +62,11 @@ def use(monkeypatch: pytest.MonkeyPatch, open_device: OpenDevice) -> None:
 
     really_open = engines.open_named
 
-    def opened(name: str, threads: int | None, devices: Any, gpus: Any) -> Any:
+    def opened(name: str, threads: int | None, devices: Any, gpus: Any, *, bound: bool) -> Any:
         return (
-            (CudaDevices(devices, open_device), "emulated")
+            (CudaDevices(devices, open_device, band=None if bound else 0), "emulated")
             if name == "cuda"
-            else really_open(name, threads, devices, gpus)
+            else really_open(name, threads, devices, gpus, bound=bound)
         )
 
     monkeypatch.setattr(engines, "open_named", opened)
