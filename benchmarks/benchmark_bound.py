@@ -138,7 +138,7 @@ def main() -> None:
     }
     wanted: dict[str, list[ScoreBlock]] = {}
     for band in options.bands.split(","):
-        with CudaEngine(band=None if band == "auto" else int(band)) as engine:
+        with CudaEngine(band_rows=None if band == "auto" else int(band)) as engine:
             report["device"], report["driver"] = engine.facts.name, engine.facts.driver
             for mode, groups in modes.items():
                 rows, blocks = measure(engine, groups, partition, options.repeat)

@@ -119,8 +119,7 @@ class Tuner:
                         np.uint64(subjects.residues.address), np.uint64(subjects.starts.address),
                         np.uint64(subjects.lengths.address), np.uint32(len(subjects)),
                         np.uint64(self._scores.address), np.uint64(self._scores.address),
-                        np.uint64(self._counters.address + 4 * strip), np.uint64(0), np.uint32(0), np.uint32(0),
-            np.uint64(0),
+                        np.uint64(self._counters.address + 4 * strip), np.uint64(0), np.uint64(0),
                     ]  # fmt: skip
                     grid = device.facts.multiprocessors * resident
                     device.launch(case.spec, grid, tile.shared_bytes, arguments, Stream.COMPUTE)

@@ -29,15 +29,7 @@ struct SubjectRange {
     const u32* lengths;   // residues of each subject, in ascending order
     u32 n_subjects;
     const u32* listed;    // with kListed, indices of the subjects, about in descending order of length
-};
-
-// A number that the device has counted, such as the length of a list. The kernel does nothing if the number is outside a
-// range: then another launch does the work. Without a number (null) the kernel always works.
-struct Condition {
-    const u32* number;
-    u32 least, most;
-
-    SWS_DEVICE bool holds() const { return number == nullptr || (*number >= least && *number <= most); }
+    const u32* n_listed;  // with kListed, their number, which the device has counted
 };
 
 // A strip of the query and its neighbours.
@@ -50,16 +42,13 @@ struct StripOfQuery {
 };
 
 // strip: shared memory for one staged strip. scores_low: the score of each subject; with two queries, scores_low is
-// that of the query in the low halves and scores_high that of the other. work_counter: 0 before the launch.
+// that of the query in the low halves and scores_high that of the other. work_counter: 0 before the launch, or so large
+// that there is no work (open_counters.cu).
 template <class Arithmetic, class Shape, int kOpen, int kExtend, bool kDeferred, int kBand, Edges kEdges, bool kTexture,
           bool kListed>
 SWS_DEVICE void inter_task(uint4* strip, const ProfileSource& profile, const StripOfQuery& query,
-                           const SubjectRange& subjects, int* scores_low, int* scores_high, u32* work_counter,
-                           const Condition& condition) {
-    if (!condition.holds()) {
-        return;
-    }
-    const u32 n_subjects = kListed ? *condition.number : subjects.n_subjects;
+                           const SubjectRange& subjects, int* scores_low, int* scores_high, u32* work_counter) {
+    const u32 n_subjects = kListed ? *subjects.n_listed : subjects.n_subjects;
     stage_strip<kTexture>(strip, profile, query.first_unit, Shape::kStripUnits, static_cast<int>(threadIdx.x),
                           static_cast<int>(blockDim.x));
     __syncthreads();
@@ -126,8 +115,7 @@ SWS_KERNEL(SWS_THREADS, SWS_BLOCKS)
 inter_task(const uint4* profile, swsearch::u64 texture, int first_unit, int has_strip_above, int has_strip_below,
            const swsearch::u32* above, swsearch::u32* below, const swsearch::u32* residues, const swsearch::u64* starts,
            const swsearch::u32* lengths, swsearch::u32 n_subjects, int* scores_low, int* scores_high,
-           swsearch::u32* work_counter, const swsearch::u32* number, swsearch::u32 least, swsearch::u32 most,
-           const swsearch::u32* listed) {
+           swsearch::u32* work_counter, const swsearch::u32* listed, const swsearch::u32* n_listed) {
     using namespace swsearch;
     SWS_DYNAMIC_SHARED(uint4, strip);
     using Shape = Tile<SWS_GROUP, SWS_WORDS, SWS_COLUMNS, Pairing::SWS_PAIRING>;
@@ -135,6 +123,5 @@ inter_task(const uint4* profile, swsearch::u64 texture, int first_unit, int has_
                          Edges::SWS_EDGES, SWS_TEXTURE != 0, SWS_LISTED != 0>(
         strip, ProfileSource{profile, texture},
         StripOfQuery{first_unit, has_strip_above, has_strip_below, above, below},
-        SubjectRange{residues, starts, lengths, n_subjects, listed}, scores_low, scores_high, work_counter,
-        Condition{number, least, most});
+        SubjectRange{residues, starts, lengths, n_subjects, listed, n_listed}, scores_low, scores_high, work_counter);
 }

@@ -181,7 +181,7 @@ def open_named(
         _require_gpu(gpus)
         from swsearch.engine.cuda.search.multi_gpu import CudaDevices
 
-        cuda = CudaDevices(devices, band=None if bound else 0)
+        cuda = CudaDevices(devices, band_rows=None if bound else 0)
         return cuda, cuda.description
     info = engine_info(name)
     if not info.usable:

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from swsearch.search import simulation
 from tests.cli.conftest import DATA
 
 QUERIES = DATA / "queries.fasta"
@@ -42,13 +41,11 @@ def test_an_untreated_run_says_nothing(swsearch, protein_db):
 
 
 def test_simulated_statistics_are_labelled(swsearch, protein_db, tmp_path, monkeypatch):
-    """By hand: 96 · 96 pairs, a seventh of those of a user's simulation; no other word depends on their number."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setattr(simulation, "N_SEQUENCES", 96)
     scoring = ["--matrix", "BLOSUM80", "--gap-open", "18", "--gap-extend", "2"]
     shown = swsearch("query", QUERIES, protein_db, "--top", "1", *scoring)
     assert "residues (simulated statistics)" in shown.out
-    assert "statistics    simulated with 9,216 pairs" in swsearch("runs", "show", "latest").out
+    assert "statistics    simulated with 65,536 pairs" in swsearch("runs", "show", "latest").out
     refused = swsearch("query", QUERIES, protein_db, "--top", "1", "--gap-open", "3", "--store", "none")
     assert refused.code == 0
     assert "no E-values: no parameters are published for BLOSUM62 with gap costs 3/1" in refused.err

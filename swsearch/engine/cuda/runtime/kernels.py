@@ -106,6 +106,11 @@ class Tile:
         return self.group * self.words * (2 if self.pairing is Pairing.ROW_BLOCKS else 1)
 
     @property
+    def closed_counter(self) -> int:
+        """A work counter with which the inter-task kernel finds no work: 2^31 subjects have been taken."""
+        return 2**31 // (WARP // self.group)
+
+    @property
     def slots(self) -> int:
         """Lanes with words of their own in the layout; those of a group of four lanes are stored twice."""
         return max(self.group, 8)
@@ -327,6 +332,7 @@ def sweep_kernel(
 
 COMPARE_CHECKPOINTS_KERNEL: Final = KernelSpec("search", "compare_checkpoints", "compare_checkpoints", (), 128)
 COLLECT_KERNEL: Final = KernelSpec("search", "collect", "collect_at_least", (), 256)
+OPEN_COUNTERS_KERNEL: Final = KernelSpec("search", "open_counters", "open_counters", (), WARP)
 COLLECTED: Final = 1024
 COLLECT_BYTES: Final = 8
 """Candidates that a block of this kernel tests at a time, and its shared memory."""

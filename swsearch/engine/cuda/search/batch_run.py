@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from swsearch.engine.cuda.runtime.device import Argument, Buffer, Device, Event, Stream
-from swsearch.engine.cuda.runtime.kernels import Arithmetic, KernelSpec
+from swsearch.engine.cuda.runtime.kernels import OPEN_COUNTERS_KERNEL, Arithmetic, KernelSpec
 from swsearch.engine.cuda.runtime.scratch import Scratch
 from swsearch.engine.cuda.runtime.timing import BatchTime, Timing
 from swsearch.engine.cuda.search.launches import (
@@ -132,9 +132,10 @@ class _InterTaskLaunch:
     scores : sequence of Buffer
         The scores of each query.
     condition : list of arguments
-        Address of a number that the device has counted, and the range in which the kernels do their work.
-    listed : uint64
-        Address of a list of subjects, whose length is that number; null for the first ``n_subjects`` subjects.
+        Address of a number that the device has counted, and the range in which the kernels do their work; empty if
+        they always do.
+    listed : list of arguments
+        Addresses of a list of subjects and of its length; null for the first ``n_subjects`` subjects.
     count : Buffer or None
         Where to count, after these launches, the subjects that pass the bound.
     """
@@ -146,9 +147,14 @@ class _InterTaskLaunch:
     lengths: np.uint64
     n_subjects: int
     scores: Sequence[Buffer]
-    condition: Sequence[Argument] = (NULL, np.uint32(0), np.uint32(0))
-    listed: np.uint64 = NULL
+    condition: Sequence[Argument] = ()
+    listed: Sequence[Argument] = (NULL, NULL)
     count: Buffer | None = None
+
+    @property
+    def counters(self) -> list[int]:
+        """The work counters of the strips before the launch, closed if there is a condition (``open_counters.cu``)."""
+        return [strip.shape.tile.closed_counter if self.condition else 0 for strip in self.plan.strips]
 
 
 def _filters(ranges: Sequence[FloorRange], n_subjects: int, limit: Callable[[FloorRange], int]) -> list[ScoreFilter]:
@@ -235,8 +241,8 @@ class BatchRun:
         plan, device, slot = self.plan, self._device, self.slot
         launches: list[IntraTaskLaunch] = []
         inter_task: list[_InterTaskLaunch] = self._plan_inter_task() if plan.n_short else []
-        n_counters = sum(len(launch.plan.strips) for launch in inter_task) + len(plan.queries)
-        counters = slot.scratch.buffer("counters", n_counters * 4)
+        values = [0] * len(plan.queries) + [value for strips in inter_task for value in strips.counters]
+        counters = slot.upload("counters", np.array(values, np.uint32))
         for number, query in enumerate(self._queries):
             if query.plan.windows is not None:
                 query.windows = self._resources.windows.begin(
@@ -244,8 +250,6 @@ class BatchRun:
                 )
             if query.plan.long is not None:
                 launches.append(self._plan_long(number, query, query.plan.long, counters))
-        if inter_task or launches:
-            device.clear(counters, n_counters * 4, Stream.COMPUTE)
         self._began = device.event(Stream.COMPUTE)
         for query in self._queries:
             if query.windows is not None:
@@ -323,11 +327,15 @@ class BatchRun:
     ) -> None:
         """Launch the inter-task kernel of each strip."""
         device, strips = self._device, launch.plan.strips
+        if launch.condition:
+            opened: list[Argument] = [*launch.condition, address(counters, first_counter * 4), unsigned(len(strips))]
+            device.launch(OPEN_COUNTERS_KERNEL, 1, 0, opened, stream)
+        # Only the launches for a list, which are those of one query, may overlap with the next batch.
+        in_place = stream is Stream.FINISH
         boundary = None
         if len(strips) > 1:
             words = max(strip.shape.tile.boundary_words for strip in strips)
-            n_halves = 1 if stream is Stream.FINISH else 2
-            n_bytes = n_halves * self._direct.residue_bytes * words * 4
+            n_bytes = (1 if in_place else 2) * self._direct.residue_bytes * words * 4
             boundary = self._resources.scratch.buffer(f"boundary {stream.name}", n_bytes)
         first_unit = 0
         for number, (strip, kernel) in enumerate(zip(strips, launch.kernels, strict=True)):
@@ -336,10 +344,10 @@ class BatchRun:
             arguments = [
                 *launch.packed.arguments, signed(first_unit),
                 signed(strip.has_strip_above), signed(strip.has_strip_below),
-                *_boundary_addresses(boundary, number, in_place=stream is Stream.FINISH),
+                *_boundary_addresses(boundary, number, in_place=in_place),
                 address(self._subjects.residues), launch.starts, launch.lengths, unsigned(launch.n_subjects),
                 address(launch.scores[queries[0]]), address(launch.scores[queries[-1]]),
-                address(counters, (first_counter + number) * 4), *launch.condition, launch.listed,
+                address(counters, (first_counter + number) * 4), *launch.listed,
             ]  # fmt: skip
             groups = shape.threads // shape.tile.group
             grid = min(device.facts.multiprocessors * shape.blocks, -(-launch.n_subjects // groups))
@@ -389,14 +397,15 @@ class BatchRun:
         few = min(FEW_LISTED * self._device.facts.multiprocessors, self.plan.most_again)
         self._score_selected(query, route, profile, again, 1, few)
         packed = self.slot.profile(f"profile listed {number}", listed.packed([query.plan.profile]), Stream.FINISH)
-        counters = self.slot.scratch.buffer(f"counters listed {number}", len(listed.strips) * 4)
-        self._device.clear(counters, len(listed.strips) * 4, Stream.FINISH)
         subjects = self._subjects
         launch = _InterTaskLaunch(
             listed, query.plan.listed_kernels, packed, address(subjects.starts), address(subjects.lengths),
             self.plan.n_short, [query.scores],
-            [address(again.count), unsigned(few + 1), unsigned(self.plan.most_again)], address(again.indices),
+            [address(again.count), unsigned(few + 1), unsigned(self.plan.most_again)],
+            [address(again.indices), address(again.count)],
         )  # fmt: skip
+        values = np.array(launch.counters, np.uint32)
+        counters = self.slot.upload(f"counters listed {number}", values, Stream.FINISH)
         self._launch_strips(launch, counters, 0, Stream.FINISH)
 
     def _select_again(self, query: _QueryRun, candidates: Sequence[ScoreFilter], name: str) -> Selection:

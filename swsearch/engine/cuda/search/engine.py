@@ -64,7 +64,7 @@ class CudaEngine(Closeable):
         Use the deferred maximum where the caller gives floors.
     thresholds : Thresholds, optional
         Sizes at which the engine changes its method; by default the measured ones.
-    band : int, optional
+    band_rows : int, optional
         Rows of a band of the bound; see :class:`swsearch.engine.cuda.search.plan.PlanOptions`.
 
     Attributes
@@ -91,11 +91,11 @@ class CudaEngine(Closeable):
         pairs: bool = True,
         deferred: bool = True,
         thresholds: Thresholds | None = None,
-        band: int | None = None,
+        band_rows: int | None = None,
     ) -> None:
         thresholds = Thresholds() if thresholds is None else thresholds
         self._device: Device = PyCudaDevice() if device is None else device
-        self._options = PlanOptions(texture, pairs, deferred, thresholds, band)
+        self._options = PlanOptions(texture, pairs, deferred, thresholds, band_rows)
         self.timing = Timing()
         self._scratch = Scratch(self._device)
         smallest = self._device.facts.memory_bytes // SMALLEST_SHARE

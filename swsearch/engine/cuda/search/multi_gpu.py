@@ -196,7 +196,7 @@ class CudaDevices(Closeable):
         Opens a device, in the thread that uses it.
     memory_limit : int, optional
         Bytes of each device's memory that databases may take.
-    band : int, optional
+    band_rows : int, optional
         Rows of a band of the bound, or 0 for no bound; by default each engine chooses.
 
     Raises
@@ -213,7 +213,7 @@ class CudaDevices(Closeable):
         open_device: Callable[[int], Device] = PyCudaDevice,
         memory_limit: int | None = None,
         *,
-        band: int | None = None,
+        band_rows: int | None = None,
     ) -> None:
         self.ordinals = tuple(dict.fromkeys(ordinals))
         self._shares: dict[int, _Shares] = {}
@@ -222,7 +222,7 @@ class CudaDevices(Closeable):
         self.engines: list[CudaEngine] = []
 
         def open_engine(ordinal: int) -> CudaEngine:
-            return CudaEngine(open_device(ordinal), memory_limit, band=band)
+            return CudaEngine(open_device(ordinal), memory_limit, band_rows=band_rows)
 
         opening = [
             thread.submit(open_engine, ordinal) for thread, ordinal in zip(self._threads, self.ordinals, strict=True)

@@ -37,6 +37,7 @@ from swsearch.engine.cuda.runtime.device import DeviceFacts
 from swsearch.engine.cuda.runtime.kernels import (
     COLLECT_KERNEL,
     COMPARE_CHECKPOINTS_KERNEL,
+    OPEN_COUNTERS_KERNEL,
     WARP,
     Arithmetic,
     IntraTaskEntry,
@@ -91,7 +92,7 @@ class PlanOptions:
     deferred : bool
         Use the deferred maximum where the caller gives floors.
     thresholds : Thresholds
-    band : int or None
+    band_rows : int or None
         Rows of a band of the bound that replaces the deferred maximum; 0 for no bound; None for the engine's choice,
         which depends on the query's length and on a sample of the subjects.
     """
@@ -100,7 +101,7 @@ class PlanOptions:
     pairs: bool = True
     deferred: bool = True
     thresholds: Thresholds = field(default_factory=Thresholds)
-    band: int | None = None
+    band_rows: int | None = None
 
 
 @dataclass(frozen=True)
@@ -251,7 +252,7 @@ class BatchPlan:
         kernels = self.first_kernels
         collects = False
         for query in self.queries:
-            kernels += query.listed_kernels
+            kernels += [*query.listed_kernels, OPEN_COUNTERS_KERNEL] if query.listed is not None else []
             kernels += [route.kernel for route in (query.windows, query.long, query.again) if route is not None]
             collects |= query.again is not None or query.request.floor is not None
             if query.windows is not None:
@@ -376,7 +377,7 @@ def plan_batch(
     profiles = [request.profile for request in requests]
     ranges = [floor_ranges(request, partition.lengths) for request in requests]
     deferred = options.deferred and all(each and all(part.limit is not None for part in each) for each in ranges)
-    inter_task = plan_inter_task(profiles, facts.architecture, deferred=deferred, band=options.band or 0)
+    inter_task = plan_inter_task(profiles, facts.architecture, deferred=deferred, band=options.band_rows or 0)
     n_windowed = n_direct = len(partition)
     if diamonds and len(profiles) == 1:
         n_windowed = n_direct = first_tiled(partition, profiles[0], facts, options.thresholds)
@@ -392,7 +393,7 @@ def plan_batch(
     longest = int(partition.lengths[n_direct - 1]) if n_direct else 0
 
     bound = None
-    if inter_task.deferred and options.band is None and n_short >= max(options.thresholds.bound_subjects, 1):
+    if inter_task.deferred and options.band_rows is None and n_short >= max(options.thresholds.bound_subjects, 1):
         bound = plan_bound(profiles, partition.lengths[:n_short], inter_task, facts, options)
     is_bounded = bound is not None or inter_task.band > 0
     queries = []

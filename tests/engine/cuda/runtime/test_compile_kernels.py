@@ -30,6 +30,7 @@ from swsearch.engine.cuda.runtime.kernels import (
     COLLECT_KERNEL,
     COMPARE_CHECKPOINTS_KERNEL,
     COUNT_KERNEL,
+    OPEN_COUNTERS_KERNEL,
     Arithmetic,
     BoundaryMode,
     KernelSpec,
@@ -38,7 +39,7 @@ from swsearch.engine.cuda.runtime.kernels import (
     intra_task_kernel,
     sweep_kernel,
 )
-from swsearch.engine.cuda.search.tuning import band_rows, choose_intra_task_tile, tiles
+from swsearch.engine.cuda.search.tuning import available_bands, choose_intra_task_tile, tiles
 from swsearch.engine.pair_arrays import AlignmentProblem
 from swsearch.query.profile import sequence_profile
 from swsearch.resources import resource_folder
@@ -51,7 +52,7 @@ pytestmark = pytest.mark.slow
 
 ARCHITECTURES = [75, 80, 86, 90, 120]
 GAP = GapPenalty(11, 1)
-SPILLED_OUTSIDE = 80
+SPILLED_OUTSIDE = 64
 """Limit of the bytes that are spilled outside the inner loop."""
 SPILLED_STATE = 128
 """Bytes of a lane's state before a diamond, written once in 32 steps."""
@@ -97,7 +98,7 @@ def bound_kernels(architecture: int) -> list[KernelSpec]:
             Arithmetic.FAST, shape.tile, GAP, deferred=True, band=band, edges=edges, texture=True,
             threads=shape.threads, blocks=shape.blocks,
         )
-        for band in band_rows(architecture)
+        for band in available_bands(architecture)
         for pairing, edges in (
             (Pairing.ROW_BLOCKS, BoundaryMode.READS_PAIR), (Pairing.TWO_QUERIES, BoundaryMode.OWN),
         )
@@ -125,7 +126,7 @@ def window_kernels(architecture: int) -> list[KernelSpec]:
 
 
 def small_kernels(architecture: int) -> list[KernelSpec]:
-    return [COLLECT_KERNEL, COUNT_KERNEL, COMPARE_CHECKPOINTS_KERNEL]
+    return [COLLECT_KERNEL, OPEN_COUNTERS_KERNEL, COUNT_KERNEL, COMPARE_CHECKPOINTS_KERNEL]
 
 
 def classic_kernels(architecture: int) -> list[KernelSpec]:

@@ -14,14 +14,21 @@ from numpy.typing import NDArray
 
 from swsearch.database.partition import Partition
 from swsearch.engine.cuda.runtime.device import Device, Stream
-from swsearch.engine.cuda.runtime.kernels import Arithmetic, BoundaryMode, Pairing, Tile, inter_task_kernel
+from swsearch.engine.cuda.runtime.kernels import (
+    OPEN_COUNTERS_KERNEL,
+    Arithmetic,
+    BoundaryMode,
+    Pairing,
+    Tile,
+    inter_task_kernel,
+)
 from swsearch.engine.cuda.search.engine import CudaEngine
 from swsearch.engine.cuda.search.layout import Strip
 from swsearch.engine.cuda.search.profile import pack_strips
 from swsearch.engine.cuda.search.routing import InterTaskPlan, plan_inter_task
 from swsearch.engine.cuda.search.subjects import SubjectStore, chunk_bytes
 from swsearch.engine.cuda.search.thresholds import Thresholds
-from swsearch.engine.cuda.search.tuning import TunedTile, band_rows, tiles
+from swsearch.engine.cuda.search.tuning import TunedTile, available_bands, tiles
 from swsearch.engine.protocol import ScoreRequest
 from swsearch.engine.reference import ReferenceEngine
 from swsearch.errors import EngineError
@@ -40,6 +47,7 @@ MakeDevice = Callable[..., EmulatedDevice]
 
 BANDS = (4, 5, 6, 8)
 PADDING = 4
+UNTOUCHED = -7
 
 
 # --- The kernel ---
@@ -58,9 +66,12 @@ def linked(shapes: Sequence[Tile]) -> tuple[Strip, ...]:
 
 
 def kernel_results(
-    device: Device, profiles: Sequence[QueryProfile], partition: Partition, plan: InterTaskPlan
+    device: Device, profiles: Sequence[QueryProfile], partition: Partition, plan: InterTaskPlan, *, closed: bool = False
 ) -> list[NDArray[np.int32]]:
-    """Launch the kernels of a plan as the engine does, and return the result of each query and subject."""
+    """Launch the kernels of a plan as the engine does, and return the result of each query and subject.
+
+    With ``closed``, the work counters are those of launches whose condition does not hold.
+    """
     subjects = next(SubjectStore(device, 1 << 24).pieces(partition))
     words = pack_strips(plan.packed(profiles))
     packed = device.allocate(words.nbytes)
@@ -69,7 +80,10 @@ def kernel_results(
     scores = [device.allocate(len(partition) * 4) for _ in profiles]
     boundaries = [device.allocate(subjects.residue_bytes * 8) for _ in range(2)]
     counters = device.allocate(4 * len(plan.strips))
-    device.clear(counters, counters.n_bytes, Stream.COMPUTE)
+    values = [strip.shape.tile.closed_counter if closed else 0 for strip in plan.strips]
+    device.upload(counters, np.array(values, np.uint32), Stream.COMPUTE)
+    for buffer in scores:
+        device.upload(buffer, np.full(len(partition), UNTOUCHED, np.int32), Stream.COMPUTE)
     first_unit = 0
     for number, strip in enumerate(plan.strips):
         tile, queries = strip.shape.tile, plan.queries(strip)
@@ -84,8 +98,7 @@ def kernel_results(
             np.uint64(subjects.residues.address), np.uint64(subjects.starts.address),
             np.uint64(subjects.lengths.address), np.uint32(len(partition)),
             np.uint64(scores[queries[0]].address), np.uint64(scores[queries[-1]].address),
-            np.uint64(counters.address + 4 * number), np.uint64(0), np.uint32(0), np.uint32(0),
-            np.uint64(0),
+            np.uint64(counters.address + 4 * number), np.uint64(0), np.uint64(0),
         ]  # fmt: skip
         device.launch(kernel, 2, tile.shared_bytes, arguments, Stream.COMPUTE)
         first_unit += tile.strip_units
@@ -114,6 +127,34 @@ def expected_results(query: int, profile: QueryProfile, partition: Partition, pl
         bound = band_bound(table[rows][:, codes][None], plan.band, profile.gap)
         found.append(int(result(bound, lanes)[0]))
     return np.array(found)
+
+
+@pytest.mark.parametrize(("number", "is_open"), [(4, False), (5, True), (9, True), (10, False)])
+def test_a_counted_number_opens_launches(emulated: MakeDevice, number: int, is_open: bool) -> None:
+    """From 5 to 9, both included; only the two counters of the launch change."""
+    device = emulated()
+    buffer, closed = device.allocate(16), Tile(Pairing.ROW_BLOCKS, 4, 3, 28).closed_counter
+    device.upload(buffer, np.array([number, closed, closed, 7], np.uint32), Stream.COMPUTE)
+    arguments = [
+        np.uint64(buffer.address), np.uint32(5), np.uint32(9), np.uint64(buffer.address + 4), np.uint32(2),
+    ]  # fmt: skip
+    device.launch(OPEN_COUNTERS_KERNEL, 1, 0, arguments, Stream.COMPUTE)
+    found = np.empty(4, np.uint32)
+    device.download(found, buffer, Stream.COMPUTE)
+    assert found.tolist() == [number, *([0, 0] if is_open else [closed, closed]), 7]
+
+
+@pytest.mark.parametrize("group", [4, 8, 16, 32])
+def test_with_a_closed_counter_no_subject_is_scored(emulated: MakeDevice, group: int) -> None:
+    """The numbers of subjects that are taken stay below 2**32 in all launches: each warp takes at most once."""
+    tile = one(group, 2)
+    assert 2**31 <= tile.closed_counter * (32 // group) < 2**32 - 2**20
+    (query,), partition = protein_case(5, (12,))
+    plan = InterTaskPlan(Arithmetic.FAST, (0,), linked([tile]), False, 0.0)
+    (found,) = kernel_results(
+        emulated(), [sequence_profile(query, default_scheme(PROTEIN))], partition, plan, closed=True
+    )
+    assert (found == UNTOUCHED).all()
 
 
 def related_subjects(rng: np.random.Generator, queries: Sequence[Codes], letters: int) -> Partition:
@@ -216,7 +257,7 @@ def test_hits_with_a_bound_are_those_of_the_reference(
     reference = ReferenceEngine()
     best = int(reference.score(profiles[2:3], partition)[0].score.max())
     device = emulated(architecture=architecture)
-    with CudaEngine(device, pairs=pairs, band=band) as engine:
+    with CudaEngine(device, pairs=pairs, band_rows=band) as engine:
         for floor in (16, 40, best, best + 1, 5000):
             floors = [floor] * len(profiles)
             assert_same(engine.score(profiles, partition, floors), reference.score(profiles, partition, floors))
@@ -235,7 +276,7 @@ def test_both_strands_of_dna_share_words_of_a_bound(emulated: MakeDevice, band: 
     partition = Partition.pack(subjects)
     profiles = profiles_of([query, reverse_complement(query)], default_scheme(DNA))
     reference = ReferenceEngine()
-    with CudaEngine(emulated(), band=band) as engine:
+    with CudaEngine(emulated(), band_rows=band) as engine:
         for floor in (24, 50):
             floors = [floor] * 2
             assert_same(engine.score(profiles, partition, floors), reference.score(profiles, partition, floors))
@@ -248,7 +289,7 @@ def test_scores_beyond_the_type_are_found_by_a_bound(emulated: MakeDevice) -> No
     partition = Partition.pack([query[:14], query[:17], query[100:140], query, random_codes(rng, 50, 4)])
     profiles = profiles_of([query], ScoringScheme(match_mismatch(127, -100), GapPenalty(200, 10)))
     reference = ReferenceEngine()
-    with CudaEngine(emulated(), band=4) as engine:
+    with CudaEngine(emulated(), band_rows=4) as engine:
         for floor in (1000, 1900, 2047, 2048, 2100, 32_000):
             assert_same(engine.score(profiles, partition, [floor]), reference.score(profiles, partition, [floor]))
 
@@ -259,7 +300,7 @@ def test_a_bound_of_position_specific_scores(emulated: MakeDevice) -> None:
     profiles = [random_profile(rng, 90, 90, GapPenalty(11, 1), -9, 7)]
     profiles += profiles_of([query], default_scheme(PROTEIN))
     reference = ReferenceEngine()
-    with CudaEngine(emulated(), band=5) as engine:
+    with CudaEngine(emulated(), band_rows=5) as engine:
         for floor in (20, 40):
             floors = [floor] * 2
             assert_same(engine.score(profiles, partition, floors), reference.score(profiles, partition, floors))
@@ -328,7 +369,7 @@ def test_a_bound_needs_floors_and_the_fast_type() -> None:
 @pytest.mark.parametrize("band", BANDS)
 def test_every_band_has_tiles_that_fit_the_device(architecture: int, band: int) -> None:
     """The same limits of shared memory as for other tiles; a band lies within a lane."""
-    assert band in band_rows(architecture)
+    assert band in available_bands(architecture)
     for pairing in (Pairing.ROW_BLOCKS, Pairing.TWO_QUERIES):
         for shape in tiles(architecture, pairing, 28, band):
             assert shape.tile.words % band == 0
@@ -340,6 +381,6 @@ def test_the_plan_names_the_bound(emulated: MakeDevice) -> None:
     queries, partition = protein_case(5, (62,))
     requests = [ScoreRequest(profile, 40) for profile in profiles_of(queries, default_scheme(PROTEIN))]
     for band, kind in ((5, "bound, bands of 5 rows"), (0, "deferred maximum"), (None, "deferred maximum")):
-        with CudaEngine(emulated(), band=band) as engine:
+        with CudaEngine(emulated(), band_rows=band) as engine:
             lines = engine.plan(requests, partition).lines()
         assert any(kind in line for line in lines)

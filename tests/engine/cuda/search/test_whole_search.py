@@ -64,7 +64,7 @@ def use(monkeypatch: pytest.MonkeyPatch, open_device: OpenDevice) -> None:
 
     def opened(name: str, threads: int | None, devices: Any, gpus: Any, *, bound: bool) -> Any:
         return (
-            (CudaDevices(devices, open_device, band=None if bound else 0), "emulated")
+            (CudaDevices(devices, open_device, band_rows=None if bound else 0), "emulated")
             if name == "cuda"
             else really_open(name, threads, devices, gpus, bound=bound)
         )
