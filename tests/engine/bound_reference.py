@@ -74,10 +74,14 @@ RECURRENCE: Final[MappingProxyType[str, Step]] = MappingProxyType(
 
 @dataclass(frozen=True)
 class Bounds:
-    """Upper bounds: ``kept`` of every cell, and ``score`` of every pair."""
+    """Upper bounds: ``kept`` of every cell, and ``score`` of every pair; and the ``e`` of every band after each column.
+
+    ``e`` has the axes (band, column, pair), the missing columns of the last look included.
+    """
 
     kept: Values
     score: Values
+    e: Values
 
 
 def bounds(
@@ -97,6 +101,7 @@ def bounds(
     kept = np.zeros((scores.shape[0] + 1, scores.shape[1] + 1, n_pairs), np.int32)
     e = np.zeros((scores.shape[0] // rows, n_pairs), np.int32)
     peak = np.zeros(n_pairs, np.int32)
+    every_e = np.zeros((len(e), scores.shape[1], n_pairs), np.int32)
     for j in range(1, scores.shape[1] + 1):
         f = np.zeros(n_pairs, np.int32)
         for band in range(len(e)):
@@ -107,6 +112,7 @@ def bounds(
             kept[top + 1 : top + rows + 1, j] = steps["kept"](paired, highest_gap)
             e[band] = limited(steps["next_e"](e[band], opened, pairs.extend))
             f = limited(steps["next_f"](highest_gap, opened, band_cost))
+        every_e[:, j - 1] = e
         if j % COLUMNS_PER_LOOK == 0:
             peak = np.maximum(peak, e.max(axis=0))
-    return Bounds(kept[1 : n_rows + 1, 1 : n_columns + 1], steps["look"](peak, pairs.open, pairs.extend))
+    return Bounds(kept[1 : n_rows + 1, 1 : n_columns + 1], steps["look"](peak, pairs.open, pairs.extend), every_e)

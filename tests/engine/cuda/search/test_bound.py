@@ -1,6 +1,6 @@
 """The upper bound that replaces scores where a floor is given: its kernel and the searches that use it.
 
-Expected values: the recurrences in plain NumPy (``band_bound.py``), and the scores of the reference engine.
+Expected values: the definition in NumPy (``bound_reference.py``), and the scores of the reference engine.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ from swsearch.scoring.matrix import PAD_SCORE, match_mismatch, named_matrix
 from swsearch.scoring.scheme import ScoringScheme, default_scheme
 from swsearch.sequences.alphabet import CODE_MASK, DNA, N_CODES, PAD_CODE, PROTEIN, reverse_complement
 from swsearch.typing import Codes
+from tests.engine.bound_reference import COLUMNS_PER_LOOK, Pairs, bounds
 from tests.engine.cuda.emulation.emulated_device import EmulatedDevice
-from tests.engine.cuda.search.band_bound import band_bound, result
 from tests.engine.cuda.search.test_emulated_engine import assert_same, profiles_of, protein_case
 from tests.support import random_codes, random_profile
 
@@ -117,15 +117,18 @@ def expected_results(query: int, profile: QueryProfile, partition: Partition, pl
         np.repeat(np.arange(strip.shape.tile.group), strip.shape.tile.rows // strip.shape.tile.group // plan.band)
         for strip in strips
     ])  # fmt: skip
-    table = np.vstack([profile.table, np.full((1, N_CODES), PAD_SCORE)]).astype(np.int64)
+    table = np.vstack([profile.table, np.full((1, N_CODES), PAD_SCORE)]).astype(np.int32)
     rows = np.full(len(lanes) * plan.band, len(profile.table))
     rows[: min(profile.length, len(rows))] = profile.rows[: len(rows)]
     found = []
     for start, length in zip(partition.starts.tolist(), partition.lengths.tolist(), strict=True):
         codes = partition.residues[start : start + length] & CODE_MASK
         codes = np.concatenate([codes, np.full(PADDING, PAD_CODE, np.uint8)])
-        bound = band_bound(table[rows][:, codes][None], plan.band, profile.gap)
-        found.append(int(result(bound, lanes)[0]))
+        gap = [np.array([cost], np.int32) for cost in (profile.gap.open, profile.gap.extend)]
+        e = bounds(Pairs(table[rows][:, codes, None], *gap), plan.band).e[:, : len(codes), 0]
+        # A lane computes a column one step later than the lane above, and looks at E after every fourth step.
+        seen = (np.arange(len(codes))[None, :] + lanes[:, None]) % COLUMNS_PER_LOOK == COLUMNS_PER_LOOK - 1
+        found.append(int(np.where(seen, e, 0).max()))
     return np.array(found)
 
 
