@@ -211,8 +211,8 @@ class BackgroundEngine(ScoreEngine, Protocol):
         """Begin to load a partition that is probably searched next; failures are reported by the search."""
         ...
 
-    def explain(self, profiles: Sequence[QueryProfile], partition: Partition, floors: Sequence[int]) -> list[str]:
-        """The plan by which the engine scores these profiles in one call: the kernels, and why they were chosen."""
+    def explain(self, requests: Sequence[ScoreRequest], partition: Partition) -> list[str]:
+        """The plan by which the engine scores these requests in one call: the kernels, and why they were chosen."""
         ...
 
     def forecast(

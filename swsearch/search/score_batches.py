@@ -42,6 +42,8 @@ class ScoreBatch:
         Lowest score needed for each profile; None if all scores are needed.
     floors_between : callable, optional
         The same for the subjects whose lengths are in a range.
+    bounds : list of TopKBound or None
+        The bound of each profile.
     begun : list of Scoring
         One element per partition if the engine works in the background; otherwise empty.
     """
@@ -49,8 +51,21 @@ class ScoreBatch:
     profiles: list[QueryProfile]
     group_of: list[int]
     floors: list[int] | None
-    floors_between: Callable[[LengthRange], list[int]] | None = None
+    floors_between: Callable[[LengthRange], list[int]] | None
+    bounds: list[TopKBound | None]
     begun: list[Scoring] = field(default_factory=list)
+
+    def requests(self, partition: Partition) -> list[ScoreRequest]:
+        """What an engine that works in the background is asked; floors are needed."""
+        assert self.floors is not None
+        between = []
+        if self.floors_between is not None:
+            lengths = [length_range(part) for part in parts_by_length(partition)]
+            between = [(each[0], self.floors_between(each)) for each in lengths]
+        return [
+            ScoreRequest(profile, floor, bound, tuple((shortest, floors[index]) for shortest, floors in between))
+            for index, (profile, floor, bound) in enumerate(zip(self.profiles, self.floors, self.bounds, strict=True))
+        ]
 
     def wait_until_prepared(self) -> None:
         """If the engine works in the background, wait until it has started."""
@@ -63,20 +78,16 @@ class ScoreBatch:
             scoring.cancel()
 
 
-def begin(
-    engine: ScoreEngine,
-    partitions: Sequence[Partition],
+def gather(
     groups: Sequence[Sequence[QueryProfile]],
     floors: Sequence[int] | None,
     bounds: Sequence[TopKBound | None],
     floors_between: Callable[[LengthRange], Sequence[int]] | None = None,
 ) -> ScoreBatch:
-    """Pass queries to an engine; an engine that works in the background starts to score them.
+    """The queries of a batch, as engines score them.
 
     Parameters
     ----------
-    engine : ScoreEngine
-    partitions : sequence of Partition
     groups : sequence of sequences of QueryProfile
         The profiles of each query.
     floors : sequence of int or None
@@ -87,32 +98,26 @@ def begin(
     floors_between : callable, optional
         Lowest score needed for each query of the subjects whose lengths are in a range.
     """
+    group_of = [number for number, group in enumerate(groups) for _ in group]
 
     def each_between(lengths: LengthRange) -> list[int]:
         assert floors_between is not None
         found = floors_between(lengths)
         return [found[number] for number in group_of]
 
-    profiles = [profile for group in groups for profile in group]
-    group_of = [number for number, group in enumerate(groups) for _ in group]
-    each_floor = None if floors is None else [floors[number] for number in group_of]
-    batch = ScoreBatch(profiles, group_of, each_floor, None if floors_between is None else each_between)
-    if each_floor is not None and isinstance(engine, BackgroundEngine):
-        for partition in partitions:
-            parts = [] if batch.floors_between is None else parts_by_length(partition)
-            shortest = [int(part.lengths[0]) for part in parts]
-            between = [batch.floors_between(length_range(part)) for part in parts] if batch.floors_between else []
-            requests = [
-                ScoreRequest(
-                    profile,
-                    floor,
-                    bounds[number] if len(groups[number]) == 1 else None,
-                    tuple(zip(shortest, (floors[index] for floors in between), strict=True)),
-                )
-                for index, (profile, floor, number) in enumerate(zip(profiles, each_floor, group_of, strict=True))
-            ]
-            batch.begun.append(engine.begin(requests, partition))
-    return batch
+    return ScoreBatch(
+        [profile for group in groups for profile in group],
+        group_of,
+        None if floors is None else [floors[number] for number in group_of],
+        None if floors_between is None else each_between,
+        [bounds[number] if len(groups[number]) == 1 else None for number in group_of],
+    )
+
+
+def begin(engine: ScoreEngine, partitions: Sequence[Partition], batch: ScoreBatch) -> None:
+    """Pass queries to an engine; an engine that works in the background starts to score them."""
+    if batch.floors is not None and isinstance(engine, BackgroundEngine):
+        batch.begun.extend(engine.begin(batch.requests(partition), partition) for partition in partitions)
 
 
 def results(

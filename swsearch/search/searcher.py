@@ -39,7 +39,7 @@ from swsearch.search.needs import QueryNeeds
 from swsearch.search.options import SearchOptions
 from swsearch.search.query_frames import QueryFrame, QueryFrames, frame_lengths
 from swsearch.search.ranking import RankedCandidates, cut, cut_passing, in_order, merge_frames
-from swsearch.search.score_batches import ScoreBatch, begin, in_proportion, results
+from swsearch.search.score_batches import ScoreBatch, begin, gather, in_proportion, results
 from swsearch.search.search_subjects import SearchSubjects
 from swsearch.search.significance import Significance
 from swsearch.search.simulation import scheme_statistics
@@ -254,10 +254,9 @@ class Searcher:
             return [f"one query at a time against {counted(n_subjects, 'subject')}, divided among the threads"]
         lines = []
         for batch in self._batches(queries):
-            floors = [self.significance.floor(len(prepared.query)) for prepared in batch for _ in prepared.profiles]
-            profiles = [profile for prepared in batch for profile in prepared.profiles]
+            gathered = self._gathered(batch)
             for partition in self.search_subjects.partitions:
-                lines += self.engine.explain(profiles, partition, floors)
+                lines += self.engine.explain(gathered.requests(partition), partition)
         return lines
 
     # --- the steps ---
@@ -319,6 +318,12 @@ class Searcher:
             yield batch
 
     def _begin(self, batch: list[_PreparedQuery]) -> ScoreBatch:
+        gathered = self._gathered(batch)
+        begin(self.engine, self.search_subjects.partitions, gathered)
+        return gathered
+
+    def _gathered(self, batch: list[_PreparedQuery]) -> ScoreBatch:
+        """The queries as engines score them."""
         floors = None
         if self.observe is None:
             floors = [self.significance.floor(len(prepared.query)) for prepared in batch]
@@ -328,7 +333,7 @@ class Searcher:
         def floors_between(lengths: LengthRange) -> list[int]:
             return [self.significance.floor(len(prepared.query), lengths) for prepared in batch]
 
-        return begin(self.engine, self.search_subjects.partitions, groups, floors, bounds, floors_between)
+        return gather(groups, floors, bounds, floors_between)
 
     def _results(
         self, batch: list[_PreparedQuery], scores: ScoreBatch, progress: Progress | None, idle_since: float

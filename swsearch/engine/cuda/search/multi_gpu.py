@@ -269,9 +269,8 @@ class CudaDevices(Closeable):
             # A failure is not lost: the search repeats what failed, and reports it.
             self._threads[0].submit(self.engines[0].preload, partition)
 
-    def explain(self, profiles: Sequence[QueryProfile], partition: Partition, floors: Sequence[int]) -> list[str]:
+    def explain(self, requests: Sequence[ScoreRequest], partition: Partition) -> list[str]:
         """See :class:`swsearch.engine.protocol.BackgroundEngine`."""
-        requests = score_requests(profiles, floors)
         share = self._shares_of(partition).parts[0] if self.shares_subjects(len(requests), partition) else partition
         return self.engines[0].plan(requests, share).lines() if len(share) else []
 

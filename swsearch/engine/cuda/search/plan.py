@@ -286,8 +286,9 @@ class BatchPlan:
                 if not query.is_deferred:
                     why = f"score more than {plan.arithmetic.largest_exact(query.profile.max_score):,}"
                 else:
-                    floors = sorted({f"{part.floor:,}" for part in query.ranges}, key=len)
-                    why = f"may reach a score of {' to '.join([floors[0], *floors[-1:]][: len(floors)])}"
+                    floors = sorted({part.floor for part in query.ranges})
+                    lengths = f" to {floors[-1]:,}, by their length" if len(floors) > 1 else ""
+                    why = f"may reach a score of {floors[0]:,}{lengths}"
                 found.append(f"  scored again in {BITS[query.again.arithmetic]}: {of_query}subjects that {why}")
         return found
 

@@ -9,7 +9,7 @@ from swsearch.database.partition import Partition
 from swsearch.engine.cuda.runtime.device import Device
 from swsearch.engine.cuda.search.multi_gpu import PROFILES_PER_DEVICE, CudaDevices
 from swsearch.engine.cuda.search.subjects import chunk_bytes
-from swsearch.engine.protocol import ScoreEngine
+from swsearch.engine.protocol import ScoreEngine, score_requests
 from swsearch.engine.reference import ReferenceEngine
 from swsearch.errors import EngineUnavailable
 from swsearch.hits.score_block import ScoreBlock
@@ -57,7 +57,7 @@ def test_the_memory_decides_how_subjects_are_divided(missing_bytes, n_of_first):
     profiles, partition = small_case(8, 1)
     assert partition.lengths[:28].sum() < partition.n_residues / 2 <= partition.lengths[:30].sum()
     with CudaDevices([0, 1], opener(), chunk_bytes(partition) - missing_bytes) as engine:
-        assert f"{n_of_first} subjects" in "".join(engine.explain(profiles, partition, [30]))
+        assert f"{n_of_first} subjects" in "".join(engine.explain(score_requests(profiles, [30]), partition))
         for floors in (None, [30]):
             found = engine.score(profiles, partition, floors)
             assert_same(found, ReferenceEngine().score(profiles, partition, floors))
