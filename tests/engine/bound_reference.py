@@ -98,21 +98,22 @@ def bounds(
     scores = np.pad(pairs.scores, missing, constant_values=-128)
     first = pairs.open + pairs.extend
     band_cost = steps["band_cost"](rows, first, pairs.extend)
-    kept = np.zeros((scores.shape[0] + 1, scores.shape[1] + 1, n_pairs), np.int32)
-    e = np.zeros((scores.shape[0] // rows, n_pairs), np.int32)
-    peak = np.zeros(n_pairs, np.int32)
-    every_e = np.zeros((len(e), scores.shape[1], n_pairs), np.int32)
-    for j in range(1, scores.shape[1] + 1):
-        f = np.zeros(n_pairs, np.int32)
-        for band in range(len(e)):
-            top = band * rows
-            paired = limited(steps["paired"](kept[top : top + rows, j - 1], scores[top : top + rows, j - 1]))
-            opened = limited(steps["opened"](steps["band"](paired), first))
-            highest_gap = steps["highest_gap"](e[band], f, opened)
-            kept[top + 1 : top + rows + 1, j] = steps["kept"](paired, highest_gap)
-            e[band] = limited(steps["next_e"](e[band], opened, pairs.extend))
-            f = limited(steps["next_f"](highest_gap, opened, band_cost))
-        every_e[:, j - 1] = e
-        if j % COLUMNS_PER_LOOK == 0:
-            peak = np.maximum(peak, e.max(axis=0))
+    n_bands, width = len(scores) // rows, scores.shape[1]
+    kept = np.zeros((len(scores) + 1, width + 1, n_pairs), np.int32)
+    e = np.zeros((n_bands, n_pairs), np.int32)
+    f = np.zeros((n_bands + 1, n_pairs), np.int32)
+    every_e = np.zeros((n_bands, width, n_pairs), np.int32)
+    # Each band computes a column one step after the band above: all bands of a step at once.
+    for step in range(width + n_bands - 1):
+        bands = np.arange(max(0, step - width + 1), min(n_bands, step + 1))
+        j = step - bands
+        i = bands * rows + np.arange(rows)[:, None]
+        paired = limited(steps["paired"](kept[i, j], scores[i, j]))
+        opened = limited(steps["opened"](steps["band"](paired), first))
+        highest_gap = steps["highest_gap"](e[bands], f[bands], opened)
+        kept[i + 1, j + 1] = steps["kept"](paired, highest_gap)
+        e[bands] = limited(steps["next_e"](e[bands], opened, pairs.extend))
+        f[bands + 1] = limited(steps["next_f"](highest_gap, opened, band_cost))
+        every_e[bands, j] = e[bands]
+    peak = every_e[:, COLUMNS_PER_LOOK - 1 :: COLUMNS_PER_LOOK].max(axis=(0, 1), initial=0)
     return Bounds(kept[1 : n_rows + 1, 1 : n_columns + 1], steps["look"](peak, pairs.open, pairs.extend), every_e)
