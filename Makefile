@@ -8,7 +8,8 @@ DEMO := demo
 
 NATIVE_SOURCES := CMakeLists.txt pyproject.toml $(shell find simd -name '*.cpp' -o -name '*.hpp')
 TESTS ?= tests swsearch
-JOBS ?= auto
+# One more than there are processors, because some tests wait: for a signal, a lock or another process.
+JOBS ?= $(shell expr $$(nproc) + 1)
 
 CAMPAIGN_MINUTES ?= 60
 CAMPAIGN_JOBS ?= 2

@@ -45,6 +45,8 @@ class SearchSubjects:
         All subjects that are scored.
     n_residues : int
         Number of residues of all partitions.
+    n_subjects : int
+        Number of subjects that are searched.
     distinct_lengths : uint32 array
         The distinct lengths of the searched subjects for the statistics, ascending.
     notes : tuple of str
@@ -84,6 +86,7 @@ class SearchSubjects:
             self.parameters = {"chosen_subjects": selection.n_subjects, "chosen_digest": selection.digest}
         self.partitions = list(self._cut(chosen, partition_residues))
         self.n_residues = sum(partition.n_residues for partition in self.partitions)
+        self.n_subjects = sum(map(len, self.partitions)) // len(self.frames)
         self.distinct_lengths = distinct(self._counted(lengths))
 
     def _cut(self, chosen: NDArray[np.bool_] | None, partition_residues: int | None) -> Iterator[Partition]:

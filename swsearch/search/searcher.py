@@ -37,6 +37,7 @@ from swsearch.scoring.matrix import matrix_text
 from swsearch.search.alignments import SubjectAligner, SubjectAlignment
 from swsearch.search.needs import QueryNeeds
 from swsearch.search.options import SearchOptions
+from swsearch.search.provisional_cut import PositiveSubjects
 from swsearch.search.query_frames import QueryFrame, QueryFrames, frame_lengths
 from swsearch.search.ranking import RankedCandidates, cut, cut_passing, in_order, merge_frames
 from swsearch.search.score_batches import ScoreBatch, begin, gather, in_proportion, results
@@ -69,12 +70,15 @@ class _PreparedQuery:
         The query as it is searched and reported.
     frames : list of QueryFrame
     bound : TopKBound or None
+    provisional_evalue : float or None
+        The E-value cut with which it is scored first (:mod:`swsearch.search.provisional_cut`), if it has one.
     """
 
     number: int
     query: SequenceRecord
     frames: list[QueryFrame]
     bound: TopKBound | None
+    provisional_evalue: float | None
 
     @property
     def profiles(self) -> list[QueryProfile]:
@@ -161,6 +165,7 @@ class Searcher:
         n_comparisons = self._query_frames.n_frames * len(self.search_subjects.frames)
         statistics = scheme_statistics(self.scheme, threads)
         self.significance = Significance(statistics, self.search_subjects, options, n_comparisons)
+        self._positive_subjects = PositiveSubjects(self.search_subjects.partitions)
         matrix = self.scheme.matrix if self._query_frames.profiles.corrected else None
         ends_engine = engine if isinstance(engine, EndsEngine) else None
         self._aligner = SubjectAligner(self.search_subjects, aligned, matrix, options.max_hsps, threads, ends_engine)
@@ -307,8 +312,7 @@ class Searcher:
         n_rows = 0
         for number, query in enumerate(queries):
             searched = self.as_searched(query)
-            bound = self.significance.top_k_bound(len(query))
-            prepared = _PreparedQuery(number, searched, self._query_frames.frames(searched), bound)
+            prepared = self._prepared(number, searched, len(query))
             if batch and (len(batch) == max_queries or n_rows + prepared.rows > self.engine.rows_per_call):
                 yield batch
                 batch, n_rows = [], 0
@@ -316,6 +320,16 @@ class Searcher:
             n_rows += prepared.rows
         if batch:
             yield batch
+
+    def _prepared(self, number: int, query: SequenceRecord, n_letters: int) -> _PreparedQuery:
+        frames = self._query_frames.frames(query)
+        # The subjects that pass without a cut are counted by their letters; a screen, or further frames of a subject,
+        # would be a second condition. Further alignments of a subject may be those of a strand that scores less.
+        is_simple = len(self.search_subjects.frames) == 1 and all(frame.screen is None for frame in frames)
+        is_simple &= self.options.max_hsps == 1 or len(frames) == 1
+        evalue = self.significance.provisional_evalue if is_simple and self.observe is None else None
+        bound = None if evalue is not None else self.significance.top_k_bound(n_letters)
+        return _PreparedQuery(number, query, frames, bound, evalue)
 
     def _begin(self, batch: list[_PreparedQuery]) -> ScoreBatch:
         gathered = self._gathered(batch)
@@ -326,14 +340,17 @@ class Searcher:
         """The queries as engines score them."""
         floors = None
         if self.observe is None:
-            floors = [self.significance.floor(len(prepared.query)) for prepared in batch]
+            floors = [self._floor(prepared) for prepared in batch]
         bounds = [prepared.bound if len(self.search_subjects.frames) == 1 else None for prepared in batch]
         groups = [prepared.profiles for prepared in batch]
 
         def floors_between(lengths: LengthRange) -> list[int]:
-            return [self.significance.floor(len(prepared.query), lengths) for prepared in batch]
+            return [self._floor(prepared, lengths) for prepared in batch]
 
         return gather(groups, floors, bounds, floors_between)
+
+    def _floor(self, prepared: _PreparedQuery, lengths: LengthRange | None = None) -> int:
+        return self.significance.floor(len(prepared.query), lengths, prepared.provisional_evalue)
 
     def _results(
         self, batch: list[_PreparedQuery], scores: ScoreBatch, progress: Progress | None, idle_since: float
@@ -349,6 +366,8 @@ class Searcher:
         query = prepared.query
         compared = self._compared(prepared, blocks)
         passed = merge_frames(compared)
+        if prepared.provisional_evalue is not None and not self._has_the_best(prepared, passed):
+            return self._result(*self._scored_without_cut(prepared))
         candidates = self._promising(passed, prepared.bound)
         ranked, n_passed, found = self._best(prepared, compared, candidates)
         cells = prepared.rows * self.search_subjects.n_residues
@@ -359,8 +378,29 @@ class Searcher:
             n_rescored=sum(block.n_rescored for block in blocks),
         )
         hits = self._hits(query, ranked, found)
-        n_left_out = sum(block.n_left_out for block in blocks) + len(passed) - len(candidates)
-        return QueryResult(prepared.number, query.header, query.letters, hits, n_passed + n_left_out, stats)
+        if prepared.provisional_evalue is None:
+            n_passed += sum(block.n_left_out for block in blocks) + len(passed) - len(candidates)
+        else:
+            n_passed = self._positive_subjects.count(prepared.profiles)
+        return QueryResult(prepared.number, query.header, query.letters, hits, n_passed, stats)
+
+    def _has_the_best(self, prepared: _PreparedQuery, passed: RankedCandidates) -> bool:
+        """Whether the N best subjects are among those that passed the provisional cut."""
+        evalues = self.significance.evalues(passed.subject_index, passed.score, len(prepared.query))
+        assert evalues is not None
+        assert prepared.provisional_evalue is not None
+        return int((evalues <= prepared.provisional_evalue).sum()) >= self.options.top
+
+    def _scored_without_cut(self, prepared: _PreparedQuery) -> tuple[_PreparedQuery, list[ScoreBlock], float]:
+        """The query without its provisional cut, its scores, and the engine's time per cell."""
+        prepared = replace(prepared, bound=self.significance.top_k_bound(len(prepared.query)), provisional_evalue=None)
+        scores = self._begin([prepared])
+        try:
+            found = results(self.engine, self.search_subjects.partitions, scores, None, time.perf_counter())
+            ((_, blocks, seconds_a_cell),) = found
+        finally:
+            scores.cancel()
+        return prepared, blocks, seconds_a_cell
 
     # --- from scores to candidates ---
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from swsearch.errors import InputError
 from swsearch.search.options import SearchOptions
+from swsearch.search.provisional_cut import provisional_evalue
 from swsearch.search.search_subjects import SearchSubjects
 from swsearch.search.top_k_bound import TopKBound
 from swsearch.sequences.genetic_code import CODON
@@ -61,7 +62,7 @@ class Significance:
         self._subjects = search_subjects
         self._options = options
         self._lowest_score = self._lowest_allowed_score()
-        self._floors: dict[int, list[tuple[int, int, int]]] = {}
+        self._floors: dict[tuple[int, float], list[tuple[int, int, int]]] = {}
 
     def _lowest_allowed_score(self) -> int:
         lowest = self._options.min_score or 1
@@ -85,30 +86,45 @@ class Significance:
         """Length of a query for the statistics: in residues, or in codons if the query is translated."""
         return n_letters if self._options.query_frames == (0,) else n_letters // CODON
 
-    def floor(self, n_letters: int, lengths: LengthRange | None = None) -> int:
+    @property
+    def provisional_evalue(self) -> float | None:
+        """The E-value cut with which the best subjects are searched first; None if there is none.
+
+        See :mod:`swsearch.search.provisional_cut`. It is for searches whose options cut neither by E-value nor by
+        score, and whose alignments are not filtered: any subject may then be needed to complete the list.
+        """
+        options = self._options
+        if not isinstance(self.statistics, Statistics) or not math.isinf(options.evalue):
+            return None
+        if options.alignment_filter or self._lowest_score > 1:
+            return None
+        return provisional_evalue(options.top, self._subjects.n_subjects)
+
+    def floor(self, n_letters: int, lengths: LengthRange | None = None, evalue: float | None = None) -> int:
         """Lowest score with which a subject can be reported for a query of ``n_letters``.
 
         ``lengths`` restricts it to stored subjects of these lengths, both included. Long subjects need higher scores.
         The floor may be that of further lengths as well: floors are computed for the ranges between
-        :data:`LENGTH_STEPS`.
+        :data:`LENGTH_STEPS`. ``evalue`` is the E-value cut, by default that of the options.
         """
-        if n_letters not in self._floors:
-            self._floors[n_letters] = self._floors_of(n_letters)
+        key = n_letters, self._options.evalue if evalue is None else evalue
+        if key not in self._floors:
+            self._floors[key] = self._floors_of(*key)
         return min(
             floor
-            for shortest, longest, floor in self._floors[n_letters]
+            for shortest, longest, floor in self._floors[key]
             # A translated subject counts as many residues as its longest frame; another may be shorter by one.
             if lengths is None or (longest >= lengths[0] and shortest <= lengths[1] + 1)
         )
 
-    def _floors_of(self, n_letters: int) -> list[tuple[int, int, int]]:
+    def _floors_of(self, n_letters: int, evalue: float) -> list[tuple[int, int, int]]:
         """The shortest length, the longest length and the floor of each range of lengths."""
         counted = self._subjects.distinct_lengths
         if not isinstance(self.statistics, Statistics):
             return [(0, 2**32, self._lowest_score)]
         ranges = [part for part in np.split(counted, np.searchsorted(counted, LENGTH_STEPS)) if part.size] or [counted]
         floors = self.statistics.min_scores(
-            self._options.evalue, self.query_residues(n_letters), ranges, self.search_space, self.n_comparisons
+            evalue, self.query_residues(n_letters), ranges, self.search_space, self.n_comparisons
         )
         return [
             (int(part[0]), int(part[-1]), max(self._lowest_score, floor))

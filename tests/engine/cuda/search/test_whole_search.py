@@ -102,6 +102,19 @@ def test_hits_are_the_cpu_engines_to_the_byte(case, monkeypatch, choice):
     assert len(json.loads(Path("cuda.json").read_text())["queries"]) == 4
 
 
+@pytest.mark.parametrize("evalue", [1e-9, 30.0], ids=["too few pass", "enough pass"])
+@pytest.mark.parametrize("devices", ["0", "0,1"])
+def test_the_best_without_a_cut_are_found_with_a_provisional_one(case, monkeypatch, evalue, devices):
+    """Two queries per call; a query for which too few subjects pass is scored again while the next call is scored."""
+    without_cut = ["--evalue", "inf", "--top", "5"]
+    assert searched("cpu", *without_cut) == 0  # a database of this size has no provisional cut
+    monkeypatch.setattr("swsearch.engine.cuda.search.engine.CudaEngine.profiles_per_call", 2)
+    monkeypatch.setattr("swsearch.search.significance.provisional_evalue", lambda *_: evalue)
+    use(monkeypatch, opener())
+    assert searched("cuda", *without_cut, "--devices", devices) == 0
+    assert Path("cuda.json").read_bytes() == Path("cpu.json").read_bytes()
+
+
 def test_a_store_that_cannot_be_opened_ends_the_search(case, monkeypatch, capsys):
     """The store is opened when the GPU is already at work."""
     closed = []

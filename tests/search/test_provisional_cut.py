@@ -1,0 +1,177 @@
+"""The provisional E-value cut of searches without a cut: it changes no result, and engines are given floors.
+
+Expected values: the same searches without the provisional cut, and the scores of the reference engine.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import swsearch
+from swsearch.database.partition import Partition
+from swsearch.database.reader import PackedDatabase
+from swsearch.engine.cpu.engine import CpuEngine
+from swsearch.engine.reference import ReferenceEngine
+from swsearch.query.profile import QueryProfile, sequence_profile
+from swsearch.scoring.scheme import default_scheme
+from swsearch.search import provisional_cut
+from swsearch.search.provisional_cut import PositiveSubjects, provisional_evalue
+from swsearch.search.query_file import read_queries
+from swsearch.search.searcher import Searcher
+from swsearch.sequences.alphabet import DNA, PAD_CODE, PROTEIN, Alphabet
+from tests.support import random_codes, random_protein
+from tests.translated_data import planted, real_proteins, write_fasta
+
+N_SUBJECTS = 260
+NEVER = 10**9
+"""Subjects per expected hit that no database here has."""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Databases of proteins and of DNA, most of them unrelated to the queries; some score 0, which no cut passes."""
+    rng = np.random.default_rng(31)
+    path = tmp_path_factory.mktemp("provisional")
+    proteins = real_proteins(20, longest=120)
+    others = [
+        (f"other_{n}", PROTEIN.decode(random_protein(rng, int(length))))
+        for n, length in enumerate(rng.integers(1, 200, N_SUBJECTS))
+    ]
+    genes = planted(rng, proteins[:12])
+    bases = [
+        (f"dna_{n}", DNA.decode(random_codes(rng, int(length), 4)))
+        for n, length in enumerate(rng.integers(1, 300, N_SUBJECTS))
+    ]
+    queries = {"proteins": [*proteins[:4], ("short", "WWCW")], "genes": genes[:4]}
+    write_fasta(
+        path / "masked.queries.fasta", [(name, letters[:9].lower() + letters[9:]) for name, letters in proteins[:2]]
+    )
+    subjects = {"proteins": [*proteins, *others, ("x", "XXXX")], "genes": [*genes, *bases, ("n", "NNN")]}
+    alphabets: dict[str, Alphabet] = {"proteins": PROTEIN, "genes": DNA}
+    for name, alphabet in alphabets.items():
+        write_fasta(path / f"{name}.queries.fasta", queries[name])
+        write_fasta(path / f"{name}.fasta", subjects[name])
+        swsearch.build_database([path / f"{name}.fasta"], path / f"{name}.db", alphabet=alphabet)
+    return path
+
+
+class Recorder(CpuEngine):
+    """Records the floors of all profiles."""
+
+    floors: list[int]
+
+    def score(self, profiles: Any, partition: Any, floors: Sequence[int] | None = None, progress: Any = None) -> Any:
+        assert floors is not None
+        self.floors = [*getattr(self, "floors", []), *floors]
+        return super().score(profiles, partition, floors, progress)
+
+
+def search(folder: Path, query: str, subject: str, **options: Any) -> tuple[list[object], list[int]]:
+    """All columns of all hits with the number of subjects that passed, and the floors that the engine was given."""
+    chosen = swsearch.SearchOptions(evalue=math.inf, **options)
+    with Recorder(1) as engine, PackedDatabase.open(folder / f"{subject}.db") as database:
+        searcher = Searcher(database, engine, chosen)
+        queries = read_queries(folder / f"{query}.queries.fasta", searcher.query_alphabet)
+        results = [(result.hits, result.n_passed) for result in searcher.search(queries)]
+    return results, engine.floors
+
+
+@pytest.mark.parametrize("ties", ["cut", "all"])
+@pytest.mark.parametrize("top", [1, 7, 40])
+@pytest.mark.parametrize(
+    ("query", "subject", "options"),
+    [
+        ("proteins", "proteins", {}),
+        ("proteins", "proteins", {"max_hsps": 3}),
+        ("genes", "genes", {}),
+        ("genes", "proteins", {"translate": "query"}),
+    ],
+    ids=["protein", "several alignments", "both strands", "six frames"],
+)
+def test_results_are_those_of_a_search_of_all_scores(
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    query: str,
+    subject: str,
+    options: dict[str, Any],
+    top: int,
+    ties: str,
+) -> None:
+    options = {**options, "top": top, "ties": ties}
+    monkeypatch.setattr(provisional_cut, "SMALLEST_SHARE", NEVER)
+    expected, floors = search(folder, query, subject, **options)
+    assert set(floors) == {1}
+    monkeypatch.setattr(provisional_cut, "SMALLEST_SHARE", 1)
+    found, floors = search(folder, query, subject, **options)
+    assert found == expected
+    assert floors.count(1) <= 1  # the short query finds too few
+
+
+def test_a_query_that_finds_too_few_is_scored_again(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A cut that few subjects pass, and none of some queries: those have two floors, one of them 1."""
+    monkeypatch.setattr(provisional_cut, "SMALLEST_SHARE", NEVER)
+    expected, _ = search(folder, "proteins", "proteins", top=12)
+    monkeypatch.setattr("swsearch.search.significance.provisional_evalue", lambda *_: 1e-3)
+    found, floors = search(folder, "proteins", "proteins", top=12)
+    assert found == expected
+    assert floors.count(1) == len(found)  # no query has 12 related subjects
+    assert len(floors) == 2 * len(found)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"min_score": 20},
+        {"min_bits": 15.0},
+        {"min_identity": 30.0},
+        {"mask": "lower"},
+    ],
+    ids=str,
+)
+def test_other_filters_have_no_provisional_cut(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, options: dict[str, Any]
+) -> None:
+    """Their numbers of subjects that pass are not known without all scores, or any subject may be needed."""
+    monkeypatch.setattr(provisional_cut, "SMALLEST_SHARE", NEVER)
+    expected, floors = search(folder, "masked", "proteins", top=3, **options)
+    monkeypatch.setattr(provisional_cut, "SMALLEST_SHARE", 1)
+    assert search(folder, "masked", "proteins", top=3, **options) == (expected, floors)
+
+
+def test_subjects_that_score_are_counted() -> None:
+    """Expected values: the reference engine's scores. Subjects of few letters, some with the only match far inside."""
+    rng = np.random.default_rng(32)
+    letters = [rng.choice(23, size=rng.integers(1, 4), replace=False) for _ in range(300)]
+    subjects = [rng.choice(few, size=rng.integers(1, 60)).astype(np.uint8) for few in letters]
+    for subject in subjects[::3]:
+        subject[: rng.integers(0, len(subject) + 1)] = PAD_CODE - 1
+    partition = Partition.pack(subjects)
+    counter = PositiveSubjects([partition[:100], partition[100:]])
+    scheme = default_scheme(PROTEIN)
+    for _ in range(30):
+        profiles = [sequence_profile(rng.integers(0, 22, length).astype(np.uint8), scheme) for length in (1, 2)]
+        scores = [ReferenceEngine().score([profile], partition)[0].score for profile in profiles]
+        assert counter.count(profiles) == int((np.maximum(*scores) >= 1).sum())
+        assert counter.count(profiles[:1]) == int((scores[0] >= 1).sum())
+
+
+def test_queries_with_the_same_letters_are_counted_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    counted: list[int] = []
+    really = provisional_cut._count
+    monkeypatch.setattr(provisional_cut, "_count", lambda *given: counted.append(1) or really(*given))
+    counter = PositiveSubjects([Partition.pack([np.array([0, 1], np.uint8)])])
+    scheme = default_scheme(PROTEIN)
+    profiles: list[QueryProfile] = [sequence_profile(np.array(codes, np.uint8), scheme) for codes in ([0], [0, 0], [4])]
+    assert [counter.count([profile]) for profile in profiles] == [1, 1, 0]
+    assert len(counted) == 2
+
+
+def test_a_small_database_has_no_provisional_cut() -> None:
+    assert provisional_evalue(50, 1_000) is None
+    assert provisional_evalue(50, 500_000) == 220.0
