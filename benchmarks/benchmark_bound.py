@@ -86,7 +86,7 @@ def measure(
             walls.append(time.perf_counter() - start)
             seconds.append(engine.timing.seconds)
         cells = partition.n_residues * sum(request.profile.length for request in requests)
-        decided = engine.timing.n_bounded / (len(requests) * len(partition))
+        decided = sum(block.n_bounded for block in found.values()) / (len(requests) * len(partition))
         rows.append(
             {
                 "lengths": [request.profile.length for request in requests],

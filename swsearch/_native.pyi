@@ -168,7 +168,7 @@ def score_partition(
     n_threads: int,
     progress: Callable[[int], None] | None = None,
     band_rows: int = -1,
-) -> list[int]:
+) -> list[tuple[int, int]]:
     """Write the local score of every subject against every profile to ``scores[profile, subject]``.
 
     Parameters
@@ -197,8 +197,9 @@ def score_partition(
 
     Returns
     -------
-    list of int
-        For each profile, the number of subjects whose score exceeds the narrowest lanes that represent its gap cost.
+    list of (int, int)
+        For each profile, the number of subjects whose score exceeds the narrowest lanes that represent its gap cost,
+        and the number of subjects that a bound proved to score below the floor, without those divided into windows.
 
     Raises
     ------

@@ -26,11 +26,12 @@ bool is_band_size(int band_rows) {
     return std::find(std::begin(score::kBandSizes), std::end(score::kBandSizes), band_rows) != std::end(score::kBandSizes);
 }
 
-std::vector<std::uint64_t> score_partition(const std::vector<std::pair<Array, Array>>& profiles, int gap_open, int gap_extend,
-                                           const Array& residues, const Array& starts, const Array& lengths,
-                                           const OutputArray& scores_array, const std::vector<std::int32_t>& floors,
-                                           const std::string& instruction_set, int n_threads, const nb::object& progress,
-                                           int band_rows) {
+using Counts = std::vector<std::pair<std::uint64_t, std::uint64_t>>;
+
+Counts score_partition(const std::vector<std::pair<Array, Array>>& profiles, int gap_open, int gap_extend,
+                       const Array& residues, const Array& starts, const Array& lengths, const OutputArray& scores_array,
+                       const std::vector<std::int32_t>& floors, const std::string& instruction_set, int n_threads,
+                       const nb::object& progress, int band_rows) {
     const score::Kernels& kernels = score::fastest_kernels_of(instruction_set);
     check_that(band_rows == score::kNoBand || band_rows == score::kChooseBand || is_band_size(band_rows), kBandMessage);
     check_that(floors.size() == profiles.size(), "floors must have one element a profile");
@@ -52,10 +53,13 @@ std::vector<std::uint64_t> score_partition(const std::vector<std::pair<Array, Ar
     Observer observer;
     PythonPoll poll(observer, progress);
     const nb::gil_scoped_release no_lock;
-    std::vector<std::uint64_t> n_rescored = score::score_subjects(queries, subjects, scores.data, kernels, band_rows, n_threads,
-                                                                  observer, std::ref(poll));
+    Counts counts;
+    for (const score::ScoreCounts& of_query : score::score_subjects(queries, subjects, scores.data, kernels, band_rows,
+                                                                    n_threads, observer, std::ref(poll))) {
+        counts.emplace_back(of_query.n_wide, of_query.n_bounded);
+    }
     poll();
-    return n_rescored;
+    return counts;
 }
 
 void bound_partition(const std::pair<Array, Array>& query, int gap_open, int gap_extend, const Array& residues,

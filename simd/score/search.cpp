@@ -142,9 +142,10 @@ public:
           band_rows_(band_rows),
           n_threads_(n_threads),
           observer_(observer),
-          poll_(poll) {}
+          poll_(poll),
+          counts_(queries.size()) {}
 
-    std::vector<uint64_t> run() {
+    std::vector<ScoreCounts> run() {
         std::fill(scores_, scores_ + queries_.size() * static_cast<size_t>(subjects_.n), 0);
         begin();
         for (round_ = 0; round_ < static_cast<int>(std::size(kRounds)); ++round_) {
@@ -170,14 +171,13 @@ public:
             }
             groups_ = std::move(later);
         }
-        std::vector<uint64_t> n_wide;
         for (uint32_t q = 0; q < queries_.size(); ++q) {
             const int32_t* scores = scores_of(q);
             const int32_t largest = kernels_.largest[start_width(queries_[q])];
-            n_wide.push_back(static_cast<uint64_t>(
-                std::count_if(scores, scores + subjects_.n, [&](int32_t score) { return score >= largest; })));
+            counts_[q].n_wide = static_cast<uint64_t>(
+                std::count_if(scores, scores + subjects_.n, [&](int32_t score) { return score >= largest; }));
         }
-        return n_wide;
+        return counts_;
     }
 
 private:
@@ -316,11 +316,7 @@ private:
         }
         uint8_t* memory = scratch.at_least(kernels_.many_scratch[kBits8](&query, 1, longest));
         kernels_.bounds[kernel](&query, 1, batch, n, memory, scores, {&observer_.stop, &observer_.cells});
-        uint64_t reached = 0;
-        if (!observer_.stop_requested()) {
-            mark_bounds(scores, n, query.floor, reached);
-        }
-        return reached;
+        return observer_.stop_requested() ? 0 : mark_bounds(scores, n, query.floor);
     }
 
     double many_cost(const Group& group, double longest) const {
@@ -459,7 +455,10 @@ private:
         for (int q = 0; q < group.size(); ++q) {
             int32_t* const scores = results.data() + q * work.count;
             if (bounds) {
-                mark_bounds(scores, work.count, queries[q].floor, group.reached);
+                const uint64_t reached = mark_bounds(scores, work.count, queries[q].floor);
+                __atomic_fetch_add(&group.reached, reached, __ATOMIC_RELAXED);
+                uint64_t& n_bounded = counts_[group.numbers[static_cast<size_t>(q)]].n_bounded;
+                __atomic_fetch_add(&n_bounded, work.windows ? 0 : static_cast<uint64_t>(work.count) - reached, __ATOMIC_RELAXED);
             }
             store(work, q, scores);
         }
@@ -488,14 +487,15 @@ private:
 
     void count(uint64_t cells) { __atomic_fetch_add(&observer_.cells, cells, __ATOMIC_RELAXED); }
 
-    // Replaces bounds below the floor by 0 and marks the others, because their subjects must be scored.
-    static void mark_bounds(int32_t* scores, int n, int32_t floor, uint64_t& n_reached) {
+    // Replaces bounds below the floor by 0 and marks the others, because their subjects must be scored; returns their
+    // number.
+    static uint64_t mark_bounds(int32_t* scores, int n, int32_t floor) {
         uint64_t reached = 0;
         for (int i = 0; i < n; ++i) {
             scores[i] = scores[i] == kSaturated || scores[i] >= floor ? kSaturated : 0;
             reached += scores[i] == kSaturated;
         }
-        __atomic_fetch_add(&n_reached, reached, __ATOMIC_RELAXED);
+        return reached;
     }
 
     void store(const Work& work, int q, const int32_t* scores) {
@@ -544,6 +544,7 @@ private:
     int n_threads_;
     Observer& observer_;
     const std::function<void()>& poll_;
+    std::vector<ScoreCounts> counts_;
     std::vector<Scratch> scratch_;  // one per worker
     std::vector<Group> groups_;
     std::vector<Work> work_;
@@ -553,9 +554,9 @@ private:
 
 }  // namespace
 
-std::vector<uint64_t> score_subjects(const std::vector<Query>& queries, const Subjects& subjects, int32_t* scores,
-                                     const Kernels& kernels, int band_rows, int n_threads, Observer& observer,
-                                     const std::function<void()>& poll) {
+std::vector<ScoreCounts> score_subjects(const std::vector<Query>& queries, const Subjects& subjects, int32_t* scores,
+                                        const Kernels& kernels, int band_rows, int n_threads, Observer& observer,
+                                        const std::function<void()>& poll) {
     return Search(queries, subjects, scores, kernels, band_rows, n_threads, observer, poll).run();
 }
 

@@ -17,16 +17,22 @@ namespace swsearch::score {
 constexpr int kNoBand = 0;       // every score is computed exactly
 constexpr int kChooseBand = -1;  // the search chooses for each query
 
+// How some of the scores of a query were found.
+struct ScoreCounts {
+    uint64_t n_wide = 0;     // scores that exceed the narrowest lanes that can represent the query's gap cost
+    uint64_t n_bounded = 0;  // subjects, not divided into windows, that a bound proved to score below the floor
+};
+
 // Writes scores[q * subjects.n + s]: the exact score if it is at least the query's floor, otherwise any number below
-// the floor. Returns for each query how many of its scores exceed the narrowest lanes that can represent its gap cost.
+// the floor. Returns the counts of each query.
 // Counts each cell once in the observer, and calls poll on the calling thread about every 100 ms; an exception of poll
 // stops the workers and is thrown from this function after they have ended.
 //
 // Queries with a floor are bounded first. band_rows is the number of query rows per band, one of kBandSizes, or kNoBand,
 // or kChooseBand; no score that reaches its floor depends on it.
-std::vector<uint64_t> score_subjects(const std::vector<Query>& queries, const Subjects& subjects, int32_t* scores,
-                                     const Kernels& kernels, int band_rows, int n_threads, Observer& observer,
-                                     const std::function<void()>& poll);
+std::vector<ScoreCounts> score_subjects(const std::vector<Query>& queries, const Subjects& subjects, int32_t* scores,
+                                        const Kernels& kernels, int band_rows, int n_threads, Observer& observer,
+                                        const std::function<void()>& poll);
 
 // Writes the upper bound of each score as the kernel for bounds with this number of rows per band computes it, or
 // kSaturated. The gap costs must fit 8 bits.

@@ -95,7 +95,11 @@ def execute(files: list[str], search: SearchArguments, run: RunArguments, *, ski
                     say(f"no E-values: {statistics.statistics}")
             write = None if report is None else _write_report(report, run.out, stack)
             events = None if run.events is None else _event_stream(run.events, stack)
-            progress = stack.enter_context(ProgressReport("searching", found.cells, "GCUPS", 1e9, search.quiet))
+            every_cell = search.no_bound or check is not None or searcher.engine.name == "reference"
+            unit = (
+                "GCUPS" if every_cell else "effective GCUPS"
+            )  # a bound may take the place of the scores of some cells
+            progress = stack.enter_context(ProgressReport("searching", found.cells, unit, 1e9, search.quiet))
             stores: list[HitStore] = []
             total = found.asked.n_of_share
 
@@ -122,6 +126,9 @@ def execute(files: list[str], search: SearchArguments, run: RunArguments, *, ski
                 on_query_done=lambda so_far: progress.note(done_of(so_far)),
                 on_run_open=opened.append,
             )
+            if outcome.n_bounded and not search.quiet:
+                scores = f"{outcome.n_bounded:,} of {counted(outcome.n_scores, 'score')}"
+                say(f"{scores} were proved too low to report, the others were computed")
             if run.plot is not None and check is not None:
                 scheme = searcher.scheme
                 scored = counted(outcome.n_done, "query", "queries")

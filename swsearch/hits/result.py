@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from bisect import bisect_left, bisect_right
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import PurePath
 from typing import Final
 
@@ -24,12 +24,18 @@ class SearchStats:
         Wall time of the engine, and of all steps for this query.
     n_rescored : int
         Number of subjects scored again in a wider integer type.
+    n_scores : int
+        Number of scores that were needed: subjects times strands or frames. Not stored, and 0 in stored results.
+    n_bounded : int
+        Number of these that were not computed, because a bound proved that they are too low. Not stored either.
     """
 
     cells: int
     score_seconds: float
     total_seconds: float
     n_rescored: int
+    n_scores: int = field(default=0, compare=False)
+    n_bounded: int = field(default=0, compare=False)
 
     @property
     def gcups(self) -> float:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from swsearch.typing import Scores, SubjectIndex
 
@@ -23,12 +24,15 @@ class ScoreBlock:
         Number of subjects whose score exceeded the narrow integer type and was computed again in a wider one.
     n_left_out : int
         Number of subjects that reach the floor but have no row, because a top-N bound excludes them from the best N.
+    n_bounded : int
+        Number of subjects whose score was not computed, because a bound proved that it is below the floor.
     """
 
     subject_index: SubjectIndex
     score: Scores
     n_rescored: int = field(default=0)
     n_left_out: int = field(default=0)
+    n_bounded: int = field(default=0)
 
     def __len__(self) -> int:
         return len(self.score)
@@ -36,12 +40,15 @@ class ScoreBlock:
     def at_least(self, floor: int) -> ScoreBlock:
         """The rows with scores of at least ``floor``."""
         keep = np.flatnonzero(self.score >= floor)
-        return ScoreBlock(self.subject_index[keep], self.score[keep], self.n_rescored)
+        return self._rows(keep)
 
     def among(self, subjects: SubjectIndex) -> ScoreBlock:
         """The rows of these subjects."""
         keep = np.flatnonzero(np.isin(self.subject_index, subjects))
-        return ScoreBlock(self.subject_index[keep], self.score[keep], self.n_rescored)
+        return self._rows(keep)
+
+    def _rows(self, rows: NDArray[np.intp]) -> ScoreBlock:
+        return replace(self, subject_index=self.subject_index[rows], score=self.score[rows], n_left_out=0)
 
     @staticmethod
     def concatenate(blocks: list[ScoreBlock]) -> ScoreBlock:
@@ -53,4 +60,5 @@ class ScoreBlock:
             np.concatenate([block.score for block in blocks]),
             sum(block.n_rescored for block in blocks),
             sum(block.n_left_out for block in blocks),
+            sum(block.n_bounded for block in blocks),
         )

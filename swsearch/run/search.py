@@ -52,6 +52,8 @@ class RunOutcome:
         Number of queries searched or copied in this call.
     n_before : int
         Number of queries that the run had before this call.
+    n_scores, n_bounded : int
+        Number of scores that the search needed, and of those that a bound proved to be too low to report.
     n_repeated : int
         Number of queries among ``n_done`` whose results were copied from a query with the same letters.
     failed : list of RefusedRecord
@@ -64,6 +66,8 @@ class RunOutcome:
     n_done: int = 0
     n_before: int = 0
     n_repeated: int = 0
+    n_scores: int = 0
+    n_bounded: int = 0
     failed: list[RefusedRecord] = field(default_factory=list)
 
 
@@ -383,6 +387,8 @@ class Run:
             self._note_asked()
             self._store.add_query(outcome.run_id, result)
         outcome.n_done += 1
+        outcome.n_scores += result.stats.n_scores
+        outcome.n_bounded += result.stats.n_bounded
         self._log.write("query", number=result.number, id=result.header.split(" ", 1)[0], hits=len(result.hits))
         if self._on_query_done is not None:
             self._on_query_done(outcome)

@@ -45,6 +45,8 @@ class SearchSubjects:
         All subjects that are scored.
     n_residues : int
         Number of residues of all partitions.
+    n_rows : int
+        Number of rows of all partitions: one per subject, or per frame of a subject.
     n_subjects : int
         Number of subjects that are searched.
     distinct_lengths : uint32 array
@@ -86,7 +88,8 @@ class SearchSubjects:
             self.parameters = {"chosen_subjects": selection.n_subjects, "chosen_digest": selection.digest}
         self.partitions = list(self._cut(chosen, partition_residues))
         self.n_residues = sum(partition.n_residues for partition in self.partitions)
-        self.n_subjects = sum(map(len, self.partitions)) // len(self.frames)
+        self.n_rows = sum(map(len, self.partitions))
+        self.n_subjects = self.n_rows // len(self.frames)
         self.distinct_lengths = distinct(self._counted(lengths))
 
     def _cut(self, chosen: NDArray[np.bool_] | None, partition_residues: int | None) -> Iterator[Partition]:

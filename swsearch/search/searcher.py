@@ -376,6 +376,8 @@ class Searcher:
             score_seconds=cells * seconds_a_cell,
             total_seconds=cells * seconds_a_cell + time.perf_counter() - began,
             n_rescored=sum(block.n_rescored for block in blocks),
+            n_scores=len(prepared.profiles) * self.search_subjects.n_rows,
+            n_bounded=sum(block.n_bounded for block in blocks),
         )
         hits = self._hits(query, ranked, found)
         if prepared.provisional_evalue is None:

@@ -111,12 +111,12 @@ class CpuEngine(Closeable):
         progress: Progress | None,
     ) -> list[ScoreBlock]:
         scores = np.empty((len(profiles), len(partition)), dtype=np.int32)
-        n_rescored = [0] * len(profiles)
+        counts = [(0, 0)] * len(profiles)
         # The native function takes one gap cost per call; usually all profiles share it.
         for gap in dict.fromkeys(profile.gap for profile in profiles):
             chosen = [i for i, profile in enumerate(profiles) if profile.gap == gap]
             out = scores if len(chosen) == len(profiles) else np.empty((len(chosen), len(partition)), dtype=np.int32)
-            counts = _native.score_partition(
+            found = _native.score_partition(
                 [(profiles[i].rows, profiles[i].table) for i in chosen],
                 gap.open,
                 gap.extend,
@@ -130,13 +130,13 @@ class CpuEngine(Closeable):
                 progress,
                 self._band_rows,
             )
-            for i, count in zip(chosen, counts, strict=True):
-                n_rescored[i] = count
+            for i, count in zip(chosen, found, strict=True):
+                counts[i] = count
             if out is not scores:
                 scores[chosen] = out
         blocks = []
-        for i, row in enumerate(scores):
-            block = ScoreBlock(partition.subject_index, row, n_rescored[i])
+        for i, (row, (n_rescored, n_bounded)) in enumerate(zip(scores, counts, strict=True)):
+            block = ScoreBlock(partition.subject_index, row, n_rescored, n_bounded=n_bounded)
             blocks.append(block if floors is None else block.at_least(floors[i]))
         return blocks
 

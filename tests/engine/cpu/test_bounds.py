@@ -195,3 +195,26 @@ def test_bands_that_do_not_exist_are_refused() -> None:
     wide = QueryProfile(profile.rows, profile.table, GapPenalty(127, 1))
     with pytest.raises(ValueError, match="exceed 8 bits"):
         kernel_bounds(wide, Partition.pack([np.zeros(4, np.uint8)]), 4, "scalar")
+
+
+def test_subjects_that_the_bound_decides_are_counted(instruction_set: str) -> None:
+    """Expected values: the subjects whose bound, in NumPy, is below the floor."""
+    rng = np.random.default_rng(43)
+    subjects = [random_protein(rng, int(length)) for length in rng.integers(20, 60, 90)]
+    profiles = [sequence_profile(random_protein(rng, length), default_scheme(PROTEIN)) for length in (50, 70)]
+    floors = [24, 40]
+    decided = [
+        int(defined_bounds(profile, [subject], 4)[0] < floor)
+        for profile, floor in zip(profiles, floors, strict=True)
+        for subject in subjects
+    ]
+    wanted = [sum(decided[:90]), sum(decided[90:])]
+    assert 0 < wanted[0] < wanted[1]
+    partition = Partition.pack(subjects)
+    with CpuEngine(1, instruction_set, band_rows=4) as engine:
+        found = [block.n_bounded for block in engine.score(profiles, partition, floors)]
+        # A batch has as many columns as its longest subject, and with more columns no bound is lower.
+        assert all(0.8 * most <= count <= most for count, most in zip(found, wanted, strict=True))
+        assert [block.n_bounded for block in engine.score(profiles, partition)] == [0, 0]
+    with CpuEngine(1, instruction_set, band_rows=0) as engine:
+        assert [block.n_bounded for block in engine.score(profiles, partition, floors)] == [0, 0]

@@ -295,7 +295,7 @@ class TestDoor:
         return _native.score_partition(**{**arguments, **changes})  # type: ignore[arg-type]
 
     def test_it_takes_what_is_right(self) -> None:
-        assert self.call() == [0]  # no subject was rescored
+        assert self.call() == [(0, 0)]  # no subject was rescored
 
     @pytest.mark.parametrize(
         ("changes", "message"),

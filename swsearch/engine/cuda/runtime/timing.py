@@ -37,8 +37,6 @@ class Timing:
         Query residues times subject residues, with each pair counted once.
     seconds : float
         Kernel time, measured by events on the device.
-    n_bounded : int
-        Pairs of a query and a subject that a bound decided, without a score.
     batches : list of BatchTime or None
         The timeline, if a list is given.
     first, last : Event or None
@@ -47,7 +45,6 @@ class Timing:
 
     cells: int = 0
     seconds: float = 0.0
-    n_bounded: int = 0
     batches: list[BatchTime] | None = None
     first: Event | None = None
     last: Event | None = None
@@ -62,4 +59,4 @@ class Timing:
 
     def reset(self) -> None:
         """Set the sums to zero."""
-        self.cells, self.seconds, self.n_bounded = 0, 0.0, 0
+        self.cells, self.seconds = 0, 0.0

@@ -503,16 +503,20 @@ class BatchRun:
         timing = self._resources.timing
         timing.add(self._began, self._ended)
         timing.cells += self.plan.n_cells
-        if self.is_bounded:
-            n_again = sum(again.n_found for query in self._queries for again in query.again)
-            timing.n_bounded += max(self.plan.n_short * len(self._queries) - n_again, 0)
-        blocks = [self._block(number, query) for number, query in enumerate(self._queries)]
+        blocks = [
+            replace(self._block(number, query), n_bounded=self._n_bounded(query))
+            for number, query in enumerate(self._queries)
+        ]
         if timing.batches is not None:
             timing.first = self._began if timing.first is None else timing.first
             on_device = self._began.seconds_since(timing.first), self._ended.seconds_since(timing.first)
             host = (*self._prepared, awaited, ended, time.perf_counter())
             timing.batches.append(BatchTime(self.plan.indices, host, on_device))
         return blocks
+
+    def _n_bounded(self, query: _QueryRun) -> int:
+        """Number of subjects that a bound proved to score below the floor; known when the batch has ended."""
+        return max(self.plan.n_short - sum(again.n_found for again in query.again), 0) if self.is_bounded else 0
 
     def _block(self, number: int, query: _QueryRun) -> ScoreBlock:
         plan, request = self.plan, query.plan.request

@@ -20,7 +20,7 @@ import itertools
 from collections import OrderedDict
 from collections.abc import Callable, Generator, Hashable
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Final, Protocol
 
@@ -422,8 +422,7 @@ def in_stored_order(block: ScoreBlock, partition: Partition) -> ScoreBlock:
     if len(block) == len(partition):
         scores = np.empty_like(block.score)
         scores[block.subject_index] = block.score
-        return ScoreBlock(partition.subject_index, scores, block.n_rescored, block.n_left_out)
+        return replace(block, subject_index=partition.subject_index, score=scores)
     order = np.argsort(block.subject_index)
-    return ScoreBlock(
-        partition.subject_index[block.subject_index[order]], block.score[order], block.n_rescored, block.n_left_out
-    )
+    subject_index = partition.subject_index[block.subject_index[order]]
+    return replace(block, subject_index=subject_index, score=block.score[order])
