@@ -5,6 +5,7 @@ E-value cut gives one; the N best subjects of a search without a cut (``--evalue
 the number of subjects that reach a score by chance, so about E subjects have E-values of at most E, related ones not
 counted. A search with the cut 4 N + 20 therefore finds N subjects or more, and because subjects are ranked by their
 E-values, the N best of those are the N best of all. Where it finds fewer, the query is scored again without a cut.
+``docs/design/bound.md`` has the argument and the limits.
 
 The report also says how many subjects passed, and without a cut these are all that score at least 1:
 :class:`PositiveSubjects` counts them without their scores.
