@@ -20,8 +20,9 @@ from benchmark_cuda import commit
 
 from swsearch.cores import usable_cores
 from swsearch.database.partition import Partition
-from swsearch.engine.cuda.runtime.compiler import KernelCache, find_compiler
+from swsearch.engine.cuda.runtime.compiler import Compilers
 from swsearch.engine.cuda.runtime.device import DeviceFacts
+from swsearch.engine.cuda.runtime.kernel_cache import KernelCache
 from swsearch.engine.cuda.runtime.kernels import KernelSpec
 from swsearch.engine.cuda.runtime.parallel_compile import ParallelCompiler
 from swsearch.engine.cuda.search.plan import PlanOptions, plan_search
@@ -53,13 +54,13 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=usable_cores())
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
-    compiler = find_compiler()
+    compiler = Compilers.installed().current
     if compiler is None:
         parser.error("there is no compiler; install the CUDA toolkit or nvidia-cuda-nvrtc and cuda-bindings")
 
     def seconds(specs: list[KernelSpec], threads: int) -> float:
         with tempfile.TemporaryDirectory() as folder:
-            builds = ParallelCompiler(KernelCache(compiler, Path(folder)), options.architecture, threads)
+            builds = ParallelCompiler(KernelCache(Compilers.of(compiler), Path(folder)), options.architecture, threads)
             began = time.perf_counter()
             builds.begin(specs)
             for spec in specs:

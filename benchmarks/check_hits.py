@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
-from benchmark_cuda import read_fasta, synthetic
+from benchmark_cuda import synthetic
 from benchmark_search import write_fasta
 
 from swsearch.cores import usable_cores
@@ -103,7 +103,8 @@ def fragments(genome: Path, count: int) -> list[SequenceRecord]:
 
 def databases(arguments: argparse.Namespace, folder: Path) -> dict[str, Path]:
     """Paths of the indexed databases by name."""
-    write_fasta(synthetic(arguments.n_synthetic, read_fasta(str(arguments.queries)), SEED), folder / "synthetic.fasta")
+    queries = [(record.identifier, record.codes) for record in read_sequences([arguments.queries], PROTEIN)]
+    write_fasta(synthetic(arguments.n_synthetic, queries, SEED), folder / "synthetic.fasta")
     record = next(iter(read_sequences([arguments.genome], DNA)))
     with (folder / "pieces.fasta").open("w") as file:
         for start in range(0, len(record), PIECE):

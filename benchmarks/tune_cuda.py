@@ -34,8 +34,9 @@ from typing import Any
 import numpy as np
 from benchmark_cuda import synthetic
 
-from swsearch.engine.cuda.runtime.compiler import Compiler, KernelCache
+from swsearch.engine.cuda.runtime.compiler import Compiler, Compilers
 from swsearch.engine.cuda.runtime.device import PyCudaDevice, Stream
+from swsearch.engine.cuda.runtime.kernel_cache import KernelCache
 from swsearch.engine.cuda.runtime.kernels import Arithmetic, BoundaryMode, KernelSpec, Pairing, Tile, inter_task_kernel
 from swsearch.engine.cuda.search.profile import PROTEIN_COLUMNS, pack_profile
 from swsearch.engine.cuda.search.subjects import SubjectStore
@@ -52,7 +53,7 @@ class Reporting:
 
     def __init__(self, compiler: Compiler) -> None:
         self._compiler = compiler
-        self.name, self.version = compiler.name, compiler.version
+        self.name, self.version, self.flags = compiler.name, compiler.version, compiler.flags
         self.reports: dict[KernelSpec, str] = {}
 
     def compile(self, spec: KernelSpec, architecture: int) -> tuple[bytes, str]:
@@ -89,7 +90,7 @@ class Tuner:
 
     def compile(self, cases: Iterable[Case]) -> None:
         """Fill the kernel cache."""
-        cache = KernelCache(self._compiler)
+        cache = KernelCache(Compilers.of(self._compiler))
         architecture = self.device.facts.architecture
         with ThreadPoolExecutor(os.cpu_count()) as pool:
             list(pool.map(lambda case: cache.load(case.spec, architecture), cases))

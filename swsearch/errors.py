@@ -149,13 +149,13 @@ class EngineUnavailable(EngineError):
 
 
 class KernelCompileError(EngineError):
-    """The compiler rejected a kernel; ``log`` is the compiler's output."""
+    """The compiler rejected a kernel; ``log`` is the compiler's output, ``reason`` its first line."""
 
     def __init__(self, kernel: str, log: str) -> None:
         self.kernel = kernel
         self.log = log
-        first = next((line for line in log.splitlines() if line.strip()), "no message")
-        super().__init__(f"kernel {kernel} does not compile: {first} (whole log with --debug)")
+        self.reason = next((line for line in log.splitlines() if line.strip()), "no message")
+        super().__init__(f"kernel {kernel} does not compile: {self.reason} (whole log with --debug)")
 
 
 class StoreError(SwSearchError):

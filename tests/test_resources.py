@@ -5,7 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from swsearch.engine.cuda.runtime.compiler import cache_folder
+from swsearch.engine.cuda.runtime.kernel_cache import cache_folder
 from swsearch.resources import user_cache
 
 

@@ -7,7 +7,8 @@ module                 holds
 ``warm_up``            the creation of GPU contexts while the program starts
 ``info``               whether the engine can be used here, and why not
 ``kernels``            the kernels with their compile-time constants; the layout of a tile
-``compiler``           nvcc or NVRTC, and the cache of compiled kernels on disk
+``compiler``           the installed compilers: each nvcc, then NVRTC
+``kernel_cache``       the cache of compiled kernels on disk
 ``parallel_compile``   the concurrent compilation of several kernels
 ``device``             one GPU: memory, streams, texture objects, launches
 ``scratch``            device buffers by name, reused from launch to launch

@@ -1,37 +1,34 @@
-"""Compiles kernels at run time, with nvcc or else NVRTC, and caches the compiled kernels on disk.
+"""The compilers of kernels: each nvcc that is installed, then NVRTC.
 
 The input is a :class:`swsearch.engine.cuda.runtime.kernels.KernelSpec` and an architecture; the output is a cubin.
-
-The key of a cached kernel is the SHA-256 of everything that determines its code: every file under ``cuda/``, the entry
-and its constants, the architecture, and the compiler's name and version. Files are written under a temporary name and
-renamed, so several processes may share the cache; the threads of one process do not compile a kernel twice. The cache
-is the folder ``$SWSEARCH_KERNEL_CACHE`` if that variable is set, otherwise ``swsearch/kernels`` under
-``$XDG_CACHE_HOME`` or ``~/.cache``; it may be deleted at any time.
+:class:`Compilers` has the compilers of this machine in the order of preference. One that cannot be used, because it is
+too old for the architecture or finds no host compiler, is passed over for the next.
 """
 
 from __future__ import annotations
 
-import contextlib
-import hashlib
+import logging
 import os
 import re
 import shutil
 import subprocess
 import tempfile
 import threading
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Final, Protocol
 
 from swsearch.engine.cuda.runtime.kernels import KernelSpec
 from swsearch.errors import EngineError, KernelCompileError
-from swsearch.resources import resource_folder, user_cache
+from swsearch.resources import resource_folder
 
-HALF_MAXIMA: Final = range(80, 90)
-"""Architectures without 16-bit integer maxima in hardware but with fp16 ones (``arithmetic.cuh``)."""
+HALF_MAXIMA: Final = (*range(80, 90), *range(110, 130))
+"""Architectures without fused 16-bit integer maxima in hardware but with fp16 ones (``arithmetic.cuh``)."""
 COMPILE_SECONDS: Final = 300
 
-_COMPILING: Final[dict[Path, threading.Lock]] = {}
-"""One lock per cached file that this process has compiled, because several devices may need the same kernel."""
+FLAG_VARIABLES: Final = ("NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS", "NVCC_CCBIN")
+"""Environment variables that nvcc reads as further options."""
 
 
 def compile_options(spec: KernelSpec, architecture: int, folder: Path) -> list[str]:
@@ -47,10 +44,18 @@ def compile_options(spec: KernelSpec, architecture: int, folder: Path) -> list[s
 
 
 class Compiler(Protocol):
-    """Turns an entry into machine code."""
+    """Turns an entry into machine code.
+
+    Attributes
+    ----------
+    name, version : str
+    flags : str
+        Options from outside this program that may change the code.
+    """
 
     name: str
     version: str
+    flags: str
 
     def compile(self, spec: KernelSpec, architecture: int) -> tuple[bytes, str]:
         """The cubin and the assembler's report.
@@ -70,11 +75,15 @@ class Nvcc:
 
     def __init__(self, path: str) -> None:
         self.path = path
-        shown = subprocess.run([path, "--version"], capture_output=True, text=True, timeout=60, check=False).stdout
+        try:
+            shown = subprocess.run([path, "--version"], capture_output=True, text=True, timeout=60, check=False).stdout
+        except (OSError, subprocess.TimeoutExpired) as error:
+            raise EngineError(f"{path} --version fails ({error}); mend the CUDA toolkit's installation") from error
         found = re.search(r"V(\d+\.\d+\.\d+)", shown)
         if found is None:
             raise EngineError(f"{path} --version printed no version; mend the CUDA toolkit's installation")
         self.version = found.group(1)
+        self.flags = " ".join(f"{name}={os.environ[name]}" for name in FLAG_VARIABLES if name in os.environ)
 
     def compile(self, spec: KernelSpec, architecture: int) -> tuple[bytes, str]:
         """See :class:`Compiler`."""
@@ -97,6 +106,7 @@ class Nvrtc:
     """The run-time compiler, through cuda-bindings."""
 
     name = "nvrtc"
+    flags = ""
 
     def __init__(self) -> None:
         from cuda.bindings import nvrtc
@@ -131,83 +141,91 @@ class Nvrtc:
             nvrtc.nvrtcDestroyProgram(program)
 
 
-def find_nvcc() -> str | None:
-    """The path of nvcc: on ``PATH``, under ``CUDA_HOME`` or ``CUDA_PATH``, or in ``/usr/local/cuda``."""
+def find_nvcc() -> list[str]:
+    """The paths of every nvcc: on ``PATH``, under ``CUDA_HOME`` and ``CUDA_PATH``, and in ``/usr/local/cuda``."""
     folders = [os.environ[name] for name in ("CUDA_HOME", "CUDA_PATH") if os.environ.get(name)]
     candidates = [shutil.which("nvcc"), *(os.path.join(folder, "bin", "nvcc") for folder in folders)]
     candidates.append("/usr/local/cuda/bin/nvcc")
-    return next((path for path in candidates if path and os.access(path, os.X_OK)), None)
+    found: dict[str, str] = {}
+    for path in candidates:
+        if path and os.access(path, os.X_OK):
+            found.setdefault(os.path.realpath(path), path)
+    return list(found.values())
 
 
-def find_compiler() -> Compiler | None:
-    """The compiler to use: nvcc if it is installed, else NVRTC, else None."""
-    path = find_nvcc()
-    if path is not None:
-        return Nvcc(path)
-    try:
-        return Nvrtc()
-    except (ImportError, RuntimeError, OSError):  # cuda-bindings or the library it opens is missing
-        return None
+def _opened(compiler: Compiler) -> Compiler:
+    return compiler
 
 
-def cache_folder() -> Path:
-    """The folder of the cache of compiled kernels (see above)."""
-    chosen = os.environ.get("SWSEARCH_KERNEL_CACHE")
-    if chosen:
-        return Path(os.path.expanduser(chosen))
-    return user_cache("kernels")
+class Compilers:
+    """The compilers of this machine, the preferred one first; may be shared by threads.
 
+    A compiler is opened when it is its turn, which takes the time of a process or of the loading of a library.
 
-class KernelCache:
-    """Compiled kernels on disk, each compiled when it is first requested.
+    Parameters
+    ----------
+    openers : sequence of callables
+        Each opens a compiler, or raises EngineError, or ImportError, RuntimeError or OSError if it is not installed.
 
-    A folder that cannot be written is no error: each process then compiles its kernels again.
+    Attributes
+    ----------
+    passed_over : list of str
+        What failed, and why: one line per compiler that was installed but could not be used.
     """
 
-    def __init__(self, compiler: Compiler, folder: Path | None = None) -> None:
-        self.compiler = compiler
-        self.folder = cache_folder() if folder is None else folder
-        self._sources: str | None = None
+    def __init__(self, openers: Sequence[Callable[[], Compiler]]) -> None:
+        self._waiting = list(openers)
+        self._lock = threading.Lock()
+        self.passed_over: list[str] = []
+        self.current = self._next()
+        """The compiler to use; None if there is none."""
 
-    def _source_digest(self) -> str:
-        if self._sources is None:
-            digest = hashlib.sha256()
-            root = resource_folder("cuda")
-            for path in sorted([*root.rglob("*.cuh"), *root.rglob("*.cu")]):
-                digest.update(f"{path.relative_to(root).as_posix()}\0".encode())
-                digest.update(path.read_bytes())
-            self._sources = digest.hexdigest()
-        return self._sources
+    @classmethod
+    def of(cls, *compilers: Compiler) -> Compilers:
+        """These compilers, the preferred one first."""
+        return cls([partial(_opened, compiler) for compiler in compilers])
 
-    def key(self, spec: KernelSpec, architecture: int) -> str:
-        """SHA-256 of everything that determines the code, in hexadecimal."""
-        parts = [self._source_digest(), spec.entry, str(architecture), self.compiler.name, self.compiler.version]
-        parts += compile_options(spec, architecture, Path("."))
-        return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+    @classmethod
+    def installed(cls) -> Compilers:
+        """Every nvcc that is installed, then NVRTC."""
+        return cls([*(partial(Nvcc, path) for path in find_nvcc()), Nvrtc])
 
-    def path(self, spec: KernelSpec, architecture: int) -> Path:
-        """The file of a kernel, whether or not it exists yet."""
-        return self.folder / f"{spec.entry}-sm{architecture}-{self.key(spec, architecture)[:32]}.cubin"
+    def _next(self) -> Compiler | None:
+        while self._waiting:
+            opener = self._waiting.pop(0)
+            try:
+                return opener()
+            except EngineError as error:
+                self.passed_over.append(str(error))
+            except (ImportError, RuntimeError, OSError):  # cuda-bindings or the library it opens is missing
+                continue
+        return None
 
-    def load(self, spec: KernelSpec, architecture: int) -> bytes:
-        """The cubin, from disk or from the compiler. Several threads may call this concurrently.
+    def compile(self, spec: KernelSpec, architecture: int) -> tuple[Compiler, bytes]:
+        """The cubin by the first compiler that does not fail, which is used from then on; and this compiler.
 
         Raises
         ------
         KernelCompileError
-            The compiler rejects the kernel.
+            All compilers fail; the error is that of the first.
         """
-        path = self.path(spec, architecture)
-        with contextlib.suppress(OSError):
-            return path.read_bytes()
-        with _COMPILING.setdefault(path, threading.Lock()):
-            with contextlib.suppress(OSError):  # the previous holder of the lock has compiled it
-                return path.read_bytes()
-            code, _ = self.compiler.compile(spec, architecture)
-            with contextlib.suppress(OSError):
-                self.folder.mkdir(parents=True, exist_ok=True)
-                handle, name = tempfile.mkstemp(dir=self.folder, prefix=path.name)
-                with os.fdopen(handle, "wb") as file:
-                    file.write(code)
-                os.replace(name, path)
-            return code
+        first: KernelCompileError | None = None
+        compiler = self.current
+        while compiler is not None:
+            try:
+                return compiler, compiler.compile(spec, architecture)[0]
+            except KernelCompileError as error:
+                first = first or error
+                compiler = self._after(compiler, error)
+        assert first is not None
+        raise first
+
+    def _after(self, failed: Compiler, error: KernelCompileError) -> Compiler | None:
+        """The compiler to use after this one has failed; None if it was the last."""
+        with self._lock:
+            if self.current is failed and (following := self._next()) is not None:
+                reason = f"{failed.name} {failed.version} is passed over for {following.name}: {error.reason}"
+                self.passed_over.append(reason)
+                logging.getLogger("swsearch").warning("swsearch: %s", reason)
+                self.current = following
+            return None if self.current is failed else self.current

@@ -17,7 +17,8 @@ from typing import Any, Final, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from swsearch.engine.cuda.runtime.compiler import KernelCache, find_compiler
+from swsearch.engine.cuda.runtime.compiler import Compiler, Compilers
+from swsearch.engine.cuda.runtime.kernel_cache import KernelCache
 from swsearch.engine.cuda.runtime.kernels import UNIT_BYTES, WARP, KernelSpec
 from swsearch.engine.cuda.runtime.parallel_compile import ParallelCompiler
 from swsearch.engine.cuda.runtime.presence import INSTALL, look_for_gpus
@@ -354,13 +355,11 @@ class PyCudaDevice:
             raise EngineUnavailable(
                 "cuda", f"{self.facts.name} has compute capability {major}.{minor}; 7.5 or newer is needed"
             )
-        compiler = find_compiler()
-        if compiler is None:
-            raise EngineUnavailable(
-                "cuda", "there is no compiler; install the CUDA toolkit or pip install nvidia-cuda-nvrtc"
-            )
-        self.compiler = compiler
-        self._builds = ParallelCompiler(KernelCache(compiler), self.facts.architecture)
+        self.compilers = Compilers.installed()
+        if self.compilers.current is None:
+            missing = "; ".join(["there is no compiler", *self.compilers.passed_over])
+            raise EngineUnavailable("cuda", f"{missing}; install the CUDA toolkit or pip install nvidia-cuda-nvrtc")
+        self._builds = ParallelCompiler(KernelCache(self.compilers), self.facts.architecture)
         self._context = device.retain_primary_context()
         self._context.push()
         try:
@@ -382,6 +381,12 @@ class PyCudaDevice:
         )
         self._open = True
         atexit.register(self.close)  # a context that is still current at the end would abort the process
+
+    @property
+    def compiler(self) -> Compiler:
+        """The compiler of kernels that are not in the cache."""
+        assert self.compilers.current is not None
+        return self.compilers.current
 
     @contextlib.contextmanager
     def errors(self, doing: str) -> Iterator[None]:

@@ -48,6 +48,7 @@ def cuda_info(ordinal: int = 0, *, gpus: GpuProbe | None = None) -> EngineInfo:
             f"{device.free_bytes() / 1e9:.1f} of {facts.memory_bytes / 1e9:.1f} GB free, driver {facts.driver}, "
             f"{device.compiler.name} {device.compiler.version}"
         )
+        detail = "; ".join([detail, *device.compilers.passed_over])
         return EngineInfo("cuda", built=True, usable=True, detail=detail)
     finally:
         device.close()

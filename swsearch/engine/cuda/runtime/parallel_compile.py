@@ -9,10 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
-from pathlib import Path
 
 from swsearch.cores import usable_cores
-from swsearch.engine.cuda.runtime.compiler import KernelCache
+from swsearch.engine.cuda.runtime.kernel_cache import KernelCache
 from swsearch.engine.cuda.runtime.kernels import KernelSpec
 
 
@@ -33,8 +32,7 @@ class ParallelCompiler:
         self._architecture = architecture
         self._n_threads = n_threads or usable_cores()
         self._threads: ThreadPoolExecutor | None = None
-        # Keys are files, because specifications that differ only in their threads per block share their code.
-        self._begun: dict[Path, Future[bytes]] = {}
+        self._begun: dict[str, Future[bytes]] = {}  # by the cache's keys
 
     def begin(self, specs: Iterable[KernelSpec]) -> None:
         """Begin to compile kernels that are not on disk, in this order; returns at once.
@@ -42,18 +40,19 @@ class ParallelCompiler:
         Only :meth:`take` raises an error of the compiler, so a kernel that is never launched cannot fail a search.
         """
         for spec in specs:
-            path = self._cache.path(spec, self._architecture)
-            if path in self._begun or path.exists():
+            key = self._cache.key(spec, self._architecture)
+            if key in self._begun or self._cache.path(spec, self._architecture).exists():
                 continue
             if self._threads is None:
                 self._threads = ThreadPoolExecutor(self._n_threads, "compile")
-            self._begun[path] = self._threads.submit(self._cache.load, spec, self._architecture)
+            self._begun[key] = self._threads.submit(self._cache.load, spec, self._architecture)
 
     def is_ready(self, spec: KernelSpec) -> bool:
         """Whether :meth:`take` returns a compiled kernel at once."""
-        path = self._cache.path(spec, self._architecture)
-        begun = self._begun.get(path)
-        return path.exists() if begun is None else begun.done() and begun.exception() is None
+        begun = self._begun.get(self._cache.key(spec, self._architecture))
+        if begun is None:
+            return self._cache.path(spec, self._architecture).exists()
+        return begun.done() and begun.exception() is None
 
     def take(self, spec: KernelSpec) -> bytes:
         """The cubin; waits for a pending compilation, or compiles the kernel now.
@@ -61,9 +60,9 @@ class ParallelCompiler:
         Raises
         ------
         KernelCompileError
-            The compiler rejects the kernel.
+            No compiler compiles the kernel.
         """
-        begun = self._begun.get(self._cache.path(spec, self._architecture))
+        begun = self._begun.get(self._cache.key(spec, self._architecture))
         return self._cache.load(spec, self._architecture) if begun is None else begun.result()
 
     def close(self) -> None:

@@ -25,7 +25,7 @@ import pytest
 from swsearch.engine.cuda.cudasw2 import CLASSIC_KERNELS, plan_classic
 from swsearch.engine.cuda.pairs.short_pairs import pair_kernel
 from swsearch.engine.cuda.pairs.wavefront import WAVEFRONT_KERNEL
-from swsearch.engine.cuda.runtime.compiler import Compiler, compile_options, find_compiler
+from swsearch.engine.cuda.runtime.compiler import Compiler, Compilers, compile_options
 from swsearch.engine.cuda.runtime.kernels import (
     COLLECT_KERNEL,
     COMPARE_CHECKPOINTS_KERNEL,
@@ -67,7 +67,7 @@ class Report(NamedTuple):
 
 @cache
 def compiler() -> Compiler:
-    found = find_compiler()
+    found = Compilers.installed().current
     if found is None:
         pytest.skip("neither nvcc nor NVRTC is here; install the CUDA toolkit or nvidia-cuda-nvrtc and cuda-bindings")
     return found

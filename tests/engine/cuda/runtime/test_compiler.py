@@ -6,19 +6,22 @@ The expected values are written by hand.
 from __future__ import annotations
 
 import sys
+import threading
 from pathlib import Path
 
 import pytest
 
 from swsearch.engine.cuda.runtime import compiler as compiler_module
+from swsearch.engine.cuda.runtime import kernel_cache
 from swsearch.engine.cuda.runtime.compiler import (
-    KernelCache,
+    FLAG_VARIABLES,
+    Compiler,
+    Compilers,
     Nvcc,
-    cache_folder,
     compile_options,
-    find_compiler,
     find_nvcc,
 )
+from swsearch.engine.cuda.runtime.kernel_cache import KernelCache, cache_folder
 from swsearch.engine.cuda.runtime.kernels import (
     COLLECT_KERNEL,
     Arithmetic,
@@ -27,19 +30,21 @@ from swsearch.engine.cuda.runtime.kernels import (
     Tile,
     intra_task_kernel,
 )
+from swsearch.engine.cuda.runtime.parallel_compile import ParallelCompiler
 from swsearch.errors import EngineError, KernelCompileError
 from swsearch.scoring.gap import GapPenalty
 
 
 class PlayedCompiler:
-    name = "played"
-
-    def __init__(self, version: str = "1") -> None:
-        self.version = version
+    def __init__(self, version: str = "1", flags: str = "", name: str = "played", refuses: str | None = None) -> None:
+        self.name, self.version, self.flags = name, version, flags
+        self._refuses = refuses
         self.compiled: list[tuple[str, int]] = []
 
     def compile(self, spec: KernelSpec, architecture: int) -> tuple[bytes, str]:
         self.compiled.append((spec.entry, architecture))
+        if self._refuses is not None:
+            raise KernelCompileError(spec.entry, self._refuses)
         return f"{spec.entry} {architecture} {len(self.compiled)}".encode(), ""
 
 
@@ -50,29 +55,35 @@ def a_list_kernel(words: int) -> KernelSpec:
 
 def test_a_kernel_is_compiled_once_and_again_for_what_changes_it(tmp_path: Path) -> None:
     played = PlayedCompiler()
-    cache = KernelCache(played, tmp_path)
+    cache = KernelCache(Compilers.of(played), tmp_path)
     first = cache.load(a_list_kernel(4), 90)
-    assert KernelCache(played, tmp_path).load(a_list_kernel(4), 90) == first
+    assert KernelCache(Compilers.of(played), tmp_path).load(a_list_kernel(4), 90) == first
     assert len(played.compiled) == 1
     cache.load(a_list_kernel(8), 90)
     cache.load(a_list_kernel(4), 86)
     assert len(played.compiled) == 3
-    assert cache.key(a_list_kernel(4), 90) != KernelCache(PlayedCompiler("2"), tmp_path).key(a_list_kernel(4), 90)
+
+
+def test_the_key_has_all_that_changes_the_code(tmp_path: Path) -> None:
+    compilers = [PlayedCompiler(), PlayedCompiler("2"), PlayedCompiler(flags="-G"), PlayedCompiler(name="other")]
+    cache = KernelCache(Compilers.of(*compilers), tmp_path)
+    keys = {cache.key(a_list_kernel(4), 90, compiler) for compiler in (*compilers, None)}
+    assert len(keys) == 5
 
 
 def test_a_changed_source_is_compiled_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "a.cuh").write_text("1")
-    monkeypatch.setattr(compiler_module, "resource_folder", lambda name: tmp_path)
-    before = KernelCache(PlayedCompiler(), tmp_path).key(COLLECT_KERNEL, 90)
+    monkeypatch.setattr(kernel_cache, "resource_folder", lambda name: tmp_path)
+    before = KernelCache(Compilers.of(PlayedCompiler()), tmp_path).key(COLLECT_KERNEL, 90)
     (tmp_path / "a.cuh").write_text("2")
-    assert KernelCache(PlayedCompiler(), tmp_path).key(COLLECT_KERNEL, 90) != before
+    assert KernelCache(Compilers.of(PlayedCompiler()), tmp_path).key(COLLECT_KERNEL, 90) != before
 
 
 def test_a_cache_that_cannot_be_written_is_done_without(tmp_path: Path) -> None:
     blocked = tmp_path / "file"
     blocked.write_text("")
     played = PlayedCompiler()
-    cache = KernelCache(played, blocked / "folder")
+    cache = KernelCache(Compilers.of(played), blocked / "folder")
     assert cache.load(COLLECT_KERNEL, 90)
     assert cache.load(COLLECT_KERNEL, 90)
     assert len(played.compiled) == 2
@@ -86,17 +97,20 @@ def test_the_cache_lies_where_the_environment_says(monkeypatch: pytest.MonkeyPat
     assert cache_folder() == Path("/cache/swsearch/kernels")
 
 
-def test_half_precision_maxima_are_for_ampere_and_ada() -> None:
+def test_half_precision_maxima_are_for_architectures_without_fused_integer_maxima() -> None:
+    """Source: docs/design/cuda-engine.md, instructions for two cells."""
+
     def half(architecture: int) -> bool:
         return "-DSWS_HALF_MAXIMA" in compile_options(COLLECT_KERNEL, architecture, Path("cuda"))
 
-    assert [half(architecture) for architecture in (75, 80, 86, 89, 90, 120)] == [False, True, True, True, False, False]
+    with_half = [arch for arch in (75, 80, 86, 89, 90, 100, 103, 110, 120, 121) if half(arch)]
+    assert with_half == [80, 86, 89, 110, 120, 121]
 
 
 def test_a_rejected_kernel_keeps_the_compilers_words() -> None:
-    path = find_nvcc()
-    if path is None:
+    if not find_nvcc():
         pytest.skip("nvcc is not installed")
+    path = find_nvcc()[0]
     with pytest.raises(KernelCompileError, match="kernel intra_task does not compile") as caught:
         Nvcc(path).compile(a_list_kernel(0), 90)
     assert "a tile has words" in caught.value.log
@@ -111,7 +125,98 @@ def test_an_nvcc_without_a_version_is_named(tmp_path: Path) -> None:
 
 
 def test_without_any_compiler_none_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(compiler_module, "find_nvcc", lambda: None)
+    monkeypatch.setattr(compiler_module, "find_nvcc", list)
     monkeypatch.setitem(sys.modules, "cuda", None)
     monkeypatch.setitem(sys.modules, "cuda.bindings", None)
-    assert find_compiler() is None
+    assert Compilers.installed().current is None
+
+
+# --- Compilers that fail ---
+
+
+def test_a_compiler_that_fails_is_passed_over_with_its_reason(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """As an nvcc without a host compiler does. The kernel is stored under the key of the compiler that made it."""
+    broken = PlayedCompiler(name="nvcc", refuses="\nnvcc fatal: no host compiler\nmore")
+    working = PlayedCompiler(name="nvrtc")
+    compilers = Compilers.of(broken, working)
+    cache = KernelCache(compilers, tmp_path)
+    code = cache.load(a_list_kernel(4), 90)
+    cache.load(a_list_kernel(8), 90)
+    assert len(broken.compiled) == 1  # not asked again
+    assert len(working.compiled) == 2
+    assert compilers.current is working
+    assert compilers.passed_over == ["nvcc 1 is passed over for nvrtc: nvcc fatal: no host compiler"]
+    assert caplog.messages == [f"swsearch: {compilers.passed_over[0]}"]
+    assert KernelCache(Compilers.of(working), tmp_path).load(a_list_kernel(4), 90) == code
+    assert len(working.compiled) == 2  # it was found on disk
+
+
+def test_a_kernel_that_all_compilers_reject_has_the_words_of_the_first(tmp_path: Path) -> None:
+    compilers = Compilers.of(PlayedCompiler(refuses="too many words"), PlayedCompiler(refuses="no"))
+    with pytest.raises(KernelCompileError, match="too many words"):
+        KernelCache(compilers, tmp_path).load(COLLECT_KERNEL, 90)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_compiler_that_cannot_be_opened_is_passed_over() -> None:
+    def outdated() -> Compiler:
+        raise EngineError("nvcc is broken")
+
+    def absent() -> Compiler:
+        raise ImportError
+
+    working = PlayedCompiler()
+    compilers = Compilers([outdated, absent, lambda: working])
+    assert compilers.current is working
+    assert compilers.passed_over == ["nvcc is broken"]
+
+
+def test_threads_whose_compiler_fails_at_once_all_use_the_next(tmp_path: Path) -> None:
+    meeting = threading.Barrier(3)
+
+    class Broken(PlayedCompiler):
+        def compile(self, spec: KernelSpec, architecture: int) -> tuple[bytes, str]:
+            meeting.wait(60)
+            raise KernelCompileError(spec.entry, "broken")
+
+    compilers = Compilers.of(Broken(), PlayedCompiler(name="second"), PlayedCompiler(name="third"))
+    builds = ParallelCompiler(KernelCache(compilers, tmp_path), 90, n_threads=3)
+    specs = [a_list_kernel(words) for words in (2, 4, 8)]
+    builds.begin(specs)
+    codes = [builds.take(spec) for spec in specs]
+    builds.close()
+    assert [code.split()[0] for code in codes] == [b"intra_task"] * 3
+    assert compilers.current is not None
+    assert compilers.current.name == "second"
+
+
+def test_every_nvcc_is_found_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One on PATH, another under CUDA_HOME; CUDA_PATH is a link to the first."""
+    for name in ("a", "b"):
+        (tmp_path / name / "bin").mkdir(parents=True)
+        nvcc = tmp_path / name / "bin" / "nvcc"
+        nvcc.write_text("#!/bin/sh\n")
+        nvcc.chmod(0o755)
+    (tmp_path / "link").symlink_to(tmp_path / "a")
+    monkeypatch.setenv("PATH", str(tmp_path / "a" / "bin"))
+    monkeypatch.setenv("CUDA_HOME", str(tmp_path / "b"))
+    monkeypatch.setenv("CUDA_PATH", str(tmp_path / "link"))
+    here = [path for path in find_nvcc() if path.startswith(str(tmp_path))]
+    assert here == [str(tmp_path / name / "bin" / "nvcc") for name in ("a", "b")]
+
+
+def test_options_that_nvcc_takes_from_the_environment_change_the_key(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fake = tmp_path / "nvcc"
+    fake.write_text("#!/bin/sh\necho V13.0.88\n")
+    fake.chmod(0o755)
+    for name in FLAG_VARIABLES:
+        monkeypatch.delenv(name, raising=False)
+    plain = Nvcc(str(fake))
+    assert (plain.version, plain.flags) == ("13.0.88", "")
+    keys = {KernelCache(Compilers.of(plain), tmp_path).path(COLLECT_KERNEL, 90)}
+    for name in FLAG_VARIABLES:
+        monkeypatch.setenv(name, "-lineinfo")
+        keys.add(KernelCache(Compilers.of(Nvcc(str(fake))), tmp_path).path(COLLECT_KERNEL, 90))
+    assert len(keys) == 1 + len(FLAG_VARIABLES)

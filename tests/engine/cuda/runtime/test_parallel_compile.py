@@ -15,7 +15,8 @@ from pathlib import Path
 import pytest
 
 from swsearch.engine.cuda.pairs.wavefront import WAVEFRONT_KERNEL
-from swsearch.engine.cuda.runtime.compiler import KernelCache, find_compiler
+from swsearch.engine.cuda.runtime.compiler import Compilers
+from swsearch.engine.cuda.runtime.kernel_cache import KernelCache
 from swsearch.engine.cuda.runtime.kernels import COLLECT_KERNEL, COUNT_KERNEL, KernelSpec
 from swsearch.engine.cuda.runtime.parallel_compile import ParallelCompiler
 from swsearch.errors import KernelCompileError
@@ -27,7 +28,7 @@ SPECS = (COLLECT_KERNEL, COUNT_KERNEL, WAVEFRONT_KERNEL)
 class PlayedCompiler:
     """Return the kernel's name as its code; ``before`` is called first."""
 
-    name, version = "played", "1"
+    name, version, flags = "played", "1", ""
 
     def __init__(self, before: object = None) -> None:
         self._before = before
@@ -48,7 +49,7 @@ def test_kernels_are_compiled_at_the_same_time(tmp_path: Path) -> None:
     """Each compilation waits until all three have begun; a sequential implementation would wait forever."""
     meeting = threading.Barrier(3)
     compiler = PlayedCompiler(lambda spec: meeting.wait(LIMIT_SECONDS))
-    builds = ParallelCompiler(KernelCache(compiler, tmp_path), 90, n_threads=3)
+    builds = ParallelCompiler(KernelCache(Compilers.of(compiler), tmp_path), 90, n_threads=3)
     builds.begin(SPECS)
     assert [builds.take(spec) for spec in SPECS] == [code_of(spec) for spec in SPECS]
     assert sorted(compiler.compiled) == sorted(spec.entry for spec in SPECS)
@@ -68,7 +69,7 @@ def test_no_more_than_the_cores_and_in_the_order_given(tmp_path: Path) -> None:
         at_work.release()
 
     compiler = PlayedCompiler(look)
-    builds = ParallelCompiler(KernelCache(compiler, tmp_path), 90, n_threads=1)
+    builds = ParallelCompiler(KernelCache(Compilers.of(compiler), tmp_path), 90, n_threads=1)
     builds.begin([*SPECS, SPECS[0]])
     assert [builds.take(spec) for spec in reversed(SPECS)] == [code_of(spec) for spec in reversed(SPECS)]
     assert compiler.compiled == [spec.entry for spec in SPECS]
@@ -78,8 +79,8 @@ def test_no_more_than_the_cores_and_in_the_order_given(tmp_path: Path) -> None:
 
 def test_kernels_that_are_there_are_not_compiled_and_others_need_not_be_begun(tmp_path: Path) -> None:
     compiler = PlayedCompiler()
-    KernelCache(compiler, tmp_path).load(COLLECT_KERNEL, 90)
-    builds = ParallelCompiler(KernelCache(compiler, tmp_path), 90)
+    KernelCache(Compilers.of(compiler), tmp_path).load(COLLECT_KERNEL, 90)
+    builds = ParallelCompiler(KernelCache(Compilers.of(compiler), tmp_path), 90)
     builds.begin([COLLECT_KERNEL])
     assert builds.take(COLLECT_KERNEL) == code_of(COLLECT_KERNEL)
     assert compiler.compiled == [COLLECT_KERNEL.entry]
@@ -93,7 +94,7 @@ def test_a_rejected_kernel_is_told_to_who_takes_it_and_to_nobody_else(tmp_path: 
         if spec is COUNT_KERNEL:
             raise KernelCompileError(spec.entry, "line 7: no such word")
 
-    builds = ParallelCompiler(KernelCache(PlayedCompiler(reject), tmp_path), 90)
+    builds = ParallelCompiler(KernelCache(Compilers.of(PlayedCompiler(reject)), tmp_path), 90)
     builds.begin(SPECS)
     assert builds.take(COLLECT_KERNEL) == code_of(COLLECT_KERNEL)
     for _ in range(2):
@@ -114,7 +115,7 @@ def test_what_waits_for_a_core_is_given_up_at_the_end(tmp_path: Path) -> None:
         assert may_end.wait(LIMIT_SECONDS)
 
     compiler = PlayedCompiler(hold)
-    builds = ParallelCompiler(KernelCache(compiler, tmp_path), 90, n_threads=1)
+    builds = ParallelCompiler(KernelCache(Compilers.of(compiler), tmp_path), 90, n_threads=1)
     builds.begin(SPECS)
     assert began.wait(LIMIT_SECONDS)
     builds.close()
@@ -125,7 +126,7 @@ def test_what_waits_for_a_core_is_given_up_at_the_end(tmp_path: Path) -> None:
 
 def test_devices_that_need_the_same_kernel_compile_it_once(tmp_path: Path) -> None:
     compiler = PlayedCompiler()
-    devices = [ParallelCompiler(KernelCache(compiler, tmp_path), 90) for _ in range(4)]
+    devices = [ParallelCompiler(KernelCache(Compilers.of(compiler), tmp_path), 90) for _ in range(4)]
     together = threading.Barrier(len(devices))
 
     def one_device(builds: ParallelCompiler) -> list[bytes]:
@@ -145,11 +146,12 @@ PROCESS = """
 import sys
 from pathlib import Path
 from swsearch.engine.cuda.runtime.parallel_compile import ParallelCompiler
-from swsearch.engine.cuda.runtime.compiler import KernelCache
+from swsearch.engine.cuda.runtime.compiler import Compilers
+from swsearch.engine.cuda.runtime.kernel_cache import KernelCache
 from swsearch.engine.cuda.runtime.kernels import COLLECT_KERNEL, COUNT_KERNEL
 
 class Large:
-    name, version = "large", "1"
+    name, version, flags = "large", "1", ""
     def compile(self, spec, architecture):
         return spec.entry.encode() * 200_000, ""
 
@@ -157,7 +159,7 @@ folder = Path(sys.argv[1])
 print("here", flush=True)
 sys.stdin.readline()
 for _ in range(100):
-    builds = ParallelCompiler(KernelCache(Large(), folder), 90)
+    builds = ParallelCompiler(KernelCache(Compilers.of(Large()), folder), 90)
     builds.begin([COLLECT_KERNEL, COUNT_KERNEL])
     for spec in (COLLECT_KERNEL, COUNT_KERNEL):
         assert builds.take(spec) == spec.entry.encode() * 200_000
@@ -186,10 +188,10 @@ def test_processes_that_compile_the_same_kernels_never_read_half_a_file(tmp_path
 @pytest.mark.slow
 def test_the_compiler_makes_side_by_side_what_it_makes_alone(tmp_path: Path) -> None:
     """Source: the same compiler, with one kernel after another."""
-    compiler = find_compiler()
+    compiler = Compilers.installed().current
     if compiler is None:
         pytest.skip("neither nvcc nor NVRTC is here; install the CUDA toolkit or nvidia-cuda-nvrtc and cuda-bindings")
-    builds = ParallelCompiler(KernelCache(compiler, tmp_path), 90, n_threads=3)
+    builds = ParallelCompiler(KernelCache(Compilers.of(compiler), tmp_path), 90, n_threads=3)
     builds.begin(SPECS)
     for spec in SPECS:
         code = builds.take(spec)
