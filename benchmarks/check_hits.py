@@ -46,6 +46,8 @@ SEED: Final = 1
 BAND_ROWS: Final = (4, 5, 6, 8)
 PIECE: Final = 2_000
 """Bases of a subject of the genome's database."""
+ALL: Final = 1_000_000
+"""More subjects than any of the databases has."""
 FEW: Final = 12
 """Queries of all sets of options but the first of each database."""
 
@@ -53,7 +55,7 @@ PROTEIN_OPTIONS: Final[list[dict[str, Any]]] = [
     {},
     *({"evalue": evalue, "top": 200} for evalue in (1e-30, 1e-3, 1.0, 1e3, 1e6)),
     *({"evalue": math.inf, "top": top, "ties": ties} for top, ties in ((1, "cut"), (25, "all"), (400, "cut"))),
-    {"evalue": 1e6, "top": 1_000_000},
+    {"evalue": 1e6, "top": ALL},
     {"evalue": 100.0, "min_score": 45},
     {"evalue": 1000.0, "min_bits": 25.0},
     {"min_identity": 35.0, "min_query_coverage": 30.0},
@@ -120,7 +122,8 @@ def cases(arguments: argparse.Namespace) -> Iterator[tuple[str, str, dict[str, A
     proteins = list(read_sequences([arguments.queries], PROTEIN))
     for database in ("real", "synthetic"):
         for number, options in enumerate(PROTEIN_OPTIONS):
-            yield database, "file", options, proteins[: FEW if number else arguments.n_queries]
+            n_queries = 1 if options.get("top") == ALL else FEW if number else arguments.n_queries
+            yield database, "file", options, proteins[:n_queries]
         yield database, "biased", {"evalue": 1000.0}, biased_queries()
         yield database, "biased", {"evalue": math.inf, "top": 10}, biased_queries()
         yield database, "profile", {"top": 100}, profile()
