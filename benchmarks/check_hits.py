@@ -62,7 +62,7 @@ PROTEIN_OPTIONS: Final[list[dict[str, Any]]] = [
     {"evalue": math.inf, "top": 3, "min_alignment_length": 40},
     {"min_length": 100, "max_length": 600},
     {"mask": "tantan"},
-    {"mask": "seg", "mask_mode": "hard"},
+    {"mask": "tantan", "mask_mode": "hard"},
     {"composition": "bias"},
     {"max_hsps": 4},
     {"matrix": "BLOSUM50", "gap_open": 13, "gap_extend": 2},
