@@ -54,6 +54,13 @@ SWS_DEVICE u32 half2_fma(u32 a, u32 b, u32 c) {
     return sum;
 }
 
+// a * b + c of pairs of half-precision numbers, limited to 0 … 1.
+SWS_DEVICE u32 half2_fma_saturated(u32 a, u32 b, u32 c) {
+    u32 sum;
+    asm("fma.rn.sat.f16x2 %0, %1, %2, %3;" : "=r"(sum) : "r"(a), "r"(b), "r"(c));
+    return sum;
+}
+
 #if __CUDA_ARCH__ >= 800
 
 // max(a * b + c, 0) of pairs of half-precision numbers.

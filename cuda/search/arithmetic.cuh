@@ -37,6 +37,7 @@ constexpr u32 kHighHalves = 0x7632u;
 constexpr u32 kHalfOneLow = 0x00003C00u;
 constexpr u32 kHalfOneHigh = 0x3C000000u;
 constexpr u32 kHalfOnes = 0x3C003C00u;
+constexpr u32 kHalfMinusOnes = 0xBC00BC00u;
 
 struct FastPair {
     using Word = u32;
@@ -55,19 +56,40 @@ struct FastPair {
     // Ampere and Ada have no 16-bit integer maxima. Their fp16 maxima order these patterns in the same way.
     static SWS_DEVICE Word max3_floor(Word a, Word b, Word c) { return half2_max(half2_max(a, b), c); }
     static SWS_DEVICE Word max3(Word a, Word b, Word c) { return half2_max(half2_max(a, b), c); }
+    static SWS_DEVICE Word max3_signed(Word a, Word b, Word c) { return max3(a, b, c); }
     static SWS_DEVICE Word max2(Word a, Word b) { return half2_max(a, b); }
 
     template <int kStep>
     static SWS_DEVICE Word decay_or(Word a, Word b) {
         return half2_max(half2_fma_relu(a, kHalfOnes, addend(-kStep)), b);
     }
+#elif defined(SWS_SATURATED_MAXIMA)
+    // Turing has no fp16 maxima either, but sums that are limited to 0 … 1, and every exact score is far below 1, whose
+    // pattern is 0x3C00: max(a, b) = b + max(a - b, 0). If b is not negative, the difference of scores up to 2,047 is
+    // exact where it is positive; a result of 2,048 or more remains one, because a rounded difference is that large.
+    static SWS_DEVICE Word max2(Word a, Word b) {
+        return half2_add(b, half2_fma_saturated(b, kHalfMinusOnes, a));
+    }
+    static SWS_DEVICE Word max3(Word a, Word b, Word c) { return max2(a, max2(b, c)); }
+    static SWS_DEVICE Word max3_floor(Word a, Word b, Word c) { return max3(a, b, c); }
+    static SWS_DEVICE Word max3_signed(Word a, Word b, Word c) {
+        return max3(a, b, half2_fma_saturated(c, kHalfOnes, 0));
+    }
+
+    template <int kStep>
+    static SWS_DEVICE Word decay_or(Word a, Word b) {
+        return max2(b, half2_fma_saturated(a, kHalfOnes, addend(-kStep)));
+    }
 #else
-    // max(a, b, c, 0)
+    // max(a, b, c, 0), where b and c are not negative.
     static SWS_DEVICE Word max3_floor(Word a, Word b, Word c) { return __vimax3_s16x2_relu(a, b, c); }
 
-    // max(a, b, c) of halves that are not negative.
+    // max(a, b, c) and max(a, b); the last argument is not negative.
     static SWS_DEVICE Word max3(Word a, Word b, Word c) { return __vimax3_s16x2(a, b, c); }
     static SWS_DEVICE Word max2(Word a, Word b) { return __vmaxs2(a, b); }
+
+    // max(a, b, c), or if that is negative, a number from it to 0.
+    static SWS_DEVICE Word max3_signed(Word a, Word b, Word c) { return __vimax3_s16x2_relu(a, b, c); }
 
     // max(a - kStep, b, 0)
     template <int kStep>

@@ -77,15 +77,17 @@ struct InOneColumn : Shape {
     static constexpr int kDepth = Shape::kGroup - 1;
 };
 
-// The largest of kCount words whose halves may be negative sums.
+// The largest of kCount words whose halves may be negative sums, or if that is negative, a number from it to 0: E, F and
+// Y, which it can raise, are never negative.
 template <class Arithmetic, int kCount>
 SWS_DEVICE typename Arithmetic::Word largest_of(const typename Arithmetic::Word* words) {
-    typename Arithmetic::Word largest = words[0];
+    static_assert(kCount >= 3, "a band has three rows or more");
+    typename Arithmetic::Word largest = Arithmetic::max3_signed(words[0], words[1], words[2]);
 #pragma unroll
-    for (int k = 1; k + 1 < kCount; k += 2) {
-        largest = Arithmetic::max3(largest, words[k], words[k + 1]);
+    for (int k = 3; k + 1 < kCount; k += 2) {
+        largest = Arithmetic::max3(words[k], words[k + 1], largest);
     }
-    return kCount % 2 == 0 ? Arithmetic::max2(largest, words[kCount - 1]) : largest;
+    return kCount % 2 == 0 ? Arithmetic::max2(words[kCount - 1], largest) : largest;
 }
 
 // What F loses across some bands. Larger constants than 2,047 have no exact pattern; of an exact F nothing is left

@@ -23,22 +23,29 @@ from swsearch.engine.cuda.runtime.kernels import KernelSpec
 from swsearch.errors import EngineError, KernelCompileError
 from swsearch.resources import resource_folder
 
-HALF_MAXIMA: Final = (*range(80, 90), *range(110, 130))
-"""Architectures without fused 16-bit integer maxima in hardware but with fp16 ones (``arithmetic.cuh``)."""
+HALF_MAXIMA: Final = (*range(80, 90), *range(110, 120))
+"""Architectures without 16-bit integer maxima in hardware but with fp16 ones (``arithmetic.cuh``)."""
+OLDEST_HALF_MAXIMA: Final = 80
 COMPILE_SECONDS: Final = 300
 
 FLAG_VARIABLES: Final = ("NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS", "NVCC_CCBIN")
 """Environment variables that nvcc reads as further options."""
 
 
+def maxima_options(architecture: int) -> list[str]:
+    """The options that choose how the fast type computes maxima (``arithmetic.cuh``); 90 is compute capability 9.0."""
+    if architecture < OLDEST_HALF_MAXIMA:
+        return ["-DSWS_SATURATED_MAXIMA"]
+    return ["-DSWS_HALF_MAXIMA"] if architecture in HALF_MAXIMA else []
+
+
 def compile_options(spec: KernelSpec, architecture: int, folder: Path) -> list[str]:
     """Options that both nvcc and NVRTC accept; ``architecture`` is 90 for compute capability 9.0."""
-    half = ["-DSWS_HALF_MAXIMA"] if architecture in HALF_MAXIMA else []
     return [
         f"-arch=sm_{architecture}",
         "-std=c++17",
         f"-I{folder}",
-        *half,
+        *maxima_options(architecture),
         *spec.defines,
     ]
 

@@ -247,6 +247,13 @@ inline unsigned half2_max(unsigned a, unsigned b) {
 
 inline unsigned half2_fma_relu(unsigned a, unsigned b, unsigned c) { return half2_max(half2_fma(a, b, c), 0); }
 
+inline unsigned half2_fma_saturated(unsigned a, unsigned b, unsigned c) {
+    using namespace emulation;
+    constexpr unsigned one = 0x3C00;
+    const unsigned sum = half2_fma_relu(a, b, c);
+    return by_halves([=](int at) { return half_at(sum, at) < one ? half_at(sum, at) : one; });
+}
+
 inline unsigned permute_bytes(unsigned low, unsigned high, unsigned selector) {
     const std::uint64_t bytes = low | (static_cast<std::uint64_t>(high) << 32);
     unsigned chosen = 0;

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from swsearch.engine.cuda.runtime.compiler import HALF_MAXIMA
+from swsearch.engine.cuda.runtime.compiler import maxima_options
 from swsearch.engine.cuda.runtime.device import (
     Argument,
     Buffer,
@@ -272,8 +272,7 @@ class EmulatedDevice:
             options += ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
         # The machine is one library for all kernels, because linking the C++ library takes a third of a kernel's time.
         machine = self._built("machine.so", options, ["-O2", "-shared", str(HERE / "machine.cpp")])
-        if self.facts.architecture in HALF_MAXIMA:
-            options.append("-DSWS_HALF_MAXIMA")
+        options += maxima_options(self.facts.architecture)
         options += [*spec.defines, f'-DSWS_ENTRY_FILE="{spec.source}"', f"-DSWS_ENTRY={spec.function}"]
         folders = [f"-I{root}", f"-I{HERE}"]
         return self._built(

@@ -20,6 +20,7 @@ from swsearch.engine.cuda.runtime.compiler import (
     Nvcc,
     compile_options,
     find_nvcc,
+    maxima_options,
 )
 from swsearch.engine.cuda.runtime.kernel_cache import KernelCache, cache_folder
 from swsearch.engine.cuda.runtime.kernels import (
@@ -97,14 +98,15 @@ def test_the_cache_lies_where_the_environment_says(monkeypatch: pytest.MonkeyPat
     assert cache_folder() == Path("/cache/swsearch/kernels")
 
 
-def test_half_precision_maxima_are_for_architectures_without_fused_integer_maxima() -> None:
+def test_half_precision_maxima_are_for_architectures_without_integer_maxima() -> None:
     """Source: docs/design/cuda-engine.md, instructions for two cells."""
 
     def half(architecture: int) -> bool:
         return "-DSWS_HALF_MAXIMA" in compile_options(COLLECT_KERNEL, architecture, Path("cuda"))
 
     with_half = [arch for arch in (75, 80, 86, 89, 90, 100, 103, 110, 120, 121) if half(arch)]
-    assert with_half == [80, 86, 89, 110, 120, 121]
+    assert with_half == [80, 86, 89, 110]
+    assert maxima_options(75) == ["-DSWS_SATURATED_MAXIMA"]
 
 
 def test_a_rejected_kernel_keeps_the_compilers_words() -> None:

@@ -194,6 +194,9 @@ def two(group: int, words: int) -> Tile:
         (90, 8, GapPenalty(14, 2), [one(4, 16)], (128,)),
         (90, 4, GapPenalty(3, 1), [one(4, 12), one(4, 4), one(8, 8)], (230,)),
         (86, 5, GapPenalty(9, 2), [one(8, 5), one(8, 10)], (200,)),
+        (75, 5, GapPenalty(9, 2), [one(4, 10)], (75,)),
+        (75, 8, GapPenalty(11, 1), [two(4, 8)], (20, 31)),
+        (75, 6, GapPenalty(3, 1), [two(4, 6)], (20, 22)),
         (86, 4, GapPenalty(7, 0), [one(4, 8)], (64,)),
         (90, 5, GapPenalty(0, 2), [one(4, 5)], (33,)),
         (90, 4, GapPenalty(11, 1), [two(4, 8)], (9, 32)),
@@ -225,7 +228,7 @@ def test_the_kernel_computes_the_bound(
 
 
 @pytest.mark.parametrize("pairing", [Pairing.ROW_BLOCKS, Pairing.TWO_QUERIES])
-@pytest.mark.parametrize("architecture", [86, 90])
+@pytest.mark.parametrize("architecture", [75, 86, 90])
 def test_rounded_values_remain_bounds(emulated: MakeDevice, architecture: int, pairing: Pairing) -> None:
     """Scores of up to 127 x 64 exceed the type: every result is at least what the largest exact score would give."""
     rng = np.random.default_rng(3)
@@ -250,7 +253,7 @@ def test_rounded_values_remain_bounds(emulated: MakeDevice, architecture: int, p
 
 
 @pytest.mark.parametrize("band", BANDS)
-@pytest.mark.parametrize(("architecture", "pairs"), [(90, True), (90, False), (86, False)])
+@pytest.mark.parametrize(("architecture", "pairs"), [(90, True), (90, False), (86, False), (75, False)])
 def test_hits_with_a_bound_are_those_of_the_reference(
     emulated: MakeDevice, band: int, architecture: int, pairs: bool
 ) -> None:
