@@ -216,9 +216,17 @@ class BackgroundEngine(ScoreEngine, Protocol):
         ...
 
     def forecast(
-        self, batches: Iterable[Sequence[QueryProfile]], partitions: Sequence[Partition], n_cells: int
+        self,
+        batches: Iterable[Sequence[QueryProfile]],
+        partitions: Sequence[Partition],
+        n_cells: int,
+        *,
+        floors: bool = True,
     ) -> Forecast:
-        """The plan for scoring batches of profiles against all partitions, ``n_cells`` cells in total."""
+        """The plan for scoring batches of profiles against all partitions, ``n_cells`` cells in total.
+
+        ``floors`` states whether the requests will have floors.
+        """
         ...
 
 

@@ -15,11 +15,11 @@ ENGINES: Final = ("auto", "cuda", "cpu", "reference")
 KERNELS: Final = ("strip", "simt", "striped", "partitioned")
 """Kernels of the CUDA engine; the first is the default, the others are those of CUDASW++ 2.0."""
 GPU_START_SECONDS: Final = 0.5
-GPU_CELLS_PER_SECOND: Final = 2e12
-CPU_CELLS_PER_SECOND: Final = 1e10
+GPU_CELLS_PER_SECOND: Final = 3e12
+CPU_CELLS_PER_SECOND: Final = 2e10
 """The time by which the start of a GPU delays a search, and cells per second of a GPU and of one core, from which
-``auto`` predicts the time of a search. They are of the order of what was measured on a data-centre GPU and on cores
-with AVX2 or AVX-512."""
+``auto`` predicts the time of a search. They are of the order of what was measured, with the bound, on a data-centre GPU
+and on cores with AVX2 or AVX-512."""
 
 
 def engine_info(name: str, *, gpus: GpuProbe | None = None) -> EngineInfo:

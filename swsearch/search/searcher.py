@@ -250,7 +250,8 @@ class Searcher:
         if not isinstance(self.engine, BackgroundEngine):
             return None
         batches = ([p for prepared in batch for p in prepared.profiles] for batch in self._batches(queries))
-        return self.engine.forecast(batches, self.search_subjects.partitions, n_cells)
+        partitions = self.search_subjects.partitions
+        return self.engine.forecast(batches, partitions, n_cells, floors=self.observe is None)
 
     def explain(self, queries: Sequence[SequenceRecord]) -> list[str]:
         """The plan by which the engine will score these queries, in lines of text."""

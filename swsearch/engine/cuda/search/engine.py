@@ -127,6 +127,10 @@ class CudaEngine(Closeable):
         """Whether the partition fits the memory for databases, so that it is uploaded only once."""
         return chunk_bytes(partition) <= self._store.limit_bytes
 
+    def may_bound(self, partition: Partition) -> bool:
+        """Whether a bound takes the place of most scores of the partition if floors are given."""
+        return self._options.band_rows != 0 and len(partition) >= self._options.thresholds.bound_subjects
+
     def n_pieces(self, partition: Partition, query_residues: int) -> int:
         """Number of pieces of the partition for queries of ``query_residues`` residues in total."""
         return self._store.n_pieces(partition, query_residues)

@@ -14,16 +14,18 @@ from typing import Final
 
 from swsearch.engine.cuda.runtime.device import DeviceFacts
 
-CELLS_PER_CLOCK: Final = {75: 4.0, 80: 12.0, 90: 24.0}
+CELLS_PER_CLOCK: Final = {75: 6.0, 80: 12.0, 90: 24.0}
 """Cells per clock and multiprocessor, by the oldest architecture to which the figure applies. The figure for 9.0 is
 measured (``cuda/README.md``); the others follow from the instructions: there are no three-input maxima before 9.0, and
 no half-precision maxima before 8.0."""
+BOUND_SPEEDUP: Final = 1.4
+"""Effective cells per computed cell where a bound takes the place of most scores (``docs/design/cuda-engine.md``)."""
 
 
-def expected_rate(facts: DeviceFacts) -> float:
-    """Cells per second that a device is expected to score."""
+def expected_rate(facts: DeviceFacts, *, bounded: bool) -> float:
+    """Cells per second that a device is expected to score; ``bounded`` if the search has floors and a bound is used."""
     cells = max((known, cells) for known, cells in CELLS_PER_CLOCK.items() if known <= max(facts.architecture, 75))[1]
-    return facts.multiprocessors * facts.clock_hz * cells
+    return facts.multiprocessors * facts.clock_hz * cells * (BOUND_SPEEDUP if bounded else 1.0)
 
 
 @dataclass(frozen=True)

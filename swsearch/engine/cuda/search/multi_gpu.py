@@ -291,7 +291,12 @@ class CudaDevices(Closeable):
         return [blocks[index] for index in range(len(profiles))]
 
     def forecast(
-        self, batches: Iterable[Sequence[QueryProfile]], partitions: Sequence[Partition], n_cells: int
+        self,
+        batches: Iterable[Sequence[QueryProfile]],
+        partitions: Sequence[Partition],
+        n_cells: int,
+        *,
+        floors: bool = True,
     ) -> Forecast:
         """See :class:`swsearch.engine.protocol.BackgroundEngine`."""
         engine = self.engines[0]
@@ -304,6 +309,7 @@ class CudaDevices(Closeable):
         shared = any(self.shares_subjects(n_profiles or self.profiles_per_call, partition) for partition in partitions)
         parts = [self._shares_of(partition).parts[0] if shared else partition for partition in partitions]
         facts = [engine.facts for engine in self.engines]
+        bounded = floors and all(engine.may_bound(part) for part in parts)
         free = [
             thread.submit(engine.free_bytes).result()
             for thread, engine in zip(self._threads, self.engines, strict=True)
@@ -316,7 +322,7 @@ class CudaDevices(Closeable):
             shared_subjects=shared,
             n_profiles=n_profiles,
             n_pairs=n_pairs,
-            seconds=n_cells / sum(map(expected_rate, facts)),
+            seconds=n_cells / sum(expected_rate(device, bounded=bounded) for device in facts),
         )
 
     # --- Ends ---

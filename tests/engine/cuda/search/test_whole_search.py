@@ -20,6 +20,7 @@ from swsearch.database.reader import PackedDatabase
 from swsearch.engine.cpu.engine import CpuEngine
 from swsearch.engine.cuda.runtime.device import DeviceLost
 from swsearch.engine.cuda.search.multi_gpu import CudaDevices
+from swsearch.engine.cuda.search.thresholds import Thresholds
 from swsearch.engine.protocol import BackgroundEngine, EndsEngine
 from swsearch.errors import EngineError
 from swsearch.query.profile import sequence_profile
@@ -447,3 +448,16 @@ def test_the_plan_tells_how_a_database_beyond_the_memory_is_laid_out(case, monke
         forecast = searcher.forecast(10**9)
         assert str(forecast).startswith("a share of 0.00 GB kept on each of 4 GPUs (1 GB free)")
         assert forecast.seconds == pytest.approx(10**9 / (4 * 2 * 1e4 * 24))
+
+
+@pytest.mark.parametrize(
+    ("band_rows", "observed", "speedup"), [(None, False, 1.4), (5, False, 1.4), (0, False, 1.0), (None, True, 1.0)]
+)
+def test_the_time_of_a_search_with_a_bound_is_shorter(case, monkeypatch, band_rows, observed, speedup):
+    """Not if all scores are asked for. The factor is the one that was measured."""
+    monkeypatch.setattr("swsearch.engine.cuda.search.engine.Thresholds", lambda: Thresholds(bound_subjects=1))
+    with CudaDevices([0], opener(), band_rows=band_rows) as engine:
+        searcher, queries = open_case(engine)
+        searcher.observe = (lambda *_: None) if observed else None
+        forecast = searcher.forecast(10**9, queries)
+        assert forecast.seconds == pytest.approx(10**9 / (2 * 1e4 * 24 * speedup))
