@@ -1,6 +1,6 @@
 """Comparison of the hits of complete searches with and without the bound, on the CPU and on GPUs, over many options.
 
-    python benchmarks/check_hits.py QUERIES.fasta PROTEINS.fasta GENOME.fasta [--engines cuda,cpu] [--queries 500]
+    python benchmarks/check_hits.py QUERIES.fasta PROTEINS.fasta GENOME.fasta [--engines cuda,cpu]
 
 The expected hits are those of the CPU engine without a bound. They are compared, with all columns and with the number
 of subjects that passed, with those of the CPU engine with its bound, and of the CUDA engine with the bound of its own
@@ -160,6 +160,7 @@ def main() -> int:
     parser.add_argument("genome", type=Path)
     parser.add_argument("--engines", default="cuda,cpu", help="the engines to compare, separated by commas")
     parser.add_argument("--queries", dest="n_queries", type=int, default=500, help="queries of the first comparison")
+    parser.add_argument("--databases", default="real,synthetic,genome", help="the databases to search")
     parser.add_argument("--synthetic", dest="n_synthetic", type=int, default=40_000, help="synthetic proteins")
     arguments = parser.parse_args()
     n_different = 0
@@ -167,7 +168,8 @@ def main() -> int:
         paths = databases(arguments, Path(stack.enter_context(tempfile.TemporaryDirectory())))
         opened = {name: stack.enter_context(PackedDatabase.open(path)) for name, path in paths.items()}
         compared = engines(arguments.engines.split(","), stack)
-        for name, asked, options, queries in cases(arguments):
+        chosen = arguments.databases.split(",")
+        for name, asked, options, queries in (case for case in cases(arguments) if case[0] in chosen):
             expected: list[tuple[object, int]] = []
             different, seconds, bounded = {}, {}, {}
             n_scores = 0
