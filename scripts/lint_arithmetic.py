@@ -63,6 +63,7 @@ ALLOWED = {
     ("swsearch/search/searcher.py", "sum"): COUNTS + ": residues, rows and subjects",
     ("swsearch/search/simulation.py", "sum"): COUNTS + ": lengths and scores",
     ("swsearch/search/simulation.py", "numpy.median"): "of scores, whole numbers: their middle, or half of two",
+    ("swsearch/search/provisional_cut.py", "sum"): COUNTS + ": subjects",
     ("swsearch/search/search_subjects.py", "sum"): COUNTS + ": residues",
     ("swsearch/scoring/matrix.py", "sum"): COUNTS + ": scores",
 }

@@ -49,7 +49,7 @@ class PositiveSubjects:
         are the subjects with a letter that scores positively at a query position. Queries with the same such letters,
         as most have, are counted once.
         """
-        positive = (np.concatenate([profile.table for profile in profiles]) > 0).any(axis=0)
+        positive = np.any(np.concatenate([profile.table for profile in profiles]) > 0, axis=0)
         key = positive.tobytes()
         if key not in self._counts:
             self._counts[key] = sum(_count(partition, positive) for partition in self._partitions)
@@ -64,7 +64,7 @@ def _count(partition: Partition, positive: NDArray[np.bool_]) -> int:
         remaining = remaining[partition.lengths[remaining] > position]
         codes = partition.residues[partition.starts[remaining] + np.uint64(position)] & CODE_MASK
         found = positive[codes]
-        n_found += np.count_nonzero(found)
+        n_found += int(np.count_nonzero(found))
         remaining = remaining[~found]
     later = [row for row in remaining.tolist() if positive[partition.codes(row) & CODE_MASK].any()]
     return n_found + len(later)

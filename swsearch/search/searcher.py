@@ -392,7 +392,7 @@ class Searcher:
         evalues = self.significance.evalues(passed.subject_index, passed.score, len(prepared.query))
         assert evalues is not None
         assert prepared.provisional_evalue is not None
-        return np.count_nonzero(evalues <= prepared.provisional_evalue) >= self.options.top
+        return int(np.count_nonzero(evalues <= prepared.provisional_evalue)) >= self.options.top
 
     def _scored_without_cut(self, prepared: _PreparedQuery) -> tuple[_PreparedQuery, list[ScoreBlock], float]:
         """The query without its provisional cut, its scores, and the engine's time per cell."""
