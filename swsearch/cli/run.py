@@ -95,10 +95,9 @@ def execute(files: list[str], search: SearchArguments, run: RunArguments, *, ski
                     say(f"no E-values: {statistics.statistics}")
             write = None if report is None else _write_report(report, run.out, stack)
             events = None if run.events is None else _event_stream(run.events, stack)
+            # A bound may take the place of the scores of some cells.
             every_cell = search.no_bound or check is not None or searcher.engine.name == "reference"
-            unit = (
-                "GCUPS" if every_cell else "effective GCUPS"
-            )  # a bound may take the place of the scores of some cells
+            unit = "GCUPS" if every_cell else "effective GCUPS"
             progress = stack.enter_context(ProgressReport("searching", found.cells, unit, 1e9, search.quiet))
             stores: list[HitStore] = []
             total = found.asked.n_of_share

@@ -91,14 +91,16 @@ class Significance:
         """The E-value cut with which the best subjects are searched first; None if there is none.
 
         See :mod:`swsearch.search.provisional_cut`. It is for searches whose options cut neither by E-value nor by
-        score, and whose alignments are not filtered: any subject may then be needed to complete the list.
+        score, and whose alignments are not filtered: any subject may then be needed to complete the list. If E-values
+        refer to more residues than are searched, fewer subjects reach them, and the cut is larger.
         """
         options = self._options
         if not isinstance(self.statistics, Statistics) or not math.isinf(options.evalue):
             return None
         if options.alignment_filter or self._lowest_score > 1:
             return None
-        return provisional_evalue(options.top, self._subjects.n_subjects)
+        evalue = provisional_evalue(options.top, self._subjects.n_subjects)
+        return None if evalue is None else evalue * self.search_space / max(self._subjects.n_residues, 1)
 
     def floor(self, n_letters: int, lengths: LengthRange | None = None, evalue: float | None = None) -> int:
         """Lowest score with which a subject can be reported for a query of ``n_letters``.

@@ -124,6 +124,19 @@ def test_a_query_that_finds_too_few_is_scored_again(folder: Path, monkeypatch: p
     assert len(floors) == 2 * len(found)
 
 
+@pytest.mark.parametrize("options", [{"dbsize": 10**10}, {"dbsize": 10_000}, {"id_pattern": "other_.*[1-7]$"}], ids=str)
+def test_e_values_of_another_search_space_change_no_floor(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, options: dict[str, Any]
+) -> None:
+    """The number of subjects that pass depends on the residues that are searched; few queries are scored again."""
+    monkeypatch.setattr(provisional_cut, "SMALLEST_SHARE", NEVER)
+    expected, _ = search(folder, "proteins", "proteins", top=9, **options)
+    monkeypatch.setattr(provisional_cut, "SMALLEST_SHARE", 1)
+    found, floors = search(folder, "proteins", "proteins", top=9, **options)
+    assert found == expected
+    assert floors.count(1) <= 1  # the short query
+
+
 @pytest.mark.parametrize(
     "options",
     [

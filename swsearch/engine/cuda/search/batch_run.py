@@ -516,7 +516,9 @@ class BatchRun:
 
     def _n_bounded(self, query: _QueryRun) -> int:
         """Number of subjects that a bound proved to score below the floor; known when the batch has ended."""
-        return max(self.plan.n_short - sum(again.n_found for again in query.again), 0) if self.is_bounded else 0
+        if not self.is_bounded or any(again.n_found > self.plan.most_again for again in query.again):
+            return 0
+        return max(self.plan.n_short - sum(again.n_found for again in query.again), 0)
 
     def _block(self, number: int, query: _QueryRun) -> ScoreBlock:
         plan, request = self.plan, query.plan.request
