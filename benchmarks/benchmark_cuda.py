@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 
 from swsearch.database.partition import Partition
-from swsearch.engine.cuda.runtime.device import PyCudaDevice
+from swsearch.engine.cuda.runtime.pycuda_device import PyCudaDevice
 from swsearch.engine.cuda.search.engine import CudaEngine
 from swsearch.engine.cuda.search.subjects import chunk_bytes
 from swsearch.query.profile import QueryProfile, sequence_profile

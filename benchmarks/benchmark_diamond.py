@@ -34,7 +34,7 @@ from swsearch.cores import usable_cores
 from swsearch.engine.cuda.pairs.diamond_launch import PairEnd
 from swsearch.engine.cuda.pairs.diamond_plan import SweepShape, choose_shape, table_columns
 from swsearch.engine.cuda.pairs.diamonds import DiamondSweep
-from swsearch.engine.cuda.runtime.device import PyCudaDevice
+from swsearch.engine.cuda.runtime.pycuda_device import PyCudaDevice
 from swsearch.engine.pair_arrays import AlignmentProblem
 from swsearch.scoring.matrix import named_matrix
 from swsearch.sequences.alphabet import CODE_MASK, DNA

@@ -23,7 +23,7 @@ from benchmark_cuda import commit, read_fasta, synthetic
 
 from swsearch.database.builder import build_database
 from swsearch.database.partition import Partition
-from swsearch.engine.cuda.runtime.device import PyCudaDevice
+from swsearch.engine.cuda.runtime.pycuda_device import PyCudaDevice
 from swsearch.engine.cuda.search.engine import CudaEngine
 from swsearch.engine.cuda.search.multi_gpu import CudaDevices
 from swsearch.search.api import open_searcher

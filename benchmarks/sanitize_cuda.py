@@ -31,7 +31,7 @@ from swsearch.engine.cpu.engine import CpuEngine
 from swsearch.engine.cuda.pairs.diamond_plan import SweepShape
 from swsearch.engine.cuda.pairs.diamonds import DiamondSweep
 from swsearch.engine.cuda.runtime import compiler
-from swsearch.engine.cuda.runtime.device import PyCudaDevice
+from swsearch.engine.cuda.runtime.pycuda_device import PyCudaDevice
 from swsearch.engine.cuda.search.engine import CudaEngine
 from swsearch.engine.cuda.search.thresholds import Thresholds
 from swsearch.engine.pair_arrays import AlignmentProblem

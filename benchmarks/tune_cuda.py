@@ -35,9 +35,10 @@ import numpy as np
 from benchmark_cuda import synthetic
 
 from swsearch.engine.cuda.runtime.compiler import Compiler, Compilers
-from swsearch.engine.cuda.runtime.device import PyCudaDevice, Stream
+from swsearch.engine.cuda.runtime.device import Stream
 from swsearch.engine.cuda.runtime.kernel_cache import KernelCache
 from swsearch.engine.cuda.runtime.kernels import Arithmetic, BoundaryMode, KernelSpec, Pairing, Tile, inter_task_kernel
+from swsearch.engine.cuda.runtime.pycuda_device import PyCudaDevice
 from swsearch.engine.cuda.search.profile import PROTEIN_COLUMNS, pack_profile
 from swsearch.engine.cuda.search.subjects import SubjectStore
 from swsearch.query.profile import sequence_profile

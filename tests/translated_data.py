@@ -10,6 +10,9 @@ from Bio.Data.CodonTable import unambiguous_dna_by_id
 from Bio.Seq import Seq
 from Bio.SeqIO.FastaIO import SimpleFastaParser
 
+from swsearch.database.builder import build_database
+from swsearch.sequences.alphabet import DNA, PROTEIN, Alphabet
+
 DATA = Path(__file__).parents[1] / "data"
 AMINO_ACIDS = "ARNDCQEGHILKMFPSTWYV"
 FRAMES = (1, 2, 3, -1, -2, -3)
@@ -48,6 +51,15 @@ def planted(rng: np.random.Generator, proteins: Records, genetic_code: int = 1, 
             dna = dna[: middle - 5] + "NRY" + dna[middle - 2 : middle].lower() + dna[middle:]
         records.append((f"gene_of_{name}", str(Seq(dna).reverse_complement()) if index % 2 else dna))
     return records
+
+
+def index_both(folder: Path, queries: dict[str, Records], subjects: dict[str, Records]) -> None:
+    """Write ``NAME.queries.fasta`` and an indexed ``NAME.db`` for the names ``proteins`` and ``genes``."""
+    alphabets: dict[str, Alphabet] = {"proteins": PROTEIN, "genes": DNA}
+    for name, alphabet in alphabets.items():
+        write_fasta(folder / f"{name}.queries.fasta", queries[name])
+        write_fasta(folder / f"{name}.fasta", subjects[name])
+        build_database([folder / f"{name}.fasta"], folder / f"{name}.db", alphabet=alphabet)
 
 
 def biopython_frame(dna: str, frame: int, genetic_code: int = 1) -> str:

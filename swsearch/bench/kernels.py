@@ -32,7 +32,8 @@ from swsearch.engine.cuda.cudasw2 import Cudasw2Engine
 from swsearch.engine.cuda.pairs.long_pairs import DiamondPairs
 from swsearch.engine.cuda.pairs.short_pairs import ShortPairs
 from swsearch.engine.cuda.pairs.wavefront import WavefrontPairs
-from swsearch.engine.cuda.runtime.device import Device, PyCudaDevice
+from swsearch.engine.cuda.runtime.device import Device
+from swsearch.engine.cuda.runtime.pycuda_device import PyCudaDevice
 from swsearch.engine.cuda.runtime.timing import Timing
 from swsearch.engine.cuda.search.engine import CudaEngine
 from swsearch.engine.pair_arrays import AlignmentProblem, PairBackend, PairPaths, Sequences

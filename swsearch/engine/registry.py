@@ -158,7 +158,7 @@ def _open_kernel(kernel: str, name: str, devices: Sequence[int], gpus: GpuProbe)
         raise InputError(f"--kernel {kernel} works on one GPU; give a single number to --devices")
     _require_gpu(gpus)
     from swsearch.engine.cuda.cudasw2 import Cudasw2Engine
-    from swsearch.engine.cuda.runtime.device import PyCudaDevice
+    from swsearch.engine.cuda.runtime.pycuda_device import PyCudaDevice
 
     engine = Cudasw2Engine(kernel, PyCudaDevice(devices[0]))
     return engine, f"cuda engine ({engine.description}), as asked"

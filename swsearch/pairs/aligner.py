@@ -218,7 +218,7 @@ class PairAligner(Closeable):
 
 def first_gpu() -> Device:
     """The first GPU of the machine; EngineUnavailable if none can be used."""
-    from swsearch.engine.cuda.runtime.device import PyCudaDevice
+    from swsearch.engine.cuda.runtime.pycuda_device import PyCudaDevice
 
     return PyCudaDevice()
 

@@ -19,8 +19,8 @@ from swsearch.engine.cpu.pairs import CpuPairs, usable_instruction_sets
 from swsearch.engine.cuda.pairs.long_pairs import DiamondPairs
 from swsearch.engine.cuda.pairs.short_pairs import ShortPairs
 from swsearch.engine.cuda.pairs.wavefront import WavefrontPairs
-from swsearch.engine.cuda.runtime.device import PyCudaDevice
 from swsearch.engine.cuda.runtime.info import cuda_info
+from swsearch.engine.cuda.runtime.pycuda_device import PyCudaDevice
 from swsearch.engine.pair_arrays import AlignmentProblem, PairBackend, Sequences
 from swsearch.engine.reference_pairs import ReferencePairs
 from swsearch.errors import EngineError

@@ -18,10 +18,10 @@ from swsearch.scoring.scheme import default_scheme
 from swsearch.search import score_batches
 from swsearch.search.query_file import read_queries
 from swsearch.search.score_batches import score_by_length
-from swsearch.sequences.alphabet import DNA, PROTEIN, Alphabet
+from swsearch.sequences.alphabet import PROTEIN
 from swsearch.typing import LengthRange
 from tests.support import random_protein
-from tests.translated_data import planted, real_proteins, write_fasta
+from tests.translated_data import index_both, planted, real_proteins
 
 
 @pytest.fixture
@@ -30,11 +30,7 @@ def folder(tmp_path: Path) -> Path:
     proteins = real_proteins(40, longest=200)
     queries = {"proteins": proteins[:6], "genes": planted(rng, proteins[:4])}
     subjects = {"proteins": proteins, "genes": [*planted(rng, proteins[:20], flank=9), ("codon", "ATG"), ("two", "AC")]}
-    alphabets: dict[str, Alphabet] = {"proteins": PROTEIN, "genes": DNA}
-    for name, alphabet in alphabets.items():
-        write_fasta(tmp_path / f"{name}.queries.fasta", queries[name])
-        write_fasta(tmp_path / f"{name}.fasta", subjects[name])
-        swsearch.build_database([tmp_path / f"{name}.fasta"], tmp_path / f"{name}.db", alphabet=alphabet)
+    index_both(tmp_path, queries, subjects)
     return tmp_path
 
 

@@ -24,9 +24,9 @@ from swsearch.search import provisional_cut
 from swsearch.search.provisional_cut import PositiveSubjects, provisional_evalue
 from swsearch.search.query_file import read_queries
 from swsearch.search.searcher import Searcher
-from swsearch.sequences.alphabet import DNA, PAD_CODE, PROTEIN, Alphabet
+from swsearch.sequences.alphabet import DNA, PAD_CODE, PROTEIN
 from tests.support import random_codes, random_protein
-from tests.translated_data import planted, real_proteins, write_fasta
+from tests.translated_data import index_both, planted, real_proteins, write_fasta
 
 N_SUBJECTS = 260
 NEVER = 10**9
@@ -52,12 +52,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     write_fasta(
         path / "masked.queries.fasta", [(name, letters[:9].lower() + letters[9:]) for name, letters in proteins[:2]]
     )
-    subjects = {"proteins": [*proteins, *others, ("x", "XXXX")], "genes": [*genes, *bases, ("n", "NNN")]}
-    alphabets: dict[str, Alphabet] = {"proteins": PROTEIN, "genes": DNA}
-    for name, alphabet in alphabets.items():
-        write_fasta(path / f"{name}.queries.fasta", queries[name])
-        write_fasta(path / f"{name}.fasta", subjects[name])
-        swsearch.build_database([path / f"{name}.fasta"], path / f"{name}.db", alphabet=alphabet)
+    subjects = {"proteins": [*proteins, *others, ("unknown", "X" * 4)], "genes": [*genes, *bases, ("unknown", "N" * 3)]}
+    index_both(path, queries, subjects)
     return path
 
 
@@ -82,6 +78,19 @@ def search(folder: Path, query: str, subject: str, **options: Any) -> tuple[list
     return results, engine.floors
 
 
+Found = tuple[list[object], list[int]]
+
+
+def without_and_with_cut(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, query: str, subject: str, **options: Any
+) -> tuple[Found, Found]:
+    """The results and floors of a search that may not have a provisional cut, and of one that may."""
+    monkeypatch.setattr(provisional_cut, "SMALLEST_SHARE", NEVER)
+    without = search(folder, query, subject, **options)
+    monkeypatch.setattr(provisional_cut, "SMALLEST_SHARE", 1)
+    return without, search(folder, query, subject, **options)
+
+
 @pytest.mark.parametrize("ties", ["cut", "all"])
 @pytest.mark.parametrize("top", [1, 7, 40])
 @pytest.mark.parametrize(
@@ -104,11 +113,8 @@ def test_results_are_those_of_a_search_of_all_scores(
     ties: str,
 ) -> None:
     options = {**options, "top": top, "ties": ties}
-    monkeypatch.setattr(provisional_cut, "SMALLEST_SHARE", NEVER)
-    expected, floors = search(folder, query, subject, **options)
-    assert set(floors) == {1}
-    monkeypatch.setattr(provisional_cut, "SMALLEST_SHARE", 1)
-    found, floors = search(folder, query, subject, **options)
+    (expected, lowest), (found, floors) = without_and_with_cut(folder, monkeypatch, query, subject, **options)
+    assert set(lowest) == {1}
     assert found == expected
     assert floors.count(1) <= 1  # the short query finds too few
 
@@ -129,10 +135,7 @@ def test_e_values_of_another_search_space_change_no_floor(
     folder: Path, monkeypatch: pytest.MonkeyPatch, options: dict[str, Any]
 ) -> None:
     """The number of subjects that pass depends on the residues that are searched; few queries are scored again."""
-    monkeypatch.setattr(provisional_cut, "SMALLEST_SHARE", NEVER)
-    expected, _ = search(folder, "proteins", "proteins", top=9, **options)
-    monkeypatch.setattr(provisional_cut, "SMALLEST_SHARE", 1)
-    found, floors = search(folder, "proteins", "proteins", top=9, **options)
+    (expected, _), (found, floors) = without_and_with_cut(folder, monkeypatch, "proteins", "proteins", top=9, **options)
     assert found == expected
     assert floors.count(1) <= 1  # the short query
 
@@ -151,10 +154,8 @@ def test_other_filters_have_no_provisional_cut(
     folder: Path, monkeypatch: pytest.MonkeyPatch, options: dict[str, Any]
 ) -> None:
     """Their numbers of subjects that pass are not known without all scores, or any subject may be needed."""
-    monkeypatch.setattr(provisional_cut, "SMALLEST_SHARE", NEVER)
-    expected, floors = search(folder, "masked", "proteins", top=3, **options)
-    monkeypatch.setattr(provisional_cut, "SMALLEST_SHARE", 1)
-    assert search(folder, "masked", "proteins", top=3, **options) == (expected, floors)
+    without, with_cut = without_and_with_cut(folder, monkeypatch, "masked", "proteins", top=3, **options)
+    assert with_cut == without
 
 
 def test_subjects_that_score_are_counted() -> None:

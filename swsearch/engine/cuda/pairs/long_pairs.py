@@ -12,7 +12,8 @@ from typing import Final
 
 from swsearch.closeable import Closeable
 from swsearch.engine.cuda.pairs.diamonds import DiamondSweep
-from swsearch.engine.cuda.runtime.device import Device, PyCudaDevice
+from swsearch.engine.cuda.runtime.device import Device
+from swsearch.engine.cuda.runtime.pycuda_device import PyCudaDevice
 from swsearch.engine.pair_arrays import AlignmentProblem, PairPaths, Sequences, limited
 from swsearch.engine.reference_pairs import ReferencePairs
 

@@ -10,7 +10,8 @@ module                 holds
 ``compiler``           the installed compilers: each nvcc, then NVRTC
 ``kernel_cache``       the cache of compiled kernels on disk
 ``parallel_compile``   the concurrent compilation of several kernels
-``device``             one GPU: memory, streams, texture objects, launches
+``device``             the interface of a GPU: memory, streams, texture objects, launches
+``pycuda_device``      its implementation with PyCUDA
 ``scratch``            device buffers by name, reused from launch to launch
 ``timing``             the time that kernels take
 =====================  ===============================================================================

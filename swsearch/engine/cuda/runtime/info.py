@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import importlib.util
 
-from swsearch.engine.cuda.runtime.device import PyCudaDevice
 from swsearch.engine.cuda.runtime.kernels import COLLECT_KERNEL
 from swsearch.engine.cuda.runtime.presence import INSTALL, GpuProbe, look_for_gpus
+from swsearch.engine.cuda.runtime.pycuda_device import PyCudaDevice
 from swsearch.engine.protocol import EngineInfo
 from swsearch.errors import EngineError, EngineUnavailable, SwSearchError
 from swsearch.resources import resource_folder

@@ -20,6 +20,7 @@ module                 holds
 *the launches*
 ``slots``              the memory of a batch in flight
 ``launches``           the parts that all launches share; the launch of the kernel for listed subjects
+``inter_task_launch``  what the launches of the inter-task kernel read
 ``batch_run``          the launches of one batch, and its results
 ``selection``          which scores are copied back from the device
 ``verified_windows``   scores of long subjects from overlapping windows, proven exact

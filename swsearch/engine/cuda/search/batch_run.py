@@ -21,9 +21,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from swsearch.engine.cuda.runtime.device import Argument, Buffer, Device, Event, Stream
-from swsearch.engine.cuda.runtime.kernels import OPEN_COUNTERS_KERNEL, Arithmetic, KernelSpec
+from swsearch.engine.cuda.runtime.kernels import OPEN_COUNTERS_KERNEL, Arithmetic
 from swsearch.engine.cuda.runtime.scratch import Scratch
 from swsearch.engine.cuda.runtime.timing import BatchTime, Timing
+from swsearch.engine.cuda.search.inter_task_launch import InterTaskLaunch, boundary_addresses
 from swsearch.engine.cuda.search.launches import (
     DeviceProfile,
     IntraTaskLaunch,
@@ -52,7 +53,6 @@ from swsearch.engine.cuda.search.verified_windows import VerifiedWindows, Verifi
 from swsearch.hits.score_block import ScoreBlock
 from swsearch.typing import Scores
 
-NULL: Final = np.uint64(0)
 SIDES: Final = (Stream.SIDE, Stream.OTHER_SIDE)
 """Streams of the kernel for listed subjects, one for each query of a batch."""
 
@@ -116,47 +116,6 @@ class SampleTable:
     buffer: Buffer
 
 
-@dataclass(frozen=True, eq=False)
-class _InterTaskLaunch:
-    """The inter-task launches of all strips against some subjects.
-
-    Attributes
-    ----------
-    plan : InterTaskPlan
-    kernels : tuple of KernelSpec
-        The kernel of each strip.
-    packed : DeviceProfile
-    starts, lengths : uint64
-        Addresses of the subjects' tables.
-    n_subjects : int
-    scores : sequence of Buffer
-        The scores of each query.
-    condition : list of arguments
-        Address of a number that the device has counted, and the range in which the kernels do their work; empty if
-        they always do.
-    listed : list of arguments
-        Addresses of a list of subjects and of its length; null for the first ``n_subjects`` subjects.
-    count : Buffer or None
-        Where to count, after these launches, the subjects that pass the bound.
-    """
-
-    plan: InterTaskPlan
-    kernels: tuple[KernelSpec, ...]
-    packed: DeviceProfile
-    starts: np.uint64
-    lengths: np.uint64
-    n_subjects: int
-    scores: Sequence[Buffer]
-    condition: Sequence[Argument] = ()
-    listed: Sequence[Argument] = (NULL, NULL)
-    count: Buffer | None = None
-
-    @property
-    def counters(self) -> list[int]:
-        """The work counters of the strips before the launch, closed if there is a condition (``open_counters.cu``)."""
-        return [strip.shape.tile.closed_counter if self.condition else 0 for strip in self.plan.strips]
-
-
 def _filters(ranges: Sequence[FloorRange], n_subjects: int, limit: Callable[[FloorRange], int]) -> list[ScoreFilter]:
     """The first subjects, with a limit for each range of floors."""
     return [ScoreFilter(part.first, part.stop - part.first, limit(part)).between(0, n_subjects) for part in ranges]
@@ -169,18 +128,6 @@ def _floors(query: QueryPlan, rows: NDArray[np.intp]) -> NDArray[np.int64]:
         np.searchsorted(stops, rows, side="right")
     ]
     return floors
-
-
-def _boundary_addresses(boundary: Buffer | None, strip: int, *, in_place: bool) -> list[Argument]:
-    """Addresses at which a strip reads and writes its boundary: the two halves of one buffer, alternately, or one.
-
-    A strip of one query may overwrite its boundary in place, because its group reads each column before it writes the
-    column; a strip of two queries has words of another size than a strip of one below it.
-    """
-    if boundary is None or in_place:
-        return [address(boundary)] * 2
-    halves = [np.uint64(boundary.address), np.uint64(boundary.address + boundary.n_bytes // 32 * 16)]
-    return [halves[1 - strip % 2], halves[strip % 2]]
 
 
 class BatchRun:
@@ -240,7 +187,7 @@ class BatchRun:
         """Enqueue the first scoring of all subjects."""
         plan, device, slot = self.plan, self._device, self.slot
         launches: list[IntraTaskLaunch] = []
-        inter_task: list[_InterTaskLaunch] = self._plan_inter_task() if plan.n_short else []
+        inter_task: list[InterTaskLaunch] = self._plan_inter_task() if plan.n_short else []
         values = [0] * len(plan.queries) + [value for strips in inter_task for value in strips.counters]
         counters = slot.upload("counters", np.array(values, np.uint32))
         for number, query in enumerate(self._queries):
@@ -269,13 +216,13 @@ class BatchRun:
         for launch in launches:
             device.follow(Stream.COMPUTE, launch.stream)
 
-    def _plan_inter_task(self) -> list[_InterTaskLaunch]:
+    def _plan_inter_task(self) -> list[InterTaskLaunch]:
         """The inter-task launches: of all subjects, preceded, for a bound, by those that choose between both."""
         plan, slot, subjects, bound = self.plan, self.slot, self._subjects, self.plan.bound
         tables = address(subjects.starts), address(subjects.lengths)
         scores = [query.scores for query in self._queries]
         packed = slot.profile("profile", plan.inter_task.packed(plan.profiles))
-        exact = _InterTaskLaunch(plan.inter_task, plan.inter_task_kernels, packed, *tables, plan.n_short, scores)
+        exact = InterTaskLaunch(plan.inter_task, plan.inter_task_kernels, packed, *tables, plan.n_short, scores)
         if bound is None:
             return [exact]
         count = slot.scratch.buffer("passing", 4)
@@ -310,7 +257,7 @@ class BatchRun:
                 self._device.upload(table.buffer, staged, Stream.COMPUTE)
         return address(table.buffer), address(table.buffer, len(rows) * 8)
 
-    def _count_passing(self, sample: _InterTaskLaunch, count: Buffer) -> None:
+    def _count_passing(self, sample: InterTaskLaunch, count: Buffer) -> None:
         """Count the subjects of a sample that pass the bound."""
         assert self.plan.bound is not None
         for query, scores in zip(self._queries, sample.scores, strict=True):
@@ -323,7 +270,7 @@ class BatchRun:
             self._selector.count(scores, candidates, count, Stream.COMPUTE)
 
     def _launch_strips(
-        self, launch: _InterTaskLaunch, counters: Buffer, first_counter: int, stream: Stream = Stream.COMPUTE
+        self, launch: InterTaskLaunch, counters: Buffer, first_counter: int, stream: Stream = Stream.COMPUTE
     ) -> None:
         """Launch the inter-task kernel of each strip."""
         device, strips = self._device, launch.plan.strips
@@ -344,7 +291,7 @@ class BatchRun:
             arguments = [
                 *launch.packed.arguments, signed(first_unit),
                 signed(strip.has_strip_above), signed(strip.has_strip_below),
-                *_boundary_addresses(boundary, number, in_place=in_place),
+                *boundary_addresses(boundary, number, in_place=in_place),
                 address(self._subjects.residues), launch.starts, launch.lengths, unsigned(launch.n_subjects),
                 address(launch.scores[queries[0]]), address(launch.scores[queries[-1]]),
                 address(counters, (first_counter + number) * 4), *launch.listed,
@@ -398,7 +345,7 @@ class BatchRun:
         self._score_selected(query, route, profile, again, 1, few)
         packed = self.slot.profile(f"profile listed {number}", listed.packed([query.plan.profile]), Stream.FINISH)
         subjects = self._subjects
-        launch = _InterTaskLaunch(
+        launch = InterTaskLaunch(
             listed, query.plan.listed_kernels, packed, address(subjects.starts), address(subjects.lengths),
             self.plan.n_short, [query.scores],
             [address(again.count), unsigned(few + 1), unsigned(self.plan.most_again)],

@@ -17,7 +17,8 @@ from typing import Final
 from swsearch.closeable import Closeable
 from swsearch.database.partition import Partition
 from swsearch.engine.cuda.pairs.diamonds import DiamondSweep
-from swsearch.engine.cuda.runtime.device import Device, DeviceFacts, OutOfDeviceMemory, PyCudaDevice
+from swsearch.engine.cuda.runtime.device import Device, DeviceFacts, OutOfDeviceMemory
+from swsearch.engine.cuda.runtime.pycuda_device import PyCudaDevice
 from swsearch.engine.cuda.runtime.scratch import Scratch
 from swsearch.engine.cuda.runtime.timing import Timing
 from swsearch.engine.cuda.search.batch_run import BatchRun, Resources

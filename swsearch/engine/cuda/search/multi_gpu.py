@@ -25,7 +25,8 @@ import numpy as np
 
 from swsearch.closeable import Closeable
 from swsearch.database.partition import Partition
-from swsearch.engine.cuda.runtime.device import Device, PyCudaDevice
+from swsearch.engine.cuda.runtime.device import Device
+from swsearch.engine.cuda.runtime.pycuda_device import PyCudaDevice
 from swsearch.engine.cuda.search.engine import CudaEngine
 from swsearch.engine.cuda.search.forecast import Forecast, expected_rate
 from swsearch.engine.cuda.search.subjects import ONE_SLOT_RESIDUES, chunk_bytes, in_stored_order

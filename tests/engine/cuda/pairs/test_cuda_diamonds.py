@@ -21,8 +21,8 @@ from swsearch.engine.cuda.pairs.diamond_launch import PairEnd
 from swsearch.engine.cuda.pairs.diamond_plan import WORDS, SweepShape
 from swsearch.engine.cuda.pairs.diamonds import DiamondSweep
 from swsearch.engine.cuda.pairs.long_pairs import DiamondPairs
-from swsearch.engine.cuda.runtime.device import PyCudaDevice
 from swsearch.engine.cuda.runtime.info import cuda_info
+from swsearch.engine.cuda.runtime.pycuda_device import PyCudaDevice
 from swsearch.engine.cuda.search.engine import CudaEngine
 from swsearch.engine.pair_arrays import AlignmentProblem
 from swsearch.pairs.align import MODES, align_pair

@@ -20,8 +20,8 @@ from swsearch.engine.cpu.pairs import CpuPairs
 from swsearch.engine.cuda.cudasw2 import CLASSIC_KERNELS, Cudasw2Engine
 from swsearch.engine.cuda.pairs.short_pairs import ShortPairs
 from swsearch.engine.cuda.pairs.wavefront import wavefront_score
-from swsearch.engine.cuda.runtime.device import PyCudaDevice
 from swsearch.engine.cuda.runtime.info import cuda_info
+from swsearch.engine.cuda.runtime.pycuda_device import PyCudaDevice
 from swsearch.engine.cuda.search.engine import CudaEngine
 from swsearch.engine.pair_arrays import AlignmentProblem, Sequences
 from swsearch.engine.protocol import ScoreEngine

@@ -153,7 +153,7 @@ LOST = """
 import sys
 import numpy as np
 from swsearch.cli.app import main
-from swsearch.engine.cuda.runtime.device import PyCudaDevice
+from swsearch.engine.cuda.runtime.pycuda_device import PyCudaDevice
 
 real, launches = PyCudaDevice.launch, []
 

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from swsearch.database.partition import Partition
-from swsearch.engine.cuda.runtime.device import MultiprocessorLimits, fitting_blocks
 from swsearch.engine.cuda.runtime.kernels import (
     CHECKPOINT_STRIDE,
     CHECKPOINTS,
@@ -20,6 +19,7 @@ from swsearch.engine.cuda.runtime.kernels import (
     Tile,
     max_warps,
 )
+from swsearch.engine.cuda.runtime.pycuda_device import MultiprocessorLimits, fitting_blocks
 from swsearch.engine.cuda.search.layout import ROW_UNIT, layout
 from swsearch.engine.cuda.search.routing import (
     MIN_LONG_LENGTH,

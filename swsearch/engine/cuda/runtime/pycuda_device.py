@@ -1,0 +1,420 @@
+"""A GPU accessed through PyCUDA: the device of all searches on real hardware.
+
+:class:`PyCudaDevice` implements :class:`swsearch.engine.cuda.runtime.device.Device`. It takes compiled kernels from
+the cache or the compilers, translates PyCUDA's errors, and allows the devices of a thread to be closed in any order.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import threading
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from swsearch.engine.cuda.runtime.compiler import Compiler, Compilers
+from swsearch.engine.cuda.runtime.device import (
+    Argument,
+    Buffer,
+    DeviceFacts,
+    DeviceLost,
+    Event,
+    OutOfDeviceMemory,
+    Stream,
+    Texture,
+)
+from swsearch.engine.cuda.runtime.kernel_cache import KernelCache
+from swsearch.engine.cuda.runtime.kernels import UNIT_BYTES, WARP, KernelSpec
+from swsearch.engine.cuda.runtime.parallel_compile import ParallelCompiler
+from swsearch.engine.cuda.runtime.presence import INSTALL, look_for_gpus
+from swsearch.engine.cuda.runtime.warm_up import load_kernels_eagerly
+from swsearch.errors import EngineError, EngineUnavailable
+
+OLDEST_ARCHITECTURE: Final = 75
+REGISTER_UNIT: Final = 256
+RESERVED_SHARED_BYTES: Final = 1024
+MAX_BLOCKS: Final = 16
+"""Blocks that a multiprocessor of any supported architecture runs at a time (some run more)."""
+
+
+@dataclass(frozen=True)
+class MultiprocessorLimits:
+    """Resources that the blocks on one multiprocessor share: threads, registers, bytes of shared memory."""
+
+    threads: int
+    registers: int
+    shared_bytes: int
+
+
+def fitting_blocks(limits: MultiprocessorLimits, threads: int, registers: int, shared_bytes: int) -> int:
+    """Number of blocks that run on a multiprocessor at a time, at least 1.
+
+    Parameters
+    ----------
+    limits : MultiprocessorLimits
+    threads : int
+        Threads per block, a multiple of 32.
+    registers : int
+        Registers per thread; a warp allocates them in units of 256.
+    shared_bytes : int
+        Dynamic shared memory per block; the driver reserves 1,024 bytes in addition.
+    """
+    warp_registers = -(-registers * WARP // REGISTER_UNIT) * REGISTER_UNIT
+    by_registers = limits.registers // warp_registers // (threads // WARP) if warp_registers else MAX_BLOCKS
+    by_shared = limits.shared_bytes // (shared_bytes + RESERVED_SHARED_BYTES)
+    return max(1, min(MAX_BLOCKS, limits.threads // threads, by_registers, by_shared))
+
+
+class _PyCudaBuffer:
+    def __init__(self, device: PyCudaDevice, allocation: Any, n_bytes: int) -> None:
+        self._device = device
+        self._allocation = allocation
+        self.address = int(allocation)
+        self.n_bytes = n_bytes
+
+    def free(self) -> None:
+        if self._allocation is not None:
+            allocation, self._allocation = self._allocation, None
+            self._device.give_back(allocation)
+
+
+class _PyCudaTexture:
+    def __init__(self, handle: int) -> None:
+        self.handle = handle
+        self._open = True
+
+    def close(self) -> None:
+        if self._open:
+            from cuda.bindings import driver
+
+            driver.cuTexObjectDestroy(self.handle)
+            self._open = False
+
+
+class _PyCudaEvent:
+    def __init__(self, device: PyCudaDevice, event: Any) -> None:
+        self._device = device
+        self.event = event
+
+    def wait(self) -> None:
+        with self._device.errors("finishing its work"):
+            self.event.synchronize()
+
+    def seconds_since(self, earlier: Event) -> float:
+        assert isinstance(earlier, _PyCudaEvent)
+        with self._device.errors("timing its work"):
+            return float(self.event.time_since(earlier.event)) / 1000.0
+
+
+_opened = threading.local()
+
+
+def _opened_here() -> list[PyCudaDevice]:
+    """The open devices of this thread, in the order of its stack of contexts."""
+    if not hasattr(_opened, "devices"):
+        _opened.devices = []
+    devices: list[PyCudaDevice] = _opened.devices
+    return devices
+
+
+class PyCudaDevice:
+    """A GPU accessed through PyCUDA. Texture objects, which PyCUDA lacks, use cuda-bindings on the same context.
+
+    A thread's contexts form a stack, and operations refer to the device that the thread opened last. Devices may be
+    closed in any order.
+
+    Parameters
+    ----------
+    ordinal : int
+        Number of the device among those that the driver lists.
+
+    Raises
+    ------
+    EngineUnavailable
+        No driver, no such device, no compiler, or too old a device; the message names the remedy.
+    """
+
+    def __init__(self, ordinal: int = 0) -> None:
+        try:
+            from pycuda import driver
+        except ImportError as error:
+            # Without the driver's library PyCUDA cannot be imported either.
+            broken = f"PyCUDA cannot be imported ({error}); {INSTALL}"
+            raise EngineUnavailable("cuda", look_for_gpus().missing or broken) from error
+        self._driver = driver
+        load_kernels_eagerly()
+        try:
+            driver.init()
+            count = driver.Device.count()
+        except driver.Error as error:
+            unanswered = f"the NVIDIA driver does not answer ({error}); install or mend it"
+            raise EngineUnavailable("cuda", look_for_gpus().missing or unanswered) from error
+        if not 0 <= ordinal < count:
+            raise EngineUnavailable("cuda", f"there is no device {ordinal}, the driver shows {count}; choose another")
+        device = driver.Device(ordinal)
+        major, minor = device.compute_capability()
+        attribute = driver.device_attribute
+        version = driver.get_driver_version()
+        self.facts = DeviceFacts(
+            name=device.name(),
+            driver=f"CUDA {version // 1000}.{version % 1000 // 10}",
+            architecture=major * 10 + minor,
+            multiprocessors=device.get_attribute(attribute.MULTIPROCESSOR_COUNT),
+            shared_bytes=device.get_attribute(attribute.MAX_SHARED_MEMORY_PER_BLOCK_OPTIN),
+            memory_bytes=device.total_memory(),
+            clock_hz=device.get_attribute(attribute.CLOCK_RATE) * 1e3,
+            pci_bus_id=device.pci_bus_id(),
+        )
+        if self.facts.architecture < OLDEST_ARCHITECTURE:
+            raise EngineUnavailable(
+                "cuda", f"{self.facts.name} has compute capability {major}.{minor}; 7.5 or newer is needed"
+            )
+        self.compilers = Compilers.installed()
+        if self.compilers.current is None:
+            missing = "; ".join(["there is no compiler", *self.compilers.passed_over])
+            raise EngineUnavailable("cuda", f"{missing}; install the CUDA toolkit or pip install nvidia-cuda-nvrtc")
+        self._builds = ParallelCompiler(KernelCache(self.compilers), self.facts.architecture)
+        self._context = device.retain_primary_context()
+        self._context.push()
+        try:
+            self._streams = [driver.Stream() for _ in Stream]
+        except driver.Error:
+            self._context.pop()
+            raise
+        _opened_here().append(self)
+        self._failure: DeviceLost | None = None
+        self._abandoned: list[Any] = []
+        self._kernels: dict[KernelSpec, Any] = {}
+        self._modules: list[Any] = []
+        self._prepared: set[KernelSpec] = set()
+        self._to_start: tuple[Any, Stream] | None = None  # the start event that the next kernel records
+        self._limits = MultiprocessorLimits(
+            threads=device.get_attribute(attribute.MAX_THREADS_PER_MULTIPROCESSOR),
+            registers=device.get_attribute(attribute.MAX_REGISTERS_PER_MULTIPROCESSOR),
+            shared_bytes=device.get_attribute(attribute.MAX_SHARED_MEMORY_PER_MULTIPROCESSOR),
+        )
+        self._open = True
+        atexit.register(self.close)  # a context that is still current at the end would abort the process
+
+    @property
+    def compiler(self) -> Compiler:
+        """The compiler of kernels that are not in the cache."""
+        assert self.compilers.current is not None
+        return self.compilers.current
+
+    @contextlib.contextmanager
+    def errors(self, doing: str) -> Iterator[None]:
+        """Translate PyCUDA's errors into those of this package. After a failure every call raises the same failure."""
+        if self._failure is not None:
+            raise self._failure
+        try:
+            yield
+        except self._driver.MemoryError as error:
+            raise OutOfDeviceMemory(f"{self.facts.name} is out of memory while {doing}") from error
+        except self._driver.Error as error:
+            where = f"{self.facts.name} at PCI {self.facts.pci_bus_id}"
+            advice = "what was finished is kept; search again, with other --devices if it fails again"
+            self._failure = DeviceLost(f"{where} failed while {doing} ({error}); {advice}")
+            raise self._failure from error
+
+    def give_back(self, allocation: Any) -> None:
+        """Free memory. On a lost device only retain the object: PyCUDA would warn for every buffer it cannot free."""
+        if self._failure is not None:
+            self._abandoned.append(allocation)
+            return
+        with self.errors("freeing memory"):
+            allocation.free()
+
+    def free_bytes(self) -> int:
+        """See :class:`Device`."""
+        with self.errors("asking for free memory"):
+            return int(self._driver.mem_get_info()[0])
+
+    def allocate(self, n_bytes: int) -> Buffer:
+        """See :class:`Device`."""
+        with self.errors(f"allocating {n_bytes:,} bytes"):
+            return _PyCudaBuffer(self, self._driver.mem_alloc(max(n_bytes, UNIT_BYTES)), max(n_bytes, UNIT_BYTES))
+
+    def pinned(self, n_bytes: int) -> NDArray[np.uint8]:
+        """See :class:`Device`."""
+        with self.errors(f"pinning {n_bytes:,} bytes of host memory"):
+            array: NDArray[np.uint8] = self._driver.pagelocked_empty(n_bytes, np.uint8)
+            return array
+
+    def unpin(self, array: NDArray[np.uint8]) -> None:
+        """See :class:`Device`."""
+        if self._failure is not None:
+            self._abandoned.append(array)
+
+    def upload(self, buffer: Buffer, values: NDArray[Any], stream: Stream, offset: int = 0) -> None:
+        """See :class:`Device`."""
+        if values.nbytes:
+            with self.errors("uploading"):
+                self._driver.memcpy_htod_async(buffer.address + offset, values, self._streams[stream])
+
+    def download(self, values: NDArray[Any], buffer: Buffer, stream: Stream, offset: int = 0) -> None:
+        """See :class:`Device`."""
+        with self.errors("finishing kernels and downloading"):
+            if values.nbytes:
+                self._driver.memcpy_dtoh_async(values, buffer.address + offset, self._streams[stream])
+            self._streams[stream].synchronize()
+
+    def begin_download(self, values: NDArray[Any], buffer: Buffer, stream: Stream, offset: int = 0) -> None:
+        """See :class:`Device`."""
+        if values.nbytes:
+            with self.errors("downloading"):
+                self._driver.memcpy_dtoh_async(values, buffer.address + offset, self._streams[stream])
+
+    def event(self, stream: Stream, *, sleeping: bool = False) -> Event:
+        """See :class:`Device`."""
+        with self.errors("recording an event"):
+            flags = self._driver.event_flags
+            event = self._driver.Event(flags.BLOCKING_SYNC if sleeping else flags.DEFAULT)
+            event.record(self._streams[stream])
+            return _PyCudaEvent(self, event)
+
+    def clear(self, buffer: Buffer, n_bytes: int, stream: Stream, offset: int = 0) -> None:
+        """See :class:`Device`."""
+        with self.errors("clearing memory"):
+            self._driver.memset_d32_async(buffer.address + offset, 0, n_bytes // 4, self._streams[stream])
+
+    def texture(self, buffer: Buffer) -> Texture:
+        """See :class:`Device`."""
+        from cuda.bindings import driver
+
+        resource = driver.CUDA_RESOURCE_DESC()
+        resource.resType = driver.CUresourcetype.CU_RESOURCE_TYPE_LINEAR
+        resource.res.linear.devPtr = buffer.address
+        resource.res.linear.format = driver.CUarray_format.CU_AD_FORMAT_UNSIGNED_INT32
+        resource.res.linear.numChannels = 4
+        resource.res.linear.sizeInBytes = buffer.n_bytes
+        texture = driver.CUDA_TEXTURE_DESC()
+        texture.flags = driver.CU_TRSF_READ_AS_INTEGER
+        status, handle = driver.cuTexObjectCreate(resource, texture, None)
+        if status != driver.CUresult.CUDA_SUCCESS:
+            raise EngineError(f"{self.facts.name} cannot make a texture object ({status.name})")
+        return _PyCudaTexture(int(handle))
+
+    def _function(self, spec: KernelSpec) -> Any:
+        function = self._kernels.get(spec)
+        if function is None:
+            code = self._builds.take(spec)
+            with self.errors(f"loading kernel {spec.entry}"):
+                module = self._driver.module_from_buffer(code)
+                function = module.get_function(spec.function)
+                max_shared = self.facts.shared_bytes
+                function.set_attribute(self._driver.function_attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES, max_shared)
+            self._modules.append(module)
+            self._kernels[spec] = function
+        return function
+
+    def prepare(self, specs: Sequence[KernelSpec]) -> None:
+        """See :class:`Device`."""
+        self._builds.begin(spec for spec in specs if spec not in self._kernels)
+
+    def load(self, specs: Sequence[KernelSpec]) -> None:
+        """See :class:`Device`."""
+        for spec in specs:
+            if spec not in self._kernels and self._builds.is_ready(spec):
+                self._function(spec)
+
+    def launch(
+        self,
+        spec: KernelSpec,
+        grid: int,
+        shared_bytes: int,
+        arguments: Sequence[Argument],
+        stream: Stream,
+    ) -> None:
+        """See :class:`Device`."""
+        function = self._function(spec)
+        with self.errors(f"starting kernel {spec.entry}"):
+            # A prepared call takes a fifth of the time of an unprepared one, and the device is idle during a call.
+            if spec not in self._prepared:
+                function.prepare([type(argument) for argument in arguments])
+                self._prepared.add(spec)
+            self._begin_time()
+            function.prepared_async_call(
+                (grid, 1), (spec.threads, 1, 1), self._streams[stream], *arguments, shared_size=shared_bytes
+            )
+
+    def resident_blocks(self, spec: KernelSpec, shared_bytes: int) -> int:
+        """See :class:`Device`."""
+        registers = int(self._function(spec).num_regs)
+        return fitting_blocks(self._limits, spec.threads, registers, shared_bytes)
+
+    def follow(self, stream: Stream, leader: Stream) -> None:
+        """See :class:`Device`."""
+        with self.errors("ordering streams"):
+            event = self._driver.Event(self._driver.event_flags.DISABLE_TIMING)
+            event.record(self._streams[leader])
+            self._streams[stream].wait_for_event(event)
+
+    def synchronize(self) -> None:
+        """See :class:`Device`."""
+        with self.errors("finishing its work"):
+            self._context.synchronize()
+
+    @contextlib.contextmanager
+    def timed(self, stream: Stream) -> Iterator[list[float]]:
+        """See :class:`Device`."""
+        seconds: list[float] = []
+        with self.errors("timing its work"):
+            start, end = self._driver.Event(), self._driver.Event()
+        assert self._to_start is None, "timed blocks do not nest"
+        self._to_start = (start, stream)
+        try:
+            yield seconds
+        except BaseException:
+            self._to_start = None
+            raise
+        with self.errors("finishing its work"):
+            self._begin_time()  # in case no kernel was launched
+            end.record(self._streams[stream])
+        with self.errors("finishing its work"):
+            end.synchronize()
+            seconds.append(end.time_since(start) / 1000.0)
+
+    def _begin_time(self) -> None:
+        if self._to_start is not None:
+            (event, stream), self._to_start = self._to_start, None
+            event.record(self._streams[stream])
+
+    def close(self) -> None:
+        """See :class:`Device`."""
+        if self._open:
+            self._open = False
+            self._builds.close()
+            atexit.unregister(self.close)
+            if self._failure is None:
+                self._release()
+                self._leave_thread()
+                self._context.detach()
+            else:
+                with contextlib.suppress(self._driver.Error):  # the failure was already reported
+                    self._context.detach()
+                self._release()
+
+    def _leave_thread(self) -> None:
+        """Remove the context from the thread's stack, from below those of devices that were opened later."""
+        opened = _opened_here()
+        if self not in opened:
+            return  # the thread that opened the device has ended
+        later = opened[opened.index(self) + 1 :]
+        for device in reversed([self, *later]):
+            device._context.pop()
+        opened.remove(self)
+        for device in later:
+            device._context.push()
+
+    def _release(self) -> None:
+        """Destroy the objects of the context, silently where the context is lost."""
+        self._kernels.clear()
+        self._prepared.clear()
+        self._modules.clear()
+        self._streams.clear()
+        self._abandoned.clear()
