@@ -105,14 +105,14 @@ def main() -> None:
         print(f"{facts.name}, driver {facts.driver}")
         rows = []
         for name, (profiles, partition) in cases.items():
-            walls, kernels, ends = [], [], []
+            walls, kernels = [], []
             for _ in range(options.repeat + 1):
                 engine.timing.reset()
                 start = time.perf_counter()
                 blocks = engine.score(profiles, partition)
                 walls.append(time.perf_counter() - start)
                 kernels.append(engine.timing.seconds)
-                ends.append(ends_seconds(engine, profiles, partition, blocks))
+            ends = [ends_seconds(engine, profiles, partition, blocks) for _ in range(options.repeat + 1)]
             wall, kernel, ended = (float(np.median(seconds[1:])) for seconds in (walls, kernels, ends))
             cells = partition.n_residues * sum(profile.length for profile in profiles)
             row: dict[str, Any] = {

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import Enum
-from functools import cache
+from functools import cache, cached_property
 from typing import Final, Literal
 
 from swsearch.scoring.gap import GapPenalty
@@ -93,6 +93,8 @@ class Tile:
         Words of H, and of E, per lane.
     columns : int
         Profile columns in shared memory, one per residue code and one for padding; 1 to 32.
+
+    Sizes are computed once, since launches read them hundreds of times in the millisecond before a kernel begins.
     """
 
     pairing: Pairing
@@ -100,37 +102,37 @@ class Tile:
     words: int
     columns: int
 
-    @property
+    @cached_property
     def rows(self) -> int:
         """Query rows of a strip, of each query where there are two."""
         return self.group * self.words * (2 if self.pairing is Pairing.ROW_BLOCKS else 1)
 
-    @property
+    @cached_property
     def closed_counter(self) -> int:
         """A work counter with which the inter-task kernel finds no work: 2^31 subjects have been taken."""
         return 2**31 // (WARP // self.group)
 
-    @property
+    @cached_property
     def slots(self) -> int:
         """Lanes with words of their own in the layout; those of a group of four lanes are stored twice."""
         return max(self.group, 8)
 
-    @property
+    @cached_property
     def chunks(self) -> int:
         """Chunks of four words that a lane reads per column; the last may be partly filled."""
         return -(-self.words // CHUNK_WORDS)
 
-    @property
+    @cached_property
     def planes(self) -> int:
         """Planes of a strip: for each column, 16 units of 16 bytes."""
         return -(-self.chunks * self.slots // PLANE_UNITS)
 
-    @property
+    @cached_property
     def strip_units(self) -> int:
         """16-byte units of a strip."""
         return self.planes * self.columns * PLANE_UNITS
 
-    @property
+    @cached_property
     def shared_bytes(self) -> int:
         """Shared memory of a block that stages a strip.
 

@@ -151,6 +151,7 @@ class BatchRun:
         self._resources = resources
         self._device = resources.device
         self._selector = Selector(resources.device, slot, resources.options.thresholds.downloaded)
+        self._packed: dict[str, DeviceProfile] = {}
         self._passing: NDArray[np.uint32] | None = None  # the number of subjects of a sample that pass the bound
         self._began: Event
         self._ended: Event
@@ -221,14 +222,14 @@ class BatchRun:
         plan, slot, subjects, bound = self.plan, self.slot, self._subjects, self.plan.bound
         tables = address(subjects.starts), address(subjects.lengths)
         scores = [query.scores for query in self._queries]
-        packed = slot.profile("profile", plan.inter_task.packed(plan.profiles))
-        exact = InterTaskLaunch(plan.inter_task, plan.inter_task_kernels, packed, *tables, plan.n_short, scores)
+        exact = InterTaskLaunch(
+            plan.inter_task, plan.inter_task_kernels, "profile", plan.profiles, *tables, plan.n_short, scores
+        )
         if bound is None:
             return [exact]
         count = slot.scratch.buffer("passing", 4)
         self._device.clear(count, 4, Stream.COMPUTE)
-        packed = slot.profile("profile bound", bound.inter_task.packed(plan.profiles))
-        all_subjects = replace(exact, plan=bound.inter_task, kernels=bound.kernels, packed=packed)
+        all_subjects = replace(exact, plan=bound.inter_task, kernels=bound.kernels, profile="profile bound")
         starts, lengths = self._sample(bound)
         sample_scores = [slot.scratch.buffer(f"sample {query}", len(bound.rows) * 4) for query in range(len(scores))]
         sample = replace(
@@ -277,6 +278,10 @@ class BatchRun:
         if launch.condition:
             opened: list[Argument] = [*launch.condition, address(counters, first_counter * 4), unsigned(len(strips))]
             device.launch(OPEN_COUNTERS_KERNEL, 1, 0, opened, stream)
+        packed = self._packed.get(launch.profile)
+        if packed is None:
+            packed = self.slot.profile(launch.profile, launch.plan.packed(launch.profiles), stream)
+            self._packed[launch.profile] = packed
         # Only the launches for a list, which are those of one query, may overlap with the next batch.
         in_place = stream is Stream.FINISH
         boundary = None
@@ -289,7 +294,7 @@ class BatchRun:
             shape = strip.shape
             queries = launch.plan.queries(strip)
             arguments = [
-                *launch.packed.arguments, signed(first_unit),
+                *packed.arguments, signed(first_unit),
                 signed(strip.has_strip_above), signed(strip.has_strip_below),
                 *boundary_addresses(boundary, number, in_place=in_place),
                 address(self._subjects.residues), launch.starts, launch.lengths, unsigned(launch.n_subjects),
@@ -343,11 +348,10 @@ class BatchRun:
         again = self._select_again(query, candidates, f"passing {number}")
         few = min(FEW_LISTED * self._device.facts.multiprocessors, self.plan.most_again)
         self._score_selected(query, route, profile, again, 1, few)
-        packed = self.slot.profile(f"profile listed {number}", listed.packed([query.plan.profile]), Stream.FINISH)
         subjects = self._subjects
         launch = InterTaskLaunch(
-            listed, query.plan.listed_kernels, packed, address(subjects.starts), address(subjects.lengths),
-            self.plan.n_short, [query.scores],
+            listed, query.plan.listed_kernels, f"profile listed {number}", [query.plan.profile],
+            address(subjects.starts), address(subjects.lengths), self.plan.n_short, [query.scores],
             [address(again.count), unsigned(few + 1), unsigned(self.plan.most_again)],
             [address(again.indices), address(again.count)],
         )  # fmt: skip

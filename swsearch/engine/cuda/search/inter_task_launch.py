@@ -13,8 +13,9 @@ import numpy as np
 
 from swsearch.engine.cuda.runtime.device import Argument, Buffer
 from swsearch.engine.cuda.runtime.kernels import KernelSpec
-from swsearch.engine.cuda.search.launches import DeviceProfile, address
+from swsearch.engine.cuda.search.launches import address
 from swsearch.engine.cuda.search.routing import InterTaskPlan
+from swsearch.query.profile import QueryProfile
 
 NULL: Final = np.uint64(0)
 
@@ -28,7 +29,10 @@ class InterTaskLaunch:
     plan : InterTaskPlan
     kernels : tuple of KernelSpec
         The kernel of each strip.
-    packed : DeviceProfile
+    profile : str
+        Name of the packed profile in the slot of the batch.
+    profiles : sequence of QueryProfile
+        What is packed, when the first launch needs it.
     starts, lengths : uint64
         Addresses of the subjects' tables.
     n_subjects : int
@@ -45,7 +49,8 @@ class InterTaskLaunch:
 
     plan: InterTaskPlan
     kernels: tuple[KernelSpec, ...]
-    packed: DeviceProfile
+    profile: str
+    profiles: Sequence[QueryProfile]
     starts: np.uint64
     lengths: np.uint64
     n_subjects: int

@@ -56,9 +56,9 @@ from swsearch.engine.cuda.search.routing import (
     first_longer,
     pair_queries,
     plan_inter_task,
+    plan_inter_task_bound,
     plan_intra_task,
     plan_listed_inter_task,
-    suitable_band,
 )
 from swsearch.engine.cuda.search.thresholds import Thresholds
 from swsearch.engine.cuda.search.tiled_subjects import suits_diamonds
@@ -477,8 +477,7 @@ def plan_bound(
     options: PlanOptions,
 ) -> BoundPlan | None:
     """The bound for subjects of these ascending lengths; None if it is not faster than the deferred kernel."""
-    band = suitable_band(max(profile.length for profile in profiles))
-    plan = plan_inter_task(profiles, facts.architecture, deferred=True, band=band)
+    plan = plan_inter_task_bound(profiles, facts.architecture)
     if plan.cost >= deferred.cost:
         return None
     rows = _spread(max(first_longer(lengths, SAMPLED_RESIDUES), min(len(lengths), SAMPLED)))

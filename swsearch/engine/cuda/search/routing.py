@@ -24,7 +24,7 @@ import numpy as np
 from swsearch.engine.cuda.runtime.kernels import UNIT_BYTES, Arithmetic, IntraTaskEntry, Pairing, Tile, max_warps
 from swsearch.engine.cuda.search.layout import Strip, layout, listed_layout
 from swsearch.engine.cuda.search.profile import ProfileStrips, residue_columns
-from swsearch.engine.cuda.search.tuning import choose_intra_task_tile
+from swsearch.engine.cuda.search.tuning import available_bands, choose_intra_task_tile
 from swsearch.query.profile import QueryProfile
 from swsearch.typing import Lengths
 
@@ -38,10 +38,11 @@ LONG_SHARE: Final = 0.7
 MIN_LONG_LENGTH: Final = 1500
 """A warp of its own is given to each subject that is longer than this share of a group's mean residues, and longer than
 this length."""
-BANDS: Final = ((8, 200), (6, 400))
+WIDEST_BANDS: Final = {1: ((8, 200), (6, 750)), 2: ((8, 200), (6, 400))}
 NARROW_BAND: Final = 5
-"""Rows of a band of the bound, each with the rows of the longest query for which it is used, and those of a band for
-longer queries (``benchmarks/benchmark_bound.py``)."""
+"""For one query or two, most rows of a band of the bound, each with the rows of the longest query for which it may be
+used; and most rows of a band for longer queries (``benchmarks/benchmark_bound.py``). Two queries gain less from wide
+bands."""
 LIST_WARPS: Final = 3
 """Warps per block if each warp has a subject of its own."""
 CELLS_PER_CYCLE: Final = 26
@@ -101,9 +102,10 @@ def _worth_pairing(first: QueryProfile, second: QueryProfile, architecture: int,
     return cost(first.length, second.length) < cost(first.length) + cost(second.length)
 
 
-def suitable_band(n_rows: int) -> int:
-    """Rows of a band of the bound for a query of so many rows: wide bands are faster, but let more subjects pass."""
-    return next((band for band, most_rows in BANDS if n_rows <= most_rows), NARROW_BAND)
+def widest_band(profiles: Sequence[QueryProfile]) -> int:
+    """Most rows of a band of the bound for one query or two: wider bands let too many subjects pass."""
+    n_rows = max(profile.length for profile in profiles)
+    return next((band for band, most_rows in WIDEST_BANDS[len(profiles)] if n_rows <= most_rows), NARROW_BAND)
 
 
 def deferred_limit(profile: QueryProfile, floor: int | None) -> int | None:
@@ -217,6 +219,18 @@ def plan_inter_task(
     lengths = tuple(profiles[index].length for index in order)
     found = layout(architecture, residue_columns(profiles), lengths, deferred=deferred, band=band)
     return InterTaskPlan(arithmetic, order, found.strips, deferred, found.cost, band)
+
+
+def plan_inter_task_bound(profiles: Sequence[QueryProfile], architecture: int) -> InterTaskPlan:
+    """The bound for one query or two.
+
+    One query takes the bands with the fastest tiles, since those of narrower bands may fit its rows better. Two queries
+    always have a tile that fits, so they take the widest bands, and no time is spent on other plans.
+    """
+    widest = widest_band(profiles)
+    bands = [band for band in available_bands(architecture) if band <= widest] if len(profiles) == 1 else [widest]
+    plans = [plan_inter_task(profiles, architecture, deferred=True, band=band) for band in bands]
+    return min(plans, key=lambda plan: plan.cost)
 
 
 def plan_listed_inter_task(profile: QueryProfile) -> InterTaskPlan:

@@ -82,7 +82,7 @@ def tiles(architecture: int, pairing: Pairing, columns: int, band: int = 0) -> t
         found = tuned["inter_task"][pairing.value]
         times = [(tuple(entry["alone"]), tuple(entry["edges"])) for entry in found]
     if not found:
-        raise EngineError(f"no tile has bands of {band} rows; choose one of {available_bands(architecture)}")
+        raise EngineError(f"no tile has bands of {band} rows; choose one of {list(available_bands(architecture))}")
     shapes = [
         TunedTile(Tile(pairing, entry["group"], entry["words"], columns), entry["threads"], entry["blocks"], *both)
         for entry, both in zip(found, times, strict=True)
@@ -90,9 +90,10 @@ def tiles(architecture: int, pairing: Pairing, columns: int, band: int = 0) -> t
     return tuple(sorted(shapes, key=lambda shape: shape.tile.rows))
 
 
-def available_bands(architecture: int) -> list[int]:
+@cache
+def available_bands(architecture: int) -> tuple[int, ...]:
     """Rows of the bands of all bounds that have tiles, ascending."""
-    return sorted({entry["band"] for entries in tuned_for(architecture)["bound"].values() for entry in entries})
+    return tuple(sorted({row["band"] for rows in tuned_for(architecture)["bound"].values() for row in rows}))
 
 
 @cache

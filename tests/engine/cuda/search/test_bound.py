@@ -25,7 +25,7 @@ from swsearch.engine.cuda.runtime.kernels import (
 from swsearch.engine.cuda.search.engine import CudaEngine
 from swsearch.engine.cuda.search.layout import Strip
 from swsearch.engine.cuda.search.profile import pack_strips
-from swsearch.engine.cuda.search.routing import InterTaskPlan, plan_inter_task
+from swsearch.engine.cuda.search.routing import InterTaskPlan, plan_inter_task, plan_inter_task_bound
 from swsearch.engine.cuda.search.subjects import SubjectStore, chunk_bytes
 from swsearch.engine.cuda.search.thresholds import Thresholds
 from swsearch.engine.cuda.search.tuning import TunedTile, available_bands, tiles
@@ -383,6 +383,19 @@ def test_every_band_has_tiles_that_fit_the_device(architecture: int, band: int) 
             assert shape.tile.words % band == 0
             assert shape.tile.shared_bytes <= (64 if architecture == 75 else 99) * 1024
             assert min(*shape.alone, *shape.edges) > 0
+
+
+def test_a_query_takes_the_bands_whose_tiles_fit_it() -> None:
+    """144 rows are 18 words of bands of 6 in each half of 4 lanes; bands of 8 would need 24 words."""
+
+    def bands(*lengths: int) -> int:
+        codes = random_codes(np.random.default_rng(0), max(lengths))
+        return plan_inter_task_bound(
+            profiles_of([codes[:length] for length in lengths], default_scheme(PROTEIN)), 90
+        ).band
+
+    assert [bands(length) for length in (144, 189, 500, 750, 751)] == [6, 8, 6, 6, 5]
+    assert [bands(length, length) for length in (144, 200, 201, 400, 401)] == [8, 8, 6, 6, 5]
 
 
 def test_the_plan_names_the_bound(emulated: MakeDevice) -> None:
