@@ -1,6 +1,7 @@
 """The rate of searches with an E-value cut on a GPU, with the bound and without, and the same blocks from both.
 
-    python benchmarks/benchmark_bound.py QUERIES.fasta [--database PROTEINS.fasta.gz] [--bands auto,0,5] [--out FILE]
+    python benchmarks/benchmark_bound.py QUERIES.fasta [--database PROTEINS.fasta.gz] [--bands auto,0,5] [--biased]
+        [--out FILE]
 
 The database is that of ``benchmark_cuda.py`` or, with ``--database``, the proteins of a file, followed by copies of
 them in which 30 % of the residues are replaced, up to ``--residues`` residues. The floors are the lowest scores with an
@@ -9,6 +10,9 @@ E-value of at most 10, for each range of subject lengths, as in a search. ``band
 length, and all queries in one call are scored. GCUPS are effective: the product of query residues and subject residues,
 in billions, divided by the time of the kernels by events on the device, although a bound computes no score. ``passing``
 is the share of the subjects that were scored again. ``different``: blocks that differ from those without a bound.
+
+``--biased`` scores the queries of ``biased_queries.py`` instead, each alone, and compares the time of each call by the
+clock with that without a bound; the plans take turns, and each row has the median ratio.
 """
 
 from __future__ import annotations
@@ -23,6 +27,7 @@ from typing import Any
 
 import numpy as np
 from benchmark_cuda import commit, geometric_mean, read_fasta, synthetic
+from biased_queries import biased_queries
 
 from swsearch.database.partition import Partition
 from swsearch.engine.cuda.search.engine import CudaEngine
@@ -107,6 +112,30 @@ def n_different(blocks: list[ScoreBlock], others: list[ScoreBlock]) -> int:
     )
 
 
+def measure_biased(partition: Partition, evalue: float, repeat: int) -> list[dict[str, Any]]:
+    """A row for each biased query: the times of a call with the bound and without it, and their ratio."""
+    rows = []
+    n_bounded: dict[str, int] = {}
+    with CudaEngine() as bounded, CudaEngine(band_rows=0) as exact:
+        for name, codes in biased_queries():
+            requests = requests_of([codes], partition, evalue)
+            seconds: list[list[float]] = [[], []]
+            for _ in range(repeat + 1):
+                for engine, of_engine in zip((bounded, exact), seconds, strict=True):
+                    start = time.perf_counter()
+                    ((_, block),) = engine.score_each(requests, partition)
+                    of_engine.append(time.perf_counter() - start)
+                    n_bounded[name] = max(n_bounded.get(name, 0), block.n_bounded)
+            with_bound, without = (float(np.median(each[1:])) for each in seconds)
+            row = {
+                "query": name, "seconds": with_bound, "seconds_without": without, "ratio": with_bound / without,
+                "decided": n_bounded[name] / len(partition),
+            }  # fmt: skip
+            rows.append(row)
+            print(f"{name:<24}{with_bound * 1e3:8.2f} ms {row['ratio']:6.3f}  {row['decided']:.1%} decided", flush=True)
+    return rows
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("queries")
@@ -115,6 +144,7 @@ def main() -> None:
     parser.add_argument("--subjects", type=int, default=500_000)
     parser.add_argument("--evalue", type=float, default=10.0)
     parser.add_argument("--bands", default="0,auto")
+    parser.add_argument("--biased", action="store_true")
     parser.add_argument("--repeat", type=int, default=3)
     parser.add_argument("--commit", default="", help="where the checkout is not a git repository")
     parser.add_argument("--out", type=Path)
@@ -125,9 +155,6 @@ def main() -> None:
         partition = real_proteins(options.database, options.residues)
     else:
         partition = synthetic(options.subjects, queries, 1, 25)
-    requests = requests_of([codes for _, codes in queries], partition, options.evalue)
-    pairs = [list(pair) for pair in zip(requests[::2], requests[1::2], strict=True)]
-    modes = {"single": [[request] for request in requests], "pairs": pairs, "batch": [requests]}
     report: dict[str, Any] = {
         "benchmark": "bound",
         "command": " ".join(sys.argv),
@@ -136,6 +163,15 @@ def main() -> None:
         "residues": partition.n_residues,
         "evalue": options.evalue,
     }
+    if options.biased:
+        with CudaEngine() as engine:
+            report |= {"device": engine.facts.name, "driver": engine.facts.driver}
+        report["biased"] = measure_biased(partition, options.evalue, options.repeat)
+        write(report, options.out)
+        return
+    requests = requests_of([codes for _, codes in queries], partition, options.evalue)
+    pairs = [list(pair) for pair in zip(requests[::2], requests[1::2], strict=True)]
+    modes = {"single": [[request] for request in requests], "pairs": pairs, "batch": [requests]}
     wanted: dict[str, list[ScoreBlock]] = {}
     for band in options.bands.split(","):
         with CudaEngine(band_rows=None if band == "auto" else int(band)) as engine:
@@ -151,8 +187,13 @@ def main() -> None:
                 }  # fmt: skip
                 each = " ".join(f"{row['gcups']:.0f} ({1 - row['decided']:.1%})" for row in rows)
                 print(f"bands {band}, {mode}: {mean:,.0f}, wall {wall:,.0f}, {different} different: {each}", flush=True)
-    if options.out is not None:
-        options.out.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
+    write(report, options.out)
+
+
+def write(report: dict[str, Any], path: Path | None) -> None:
+    """Write the report as JSON if there is a path."""
+    if path is not None:
+        path.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":
