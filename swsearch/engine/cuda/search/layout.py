@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Final
 
+import numpy as np
+
 from swsearch.engine.cuda.runtime.kernels import WARP, BoundaryMode, Pairing, Tile
 from swsearch.engine.cuda.search.tuning import TunedTile, tiles
 
@@ -75,12 +77,12 @@ def layout(architecture: int, columns: int, lengths: tuple[int, ...], *, deferre
     shorter, longer = lengths
     two = _table(architecture, Pairing.TWO_QUERIES, columns, deferred, band)
     reach = two.shapes[-1].tile.rows
-    found = [_linked(_cover(two, longer, whole=True), deferred)]
+    found = [_cover(two, longer, whole=True)]
     for rows in range(shorter, min(longer, shorter + reach), ROW_UNIT):
         shared = _cover(two, rows, whole=False)
         left = max(longer - sum(shape.tile.rows for shape in shared), 0)
-        found.append(_linked(shared + _cover(one, left, whole=False), deferred))
-    return min(found, key=lambda layout: layout.cost)
+        found.append(shared + _cover(one, left, whole=False))
+    return _linked(min(found, key=lambda shapes: _cost(shapes, deferred)), deferred)
 
 
 @cache
@@ -97,6 +99,13 @@ def listed_layout(columns: int, n_rows: int) -> Layout:
     return _linked([TunedTile(tile, LISTED_THREADS, LISTED_BLOCKS)] * n_strips, deferred=False)
 
 
+def _cost(shapes: Sequence[TunedTile], deferred: bool) -> float:
+    """The time of these tiles, of which a single one has no boundary."""
+    if len(shapes) == 1:
+        return shapes[0].alone[deferred]
+    return sum(shape.edges[deferred] for shape in shapes)
+
+
 def _linked(shapes: Sequence[TunedTile], deferred: bool) -> Layout:
     """Convert tiles, from the first row down, to strips that pass their boundaries to the strips below."""
     strips: list[Strip] = []
@@ -108,8 +117,7 @@ def _linked(shapes: Sequence[TunedTile], deferred: bool) -> Layout:
             edges = BoundaryMode.READS_PAIR
         strips.append(Strip(shape, first_row, edges, has_strip_above, has_strip_below))
         first_row += shape.tile.rows
-    cost = sum((s.shape.alone if s.edges is BoundaryMode.NONE else s.shape.edges)[deferred] for s in strips)
-    return Layout(tuple(strips), cost)
+    return Layout(tuple(strips), _cost(shapes, deferred))
 
 
 @dataclass(frozen=True)
@@ -148,12 +156,15 @@ def _table(architecture: int, pairing: Pairing, columns: int, deferred: bool, ba
         min((s for s in shapes if _units(s.tile.rows) >= units), key=lambda shape: shape.alone[deferred])
         for units in range(_units(shapes[-1].tile.rows) + 1)
     ]
-    costs, first = [0.0], [full]
-    for units in range(1, TABLE_TILES * _units(full.tile.rows) + 1):
-        choices = [(shape.edges[deferred] + costs[max(units - _units(shape.tile.rows), 0)], shape) for shape in shapes]
-        cost, shape = min(choices, key=lambda choice: choice[0])
-        costs.append(cost)
-        first.append(shape)
+    # A command plans its first batch before the device begins, and needs several tables for it: no loop over the tiles.
+    heights = np.array([_units(shape.tile.rows) for shape in shapes])
+    edges = np.array([shape.edges[deferred] for shape in shapes])
+    costs, first = np.zeros(TABLE_TILES * _units(full.tile.rows) + 1), [full]
+    for units in range(1, len(costs)):
+        choices = edges + costs[np.maximum(units - heights, 0)]
+        chosen = int(choices.argmin())
+        costs[units] = choices[chosen]
+        first.append(shapes[chosen])
     return _Table(shapes, tuple(single), tuple(first), full, deferred)
 
 
