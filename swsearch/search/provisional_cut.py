@@ -13,7 +13,7 @@ The report also says how many subjects passed, and without a cut these are all t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
 import numpy as np
@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from swsearch.database.partition import Partition
 from swsearch.query.profile import QueryProfile
 from swsearch.sequences.alphabet import CODE_MASK
+from swsearch.typing import SubjectIndex
 
 SMALLEST_SHARE: Final = 8
 """Subjects per expected hit from which on a cut saves more than it costs."""
@@ -36,10 +37,20 @@ def provisional_evalue(top: int, n_subjects: int) -> float | None:
 
 
 class PositiveSubjects:
-    """Counts the subjects of some partitions that score at least 1, each row as one subject."""
+    """Counts the subjects of some partitions that score at least 1.
 
-    def __init__(self, partitions: Sequence[Partition]) -> None:
+    Parameters
+    ----------
+    partitions : sequence of Partition
+    subjects_of : callable, optional
+        The subjects of rows, by their ``subject_index``, where several rows are frames of one subject.
+    """
+
+    def __init__(
+        self, partitions: Sequence[Partition], subjects_of: Callable[[SubjectIndex], SubjectIndex] | None = None
+    ) -> None:
         self._partitions = partitions
+        self._subjects_of = subjects_of
         self._counts: dict[bytes, int] = {}
 
     def count(self, profiles: Iterable[QueryProfile]) -> int:
@@ -52,19 +63,25 @@ class PositiveSubjects:
         positive = np.any(np.concatenate([profile.table for profile in profiles]) > 0, axis=0)
         key = positive.tobytes()
         if key not in self._counts:
-            self._counts[key] = sum(_count(partition, positive) for partition in self._partitions)
+            self._counts[key] = self._count(positive)
         return self._counts[key]
 
+    def _count(self, positive: NDArray[np.bool_]) -> int:
+        found = [_containing(partition, positive) for partition in self._partitions]
+        if self._subjects_of is None:
+            return sum(map(len, found))
+        rows = [partition.subject_index[chosen] for partition, chosen in zip(self._partitions, found, strict=True)]
+        return len(np.unique(self._subjects_of(np.concatenate(rows))))
 
-def _count(partition: Partition, positive: NDArray[np.bool_]) -> int:
-    """Number of subjects that contain one of the letters; ``positive`` has one element per residue code."""
-    n_found = 0
+
+def _containing(partition: Partition, positive: NDArray[np.bool_]) -> NDArray[np.intp]:
+    """The rows that contain one of the letters; ``positive`` has one element per residue code."""
+    found = []
     remaining = np.arange(len(partition))  # without such a letter before the current position
     for position in range(_POSITIONS):
         remaining = remaining[partition.lengths[remaining] > position]
         codes = partition.residues[partition.starts[remaining] + np.uint64(position)] & CODE_MASK
-        found = positive[codes]
-        n_found += int(np.count_nonzero(found))
-        remaining = remaining[~found]
+        found.append(remaining[positive[codes]])
+        remaining = remaining[~positive[codes]]
     later = [row for row in remaining.tolist() if positive[partition.codes(row) & CODE_MASK].any()]
-    return n_found + len(later)
+    return np.concatenate([*found, np.array(later, np.intp)])

@@ -98,13 +98,13 @@ class SearchSubjects:
             yield from source.partitions(partition_residues)
             return
         for whole in source.partitions():
-            rows = np.flatnonzero(chosen[self._subjects(whole.subject_index)])
+            rows = np.flatnonzero(chosen[self.subjects(whole.subject_index)])
             if partition_residues is not None:
                 yield from whole[rows].split(partition_residues)
             elif rows.size:
                 yield whole[rows]
 
-    def _subjects(self, rows: SubjectIndex) -> SubjectIndex:
+    def subjects(self, rows: SubjectIndex) -> SubjectIndex:
         """The subjects of a partition's rows; a row of a translated partition is one frame of a subject."""
         return rows if self._translated is None else rows // np.uint32(len(FRAMES))
 

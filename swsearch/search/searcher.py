@@ -165,7 +165,8 @@ class Searcher:
         n_comparisons = self._query_frames.n_frames * len(self.search_subjects.frames)
         statistics = scheme_statistics(self.scheme, threads)
         self.significance = Significance(statistics, self.search_subjects, options, n_comparisons)
-        self._positive_subjects = PositiveSubjects(self.search_subjects.partitions)
+        subjects_of = None if len(self.search_subjects.frames) == 1 else self.search_subjects.subjects
+        self._positive_subjects = PositiveSubjects(self.search_subjects.partitions, subjects_of)
         matrix = self.scheme.matrix if self._query_frames.profiles.corrected else None
         ends_engine = engine if isinstance(engine, EndsEngine) else None
         self._aligner = SubjectAligner(self.search_subjects, aligned, matrix, options.max_hsps, threads, ends_engine)
@@ -324,10 +325,10 @@ class Searcher:
 
     def _prepared(self, number: int, query: SequenceRecord, n_letters: int) -> _PreparedQuery:
         frames = self._query_frames.frames(query)
-        # The subjects that pass without a cut are counted by their letters; a screen, or further frames of a subject,
-        # would be a second condition. Further alignments of a subject may be those of a strand that scores less.
-        is_simple = len(self.search_subjects.frames) == 1 and all(frame.screen is None for frame in frames)
-        is_simple &= self.options.max_hsps == 1 or len(frames) == 1
+        # The subjects that pass without a cut are counted by their letters; a screen would be a second condition.
+        # Further alignments of a subject may be those of a strand or a frame that scores less.
+        is_simple = all(frame.screen is None for frame in frames)
+        is_simple &= self.options.max_hsps == 1 or len(frames) * len(self.search_subjects.frames) == 1
         evalue = self.significance.provisional_evalue if is_simple and self.observe is None else None
         bound = None if evalue is not None else self.significance.top_k_bound(n_letters)
         return _PreparedQuery(number, query, frames, bound, evalue)

@@ -100,7 +100,8 @@ class Significance:
         if options.alignment_filter or self._lowest_score > 1:
             return None
         evalue = provisional_evalue(options.top, self._subjects.n_subjects)
-        return None if evalue is None else evalue * self.search_space / max(self._subjects.n_residues, 1)
+        searched = self._subjects.n_residues / len(self._subjects.frames)
+        return None if evalue is None else evalue * self.search_space / max(searched, 1)
 
     def floor(self, n_letters: int, lengths: LengthRange | None = None, evalue: float | None = None) -> int:
         """Lowest score with which a subject can be reported for a query of ``n_letters``.

@@ -100,8 +100,10 @@ def without_and_with_cut(
         ("proteins", "proteins", {"max_hsps": 3}),
         ("genes", "genes", {}),
         ("genes", "proteins", {"translate": "query"}),
+        ("proteins", "genes", {"translate": "subject"}),
+        ("genes", "genes", {"translate": "both"}),
     ],
-    ids=["protein", "several alignments", "both strands", "six frames"],
+    ids=["protein", "several alignments", "both strands", "six frames", "translated subjects", "both translated"],
 )
 def test_results_are_those_of_a_search_of_all_scores(
     folder: Path,
@@ -177,8 +179,8 @@ def test_subjects_that_score_are_counted() -> None:
 
 def test_queries_with_the_same_letters_are_counted_once(monkeypatch: pytest.MonkeyPatch) -> None:
     counted: list[int] = []
-    really = provisional_cut._count
-    monkeypatch.setattr(provisional_cut, "_count", lambda *given: counted.append(1) or really(*given))
+    really = provisional_cut._containing
+    monkeypatch.setattr(provisional_cut, "_containing", lambda *given: counted.append(1) or really(*given))
     counter = PositiveSubjects([Partition.pack([np.array([0, 1], np.uint8)])])
     scheme = default_scheme(PROTEIN)
     profiles: list[QueryProfile] = [sequence_profile(np.array(codes, np.uint8), scheme) for codes in ([0], [0, 0], [4])]
