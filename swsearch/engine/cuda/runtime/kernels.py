@@ -205,11 +205,16 @@ def _constants(**values: object) -> tuple[tuple[str, str], ...]:
     return tuple((name.upper(), str(int(v) if isinstance(v, bool) else v)) for name, v in values.items())
 
 
+def _gap_constants(gap: GapPenalty | None) -> dict[str, int]:
+    """The constants of ``gap_costs.cuh``; a generic kernel has none and takes the costs as arguments."""
+    return {} if gap is None else {"gap_open": gap.open, "gap_extend": gap.extend}
+
+
 @cache
 def inter_task_kernel(
     arithmetic: Arithmetic,
     tile: Tile,
-    gap: GapPenalty,
+    gap: GapPenalty | None,
     *,
     deferred: bool,
     edges: BoundaryMode,
@@ -223,6 +228,8 @@ def inter_task_kernel(
 
     Parameters
     ----------
+    gap : GapPenalty or None
+        The gap costs; None for the generic kernel.
     blocks : int
         Blocks that a multiprocessor must be able to run.
     band : int
@@ -240,8 +247,7 @@ def inter_task_kernel(
             group=tile.group,
             words=tile.words,
             columns=tile.columns,
-            gap_open=gap.open,
-            gap_extend=gap.extend,
+            **_gap_constants(gap),
             deferred=deferred,
             band=band,
             listed=listed,
@@ -258,7 +264,7 @@ def inter_task_kernel(
 def intra_task_kernel(
     arithmetic: Arithmetic,
     tile: Tile,
-    gap: GapPenalty,
+    gap: GapPenalty | None,
     *,
     strips: int,
     texture: bool,
@@ -269,13 +275,15 @@ def intra_task_kernel(
 
     Parameters
     ----------
+    gap : GapPenalty or None
+        The gap costs; None for the generic kernel.
     strips : int
-        Strips of the query; a single strip has no boundary.
+        Strips of the query; a single strip has no boundary, except in the generic kernel.
     entry : str
         ``intra_task``; ``score_windows`` if the subjects are windows of longer ones; ``end_positions`` if their scores
         are known and their ends are requested.
     """
-    edges = BoundaryMode.NONE if strips == 1 else BoundaryMode.OWN
+    edges = BoundaryMode.NONE if strips == 1 and gap is not None else BoundaryMode.OWN
     return KernelSpec(
         "search",
         entry,
@@ -285,8 +293,7 @@ def intra_task_kernel(
             pairing=tile.pairing.value,
             words=tile.words,
             columns=tile.columns,
-            gap_open=gap.open,
-            gap_extend=gap.extend,
+            **_gap_constants(gap),
             edges=edges.value,
             texture=texture,
             threads=max_warps(entry) * WARP,

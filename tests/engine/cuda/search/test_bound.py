@@ -23,6 +23,7 @@ from swsearch.engine.cuda.runtime.kernels import (
     inter_task_kernel,
 )
 from swsearch.engine.cuda.search.engine import CudaEngine
+from swsearch.engine.cuda.search.launches import gap_arguments
 from swsearch.engine.cuda.search.layout import Strip
 from swsearch.engine.cuda.search.profile import pack_strips
 from swsearch.engine.cuda.search.routing import InterTaskPlan, plan_inter_task
@@ -98,7 +99,7 @@ def kernel_results(
             np.uint64(subjects.residues.address), np.uint64(subjects.starts.address),
             np.uint64(subjects.lengths.address), np.uint32(len(partition)),
             np.uint64(scores[queries[0]].address), np.uint64(scores[queries[-1]].address),
-            np.uint64(counters.address + 4 * number), np.uint64(0), np.uint64(0),
+            np.uint64(counters.address + 4 * number), np.uint64(0), np.uint64(0), *gap_arguments(profiles[0].gap),
         ]  # fmt: skip
         device.launch(kernel, 2, tile.shared_bytes, arguments, Stream.COMPUTE)
         first_unit += tile.strip_units

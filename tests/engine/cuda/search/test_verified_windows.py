@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from swsearch.database.partition import Partition
 from swsearch.engine.cuda.runtime.device import Device, OutOfDeviceMemory
 from swsearch.engine.cuda.search.engine import CudaEngine
+from swsearch.engine.cuda.search.plan import ListedRoute
 from swsearch.engine.cuda.search.thresholds import Thresholds
 from swsearch.engine.cuda.search.verified_windows import EXTENSION, Size, Windows, cut_in_windows
 from swsearch.engine.protocol import ScoreRequest
@@ -58,6 +59,13 @@ class BestThree:
 
     def lowest(self, scores: Scores, lengths: Lengths) -> int:
         return int(np.sort(scores)[-3])
+
+
+def windows_route(engine: CudaEngine, profile: QueryProfile, partition: Partition) -> ListedRoute:
+    (batch,) = engine.plan([ScoreRequest(profile)], partition).batches
+    route = batch.queries[0].windows
+    assert route is not None
+    return route
 
 
 def window_launches(device: EmulatedDevice) -> list[str]:
@@ -125,7 +133,7 @@ def test_unrelated_sequences_are_proven_at_once(emulated: MakeDevice, length: in
         profile = sequence_profile(random_codes(rng, length), BLOSUM62)
         (batch,) = engine.plan([ScoreRequest(profile)], partition).batches
         assert batch.n_direct == 1
-        size = engine.windows.size(profile, partition[1:])
+        size = engine.windows.size(profile, windows_route(engine, profile, partition), partition[1:])
         assert (size.overlap, size.stride) == (384, 512)
         assert_as_reference(engine, profile, partition)
         assert engine.windows.n_again == 0
@@ -339,7 +347,7 @@ def test_there_are_no_more_windows_than_the_device_scores_at_a_time(emulated: Ma
     profile = sequence_profile(random_codes(np.random.default_rng(9), 100), BLOSUM62)
     partition = Partition.pack([np.zeros(n, np.uint8) for n in (12_000, 13_200, 14_800)])
     with windowed(emulated(multiprocessors=7)) as engine:
-        size = engine.windows.size(profile, partition)
+        size = engine.windows.size(profile, windows_route(engine, profile, partition), partition)
         assert (size.overlap, size.stride) == (OVERLAP, 368)
         assert len(cut_in_windows(partition.lengths, size)) == 109
 
