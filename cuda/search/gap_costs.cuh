@@ -1,8 +1,8 @@
 // The gap costs of a kernel: constants of its code or, in a generic kernel, arguments of its launch.
 //
-// Every entry of this folder has the parameters SWS_GAP_PARAMETERS and passes SWS_GAP_COSTS to its function. If
-// SWS_GAP_OPEN and SWS_GAP_EXTEND are defined, the costs are these constants, and the arguments are not read. Generic
-// kernels are compiled without them: one serves all gap costs, at the price of a few registers.
+// The entries that score have the parameters SWS_GAP_PARAMETERS and pass SWS_GAP_COSTS to their function. SWS_GAP_OPEN and
+// SWS_GAP_EXTEND are numbers, and the arguments are then not read; or they are the names of the parameters, gap_open and
+// gap_extend, in a generic kernel, which serves all gap costs.
 
 #pragma once
 
@@ -23,8 +23,4 @@ struct GapCosts {
 
 #define SWS_GAP_PARAMETERS [[maybe_unused]] int gap_open, [[maybe_unused]] int gap_extend
 
-#if defined(SWS_GAP_OPEN)
 #define SWS_GAP_COSTS (::swsearch::GapCosts{SWS_GAP_OPEN, SWS_GAP_EXTEND})
-#else
-#define SWS_GAP_COSTS (::swsearch::GapCosts{gap_open, gap_extend})
-#endif

@@ -205,9 +205,11 @@ def _constants(**values: object) -> tuple[tuple[str, str], ...]:
     return tuple((name.upper(), str(int(v) if isinstance(v, bool) else v)) for name, v in values.items())
 
 
-def _gap_constants(gap: GapPenalty | None) -> dict[str, int]:
-    """The constants of ``gap_costs.cuh``; a generic kernel has none and takes the costs as arguments."""
-    return {} if gap is None else {"gap_open": gap.open, "gap_extend": gap.extend}
+def _gap_constants(gap: GapPenalty | None) -> dict[str, object]:
+    """The constants of ``gap_costs.cuh``; those of a generic kernel are the names of its parameters."""
+    if gap is None:
+        return {"gap_open": "gap_open", "gap_extend": "gap_extend"}
+    return {"gap_open": gap.open, "gap_extend": gap.extend}
 
 
 @cache

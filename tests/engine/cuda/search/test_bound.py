@@ -289,6 +289,7 @@ def test_both_strands_of_dna_share_words_of_a_bound(emulated: MakeDevice, band: 
             assert_same(engine.score(profiles, partition, floors), reference.score(profiles, partition, floors))
 
 
+@pytest.mark.usefixtures("kernels")
 def test_scores_beyond_the_type_are_found_by_a_bound(emulated: MakeDevice) -> None:
     """Match 127: 20 matches exceed the fast type, 270 exceed 16 bits, and floors lie below and above both."""
     rng = np.random.default_rng(4)
@@ -301,6 +302,7 @@ def test_scores_beyond_the_type_are_found_by_a_bound(emulated: MakeDevice) -> No
             assert_same(engine.score(profiles, partition, [floor]), reference.score(profiles, partition, [floor]))
 
 
+@pytest.mark.usefixtures("kernels")
 def test_a_bound_of_position_specific_scores(emulated: MakeDevice) -> None:
     rng = np.random.default_rng(8)
     (query,), partition = protein_case(6, (90,))
@@ -313,6 +315,7 @@ def test_a_bound_of_position_specific_scores(emulated: MakeDevice) -> None:
             assert_same(engine.score(profiles, partition, floors), reference.score(profiles, partition, floors))
 
 
+@pytest.mark.usefixtures("kernels")
 @pytest.mark.parametrize("n_queries", [1, 2])
 @pytest.mark.parametrize("shuffle", [None, 3])
 def test_a_sample_decides_whether_the_bound_is_used(emulated: MakeDevice, n_queries: int, shuffle: int | None) -> None:
@@ -331,6 +334,7 @@ def test_a_sample_decides_whether_the_bound_is_used(emulated: MakeDevice, n_quer
             assert [block.n_bounded > 0 for block in found] == [is_bounded] * n_queries
 
 
+@pytest.mark.usefixtures("kernels")
 def test_a_sample_of_long_subjects_alone(emulated: MakeDevice) -> None:
     """No subject is as short as those of other samples."""
     rng = np.random.default_rng(13)
@@ -342,6 +346,7 @@ def test_a_sample_of_long_subjects_alone(emulated: MakeDevice) -> None:
         assert found.n_bounded > 20
 
 
+@pytest.mark.usefixtures("kernels")
 def test_a_sample_of_a_streamed_database_is_taken_from_each_piece(emulated: MakeDevice) -> None:
     rng = np.random.default_rng(12)
     partition = Partition.pack([random_codes(rng, int(length)) for length in rng.integers(30, 90, 300)])
