@@ -80,7 +80,7 @@ class Compiler(Protocol):
         ...
 
     def abandon(self) -> None:
-        """End all compilations that are running; return when they leave nothing behind."""
+        """End all compilations that are running, and refuse later ones; return when nothing of them is left."""
         ...
 
 
@@ -311,7 +311,7 @@ class Compilers:
         raise first
 
     def abandon(self) -> None:
-        """End all compilations that are running; what they would have made is not stored, and nothing stays behind."""
+        """End all compilations that are running, and refuse later ones; nothing of them is stored or left."""
         self._abandoned = True
         if self.current is not None:
             self.current.abandon()
